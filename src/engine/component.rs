@@ -1,0 +1,113 @@
+//! What a component is to the engine, and what the engine is to a component.
+//!
+//! A component owns all of its state, receives one message or one wake-up at a time, and reaches outside only
+//! through its [`Ctx`]. Events of one component are handled in the order `(time, phase, origin, origin sequence
+//! number)`, a wake-up after every message of the same instant; that order never depends on threads.
+
+use std::any::Any;
+use std::fmt;
+
+use super::Time;
+
+/// A component's index in its topology, dense from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ComponentId(pub u32);
+
+/// An output of a component: the index of a link in the component's own list, dense from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Port(pub u16);
+
+/// What travels over links: plain data, moved and never cloned.
+pub trait Message: Send + 'static {
+    /// A number that stands for the content in the run's digest; equal contents give equal numbers.
+    fn digest(&self) -> u64 {
+        0
+    }
+}
+
+/// A part of the simulated system.
+pub trait Component<M: Message>: Any + Send {
+    /// Receives one message, at `cx.now()`.
+    fn handle(&mut self, message: M, cx: &mut Ctx<'_, M>);
+
+    /// The time it asked for with [`Ctx::wake_at`] has come.
+    fn wake(&mut self, cx: &mut Ctx<'_, M>);
+
+    /// What it still waits for, asked when no event is left anywhere: nothing means it is done. Any wait left
+    /// makes the run a deadlock, and the waits its report.
+    fn waits(&self, _out: &mut Vec<Wait>) {}
+
+    /// A number that stands for the component's final state in the run's digest.
+    fn digest(&self) -> u64 {
+        0
+    }
+
+    /// Work done so far, for progress displays only; summed over components.
+    fn progress(&self) -> Progress {
+        Progress::default()
+    }
+}
+
+/// Work done so far, in units of the model.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Units of work done (for a GPU: warp instructions).
+    pub work: u64,
+    /// Steps finished of `steps_total` (for a GPU: CTAs of the current launch).
+    pub steps_done: u64,
+    /// Steps known to be needed.
+    pub steps_total: u64,
+}
+
+/// One thing that a component waits for when nothing can happen any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wait {
+    /// Who waits within the component ("warp 3 of CTA 17 at gemm.ptx:41"), for the report.
+    pub who: String,
+    /// What for ("a reply to load 0x1_0000_0080", "barrier 0: 3 of 8 warps arrived").
+    pub what: String,
+    /// The component that would have to act, when it is known.
+    pub on: Option<ComponentId>,
+    /// Since when, in ticks.
+    pub since: Time,
+}
+
+/// A component's only way to reach outside while it handles an event.
+#[derive(Debug)]
+pub struct Ctx<'a, M> {
+    _engine: std::marker::PhantomData<&'a mut M>,
+}
+
+impl<M: Message> Ctx<'_, M> {
+    /// The current simulated time.
+    pub fn now(&self) -> Time {
+        todo!()
+    }
+
+    /// Sends `message` out of `port`; it arrives at `now + the link's latency + extra_delay`.
+    pub fn send(&mut self, _port: Port, _message: M, _extra_delay: Time) {
+        todo!()
+    }
+
+    /// Asks for [`Component::wake`] at `time` (>= now). At most one wake-up is pending: the earlier one is kept.
+    pub fn wake_at(&mut self, _time: Time) {
+        todo!()
+    }
+
+    /// Ends the run: the simulated program failed. The round is finished first, and of several failures in it the
+    /// one with the least (time, component) is reported, so the report does not depend on threads.
+    pub fn fail(&mut self, _error: Box<dyn std::error::Error + Send + Sync>) {
+        todo!()
+    }
+
+    /// Ends the run at the end of this round, as [`RunEnd::Halted`](super): a budget of the model is used up.
+    pub fn halt(&mut self) {
+        todo!()
+    }
+}
+
+impl fmt::Display for ComponentId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#{}", self.0)
+    }
+}

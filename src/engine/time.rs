@@ -1,0 +1,148 @@
+//! Exact simulated time: ticks, clocks, and their conversion.
+//!
+//! One tick is 1 / lcm(all clock frequencies), so every clock edge of every domain is an exact integer and no
+//! rounding ever accumulates. Wall-clock units (ns) convert once, when a machine is built.
+//!
+//! Not modelled: clocks that change frequency during a run, phase offsets between domains (all have an edge at 0).
+
+/// Simulated time, and durations, in ticks of the machine's [`Timebase`].
+pub type Time = u64;
+
+/// The tick rate of a machine: the least common multiple of its clock frequencies.
+///
+/// ```
+/// use durawarp::engine::Timebase;
+/// let base = Timebase::of_khz(&[1_800_000, 1_400_000, 1_200_000]).unwrap();
+/// assert_eq!(base.tick_khz(), 25_200_000); // 25.2 GHz
+/// assert_eq!(base.clock(1_800_000).period_ticks(), 14);
+/// assert_eq!(base.ticks_of_ps(160_000), 4032); // 160 ns
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timebase {
+    tick_khz: u64,
+}
+
+impl Timebase {
+    /// The timebase of these clock frequencies, in kHz.
+    ///
+    /// Returns `None` when a frequency is 0, the list is empty, or the common multiple exceeds 2^53 kHz.
+    pub fn of_khz(frequencies_khz: &[u64]) -> Option<Self> {
+        fn gcd(a: u64, b: u64) -> u64 {
+            if b == 0 { a } else { gcd(b, a % b) }
+        }
+        let mut tick_khz: u64 = 1;
+        for &f in frequencies_khz {
+            if f == 0 {
+                return None;
+            }
+            tick_khz = (tick_khz / gcd(tick_khz, f)).checked_mul(f).filter(|&khz| khz <= 1 << 53)?;
+        }
+        (!frequencies_khz.is_empty()).then_some(Timebase { tick_khz })
+    }
+
+    /// Ticks per millisecond, that is, the tick frequency in kHz.
+    pub fn tick_khz(self) -> u64 {
+        self.tick_khz
+    }
+
+    /// The clock of a frequency in kHz that this timebase was built from.
+    ///
+    /// # Panics
+    /// When the frequency does not divide the tick rate: it was not in the list the timebase was built from.
+    pub fn clock(self, frequency_khz: u64) -> Clock {
+        assert!(
+            frequency_khz > 0 && self.tick_khz.is_multiple_of(frequency_khz),
+            "{frequency_khz} kHz does not divide the tick rate of {} kHz",
+            self.tick_khz
+        );
+        Clock { period: self.tick_khz / frequency_khz }
+    }
+
+    /// A duration in picoseconds as ticks, rounded up to a whole tick.
+    pub fn ticks_of_ps(self, ps: u64) -> Time {
+        (u128::from(ps) * u128::from(self.tick_khz)).div_ceil(1_000_000_000) as Time
+    }
+
+    /// A time in ticks as picoseconds, rounded to the nearest.
+    pub fn ps_of_ticks(self, ticks: Time) -> u64 {
+        ((u128::from(ticks) * 1_000_000_000 + u128::from(self.tick_khz) / 2) / u128::from(self.tick_khz)) as u64
+    }
+}
+
+/// A clock domain: edges at every multiple of its period, from tick 0 on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Clock {
+    period: Time,
+}
+
+impl Clock {
+    /// A clock with this period in ticks.
+    ///
+    /// # Panics
+    /// When the period is 0.
+    pub fn of_period(period: Time) -> Self {
+        assert!(period > 0, "a clock's period is at least one tick");
+        Clock { period }
+    }
+
+    /// Ticks from one edge to the next.
+    pub fn period_ticks(self) -> Time {
+        self.period
+    }
+
+    /// The duration of `cycles` cycles in ticks.
+    pub fn cycles(self, cycles: u64) -> Time {
+        cycles * self.period
+    }
+
+    /// The earliest edge at or after `t`.
+    pub fn edge_at_or_after(self, t: Time) -> Time {
+        t.next_multiple_of(self.period)
+    }
+
+    /// The earliest edge strictly after `t`.
+    pub fn edge_after(self, t: Time) -> Time {
+        self.edge_at_or_after(t + 1)
+    }
+
+    /// How many whole cycles have passed at `t`.
+    pub fn cycle_of(self, t: Time) -> u64 {
+        t / self.period
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_edge_of_the_paper_machine_is_an_integer() {
+        let base = Timebase::of_khz(&[1_800_000, 1_400_000, 1_200_000]).unwrap();
+        let periods = [1_800_000, 1_400_000, 1_200_000].map(|f| base.clock(f).period_ticks());
+        assert_eq!(periods, [14, 18, 21]);
+    }
+
+    #[test]
+    fn an_edge_is_its_own_edge_at_or_after_but_not_its_edge_after() {
+        let clock = Clock::of_period(14);
+        assert_eq!(clock.edge_at_or_after(28), 28);
+        assert_eq!(clock.edge_at_or_after(29), 42);
+        assert_eq!(clock.edge_after(28), 42);
+        assert_eq!(clock.edge_after(27), 28);
+    }
+
+    #[test]
+    fn picoseconds_round_up_to_whole_ticks_and_come_back() {
+        let base = Timebase::of_khz(&[1_417_000, 2_500_000]).unwrap();
+        assert_eq!(base.tick_khz(), 3_542_500_000);
+        assert_eq!(base.ticks_of_ps(1), 4);
+        assert_eq!(base.ps_of_ticks(base.ticks_of_ps(160_000)), 160_000);
+    }
+
+    #[test]
+    fn impossible_frequencies_are_refused() {
+        assert_eq!(Timebase::of_khz(&[]), None);
+        assert_eq!(Timebase::of_khz(&[0]), None);
+        assert_eq!(Timebase::of_khz(&[999_999_937, 999_999_893, 999_999_883]), None);
+    }
+}

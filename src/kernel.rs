@@ -1,0 +1,12 @@
+//! Programs: PTX text, the dense IR it becomes, what each instruction means, and a reference executor.
+//!
+//! Knows no time and no machine. Both drivers (the functional one here, the timed SMs in `machine`) execute the
+//! same [`ir::Inst`]s through the same [`warp::Warp`], so a value can never depend on which of them ran it.
+
+pub mod alu;
+pub mod fault;
+pub mod host;
+pub mod ir;
+pub mod launch;
+pub mod memory;
+pub mod warp;

@@ -1,0 +1,73 @@
+//! What the simulated program did wrong, told so that its author can find the place.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::ir::SourcePos;
+
+/// A fault of the simulated program: where in the PTX, which thread, and what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgramFault {
+    /// What went wrong.
+    pub kind: FaultKind,
+    /// Kernel name.
+    pub kernel: String,
+    /// PTX file.
+    pub file: Arc<str>,
+    /// Place in it.
+    pub pos: SourcePos,
+    /// CTA index.
+    pub cta: [u32; 3],
+    /// Thread index in the CTA.
+    pub thread: [u32; 3],
+}
+
+/// The kinds of program faults.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FaultKind {
+    /// An access outside every allocated range (or outside shared, local, constant memory).
+    OutOfBounds {
+        /// Address accessed, in the space named.
+        address: u64,
+        /// Bytes accessed.
+        bytes: u32,
+        /// "global", "shared", "local", "const".
+        space: &'static str,
+        /// Where the address lies relative to the nearest allocation, or how much memory there is.
+        hint: String,
+    },
+    /// An access whose address is not a multiple of its size.
+    Misaligned {
+        /// Address accessed.
+        address: u64,
+        /// Bytes accessed: the required alignment.
+        bytes: u32,
+        /// "global", "shared", "local", "const".
+        space: &'static str,
+    },
+    /// `trap` was executed.
+    Trap,
+    /// An instruction that this memory or machine cannot do (an atomic on constant memory, say).
+    Unsupported(String),
+}
+
+impl fmt::Display for ProgramFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}: kernel `{}`, ", self.file, self.pos.line, self.pos.column, self.kernel)?;
+        let ([cx, cy, cz], [tx, ty, tz]) = (self.cta, self.thread);
+        write!(f, "CTA ({cx},{cy},{cz}) thread ({tx},{ty},{tz}): ")?;
+        match &self.kind {
+            FaultKind::OutOfBounds { address, bytes, space, hint } => {
+                write!(f, "{bytes}-byte {space} access at {address:#x} is out of bounds")?;
+                if hint.is_empty() { Ok(()) } else { write!(f, " ({hint})") }
+            }
+            FaultKind::Misaligned { address, bytes, space } => {
+                write!(f, "{space} access at {address:#x} is not aligned to its {bytes} bytes")
+            }
+            FaultKind::Trap => write!(f, "trap executed"),
+            FaultKind::Unsupported(what) => write!(f, "{what}"),
+        }
+    }
+}
+
+impl std::error::Error for ProgramFault {}

@@ -1,0 +1,552 @@
+//! The dense intermediate representation that kernels are decoded into, once.
+//!
+//! One [`Inst`] a PTX instruction, program counters dense from 0, registers allocated to dense slots in three banks
+//! (32-bit, 64-bit, predicate). Narrower PTX registers live in 32-bit slots. A *slot* with [`CONST`] set names an entry
+//! of the launch's constant pool of that width instead: immediates, parameters, symbol addresses. So the executor
+//! fetches every operand in the same way, and no instruction carries a string.
+//!
+//! Invariants: every `Branch.target` is a valid pc; the last instruction of `code` is an `Exit` or a branch; `pos`,
+//! `class` and `hazards` are as long as `code`. `.func` bodies are inlined at their calls (no recursion).
+
+use std::sync::Arc;
+
+use super::alu::AluOp;
+
+/// Lanes of one register group; a 64-wide warp is two groups.
+pub const LANES: usize = 32;
+
+/// Bit that marks a slot as an index into the launch's constant pool.
+pub const CONST: u16 = 0x8000;
+
+/// No slot: an operand that is absent.
+pub const NONE: u16 = 0x7fff;
+
+/// The reconvergence point of a branch whose paths meet only at exit.
+pub const NEVER: u32 = u32::MAX;
+
+/// A register slot, or a constant ([`CONST`] set), or [`NONE`].
+pub type Slot = u16;
+
+/// One decoded instruction.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Inst {
+    /// What it does, fully resolved: type and modifiers are in the variant.
+    pub op: Op,
+    /// The predicate that guards it.
+    pub guard: Guard,
+    /// Destinations. For a store: the data operands (one an element), which may be constants. [`NONE`] where absent.
+    pub dst: [Slot; 4],
+    /// Sources. For a memory operation `src[0]` is the address, `src[1..]` an atomic's operands.
+    pub src: [Slot; 4],
+    /// Byte offset added to the address of a memory operation; otherwise an operation's small immediate.
+    pub imm: i32,
+}
+
+/// A guard predicate: none, `@p` or `@!p`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Guard(pub u16);
+
+impl Guard {
+    /// No guard: every active lane executes.
+    pub const ALWAYS: Guard = Guard(u16::MAX);
+
+    /// The guard `@p` (or `@!p` when `negated`) of predicate slot `slot`.
+    pub fn new(slot: Slot, negated: bool) -> Self {
+        Guard(slot << 1 | u16::from(negated))
+    }
+
+    /// The predicate slot and whether it is negated; `None` for [`Guard::ALWAYS`].
+    pub fn parts(self) -> Option<(Slot, bool)> {
+        (self != Guard::ALWAYS).then_some((self.0 >> 1, self.0 & 1 == 1))
+    }
+}
+
+/// What an instruction does, as far as a machine must know.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Op {
+    /// Register to register, warp-wide operations (shuffle, vote) included. Executed by `Warp::alu`.
+    Alu(AluOp),
+    /// A memory access of any space, textures included.
+    Mem(Mem),
+    /// A branch; taken lanes go to `target`, and both paths meet again at `reconverge` (or [`NEVER`]).
+    Branch {
+        /// Program counter of the taken path.
+        target: u32,
+        /// The immediate post-dominator of the branch.
+        reconverge: u32,
+    },
+    /// A CTA barrier.
+    Barrier(Barrier),
+    /// A memory fence.
+    Fence(Scope),
+    /// The active lanes end.
+    Exit,
+    /// The program gives up: a fault of the simulated program.
+    Trap,
+    /// Nothing (an empty statement that still issues, as `pragma` never does).
+    Nop,
+    /// A persistent-memory operation that is not a plain store (see [`Mem::hint`] for those).
+    Pm(PmOp),
+    /// Reads something only the machine knows into `dst[0]`.
+    Machine(MachineRead),
+}
+
+/// A memory access. 8 bytes; fits beside the operation's tag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mem {
+    /// Load, store, atomic, reduction, texture fetch.
+    pub kind: MemKind,
+    /// Which memory; `Generic` is resolved per lane at run time.
+    pub space: Space,
+    /// Type of one element in memory.
+    pub elem: Elem,
+    /// Elements a lane: 1, 2 or 4, contiguous.
+    pub vec: u8,
+    /// Cache operator.
+    pub cache: CacheOp,
+    /// What persistency it carries (stores only).
+    pub hint: StoreHint,
+    /// The atomic operation, for `Atomic` and `Reduction`.
+    pub atom: AtomOp,
+    /// Loads: the destination slots are 64-bit. Stores and atomics: the data slots are.
+    pub wide: bool,
+    /// The address operand is a 64-bit slot (else 32-bit).
+    pub address64: bool,
+}
+
+impl Mem {
+    /// Bytes that one lane accesses.
+    pub fn bytes(self) -> u32 {
+        self.elem.bytes() * u32::from(self.vec)
+    }
+}
+
+/// The kind of a memory access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemKind {
+    /// Memory to registers.
+    Load,
+    /// Registers to memory.
+    Store,
+    /// Read-modify-write that returns the old value.
+    Atomic,
+    /// Read-modify-write without a result (`red`).
+    Reduction,
+    /// A texture fetch: coordinates in `src[0..2]`, four destinations, `imm` = texture index of the launch.
+    Texture(TexDims),
+}
+
+/// Dimensions and coordinate type of a texture fetch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TexDims {
+    /// `tex.1d` with an integer coordinate.
+    OneInt,
+    /// `tex.1d` with a float coordinate.
+    OneFloat,
+    /// `tex.2d` with integer coordinates.
+    TwoInt,
+    /// `tex.2d` with float coordinates.
+    TwoFloat,
+}
+
+/// State spaces as an access sees them. Kernel parameters are constants of the launch, not a space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Space {
+    /// Flat device memory, DRAM or NVM by address.
+    Global,
+    /// The CTA's shared memory, addressed from 0.
+    Shared,
+    /// The thread's own memory, addressed from 0.
+    Local,
+    /// The module's read-only constant bank, addressed from 0.
+    Const,
+    /// Any of the above, told apart by the address windows of [`super::memory`].
+    Generic,
+}
+
+/// The type of one element in memory: how bytes become a register value and back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Elem {
+    /// 8 bits, zero-extended on load.
+    U8,
+    /// 8 bits, sign-extended on load.
+    S8,
+    /// 16 bits, zero-extended on load.
+    U16,
+    /// 16 bits, sign-extended on load.
+    S16,
+    /// 32 bits (`b32`, `u32`), zero-extended into a 64-bit register.
+    U32,
+    /// 32 bits, sign-extended into a 64-bit register.
+    S32,
+    /// 32-bit float bits.
+    F32,
+    /// 64 bits.
+    U64,
+    /// 64 bits, signed (matters to atomics).
+    S64,
+    /// 64-bit float bits.
+    F64,
+}
+
+impl Elem {
+    /// Bytes of one element.
+    pub fn bytes(self) -> u32 {
+        match self {
+            Elem::U8 | Elem::S8 => 1,
+            Elem::U16 | Elem::S16 => 2,
+            Elem::U32 | Elem::S32 | Elem::F32 => 4,
+            Elem::U64 | Elem::S64 | Elem::F64 => 8,
+        }
+    }
+}
+
+/// Cache operators (PTX ISA, "Cache Operators"), with `volatile` and `relaxed` folded in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CacheOp {
+    /// Cache at all levels (the default).
+    All,
+    /// `.cg`: cache at L2 only.
+    L2Only,
+    /// `.cs`: streaming, evict first.
+    Streaming,
+    /// `.cv` / `.volatile` / `.relaxed`: do not use a cached copy of the L1.
+    Volatile,
+    /// `.wt`: write through.
+    WriteThrough,
+    /// `.nc`: read-only data path.
+    ReadOnly,
+}
+
+/// What persistency a store carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StoreHint {
+    /// An ordinary store.
+    Plain,
+    /// `pm.st.nt`: forced non-temporal.
+    NonTemporal,
+    /// `pm.st.log`: a log update whose path the persistency scheme picks.
+    Log,
+}
+
+/// Atomic operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AtomOp {
+    /// Not an atomic.
+    None,
+    /// old + a
+    Add,
+    /// old >= a ? 0 : old + 1
+    Inc,
+    /// old == 0 || old > a ? a : old - 1
+    Dec,
+    /// min(old, a)
+    Min,
+    /// max(old, a)
+    Max,
+    /// old & a
+    And,
+    /// old | a
+    Or,
+    /// old ^ a
+    Xor,
+    /// a
+    Exch,
+    /// old == a ? b : old
+    Cas,
+}
+
+/// A CTA barrier operation (`bar.sync`, `bar.arrive`, `bar.red`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Barrier {
+    /// Barrier resource, 0 to 15.
+    pub id: u8,
+    /// Wait for it (`sync`, `red`) or only arrive.
+    pub wait: bool,
+    /// Threads expected: 0 = every thread of the CTA that has not exited.
+    pub threads: u16,
+}
+
+/// Scopes of fences.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// `.cta`
+    Cta,
+    /// `.gl` / `.gpu`
+    Gpu,
+    /// `.sys`
+    Sys,
+}
+
+/// Persistent-memory operations other than stores (`specs` of the project: the README lists their syntax).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PmOp {
+    /// Write the line back, keep it clean. Address in `src[0]` (64-bit, generic), `imm` offset.
+    Clwb,
+    /// The write-back that belongs to a log update; a scheme may drop or add it.
+    ClwbLog,
+    /// Write the line back and invalidate it.
+    ClflushOpt,
+    /// Wait until earlier persists of this warp are durable.
+    Sfence,
+    /// Order persists, do not wait.
+    Ofence,
+    /// Wait for durability.
+    Dfence,
+    /// Scoped persist barrier: work-item, work-group, kernel.
+    BarrierWi,
+    /// Scoped persist barrier of the work-group.
+    BarrierWg,
+    /// Scoped persist barrier of the kernel.
+    BarrierKr,
+    /// A transaction starts; `imm` is its id.
+    TxBegin,
+    /// A transaction ends; `imm` is its id.
+    TxEnd,
+    /// A region boundary (LightWSP).
+    Region,
+    /// Persist acquire of a scope.
+    Acquire(Scope),
+    /// Persist release of a scope.
+    Release(Scope),
+}
+
+/// What only the machine knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MachineRead {
+    /// `%clock`: the SM's cycle counter, low 32 bits.
+    Clock,
+    /// `%clock64`.
+    Clock64,
+    /// `%globaltimer`: simulated nanoseconds.
+    GlobalTimer,
+    /// `%smid`.
+    SmId,
+    /// `%nsmid`.
+    NSmId,
+    /// `%warpid`: the warp slot in the SM.
+    WarpId,
+    /// `%nwarpid`.
+    NWarpId,
+}
+
+/// What unit executes an instruction and how long it takes: the key into a machine's latency table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Class {
+    /// 32- and 64-bit integer add, logic, shift, compare, select, move, integer conversions.
+    Int,
+    /// Integer multiply and multiply-add.
+    IntMul,
+    /// Integer division and remainder.
+    IntDiv,
+    /// Single-precision add, multiply, fused multiply-add, compare.
+    Fp32,
+    /// Single-precision IEEE division, reciprocal and square root (`.rn` and the other roundings).
+    Fp32Div,
+    /// Double-precision add, multiply, fused multiply-add, compare, conversions from and to double.
+    Fp64,
+    /// Double-precision division, reciprocal, square root.
+    Fp64Div,
+    /// Special functions (`.approx`): ex2, lg2, sin, cos, rsqrt, rcp, sqrt, div; float-integer conversions.
+    Sfu,
+    /// Shuffles and votes.
+    Shuffle,
+    /// Reads of kernel parameters and constants.
+    Const,
+    /// Memory accesses (their latency is the memory system's).
+    Mem,
+    /// Branches, barriers, fences, exit.
+    Control,
+}
+
+impl Class {
+    /// Every class, in the order of their discriminants.
+    pub const ALL: [Class; 12] = [
+        Class::Int,
+        Class::IntMul,
+        Class::IntDiv,
+        Class::Fp32,
+        Class::Fp32Div,
+        Class::Fp64,
+        Class::Fp64Div,
+        Class::Sfu,
+        Class::Shuffle,
+        Class::Const,
+        Class::Mem,
+        Class::Control,
+    ];
+}
+
+/// A place in a PTX file, 1-based.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SourcePos {
+    /// Line.
+    pub line: u32,
+    /// Column.
+    pub column: u32,
+}
+
+/// The registers an instruction must find ready, and those it makes busy, as scoreboard indices.
+///
+/// Scoreboard index of a register: 32-bit slots first, then 64-bit slots, then predicates (see [`Kernel`]).
+/// Unused entries hold [`Kernel::no_register`], a scoreboard entry that is always ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hazards {
+    /// Registers read or written (guard included): all must be ready before issue. Never a constant.
+    pub check: [u16; 9],
+    /// Registers written.
+    pub set: [u16; 4],
+    /// How many of `set` are used.
+    pub sets: u8,
+}
+
+/// A kernel parameter as declared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Param {
+    /// Name in the PTX text.
+    pub name: String,
+    /// Byte offset in the parameter block.
+    pub offset: u32,
+    /// Size in bytes.
+    pub bytes: u32,
+    /// Alignment in bytes.
+    pub align: u32,
+    /// PTX type as written: `.u64`, `.f32`, or `.b8` for a by-value struct.
+    pub ptx_type: String,
+}
+
+/// Where a constant-pool entry's value comes from; resolved once a launch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConstSource {
+    /// A literal.
+    Literal(u64),
+    /// Bytes of the parameter block, read as an element and extended like a load.
+    Param {
+        /// Byte offset in the block.
+        offset: u32,
+        /// How to read it.
+        elem: Elem,
+    },
+    /// The address of a module-scope `.global` variable plus an offset.
+    Global {
+        /// Index in [`Module::globals`].
+        index: u32,
+        /// Byte offset.
+        offset: i64,
+    },
+    /// `%ntid`, component 0 to 2.
+    BlockDim(u8),
+    /// `%nctaid`, component 0 to 2.
+    GridDim(u8),
+    /// Bytes of dynamic shared memory of the launch plus the static ones (`%total_smem_size`).
+    TotalShared,
+    /// Bytes of dynamic shared memory (`%dynamic_smem_size`).
+    DynamicShared,
+}
+
+/// What a special register holds when a warp starts; written into a 32-bit slot then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Special {
+    /// `%tid`, component 0 to 2.
+    Tid(u8),
+    /// `%ctaid`, component 0 to 2.
+    Ctaid(u8),
+    /// `%laneid`.
+    LaneId,
+    /// `%lanemask_{eq,lt,le,gt,ge}`, in this order 0 to 4.
+    LaneMask(u8),
+}
+
+/// A kernel, ready to be launched.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Kernel {
+    /// `.entry` name.
+    pub name: String,
+    /// File it came from.
+    pub file: Arc<str>,
+    /// Instructions; the program counter indexes them.
+    pub code: Vec<Inst>,
+    /// Timing class of each.
+    pub class: Vec<Class>,
+    /// Scoreboard needs of each.
+    pub hazards: Vec<Hazards>,
+    /// Place of each in the PTX text.
+    pub pos: Vec<SourcePos>,
+    /// 32-bit register slots.
+    pub slots32: u16,
+    /// 64-bit register slots.
+    pub slots64: u16,
+    /// Predicate slots.
+    pub predicates: u16,
+    /// 32-bit constant pool.
+    pub consts32: Vec<ConstSource>,
+    /// 64-bit constant pool.
+    pub consts64: Vec<ConstSource>,
+    /// Special registers to write when a warp starts: what, and the 32-bit slot.
+    pub specials: Vec<(Special, Slot)>,
+    /// Parameters in order.
+    pub params: Vec<Param>,
+    /// Size of the parameter block in bytes.
+    pub param_bytes: u32,
+    /// Static shared memory in bytes, padded so that dynamic shared memory starts aligned after it.
+    pub shared_bytes: u32,
+    /// Declares `.extern .shared` memory.
+    pub dynamic_shared: bool,
+    /// Local memory a thread, in bytes.
+    pub local_bytes: u32,
+    /// Estimate of hardware 32-bit registers a thread: most values live at once, a 64-bit one counted twice.
+    pub registers_per_thread: u32,
+    /// `.maxntid` product, 0 when not given.
+    pub max_threads: u32,
+    /// Names of textures it fetches from, in the order of `imm` of texture fetches.
+    pub textures: Vec<String>,
+}
+
+impl Kernel {
+    /// Scoreboard entries a warp needs: every register and the always-ready one.
+    pub fn scoreboard_entries(&self) -> usize {
+        usize::from(self.no_register()) + 1
+    }
+
+    /// The scoreboard index that stands for no register and is always ready.
+    pub fn no_register(&self) -> u16 {
+        self.slots32 + self.slots64 + self.predicates
+    }
+}
+
+/// A module-scope variable in global memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GlobalVar {
+    /// Name in the PTX text.
+    pub name: String,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// Alignment in bytes.
+    pub align: u64,
+    /// Initial bytes; shorter than `bytes` means zeros follow.
+    pub init: Vec<u8>,
+}
+
+/// A module-scope variable in the constant bank.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConstVar {
+    /// Name in the PTX text.
+    pub name: String,
+    /// Byte offset in the bank.
+    pub offset: u32,
+    /// Size in bytes.
+    pub bytes: u32,
+}
+
+/// A PTX file, decoded.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Module {
+    /// Kernels in file order.
+    pub kernels: Vec<Arc<Kernel>>,
+    /// `.global` variables.
+    pub globals: Vec<GlobalVar>,
+    /// `.const` variables; their initial bytes are in `const_bank`.
+    pub consts: Vec<ConstVar>,
+    /// Initial content of the constant bank.
+    pub const_bank: Vec<u8>,
+}

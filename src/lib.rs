@@ -1,0 +1,8 @@
+//! Durawarp: a fast, deterministic, parallel discrete-event simulator of GPUs with persistent memory.
+//!
+//! The rooms, top (the user) to bottom (the ground), are mapped in `ARCHITECTURE.md`; a test
+//! (`tests/architecture.rs`) holds the directions that must never exist between them.
+
+pub mod diagnostic;
+pub mod engine;
+pub mod kernel;

@@ -1,0 +1,3 @@
+//! The `durawarp` command: arguments and exit codes only.
+
+fn main() {}
