@@ -6,3 +6,5 @@
 pub mod diagnostic;
 pub mod engine;
 pub mod kernel;
+pub mod machine;
+pub mod stats;

@@ -1,0 +1,274 @@
+//! Every message between components of the machine.
+//!
+//! One enum, at most 64 bytes, moved and never cloned. Line payloads are boxed and travel in circles: a load's request
+//! carries the empty box that its reply brings back full, a store's acknowledgement returns the emptied one, so no
+//! component's pool runs dry and none grows.
+
+use std::sync::Arc;
+
+use crate::engine::Message;
+use crate::kernel::ir::{AtomOp, Elem};
+use crate::kernel::launch::Launch;
+
+/// The largest line any cache of a machine may have, in bytes.
+pub const MAX_LINE_BYTES: usize = 128;
+
+/// Bytes of one sector: the unit of validity in caches and of transfer below the L2 (SM6, 32 B DRAM atom).
+pub const SECTOR_BYTES: u32 = 32;
+
+/// Bytes of a packet's header on the crossbar (SM6: "read request 8 B control").
+pub const HEADER_BYTES: u32 = 8;
+
+/// The content of a line, or of a part of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// Bytes by offset in the line.
+    pub bytes: [u8; MAX_LINE_BYTES],
+    /// Which bytes are meant, one bit a byte.
+    pub mask: u128,
+}
+
+impl Default for Line {
+    fn default() -> Self {
+        Line { bytes: [0; MAX_LINE_BYTES], mask: 0 }
+    }
+}
+
+/// The lanes of one warp's atomic that fall into one line, in lane order.
+#[derive(Debug, Clone)]
+pub struct Atomics {
+    /// The operation.
+    pub op: AtomOp,
+    /// Operand type.
+    pub elem: Elem,
+    /// Lanes in use of the arrays below.
+    pub count: u8,
+    /// Lane in the warp.
+    pub lane: [u8; 64],
+    /// Byte offset in the line.
+    pub offset: [u8; 64],
+    /// First operand; the old value once performed.
+    pub a: [u64; 64],
+    /// Second operand (compare-and-swap's new value).
+    pub b: [u64; 64],
+}
+
+impl Default for Atomics {
+    fn default() -> Self {
+        Atomics {
+            op: AtomOp::None,
+            elem: Elem::U32,
+            count: 0,
+            lane: [0; 64],
+            offset: [0; 64],
+            a: [0; 64],
+            b: [0; 64],
+        }
+    }
+}
+
+/// What a request asks of an L2 slice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestKind {
+    /// Return the sectors.
+    Read,
+    /// Write the payload's masked bytes; acknowledged.
+    Write,
+    /// Perform the atomics, return the old values.
+    Atomic,
+}
+
+/// A box that a message carries, or none.
+#[derive(Debug)]
+pub enum Payload {
+    /// Nothing.
+    None,
+    /// A line: content, or room for it.
+    Line(Box<Line>),
+    /// Atomics.
+    Atomics(Box<Atomics>),
+}
+
+/// Requester to L2 slice.
+#[derive(Debug)]
+pub struct Request {
+    /// Address of the line's first byte.
+    pub line: u64,
+    /// The requester's own name for it; comes back in the reply.
+    pub tag: u32,
+    /// Requester: SM index, or the number of SMs for the command processor.
+    pub from: u16,
+    /// What is asked.
+    pub kind: RequestKind,
+    /// Sectors concerned, one bit each.
+    pub sectors: u8,
+    /// Content, room, or operands.
+    pub payload: Payload,
+}
+
+/// L2 slice to requester.
+#[derive(Debug)]
+pub struct Reply {
+    /// The request's tag.
+    pub tag: u32,
+    /// What was asked.
+    pub kind: RequestKind,
+    /// Sectors returned.
+    pub sectors: u8,
+    /// The request's payload, filled or emptied.
+    pub payload: Payload,
+}
+
+/// L2 slice to memory controller: read sectors of a line.
+#[derive(Debug)]
+pub struct MemoryRead {
+    /// Address of the line's first byte.
+    pub line: u64,
+    /// The slice's MSHR.
+    pub tag: u16,
+    /// The slice's place at its controller.
+    pub slice: u8,
+    /// Sectors wanted.
+    pub sectors: u8,
+    /// Room for them.
+    pub room: Box<Line>,
+}
+
+/// L2 slice to memory controller: write the masked bytes of a line.
+#[derive(Debug)]
+pub struct MemoryWrite {
+    /// Address of the line's first byte.
+    pub line: u64,
+    /// The slice's place at its controller.
+    pub slice: u8,
+    /// Content.
+    pub data: Box<Line>,
+}
+
+/// Everything that travels.
+#[derive(Debug)]
+pub enum Msg {
+    /// Requester to slice.
+    Request(Request),
+    /// Slice to requester.
+    Reply(Reply),
+    /// Slice to requester: so many packets of the requester's have left the slice's input buffer.
+    Credit {
+        /// Which slice.
+        slice: u16,
+        /// Packets.
+        packets: u16,
+    },
+    /// Slice to controller.
+    MemoryRead(MemoryRead),
+    /// Slice to controller.
+    MemoryWrite(MemoryWrite),
+    /// Controller to slice: the sectors read; frees one read credit.
+    MemoryData {
+        /// The slice's MSHR.
+        tag: u16,
+        /// Sectors read.
+        sectors: u8,
+        /// Their content.
+        data: Box<Line>,
+    },
+    /// Controller to slice: a write was accepted by the write-pending queue (durable under ADR); frees one write credit.
+    MemoryAccepted {
+        /// The emptied box.
+        room: Box<Line>,
+    },
+    /// Command processor to SM: this launch starts; its CTAs follow.
+    Start(Arc<Launch>),
+    /// Command processor to SM: run this CTA of the current launch.
+    Cta(u64),
+    /// SM to command processor: a CTA has ended and all its stores are performed.
+    CtaDone {
+        /// Which SM.
+        sm: u16,
+    },
+}
+
+const _: () = assert!(size_of::<Msg>() <= 64, "a message is at most 64 bytes");
+
+impl Message for Msg {
+    fn digest(&self) -> u64 {
+        match self {
+            Msg::Request(r) => r.line ^ u64::from(r.tag) << 40 ^ (r.kind as u64) << 62 ^ u64::from(r.sectors),
+            Msg::Reply(r) => 1 << 63 | u64::from(r.tag) << 8 | u64::from(r.sectors),
+            Msg::Credit { slice, packets } => 2 << 60 | u64::from(*slice) << 16 | u64::from(*packets),
+            Msg::MemoryRead(r) => 3 << 60 ^ r.line ^ u64::from(r.sectors),
+            Msg::MemoryWrite(w) => 4 << 60 ^ w.line ^ fold(w.data.mask),
+            Msg::MemoryData { tag, sectors, .. } => 5 << 60 | u64::from(*tag) << 8 | u64::from(*sectors),
+            Msg::MemoryAccepted { .. } => 6 << 60,
+            Msg::Start(_) => 7 << 60,
+            Msg::Cta(cta) => 8 << 60 ^ cta,
+            Msg::CtaDone { sm } => 9 << 60 | u64::from(*sm),
+        }
+    }
+}
+
+fn fold(mask: u128) -> u64 {
+    (mask as u64).wrapping_mul(3) ^ (mask >> 64) as u64
+}
+
+/// The bytes that sectors cover in a line, as a byte mask.
+pub fn sector_bytes(sectors: u8) -> u128 {
+    const ONE: u128 = u32::MAX as u128;
+    let mut mask = 0;
+    for sector in 0..4 {
+        if sectors >> sector & 1 == 1 {
+            mask |= ONE << (32 * sector);
+        }
+    }
+    mask
+}
+
+/// The sectors that a byte mask touches.
+pub fn sectors_touched(mask: u128) -> u8 {
+    (0..4).filter(|s| (mask >> (32 * s)) as u32 != 0).fold(0, |acc, s| acc | 1 << s)
+}
+
+/// The sectors that a byte mask covers completely.
+pub fn sectors_covered(mask: u128) -> u8 {
+    (0..4).filter(|s| (mask >> (32 * s)) as u32 == u32::MAX).fold(0, |acc, s| acc | 1 << s)
+}
+
+/// Copies the bytes of `from` that `mask` names onto `to`.
+pub fn copy_masked(to: &mut [u8; MAX_LINE_BYTES], from: &[u8; MAX_LINE_BYTES], mask: u128) {
+    for sector in 0..4 {
+        let bits = (mask >> (32 * sector)) as u32;
+        let range = 32 * sector..32 * sector + 32;
+        if bits == u32::MAX {
+            to[range.clone()].copy_from_slice(&from[range]);
+        } else if bits != 0 {
+            for (i, at) in range.enumerate() {
+                if bits >> i & 1 == 1 {
+                    to[at] = from[at];
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sectors_and_bytes_convert_both_ways() {
+        assert_eq!(sector_bytes(0b0101), 0x0000_0000_ffff_ffff_0000_0000_ffff_ffff);
+        assert_eq!(sectors_touched(1 << 33), 0b0010);
+        assert_eq!(sectors_covered(sector_bytes(0b1010) | 1), 0b1010);
+    }
+
+    #[test]
+    fn a_masked_copy_touches_only_its_bytes() {
+        let from: [u8; 128] = std::array::from_fn(|i| i as u8);
+        let mut to = [255; 128];
+        copy_masked(&mut to, &from, sector_bytes(0b1000) | 0b110);
+        for (i, &byte) in to.iter().enumerate() {
+            let copied = (96..128).contains(&i) || i == 1 || i == 2;
+            assert_eq!(byte, if copied { i as u8 } else { 255 }, "byte {i}");
+        }
+    }
+}

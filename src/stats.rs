@@ -1,0 +1,75 @@
+//! Statistics as plain data: counters that a component owns, and the macro that gives each a unit and a description.
+//!
+//! Invariants: counters only grow and the model never reads them; outcomes merge them in component order, so they are
+//! the same at any thread count. Derived figures (rates, shares) belong to `report`, not here.
+
+use serde::Serialize;
+
+/// One counter's name, unit and meaning, for tables and for the documented result schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Description {
+    /// Field name in the result file.
+    pub name: &'static str,
+    /// What it counts, with its unit.
+    pub doc: &'static str,
+}
+
+/// A set of counters: plain `u64` fields that add up over components.
+pub trait Counters: Default + Serialize {
+    /// Every field in declaration order.
+    const DESCRIPTIONS: &'static [Description];
+
+    /// Adds another component's counters to these.
+    fn add(&mut self, other: &Self);
+
+    /// The values, in the order of [`Counters::DESCRIPTIONS`].
+    fn values(&self) -> Vec<u64>;
+}
+
+/// A doc comment without the space after its slashes.
+#[doc(hidden)]
+pub const fn trimmed(doc: &'static str) -> &'static str {
+    doc.trim_ascii()
+}
+
+/// Declares a struct of `u64` counters; each field's doc comment is its description in results.
+#[macro_export]
+macro_rules! counters {
+    ($(#[$meta:meta])* pub struct $name:ident { $(#[doc = $doc:literal] $field:ident,)* }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+        pub struct $name { $(#[doc = $doc] pub $field: u64,)* }
+
+        impl $crate::stats::Counters for $name {
+            const DESCRIPTIONS: &'static [$crate::stats::Description] =
+                &[$($crate::stats::Description { name: stringify!($field), doc: $crate::stats::trimmed($doc) },)*];
+
+            fn add(&mut self, other: &Self) { $(self.$field += other.$field;)* }
+
+            fn values(&self) -> Vec<u64> { vec![$(self.$field,)*] }
+        }
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Counters as _;
+
+    counters! {
+        /// Two counters.
+        pub struct Sample {
+            /// Apples [pieces]
+            apples,
+            /// Pears [pieces]
+            pears,
+        }
+    }
+
+    #[test]
+    fn counters_add_up_and_describe_themselves() {
+        let mut total = Sample { apples: 1, pears: 2 };
+        total.add(&Sample { apples: 10, pears: 20 });
+        assert_eq!(total.values(), [11, 22]);
+        assert_eq!(Sample::DESCRIPTIONS[1].doc, "Pears [pieces]");
+    }
+}
