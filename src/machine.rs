@@ -11,6 +11,11 @@
 
 pub mod address;
 pub mod cache;
+pub mod coalescer;
 pub mod crossbar;
+pub mod media;
+pub mod memory_controller;
 pub mod msg;
+pub mod scheduler;
+pub mod shared_memory;
 pub mod spec;

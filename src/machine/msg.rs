@@ -34,6 +34,26 @@ impl Default for Line {
     }
 }
 
+/// Boxes for lines, used again and again.
+#[derive(Debug, Default)]
+pub struct Rooms {
+    free: Vec<Box<Line>>,
+}
+
+impl Rooms {
+    /// A box with any content and an empty mask.
+    pub fn take(&mut self) -> Box<Line> {
+        let mut room = self.free.pop().unwrap_or_default();
+        room.mask = 0;
+        room
+    }
+
+    /// A box that is no longer needed.
+    pub fn give(&mut self, room: Box<Line>) {
+        self.free.push(room);
+    }
+}
+
 /// The lanes of one warp's atomic that fall into one line, in lane order.
 #[derive(Debug, Clone)]
 pub struct Atomics {

@@ -1,0 +1,214 @@
+//! The coalescer: which lines and sectors one warp instruction accesses, and which lanes share them.
+//!
+//! Two rules. `warp_sectored`: all lanes together, one access a line with the 32 B sectors touched (Maxwell and later).
+//! `half_warp_legacy`: each half-warp by itself, one access a 128 B segment for words of 4 bytes or more (64 B for
+//! 2-byte, 32 B for 1-byte words), the segment halved while only one half of it is used (compute capability 1.2, as
+//! GPGPU-Sim's `coalesce_arch 13`, which is what S0's Table II counts).
+//!
+//! Invariants: every lane is in exactly one access; accesses come in the order of their first lanes; an access's
+//! sectors cover every byte its lanes touch.
+
+use crate::choice;
+
+use super::msg::SECTOR_BYTES;
+
+choice! {
+    /// How lanes are merged into accesses.
+    pub enum Rule {
+        /// A whole warp, by line and sector.
+        WarpSectored = "warp_sectored",
+        /// Half-warps, by segments.
+        HalfWarpLegacy = "half_warp_legacy",
+    }
+}
+
+/// One access to one line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LineAccess {
+    /// Address of the line's first byte.
+    pub line: u64,
+    /// Lanes served by it.
+    pub lanes: u64,
+    /// Sectors to fetch or write.
+    pub sectors: u8,
+}
+
+/// Splits the accesses of `lanes`, `bytes` each (aligned), into line accesses appended to `out`.
+pub fn coalesce(
+    rule: Rule,
+    address: &[u64; 64],
+    lanes: u64,
+    bytes: u32,
+    line_bytes: u32,
+    out: &mut Vec<LineAccess>,
+) {
+    match rule {
+        Rule::WarpSectored => by_line(address, lanes, bytes, line_bytes, out),
+        Rule::HalfWarpLegacy => {
+            for half in 0..4 {
+                let members = lanes & 0xffff << (16 * half);
+                let first = out.len();
+                by_line(address, members, bytes, line_bytes, out);
+                widen_to_segments(bytes, line_bytes, first, out);
+            }
+        }
+    }
+}
+
+/// The sectors that `bytes` bytes at `offset` of a line touch.
+fn sectors_at(offset: u64, bytes: u32) -> u8 {
+    let first = offset / u64::from(SECTOR_BYTES);
+    let last = (offset + u64::from(bytes) - 1) / u64::from(SECTOR_BYTES);
+    ((2u32 << last) - (1u32 << first)) as u8
+}
+
+fn by_line(address: &[u64; 64], lanes: u64, bytes: u32, line_bytes: u32, out: &mut Vec<LineAccess>) {
+    let in_line = u64::from(line_bytes) - 1;
+    let mut left = lanes;
+    while left != 0 {
+        let line = address[left.trailing_zeros() as usize] & !in_line;
+        let mut access = LineAccess { line, lanes: 0, sectors: 0 };
+        // Branch-free over all lanes: garbage in unused lanes is masked afterwards.
+        for half in 0..2 {
+            let lanes_here = (left >> (32 * half)) as u32;
+            if lanes_here == 0 {
+                continue;
+            }
+            let part: &[u64] = &address[32 * half..32 * half + 32];
+            let mut same = 0u32;
+            for (i, &a) in part.iter().enumerate() {
+                same |= u32::from(a & !in_line == line) << i;
+            }
+            same &= lanes_here;
+            access.lanes |= u64::from(same) << (32 * half);
+            let mut sectors = 0;
+            for (i, &a) in part.iter().enumerate() {
+                let touched = sectors_at(a & in_line, bytes);
+                sectors |= if same >> i & 1 == 1 { touched } else { 0 };
+            }
+            access.sectors |= sectors;
+        }
+        left &= !access.lanes;
+        out.push(access);
+    }
+}
+
+/// Makes each access of `out[first..]` the legacy segment that serves it.
+fn widen_to_segments(bytes: u32, line_bytes: u32, first: usize, out: &mut [LineAccess]) {
+    let segment_sectors = match bytes {
+        1 => 1,
+        2 => 2,
+        _ => 4,
+    }
+    .min(line_bytes / SECTOR_BYTES);
+    for access in &mut out[first..] {
+        // Segments smaller than the line stay one access here; their sectors tell them apart.
+        let mut width = segment_sectors;
+        let mut sectors = 0u8;
+        let mut at = 0;
+        while at < line_bytes / SECTOR_BYTES {
+            let used = access.sectors >> at & ((1u32 << width) - 1) as u8;
+            if used != 0 {
+                let (mut start, mut len) = (0, width);
+                while len > 1 {
+                    let half = len / 2;
+                    let low = (((1u32 << half) - 1) << start) as u8;
+                    let high = (((1u32 << half) - 1) << (start + half)) as u8;
+                    if used & high == 0 {
+                        len = half;
+                    } else if used & low == 0 {
+                        start += half;
+                        len = half;
+                    } else {
+                        break;
+                    }
+                }
+                sectors |= ((((1u32 << len) - 1) << start) as u8) << at;
+            }
+            at += width;
+            width = segment_sectors;
+        }
+        access.sectors = sectors;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const WARP: u64 = u32::MAX as u64;
+
+    fn run(rule: Rule, address: impl Fn(u64) -> u64, lanes: u64, bytes: u32) -> Vec<LineAccess> {
+        let address = std::array::from_fn(|i| address(i as u64));
+        let mut out = Vec::new();
+        coalesce(rule, &address, lanes, bytes, 128, &mut out);
+        out
+    }
+
+    #[test]
+    fn consecutive_words_are_one_line_of_four_sectors() {
+        let out = run(Rule::WarpSectored, |i| 0x1000 + 4 * i, WARP, 4);
+        assert_eq!(out, [LineAccess { line: 0x1000, lanes: WARP, sectors: 0b1111 }]);
+    }
+
+    #[test]
+    fn a_misaligned_warp_touches_two_lines() {
+        let out = run(Rule::WarpSectored, |i| 0x1000 + 64 + 4 * i, WARP, 4);
+        assert_eq!(out[0], LineAccess { line: 0x1000, lanes: 0xffff, sectors: 0b1100 });
+        assert_eq!(out[1], LineAccess { line: 0x1080, lanes: 0xffff_0000, sectors: 0b0011 });
+    }
+
+    #[test]
+    fn a_line_stride_is_one_access_a_lane() {
+        let out = run(Rule::WarpSectored, |i| 4096 * i, WARP, 4);
+        assert_eq!(out.len(), 32);
+        assert!(out.iter().all(|a| a.sectors == 1));
+    }
+
+    #[test]
+    fn the_legacy_rule_serves_each_half_warp_by_itself() {
+        let out = run(Rule::HalfWarpLegacy, |i| 0x1000 + 4 * i, WARP, 4);
+        assert_eq!(out.len(), 2);
+        assert_eq!((out[0].sectors, out[1].sectors), (0b0011, 0b1100), "each half is a 64 B segment");
+        let broadcast = run(Rule::HalfWarpLegacy, |_| 0x1000, WARP, 4);
+        assert_eq!(broadcast.len(), 2);
+        assert_eq!(broadcast[0].sectors, 0b0001, "halved twice");
+        let straddling = run(Rule::HalfWarpLegacy, |i| 0x1000 + 32 + 4 * i, 0xffff, 4);
+        assert_eq!(straddling[0].sectors, 0b1111, "both halves used: the whole segment");
+    }
+
+    #[test]
+    fn legacy_counts_match_the_published_scatter_of_doubles() {
+        let out = run(Rule::HalfWarpLegacy, |i| 0x1000 + 8 * i, WARP, 8);
+        assert_eq!(out.len(), 2);
+        assert!(out.iter().all(|a| a.sectors == 0b1111));
+    }
+
+    proptest! {
+        #[test]
+        fn every_lane_is_served_once_and_its_bytes_are_covered(
+            base in prop::array::uniform32(0u64..64), lanes in 1u32.., shift in 0u32..5, legacy: bool
+        ) {
+            let bytes = 1 << shift;
+            let rule = if legacy { Rule::HalfWarpLegacy } else { Rule::WarpSectored };
+            let mut address = [u64::MAX; 64];
+            for (a, b) in address.iter_mut().zip(base) {
+                *a = 0x4000 + b * 16 / u64::from(bytes) * u64::from(bytes);
+            }
+            let mut out = Vec::new();
+            coalesce(rule, &address, u64::from(lanes), bytes, 128, &mut out);
+            let mut served = 0u64;
+            for access in &out {
+                prop_assert_eq!(served & access.lanes, 0);
+                served |= access.lanes;
+                for lane in (0..64).filter(|l| access.lanes >> l & 1 == 1) {
+                    let touched = sectors_at(address[lane] - access.line, bytes);
+                    prop_assert_eq!(address[lane] & !127, access.line);
+                    prop_assert_eq!(touched & !access.sectors, 0);
+                }
+            }
+            prop_assert_eq!(served, u64::from(lanes));
+        }
+    }
+}

@@ -1,0 +1,486 @@
+//! One channel's memory controller: read queue, write-pending queue (WPQ), FR-FCFS scheduling, and the bytes themselves.
+//!
+//! ```text
+//!  slice ──reads──> ingress ──> read queue ──┐
+//!        ──writes─> ingress ──> WPQ ─────────┴─> FR-FCFS ──> media (banks, bus) ──> data back to the slice
+//!                                └─ accepted ──> acknowledgement to the slice (durable under ADR)
+//! ```
+//! A write is *accepted* when it has a WPQ entry: that is when it is acknowledged, and all that ADR promises. It reaches
+//! the *media* when the queue drains, in bursts between two watermarks. Reads see accepted and waiting writes.
+//! FR-FCFS takes the oldest request whose row is open, else opens the row of the oldest; a cap on how many row hits may
+//! pass an older request of the same bank bounds its age.
+//!
+//! Source: S0 Table IV (FR-FCFS, 8 channels, ADR at the NVMC's WPQ); watermarks and front/back-end latency as in gem5's
+//! memory controller. Invariants: queues never exceed their capacities (slices hold credits for the ingress); bytes
+//! accepted = bytes written to media + bytes merged + bytes still queued; reads and writes of one line keep their order.
+//! Not modelled: refresh, ECC, wear levelling.
+
+use std::collections::VecDeque;
+
+use crate::counters;
+use crate::engine::{Clock, Component, Ctx, Port, Time, Wait};
+use crate::kernel::memory::Medium;
+use crate::spec;
+
+use super::address::Interleave;
+use super::media::{Access, Media, Place};
+use super::msg::{Line, MAX_LINE_BYTES, MemoryRead, MemoryWrite, Msg, SECTOR_BYTES, copy_masked, sector_bytes};
+use super::msg::{sectors_covered, sectors_touched};
+use super::spec::Nanos;
+
+spec! {
+    /// Parameters of every memory controller.
+    pub struct ControllerSpec {
+        /// Reads that the scheduler chooses from.
+        read_queue_entries: u32 where 1..=256,
+        /// Write-pending queue: writes accepted and not yet at the media.
+        write_queue_entries: u32 where 1..=1024,
+        /// Reads of one L2 slice that may be on their way or in the controller.
+        ingress_reads: u32 where 1..=1024,
+        /// Writes of one L2 slice that may be on their way or waiting for a WPQ entry.
+        ingress_writes: u32 where 1..=1024,
+        /// WPQ entries at which draining starts.
+        drain_high_entries: u32 where 1..=1024,
+        /// WPQ entries at which draining stops when reads wait.
+        drain_low_entries: u32 where 0..=1024,
+        /// Writes drained at least before reads are served again.
+        drain_min_writes: u32 where 1..=1024,
+        /// Row hits that may pass an older request of the same bank.
+        row_hit_cap: u32 where 1..=1024,
+        /// L2 slice to controller.
+        front_ns: Nanos,
+        /// Controller to L2 slice.
+        back_ns: Nanos,
+        /// A read that the WPQ answers whole: from its arrival to its data.
+        forward_ns: Nanos,
+    }
+}
+
+counters! {
+    /// What one memory controller counted.
+    pub struct ControllerCounters {
+        /// Read requests to DRAM [requests]
+        dram_reads,
+        /// Read requests to NVM [requests]
+        nvm_reads,
+        /// Bytes read from DRAM devices [bytes]
+        dram_read_bytes,
+        /// Bytes read from NVM devices [bytes]
+        nvm_read_bytes,
+        /// Write requests accepted for DRAM [requests]
+        dram_writes,
+        /// Write requests accepted for NVM [requests]
+        nvm_writes,
+        /// Bytes accepted for DRAM [bytes]
+        dram_accepted_bytes,
+        /// Bytes accepted for NVM [bytes]
+        nvm_accepted_bytes,
+        /// Bytes written to DRAM devices [bytes]
+        dram_written_bytes,
+        /// Bytes written to NVM devices [bytes]
+        nvm_written_bytes,
+        /// Bytes of accepted writes that a younger write in the WPQ replaced [bytes]
+        merged_bytes,
+        /// Writes merged into a waiting WPQ entry [requests]
+        merged_writes,
+        /// Reads answered by the WPQ alone [requests]
+        forwarded_reads,
+        /// Column commands, one a request served by the media [commands]
+        column_commands,
+        /// Rows opened [commands]
+        activates,
+        /// WPQ entries in use, summed over time [entry ticks]
+        wpq_entry_ticks,
+        /// Writes that found the WPQ full on arrival [requests]
+        wpq_full_arrivals,
+        /// Changes between serving reads and draining writes [changes]
+        turnarounds,
+    }
+}
+
+/// A write in the WPQ.
+#[derive(Debug, Clone, Copy)]
+struct PendingWrite {
+    line: u64,
+    mask: u128,
+}
+
+/// Requests in the order of their age, with their places beside them.
+#[derive(Debug)]
+struct Queue<T> {
+    places: Vec<Place>,
+    items: Vec<T>,
+}
+
+impl<T> Queue<T> {
+    fn push(&mut self, place: Place, item: T) {
+        self.places.push(place);
+        self.items.push(item);
+    }
+
+    fn remove(&mut self, at: usize) -> (Place, T) {
+        (self.places.remove(at), self.items.remove(at))
+    }
+}
+
+/// What the scheduler found for one clock edge.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Choice {
+    column: Option<usize>,
+    row: Option<usize>,
+    /// When something that is not ready now becomes ready.
+    next: Time,
+}
+
+impl Choice {
+    fn acts(&self) -> bool {
+        self.column.is_some() || self.row.is_some()
+    }
+}
+
+/// The controller of one channel.
+#[derive(Debug)]
+pub struct MemoryController {
+    spec: ControllerSpec,
+    clock: Clock,
+    map: Interleave,
+    media: Media,
+    forward: Time,
+    reads: Queue<MemoryRead>,
+    writes: Queue<PendingWrite>,
+    waiting_reads: VecDeque<MemoryRead>,
+    waiting_writes: VecDeque<MemoryWrite>,
+    /// Row hits in a row that passed an older request, one counter a bank.
+    passed: Vec<u32>,
+    /// Writes are being drained because the WPQ reached its high watermark.
+    must_drain: bool,
+    /// Writes drained since then.
+    drained: u32,
+    last_access: Access,
+    images: [Vec<u8>; 2],
+    occupancy_since: Time,
+    counters: ControllerCounters,
+}
+
+impl MemoryController {
+    /// An idle controller over the given bytes: its share of DRAM and of NVM, by channel-local address.
+    pub fn new(
+        spec: ControllerSpec,
+        clock: Clock,
+        forward: Time,
+        map: Interleave,
+        media: Media,
+        images: [Vec<u8>; 2],
+    ) -> Self {
+        MemoryController {
+            clock,
+            map,
+            media,
+            forward,
+            reads: Queue { places: Vec::new(), items: Vec::new() },
+            writes: Queue { places: Vec::new(), items: Vec::new() },
+            waiting_reads: VecDeque::new(),
+            waiting_writes: VecDeque::new(),
+            passed: vec![0; 64],
+            must_drain: false,
+            drained: 0,
+            last_access: Access::Read,
+            images,
+            occupancy_since: 0,
+            counters: ControllerCounters::default(),
+            spec,
+        }
+    }
+
+    /// What it counted.
+    pub fn counters(&self) -> &ControllerCounters {
+        &self.counters
+    }
+
+    /// The bytes of a medium as reads would see them, by channel-local address.
+    pub fn image(&self, medium: Medium) -> &[u8] {
+        &self.images[medium as usize]
+    }
+
+    fn image_range(&self, line: u64) -> (usize, usize) {
+        let medium = Medium::of(line);
+        (medium as usize, self.map.in_channel(line) as usize)
+    }
+
+    fn place(&self, line: u64) -> Place {
+        self.media.place(Medium::of(line), self.map.in_channel(line))
+    }
+
+    fn read_image(&self, line: u64, sectors: u8, room: &mut Line) {
+        let (medium, start) = self.image_range(line);
+        let image = &self.images[medium];
+        for sector in 0..4 {
+            if sectors >> sector & 1 == 1 {
+                let at = 32 * sector;
+                room.bytes[at..at + 32].copy_from_slice(&image[start + at..start + at + 32]);
+            }
+        }
+        room.mask = sector_bytes(sectors);
+    }
+
+    fn write_image(&mut self, line: u64, data: &Line) {
+        let (medium, start) = self.image_range(line);
+        let image = &mut self.images[medium];
+        let end = (start + MAX_LINE_BYTES).min(image.len());
+        let mut bytes = [0; MAX_LINE_BYTES];
+        bytes[..end - start].copy_from_slice(&image[start..end]);
+        copy_masked(&mut bytes, &data.bytes, data.mask);
+        image[start..end].copy_from_slice(&bytes[..end - start]);
+    }
+
+    fn count_occupancy(&mut self, now: Time) {
+        self.counters.wpq_entry_ticks += self.writes.items.len() as u64 * (now - self.occupancy_since);
+        self.occupancy_since = now;
+    }
+
+    /// The WPQ takes a write, if it can: as a merge, or into a free entry.
+    fn accept(&mut self, write: &MemoryWrite, now: Time) -> bool {
+        let bytes = u64::from(write.data.mask.count_ones());
+        if let Some(entry) = self.writes.items.iter_mut().find(|w| w.line == write.line) {
+            self.counters.merged_writes += 1;
+            self.counters.merged_bytes += u64::from((entry.mask & write.data.mask).count_ones());
+            entry.mask |= write.data.mask;
+        } else if self.writes.items.len() < self.spec.write_queue_entries as usize {
+            self.count_occupancy(now);
+            let place = self.place(write.line);
+            self.writes.push(place, PendingWrite { line: write.line, mask: write.data.mask });
+        } else {
+            return false;
+        }
+        match Medium::of(write.line) {
+            Medium::Dram => {
+                self.counters.dram_writes += 1;
+                self.counters.dram_accepted_bytes += bytes;
+            }
+            Medium::Nvm => {
+                self.counters.nvm_writes += 1;
+                self.counters.nvm_accepted_bytes += bytes;
+            }
+        }
+        true
+    }
+
+    fn acknowledge(write: MemoryWrite, cx: &mut Ctx<'_, Msg>) {
+        cx.send(Port(u16::from(write.slice)), Msg::MemoryAccepted { room: write.data }, 0);
+    }
+
+    fn receive_read(&mut self, read: MemoryRead, cx: &mut Ctx<'_, Msg>) {
+        match Medium::of(read.line) {
+            Medium::Dram => self.counters.dram_reads += 1,
+            Medium::Nvm => self.counters.nvm_reads += 1,
+        }
+        let pending = self.writes.items.iter().find(|w| w.line == read.line).map_or(0, |w| w.mask);
+        if sectors_covered(pending) & read.sectors == read.sectors {
+            self.counters.forwarded_reads += 1;
+            self.answer(read, self.forward, cx);
+        } else if self.reads.items.len() < self.spec.read_queue_entries as usize {
+            let place = self.place(read.line);
+            self.reads.push(place, read);
+        } else {
+            self.waiting_reads.push_back(read);
+        }
+    }
+
+    /// Sends the data of a read, `delay` from now.
+    fn answer(&self, read: MemoryRead, delay: Time, cx: &mut Ctx<'_, Msg>) {
+        let MemoryRead { line, tag, slice, sectors, mut room } = read;
+        self.read_image(line, sectors, &mut room);
+        cx.send(Port(u16::from(slice)), Msg::MemoryData { tag, sectors, data: room }, delay);
+    }
+
+    fn receive_write(&mut self, write: MemoryWrite, cx: &mut Ctx<'_, Msg>) {
+        // Later reads must see it even while it waits for an entry.
+        self.write_image(write.line, &write.data);
+        if self.waiting_writes.is_empty() && self.accept(&write, cx.now()) {
+            Self::acknowledge(write, cx);
+        } else {
+            self.counters.wpq_full_arrivals += 1;
+            self.waiting_writes.push_back(write);
+        }
+    }
+
+    /// Reads or writes first, at this edge: writes between the watermarks, and when no read waits.
+    fn direction(&mut self) -> Access {
+        let waiting = self.writes.items.len() as u32;
+        if !self.must_drain && waiting >= self.spec.drain_high_entries {
+            self.must_drain = true;
+            self.drained = 0;
+        }
+        let enough = waiting <= self.spec.drain_low_entries && self.drained >= self.spec.drain_min_writes;
+        if self.must_drain && (enough || waiting == 0) {
+            self.must_drain = false;
+        }
+        if self.must_drain || self.reads.items.is_empty() { Access::Write } else { Access::Read }
+    }
+
+    fn places(&self, access: Access) -> &[Place] {
+        match access {
+            Access::Read => &self.reads.places,
+            Access::Write => &self.writes.places,
+        }
+    }
+
+    /// FR-FCFS over requests in the order of age: the oldest that can transfer now, the oldest row to open now.
+    fn choose(&self, access: Access, now: Time) -> Choice {
+        let places = self.places(access);
+        let channel =
+            [self.media.channel_ready(Medium::Dram, access), self.media.channel_ready(Medium::Nvm, access)];
+        let mut choice = Choice { next: Time::MAX, ..Choice::default() };
+        let (mut hit_banks, mut conflict_banks): (u64, u64) = (0, 0);
+        let mut oldest_of_bank: smallvec::SmallVec<[usize; 32]> = smallvec::SmallVec::new();
+        for (i, &place) in places.iter().enumerate() {
+            let bank = 1u64 << place.bank;
+            let direct = access == Access::Write && self.media.writes_cells_directly(place.medium);
+            if direct || self.media.is_open(place) {
+                let capped = self.passed[usize::from(place.bank)] >= self.spec.row_hit_cap;
+                if !direct && capped && conflict_banks & bank != 0 {
+                    continue;
+                }
+                hit_banks |= bank;
+                let ready = channel[place.medium as usize].max(self.media.bank_ready(place, access));
+                if ready > now {
+                    choice.next = choice.next.min(ready);
+                } else if choice.column.is_none() {
+                    choice.column = Some(i);
+                }
+            } else if conflict_banks & bank == 0 {
+                conflict_banks |= bank;
+                oldest_of_bank.push(i);
+            }
+        }
+        for i in oldest_of_bank {
+            if hit_banks >> places[i].bank & 1 == 0 {
+                let ready = self.media.row_ready(places[i]);
+                if ready > now {
+                    choice.next = choice.next.min(ready);
+                } else if choice.row.is_none() {
+                    choice.row = Some(i);
+                }
+            }
+        }
+        choice
+    }
+
+    /// The bank has requests to other rows that are older than the request at `at`.
+    fn passes_an_older(places: &[Place], at: usize) -> bool {
+        places[..at].iter().any(|p| p.bank == places[at].bank && p.row != places[at].row)
+    }
+
+    fn serve(&mut self, access: Access, at: usize, now: Time, cx: &mut Ctx<'_, Msg>) {
+        let places = self.places(access);
+        let bank = usize::from(places[at].bank);
+        if Self::passes_an_older(places, at) {
+            self.passed[bank] += 1;
+        }
+        self.counters.column_commands += 1;
+        if access != self.last_access {
+            self.last_access = access;
+            self.counters.turnarounds += 1;
+        }
+        match access {
+            Access::Read => {
+                let (place, read) = self.reads.remove(at);
+                let bytes = read.sectors.count_ones() * SECTOR_BYTES;
+                let transfer = self.media.column(place, access, bytes, now);
+                match place.medium {
+                    Medium::Dram => self.counters.dram_read_bytes += u64::from(bytes),
+                    Medium::Nvm => self.counters.nvm_read_bytes += u64::from(bytes),
+                }
+                self.answer(read, transfer.data_end - now, cx);
+                if let Some(next) = self.waiting_reads.pop_front() {
+                    let place = self.place(next.line);
+                    self.reads.push(place, next);
+                }
+            }
+            Access::Write => {
+                self.count_occupancy(now);
+                let (place, write) = self.writes.remove(at);
+                let bytes = sectors_touched(write.mask).count_ones() * SECTOR_BYTES;
+                self.media.column(place, access, bytes, now);
+                self.drained += 1;
+                let written = u64::from(write.mask.count_ones());
+                match place.medium {
+                    Medium::Dram => self.counters.dram_written_bytes += written,
+                    Medium::Nvm => self.counters.nvm_written_bytes += written,
+                }
+                while let Some(waiting) = self.waiting_writes.pop_front() {
+                    if !self.accept(&waiting, now) {
+                        self.waiting_writes.push_front(waiting);
+                        break;
+                    }
+                    Self::acknowledge(waiting, cx);
+                }
+            }
+        }
+    }
+}
+
+impl Component<Msg> for MemoryController {
+    fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
+        match message {
+            Msg::MemoryRead(read) => self.receive_read(read, cx),
+            Msg::MemoryWrite(write) => self.receive_write(write, cx),
+            other => panic!("a memory controller received {other:?}"),
+        }
+        if !(self.reads.items.is_empty() && self.writes.items.is_empty()) {
+            cx.wake_at(self.clock.edge_at_or_after(cx.now()));
+        }
+    }
+
+    fn wake(&mut self, cx: &mut Ctx<'_, Msg>) {
+        let now = cx.now();
+        let mut access = self.direction();
+        let mut choice = self.choose(access, now);
+        if !choice.acts() && access == Access::Write && !self.reads.items.is_empty() {
+            // Every write waits for its bank: the bus is better used by a read.
+            let of_reads = self.choose(Access::Read, now);
+            let next = choice.next.min(of_reads.next);
+            (access, choice) = (Access::Read, Choice { next, ..of_reads });
+        }
+        if let Some(at) = choice.row {
+            let place = self.places(access)[at];
+            self.media.open_row(place, now);
+            self.passed[usize::from(place.bank)] = 0;
+            self.counters.activates += 1;
+        }
+        if let Some(at) = choice.column {
+            self.serve(access, at, now, cx);
+        }
+        if !(self.reads.items.is_empty() && self.writes.items.is_empty()) {
+            let next = if choice.acts() { now + 1 } else { choice.next };
+            cx.wake_at(self.clock.edge_at_or_after(next));
+        }
+    }
+
+    fn waits(&self, out: &mut Vec<Wait>) {
+        if !self.waiting_writes.is_empty() || !self.waiting_reads.is_empty() {
+            out.push(Wait {
+                who: "controller".to_owned(),
+                what: format!(
+                    "room: {} writes wait for the WPQ, {} reads for the read queue",
+                    self.waiting_writes.len(),
+                    self.waiting_reads.len()
+                ),
+                on: None,
+                since: self.occupancy_since,
+            });
+        }
+    }
+
+    fn digest(&self) -> u64 {
+        let mut hash = 0xcbf2_9ce4_8422_2325u64;
+        for image in &self.images {
+            for chunk in image.chunks(8) {
+                let mut word = [0; 8];
+                word[..chunk.len()].copy_from_slice(chunk);
+                hash = (hash ^ u64::from_le_bytes(word)).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23);
+            }
+        }
+        hash
+    }
+}
