@@ -13,9 +13,165 @@ pub mod address;
 pub mod cache;
 pub mod coalescer;
 pub mod crossbar;
+pub mod dispatch;
+pub mod l1;
+pub mod l2;
 pub mod media;
 pub mod memory_controller;
 pub mod msg;
+pub mod network;
 pub mod scheduler;
 pub mod shared_memory;
+pub mod sm;
 pub mod spec;
+pub mod timers;
+
+use serde::{Deserialize, Serialize};
+
+use crate::engine::Timebase;
+use crate::spec;
+
+use self::crossbar::CrossbarSpec;
+use self::dispatch::DispatchSpec;
+use self::l1::L1Spec;
+use self::l2::L2Spec;
+use self::media::{BusSpec, MediaSpec};
+use self::memory_controller::ControllerSpec;
+use self::shared_memory::SharedSpec;
+use self::sm::{IntervalSpec, LatencySpec, SmSpec};
+use self::spec::{Key, Megahertz, Spec};
+
+spec! {
+    /// Clock domains.
+    pub struct ClockSpec {
+        /// SMs and command processor.
+        core_mhz: Megahertz,
+        /// Crossbar.
+        crossbar_mhz: Megahertz,
+        /// L2 slices.
+        l2_mhz: Megahertz,
+        /// Memory controllers: command clock and data bus.
+        memory_mhz: Megahertz,
+    }
+}
+
+macro_rules! machine_spec {
+    ($($(#[doc = $doc:literal])+ $table:ident : $spec:ty,)*) => {
+        /// Every parameter of a machine, one table a component.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct MachineSpec { $($(#[doc = $doc])+ pub $table: $spec,)* }
+
+        impl MachineSpec {
+            /// Every table with its keys, in the order of declaration.
+            pub const TABLES: &'static [(&'static str, &'static [Key])] =
+                &[$((stringify!($table), <$spec as Spec>::KEYS),)*];
+        }
+    };
+}
+
+machine_spec! {
+    /// Clock domains.
+    clock: ClockSpec,
+    /// Streaming multiprocessors.
+    sm: SmSpec,
+    /// Latencies by instruction class.
+    latency: LatencySpec,
+    /// Initiation intervals by instruction class.
+    interval: IntervalSpec,
+    /// Shared memory.
+    shared: SharedSpec,
+    /// L1 data cache.
+    l1: L1Spec,
+    /// Crossbar.
+    crossbar: CrossbarSpec,
+    /// L2 cache.
+    l2: L2Spec,
+    /// Memory controllers.
+    controller: ControllerSpec,
+    /// A channel's data bus.
+    bus: BusSpec,
+    /// DRAM devices.
+    dram: MediaSpec,
+    /// NVM devices.
+    nvm: MediaSpec,
+    /// Command processor.
+    dispatch: DispatchSpec,
+}
+
+impl MachineSpec {
+    /// The machine's tick rate; `None` when the clocks have no common multiple that fits.
+    pub fn timebase(&self) -> Option<Timebase> {
+        let c = &self.clock;
+        Timebase::of_khz(&[c.core_mhz.khz, c.crossbar_mhz.khz, c.l2_mhz.khz, c.memory_mhz.khz])
+    }
+
+    /// Peak bandwidth of all channels' data buses, in bytes per second.
+    pub fn peak_memory_bandwidth(&self) -> u64 {
+        let per_channel = u64::from(self.bus.bytes_per_cycle) * self.clock.memory_mhz.khz * 1000;
+        per_channel * u64::from(self.controller.channels)
+    }
+
+    /// Warp instructions that all SMs issue at most in one core cycle.
+    pub fn issue_peak(&self) -> u32 {
+        self.sm.count * self.sm.schedulers * self.sm.issue_width
+    }
+
+    /// What is wrong with the values together, each being valid by itself: the key to blame, and why.
+    pub fn faults(&self) -> Vec<(&'static str, String)> {
+        let mut faults = Vec::new();
+        let mut require = |holds: bool, key: &'static str, why: String| {
+            if !holds {
+                faults.push((key, why));
+            }
+        };
+        let (sm, l1, l2, mc) = (&self.sm, &self.l1, &self.l2, &self.controller);
+        require(self.timebase().is_some(), "clock.core_mhz", "the clocks have no common multiple below 2^53 kHz".into());
+        require(matches!(sm.warp_size, 32 | 64), "sm.warp_size", format!("{} is neither 32 nor 64", sm.warp_size));
+        require(
+            sm.threads <= sm.warps * sm.warp_size,
+            "sm.threads",
+            format!("{} warps of {} lanes hold only {} threads", sm.warps, sm.warp_size, sm.warps * sm.warp_size),
+        );
+        let line = l2.line_bytes;
+        require(matches!(line, 32 | 64 | 128), "l2.line_bytes", format!("{line} is not 32, 64 or 128"));
+        let sets = |kb: u32, ways: u32| kb * 1024 / line.max(1) / ways;
+        for (key, kb, ways) in [("l1.ways", l1.kb, l1.ways), ("l2.ways", l2.slice_kb, l2.ways)] {
+            let sets = sets(kb, ways);
+            let exact = sets.is_power_of_two() && sets * ways * line == kb * 1024;
+            let why = format!("{kb} KiB in {ways} ways of {line} B lines is not a power of two of sets");
+            require(exact, key, why);
+        }
+        let channels = mc.channels;
+        require(
+            l2.slices.is_multiple_of(channels) && l2.slices / channels <= 255,
+            "l2.slices",
+            format!("{} slices do not divide evenly over {channels} channels", l2.slices),
+        );
+        require(
+            l2.interleave_bytes.is_power_of_two() && l2.interleave_bytes >= line,
+            "l2.interleave_bytes",
+            format!("{} is not a power of two of at least a line ({line})", l2.interleave_bytes),
+        );
+        require(
+            mc.drain_low_entries < mc.drain_high_entries && mc.drain_high_entries <= mc.write_queue_entries,
+            "controller.drain_high_entries",
+            format!(
+                "it must lie above drain_low_entries ({}) and at most at write_queue_entries ({})",
+                mc.drain_low_entries, mc.write_queue_entries
+            ),
+        );
+        for (key, row) in [("dram.row_bytes", self.dram.row_bytes), ("nvm.row_bytes", self.nvm.row_bytes)] {
+            let holds = row.is_power_of_two() && row >= line;
+            require(holds, key, format!("{row} is not a power of two of at least a line ({line})"));
+        }
+        for (key, ns) in [
+            ("controller.front_ns", mc.front_ns),
+            ("controller.back_ns", mc.back_ns),
+            ("dispatch.command_ns", self.dispatch.command_ns),
+        ] {
+            require(ns.ps > 0, key, "a link needs a latency greater than 0".into());
+        }
+        faults
+    }
+}

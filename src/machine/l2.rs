@@ -31,6 +31,8 @@ use super::msg::{Rooms, SECTOR_BYTES, copy_masked, sector_bytes, sectors_covered
 spec! {
     /// Parameters of the shared L2 cache.
     pub struct L2Spec {
+        /// Bytes of a line, in the L1s as in the L2.
+        line_bytes: u32 where 32..=128,
         /// Slices (partitions) of the L2.
         slices: u32 where 1..=512,
         /// Capacity of one slice, in KiB.
@@ -153,8 +155,6 @@ pub struct L2Slice {
 pub struct L2Wiring {
     /// The slice's number in the machine: packets and credits carry it.
     pub slice: u16,
-    /// Bytes of a line.
-    pub line_bytes: u32,
     /// L2 clock.
     pub clock: Clock,
     /// Address mapping.
@@ -172,10 +172,10 @@ pub struct L2Wiring {
 impl L2Slice {
     /// An empty slice.
     pub fn new(spec: L2Spec, wiring: L2Wiring) -> Self {
-        let places = (spec.slice_kb * 1024 / wiring.line_bytes) as usize;
+        let places = (spec.slice_kb * 1024 / spec.line_bytes) as usize;
         let tags = TagArray::new(places / spec.ways as usize, spec.ways as usize);
         L2Slice {
-            line_bytes: wiring.line_bytes,
+            line_bytes: spec.line_bytes,
             clock: wiring.clock,
             map: wiring.map,
             at_controller: (u32::from(wiring.slice) % wiring.map.slices_per_channel()) as u8,

@@ -31,6 +31,8 @@ use super::spec::Nanos;
 spec! {
     /// Parameters of every memory controller.
     pub struct ControllerSpec {
+        /// Memory channels, each with a controller.
+        channels: u32 where 1..=256,
         /// Reads that the scheduler chooses from.
         read_queue_entries: u32 where 1..=256,
         /// Write-pending queue: writes accepted and not yet at the media.

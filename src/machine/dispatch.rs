@@ -1,0 +1,424 @@
+//! The command processor: runs the host program's steps on the device, dispatches CTAs, moves host data.
+//!
+//! Launches run one after another; the next step begins when every CTA of the last has ended and all its stores are
+//! performed. CTAs go round-robin over the SMs that have room, one every `cta_interval_cycles`; what an SM has room for
+//! follows from warps, threads, registers and shared memory (CUDA occupancy rules). Host reads, writes and copies travel
+//! through the crossbar to the L2 slices like anybody's accesses, a line at a time.
+//!
+//! Source: GPGPU-Sim's CTA issue (one CTA a core a cycle); launch latency `SM6_TITANX`. Invariants: an SM never holds more
+//! CTAs than fit; exactly one step is under way. Not modelled: concurrent kernels, streams, preemption.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::engine::{Clock, Component, Ctx, Port, Progress, Time, Wait};
+use crate::kernel::host::{HostAction, HostProgram};
+use crate::kernel::launch::Launch;
+use crate::spec;
+
+use super::msg::{Msg, Payload, Reply, Request, RequestKind, Rooms, sectors_touched};
+use super::network::Network;
+use super::shared_memory::SharedSpec;
+use super::sm::SmSpec;
+use super::spec::Nanos;
+
+spec! {
+    /// Parameters of the command processor.
+    pub struct DispatchSpec {
+        /// From the host's launch to the first CTA's departure.
+        launch_ns: Nanos,
+        /// Between the command processor and an SM, one way.
+        command_ns: Nanos,
+        /// Core cycles from one CTA's departure to the next.
+        cta_interval_cycles: u32 where 1..=10000,
+        /// Line accesses of a host read, write or copy that may be under way at once.
+        host_requests: u32 where 1..=1024,
+    }
+}
+
+/// How many CTAs of a launch an SM holds at once, and what limits it.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Occupancy {
+    /// CTAs.
+    pub ctas: u32,
+    /// The scarcest resource: "ctas", "warps", "threads", "registers" or "shared memory".
+    pub limit: String,
+}
+
+impl Occupancy {
+    /// The occupancy of a launch on an SM.
+    ///
+    /// # Errors
+    /// A sentence that says what a single CTA needs and the SM lacks.
+    pub fn of(launch: &Launch, sm: &SmSpec, shared: &SharedSpec) -> Result<Self, String> {
+        let threads = launch.threads_per_cta();
+        let warps = launch.warps_per_cta(sm.warp_size);
+        let per_warp = (launch.registers_per_thread * sm.warp_size).next_multiple_of(sm.register_unit);
+        let needs = [
+            ("ctas", 1, sm.ctas),
+            ("warps", warps, sm.warps),
+            ("threads", threads, sm.threads),
+            ("registers", per_warp * warps, sm.registers),
+            ("shared memory", launch.shared_bytes, shared.kb * 1024),
+        ];
+        let fit = |&(name, need, has): &(&str, u32, u32)| (has.checked_div(need).unwrap_or(u32::MAX), name, need, has);
+        let Some((ctas, name, need, has)) = needs.iter().map(fit).min_by_key(|f| f.0) else { unreachable!() };
+        if ctas == 0 {
+            return Err(format!(
+                "a CTA of kernel `{}` needs {need} {name}{} and an SM has {has}",
+                launch.kernel.name,
+                if name == "shared memory" { " bytes" } else { "" }
+            ));
+        }
+        Ok(Occupancy { ctas, limit: name.to_owned() })
+    }
+}
+
+/// One launch as it ran.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaunchRecord {
+    /// Kernel name.
+    pub kernel: String,
+    /// CTAs in x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a CTA in x, y, z.
+    pub block: [u32; 3],
+    /// When the host asked for it, in ticks.
+    pub start: Time,
+    /// When its last store was performed and the command processor knew, in ticks.
+    pub end: Time,
+    /// CTAs an SM could hold, and why not more.
+    pub occupancy: Occupancy,
+}
+
+/// The host program asked for something impossible.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct HostFault(pub String);
+
+/// A piece of a host transfer, within one line at either side.
+#[derive(Debug, Clone, Copy)]
+struct Piece {
+    /// Read from here first, if it is a copy or a read.
+    from: Option<u64>,
+    /// Write to here, if it is a copy or a write.
+    to: Option<u64>,
+    bytes: u32,
+    /// Where a write's bytes lie in the transfer's data.
+    data_at: usize,
+}
+
+#[derive(Debug)]
+enum Step {
+    /// Between steps.
+    Idle,
+    /// CTAs of a launch are running.
+    Running { launch: Arc<Launch>, next: u64, done: u64, room: Vec<u32>, next_sm: usize },
+    /// Lines are moving.
+    Moving { waiting: VecDeque<Piece>, data: Vec<u8> },
+    /// The host program is over.
+    Over,
+}
+
+/// The command processor.
+#[derive(Debug)]
+pub struct CommandProcessor {
+    spec: DispatchSpec,
+    sm: SmSpec,
+    shared: SharedSpec,
+    clock: Clock,
+    launch_ticks: Time,
+    line_bytes: u32,
+    /// Index as a requester: the number of SMs.
+    requester: u16,
+    /// Port `first_sm_port + i` leads to SM `i`; ports below to slices.
+    first_sm_port: u16,
+    host: Box<dyn HostProgram>,
+    network: Network,
+    rooms: Rooms,
+    step: Step,
+    in_flight: Vec<Option<Piece>>,
+    /// What the host's last read returned.
+    read: Option<u64>,
+    next_departure: Time,
+    records: Vec<LaunchRecord>,
+    ended: Option<Time>,
+    ctas_done: u64,
+    ctas_known: u64,
+}
+
+/// How the command processor is wired.
+#[derive(Debug)]
+pub struct DispatchWiring {
+    /// Core clock.
+    pub clock: Clock,
+    /// `launch_ns` in ticks.
+    pub launch_ticks: Time,
+    /// Bytes of a line.
+    pub line_bytes: u32,
+    /// Slices; port `i` leads to slice `i`, the ports behind to the SMs.
+    pub slices: u32,
+    /// Its end of the crossbar.
+    pub network: Network,
+}
+
+impl CommandProcessor {
+    /// A command processor that will run `host` when first woken.
+    pub fn new(spec: DispatchSpec, sm: SmSpec, shared: SharedSpec, w: DispatchWiring, host: Box<dyn HostProgram>) -> Self {
+        CommandProcessor {
+            clock: w.clock,
+            launch_ticks: w.launch_ticks,
+            line_bytes: w.line_bytes,
+            requester: sm.count as u16,
+            first_sm_port: w.slices as u16,
+            host,
+            network: w.network,
+            rooms: Rooms::default(),
+            step: Step::Idle,
+            in_flight: vec![None; spec.host_requests as usize],
+            read: None,
+            next_departure: 0,
+            records: Vec::new(),
+            ended: None,
+            ctas_done: 0,
+            ctas_known: 0,
+            spec,
+            sm,
+            shared,
+        }
+    }
+
+    /// Launches in order; one still running has `end` 0.
+    pub fn launches(&self) -> &[LaunchRecord] {
+        &self.records
+    }
+
+    /// When the host program's last step was complete, in ticks.
+    pub fn ended(&self) -> Option<Time> {
+        self.ended
+    }
+
+    /// Takes steps until one needs time.
+    fn advance(&mut self, cx: &mut Ctx<'_, Msg>) {
+        while matches!(self.step, Step::Idle) {
+            let action = match self.host.next(self.read.take()) {
+                Ok(action) => action,
+                Err(fault) => {
+                    self.step = Step::Over;
+                    cx.fail(Box::new(HostFault(fault)));
+                    return;
+                }
+            };
+            match action {
+                HostAction::Launch(launch) => self.start(launch, cx),
+                HostAction::Read { address, bytes } => {
+                    let piece = Piece { from: Some(address), to: None, bytes, data_at: 0 };
+                    self.step = Step::Moving { waiting: [piece].into(), data: Vec::new() };
+                }
+                HostAction::Write { address, data } => {
+                    let waiting = self.pieces(None, Some(address), data.len() as u64);
+                    self.step = Step::Moving { waiting, data };
+                }
+                HostAction::Copy { from, to, bytes } => {
+                    let waiting = self.pieces(Some(from), Some(to), bytes);
+                    self.step = Step::Moving { waiting, data: Vec::new() };
+                }
+                HostAction::Done => {
+                    self.step = Step::Over;
+                    self.ended = Some(cx.now());
+                }
+            }
+            self.move_on(cx);
+        }
+    }
+
+    /// Cuts a transfer so that no piece crosses a line at either side.
+    fn pieces(&self, from: Option<u64>, to: Option<u64>, bytes: u64) -> VecDeque<Piece> {
+        let line = u64::from(self.line_bytes);
+        let mut pieces = VecDeque::new();
+        let mut at = 0;
+        while at < bytes {
+            let room = |start: Option<u64>| start.map_or(line, |s| line - (s + at) % line);
+            let length = room(from).min(room(to)).min(bytes - at);
+            pieces.push_back(Piece {
+                from: from.map(|s| s + at),
+                to: to.map(|s| s + at),
+                bytes: length as u32,
+                data_at: at as usize,
+            });
+            at += length;
+        }
+        pieces
+    }
+
+    fn start(&mut self, launch: Arc<Launch>, cx: &mut Ctx<'_, Msg>) {
+        let occupancy = match Occupancy::of(&launch, &self.sm, &self.shared) {
+            Ok(occupancy) => occupancy,
+            Err(fault) => {
+                self.step = Step::Over;
+                cx.fail(Box::new(HostFault(fault)));
+                return;
+            }
+        };
+        for sm in 0..self.sm.count as u16 {
+            cx.send(Port(self.first_sm_port + sm), Msg::Start(launch.clone()), self.launch_ticks);
+        }
+        self.records.push(LaunchRecord {
+            kernel: launch.kernel.name.clone(),
+            grid: launch.grid,
+            block: launch.block,
+            start: cx.now(),
+            end: 0,
+            occupancy: occupancy.clone(),
+        });
+        self.ctas_known += launch.ctas();
+        self.next_departure = cx.now() + self.launch_ticks;
+        let room = vec![occupancy.ctas; self.sm.count as usize];
+        self.step = Step::Running { launch, next: 0, done: 0, room, next_sm: 0 };
+        self.dispatch(cx);
+    }
+
+    /// Sends CTAs to SMs with room until there is no room or no CTA.
+    fn dispatch(&mut self, cx: &mut Ctx<'_, Msg>) {
+        let Step::Running { launch, next, room, next_sm, .. } = &mut self.step else { return };
+        let sms = room.len();
+        while *next < launch.ctas() {
+            let Some(sm) = (0..sms).map(|i| (*next_sm + i) % sms).find(|&sm| room[sm] > 0) else { return };
+            room[sm] -= 1;
+            *next_sm = (sm + 1) % sms;
+            let departure = self.clock.edge_at_or_after(self.next_departure.max(cx.now()));
+            self.next_departure = departure + self.clock.cycles(u64::from(self.spec.cta_interval_cycles));
+            cx.send(Port(self.first_sm_port + sm as u16), Msg::Cta(*next), departure - cx.now());
+            *next += 1;
+        }
+    }
+
+    fn cta_done(&mut self, sm: u16, cx: &mut Ctx<'_, Msg>) {
+        let Step::Running { launch, done, room, .. } = &mut self.step else {
+            panic!("SM {sm} ended a CTA of no launch");
+        };
+        room[usize::from(sm)] += 1;
+        *done += 1;
+        self.ctas_done += 1;
+        if *done == launch.ctas() {
+            if let Some(record) = self.records.last_mut() {
+                record.end = cx.now();
+            }
+            self.step = Step::Idle;
+            self.advance(cx);
+        } else {
+            self.dispatch(cx);
+        }
+    }
+
+    /// Sends pieces while tags are free; ends the step when none is left.
+    fn move_on(&mut self, cx: &mut Ctx<'_, Msg>) {
+        loop {
+            let Step::Moving { waiting, data } = &mut self.step else { return };
+            let Some(tag) = self.in_flight.iter().position(Option::is_none) else { return };
+            let Some(piece) = waiting.pop_front() else {
+                if self.in_flight.iter().all(Option::is_none) {
+                    self.step = Step::Idle;
+                }
+                return;
+            };
+            self.in_flight[tag] = Some(piece);
+            let mut room = self.rooms.take();
+            let request = match (piece.from, piece.to) {
+                (Some(from), _) => {
+                    let at = (from % u64::from(self.line_bytes)) as u32;
+                    let touched = sectors_touched(((1u128 << (piece.bytes - 1) << 1).wrapping_sub(1)) << at);
+                    self.request(from, tag, RequestKind::Read, touched, Payload::Line(room))
+                }
+                (None, Some(to)) => {
+                    let at = (to % u64::from(self.line_bytes)) as usize;
+                    let bytes = piece.bytes as usize;
+                    room.bytes[at..at + bytes].copy_from_slice(&data[piece.data_at..piece.data_at + bytes]);
+                    room.mask = ((1u128 << (bytes - 1) << 1).wrapping_sub(1)) << at;
+                    let touched = sectors_touched(room.mask);
+                    self.request(to, tag, RequestKind::Write, touched, Payload::Line(room))
+                }
+                (None, None) => unreachable!("a piece reads or writes"),
+            };
+            self.network.push(request, cx);
+        }
+    }
+
+    fn request(&self, address: u64, tag: usize, kind: RequestKind, sectors: u8, payload: Payload) -> Request {
+        let line = address - address % u64::from(self.line_bytes);
+        Request { line, tag: tag as u32, from: self.requester, kind, sectors, payload }
+    }
+
+    fn reply(&mut self, reply: Reply, cx: &mut Ctx<'_, Msg>) {
+        let tag = reply.tag as usize;
+        let Some(piece) = self.in_flight[tag] else { panic!("a reply for no piece") };
+        let Payload::Line(mut line) = reply.payload else { panic!("a host transfer moves lines") };
+        let bytes = piece.bytes as usize;
+        match (reply.kind, piece.from, piece.to) {
+            (RequestKind::Read, Some(from), None) => {
+                let at = (from % u64::from(self.line_bytes)) as usize;
+                let mut word = [0; 8];
+                word[..bytes].copy_from_slice(&line.bytes[at..at + bytes]);
+                self.read = Some(u64::from_le_bytes(word));
+                self.rooms.give(line);
+                self.in_flight[tag] = None;
+            }
+            (RequestKind::Read, Some(from), Some(to)) => {
+                let at = (from % u64::from(self.line_bytes)) as usize;
+                let target = (to % u64::from(self.line_bytes)) as usize;
+                line.bytes.copy_within(at..at + bytes, target);
+                line.mask = ((1u128 << (bytes - 1) << 1).wrapping_sub(1)) << target;
+                let touched = sectors_touched(line.mask);
+                let request = self.request(to, tag, RequestKind::Write, touched, Payload::Line(line));
+                self.network.push(request, cx);
+            }
+            _ => {
+                self.rooms.give(line);
+                self.in_flight[tag] = None;
+            }
+        }
+        self.move_on(cx);
+        self.advance(cx);
+    }
+}
+
+impl Component<Msg> for CommandProcessor {
+    fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
+        match message {
+            Msg::CtaDone { sm } => self.cta_done(sm, cx),
+            Msg::Reply(reply) => {
+                if let Some(reply) = self.network.eject(reply, cx) {
+                    self.reply(reply, cx);
+                }
+            }
+            Msg::Credit { slice, packets } => {
+                self.network.credit(slice, packets);
+                self.network.pump(cx);
+            }
+            other => panic!("the command processor received {other:?}"),
+        }
+    }
+
+    fn wake(&mut self, cx: &mut Ctx<'_, Msg>) {
+        while let Some(reply) = self.network.ejected(cx) {
+            self.reply(reply, cx);
+        }
+        self.network.pump(cx);
+        self.advance(cx);
+    }
+
+    fn waits(&self, out: &mut Vec<Wait>) {
+        let what = match &self.step {
+            Step::Idle | Step::Over => return,
+            Step::Running { launch, done, .. } => {
+                format!("CTAs of kernel `{}`: {done} of {} have ended", launch.kernel.name, launch.ctas())
+            }
+            Step::Moving { waiting, .. } => format!("a host transfer: {} pieces are left", waiting.len()),
+        };
+        out.push(Wait { who: "host program".to_owned(), what, on: None, since: 0 });
+    }
+
+    fn progress(&self) -> Progress {
+        Progress { work: 0, steps_done: self.ctas_done, steps_total: self.ctas_known }
+    }
+}

@@ -1,0 +1,309 @@
+//! The L1 data cache of one SM: sectored, write-evict, no write-allocate, with miss-status registers that merge.
+//!
+//! A load that misses reserves a way (allocate-on-miss) and an MSHR; later loads of the same sectors join it. A store
+//! evicts its line and goes on to the L2. Nothing here is ever dirty.
+//!
+//! *A thread's load after its own store sees it, also past an outstanding fill of that line*: the store detaches the
+//! fill from the cache, so the fill still answers the loads that were there before but is neither joined nor kept, and a
+//! later load sends a request of its own, which follows the store to the same slice in order.
+//!
+//! Source: S0 Table IV (24 KB, 6-way, 128 B, 256 MSHRs, WEWN, XOR index, LRU, allocate-on-miss). Invariants: a reserved
+//! way is not a victim until its last fill has come; an MSHR answers each waiter exactly once, with the fill's own bytes.
+//! Not modelled: bank conflicts of the data array, a separate texture cache (texture fetches come here).
+
+use smallvec::SmallVec;
+
+use crate::spec;
+
+use super::cache::TagArray;
+use super::msg::{Line, MAX_LINE_BYTES, copy_masked, sector_bytes};
+
+spec! {
+    /// Parameters of the L1 data cache.
+    pub struct L1Spec {
+        /// Capacity of one SM, in KiB.
+        kb: u32 where 1..=1024,
+        /// Ways of a set.
+        ways: u32 where 1..=256,
+        /// Misses under way, each of one line.
+        mshr_entries: u32 where 1..=4096,
+        /// Loads that one MSHR answers.
+        mshr_merges: u32 where 1..=4096,
+        /// Requests that may wait for the crossbar behind the tags.
+        miss_queue_entries: u32 where 1..=1024,
+        /// Issue of a load that hits to issue of what uses it, in core cycles.
+        hit_cycles: u32 where 2..=10000,
+        /// From the tags to the crossbar, in core cycles: on every request.
+        miss_cycles: u32 where 0..=10000,
+        /// From the crossbar to the registers, in core cycles: on every reply.
+        fill_cycles: u32 where 0..=10000,
+        /// Global loads use it; when false they go to the L2 one by one.
+        global_loads: bool,
+        /// A fence of scope gpu or sys empties it, so that later loads see what other SMs wrote before (PTX memory model).
+        fence_invalidates: bool,
+    }
+}
+
+/// One load instruction's share of a line: its index among the pending loads, and the lanes it serves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Waiter {
+    /// Index of the pending load.
+    pub load: u16,
+    /// Which of its accesses: selects the part of a multi-word local access.
+    pub part: u8,
+    /// Lanes.
+    pub lanes: u64,
+}
+
+#[derive(Debug, Default)]
+struct Mshr {
+    line: u64,
+    sectors: u8,
+    /// The way the fill goes to; `None` once detached.
+    place: Option<usize>,
+    waiters: SmallVec<[Waiter; 8]>,
+}
+
+/// What a load of some sectors of a line came to.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Lookup {
+    /// The sectors are in this place.
+    Hit(usize),
+    /// It joined a fill under way.
+    Merged,
+    /// A request with this MSHR as its tag must be sent.
+    Miss(u16),
+    /// No MSHR, no way, or no room in the MSHR: try again after a fill.
+    Full,
+}
+
+/// One SM's L1 data cache.
+#[derive(Debug)]
+pub struct L1 {
+    line_shift: u32,
+    merges: usize,
+    tags: TagArray,
+    valid: Vec<u8>,
+    /// Fills under way for each place, each of other sectors; it is locked while there are any.
+    fills: Vec<SmallVec<[u16; 4]>>,
+    data: Vec<[u8; MAX_LINE_BYTES]>,
+    mshrs: Vec<Mshr>,
+    free: Vec<u16>,
+}
+
+impl L1 {
+    /// An empty cache with lines of `line_bytes`.
+    pub fn new(spec: &L1Spec, line_bytes: u32) -> Self {
+        let places = (spec.kb * 1024 / line_bytes) as usize;
+        let tags = TagArray::new(places / spec.ways as usize, spec.ways as usize);
+        let places = tags.places();
+        L1 {
+            line_shift: line_bytes.trailing_zeros(),
+            merges: spec.mshr_merges as usize,
+            tags,
+            valid: vec![0; places],
+            fills: vec![SmallVec::new(); places],
+            data: vec![[0; MAX_LINE_BYTES]; places],
+            mshrs: (0..spec.mshr_entries).map(|_| Mshr::default()).collect(),
+            free: (0..spec.mshr_entries as u16).rev().collect(),
+        }
+    }
+
+    /// Looks up sectors of a line for a load; registers `waiter` unless it hits or everything is full.
+    pub fn load(&mut self, line: u64, sectors: u8, waiter: Waiter) -> Lookup {
+        let number = line >> self.line_shift;
+        let found = self.tags.find(number);
+        if let Some(place) = found {
+            if self.valid[place] & sectors == sectors {
+                self.tags.touch(place);
+                return Lookup::Hit(place);
+            }
+            for &index in &self.fills[place] {
+                let mshr = &mut self.mshrs[usize::from(index)];
+                if mshr.sectors & sectors == sectors {
+                    if mshr.waiters.len() >= self.merges {
+                        return Lookup::Full;
+                    }
+                    mshr.waiters.push(waiter);
+                    return Lookup::Merged;
+                }
+            }
+        }
+        if self.free.is_empty() {
+            return Lookup::Full;
+        }
+        let place = match found {
+            Some(place) => place,
+            None => {
+                let Some(place) = self.tags.victim(number) else { return Lookup::Full };
+                self.tags.replace(place, number);
+                self.valid[place] = 0;
+                place
+            }
+        };
+        self.tags.lock(place, true);
+        let index = self.open(line, sectors, Some(place), waiter);
+        self.fills[place].push(index);
+        Lookup::Miss(index)
+    }
+
+    /// A load that must not use or fill the cache. `Lookup::Miss` or `Lookup::Full`.
+    pub fn load_past(&mut self, line: u64, sectors: u8, waiter: Waiter) -> Lookup {
+        if self.free.is_empty() {
+            return Lookup::Full;
+        }
+        Lookup::Miss(self.open(line, sectors, None, waiter))
+    }
+
+    fn open(&mut self, line: u64, sectors: u8, place: Option<usize>, waiter: Waiter) -> u16 {
+        let Some(index) = self.free.pop() else { unreachable!("the caller checked") };
+        let mshr = &mut self.mshrs[usize::from(index)];
+        debug_assert!(mshr.waiters.is_empty());
+        mshr.line = line;
+        mshr.sectors = sectors;
+        mshr.place = place;
+        mshr.waiters.push(waiter);
+        index
+    }
+
+    /// A load of these sectors would hit.
+    pub fn hits(&self, line: u64, sectors: u8) -> bool {
+        let place = self.tags.find(line >> self.line_shift);
+        place.is_some_and(|place| self.valid[place] & sectors == sectors)
+    }
+
+    /// The bytes in a place.
+    pub fn data(&self, place: usize) -> &[u8; MAX_LINE_BYTES] {
+        &self.data[place]
+    }
+
+    /// A store (or atomic) to the line passes by: evicts it and detaches fills under way. True when it was there.
+    pub fn evict(&mut self, line: u64) -> bool {
+        let Some(place) = self.tags.find(line >> self.line_shift) else { return false };
+        self.drop_place(place);
+        true
+    }
+
+    fn drop_place(&mut self, place: usize) {
+        self.tags.invalidate(place);
+        self.valid[place] = 0;
+        for index in self.fills[place].drain(..) {
+            self.mshrs[usize::from(index)].place = None;
+        }
+        self.tags.lock(place, false);
+    }
+
+    /// Empties the cache and detaches every fill under way.
+    pub fn invalidate_all(&mut self) {
+        for place in 0..self.tags.places() {
+            if self.tags.line_at(place).is_some() {
+                self.drop_place(place);
+            }
+        }
+    }
+
+    /// A fill has come: keeps its sectors if still attached, and hands over who waits for it.
+    pub fn fill(&mut self, index: u16, sectors: u8, line: &Line) -> SmallVec<[Waiter; 8]> {
+        let mshr = &mut self.mshrs[usize::from(index)];
+        let waiters = std::mem::take(&mut mshr.waiters);
+        if let Some(place) = mshr.place.take() {
+            copy_masked(&mut self.data[place], &line.bytes, sector_bytes(sectors));
+            self.valid[place] |= sectors;
+            self.fills[place].retain(|&mut fill| fill != index);
+            if self.fills[place].is_empty() {
+                self.tags.lock(place, false);
+            }
+        }
+        self.free.push(index);
+        waiters
+    }
+
+    /// The line that a miss under way is for.
+    pub fn line_of(&self, index: u16) -> u64 {
+        self.mshrs[usize::from(index)].line
+    }
+
+    /// Misses under way: their lines and how many loads wait for each.
+    pub fn misses(&self) -> impl Iterator<Item = (u64, usize)> {
+        self.mshrs.iter().filter(|m| !m.waiters.is_empty()).map(|m| (m.line, m.waiters.len()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn l1(mshrs: u32, merges: u32) -> L1 {
+        let spec = L1Spec {
+            kb: 1,
+            ways: 2,
+            mshr_entries: mshrs,
+            mshr_merges: merges,
+            miss_queue_entries: 8,
+            hit_cycles: 82,
+            miss_cycles: 0,
+            fill_cycles: 0,
+            global_loads: true,
+            fence_invalidates: true,
+        };
+        L1::new(&spec, 128)
+    }
+
+    fn waiter(load: u16) -> Waiter {
+        Waiter { load, part: 0, lanes: 1 }
+    }
+
+    fn line(byte: u8) -> Line {
+        Line { bytes: [byte; MAX_LINE_BYTES], mask: u128::MAX }
+    }
+
+    #[test]
+    fn a_miss_then_a_merge_then_a_hit() {
+        let mut c = l1(4, 8);
+        assert_eq!(c.load(0, 0b1, waiter(1)), Lookup::Miss(0));
+        assert_eq!(c.load(0, 0b1, waiter(2)), Lookup::Merged);
+        assert_eq!(c.load(0, 0b10, waiter(3)), Lookup::Miss(1), "another sector is another request");
+        assert_eq!(c.fill(0, 0b1, &line(7)).as_slice(), [waiter(1), waiter(2)]);
+        let Lookup::Hit(place) = c.load(0, 0b1, waiter(4)) else { panic!("a hit") };
+        assert_eq!(c.data(place)[0], 7);
+    }
+
+    #[test]
+    fn a_store_detaches_the_fill_so_a_later_load_asks_again() {
+        let mut c = l1(4, 8);
+        assert_eq!(c.load(0, 0b1, waiter(1)), Lookup::Miss(0));
+        assert!(c.evict(0));
+        assert_eq!(c.load(0, 0b1, waiter(2)), Lookup::Miss(1), "it must not join the older fill");
+        assert_eq!(c.fill(0, 0b1, &line(7)).as_slice(), [waiter(1)]);
+        assert_eq!(c.load(0, 0b1, waiter(3)), Lookup::Merged, "the old bytes were not kept");
+        assert_eq!(c.fill(1, 0b1, &line(8)).len(), 2);
+        let Lookup::Hit(place) = c.load(0, 0b1, waiter(4)) else { panic!("a hit") };
+        assert_eq!(c.data(place)[0], 8);
+    }
+
+    #[test]
+    fn reserved_ways_are_not_victims() {
+        let mut c = l1(8, 8);
+        let lines: Vec<u64> = (0..64u64).map(|i| i * 128).collect();
+        let misses = lines.iter().filter(|&&l| matches!(c.load(l, 1, waiter(0)), Lookup::Miss(_))).count();
+        assert_eq!(misses, 8, "8 lines fit, each reserved");
+        assert_eq!(c.load(64 * 128, 1, waiter(0)), Lookup::Full);
+    }
+
+    #[test]
+    fn an_mshr_takes_so_many_loads_and_no_more() {
+        let mut c = l1(4, 2);
+        assert_eq!(c.load(0, 1, waiter(1)), Lookup::Miss(0));
+        assert_eq!(c.load(0, 1, waiter(2)), Lookup::Merged);
+        assert_eq!(c.load(0, 1, waiter(3)), Lookup::Full);
+    }
+
+    #[test]
+    fn invalidation_empties_it_and_detaches_fills() {
+        let mut c = l1(4, 8);
+        assert_eq!(c.load(0, 1, waiter(1)), Lookup::Miss(0));
+        c.invalidate_all();
+        c.fill(0, 1, &line(7));
+        assert_eq!(c.load(0, 1, waiter(2)), Lookup::Miss(0), "nothing was kept");
+    }
+}

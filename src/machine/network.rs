@@ -1,0 +1,134 @@
+//! A requester's end of the crossbar (an SM, the command processor): the miss queue, credits, injection, and replies on their way out of the ejection port.
+//!
+//! Requests leave in order. A request waits in the miss queue while its slice has no credit left or the injection port
+//! holds more than its share of flits; the queue is finite, and a full one stops the load-store unit.
+
+use std::collections::VecDeque;
+
+use crate::engine::{Ctx, Port, Time};
+use super::address::Interleave;
+use super::crossbar::{Credits, CrossbarSpec, PortEnd};
+use super::msg::{HEADER_BYTES, Msg, Payload, Reply, Request, RequestKind, SECTOR_BYTES};
+
+/// Bytes behind the header of a request.
+pub(super) fn request_bytes(request: &Request) -> u32 {
+    match (&request.payload, request.kind) {
+        (Payload::Line(line), RequestKind::Write) => line.mask.count_ones(),
+        (Payload::Atomics(atomics), _) => u32::from(atomics.count) * atomics.elem.bytes(),
+        _ => 0,
+    }
+}
+
+/// Bytes behind the header of a reply.
+pub(super) fn reply_bytes(reply: &Reply) -> u32 {
+    match (&reply.payload, reply.kind) {
+        (_, RequestKind::Read) => reply.sectors.count_ones() * SECTOR_BYTES,
+        (Payload::Atomics(atomics), _) => u32::from(atomics.count) * atomics.elem.bytes(),
+        _ => 0,
+    }
+}
+
+/// A requester's end of the crossbar; port `i` leads to slice `i`.
+#[derive(Debug)]
+pub(super) struct Network {
+    map: Interleave,
+    injection_flits: u32,
+    capacity: usize,
+    queue: VecDeque<Request>,
+    credits: Credits,
+    injection: PortEnd,
+    ejection: PortEnd,
+    arriving: VecDeque<(Time, Reply)>,
+    /// Bytes sent and received, headers included.
+    pub(super) bytes_out: u64,
+    pub(super) bytes_in: u64,
+}
+
+impl Network {
+    /// An idle end with room for `capacity` waiting requests.
+    pub(super) fn new(spec: &CrossbarSpec, map: Interleave, port: PortEnd, capacity: u32) -> Self {
+        Network {
+            map,
+            injection_flits: spec.injection_flits,
+            capacity: capacity as usize,
+            queue: VecDeque::new(),
+            credits: Credits::new(map.slices(), spec.buffer_packets),
+            injection: port.clone(),
+            ejection: port,
+            arriving: VecDeque::new(),
+            bytes_out: 0,
+            bytes_in: 0,
+        }
+    }
+
+    /// Another request may be pushed.
+    pub(super) fn has_room(&self) -> bool {
+        self.queue.len() < self.capacity
+    }
+
+    /// No request waits and no reply is on its way out.
+    pub(super) fn is_idle(&self) -> bool {
+        self.queue.is_empty() && self.arriving.is_empty()
+    }
+
+    /// Requests that wait, for a report.
+    pub(super) fn waiting(&self) -> Option<(usize, u64)> {
+        self.queue.front().map(|head| (self.queue.len(), head.line))
+    }
+
+    /// Queues a request and sends what can be sent. Credits and ports decide when it leaves.
+    pub(super) fn push(&mut self, request: Request, cx: &mut Ctx<'_, Msg>) {
+        self.queue.push_back(request);
+        self.pump(cx);
+    }
+
+    /// Credits came back.
+    pub(super) fn credit(&mut self, slice: u16, packets: u16) {
+        self.credits.give(slice, packets);
+    }
+
+    /// Sends waiting requests as far as credits and the injection port allow; wakes the owner when the port empties.
+    pub(super) fn pump(&mut self, cx: &mut Ctx<'_, Msg>) {
+        while let Some(head) = self.queue.front() {
+            let slice = self.map.slice_of(head.line);
+            if !self.credits.has(slice) {
+                return;
+            }
+            let room_at = self.injection.backlog_at_most(self.injection_flits);
+            if room_at > cx.now() {
+                cx.wake_at(room_at);
+                return;
+            }
+            let Some(request) = self.queue.pop_front() else { unreachable!("there is a head") };
+            self.credits.take(slice);
+            let bytes = request_bytes(&request);
+            self.bytes_out += u64::from(HEADER_BYTES + bytes);
+            let tail = self.injection.inject(cx.now(), bytes);
+            cx.send(Port(slice as u16), Msg::Request(request), tail - cx.now());
+        }
+    }
+
+    /// A reply's tail has arrived: hands it over when the ejection port is done with it now, else keeps it until
+    /// [`Network::ejected`] finds it due.
+    pub(super) fn eject(&mut self, reply: Reply, cx: &mut Ctx<'_, Msg>) -> Option<Reply> {
+        let bytes = reply_bytes(&reply);
+        self.bytes_in += u64::from(HEADER_BYTES + bytes);
+        let done = self.ejection.eject(cx.now(), bytes);
+        if done <= cx.now() {
+            return Some(reply);
+        }
+        self.arriving.push_back((done, reply));
+        cx.wake_at(done);
+        None
+    }
+
+    /// The next reply that is out of the ejection port by now; asks for a wake-up for the one after.
+    pub(super) fn ejected(&mut self, cx: &mut Ctx<'_, Msg>) -> Option<Reply> {
+        let &(done, _) = self.arriving.front()?;
+        if done > cx.now() {
+            cx.wake_at(done);
+            return None;
+        }
+        self.arriving.pop_front().map(|(_, reply)| reply)
+    }
+}

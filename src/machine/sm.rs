@@ -1,0 +1,556 @@
+//! A streaming multiprocessor: warps, schedulers, execution units, load-store unit, L1D, shared memory.
+//!
+//! ```text
+//!   CTAs ──> warp slots ─[scoreboard]─> ready masks ─[schedulers]─> issue ──> core / fp64 / sfu units
+//!                 ▲                                                  └─────> LSU ──> L1D ──> miss queue ──> crossbar
+//!                 └──────────── registers written, warps woken ◄──────────────────── replies ◄───────────────┘
+//! ```
+//! An instruction executes functionally when it issues; the scoreboard then keeps its results from being used before
+//! their latency has passed. Load data goes to the registers when it comes. The SM wakes for a cycle only if something
+//! can issue or move in it; while every warp waits it sleeps until the earliest timer or message.
+//!
+//! Source: S0 Table IV, the rest `SM6_TITANX`; every number is a parameter of [`SmSpec`], [`LatencySpec`] and
+//! [`IntervalSpec`]. Invariants: a warp issues at most `issue_width` instructions a cycle, to different units;
+//! a register is read only when its scoreboard entry allows; a CTA ends when all its loads and stores are performed.
+//! Not modelled: instruction fetch (every instruction hits), operand-collector bank conflicts, register-file ports.
+
+mod cta;
+mod issue;
+mod lsu;
+mod memory;
+mod slots;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::counters;
+use crate::engine::{Clock, Component, Ctx, Port, Progress, Time, Timebase, Wait};
+use crate::kernel::fault::{FaultKind, ProgramFault};
+use crate::kernel::ir::Class;
+use crate::kernel::launch::Launch;
+use crate::spec;
+
+use super::address::Interleave;
+use super::coalescer::{LineAccess, Rule};
+use super::crossbar::{CrossbarSpec, PortEnd};
+use super::l1::{L1, L1Spec};
+use super::msg::{Atomics, Msg, Reply, Rooms};
+use super::network::Network;
+use super::scheduler::{Policy, Scheduler, UNITS, Unit};
+use super::shared_memory::SharedSpec;
+use super::timers::Timers;
+
+use cta::CtaSlot;
+use lsu::Lsu;
+use slots::{Accounts, State, WarpSlot};
+
+spec! {
+    /// Parameters of a streaming multiprocessor.
+    pub struct SmSpec {
+        /// Streaming multiprocessors of the machine.
+        count: u32 where 1..=1024,
+        /// Lanes of a warp: 32 or 64.
+        warp_size: u32 where 32..=64,
+        /// Warps resident at once.
+        warps: u32 where 1..=64,
+        /// CTAs resident at once.
+        ctas: u32 where 1..=64,
+        /// Threads resident at once.
+        threads: u32 where 32..=4096,
+        /// 32-bit registers.
+        registers: u32 where 1024..=1048576,
+        /// Registers are given to a warp in multiples of this.
+        register_unit: u32 where 1..=4096,
+        /// Warp schedulers; warp slot `i` belongs to scheduler `i` modulo their number.
+        schedulers: u32 where 1..=16,
+        /// How a scheduler picks among ready warps.
+        policy: Policy,
+        /// Instructions that a scheduler issues from its warp in a cycle, to different units.
+        issue_width: u32 where 1..=2,
+        /// Memory instructions that wait for the load-store unit.
+        lsu_entries: u32 where 1..=256,
+        /// How lanes are merged into memory accesses.
+        coalescer: Rule,
+    }
+}
+
+spec! {
+    /// Cycles from the issue of an instruction to the issue of one that uses its result, by class.
+    pub struct LatencySpec {
+        /// Integer add, logic, shift, compare, select, move.
+        int_cycles: u32 where 1..=10000,
+        /// Integer multiply, multiply-add.
+        int_mul_cycles: u32 where 1..=10000,
+        /// Integer division, remainder.
+        int_div_cycles: u32 where 1..=10000,
+        /// Single-precision add, multiply, fused multiply-add, compare.
+        fp32_cycles: u32 where 1..=10000,
+        /// Single-precision IEEE division, reciprocal, square root.
+        fp32_div_cycles: u32 where 1..=10000,
+        /// Double-precision add, multiply, fused multiply-add, compare.
+        fp64_cycles: u32 where 1..=10000,
+        /// Double-precision division, reciprocal, square root.
+        fp64_div_cycles: u32 where 1..=10000,
+        /// Special functions, float-integer conversions.
+        sfu_cycles: u32 where 1..=10000,
+        /// Shuffles and votes.
+        shuffle_cycles: u32 where 1..=10000,
+        /// Reads of parameters and constants; each further address of a warp adds a cycle.
+        const_cycles: u32 where 1..=10000,
+        /// Branches and other control: to the warp's next instruction.
+        control_cycles: u32 where 1..=10000,
+    }
+}
+
+spec! {
+    /// Cycles for which an instruction holds its unit of the scheduler, by class.
+    pub struct IntervalSpec {
+        /// Integer add, logic, shift, compare, select, move.
+        int_cycles: u32 where 1..=10000,
+        /// Integer multiply, multiply-add.
+        int_mul_cycles: u32 where 1..=10000,
+        /// Integer division, remainder.
+        int_div_cycles: u32 where 1..=10000,
+        /// Single-precision add, multiply, fused multiply-add, compare.
+        fp32_cycles: u32 where 1..=10000,
+        /// Single-precision IEEE division, reciprocal, square root.
+        fp32_div_cycles: u32 where 1..=10000,
+        /// Double-precision add, multiply, fused multiply-add, compare.
+        fp64_cycles: u32 where 1..=10000,
+        /// Double-precision division, reciprocal, square root.
+        fp64_div_cycles: u32 where 1..=10000,
+        /// Special functions, float-integer conversions.
+        sfu_cycles: u32 where 1..=10000,
+        /// Shuffles and votes.
+        shuffle_cycles: u32 where 1..=10000,
+        /// Reads of parameters and constants.
+        const_cycles: u32 where 1..=10000,
+        /// Memory accesses.
+        memory_cycles: u32 where 1..=10000,
+        /// Branches and other control.
+        control_cycles: u32 where 1..=10000,
+    }
+}
+
+counters! {
+    /// What one SM counted.
+    pub struct SmCounters {
+        /// Instructions issued, one a warp [warp instructions]
+        warp_instructions,
+        /// Lanes that executed them [thread instructions]
+        thread_instructions,
+        /// Warp instructions: integer [warp instructions]
+        int_instructions,
+        /// Warp instructions: integer multiply [warp instructions]
+        int_mul_instructions,
+        /// Warp instructions: integer division [warp instructions]
+        int_div_instructions,
+        /// Warp instructions: single precision [warp instructions]
+        fp32_instructions,
+        /// Warp instructions: single-precision division and square root [warp instructions]
+        fp32_div_instructions,
+        /// Warp instructions: double precision [warp instructions]
+        fp64_instructions,
+        /// Warp instructions: double-precision division and square root [warp instructions]
+        fp64_div_instructions,
+        /// Warp instructions: special functions [warp instructions]
+        sfu_instructions,
+        /// Warp instructions: shuffles and votes [warp instructions]
+        shuffle_instructions,
+        /// Warp instructions: parameter and constant reads [warp instructions]
+        const_instructions,
+        /// Warp instructions: memory [warp instructions]
+        memory_instructions,
+        /// Warp instructions: control [warp instructions]
+        control_instructions,
+        /// Branches whose lanes went both ways [warp instructions]
+        divergent_branches,
+        /// Line accesses of loads looked up in the L1 [accesses]
+        l1_loads,
+        /// Of these, hits [accesses]
+        l1_hits,
+        /// Of these, joined a fill under way [accesses]
+        l1_merges,
+        /// Line accesses of loads past the L1 [accesses]
+        l1_bypasses,
+        /// Line accesses of stores and atomics [accesses]
+        l1_stores,
+        /// Of these, evicted a line of the L1 [accesses]
+        l1_store_evictions,
+        /// Atomic operations on global memory, one a lane [operations]
+        atomic_lanes,
+        /// Accesses to shared memory [warp instructions]
+        shared_accesses,
+        /// Passes through its banks that conflicts added [passes]
+        shared_conflict_passes,
+        /// Bytes sent into the crossbar, headers included [bytes]
+        bytes_out,
+        /// Bytes received from the crossbar, headers included [bytes]
+        bytes_in,
+        /// CTAs run to their end [CTAs]
+        ctas,
+        /// Cycles with at least one resident warp [cycles]
+        active_cycles,
+        /// Resident warps summed over cycles: all accounts below together [warp cycles]
+        slots_resident,
+        /// Warp-cycles: issued [warp cycles]
+        slots_issued,
+        /// Warp-cycles: ready, another warp was picked [warp cycles]
+        slots_not_selected,
+        /// Warp-cycles: ready, the unit was busy [warp cycles]
+        slots_unit_busy,
+        /// Warp-cycles: ready, the load-store unit was full [warp cycles]
+        slots_memory_full,
+        /// Warp-cycles: waiting for a result of fixed latency [warp cycles]
+        slots_execution,
+        /// Warp-cycles: waiting for memory data [warp cycles]
+        slots_memory,
+        /// Warp-cycles: waiting at a barrier [warp cycles]
+        slots_barrier,
+        /// Warp-cycles: waiting at a fence for stores to be performed [warp cycles]
+        slots_fence,
+        /// Warp-cycles: exited, loads or stores under way [warp cycles]
+        slots_draining,
+    }
+}
+
+/// How an SM is wired and what it shares with its neighbours' specifications.
+#[derive(Debug, Clone)]
+pub struct SmWiring {
+    /// Index of the SM: its name as a requester.
+    pub index: u16,
+    /// Core clock.
+    pub clock: Clock,
+    /// The machine's tick rate, for `%globaltimer`.
+    pub timebase: Timebase,
+    /// Bytes of a cache line.
+    pub line_bytes: u32,
+    /// Address mapping; port `i` leads to slice `i`, the next one to the command processor.
+    pub map: Interleave,
+    /// The crossbar's port at this end, as made for both directions.
+    pub port: PortEnd,
+    /// Where the local memory of this SM's threads lies, and bytes a thread.
+    pub local: (u64, u32),
+}
+
+/// The parameters of an SM and of what it contains.
+#[derive(Debug, Clone)]
+pub struct SmParameters {
+    /// Warps, schedulers, resources.
+    pub sm: SmSpec,
+    /// Latencies.
+    pub latency: LatencySpec,
+    /// Initiation intervals.
+    pub interval: IntervalSpec,
+    /// Shared memory.
+    pub shared: SharedSpec,
+    /// L1 data cache.
+    pub l1: L1Spec,
+    /// Crossbar.
+    pub crossbar: CrossbarSpec,
+}
+
+/// A streaming multiprocessor.
+#[derive(Debug)]
+pub struct Sm {
+    p: SmParameters,
+    w: SmWiring,
+    latency: [u32; 12],
+    interval: [u32; 12],
+    launch: Option<Arc<Launch>>,
+    slots: Vec<WarpSlot>,
+    schedulers: Vec<Scheduler>,
+    timers: Timers,
+    accounts: Accounts,
+    ctas: Vec<CtaSlot>,
+    lsu: Lsu,
+    l1: L1,
+    network: Network,
+    rooms: Rooms,
+    spare_atomics: Vec<Box<Atomics>>,
+    accesses: Vec<LineAccess>,
+    class_counts: [u64; 12],
+    counters: SmCounters,
+    /// The program failed here: nothing issues any more.
+    failed: bool,
+}
+
+impl Sm {
+    /// An idle SM.
+    pub fn new(p: SmParameters, w: SmWiring) -> Self {
+        let l = &p.latency;
+        let i = &p.interval;
+        let latency = [
+            l.int_cycles,
+            l.int_mul_cycles,
+            l.int_div_cycles,
+            l.fp32_cycles,
+            l.fp32_div_cycles,
+            l.fp64_cycles,
+            l.fp64_div_cycles,
+            l.sfu_cycles,
+            l.shuffle_cycles,
+            l.const_cycles,
+            1,
+            l.control_cycles,
+        ];
+        let interval = [
+            i.int_cycles,
+            i.int_mul_cycles,
+            i.int_div_cycles,
+            i.fp32_cycles,
+            i.fp32_div_cycles,
+            i.fp64_cycles,
+            i.fp64_div_cycles,
+            i.sfu_cycles,
+            i.shuffle_cycles,
+            i.const_cycles,
+            i.memory_cycles,
+            i.control_cycles,
+        ];
+        Sm {
+            latency,
+            interval,
+            launch: None,
+            slots: (0..p.sm.warps).map(|_| WarpSlot::default()).collect(),
+            schedulers: (0..p.sm.schedulers).map(|_| Scheduler::new(p.sm.policy)).collect(),
+            timers: Timers::default(),
+            accounts: Accounts::default(),
+            ctas: (0..p.sm.ctas).map(|_| CtaSlot::default()).collect(),
+            lsu: Lsu::new(p.sm.lsu_entries),
+            l1: L1::new(&p.l1, w.line_bytes),
+            network: Network::new(&p.crossbar, w.map, w.port.clone(), p.l1.miss_queue_entries),
+            rooms: Rooms::default(),
+            spare_atomics: Vec::new(),
+            accesses: Vec::new(),
+            class_counts: [0; 12],
+            counters: SmCounters::default(),
+            failed: false,
+            p,
+            w,
+        }
+    }
+
+    /// What it counted.
+    pub fn counters(&self) -> SmCounters {
+        let n = &self.class_counts;
+        let of = |class: Class| n[class as usize];
+        let a = &self.accounts;
+        SmCounters {
+            warp_instructions: n.iter().sum(),
+            int_instructions: of(Class::Int),
+            int_mul_instructions: of(Class::IntMul),
+            int_div_instructions: of(Class::IntDiv),
+            fp32_instructions: of(Class::Fp32),
+            fp32_div_instructions: of(Class::Fp32Div),
+            fp64_instructions: of(Class::Fp64),
+            fp64_div_instructions: of(Class::Fp64Div),
+            sfu_instructions: of(Class::Sfu),
+            shuffle_instructions: of(Class::Shuffle),
+            const_instructions: of(Class::Const),
+            memory_instructions: of(Class::Mem),
+            control_instructions: of(Class::Control),
+            bytes_out: self.network.bytes_out,
+            bytes_in: self.network.bytes_in,
+            active_cycles: a.active_cycles,
+            slots_resident: a.resident,
+            slots_issued: a.issued,
+            slots_not_selected: a.not_selected,
+            slots_unit_busy: a.unit_busy,
+            slots_memory_full: a.memory_full,
+            slots_execution: a.total[State::Execution as usize],
+            slots_memory: a.total[State::Memory as usize],
+            slots_barrier: a.total[State::Barrier as usize],
+            slots_fence: a.total[State::Fence as usize],
+            slots_draining: a.total[State::Draining as usize],
+            ..self.counters
+        }
+    }
+
+    /// Port to the command processor.
+    fn dispatch_port(&self) -> Port {
+        Port(self.w.map.slices() as u16)
+    }
+
+    /// The first cycle at or after `now`.
+    fn cycle_from(&self, now: Time) -> u32 {
+        now.div_ceil(self.w.clock.period_ticks()) as u32
+    }
+
+    fn enter(&mut self, warp: usize, state: State, cycle: u32) {
+        let slot = &mut self.slots[warp];
+        self.accounts.moved(slot.state, state);
+        slot.state = state;
+        slot.since = cycle;
+    }
+
+    /// Finds out what a warp's next instruction waits for; the earliest it can issue is `from`.
+    fn settle(&mut self, warp: usize, from: u32, launch: &Launch) -> State {
+        let kernel = &*launch.kernel;
+        let slot = &mut self.slots[warp];
+        let pc = slot.warp.pc() as usize;
+        let mut at = slot.not_before;
+        for &register in &kernel.hazards[pc].check {
+            at = at.max(slot.ready_at[usize::from(register)]);
+        }
+        let state = if at == slots::PENDING {
+            State::Memory
+        } else if at <= from {
+            let (scheduler, rank) = (warp % self.schedulers.len(), slot.rank);
+            self.schedulers[scheduler].set_ready(rank, Unit::of(kernel.class[pc]));
+            State::Ready
+        } else {
+            slot.until = at;
+            self.timers.insert(from, at, warp as u8);
+            State::Execution
+        };
+        self.enter(warp, state, from);
+        state
+    }
+
+    /// One core cycle.
+    fn tick(&mut self, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+        self.accounts.tick(cycle);
+        let mut due = self.timers.due(cycle);
+        while due != 0 {
+            let warp = due.trailing_zeros() as usize;
+            due &= due - 1;
+            if self.slots[warp].until > cycle {
+                let until = self.slots[warp].until;
+                self.timers.insert(cycle, until, warp as u8);
+            } else {
+                self.settle(warp, cycle, launch);
+            }
+        }
+        self.step_lsu(cycle, launch, cx);
+        for scheduler in 0..self.schedulers.len() {
+            let s = &self.schedulers[scheduler];
+            let waiting = (0..UNITS).fold(0, |all, unit| all | s.ready(unit));
+            if waiting == 0 {
+                continue;
+            }
+            let candidates = s.candidates(cycle, self.lsu.has_room());
+            let kept_back = waiting & !candidates;
+            let memory = (kept_back & s.ready(Unit::Memory as usize)).count_ones();
+            self.accounts.memory_full += u64::from(memory);
+            self.accounts.unit_busy += u64::from(kept_back.count_ones() - memory);
+            if candidates != 0 {
+                self.accounts.not_selected += u64::from(candidates.count_ones() - 1);
+                let warp = usize::from(self.schedulers[scheduler].pick(candidates));
+                self.issue(warp, cycle, launch, cx);
+                if self.failed {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Asks to be woken for the next cycle in which something can happen.
+    fn sleep(&mut self, cycle: u32, cx: &mut Ctx<'_, Msg>) {
+        let mut next = self.timers.next_after(cycle).unwrap_or(u32::MAX);
+        let (mut on_unit, mut on_memory) = (0, 0);
+        let memory_open = self.lsu.has_room();
+        for s in &self.schedulers {
+            for unit in 0..UNITS {
+                let waiting = s.ready(unit).count_ones();
+                if waiting == 0 {
+                } else if unit == Unit::Memory as usize && !memory_open {
+                    on_memory += waiting;
+                } else {
+                    on_unit += waiting;
+                    next = next.min(s.free_at[unit].max(cycle + 1));
+                }
+            }
+        }
+        if !self.lsu.queue.is_empty() && !self.lsu.blocked {
+            next = next.min(self.lsu.free_at.max(cycle + 1));
+        }
+        self.accounts.asleep_on_unit = on_unit;
+        self.accounts.asleep_on_memory = on_memory;
+        if next != u32::MAX {
+            cx.wake_at(self.w.clock.cycles(u64::from(next)));
+        }
+    }
+
+    fn fail(&mut self, fault: ProgramFault, cx: &mut Ctx<'_, Msg>) {
+        self.failed = true;
+        cx.fail(Box::new(fault));
+    }
+
+    /// A fault of one lane of a warp at its current instruction.
+    fn fault(&self, warp: usize, lane: u32, kind: FaultKind, launch: &Launch) -> ProgramFault {
+        let warp = &self.slots[warp].warp;
+        let (cta, thread) = warp.thread_of(lane);
+        ProgramFault {
+            kind,
+            kernel: launch.kernel.name.clone(),
+            file: launch.kernel.file.clone(),
+            pos: launch.kernel.pos[warp.pc() as usize],
+            cta: launch.cta_index(cta),
+            thread: launch.thread_index(thread),
+        }
+    }
+
+    /// Takes the replies that are out of the ejection port.
+    fn receive(&mut self, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+        while let Some(reply) = self.network.ejected(cx) {
+            self.reply(reply, launch, cx);
+        }
+    }
+}
+
+impl Component<Msg> for Sm {
+    fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
+        if self.failed {
+            return;
+        }
+        let cycle = self.cycle_from(cx.now());
+        self.accounts.advance(cycle);
+        match message {
+            Msg::Reply(reply) => {
+                let Some(launch) = self.launch.take() else { unreachable!("a reply without a launch") };
+                if let Some(reply) = self.network.eject(reply, cx) {
+                    self.reply(reply, &launch, cx);
+                }
+                self.launch = Some(launch);
+            }
+            Msg::Credit { slice, packets } => {
+                self.network.credit(slice, packets);
+                self.network.pump(cx);
+                self.lsu.blocked &= !self.network.has_room();
+            }
+            Msg::Start(launch) => self.start(launch),
+            Msg::Cta(cta) => self.start_cta(cta, cycle),
+            other => panic!("an SM received {other:?}"),
+        }
+        cx.wake_at(self.w.clock.cycles(u64::from(cycle)));
+    }
+
+    fn wake(&mut self, cx: &mut Ctx<'_, Msg>) {
+        if self.failed {
+            return;
+        }
+        let now = cx.now();
+        let cycle = self.cycle_from(now);
+        let Some(launch) = self.launch.take() else { return };
+        self.accounts.advance(cycle);
+        self.receive(&launch, cx);
+        self.network.pump(cx);
+        self.lsu.blocked &= !self.network.has_room();
+        if self.w.clock.cycles(u64::from(cycle)) == now {
+            self.tick(cycle, &launch, cx);
+            self.sleep(cycle, cx);
+        } else {
+            cx.wake_at(self.w.clock.cycles(u64::from(cycle)));
+        }
+        self.launch = Some(launch);
+    }
+
+    fn waits(&self, out: &mut Vec<Wait>) {
+        self.report_waits(out);
+    }
+
+    fn progress(&self) -> Progress {
+        Progress { work: self.class_counts.iter().sum(), ..Progress::default() }
+    }
+}

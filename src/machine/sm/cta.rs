@@ -1,0 +1,205 @@
+//! CTAs of an SM: start, barriers, end; and what their warps wait for when nothing moves any more.
+//!
+//! Barriers count warps; a warp that has exited is not waited for (CUDA: "exited threads do not participate").
+
+use std::sync::Arc;
+
+use crate::engine::{Ctx, Wait};
+use crate::kernel::ir::{Barrier, Class, Op};
+use crate::kernel::launch::Launch;
+use crate::machine::msg::Msg;
+
+use super::slots::State;
+use super::Sm;
+
+/// One of a CTA's 16 barriers.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct BarrierState {
+    /// Warps that have arrived.
+    arrived: u32,
+    /// Warp slots that wait.
+    waiting: u64,
+    /// Threads expected; 0 = all that have not exited.
+    expected: u32,
+}
+
+/// A resident CTA, or room for one.
+#[derive(Debug, Default)]
+pub(super) struct CtaSlot {
+    pub(super) cta: u64,
+    /// Warp slots it holds.
+    pub(super) warps: u64,
+    /// Warps with live lanes.
+    pub(super) live: u32,
+    /// Warps not yet retired.
+    pub(super) left: u32,
+    pub(super) shared: Vec<u8>,
+    barriers: [BarrierState; 16],
+}
+
+impl Sm {
+    /// A launch begins: its CTAs follow. The L1 forgets the previous one's lines.
+    pub(super) fn start(&mut self, launch: Arc<Launch>) {
+        assert!(self.ctas.iter().all(|c| c.left == 0), "a launch begins while CTAs of another are resident");
+        self.l1.invalidate_all();
+        self.launch = Some(launch);
+    }
+
+    /// Puts a CTA's warps into free slots; they may issue from `cycle` on.
+    pub(super) fn start_cta(&mut self, cta: u64, cycle: u32) {
+        let Some(launch) = self.launch.take() else { unreachable!("a CTA without a launch") };
+        let Some(index) = self.ctas.iter().position(|c| c.left == 0) else {
+            panic!("CTA {cta} sent to a full SM");
+        };
+        let warps = launch.warps_per_cta(self.p.sm.warp_size);
+        let slot = &mut self.ctas[index];
+        slot.cta = cta;
+        slot.warps = 0;
+        slot.live = warps;
+        slot.left = warps;
+        slot.shared.clear();
+        slot.shared.resize(launch.shared_bytes as usize, 0);
+        slot.barriers = [BarrierState::default(); 16];
+        let mut free = 0;
+        for warp in 0..warps {
+            while self.slots[free].state != State::Empty {
+                free += 1;
+            }
+            self.start_warp(free, index, cta, warp, cycle, &launch);
+        }
+        self.launch = Some(launch);
+    }
+
+    fn start_warp(&mut self, at: usize, cta_slot: usize, cta: u64, warp: u32, cycle: u32, launch: &Launch) {
+        let slot = &mut self.slots[at];
+        slot.warp.start(launch, cta, warp, self.p.sm.warp_size);
+        slot.ready_at.clear();
+        slot.ready_at.resize(launch.kernel.scoreboard_entries(), 0);
+        slot.cta = cta_slot as u8;
+        slot.not_before = 0;
+        slot.loads = 0;
+        slot.stores = 0;
+        self.ctas[cta_slot].warps |= 1 << at;
+        let scheduler = at % self.schedulers.len();
+        let slots = &mut self.slots;
+        let rank = self.schedulers[scheduler].admit(at as u8, |slot, rank| slots[usize::from(slot)].rank = rank);
+        self.slots[at].rank = rank;
+        self.settle(at, cycle, launch);
+    }
+
+    /// A warp arrives at a barrier in `cycle`; it waits, or the barrier opens. Its pc is already past the instruction.
+    pub(super) fn arrive(&mut self, warp: usize, barrier: Barrier, cycle: u32, launch: &Launch) {
+        let cta = usize::from(self.slots[warp].cta);
+        let state = &mut self.ctas[cta].barriers[usize::from(barrier.id)];
+        state.arrived += 1;
+        state.expected = u32::from(barrier.threads);
+        if barrier.wait {
+            state.waiting |= 1 << warp;
+            self.enter(warp, State::Barrier, cycle);
+        } else {
+            self.settle(warp, cycle + 1, launch);
+        }
+        self.open_barriers(cta, cycle, launch);
+    }
+
+    /// Opens every barrier of a CTA that has all it waits for; its warps go on a control latency later.
+    fn open_barriers(&mut self, cta: usize, cycle: u32, launch: &Launch) {
+        for id in 0..16 {
+            let barrier = self.ctas[cta].barriers[id];
+            let complete = match barrier.expected {
+                0 => barrier.arrived >= self.ctas[cta].live,
+                threads => barrier.arrived * self.p.sm.warp_size >= threads,
+            };
+            if barrier.arrived == 0 || !complete {
+                continue;
+            }
+            self.ctas[cta].barriers[id] = BarrierState::default();
+            let mut waiting = barrier.waiting;
+            while waiting != 0 {
+                let warp = waiting.trailing_zeros() as usize;
+                waiting &= waiting - 1;
+                let earliest = cycle + self.latency[Class::Control as usize];
+                self.slots[warp].not_before = self.slots[warp].not_before.max(earliest);
+                self.settle(warp, cycle, launch);
+            }
+        }
+    }
+
+    /// A warp's last lane has exited in `cycle`.
+    pub(super) fn warp_exited(&mut self, warp: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+        let cta = usize::from(self.slots[warp].cta);
+        self.ctas[cta].live -= 1;
+        self.enter(warp, State::Draining, cycle);
+        self.retire_if_drained(warp, cycle, cx);
+        if self.ctas[cta].live > 0 {
+            self.open_barriers(cta, cycle, launch);
+        }
+    }
+
+    /// Frees an exited warp's slot when its last load and store are done; the last warp ends the CTA.
+    pub(super) fn retire_if_drained(&mut self, warp: usize, cycle: u32, cx: &mut Ctx<'_, Msg>) {
+        let slot = &self.slots[warp];
+        if slot.state != State::Draining || slot.loads > 0 || slot.stores > 0 {
+            return;
+        }
+        let (cta, rank) = (usize::from(slot.cta), slot.rank);
+        let scheduler = warp % self.schedulers.len();
+        self.schedulers[scheduler].release(rank);
+        self.enter(warp, State::Empty, cycle);
+        self.ctas[cta].left -= 1;
+        if self.ctas[cta].left == 0 {
+            self.counters.ctas += 1;
+            cx.send(self.dispatch_port(), Msg::CtaDone { sm: self.w.index }, 0);
+        }
+    }
+
+    /// What every resident warp, and the load-store unit, waits for.
+    pub(super) fn report_waits(&self, out: &mut Vec<Wait>) {
+        let Some(launch) = &self.launch else { return };
+        let kernel = &launch.kernel;
+        for (index, slot) in self.slots.iter().enumerate().filter(|(_, s)| s.state != State::Empty) {
+            let pc = slot.warp.pc() as usize;
+            let pos = kernel.pos.get(pc).copied().unwrap_or_default();
+            let what = match slot.state {
+                State::Memory => "memory data for its next instruction's registers".to_owned(),
+                State::Fence => format!("{} stores and {} loads to be performed", slot.stores, slot.loads),
+                State::Draining => format!("{} stores and {} loads after its exit", slot.stores, slot.loads),
+                State::Barrier => self.describe_barrier(index),
+                State::Ready => match kernel.code.get(pc).map(|i| i.op) {
+                    Some(Op::Mem(_)) => "room in the load-store unit".to_owned(),
+                    _ => "its unit".to_owned(),
+                },
+                State::Execution => "a result of fixed latency".to_owned(),
+                State::Empty => continue,
+            };
+            out.push(Wait {
+                who: format!(
+                    "warp {index} of CTA {} at {}:{}:{}",
+                    self.ctas[usize::from(slot.cta)].cta, kernel.file, pos.line, pos.column
+                ),
+                what,
+                on: None,
+                since: self.w.clock.cycles(u64::from(slot.since)),
+            });
+        }
+        if let Some((requests, line)) = self.network.waiting() {
+            out.push(Wait {
+                who: format!("miss queue, {requests} requests"),
+                what: format!("a credit or the injection port, for line {line:#x}"),
+                on: None,
+                since: 0,
+            });
+        }
+    }
+
+    fn describe_barrier(&self, warp: usize) -> String {
+        let cta = &self.ctas[usize::from(self.slots[warp].cta)];
+        let (id, barrier) = cta.barriers.iter().enumerate().find(|(_, b)| b.waiting >> warp & 1 == 1).unzip();
+        let barrier = barrier.copied().unwrap_or_default();
+        let expected = match barrier.expected {
+            0 => cta.live,
+            threads => threads / self.p.sm.warp_size,
+        };
+        format!("barrier {}: {} of {expected} warps have arrived", id.unwrap_or(0), barrier.arrived)
+    }
+}

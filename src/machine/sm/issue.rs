@@ -1,0 +1,170 @@
+//! Issue: what happens to a warp in the cycle in which its next instruction goes to a unit.
+
+use crate::engine::Ctx;
+use crate::kernel::fault::FaultKind;
+use crate::kernel::ir::{Class, Inst, MachineRead, Op, Scope};
+use crate::kernel::launch::Launch;
+use crate::machine::msg::Msg;
+use crate::machine::scheduler::Unit;
+
+use super::Sm;
+use super::slots::{PENDING, State};
+
+impl Sm {
+    /// Issues the next instruction of a warp that its scheduler has picked, and a second one where the machine can.
+    pub(super) fn issue(&mut self, warp: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+        let scheduler = warp % self.schedulers.len();
+        let mut units = 0u8;
+        for nth in 1..=self.p.sm.issue_width {
+            let class = launch.kernel.class[self.slots[warp].warp.pc() as usize];
+            let unit = Unit::of(class);
+            units |= 1 << unit as u8;
+            self.schedulers[scheduler].free_at[unit as usize] = cycle + self.interval[class as usize];
+            self.class_counts[class as usize] += 1;
+            self.execute(warp, class, cycle, launch, cx);
+            if nth == self.p.sm.issue_width || !self.can_pair(warp, units, cycle, launch) {
+                break;
+            }
+            let rank = self.slots[warp].rank;
+            self.schedulers[scheduler].unready(rank);
+        }
+        let state = self.slots[warp].state;
+        if !matches!(state, State::Empty) {
+            self.accounts.issued_into(state);
+        } else {
+            self.accounts.issued += 1;
+        }
+    }
+
+    /// A warp that has just issued can issue again in the same cycle, to a unit not in `units`.
+    fn can_pair(&self, warp: usize, units: u8, cycle: u32, launch: &Launch) -> bool {
+        let slot = &self.slots[warp];
+        if slot.state != State::Ready || slot.not_before > cycle || self.failed {
+            return false;
+        }
+        let pc = slot.warp.pc() as usize;
+        let unit = Unit::of(launch.kernel.class[pc]);
+        let registers_ready =
+            launch.kernel.hazards[pc].check.iter().all(|&r| slot.ready_at[usize::from(r)] <= cycle);
+        let free = self.schedulers[warp % self.schedulers.len()].free_at[unit as usize] <= cycle;
+        units >> unit as u8 & 1 == 0 && registers_ready && free && (unit != Unit::Memory || self.lsu.has_room())
+    }
+
+    fn execute(&mut self, warp: usize, class: Class, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+        let slot = &mut self.slots[warp];
+        let pc = slot.warp.pc() as usize;
+        let inst = &launch.kernel.code[pc];
+        let lanes = slot.warp.guarded(inst);
+        self.counters.thread_instructions += u64::from(lanes.count_ones());
+        let latency = self.latency[class as usize];
+        match inst.op {
+            Op::Alu(_) => {
+                slot.warp.alu(inst, launch, lanes);
+                self.write_from(warp, pc, cycle + latency, launch);
+                self.slots[warp].warp.advance();
+            }
+            Op::Mem(mem) => {
+                if let Err(fault) = self.issue_memory(warp, pc, inst, mem, lanes, cycle, launch) {
+                    self.fail(*fault, cx);
+                    return;
+                }
+                self.slots[warp].warp.advance();
+            }
+            Op::Branch { target, reconverge } => {
+                let active = slot.warp.active();
+                self.counters.divergent_branches += u64::from(lanes != 0 && lanes != active);
+                slot.warp.branch(lanes, target, reconverge);
+                slot.not_before = cycle + latency;
+            }
+            Op::Barrier(barrier) => {
+                slot.warp.advance();
+                if lanes != 0 {
+                    self.arrive(warp, barrier, cycle, launch);
+                    return;
+                }
+            }
+            Op::Fence(scope) => {
+                slot.warp.advance();
+                if lanes != 0 && scope != Scope::Cta {
+                    self.fence(warp, cycle, launch);
+                    return;
+                }
+            }
+            Op::Exit => {
+                slot.warp.exit(lanes);
+                if slot.warp.is_done() {
+                    self.warp_exited(warp, cycle, launch, cx);
+                    return;
+                }
+                slot.not_before = cycle + latency;
+            }
+            Op::Trap => {
+                if lanes != 0 {
+                    let fault = self.fault(warp, lanes.trailing_zeros(), FaultKind::Trap, launch);
+                    self.fail(fault, cx);
+                    return;
+                }
+                slot.warp.advance();
+            }
+            // Plain meaning: persistency operations cost their issue and nothing else.
+            Op::Nop | Op::Pm(_) => slot.warp.advance(),
+            Op::Machine(read) => {
+                self.read_machine(warp, inst, read, lanes, cycle, cx);
+                self.write_from(warp, pc, cycle + latency, launch);
+                self.slots[warp].warp.advance();
+            }
+        }
+        self.settle(warp, cycle + 1, launch);
+    }
+
+    /// The registers that the instruction at `pc` writes may be used from `cycle` on.
+    pub(super) fn write_from(&mut self, warp: usize, pc: usize, cycle: u32, launch: &Launch) {
+        let hazards = &launch.kernel.hazards[pc];
+        let slot = &mut self.slots[warp];
+        for &register in &hazards.set[..usize::from(hazards.sets)] {
+            slot.ready_at[usize::from(register)] = cycle;
+        }
+    }
+
+    /// The registers that the instruction at `pc` writes wait for memory.
+    pub(super) fn write_later(&mut self, warp: usize, pc: usize, launch: &Launch) {
+        self.write_from(warp, pc, PENDING, launch);
+    }
+
+    fn fence(&mut self, warp: usize, cycle: u32, launch: &Launch) {
+        let slot = &mut self.slots[warp];
+        if slot.loads == 0 && slot.stores == 0 {
+            self.pass_fence(warp, cycle + 1, launch);
+        } else {
+            self.enter(warp, State::Fence, cycle + 1);
+        }
+    }
+
+    /// A fence's loads and stores are done: what others wrote must be seen from here on.
+    pub(super) fn pass_fence(&mut self, warp: usize, cycle: u32, launch: &Launch) {
+        if self.p.l1.fence_invalidates {
+            self.l1.invalidate_all();
+        }
+        self.settle(warp, cycle, launch);
+    }
+
+    fn read_machine(
+        &mut self,
+        warp: usize,
+        inst: &Inst,
+        read: MachineRead,
+        lanes: u64,
+        cycle: u32,
+        cx: &Ctx<'_, Msg>,
+    ) {
+        let value = match read {
+            MachineRead::Clock | MachineRead::Clock64 => u64::from(cycle),
+            MachineRead::GlobalTimer => self.w.timebase.ps_of_ticks(cx.now()) / 1000,
+            MachineRead::SmId => u64::from(self.w.index),
+            MachineRead::NSmId => u64::from(self.p.sm.count),
+            MachineRead::WarpId => warp as u64,
+            MachineRead::NWarpId => u64::from(self.p.sm.warps),
+        };
+        self.slots[warp].warp.write_machine(inst, lanes, value);
+    }
+}

@@ -1,0 +1,159 @@
+//! The load-store unit's books: instructions waiting for their turn, and loads under way.
+//!
+//! Entries are served in order, one line access (or one pass through the shared-memory banks) a cycle. Store data and
+//! atomic operands are gathered at issue, so later writes to the registers do not matter; load data goes to the
+//! registers when it comes, and the scoreboard keeps everybody away until then.
+//!
+//! Invariants: an entry is released when its last access has left; a pending load is released when its last byte has
+//! come. Entries and loads are recycled: no allocation once warm.
+
+use std::collections::VecDeque;
+
+use crate::kernel::ir::Inst;
+use crate::machine::coalescer::LineAccess;
+use crate::machine::msg::Payload;
+
+/// What an entry does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Work {
+    /// Passes through the shared-memory banks.
+    #[default]
+    Shared,
+    /// Loads through the L1.
+    Load,
+    /// Loads that neither use nor fill the L1.
+    LoadPast,
+    /// Stores or atomics: requests whose payloads are ready.
+    Send,
+}
+
+/// One memory instruction (or the part of it in one space).
+#[derive(Debug, Default)]
+pub(super) struct Entry {
+    pub(super) warp: u8,
+    pub(super) work: Work,
+    /// Pending load, or [`NO_LOAD`].
+    pub(super) load: u16,
+    /// Bank passes for shared memory.
+    pub(super) passes: u32,
+    pub(super) accesses: Vec<LineAccess>,
+    /// Part of a multi-word local access, beside each access.
+    pub(super) parts: Vec<u8>,
+    /// One payload an access, in order, for `Send`.
+    pub(super) payloads: Vec<Payload>,
+    /// Accesses done.
+    pub(super) next: usize,
+}
+
+/// No pending load.
+pub(super) const NO_LOAD: u16 = u16::MAX;
+
+/// A load (or atomic) under way.
+#[derive(Debug)]
+pub(super) struct PendingLoad {
+    pub(super) warp: u8,
+    pub(super) pc: u32,
+    pub(super) inst: Inst,
+    pub(super) lanes: u64,
+    /// Byte offset of each lane in its line.
+    pub(super) offset: [u32; 64],
+    /// Line accesses (shared passes count as one) not yet answered.
+    pub(super) left: u32,
+    /// Cycle from which the registers may be read, as known so far.
+    pub(super) ready: u32,
+    /// Words of a local access wider than 4 bytes collect here, 16 bytes a lane.
+    pub(super) staging: Option<Box<[u8; 1024]>>,
+}
+
+/// Queue and pending loads of one SM.
+#[derive(Debug)]
+pub(super) struct Lsu {
+    pub(super) queue: VecDeque<Entry>,
+    spare: Vec<Entry>,
+    capacity: usize,
+    loads: Vec<PendingLoad>,
+    free: Vec<u16>,
+    stagings: Vec<Box<[u8; 1024]>>,
+    /// Cycle from which the next access may start.
+    pub(super) free_at: u32,
+    /// The head lacks an MSHR or room in the miss queue: nothing to do until a reply or a credit comes.
+    pub(super) blocked: bool,
+}
+
+impl Lsu {
+    pub(super) fn new(capacity: u32) -> Self {
+        Lsu {
+            queue: VecDeque::new(),
+            spare: Vec::new(),
+            capacity: capacity as usize,
+            loads: Vec::new(),
+            free: Vec::new(),
+            stagings: Vec::new(),
+            free_at: 0,
+            blocked: false,
+        }
+    }
+
+    /// Another instruction may issue to it.
+    pub(super) fn has_room(&self) -> bool {
+        self.queue.len() < self.capacity
+    }
+
+    /// An empty entry.
+    pub(super) fn entry(&mut self, warp: u8, work: Work, load: u16) -> Entry {
+        let mut entry = self.spare.pop().unwrap_or_default();
+        entry.warp = warp;
+        entry.work = work;
+        entry.load = load;
+        entry
+    }
+
+    /// Takes back the head entry, whose work is done.
+    pub(super) fn retire_head(&mut self) {
+        let Some(mut entry) = self.queue.pop_front() else { unreachable!("there is a head") };
+        entry.accesses.clear();
+        entry.parts.clear();
+        entry.payloads.clear();
+        entry.next = 0;
+        entry.passes = 0;
+        self.spare.push(entry);
+    }
+
+    /// Opens a pending load with nothing left to wait for yet.
+    pub(super) fn open_load(&mut self, warp: u8, pc: u32, inst: Inst, lanes: u64) -> u16 {
+        let load = |offset| PendingLoad { warp, pc, inst, lanes, offset, left: 0, ready: 0, staging: None };
+        match self.free.pop() {
+            Some(index) => {
+                let slot = &mut self.loads[usize::from(index)];
+                slot.warp = warp;
+                slot.pc = pc;
+                slot.inst = inst;
+                slot.lanes = lanes;
+                slot.left = 0;
+                slot.ready = 0;
+                index
+            }
+            None => {
+                self.loads.push(load([0; 64]));
+                (self.loads.len() - 1) as u16
+            }
+        }
+    }
+
+    pub(super) fn load(&mut self, index: u16) -> &mut PendingLoad {
+        &mut self.loads[usize::from(index)]
+    }
+
+    /// Gives a load room for the words of each lane.
+    pub(super) fn stage(&mut self, index: u16) {
+        let room = self.stagings.pop().unwrap_or_else(|| Box::new([0; 1024]));
+        self.loads[usize::from(index)].staging = Some(room);
+    }
+
+    pub(super) fn close_load(&mut self, index: u16) {
+        if let Some(room) = self.loads[usize::from(index)].staging.take() {
+            self.stagings.push(room);
+        }
+        self.free.push(index);
+    }
+}

@@ -1,0 +1,592 @@
+//! Memory instructions of an SM: from addresses to line accesses, through the L1 and the crossbar, and back.
+//!
+//! Checks come first: an access outside every allocation, or not aligned to its size, is a fault of the program with
+//! its kernel, PTX line and thread. Shared memory and constants are read and written at issue: only this SM's issue
+//! order touches them, so the values are those of the ordered pipeline behind it.
+//!
+//! Local memory is laid out word by word across the lanes of a warp (CUDA: "consecutive 32-bit words are accessed by
+//! consecutive thread IDs"), so an access of 8 or 16 bytes is several line accesses that collect in a staging room.
+
+use crate::engine::Ctx;
+use crate::kernel::fault::{FaultKind, ProgramFault};
+use crate::kernel::ir::{CacheOp, Inst, Mem, MemKind, Space};
+use crate::kernel::launch::Launch;
+use crate::kernel::memory::{CONST_WINDOW, LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BYTES};
+use crate::kernel::semantics::apply_atomic;
+use crate::machine::coalescer::{LineAccess, coalesce};
+use crate::machine::l1::{Lookup, Waiter};
+use crate::machine::msg::{Atomics, Msg, Payload, Reply, Request, RequestKind, sectors_touched};
+use crate::machine::shared_memory::passes;
+
+use super::Sm;
+use super::lsu::{NO_LOAD, Work};
+use super::slots::State;
+
+/// Boxed because it is as large as it is rare.
+type Fault = Box<ProgramFault>;
+
+/// One instruction's access in one space.
+struct Share<'a> {
+    warp: usize,
+    pc: usize,
+    inst: &'a Inst,
+    mem: Mem,
+    /// Bytes a lane.
+    bytes: u32,
+    lanes: u64,
+    /// Addresses in the space.
+    address: &'a [u64; 64],
+    /// Pending load, opened by the first share that needs one.
+    load: &'a mut u16,
+}
+
+/// Lanes of a mask, in order.
+fn lanes_of(mut mask: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        (mask != 0).then(|| {
+            let lane = mask.trailing_zeros() as usize;
+            mask &= mask - 1;
+            lane
+        })
+    })
+}
+
+impl Sm {
+    /// Issues a memory instruction of `lanes` (already guarded). The pc still points to it.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn issue_memory(
+        &mut self,
+        warp: usize,
+        pc: usize,
+        inst: &Inst,
+        mem: Mem,
+        lanes: u64,
+        cycle: u32,
+        launch: &Launch,
+    ) -> Result<(), Fault> {
+        if lanes == 0 {
+            return Ok(());
+        }
+        let mut address = [0; 64];
+        self.slots[warp].warp.addresses(inst, launch, lanes, &mut address);
+        let bytes = match mem.kind {
+            MemKind::Texture(_) => launch.textures[inst.imm as usize].texel_bytes(),
+            _ => mem.bytes(),
+        };
+        let mut load = NO_LOAD;
+        if mem.space != Space::Generic {
+            let share = Share { warp, pc, inst, mem, bytes, lanes, address: &address, load: &mut load };
+            self.access(mem.space, share, cycle, launch)?;
+        } else {
+            // A generic access: lanes by the window they fall in, usually all in one.
+            for (space, window) in
+                [(Space::Shared, SHARED_WINDOW), (Space::Local, LOCAL_WINDOW), (Space::Const, CONST_WINDOW)]
+            {
+                let inside = |lane: &usize| address[*lane].wrapping_sub(window) < WINDOW_BYTES;
+                let members = lanes_of(lanes).filter(inside).fold(0, |all, lane| all | 1u64 << lane);
+                if members != 0 {
+                    let mut within = [0; 64];
+                    for lane in lanes_of(members) {
+                        within[lane] = address[lane] - window;
+                    }
+                    let share =
+                        Share { warp, pc, inst, mem, bytes, lanes: members, address: &within, load: &mut load };
+                    self.access(space, share, cycle, launch)?;
+                }
+            }
+            let global = |lane: &usize| address[*lane].wrapping_sub(SHARED_WINDOW) >= 3 * SHARED_WINDOW;
+            let members = lanes_of(lanes).filter(global).fold(0, |all, lane| all | 1u64 << lane);
+            if members != 0 {
+                let share = Share { warp, pc, inst, mem, bytes, lanes: members, address: &address, load: &mut load };
+                self.access(Space::Global, share, cycle, launch)?;
+            }
+        }
+        if load != NO_LOAD {
+            self.slots[warp].loads += 1;
+            self.write_later(warp, pc, launch);
+        }
+        Ok(())
+    }
+
+    fn access(&mut self, space: Space, share: Share<'_>, cycle: u32, launch: &Launch) -> Result<(), Fault> {
+        match space {
+            Space::Const => self.access_const(share, cycle, launch),
+            Space::Shared => self.access_shared(share, launch),
+            Space::Local => self.access_local(share, launch),
+            Space::Global | Space::Generic => self.access_global(share, launch),
+        }
+    }
+
+    /// Opens the instruction's pending load, if it has a result or must be waited for.
+    fn open_load(&mut self, share: &mut Share<'_>) -> u16 {
+        if *share.load == NO_LOAD {
+            *share.load = self.lsu.open_load(share.warp as u8, share.pc as u32, *share.inst, share.lanes);
+        }
+        *share.load
+    }
+
+    fn access_const(&mut self, share: Share<'_>, cycle: u32, launch: &Launch) -> Result<(), Fault> {
+        self.check(&share, "const", launch.const_bank.len() as u64, launch)?;
+        if share.mem.kind != MemKind::Load {
+            let what = FaultKind::Unsupported("a write to constant memory".to_owned());
+            return Err(Box::new(self.fault(share.warp, share.lanes.trailing_zeros(), what, launch)));
+        }
+        let mut offset = [0; 64];
+        let mut distinct = 0u32;
+        let mut last = u64::MAX;
+        for lane in lanes_of(share.lanes) {
+            offset[lane] = share.address[lane] as u32;
+            distinct += u32::from(share.address[lane] != last);
+            last = share.address[lane];
+        }
+        self.slots[share.warp].warp.write_back(share.inst, launch, share.lanes, &offset, &launch.const_bank);
+        let latency = self.p.latency.const_cycles + distinct.saturating_sub(1);
+        self.write_from(share.warp, share.pc, cycle + latency, launch);
+        Ok(())
+    }
+
+    fn access_shared(&mut self, mut share: Share<'_>, launch: &Launch) -> Result<(), Fault> {
+        self.check(&share, "shared", u64::from(launch.shared_bytes), launch)?;
+        let Share { warp, inst, mem, bytes, lanes, address, .. } = share;
+        let mut offset = [0; 64];
+        for lane in lanes_of(lanes) {
+            offset[lane] = address[lane] as u32;
+        }
+        let atomic = matches!(mem.kind, MemKind::Atomic | MemKind::Reduction);
+        let slot = &mut self.slots[warp];
+        let memory = &mut self.ctas[usize::from(slot.cta)].shared;
+        match mem.kind {
+            MemKind::Load | MemKind::Texture(_) => slot.warp.write_back(inst, launch, lanes, &offset, memory),
+            MemKind::Store => slot.warp.gather(inst, launch, lanes, &offset, memory),
+            MemKind::Atomic | MemKind::Reduction => {
+                let size = mem.elem.bytes() as usize;
+                for lane in lanes_of(lanes) {
+                    let at = offset[lane] as usize;
+                    let mut word = [0; 8];
+                    word[..size].copy_from_slice(&memory[at..at + size]);
+                    let old = u64::from_le_bytes(word);
+                    let (a, b) = slot.warp.atomic_operands(inst, launch, lane as u32);
+                    let new = apply_atomic(mem.atom, mem.elem, old, a, b);
+                    memory[at..at + size].copy_from_slice(&new.to_le_bytes()[..size]);
+                    if mem.kind == MemKind::Atomic {
+                        slot.warp.write_atomic(inst, lane as u32, old);
+                    }
+                }
+            }
+        }
+        let passes = passes(address, lanes, bytes, self.p.shared.banks, atomic);
+        self.counters.shared_accesses += 1;
+        self.counters.shared_conflict_passes += u64::from(passes - 1);
+        let load = if mem.kind == MemKind::Load || mem.kind == MemKind::Atomic {
+            let load = self.open_load(&mut share);
+            self.lsu.load(load).left += 1;
+            load
+        } else {
+            NO_LOAD
+        };
+        let mut entry = self.lsu.entry(warp as u8, Work::Shared, load);
+        entry.passes = passes;
+        self.lsu.queue.push_back(entry);
+        Ok(())
+    }
+
+    fn access_local(&mut self, mut share: Share<'_>, launch: &Launch) -> Result<(), Fault> {
+        self.check(&share, "local", u64::from(launch.kernel.local_bytes), launch)?;
+        let (base, per_thread) = self.w.local;
+        let warp_size = u64::from(self.p.sm.warp_size);
+        let first = base + share.warp as u64 * u64::from(per_thread) * warp_size;
+        let parts = share.bytes.div_ceil(4);
+        let is_store = share.mem.kind == MemKind::Store;
+        let load = if is_store { NO_LOAD } else { self.open_load(&mut share) };
+        if parts > 1 && !is_store {
+            self.lsu.stage(load);
+        }
+        let work = if is_store { Work::Send } else { Work::Load };
+        let mut entry = self.lsu.entry(share.warp as u8, work, load);
+        // All bytes of each lane, 16 apart, when they must be cut into words.
+        let mut words = [0u8; 1024];
+        if is_store {
+            let apart = std::array::from_fn(|lane| 16 * lane as u32);
+            self.slots[share.warp].warp.gather(share.inst, launch, share.lanes, &apart, &mut words);
+        }
+        let mut physical = [0; 64];
+        for part in 0..parts {
+            for lane in lanes_of(share.lanes) {
+                let at = share.address[lane] + u64::from(4 * part);
+                physical[lane] = first + at / 4 * 4 * warp_size + 4 * lane as u64 + at % 4;
+            }
+            let bytes = share.bytes.min(4);
+            self.accesses.clear();
+            let line_bytes = self.w.line_bytes;
+            coalesce(self.p.sm.coalescer, &physical, share.lanes, bytes, line_bytes, &mut self.accesses);
+            for access in &self.accesses {
+                entry.accesses.push(*access);
+                entry.parts.push(part as u8);
+                if is_store {
+                    let mut line = self.rooms.take();
+                    for lane in lanes_of(access.lanes) {
+                        let to = (physical[lane] - access.line) as usize;
+                        let from = 16 * lane + 4 * part as usize;
+                        let bytes = bytes as usize;
+                        line.bytes[to..to + bytes].copy_from_slice(&words[from..from + bytes]);
+                        line.mask |= ((1u128 << bytes) - 1) << to;
+                    }
+                    entry.payloads.push(Payload::Line(line));
+                }
+            }
+            if !is_store {
+                for lane in lanes_of(share.lanes) {
+                    self.lsu.load(load).offset[lane] = (physical[lane] % u64::from(line_bytes)) as u32;
+                }
+            }
+        }
+        self.enqueue(share.warp, load, entry);
+        Ok(())
+    }
+
+    /// Puts an entry with line accesses into the queue and counts what must come back.
+    fn enqueue(&mut self, warp: usize, load: u16, entry: super::lsu::Entry) {
+        let accesses = entry.accesses.len() as u32;
+        if load == NO_LOAD {
+            self.slots[warp].stores += accesses;
+        } else {
+            self.lsu.load(load).left += accesses;
+        }
+        self.lsu.queue.push_back(entry);
+    }
+
+    fn access_global(&mut self, mut share: Share<'_>, launch: &Launch) -> Result<(), Fault> {
+        self.check_global(&share, launch)?;
+        let Share { warp, inst, mem, bytes, lanes, address, .. } = share;
+        let line_bytes = self.w.line_bytes;
+        self.accesses.clear();
+        coalesce(self.p.sm.coalescer, address, lanes, bytes, line_bytes, &mut self.accesses);
+        let in_line = u64::from(line_bytes) - 1;
+        let work = match mem.kind {
+            MemKind::Load | MemKind::Texture(_) => {
+                let through = self.p.l1.global_loads || matches!(mem.kind, MemKind::Texture(_));
+                match mem.cache {
+                    CacheOp::ReadOnly => Work::Load,
+                    CacheOp::All | CacheOp::Streaming | CacheOp::WriteThrough if through => Work::Load,
+                    _ => Work::LoadPast,
+                }
+            }
+            MemKind::Store | MemKind::Atomic | MemKind::Reduction => Work::Send,
+        };
+        let load = if mem.kind == MemKind::Store { NO_LOAD } else { self.open_load(&mut share) };
+        let mut entry = self.lsu.entry(warp as u8, work, load);
+        entry.accesses.extend_from_slice(&self.accesses);
+        let mut offset = [0u32; 64];
+        for (to, from) in offset.iter_mut().zip(address) {
+            *to = (from & in_line) as u32;
+        }
+        match mem.kind {
+            MemKind::Load | MemKind::Texture(_) => {
+                self.lsu.load(load).offset = offset;
+            }
+            MemKind::Store => {
+                let warp = &self.slots[warp].warp;
+                for access in &mut entry.accesses {
+                    let mut line = self.rooms.take();
+                    warp.gather(inst, launch, access.lanes, &offset, &mut line.bytes);
+                    let one = (1u128 << bytes) - 1;
+                    for lane in lanes_of(access.lanes) {
+                        line.mask |= one << offset[lane];
+                    }
+                    entry.payloads.push(Payload::Line(line));
+                }
+            }
+            MemKind::Atomic | MemKind::Reduction => {
+                let warp = &self.slots[warp].warp;
+                self.counters.atomic_lanes += u64::from(lanes.count_ones());
+                for access in &entry.accesses {
+                    let mut atomics: Box<Atomics> = self.spare_atomics.pop().unwrap_or_default();
+                    atomics.op = mem.atom;
+                    atomics.elem = mem.elem;
+                    atomics.count = 0;
+                    for lane in lanes_of(access.lanes) {
+                        let at = usize::from(atomics.count);
+                        (atomics.a[at], atomics.b[at]) = warp.atomic_operands(inst, launch, lane as u32);
+                        atomics.lane[at] = lane as u8;
+                        atomics.offset[at] = offset[lane] as u8;
+                        atomics.count += 1;
+                    }
+                    entry.payloads.push(Payload::Atomics(atomics));
+                }
+            }
+        }
+        self.enqueue(warp, load, entry);
+        Ok(())
+    }
+
+    /// Bounds and alignment in a space that starts at 0.
+    fn check(&self, share: &Share<'_>, space: &'static str, size: u64, launch: &Launch) -> Result<(), Fault> {
+        let bytes = u64::from(share.bytes);
+        for lane in lanes_of(share.lanes) {
+            let address = share.address[lane];
+            let kind = if address.checked_add(bytes).is_none_or(|end| end > size) {
+                let hint = format!("there are {size} bytes");
+                FaultKind::OutOfBounds { address, bytes: share.bytes, space, hint }
+            } else if address % self.alignment(share) != 0 {
+                FaultKind::Misaligned { address, bytes: share.bytes, space }
+            } else {
+                continue;
+            };
+            return Err(Box::new(self.fault(share.warp, lane as u32, kind, launch)));
+        }
+        Ok(())
+    }
+
+    fn alignment(&self, share: &Share<'_>) -> u64 {
+        match share.mem.kind {
+            // A texel is aligned to its channel.
+            MemKind::Texture(_) => 1,
+            _ => u64::from(share.bytes),
+        }
+    }
+
+    /// Bounds and alignment of global accesses, all lanes at once when they are in one allocation.
+    fn check_global(&self, share: &Share<'_>, launch: &Launch) -> Result<(), Fault> {
+        let first = share.address[share.lanes.trailing_zeros() as usize];
+        let (mut low, mut high, mut bits) = (first, first, 0);
+        for (lane, &address) in share.address.iter().enumerate() {
+            let address = if share.lanes >> lane & 1 == 1 { address } else { first };
+            low = low.min(address);
+            high = high.max(address);
+            bits |= address;
+        }
+        let last = u64::from(share.bytes) - 1;
+        if bits & (self.alignment(share) - 1) == 0
+            && high.checked_add(last).is_some_and(|end| launch.addresses.containing(low, end).is_some())
+        {
+            return Ok(());
+        }
+        for lane in lanes_of(share.lanes) {
+            let address = share.address[lane];
+            let kind = if address % self.alignment(share) != 0 {
+                FaultKind::Misaligned { address, bytes: share.bytes, space: "global" }
+            } else if address.checked_add(last).is_none_or(|end| launch.addresses.containing(address, end).is_none()) {
+                let hint = launch.addresses.describe(address);
+                FaultKind::OutOfBounds { address, bytes: share.bytes, space: "global", hint }
+            } else {
+                continue;
+            };
+            return Err(Box::new(self.fault(share.warp, lane as u32, kind, launch)));
+        }
+        Ok(())
+    }
+
+    /// One cycle of the load-store unit: the next access of the head entry.
+    pub(super) fn step_lsu(&mut self, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+        if self.lsu.blocked || self.lsu.free_at > cycle {
+            return;
+        }
+        let Some(head) = self.lsu.queue.front() else { return };
+        let (work, load) = (head.work, head.load);
+        if work == Work::Shared {
+            let passes = head.passes;
+            self.lsu.free_at = cycle + passes;
+            self.lsu.retire_head();
+            if load != NO_LOAD {
+                let ready = cycle + self.p.shared.latency_cycles - 1 + (passes - 1);
+                self.answered(load, 1, ready, cycle, launch, cx);
+            }
+            return;
+        }
+        let access = head.accesses[head.next];
+        let part = head.parts.get(head.next).copied().unwrap_or(0);
+        let done = match work {
+            Work::Send => self.send_next(access, cx),
+            Work::Load => self.look_up(access, part, load, cycle, launch, cx),
+            Work::LoadPast | Work::Shared => self.load_past(access, part, load, cx),
+        };
+        if !done {
+            self.lsu.blocked = true;
+            return;
+        }
+        let Some(head) = self.lsu.queue.front_mut() else { unreachable!("the head is still there") };
+        head.next += 1;
+        if head.next == head.accesses.len() {
+            self.lsu.retire_head();
+        }
+    }
+
+    /// A store or an atomic leaves for its slice; false when the miss queue is full.
+    fn send_next(&mut self, access: LineAccess, cx: &mut Ctx<'_, Msg>) -> bool {
+        if !self.network.has_room() {
+            return false;
+        }
+        self.counters.l1_stores += 1;
+        self.counters.l1_store_evictions += u64::from(self.l1.evict(access.line));
+        let Some(head) = self.lsu.queue.front_mut() else { unreachable!("there is a head") };
+        let payload = std::mem::replace(&mut head.payloads[head.next], Payload::None);
+        let (kind, tag) = match payload {
+            Payload::Atomics(_) => (RequestKind::Atomic, u32::from(head.load)),
+            _ => (RequestKind::Write, u32::from(head.warp)),
+        };
+        let sectors = match &payload {
+            Payload::Line(line) => sectors_touched(line.mask),
+            _ => access.sectors,
+        };
+        let request = Request { line: access.line, tag, from: self.w.index, kind, sectors, payload };
+        self.network.push(request, cx);
+        true
+    }
+
+    /// A load looks into the L1; false when it lacks an MSHR, a way or room in the miss queue.
+    fn look_up(
+        &mut self,
+        access: LineAccess,
+        part: u8,
+        load: u16,
+        cycle: u32,
+        launch: &Launch,
+        cx: &mut Ctx<'_, Msg>,
+    ) -> bool {
+        if !self.network.has_room() && !self.l1.hits(access.line, access.sectors) {
+            return false;
+        }
+        match self.l1.load(access.line, access.sectors, Waiter { load, part, lanes: access.lanes }) {
+            Lookup::Full => return false,
+            Lookup::Hit(place) => {
+                self.counters.l1_hits += 1;
+                let pending = self.lsu.load(load);
+                deliver(pending, &mut self.slots, part, access.lanes, self.l1.data(place), launch);
+                let ready = cycle + self.p.l1.hit_cycles - 1;
+                self.answered(load, 1, ready, cycle, launch, cx);
+            }
+            Lookup::Merged => self.counters.l1_merges += 1,
+            Lookup::Miss(mshr) => self.send_read(access, mshr, cx),
+        }
+        self.counters.l1_loads += 1;
+        true
+    }
+
+    fn load_past(&mut self, access: LineAccess, part: u8, load: u16, cx: &mut Ctx<'_, Msg>) -> bool {
+        if !self.network.has_room() {
+            return false;
+        }
+        // A copy in the L1 must not answer later loads with older bytes than this one returns.
+        self.l1.evict(access.line);
+        match self.l1.load_past(access.line, access.sectors, Waiter { load, part, lanes: access.lanes }) {
+            Lookup::Miss(mshr) => {
+                self.counters.l1_bypasses += 1;
+                self.send_read(access, mshr, cx);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn send_read(&mut self, access: LineAccess, mshr: u16, cx: &mut Ctx<'_, Msg>) {
+        let request = Request {
+            line: access.line,
+            tag: u32::from(mshr),
+            from: self.w.index,
+            kind: RequestKind::Read,
+            sectors: access.sectors,
+            payload: Payload::Line(self.rooms.take()),
+        };
+        self.network.push(request, cx);
+    }
+
+    /// `count` line accesses of a load are answered, the last of them usable from `ready` on.
+    fn answered(
+        &mut self,
+        load: u16,
+        count: u32,
+        ready: u32,
+        cycle: u32,
+        launch: &Launch,
+        cx: &mut Ctx<'_, Msg>,
+    ) {
+        let pending = self.lsu.load(load);
+        pending.left -= count;
+        pending.ready = pending.ready.max(ready);
+        if pending.left > 0 {
+            return;
+        }
+        let (warp, pc, lanes, inst, ready) =
+            (usize::from(pending.warp), pending.pc as usize, pending.lanes, pending.inst, pending.ready);
+        if let Some(words) = &pending.staging {
+            let apart = std::array::from_fn(|lane| 16 * lane as u32);
+            self.slots[warp].warp.write_back(&inst, launch, lanes, &apart, &words[..]);
+        }
+        self.lsu.close_load(load);
+        self.write_from(warp, pc, ready, launch);
+        self.slots[warp].loads -= 1;
+        self.resume(warp, cycle, launch, cx);
+    }
+
+    /// Something a warp may have waited for has come.
+    fn resume(&mut self, warp: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+        let slot = &self.slots[warp];
+        match slot.state {
+            State::Memory => {
+                self.settle(warp, cycle, launch);
+            }
+            State::Fence if slot.loads == 0 && slot.stores == 0 => self.pass_fence(warp, cycle, launch),
+            State::Draining => self.retire_if_drained(warp, cycle, cx),
+            _ => {}
+        }
+    }
+
+    /// A reply is out of the ejection port.
+    pub(super) fn reply(&mut self, reply: Reply, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+        let cycle = self.cycle_from(cx.now());
+        self.lsu.blocked = false;
+        match (reply.kind, reply.payload) {
+            (RequestKind::Read, Payload::Line(line)) => {
+                let waiters = self.l1.fill(reply.tag as u16, reply.sectors, &line);
+                for Waiter { load, part, lanes } in waiters {
+                    let pending = self.lsu.load(load);
+                    deliver(pending, &mut self.slots, part, lanes, &line.bytes, launch);
+                    self.answered(load, 1, cycle, cycle, launch, cx);
+                }
+                self.rooms.give(line);
+            }
+            (RequestKind::Write, Payload::Line(line)) => {
+                self.rooms.give(line);
+                let warp = reply.tag as usize;
+                self.slots[warp].stores -= 1;
+                self.resume(warp, cycle, launch, cx);
+            }
+            (RequestKind::Atomic, Payload::Atomics(atomics)) => {
+                let load = reply.tag as u16;
+                let pending = self.lsu.load(load);
+                let returns = matches!(pending.inst.op, crate::kernel::ir::Op::Mem(m) if m.kind == MemKind::Atomic);
+                if returns {
+                    let (warp, inst) = (usize::from(pending.warp), pending.inst);
+                    for i in 0..usize::from(atomics.count) {
+                        self.slots[warp].warp.write_atomic(&inst, u32::from(atomics.lane[i]), atomics.a[i]);
+                    }
+                }
+                self.spare_atomics.push(atomics);
+                self.answered(load, 1, cycle, cycle, launch, cx);
+            }
+            (kind, payload) => panic!("a reply to a {kind:?} with {payload:?}"),
+        }
+    }
+}
+
+/// Gives the bytes of a line to the lanes of a load that wait for them.
+fn deliver(
+    pending: &mut super::lsu::PendingLoad,
+    slots: &mut [super::slots::WarpSlot],
+    part: u8,
+    lanes: u64,
+    bytes: &[u8],
+    launch: &Launch,
+) {
+    match &mut pending.staging {
+        None => {
+            slots[usize::from(pending.warp)].warp.write_back(&pending.inst, launch, lanes, &pending.offset, bytes);
+        }
+        Some(words) => {
+            for lane in lanes_of(lanes) {
+                let (from, to) = (pending.offset[lane] as usize, 16 * lane + 4 * usize::from(part));
+                words[to..to + 4].copy_from_slice(&bytes[from..from + 4]);
+            }
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Warp slots of an SM: what each warp waits for, its scoreboard, and where its slot's cycles went.
+//!
+//! The scoreboard holds, for each register, the cycle from which it may be read or written again; a register that waits
+//! for memory holds [`PENDING`]. An instruction is ready when the latest of its registers is: one maximum, no polling.
+//!
+//! Invariant: every resident warp is in exactly one [`State`], and every cycle of it is counted in exactly one account:
+//! the sum of all accounts is the integral of resident warps over cycles.
+
+use crate::kernel::warp::Warp;
+
+/// Scoreboard entry of a register that waits for memory.
+pub(super) const PENDING: u32 = u32::MAX;
+
+/// What a warp slot is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub(super) enum State {
+    /// No warp.
+    #[default]
+    Empty,
+    /// Its next instruction may issue; in a ready mask of its scheduler.
+    Ready,
+    /// Waits for a fixed latency; in the timers.
+    Execution,
+    /// Waits for a register that memory will write.
+    Memory,
+    /// Waits at a barrier.
+    Barrier,
+    /// Waits until its stores are performed.
+    Fence,
+    /// Has exited; loads or stores are still under way.
+    Draining,
+}
+
+/// Number of states.
+pub(super) const STATES: usize = 7;
+
+/// One warp slot.
+#[derive(Debug, Default)]
+pub(super) struct WarpSlot {
+    pub(super) warp: Warp,
+    /// Cycle from which each register may be used.
+    pub(super) ready_at: Vec<u32>,
+    pub(super) state: State,
+    pub(super) rank: u8,
+    /// CTA slot.
+    pub(super) cta: u8,
+    /// Cycle before which nothing issues (control latency).
+    pub(super) not_before: u32,
+    /// Cycle that the timers hold it for.
+    pub(super) until: u32,
+    /// Loads and atomics under way.
+    pub(super) loads: u32,
+    /// Stores not yet acknowledged.
+    pub(super) stores: u32,
+    /// Cycle at which it entered its state, for reports.
+    pub(super) since: u32,
+}
+
+/// Where the cycles of warp slots went.
+#[derive(Debug, Default)]
+pub(super) struct Accounts {
+    /// Warps in each state.
+    count: [u32; STATES],
+    /// Warp-cycles in each state; `Ready` is split below.
+    pub(super) total: [u64; STATES],
+    /// Warps that issued, once a cycle each.
+    pub(super) issued: u64,
+    /// Ready, but another warp was picked.
+    pub(super) not_selected: u64,
+    /// Ready, but the unit was busy.
+    pub(super) unit_busy: u64,
+    /// Ready, but the load-store unit was full.
+    pub(super) memory_full: u64,
+    /// Cycles with at least one warp.
+    pub(super) active_cycles: u64,
+    /// Resident warps, summed over cycles: what all accounts add up to.
+    pub(super) resident: u64,
+    /// Ready warps that a busy unit, and that the full load-store unit, keep back until the next tick.
+    pub(super) asleep_on_unit: u32,
+    pub(super) asleep_on_memory: u32,
+    /// First cycle not yet accounted for.
+    next: u32,
+    ticked: bool,
+}
+
+impl Accounts {
+    /// Accounts for every cycle before `cycle`.
+    pub(super) fn advance(&mut self, cycle: u32) {
+        if cycle <= self.next {
+            return;
+        }
+        let cycles = u64::from(cycle - self.next);
+        let mut warps = 0;
+        for state in 1..STATES {
+            self.total[state] += u64::from(self.count[state]) * cycles;
+            warps += self.count[state];
+        }
+        // The first of these cycles was a tick if there was one; ready warps were counted there one by one.
+        let asleep = cycles - u64::from(self.ticked);
+        self.unit_busy += u64::from(self.asleep_on_unit) * asleep;
+        self.memory_full += u64::from(self.asleep_on_memory) * asleep;
+        self.resident += u64::from(warps) * cycles;
+        if warps > 0 {
+            self.active_cycles += cycles;
+        }
+        self.next = cycle;
+        self.ticked = false;
+    }
+
+    /// The current cycle is a tick: its ready warps are counted by the schedulers.
+    pub(super) fn tick(&mut self, cycle: u32) {
+        self.advance(cycle);
+        self.ticked = true;
+        self.asleep_on_unit = 0;
+        self.asleep_on_memory = 0;
+    }
+
+    /// A warp moves from one state to another.
+    pub(super) fn moved(&mut self, from: State, to: State) {
+        self.count[from as usize] = self.count[from as usize].wrapping_sub(1);
+        self.count[to as usize] = self.count[to as usize].wrapping_add(1);
+    }
+
+    /// A warp issued in this cycle and is now in `state`: the cycle counts as issued, not as that state's.
+    pub(super) fn issued_into(&mut self, state: State) {
+        self.issued += 1;
+        self.total[state as usize] = self.total[state as usize].wrapping_sub(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_warp_cycle_is_counted_once() {
+        let mut a = Accounts::default();
+        a.moved(State::Empty, State::Execution);
+        a.moved(State::Empty, State::Memory);
+        a.tick(10); // cycle 10: the first becomes ready and issues into Execution
+        a.moved(State::Execution, State::Ready);
+        a.moved(State::Ready, State::Execution);
+        a.issued_into(State::Execution);
+        a.tick(14);
+        let dependency = a.total[State::Execution as usize];
+        assert_eq!((a.issued, dependency, a.total[State::Memory as usize]), (1, 10 + 3, 14));
+        assert_eq!(a.active_cycles, 14);
+    }
+}
