@@ -2,9 +2,41 @@
 //!
 //! Components own all of their state and meet only by timestamped messages over links of latency >= 1 tick.
 //! See `ARCHITECTURE.md` for the rules; each file below states its own.
+//!
+//! ```text
+//!   topology ──> simulation ──> driver (legs, crew, lines) ──> partition (rounds) ──> component
+//!                    │               horizon: which window       queue, agenda          Ctx: send, wake_at
+//!                    └─> stats, digests, RunEnd                   (what is due)
+//!   reference: the same results by one heap, for tests
+//! ```
 
 pub mod component;
+pub mod deadlock;
+pub mod reference;
+pub mod stats;
 pub mod time;
 
+mod agenda;
+mod context;
+mod digest;
+mod driver;
+mod event;
+mod horizon;
+mod partition;
+mod placement;
+mod queue;
+mod simulation;
+mod topology;
+
 pub use component::{Component, ComponentId, Ctx, Message, Port, Progress, Wait};
+pub use deadlock::{Blockage, blockage};
+pub use digest::{EpochDigests, first_difference};
+pub use driver::Fallback;
+pub use event::{MAX_COMPONENTS, MAX_PHASE, Tie};
+pub use horizon::{Clip, Horizon, Window};
+pub use placement::Placement;
+pub use reference::Reference;
+pub use simulation::{Rebalance, RunEnd, RunOptions, Simulation, Snapshot};
+pub use stats::{EngineStats, RoundTotals};
 pub use time::{Clock, Time, Timebase};
+pub use topology::{Link, Topology, TopologyError, TopologyFault};

@@ -9,6 +9,8 @@ use std::fmt;
 
 use super::Time;
 
+pub use super::context::Ctx;
+
 /// A component's index in its topology, dense from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ComponentId(pub u32);
@@ -70,40 +72,6 @@ pub struct Wait {
     pub on: Option<ComponentId>,
     /// Since when, in ticks.
     pub since: Time,
-}
-
-/// A component's only way to reach outside while it handles an event.
-#[derive(Debug)]
-pub struct Ctx<'a, M> {
-    _engine: std::marker::PhantomData<&'a mut M>,
-}
-
-impl<M: Message> Ctx<'_, M> {
-    /// The current simulated time.
-    pub fn now(&self) -> Time {
-        todo!()
-    }
-
-    /// Sends `message` out of `port`; it arrives at `now + the link's latency + extra_delay`.
-    pub fn send(&mut self, _port: Port, _message: M, _extra_delay: Time) {
-        todo!()
-    }
-
-    /// Asks for [`Component::wake`] at `time` (>= now). At most one wake-up is pending: the earlier one is kept.
-    pub fn wake_at(&mut self, _time: Time) {
-        todo!()
-    }
-
-    /// Ends the run: the simulated program failed. The round is finished first, and of several failures in it the
-    /// one with the least (time, component) is reported, so the report does not depend on threads.
-    pub fn fail(&mut self, _error: Box<dyn std::error::Error + Send + Sync>) {
-        todo!()
-    }
-
-    /// Ends the run at the end of this round, as [`RunEnd::Halted`](super): a budget of the model is used up.
-    pub fn halt(&mut self) {
-        todo!()
-    }
 }
 
 impl fmt::Display for ComponentId {

@@ -1,0 +1,138 @@
+//! PHOLD: the standard load of parallel event simulators. Each event makes one event, at a random component and time.
+//!
+//! ```text
+//!   component i ──Port(0)──> itself
+//!               ──Port(k)──> component i + stride(k)       latency 100, extra delay U[0, 800)
+//! ```
+//! Up to 64 components each has a link to every other; beyond that to 63 others, spread over all, since a port for each
+//! of 16,384 others would measure the memory that wires take. An event may carry work: a chain of multiplications.
+
+use durawarp::engine::{Component, Ctx, Link, Message, Port, Simulation, Topology};
+
+/// The least delay of every event, hence the lookahead.
+pub const LATENCY: u64 = 100;
+/// Delays beyond it.
+pub const SPREAD: u64 = 800;
+const MOST_PORTS: u64 = 63;
+
+/// A run of PHOLD.
+#[derive(Debug, Clone, Copy)]
+pub struct Phold {
+    /// Components.
+    pub components: u64,
+    /// Events that each begins with.
+    pub each: u64,
+    /// Events for another component, of 1024.
+    pub remote: u64,
+    /// Dependent multiplications an event, about 1.3 ns each.
+    pub work: u32,
+    /// The first so many of 8 components do 8 times the work.
+    pub heavy: u64,
+    /// Every event is handled up to this time.
+    pub until: u64,
+}
+
+/// What travels.
+#[derive(Debug)]
+pub struct Job(pub u64);
+
+impl Message for Job {
+    fn digest(&self) -> u64 {
+        self.0
+    }
+}
+
+struct Node {
+    random: u64,
+    ports: u64,
+    remote: u64,
+    work: u32,
+    until: u64,
+    sum: u64,
+    /// What it sends when it wakes, at the beginning.
+    each: u64,
+}
+
+impl Node {
+    fn next_random(&mut self) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    fn emit(&mut self, job: Job, cx: &mut Ctx<'_, Job>) {
+        if cx.now() >= self.until {
+            return;
+        }
+        let random = self.next_random();
+        let port = if (random & 1023) < self.remote { 1 + (((random >> 32) * self.ports) >> 32) } else { 0 };
+        let delay = ((random >> 10 & 0xf_ffff) * SPREAD) >> 20;
+        cx.send(Port(port as u16), job, delay);
+    }
+}
+
+/// A chain of dependent multiplications.
+#[inline]
+pub fn spin(mut x: u64, work: u32) -> u64 {
+    for _ in 0..work {
+        x = x.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x55;
+    }
+    x
+}
+
+impl Component<Job> for Node {
+    fn handle(&mut self, job: Job, cx: &mut Ctx<'_, Job>) {
+        self.sum = spin(self.sum ^ job.0, self.work);
+        self.emit(Job(job.0 + 1), cx);
+    }
+
+    fn wake(&mut self, cx: &mut Ctx<'_, Job>) {
+        for i in 0..self.each {
+            self.emit(Job(i), cx);
+        }
+    }
+
+    fn digest(&self) -> u64 {
+        self.sum
+    }
+}
+
+impl Phold {
+    /// Components and links, ready to run.
+    pub fn topology(&self) -> Topology<Job> {
+        let n = self.components;
+        let ports = (n - 1).min(MOST_PORTS);
+        let mut topology = Topology::new();
+        let ids: Vec<_> = (0..n)
+            .map(|i| {
+                let heavy = i * 8 < self.heavy * n;
+                let node = Node {
+                    random: (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+                    ports,
+                    remote: if ports == 0 { 0 } else { self.remote },
+                    work: if heavy { self.work * 8 } else { self.work },
+                    until: self.until,
+                    sum: i,
+                    each: self.each,
+                };
+                topology.add(format!("lp{i}"), Box::new(node))
+            })
+            .collect();
+        let link = Link { latency: LATENCY, phase: 0 };
+        for i in 0..n {
+            topology.connect(ids[i as usize], Port(0), ids[i as usize], link);
+            for port in 1..=ports {
+                let stride = 1 + (port - 1) * (n - 1) / ports;
+                topology.connect(ids[i as usize], Port(port as u16), ids[((i + stride) % n) as usize], link);
+            }
+            topology.wake_at(ids[i as usize], 0);
+        }
+        topology
+    }
+
+    /// The simulation of it.
+    pub fn simulation(&self) -> Simulation<Job> {
+        Simulation::new(self.topology()).expect("a sound topology")
+    }
+}

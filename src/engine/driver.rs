@@ -1,0 +1,315 @@
+//! Runs a simulation leg by leg: alone or with a crew of threads, whichever is faster, moving components as costs show.
+//!
+//! ```text
+//!   home ──split──> partitions ──leg of the crew──> partitions ──merge──> home ──solo leg──> home ...
+//!                       ^                               |
+//!                       └── split anew, when unbalanced ┘
+//! ```
+//! Between two legs the caller's thread holds every partition, and all messages are in their queues; then it observes,
+//! ends the run, changes the placement, or changes between one worker and many. As rounds do not depend on partitions,
+//! none of this shows in results.
+//!
+//! The wall clock is read in this folder and nowhere else in the engine: for these choices, for costs of components,
+//! for time spent blocked, and for the observer. Results cannot depend on it.
+//!
+//! A partition is what one worker runs: there are as many as workers, never more, since the placement cannot be seen.
+
+pub(crate) mod crew;
+pub(crate) mod exchange;
+pub(crate) mod lines;
+pub(crate) mod pace;
+pub(crate) mod rounds;
+
+use std::mem;
+use std::thread;
+use std::time::Instant;
+
+pub use pace::Fallback;
+
+use self::crew::{Crew, Dismissal};
+use self::exchange::Alone;
+use self::pace::{Chooser, Mode};
+use self::rounds::{Lead, Left, STOP, Start};
+use super::component::{Message, Progress};
+use super::context::Verdict;
+use super::event::NEVER;
+use super::horizon::Clip;
+use super::partition::{Crash, Partition, rearrange};
+use super::placement::{Placement, imbalance};
+use super::queue::Queue;
+use super::simulation::{Rebalance, RunEnd, RunOptions, Simulation, Snapshot};
+
+/// Components move when that makes the busiest partition this much lighter.
+const WORTH_MOVING: f64 = 1.05;
+
+/// Runs to one of the ends; everything is back home afterwards.
+pub(crate) fn run<M: Message>(simulation: &mut Simulation<M>, options: &RunOptions<'_>) -> RunEnd {
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let wanted = if options.threads == 0 { cores } else { options.threads };
+    let allowed = if options.oversubscribe { wanted } else { wanted.min(cores) };
+    let workers = allowed.min(simulation.blocks.len()).max(1);
+    let stats = &mut simulation.stats;
+    stats.blocked.resize(stats.blocked.len().max(workers), Default::default());
+    stats.workers = stats.workers.max(workers);
+    let run = Run::new(simulation, options, workers);
+    if workers == 1 {
+        return run.legs(|_, _, _| unreachable!("one worker has no crew"));
+    }
+    let crew = Crew::new(workers, cores);
+    let end = thread::scope(|scope| {
+        let _dismissal = Dismissal(&crew);
+        let mut hired = false;
+        run.legs(|partitions, lead, start| {
+            if !mem::replace(&mut hired, true) {
+                for worker in 1..workers {
+                    let crew = &crew;
+                    scope.spawn(move || crew.work(worker));
+                }
+            }
+            crew.leg(partitions, lead, start)
+        })
+    });
+    for (total, more) in simulation.stats.blocked.iter_mut().zip(crew.blocked()) {
+        *total += more;
+    }
+    end
+}
+
+/// One call of [`run`].
+struct Run<'a, 'o, M> {
+    simulation: &'a mut Simulation<M>,
+    options: &'a RunOptions<'o>,
+    workers: usize,
+    clip: Clip,
+    chooser: Chooser,
+    /// Where everything is: one partition, or one a worker.
+    partitions: Vec<Partition<M>>,
+    /// The partition of each component when the crew works.
+    placed: Vec<u32>,
+    /// Whether costs had a say in `placed`.
+    balanced: bool,
+    shuffles: u64,
+    began: Instant,
+    observed: Instant,
+}
+
+impl<'a, 'o, M: Message> Run<'a, 'o, M> {
+    fn new(simulation: &'a mut Simulation<M>, options: &'a RunOptions<'o>, workers: usize) -> Self {
+        let began = Instant::now();
+        Run {
+            placed: simulation.blocks.place(&options.placement, workers),
+            partitions: vec![simulation.leave_home()],
+            clip: Clip { time_limit: options.time_limit, epoch_ticks: options.epoch_ticks },
+            chooser: Chooser::new(options.fallback, workers),
+            simulation,
+            options,
+            workers,
+            balanced: false,
+            shuffles: 0,
+            began,
+            observed: began,
+        }
+    }
+
+    /// Runs legs to the end of the run; `crew_leg` runs one of them with all workers.
+    fn legs(mut self, mut crew_leg: impl FnMut(&mut Vec<Partition<M>>, &mut Lead<'_>, Start) -> Vec<Left>) -> RunEnd {
+        loop {
+            let (mode, mut budget) = self.chooser.next();
+            if let Rebalance::Forced { rounds } = self.options.rebalance {
+                budget.rounds = budget.rounds.min(rounds.max(1));
+            }
+            if self.options.observer.is_some() {
+                budget.measured = budget.measured.min(self.options.observe_every);
+            }
+            self.arrange(mode);
+            let mut lead = Lead::new(self.options.stop, budget);
+            let start = Start {
+                horizon: self.simulation.horizon,
+                clip: self.clip,
+                next: self.partitions.iter().map(Partition::earliest).min().unwrap_or(NEVER),
+                open_epoch: self.simulation.open_epoch,
+                rounds: self.simulation.stats.totals.rounds,
+                sample: self.workers > 1 && self.options.rebalance == Rebalance::Measured,
+            };
+            let left = match mode {
+                Mode::Crew => crew_leg(&mut self.partitions, &mut lead, start),
+                Mode::Solo => {
+                    let left = rounds::run(&mut self.partitions[0], &mut Alone, &mut lead, start);
+                    self.simulation.stats.solo_rounds += lead.totals.rounds;
+                    vec![left.unwrap_or_else(|gone| unreachable!("{gone:?} by nobody"))]
+                }
+            };
+            self.simulation.stats.totals.merge(&lead.totals);
+            self.keep_epochs(&left);
+            if let Some(end) = self.end(left[0].next, left[0].flags) {
+                self.go_home();
+                return end;
+            }
+            self.chooser.learn(lead.pace);
+            self.observe(left[0].next, mode);
+        }
+    }
+
+    /// Brings the partitions into the form that the mode needs.
+    fn arrange(&mut self, mode: Mode) {
+        if mode == Mode::Solo {
+            if self.partitions.len() > 1 {
+                self.form(1, &vec![0; self.placed.len()]);
+            }
+            return;
+        }
+        let moved = match self.options.rebalance {
+            Rebalance::Never => false,
+            Rebalance::Forced { .. } => {
+                self.shuffles += 1;
+                self.placed = self.simulation.blocks.place(&Placement::Shuffled(self.shuffles), self.workers);
+                self.simulation.stats.rebalances += 1;
+                true
+            }
+            Rebalance::Measured => self.balance(),
+        };
+        if moved || self.partitions.len() != self.workers {
+            let placed = mem::take(&mut self.placed);
+            self.form(self.workers, &placed);
+            self.placed = placed;
+        }
+    }
+
+    /// Finds a better placement from what components cost lately; whether there is one.
+    fn balance(&mut self) -> bool {
+        let cells = || self.partitions.iter().flat_map(|partition| &partition.cells);
+        let sampled: Vec<f32> = cells().map(|cell| cell.cost.ns_per_event).filter(|&ns| ns > 0.0).collect();
+        if sampled.is_empty() {
+            return false;
+        }
+        let usual = f64::from(sampled.iter().sum::<f32>()) / sampled.len() as f64;
+        let mut loads = vec![0.0; self.placed.len()];
+        for cell in cells() {
+            let ns = if cell.cost.ns_per_event > 0.0 { f64::from(cell.cost.ns_per_event) } else { usual };
+            loads[cell.id.0 as usize] = (cell.events() - cell.cost.events_before) as f64 * ns;
+        }
+        for cell in self.partitions.iter_mut().flat_map(|partition| &mut partition.cells) {
+            cell.cost.events_before = cell.events();
+        }
+        let better = self.simulation.blocks.balance(&loads, self.workers);
+        let first = !self.balanced && self.options.placement == Placement::Auto;
+        self.balanced = true;
+        let gain = imbalance(&self.placed, &loads, self.workers) / imbalance(&better, &loads, self.workers);
+        if !first && gain < WORTH_MOVING {
+            return false;
+        }
+        if !first {
+            let moved = better.iter().zip(&self.placed).filter(|(new, old)| new != old).count();
+            self.simulation.stats.rebalances += 1;
+            self.simulation.stats.migrations += moved as u64;
+        }
+        self.placed = better;
+        true
+    }
+
+    fn form(&mut self, partitions: usize, placed: &[u32]) {
+        let old = mem::take(&mut self.partitions);
+        let simulation = &mut *self.simulation;
+        let (horizon, longest) = (simulation.horizon, simulation.longest_latency);
+        let fresh = || Queue::new(horizon, longest);
+        self.partitions = rearrange(old, placed, partitions, &mut simulation.spare_queues, fresh);
+    }
+
+    fn go_home(&mut self) {
+        if self.partitions.len() > 1 {
+            self.form(1, &vec![0; self.placed.len()]);
+        }
+        self.simulation.stats.fallbacks += self.chooser.fallbacks;
+        if let Some(home) = self.partitions.pop() {
+            self.simulation.stats.messages_across += home.sent_away;
+            self.simulation.come_home(home);
+        }
+    }
+
+    /// Keeps the digests of the epochs that the leg completed.
+    fn keep_epochs(&mut self, left: &[Left]) {
+        self.simulation.open_epoch = left[0].open_epoch;
+        let components = self.placed.len();
+        for (row, &epoch) in left[0].epochs.iter().enumerate() {
+            let mut digests = vec![0; components];
+            for (partition, left) in self.partitions.iter().zip(left) {
+                let size = partition.cells.len();
+                for (cell, digest) in partition.cells.iter().zip(&left.rows[row * size..]) {
+                    digests[cell.id.0 as usize] = *digest;
+                }
+            }
+            self.simulation.keep_epoch(epoch, digests);
+        }
+    }
+
+    /// Why the run is over, if it is. In order: what must not be overlooked first.
+    fn end(&mut self, next: u64, flags: u64) -> Option<RunEnd> {
+        let simulation = &mut *self.simulation;
+        let mut crash: Option<Crash> = None;
+        let mut verdict = Verdict::default();
+        for partition in &mut self.partitions {
+            verdict.merge(mem::take(&mut partition.sink.verdict));
+            if let Some(other) = partition.crash.take()
+                && crash.as_ref().is_none_or(|crash| other.id < crash.id)
+            {
+                crash = Some(other);
+            }
+        }
+        if let Some(Crash { id, message }) = crash {
+            return Some(RunEnd::Panicked { component: id, name: simulation.name(id).to_owned(), message });
+        }
+        if let Some((at, id, error)) = verdict.failure {
+            return Some(RunEnd::Failed { at, component: id, name: simulation.name(id).to_owned(), error });
+        }
+        if let Some((at, id)) = verdict.halt {
+            return Some(RunEnd::Halted { at, component: id, name: simulation.name(id).to_owned() });
+        }
+        if next == NEVER {
+            if let Some(epoch) = simulation.open_epoch.take() {
+                let mut digests = vec![0; self.placed.len()];
+                for cell in self.partitions.iter().flat_map(|partition| &partition.cells) {
+                    digests[cell.id.0 as usize] = cell.digest;
+                }
+                simulation.keep_epoch(epoch, digests);
+            }
+            let at = self.partitions.iter().map(|partition| partition.last_event).max().unwrap_or(0);
+            let mut waits = Vec::new();
+            for cell in self.partitions.iter().flat_map(|partition| &partition.cells) {
+                let mut own = Vec::new();
+                cell.component.waits(&mut own);
+                waits.extend(own.into_iter().map(|wait| (cell.id, simulation.name(cell.id).to_owned(), wait)));
+            }
+            waits.sort_by_key(|(id, ..)| *id);
+            return Some(if waits.is_empty() { RunEnd::Finished { at } } else { RunEnd::Deadlock { at, waits } });
+        }
+        if self.clip.is_over(next) {
+            return Some(RunEnd::TimeLimit { at: self.clip.time_limit.unwrap_or(next) });
+        }
+        (flags & STOP != 0).then_some(RunEnd::Stopped { at: next })
+    }
+
+    fn observe(&mut self, next: u64, mode: Mode) {
+        let Some(observer) = self.options.observer else { return };
+        let now = Instant::now();
+        if now - self.observed < self.options.observe_every {
+            return;
+        }
+        self.observed = now;
+        let mut progress = Progress::default();
+        for cell in self.partitions.iter().flat_map(|partition| &partition.cells) {
+            let part = cell.component.progress();
+            progress.work += part.work;
+            progress.steps_done += part.steps_done;
+            progress.steps_total += part.steps_total;
+        }
+        let totals = &self.simulation.stats.totals;
+        observer(&Snapshot {
+            time: next,
+            events: totals.events,
+            rounds: totals.rounds,
+            progress,
+            elapsed: now - self.began,
+            workers: if mode == Mode::Crew { self.workers } else { 1 },
+        });
+    }
+}

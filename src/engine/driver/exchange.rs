@@ -1,0 +1,115 @@
+//! How partitions meet at the end of a round: hand over what they sent, learn what all came to.
+//!
+//! ```text
+//!   worker 0: outbox[1] ──swap──> box[0->1][parity] ──swap──> worker 1: into its queue     (after the barrier)
+//!   worker 1: outbox[0] ──swap──> box[1->0][parity] ──swap──> worker 0
+//! ```
+//! One batch a round and pair of partitions: the sender swaps its full Vec for the empty one in the box *before* it
+//! publishes its line, the receiver swaps it out *after* it has read that line, and only if the line says so. By the
+//! argument of `lines.rs` a box of one parity is emptied before it is filled again. The lock of a box is therefore never
+//! contended; it is there so that the swap is safe Rust (`benches/engine.rs` compares it with a channel of batches).
+//!
+//! Invariant: Vecs go round and are never dropped; at steady state nothing allocates.
+
+use std::mem;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::lines::{Abandoned, Lines, Patience, Report};
+use crate::engine::component::Message;
+use crate::engine::event::Event;
+use crate::engine::partition::Partition;
+
+/// The end of a round, for one worker.
+pub(crate) trait Exchange<M> {
+    /// Hands over what the partition sent, and takes in what was sent to it. Returns what all workers say together.
+    fn meet(&mut self, partition: &mut Partition<M>, report: Report) -> Result<Report, Abandoned>;
+}
+
+/// One partition that holds everything: there is nobody to meet.
+#[derive(Debug)]
+pub(crate) struct Alone;
+
+impl<M: Message> Exchange<M> for Alone {
+    #[inline]
+    fn meet(&mut self, _: &mut Partition<M>, report: Report) -> Result<Report, Abandoned> {
+        Ok(report)
+    }
+}
+
+/// Where the batches between partitions lie, and the barrier.
+#[derive(Debug)]
+pub(crate) struct Post<M> {
+    pub(crate) lines: Lines,
+    /// `boxes[from * workers + to]`, by parity of the round.
+    boxes: Vec<[Mutex<Vec<Event<M>>>; 2]>,
+}
+
+impl<M> Post<M> {
+    pub(crate) fn new(workers: usize, patience: Patience) -> Self {
+        let boxes = (0..workers * workers).map(|_| [Mutex::new(Vec::new()), Mutex::new(Vec::new())]);
+        Post { lines: Lines::new(workers, patience), boxes: boxes.collect() }
+    }
+}
+
+/// One worker's place at the post.
+#[derive(Debug)]
+pub(crate) struct Seat<'a, M> {
+    post: &'a Post<M>,
+    worker: usize,
+    round: u64,
+    spare: Vec<Event<M>>,
+    /// Time spent waiting for others.
+    pub(crate) blocked: Duration,
+}
+
+impl<'a, M> Seat<'a, M> {
+    /// The place of `worker`, on the calling thread, from `round` on: the number of rounds this post has seen.
+    pub(crate) fn new(post: &'a Post<M>, worker: usize, round: u64) -> Self {
+        post.lines.sit_down(worker);
+        Seat { post, worker, round, spare: Vec::new(), blocked: Duration::ZERO }
+    }
+
+    /// How many rounds the post has seen.
+    pub(crate) fn round(&self) -> u64 {
+        self.round
+    }
+}
+
+impl<M: Message> Exchange<M> for Seat<'_, M> {
+    fn meet(&mut self, partition: &mut Partition<M>, mut report: Report) -> Result<Report, Abandoned> {
+        let (me, round) = (self.worker, self.round);
+        let workers = self.post.lines.workers();
+        let parity = (round & 1) as usize;
+        report.sent = 0;
+        for (to, outbox) in partition.sink.outboxes.iter_mut().enumerate() {
+            if !outbox.is_empty() {
+                partition.sent_away += outbox.len() as u64;
+                let letter_box = &self.post.boxes[me * workers + to][parity];
+                mem::swap(outbox, &mut letter_box.lock().unwrap_or_else(PoisonError::into_inner));
+                debug_assert!(outbox.is_empty(), "a batch was not taken out in two rounds");
+                report.sent |= 1 << (to % 64);
+            }
+        }
+        self.post.lines.publish(me, round, report);
+        let mut all = report;
+        for other in (0..workers).filter(|&other| other != me) {
+            let theirs = if self.post.lines.is_there(other, round) {
+                self.post.lines.read(me, other, round)?
+            } else {
+                let since = Instant::now();
+                let theirs = self.post.lines.read(me, other, round)?;
+                self.blocked += since.elapsed();
+                theirs
+            };
+            if theirs.sent & 1 << (me % 64) != 0 {
+                let letter_box = &self.post.boxes[other * workers + me][parity];
+                mem::swap(&mut self.spare, &mut letter_box.lock().unwrap_or_else(PoisonError::into_inner));
+                partition.deliver(&mut self.spare);
+            }
+            all = all.with(theirs);
+        }
+        self.round += 1;
+        Ok(all)
+    }
+}

@@ -1,0 +1,231 @@
+//! The loop over rounds that every worker runs in step: same windows, same reasons to leave, at any number of workers.
+//!
+//! ```text
+//!   next ──> window ──> run the partition ──> meet ──> next, flags ──> leave? ──> ...
+//! ```
+//! Whoever decides that the loop must end (worker 0: a leg is over, the stop flag) or knows a reason (a component failed)
+//! sets a flag in its line; all read the same lines, so all leave after the same round.
+//!
+//! Invariant: the number and the bounds of rounds depend on the model and its limits only.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use super::exchange::Exchange;
+use super::lines::{Abandoned, Report};
+use crate::engine::component::Message;
+use crate::engine::event::NEVER;
+use crate::engine::horizon::{Clip, Horizon};
+use crate::engine::partition::{Meter, NoMeter, Partition, RoundCount};
+use crate::engine::stats::RoundTotals;
+use crate::engine::time::Time;
+
+/// Flag: worker 0 wants everybody back, for whatever reason of its own.
+pub(crate) const LEG_OVER: u64 = 1;
+/// Flag: the caller's stop flag is set.
+pub(crate) const STOP: u64 = 2;
+/// Flag: a component failed or halted.
+pub(crate) const VERDICT: u64 = 4;
+/// Flag: a component panicked.
+pub(crate) const CRASH: u64 = 8;
+
+/// Component costs are sampled in one round of so many.
+const SAMPLE_EVERY: u64 = 32;
+
+/// A clock is looked at when so many events or rounds have passed since the last look.
+const LOOK_AFTER_EVENTS: u64 = 512;
+const LOOK_AFTER_ROUNDS: u64 = 16;
+
+/// What all workers of a leg start from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Start {
+    pub(crate) horizon: Horizon,
+    pub(crate) clip: Clip,
+    /// Nothing is pending before.
+    pub(crate) next: Time,
+    /// The epoch that has begun and is not recorded, if any.
+    pub(crate) open_epoch: Option<u64>,
+    /// Rounds run before, for sampling.
+    pub(crate) rounds: u64,
+    /// Whether costs are worth sampling.
+    pub(crate) sample: bool,
+}
+
+/// Where the loop was left. The same for all workers.
+#[derive(Debug, Clone)]
+pub(crate) struct Left {
+    /// Nothing is pending before; [`NEVER`] when nothing is pending.
+    pub(crate) next: Time,
+    pub(crate) flags: u64,
+    pub(crate) open_epoch: Option<u64>,
+    /// The epochs whose digests were recorded, in order: one row of `Recorded` each.
+    pub(crate) epochs: Vec<u64>,
+    /// For each of `epochs`, the digests of the partition's components in its order.
+    pub(crate) rows: Vec<u64>,
+}
+
+/// Looks at every round as it ends.
+pub(crate) trait Watch {
+    /// After the worker's own part of a round: flags to raise.
+    fn own(&mut self, count: RoundCount) -> u64;
+    /// After the meeting: what all came to.
+    fn all(&mut self, report: &Report);
+}
+
+/// The watch of every worker but the first.
+#[derive(Debug)]
+pub(crate) struct Follow;
+
+impl Watch for Follow {
+    fn own(&mut self, _: RoundCount) -> u64 {
+        0
+    }
+    fn all(&mut self, _: &Report) {}
+}
+
+/// Runs rounds until nothing is pending, the limit is reached, or a flag is raised.
+pub(crate) fn run<M: Message>(
+    partition: &mut Partition<M>,
+    exchange: &mut impl Exchange<M>,
+    watch: &mut impl Watch,
+    start: Start,
+) -> Result<Left, Abandoned> {
+    let Start { horizon, clip, next, open_epoch, mut rounds, sample } = start;
+    let mut left = Left { next, flags: 0, open_epoch, epochs: Vec::new(), rows: Vec::new() };
+    while left.flags == 0 && left.next != NEVER && !clip.is_over(left.next) {
+        if clip.epoch_ticks.is_some() {
+            enter_epoch(partition, clip.epoch_of(left.next), &mut left);
+        }
+        let window = horizon.window(left.next, clip.of(left.next));
+        let count = if sample && rounds.is_multiple_of(SAMPLE_EVERY) {
+            partition.run_round(window, &mut Stopwatch { last: Instant::now() })
+        } else {
+            partition.run_round(window, &mut NoMeter)
+        };
+        rounds += 1;
+        let mut flags = watch.own(count);
+        if partition.sink.verdict.is_given() {
+            flags |= VERDICT;
+        }
+        if partition.crash.is_some() {
+            flags |= CRASH;
+        }
+        // As if what was sent lay in a queue already: the same number wherever its receiver is.
+        let sent = horizon.slot_start(horizon.slot_of(partition.sink.least_sent)).max(window.bound);
+        let sent = if partition.sink.least_sent == NEVER { NEVER } else { sent };
+        let next = partition.earliest().min(sent);
+        let report = Report { next, events: count.events, heaviest: count.heaviest, sent: 0, flags };
+        let all = exchange.meet(partition, report)?;
+        watch.all(&all);
+        (left.next, left.flags) = (all.next, all.flags);
+    }
+    Ok(left)
+}
+
+fn enter_epoch<M>(partition: &Partition<M>, epoch: u64, left: &mut Left) {
+    if let Some(open) = left.open_epoch.filter(|&open| open != epoch) {
+        left.epochs.push(open);
+        left.rows.extend(partition.cells.iter().map(|cell| cell.digest));
+    }
+    left.open_epoch = Some(epoch);
+}
+
+struct Stopwatch {
+    last: Instant,
+}
+
+impl Meter for Stopwatch {
+    #[inline]
+    fn lap(&mut self) -> Option<u64> {
+        let now = Instant::now();
+        let ns = now.duration_since(self.last).as_nanos() as u64;
+        self.last = now;
+        Some(ns)
+    }
+}
+
+/// When worker 0 calls everybody back.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Budget {
+    /// Not measured: caches and threads get warm.
+    pub(crate) warm_up: Duration,
+    /// Measured, after the warm-up.
+    pub(crate) measured: Duration,
+    pub(crate) rounds: u64,
+}
+
+/// What a leg came to, after its warm-up.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Pace {
+    pub(crate) events: u64,
+    pub(crate) elapsed: Duration,
+}
+
+/// The watch of worker 0: counts, and ends the leg.
+#[derive(Debug)]
+pub(crate) struct Lead<'a> {
+    pub(crate) totals: RoundTotals,
+    stop: Option<&'a AtomicBool>,
+    budget: Budget,
+    began: Instant,
+    warm: Option<(Instant, u64)>,
+    pub(crate) pace: Pace,
+    rounds: u64,
+    unseen_events: u64,
+    unseen_rounds: u64,
+}
+
+impl<'a> Lead<'a> {
+    pub(crate) fn new(stop: Option<&'a AtomicBool>, budget: Budget) -> Self {
+        let began = Instant::now();
+        Lead {
+            totals: RoundTotals::default(),
+            stop,
+            budget,
+            began,
+            warm: budget.warm_up.is_zero().then_some((began, 0)),
+            pace: Pace::default(),
+            rounds: 0,
+            unseen_events: 0,
+            unseen_rounds: 0,
+        }
+    }
+
+    /// Looks at the clock: is the leg over?
+    #[cold]
+    fn look(&mut self) -> bool {
+        (self.unseen_events, self.unseen_rounds) = (0, 0);
+        let now = Instant::now();
+        let Some((since, events)) = self.warm else {
+            if now - self.began >= self.budget.warm_up {
+                self.warm = Some((now, self.totals.events));
+            }
+            return false;
+        };
+        self.pace = Pace { events: self.totals.events - events, elapsed: now - since };
+        self.pace.elapsed >= self.budget.measured
+    }
+}
+
+impl Watch for Lead<'_> {
+    #[inline]
+    fn own(&mut self, count: RoundCount) -> u64 {
+        self.rounds += 1;
+        self.unseen_rounds += 1;
+        self.unseen_events += count.events;
+        let mut flags = 0;
+        if self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+            flags |= STOP;
+        }
+        let look = self.unseen_events >= LOOK_AFTER_EVENTS || self.unseen_rounds >= LOOK_AFTER_ROUNDS;
+        if self.rounds >= self.budget.rounds || (look && self.look()) {
+            flags |= LEG_OVER;
+        }
+        flags
+    }
+
+    #[inline]
+    fn all(&mut self, report: &Report) {
+        self.totals.add(report.events, report.heaviest);
+    }
+}

@@ -1,0 +1,369 @@
+//! A set of components that one thread runs, with everything that is pending for them.
+//!
+//! ```text
+//!   round [from, bound):   queue ──open──> agenda: #3 [e e e]  #0 [e]  #7 []
+//!                                            │
+//!          component-major: run #3 alone to the bound, then #0, then #7; its state stays in the cache
+//!                                            │
+//!          #3:  keys of the round ┐
+//!               early messages    ├─ least (time, tie) first; a wake-up after the messages of its instant
+//!               its wake slot     ┘
+//! ```
+//! A component's wake-up is one number beside it. Wakes inside the round never touch the queue; one after the round
+//! leaves a note in the queue, so that the round of its time finds the component. A note may be stale (the component
+//! woke earlier meanwhile): then it runs nothing. Notes depend on the component's own history only, so rounds do too.
+//!
+//! Invariants: a partition is plain movable data. What a component does in a round depends on nothing but its state and
+//! its pending events; a panic of a component is kept and does not keep the others from their round.
+//! Not here: clocks (see [`Meter`]), other partitions (see `exchange.rs`).
+
+use std::cmp::Reverse;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::agenda::{Agenda, NO_KEY, RoundKey, offset_of, payload_of, tie_of};
+use super::component::{Component, ComponentId, Message};
+use super::context::{Ctx, Sink, Verdict};
+use super::digest;
+use super::event::{Event, NEVER, SEQUENCE_LIMIT, Tie};
+use super::horizon::Window;
+use super::queue::Queue;
+use super::time::Time;
+use super::topology::Wire;
+
+/// More wake-ups at one instant than this are taken for a component that never lets time pass.
+const MAX_WAKES_AT_ONCE: u32 = 1 << 20;
+
+/// A component and what the engine keeps of it.
+pub(crate) struct Cell<M> {
+    pub(crate) id: ComponentId,
+    pub(crate) component: Box<dyn Component<M>>,
+    pub(crate) wires: Box<[Wire]>,
+    /// Its pending wake-up, or [`NEVER`].
+    pub(crate) wake: Time,
+    /// The time of its latest note in the queue, or [`NEVER`] once that was opened.
+    pub(crate) noted: Time,
+    /// How many messages it has sent.
+    pub(crate) sequence: u64,
+    pub(crate) digest: u64,
+    pub(crate) messages: u64,
+    pub(crate) wakes: u64,
+    pub(crate) cost: Cost,
+}
+
+/// What running a component costs, measured now and then. Serves placement only: results never depend on it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Cost {
+    /// A robust average, in ns an event; 0 when it was never sampled.
+    pub(crate) ns_per_event: f32,
+    /// Its events when its load was last taken.
+    pub(crate) events_before: u64,
+}
+
+impl Cost {
+    /// Takes in one sample. An outlier (the thread was descheduled) moves the average a little only.
+    fn sample(&mut self, ns: u64, events: u64) {
+        if events > 0 {
+            let sample = ns as f32 / events as f32;
+            if self.ns_per_event == 0.0 {
+                self.ns_per_event = sample;
+            } else {
+                self.ns_per_event += (sample.min(4.0 * self.ns_per_event) - self.ns_per_event) / 8.0;
+            }
+        }
+    }
+}
+
+impl<M> Cell<M> {
+    pub(crate) fn events(&self) -> u64 {
+        self.messages + self.wakes
+    }
+}
+
+impl<M> fmt::Debug for Cell<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cell").field("id", &self.id).field("wake", &self.wake).finish_non_exhaustive()
+    }
+}
+
+/// Reads a clock around component-rounds; nothing below the driver reads one itself.
+pub(crate) trait Meter {
+    /// Nanoseconds since the last call (or since the meter was made); `None` when this round is not sampled.
+    fn lap(&mut self) -> Option<u64>;
+}
+
+/// The meter of a round that is not sampled. Costs nothing.
+#[derive(Debug)]
+pub(crate) struct NoMeter;
+
+impl Meter for NoMeter {
+    #[inline]
+    fn lap(&mut self) -> Option<u64> {
+        None
+    }
+}
+
+/// What a round of one partition came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct RoundCount {
+    /// Messages and wakes handled.
+    pub(crate) events: u64,
+    /// The most of them at one component: nobody can do the round in less.
+    pub(crate) heaviest: u64,
+}
+
+/// A component that panicked.
+#[derive(Debug)]
+pub(crate) struct Crash {
+    pub(crate) id: ComponentId,
+    pub(crate) message: String,
+}
+
+/// A set of components and their pending events.
+#[derive(Debug)]
+pub(crate) struct Partition<M> {
+    /// Its index among the partitions.
+    pub(crate) index: u32,
+    /// In id order.
+    pub(crate) cells: Vec<Cell<M>>,
+    pub(crate) sink: Sink<M>,
+    agenda: Agenda,
+    /// The time of the latest event handled.
+    pub(crate) last_event: Time,
+    /// Nothing is pending before.
+    pub(crate) reached: Time,
+    /// Messages sent to other partitions.
+    pub(crate) sent_away: u64,
+    /// The panicked component of the least id.
+    pub(crate) crash: Option<Crash>,
+}
+
+impl<M: Message> Partition<M> {
+    /// A partition, one of `partitions`, of these cells, with nothing pending.
+    pub(crate) fn new(index: u32, partitions: usize, cells: Vec<Cell<M>>, queue: Queue<M>) -> Self {
+        Partition {
+            index,
+            agenda: Agenda::new(cells.len()),
+            cells,
+            sink: Sink {
+                queue,
+                early: Default::default(),
+                outboxes: (0..partitions).map(|_| Vec::new()).collect(),
+                least_sent: NEVER,
+                verdict: Verdict::default(),
+            },
+            last_event: 0,
+            reached: 0,
+            sent_away: 0,
+            crash: None,
+        }
+    }
+
+    /// A lower bound of the earliest time at which anything can happen here, the same however components are placed.
+    #[inline]
+    pub(crate) fn earliest(&self) -> Time {
+        self.sink.queue.earliest_slot_start().max(self.reached)
+    }
+
+    /// Takes in messages from another partition.
+    pub(crate) fn deliver(&mut self, batch: &mut Vec<Event<M>>) {
+        for event in batch.drain(..) {
+            self.sink.queue.push(event.time, event.tie.0, event.to, event.message);
+        }
+    }
+
+    /// Leaves notes for wake-ups that have none: before the first round, and after the caller changed some.
+    pub(crate) fn note_wakes(&mut self) {
+        for (index, cell) in self.cells.iter_mut().enumerate() {
+            if cell.wake != NEVER && cell.wake != cell.noted {
+                cell.noted = cell.wake;
+                self.sink.queue.push_wake(cell.wake, index as u32);
+            }
+        }
+    }
+
+    /// Runs every component that has something to do to the bound of the round.
+    pub(crate) fn run_round(&mut self, window: Window, meter: &mut impl Meter) -> RoundCount {
+        self.sink.queue.advance(window.from);
+        self.sink.queue.open(window.bound, &mut self.agenda.opened);
+        self.agenda.arrange(window.from);
+        self.sink.least_sent = NEVER;
+        self.reached = window.bound;
+        let mut count = RoundCount::default();
+        let mut next = 0;
+        while next < self.agenda.len() {
+            // One net under all of them; only after a panic is it spread again, for the rest.
+            let rest = AssertUnwindSafe(|| self.run_groups(&mut next, window, &mut count, meter));
+            if let Err(payload) = catch_unwind(rest) {
+                self.note_crash(next - 1, payload.as_ref());
+            }
+        }
+        count
+    }
+
+    fn run_groups(&mut self, next: &mut usize, window: Window, count: &mut RoundCount, meter: &mut impl Meter) {
+        meter.lap();
+        while *next < self.agenda.len() {
+            let (to, keys) = self.agenda.group(*next);
+            *next += 1;
+            let cell = &mut self.cells[to as usize];
+            let last = run_cell(cell, self.index, keys, window, &mut self.sink);
+            if let Some((last, events)) = last {
+                self.last_event = self.last_event.max(last);
+                count.events += events;
+                count.heaviest = count.heaviest.max(events);
+                if let Some(ns) = meter.lap() {
+                    cell.cost.sample(ns, events);
+                }
+            }
+            if cell.wake != cell.noted && cell.wake != NEVER {
+                cell.noted = cell.wake;
+                self.sink.queue.push_wake(cell.wake, to);
+            }
+        }
+    }
+
+    #[cold]
+    fn note_crash(&mut self, group: usize, payload: &(dyn std::any::Any + Send)) {
+        let (to, _) = self.agenda.group(group);
+        let id = self.cells[to as usize].id;
+        self.sink.early.clear();
+        if self.crash.as_ref().is_none_or(|crash| id < crash.id) {
+            let message = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+            let message = message.or_else(|| payload.downcast_ref::<String>().cloned());
+            self.crash = Some(Crash { id, message: message.unwrap_or_else(|| "a panic without a text".to_owned()) });
+        }
+    }
+
+}
+
+/// Forms partitions anew: all components, where `placed` says, with everything that is pending for them.
+///
+/// `queues` are empty ones to be used, and those no longer used are left there; `fresh` makes more.
+pub(crate) fn rearrange<M: Message>(
+    old: Vec<Partition<M>>,
+    placed: &[u32],
+    partitions: usize,
+    queues: &mut Vec<Queue<M>>,
+    fresh: impl Fn() -> Queue<M>,
+) -> Vec<Partition<M>> {
+    let mut sizes = vec![0; partitions];
+    let mut index_of = Vec::with_capacity(placed.len());
+    for &partition in placed {
+        let size = &mut sizes[partition as usize];
+        index_of.push(*size);
+        *size += 1;
+    }
+    let mut pending = Vec::new();
+    let mut cells: Vec<Option<Cell<M>>> = placed.iter().map(|_| None).collect();
+    let (mut last_event, mut reached, mut sent_away) = (0, 0, 0);
+    for mut partition in old {
+        debug_assert!(partition.sink.outboxes.iter().all(Vec::is_empty), "messages are under way");
+        let of = &partition.cells;
+        partition.sink.queue.drain(|key, message| pending.push((of[key.to as usize].id, key, message)));
+        queues.push(partition.sink.queue);
+        last_event = last_event.max(partition.last_event);
+        reached = reached.max(partition.reached);
+        sent_away += partition.sent_away;
+        for cell in partition.cells {
+            let id = cell.id.0 as usize;
+            cells[id] = Some(cell);
+        }
+    }
+    let mut lists: Vec<Vec<Cell<M>>> = sizes.iter().map(|&size| Vec::with_capacity(size as usize)).collect();
+    for mut cell in cells.into_iter().flatten() {
+        for wire in &mut cell.wires {
+            wire.partition = placed[wire.to.0 as usize];
+            wire.index = index_of[wire.to.0 as usize];
+        }
+        lists[placed[cell.id.0 as usize] as usize].push(cell);
+    }
+    let mut new: Vec<Partition<M>> = Vec::with_capacity(partitions);
+    for (index, list) in lists.into_iter().enumerate() {
+        let mut partition = Partition::new(index as u32, partitions, list, queues.pop().unwrap_or_else(&fresh));
+        (partition.last_event, partition.reached) = (last_event, reached);
+        partition.sink.queue.advance(reached);
+        new.push(partition);
+    }
+    new[0].sent_away = sent_away;
+    for (id, key, message) in pending {
+        let queue = &mut new[placed[id.0 as usize] as usize].sink.queue;
+        let to = index_of[id.0 as usize];
+        match message {
+            Some(message) => queue.push(key.time, key.tie, to, message),
+            None => queue.push_wake(key.time, to),
+        }
+    }
+    new
+}
+
+/// Runs one component to the bound: its messages, what it sends itself, and its wake-ups, in order. Returns the time of
+/// its last event and their number, if there was any.
+#[inline]
+fn run_cell<M: Message>(
+    cell: &mut Cell<M>,
+    partition: u32,
+    keys: &[RoundKey],
+    window: Window,
+    sink: &mut Sink<M>,
+) -> Option<(Time, u64)> {
+    let component = &mut *cell.component;
+    let mut cx = Ctx {
+        now: window.from,
+        wake: cell.wake,
+        sequence: cell.sequence,
+        bound: window.bound,
+        from: window.from,
+        id: cell.id,
+        partition,
+        wires: &cell.wires,
+        sink,
+    };
+    if cell.noted < window.bound {
+        cell.noted = NEVER;
+    }
+    let mut rolling = cell.digest;
+    let (mut messages, mut wakes) = (0, 0);
+    let mut wakes_at_once = 0;
+    let mut keys = keys.iter().copied();
+    let mut posted = keys.next().unwrap_or(NO_KEY);
+    loop {
+        let early = cx.sink.early.peek().map_or(NO_KEY, |&Reverse(key)| key);
+        let next = posted.min(early);
+        let due = window.from.saturating_add(offset_of(next));
+        if cx.wake < due {
+            if cx.wake >= window.bound {
+                break;
+            }
+            if cx.wake == cx.now && wakes > 0 {
+                wakes_at_once += 1;
+                assert!(wakes_at_once < MAX_WAKES_AT_ONCE, "it wakes again and again at {} and never lets time pass", cx.now);
+            } else {
+                wakes_at_once = 0;
+            }
+            cx.now = cx.wake;
+            cx.wake = NEVER;
+            rolling = digest::fold(rolling, cx.now, Tie::WAKE.0, 0);
+            component.wake(&mut cx);
+            wakes += 1;
+        } else if next != NO_KEY {
+            if early < posted {
+                cx.sink.early.pop();
+            } else {
+                posted = keys.next().unwrap_or(NO_KEY);
+            }
+            cx.now = due;
+            let message = cx.sink.queue.take(payload_of(next));
+            rolling = digest::fold(rolling, due, tie_of(next), message.digest());
+            component.handle(message, &mut cx);
+            messages += 1;
+        } else {
+            break;
+        }
+    }
+    assert!(cx.sequence < SEQUENCE_LIMIT, "it sent more than {SEQUENCE_LIMIT} messages");
+    (cell.wake, cell.sequence, cell.digest) = (cx.wake, cx.sequence, rolling);
+    cell.messages += messages;
+    cell.wakes += wakes;
+    (messages + wakes > 0).then_some((cx.now, messages + wakes))
+}

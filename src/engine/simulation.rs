@@ -1,0 +1,394 @@
+//! A topology that runs: to its end, to a limit, and on from there, at any number of threads with the same results.
+
+use std::error::Error;
+use std::fmt;
+use std::mem;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use super::component::{Component, ComponentId, Message, Progress, Wait};
+use super::digest::{self, EpochDigests};
+use super::driver::{self, Fallback};
+use super::event::{NEVER, OUTSIDE, Tie};
+use super::horizon::Horizon;
+use super::partition::{Cell, Partition};
+use super::placement::{Blocks, Placement};
+use super::queue::Queue;
+use super::stats::EngineStats;
+use super::time::Time;
+use super::topology::{Topology, TopologyError};
+
+/// How to run a simulation. Nothing here but the limits can change its results.
+#[derive(Clone)]
+pub struct RunOptions<'a> {
+    /// Threads to use at most; 0 for one a core. Never more than cores, unless `oversubscribe`.
+    pub threads: usize,
+    /// Where components start.
+    pub placement: Placement,
+    /// When components move.
+    pub rebalance: Rebalance,
+    /// When one thread takes over from many.
+    pub fallback: Fallback,
+    /// All events at or before this time are handled, and none later.
+    pub time_limit: Option<Time>,
+    /// Keep every component's rolling digest at multiples of this (at least 1).
+    pub epoch_ticks: Option<Time>,
+    /// Ends the run at the end of a round once it is set.
+    pub stop: Option<&'a AtomicBool>,
+    /// Called on the caller's thread about every `observe_every`, between rounds.
+    pub observer: Option<&'a (dyn Fn(&Snapshot) + Sync)>,
+    /// The least time between two calls of the observer.
+    pub observe_every: Duration,
+    /// Start `threads` threads even on fewer cores: for tests.
+    pub oversubscribe: bool,
+}
+
+impl Default for RunOptions<'_> {
+    /// One thread, no limits.
+    fn default() -> Self {
+        RunOptions {
+            threads: 1,
+            placement: Placement::Auto,
+            rebalance: Rebalance::Measured,
+            fallback: Fallback::Measured,
+            time_limit: None,
+            epoch_ticks: None,
+            stop: None,
+            observer: None,
+            observe_every: Duration::from_millis(100),
+            oversubscribe: false,
+        }
+    }
+}
+
+impl fmt::Debug for RunOptions<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunOptions")
+            .field("threads", &self.threads)
+            .field("placement", &self.placement)
+            .field("rebalance", &self.rebalance)
+            .field("fallback", &self.fallback)
+            .field("time_limit", &self.time_limit)
+            .field("epoch_ticks", &self.epoch_ticks)
+            .finish_non_exhaustive()
+    }
+}
+
+/// When components move from partition to partition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Rebalance {
+    /// When measured costs say that it pays.
+    #[default]
+    Measured,
+    /// Never: the placement stays.
+    Never,
+    /// At random every so many rounds (at least 1). For tests.
+    Forced {
+        /// The rounds between two moves.
+        rounds: u64,
+    },
+}
+
+/// How a run is getting on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Every event before this time is handled.
+    pub time: Time,
+    /// Events handled so far, in all runs of the simulation.
+    pub events: u64,
+    /// Rounds run so far.
+    pub rounds: u64,
+    /// The components' own account, summed.
+    pub progress: Progress,
+    /// Wall-clock time since the run began.
+    pub elapsed: Duration,
+    /// Threads at work just now.
+    pub workers: usize,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub enum RunEnd {
+    /// Nothing is pending and nobody waits.
+    Finished {
+        /// The time of the last event.
+        at: Time,
+    },
+    /// Nothing is pending, but components wait: see [`deadlock`](super::deadlock) for who blocks whom.
+    Deadlock {
+        /// The time of the last event.
+        at: Time,
+        /// In order of components: id, name, and what it waits for.
+        waits: Vec<(ComponentId, String, Wait)>,
+    },
+    /// Events are pending after the limit. The run can go on.
+    TimeLimit {
+        /// The limit: every event at or before it was handled.
+        at: Time,
+    },
+    /// The stop flag was set. The run can go on.
+    Stopped {
+        /// Every event before it was handled, and none after.
+        at: Time,
+    },
+    /// A component called [`Ctx::halt`](super::Ctx::halt), and its round was finished. The run can go on.
+    Halted {
+        /// When it called.
+        at: Time,
+        /// The first that did: least in (time, id).
+        component: ComponentId,
+        /// Its name.
+        name: String,
+    },
+    /// A component called [`Ctx::fail`](super::Ctx::fail), and its round was finished.
+    Failed {
+        /// When it called.
+        at: Time,
+        /// The first that did: least in (time, id).
+        component: ComponentId,
+        /// Its name.
+        name: String,
+        /// What it failed with.
+        error: Box<dyn Error + Send + Sync>,
+    },
+    /// A component panicked. The others finished the round; the simulation cannot go on.
+    Panicked {
+        /// The panicked component of the least id in the round.
+        component: ComponentId,
+        /// Its name.
+        name: String,
+        /// What it panicked with.
+        message: String,
+    },
+}
+
+/// A topology that runs.
+///
+/// # Example: two components that count each other down
+/// ```
+/// use durawarp::engine::*;
+///
+/// struct Countdown(u32); // the message
+/// impl Message for Countdown {
+///     fn digest(&self) -> u64 { u64::from(self.0) }
+/// }
+/// struct Player;
+/// impl Component<Countdown> for Player {
+///     fn handle(&mut self, ball: Countdown, cx: &mut Ctx<'_, Countdown>) {
+///         if ball.0 > 0 {
+///             cx.send(Port(0), Countdown(ball.0 - 1), 0);
+///         }
+///     }
+///     fn wake(&mut self, cx: &mut Ctx<'_, Countdown>) {
+///         cx.send(Port(0), Countdown(9), 0);
+///     }
+/// }
+///
+/// let build = || {
+///     let mut t = Topology::new();
+///     let [a, b] = ["a", "b"].map(|name| t.add(name, Box::new(Player)));
+///     t.connect(a, Port(0), b, Link { latency: 100, phase: 0 });
+///     t.connect(b, Port(0), a, Link { latency: 100, phase: 0 });
+///     t.wake_at(a, 0);
+///     Simulation::new(t).unwrap()
+/// };
+/// let mut one = build();
+/// assert!(matches!(one.run(&RunOptions::default()), RunEnd::Finished { at: 1000 }));
+/// let mut two = build();
+/// two.run(&RunOptions { threads: 2, ..RunOptions::default() });
+/// assert_eq!(one.digest(), two.digest());
+/// ```
+#[derive(Debug)]
+pub struct Simulation<M> {
+    pub(crate) names: Vec<String>,
+    pub(crate) blocks: Blocks,
+    pub(crate) horizon: Horizon,
+    pub(crate) longest_latency: Time,
+    /// Everything, while no run is on.
+    pub(crate) home: Partition<M>,
+    /// Queues of partitions that are not there just now, to be used again.
+    pub(crate) spare_queues: Vec<Queue<M>>,
+    pub(crate) stats: EngineStats,
+    pub(crate) epochs: Option<EpochDigests>,
+    pub(crate) open_epoch: Option<u64>,
+    poisoned: Option<(ComponentId, String)>,
+    posted: u64,
+}
+
+impl<M: Message> Simulation<M> {
+    /// Checks the topology and makes it ready to run.
+    ///
+    /// # Errors
+    /// All faults of the topology: latencies of 0, ports with gaps or doubles, components that were not added.
+    pub fn new(topology: Topology<M>) -> Result<Self, TopologyError> {
+        let parts = topology.assemble()?;
+        let components = parts.components.len();
+        let cell = |(id, (component, wires)): (usize, (_, _))| Cell {
+            id: ComponentId(id as u32),
+            component,
+            wires,
+            wake: NEVER,
+            noted: NEVER,
+            sequence: 0,
+            digest: digest::START,
+            messages: 0,
+            wakes: 0,
+            cost: Default::default(),
+        };
+        let cells = parts.components.into_iter().zip(parts.wires).enumerate().map(cell).collect();
+        let together: Vec<Vec<u32>> = parts.together.iter().map(|hint| hint.iter().map(|id| id.0).collect()).collect();
+        let mut simulation = Simulation {
+            names: parts.names,
+            blocks: Blocks::new(components, &together),
+            horizon: parts.horizon,
+            longest_latency: parts.longest_latency,
+            home: Partition::new(0, 1, cells, Queue::new(parts.horizon, parts.longest_latency)),
+            spare_queues: Vec::new(),
+            stats: EngineStats::default(),
+            epochs: None,
+            open_epoch: None,
+            poisoned: None,
+            posted: 0,
+        };
+        for (id, time) in parts.wakes {
+            simulation.wake_at(id, time);
+        }
+        for (to, time, message) in parts.posts {
+            simulation.post(to, time, message);
+        }
+        Ok(simulation)
+    }
+
+    /// Runs until nothing is pending, or a limit, a component or the stop flag ends it. May be called again.
+    ///
+    /// Handles the same events in the same order at any `threads`, placement and fallback; a run that was cut by a limit
+    /// or a stop, and went on, handles the same events as one that was not.
+    ///
+    /// # Panics
+    /// When the observer does. A component's panic ends the run as [`RunEnd::Panicked`] instead.
+    pub fn run(&mut self, options: &RunOptions<'_>) -> RunEnd {
+        if let Some((component, message)) = &self.poisoned {
+            let name = self.name(*component).to_owned();
+            return RunEnd::Panicked { component: *component, name, message: message.clone() };
+        }
+        if let Some(ticks) = options.epoch_ticks {
+            assert!(ticks > 0, "an epoch is at least one tick");
+            if self.epochs.as_ref().is_none_or(|epochs| epochs.epoch_ticks() != ticks) {
+                self.epochs = Some(EpochDigests::new(ticks));
+                self.open_epoch = None;
+            }
+        }
+        let end = driver::run(self, options);
+        if let RunEnd::Panicked { component, message, .. } = &end {
+            self.poisoned = Some((*component, message.clone()));
+        }
+        self.stats.messages = self.home.cells.iter().map(|cell| cell.messages).sum();
+        self.stats.wakes = self.home.cells.iter().map(|cell| cell.wakes).sum();
+        end
+    }
+
+    /// Wakes a component at `time`; the earlier of this and its pending wake-up is kept.
+    ///
+    /// # Panics
+    /// When events of that time were handled already, or there is no such component.
+    pub fn wake_at(&mut self, component: ComponentId, time: Time) {
+        self.check_start(component, time);
+        let cell = &mut self.home.cells[component.0 as usize];
+        cell.wake = cell.wake.min(time);
+        self.home.note_wakes();
+    }
+
+    /// Has a message arrive at `time` from outside, after the messages of phase 0 of that instant from components.
+    ///
+    /// # Panics
+    /// When events of that time were handled already, or there is no such component.
+    pub fn post(&mut self, to: ComponentId, time: Time, message: M) {
+        self.check_start(to, time);
+        let tie = Tie::new(0, ComponentId(OUTSIDE), self.posted);
+        self.posted += 1;
+        self.home.sink.queue.push(time, tie.0, to.0, message);
+    }
+
+    fn check_start(&self, component: ComponentId, time: Time) {
+        assert!((component.0 as usize) < self.names.len(), "there is no component {component}");
+        assert!(time >= self.home.reached, "a start at {time}, but everything before {} is past", self.home.reached);
+    }
+
+    /// Hands out everything, for a run.
+    pub(crate) fn leave_home(&mut self) -> Partition<M> {
+        let queue = self.fresh_queue();
+        mem::replace(&mut self.home, Partition::new(0, 1, Vec::new(), queue))
+    }
+
+    /// Takes everything back, after a run.
+    pub(crate) fn come_home(&mut self, mut home: Partition<M>) {
+        home.sent_away = 0;
+        let away = mem::replace(&mut self.home, home);
+        self.spare_queues.push(away.sink.queue);
+    }
+
+    /// An empty queue, used before if there is one.
+    pub(crate) fn fresh_queue(&mut self) -> Queue<M> {
+        self.spare_queues.pop().unwrap_or_else(|| Queue::new(self.horizon, self.longest_latency))
+    }
+
+    /// Records an epoch that is complete.
+    pub(crate) fn keep_epoch(&mut self, epoch: u64, digests: Vec<u64>) {
+        if let Some(epochs) = &mut self.epochs {
+            epochs.record(epoch, digests);
+        }
+    }
+
+    /// Every event before this time is handled, and none at or after it.
+    pub fn reached(&self) -> Time {
+        self.home.reached
+    }
+
+    /// What the engine did so far.
+    pub fn stats(&self) -> &EngineStats {
+        &self.stats
+    }
+
+    /// The windows of this topology.
+    pub fn horizon(&self) -> Horizon {
+        self.horizon
+    }
+
+    /// A number that stands for every event handled so far, in order, and for the state of all components.
+    pub fn digest(&self) -> u64 {
+        self.home.cells.iter().fold(digest::START, |whole, cell| {
+            let whole = digest::fold(whole, cell.digest, cell.messages, cell.wakes);
+            digest::fold(whole, cell.component.digest(), u64::from(cell.id.0), 0)
+        })
+    }
+
+    /// A number that stands for every event that one component handled so far.
+    pub fn component_digest(&self, id: ComponentId) -> u64 {
+        self.home.cells[id.0 as usize].digest
+    }
+
+    /// The digests at the ends of epochs, if the last run kept any. The last epoch is added when the run is over.
+    pub fn epoch_digests(&self) -> Option<&EpochDigests> {
+        self.epochs.as_ref()
+    }
+
+    /// How many components there are.
+    pub fn components(&self) -> usize {
+        self.names.len()
+    }
+
+    /// One component; cast it through `dyn Any` to its own type.
+    pub fn component(&self, id: ComponentId) -> &dyn Component<M> {
+        &*self.home.cells[id.0 as usize].component
+    }
+
+    /// The name of a component.
+    pub fn name(&self, id: ComponentId) -> &str {
+        &self.names[id.0 as usize]
+    }
+
+    /// Takes the simulation apart: names and components, in id order.
+    pub fn into_components(self) -> Vec<(String, Box<dyn Component<M>>)> {
+        self.names.into_iter().zip(self.home.cells.into_iter().map(|cell| cell.component)).collect()
+    }
+}
