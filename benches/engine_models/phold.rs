@@ -4,8 +4,8 @@
 //!   component i ──Port(0)──> itself
 //!               ──Port(k)──> component i + stride(k)       latency 100, extra delay U[0, 800)
 //! ```
-//! Up to 64 components each has a link to every other; beyond that to 63 others, spread over all, since a port for each
-//! of 16,384 others would measure the memory that wires take. An event may carry work: a chain of multiplications.
+//! Up to 64 components each has a link to every other; beyond that to 15 others, spread over all, since a port for each
+//! of 16,384 others would measure the memory that links take. An event may carry work: a chain of multiplications.
 
 use durawarp::engine::{Component, Ctx, Link, Message, Port, Simulation, Topology};
 
@@ -13,7 +13,6 @@ use durawarp::engine::{Component, Ctx, Link, Message, Port, Simulation, Topology
 pub const LATENCY: u64 = 100;
 /// Delays beyond it.
 pub const SPREAD: u64 = 800;
-const MOST_PORTS: u64 = 63;
 
 /// A run of PHOLD.
 #[derive(Debug, Clone, Copy)]
@@ -102,7 +101,7 @@ impl Phold {
     /// Components and links, ready to run.
     pub fn topology(&self) -> Topology<Job> {
         let n = self.components;
-        let ports = (n - 1).min(MOST_PORTS);
+        let ports = if n <= 64 { n - 1 } else { 15 };
         let mut topology = Topology::new();
         let ids: Vec<_> = (0..n)
             .map(|i| {

@@ -19,19 +19,20 @@ use super::component::{ComponentId, Message, Port};
 use super::event::{Event, NEVER, Tie};
 use super::queue::Queue;
 use super::time::Time;
-use super::topology::Wire;
+use super::topology::Wires;
 
 /// A component's only way to reach outside while it handles an event.
 pub struct Ctx<'a, M> {
     pub(crate) now: Time,
     /// Its pending wake-up, or [`NEVER`].
     pub(crate) wake: Time,
-    pub(crate) sequence: u64,
+    /// Origin and sequence number of the next message.
+    pub(crate) tie: u64,
     pub(crate) bound: Time,
     pub(crate) from: Time,
     pub(crate) id: ComponentId,
     pub(crate) partition: u32,
-    pub(crate) wires: &'a [Wire],
+    pub(crate) wires: &'a Wires,
     pub(crate) sink: &'a mut Sink<M>,
 }
 
@@ -51,7 +52,7 @@ impl<M: Message> Ctx<'_, M> {
     /// How many ports the component has.
     #[inline]
     pub fn ports(&self) -> usize {
-        self.wires.len()
+        self.wires.wires.len()
     }
 
     /// Sends `message` out of `port`; it arrives at `now + the link's latency + extra_delay`. O(1).
@@ -60,18 +61,20 @@ impl<M: Message> Ctx<'_, M> {
     /// When no link is connected to `port`, or the arrival is past the end of time.
     #[inline]
     pub fn send(&mut self, port: Port, message: M, extra_delay: Time) {
-        let Some(wire) = self.wires.get(usize::from(port.0)) else { no_such_port(self.id, port, self.wires.len()) };
+        let Some(wire) = self.wires.wires.get(usize::from(port.0)) else {
+            no_such_port(self.id, port, self.ports())
+        };
         let arrival = self.now.checked_add(wire.latency).and_then(|time| time.checked_add(extra_delay));
         let Some(time) = arrival.filter(|&time| time != NEVER) else { past_the_end(self.id, port) };
-        let tie = wire.tie | self.sequence;
-        self.sequence += 1;
+        let tie = u64::from(wire.phase) << 60 | self.tie;
+        self.tie += 1;
         if time < self.bound {
-            if wire.to != self.id {
-                lookahead_broken(self.id, wire.to, time, self.bound);
+            if !wire.to_self {
+                lookahead_broken(self.id, self.wires.ends[usize::from(port.0)], time, self.bound);
             }
             let payload = self.sink.queue.store(message);
             self.sink.early.push(Reverse(round_key((time - self.from) as u32, tie, payload)));
-        } else if wire.partition == self.partition {
+        } else if u32::from(wire.partition) == self.partition {
             self.sink.queue.push(time, tie, wire.index, message);
         } else {
             self.sink.least_sent = self.sink.least_sent.min(time);

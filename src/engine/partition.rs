@@ -29,7 +29,7 @@ use super::event::{Event, NEVER, SEQUENCE_LIMIT, Tie};
 use super::horizon::Window;
 use super::queue::Queue;
 use super::time::Time;
-use super::topology::Wire;
+use super::topology::Wires;
 
 /// More wake-ups at one instant than this are taken for a component that never lets time pass.
 const MAX_WAKES_AT_ONCE: u32 = 1 << 20;
@@ -38,13 +38,13 @@ const MAX_WAKES_AT_ONCE: u32 = 1 << 20;
 pub(crate) struct Cell<M> {
     pub(crate) id: ComponentId,
     pub(crate) component: Box<dyn Component<M>>,
-    pub(crate) wires: Box<[Wire]>,
+    pub(crate) wires: Wires,
     /// Its pending wake-up, or [`NEVER`].
     pub(crate) wake: Time,
     /// The time of its latest note in the queue, or [`NEVER`] once that was opened.
     pub(crate) noted: Time,
-    /// How many messages it has sent.
-    pub(crate) sequence: u64,
+    /// The tie of its next message, less the phase: its id, and how many messages it has sent.
+    pub(crate) tie: u64,
     pub(crate) digest: u64,
     pub(crate) messages: u64,
     pub(crate) wakes: u64,
@@ -272,9 +272,9 @@ pub(crate) fn rearrange<M: Message>(
     }
     let mut lists: Vec<Vec<Cell<M>>> = sizes.iter().map(|&size| Vec::with_capacity(size as usize)).collect();
     for mut cell in cells.into_iter().flatten() {
-        for wire in &mut cell.wires {
-            wire.partition = placed[wire.to.0 as usize];
-            wire.index = index_of[wire.to.0 as usize];
+        for (wire, end) in cell.wires.wires.iter_mut().zip(&cell.wires.ends) {
+            wire.partition = placed[end.0 as usize] as u16;
+            wire.index = index_of[end.0 as usize];
         }
         lists[placed[cell.id.0 as usize] as usize].push(cell);
     }
@@ -311,7 +311,7 @@ fn run_cell<M: Message>(
     let mut cx = Ctx {
         now: window.from,
         wake: cell.wake,
-        sequence: cell.sequence,
+        tie: cell.tie,
         bound: window.bound,
         from: window.from,
         id: cell.id,
@@ -361,8 +361,8 @@ fn run_cell<M: Message>(
             break;
         }
     }
-    assert!(cx.sequence < SEQUENCE_LIMIT, "it sent more than {SEQUENCE_LIMIT} messages");
-    (cell.wake, cell.sequence, cell.digest) = (cx.wake, cx.sequence, rolling);
+    assert!(Tie(cx.tie).sequence() >= Tie(cell.tie).sequence(), "it sent more than {SEQUENCE_LIMIT} messages");
+    (cell.wake, cell.tie, cell.digest) = (cx.wake, cx.tie, rolling);
     cell.messages += messages;
     cell.wakes += wakes;
     (messages + wakes > 0).then_some((cx.now, messages + wakes))

@@ -15,7 +15,7 @@ use super::digest;
 use super::event::{Event, Key, NEVER, OUTSIDE, Tie};
 use super::queue::Queue;
 use super::time::Time;
-use super::topology::{Topology, TopologyError, Wire};
+use super::topology::{Topology, TopologyError, Wires};
 
 /// A topology that runs one event at a time.
 #[derive(Debug)]
@@ -29,9 +29,9 @@ pub struct Reference<M> {
 
 struct Node<M> {
     component: Box<dyn Component<M>>,
-    wires: Box<[Wire]>,
+    wires: Wires,
     wake: Time,
-    sequence: u64,
+    tie: u64,
     digest: u64,
     messages: u64,
     wakes: u64,
@@ -44,7 +44,7 @@ impl<M> std::fmt::Debug for Node<M> {
 }
 
 /// Everything is elsewhere, so that every message comes out of the outbox.
-const ELSEWHERE: u32 = 1;
+const ELSEWHERE: u16 = 1;
 
 impl<M: Message> Reference<M> {
     /// Checks the topology and makes it ready to run.
@@ -66,10 +66,10 @@ impl<M: Message> Reference<M> {
             },
             last_event: 0,
         };
-        for (component, mut wires) in parts.components.into_iter().zip(parts.wires) {
-            wires.iter_mut().for_each(|wire| wire.partition = ELSEWHERE);
-            let (wake, sequence, digest) = (NEVER, 0, digest::START);
-            reference.nodes.push(Node { component, wires, wake, sequence, digest, messages: 0, wakes: 0 });
+        for (id, (component, mut wires)) in parts.components.into_iter().zip(parts.wires).enumerate() {
+            wires.wires.iter_mut().for_each(|wire| wire.partition = ELSEWHERE);
+            let (wake, tie, digest) = (NEVER, Tie::new(0, ComponentId(id as u32), 0).0, digest::START);
+            reference.nodes.push(Node { component, wires, wake, tie, digest, messages: 0, wakes: 0 });
         }
         for (id, time) in parts.wakes {
             let wake = &mut reference.nodes[id.0 as usize].wake;
@@ -109,7 +109,7 @@ impl<M: Message> Reference<M> {
         let mut cx = Ctx {
             now: key.time,
             wake: noted,
-            sequence: node.sequence,
+            tie: node.tie,
             bound: 0,
             from: 0,
             id: ComponentId(key.to),
@@ -126,7 +126,7 @@ impl<M: Message> Reference<M> {
             node.messages += 1;
             node.component.handle(message, &mut cx);
         }
-        (node.wake, node.sequence) = (cx.wake, cx.sequence);
+        (node.wake, node.tie) = (cx.wake, cx.tie);
         if node.wake != noted {
             let wake = node.wake;
             self.push_wake(wake, key.to);

@@ -229,7 +229,7 @@ impl<M: Message> Simulation<M> {
             wires,
             wake: NEVER,
             noted: NEVER,
-            sequence: 0,
+            tie: Tie::new(0, ComponentId(id as u32), 0).0,
             digest: digest::START,
             messages: 0,
             wakes: 0,

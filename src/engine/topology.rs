@@ -11,7 +11,7 @@
 use std::fmt;
 
 use super::component::{Component, ComponentId, Message, Port};
-use super::event::{MAX_COMPONENTS, MAX_PHASE, NEVER, Tie};
+use super::event::{MAX_COMPONENTS, MAX_PHASE, NEVER};
 use super::horizon::Horizon;
 use super::time::Time;
 
@@ -70,22 +70,33 @@ struct Connection {
 }
 
 /// A link as its sender sees it, resolved for the current placement.
+///
+/// 16 bytes, as components with many links touch another one at every message.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wire {
     pub(crate) latency: Time,
-    /// Phase and origin of every message sent over it; the sequence number is added.
-    pub(crate) tie: u64,
-    pub(crate) to: ComponentId,
-    /// The partition that the destination is in, and its index there.
-    pub(crate) partition: u32,
+    /// The destination's index in its partition.
     pub(crate) index: u32,
+    /// The partition that the destination is in.
+    pub(crate) partition: u16,
+    pub(crate) phase: u8,
+    /// Whether it leads back to the sender.
+    pub(crate) to_self: bool,
+}
+
+/// The links of one component, by port.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Wires {
+    pub(crate) wires: Box<[Wire]>,
+    /// Where they lead; for placement and reports.
+    pub(crate) ends: Box<[ComponentId]>,
 }
 
 /// A checked topology, taken apart for a driver.
 pub(crate) struct Assembly<M> {
     pub(crate) names: Vec<String>,
     pub(crate) components: Vec<Box<dyn Component<M>>>,
-    pub(crate) wires: Vec<Box<[Wire]>>,
+    pub(crate) wires: Vec<Wires>,
     pub(crate) together: Vec<Vec<ComponentId>>,
     pub(crate) horizon: Horizon,
     pub(crate) longest_latency: Time,
@@ -148,15 +159,16 @@ impl<M: Message> Topology<M> {
         if !faults.is_empty() {
             return Err(TopologyError { faults });
         }
-        let mut lists: Vec<Vec<(Port, Wire)>> = (0..self.parts.len()).map(|_| Vec::new()).collect();
+        let mut lists: Vec<Vec<(Port, Wire, ComponentId)>> = (0..self.parts.len()).map(|_| Vec::new()).collect();
         for &Connection { from, port, to, link } in &self.connections {
-            let tie = Tie::new(link.phase, from, 0).0;
-            let wire = Wire { latency: link.latency, tie, to, partition: 0, index: to.0 };
-            lists[from.0 as usize].push((port, wire));
+            let Link { latency, phase } = link;
+            let wire = Wire { latency, index: to.0, partition: 0, phase, to_self: from == to };
+            lists[from.0 as usize].push((port, wire, to));
         }
         let wires = lists.into_iter().map(|mut list| {
-            list.sort_by_key(|(port, _)| *port);
-            list.into_iter().map(|(_, wire)| wire).collect()
+            list.sort_by_key(|(port, ..)| *port);
+            let ends = list.iter().map(|(.., to)| *to).collect();
+            Wires { wires: list.into_iter().map(|(_, wire, _)| wire).collect(), ends }
         });
         let between = self.connections.iter().filter(|c| c.from != c.to).map(|c| c.link.latency);
         Ok(Assembly {
