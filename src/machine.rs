@@ -126,7 +126,11 @@ impl MachineSpec {
             }
         };
         let (sm, l1, l2, mc) = (&self.sm, &self.l1, &self.l2, &self.controller);
-        require(self.timebase().is_some(), "clock.core_mhz", "the clocks have no common multiple below 2^53 kHz".into());
+        require(
+            self.timebase().is_some(),
+            "clock.core_mhz",
+            "the clocks have no common multiple below 2^53 kHz".into(),
+        );
         require(matches!(sm.warp_size, 32 | 64), "sm.warp_size", format!("{} is neither 32 nor 64", sm.warp_size));
         require(
             sm.threads <= sm.warps * sm.warp_size,

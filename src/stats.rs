@@ -3,7 +3,7 @@
 //! Invariants: counters only grow and the model never reads them; outcomes merge them in component order, so they are
 //! the same at any thread count. Derived figures (rates, shares) belong to `report`, not here.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// One counter's name, unit and meaning, for tables and for the documented result schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -24,6 +24,42 @@ pub trait Counters: Default + Serialize {
 
     /// The values, in the order of [`Counters::DESCRIPTIONS`].
     fn values(&self) -> Vec<u64>;
+}
+
+/// The counters of all components of one kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Table {
+    /// Kind of component: "sm", "l2", "memory_controller".
+    pub kind: String,
+    /// Name of each counter.
+    pub names: Vec<String>,
+    /// Meaning and unit of each counter.
+    pub docs: Vec<String>,
+    /// One row a component, in the order of their indices; columns as in `names`.
+    pub rows: Vec<Vec<u64>>,
+}
+
+impl Table {
+    /// The table of `components`, in order.
+    pub fn of<C: Counters>(kind: &str, components: &[C]) -> Self {
+        Table {
+            kind: kind.to_owned(),
+            names: C::DESCRIPTIONS.iter().map(|d| d.name.to_owned()).collect(),
+            docs: C::DESCRIPTIONS.iter().map(|d| d.doc.to_owned()).collect(),
+            rows: components.iter().map(C::values).collect(),
+        }
+    }
+
+    /// A counter's sum over components.
+    ///
+    /// # Panics
+    /// When there is no counter of this name.
+    pub fn total(&self, name: &str) -> u64 {
+        let Some(column) = self.names.iter().position(|n| n == name) else {
+            panic!("table `{}` has no counter `{name}`", self.kind)
+        };
+        self.rows.iter().map(|row| row[column]).sum()
+    }
 }
 
 /// A doc comment without the space after its slashes.
@@ -53,7 +89,7 @@ macro_rules! counters {
 
 #[cfg(test)]
 mod tests {
-    use super::Counters as _;
+    use super::{Counters as _, Table};
 
     counters! {
         /// Two counters.
@@ -63,6 +99,12 @@ mod tests {
             /// Pears [pieces]
             pears,
         }
+    }
+
+    #[test]
+    fn a_table_sums_columns_over_components() {
+        let table = Table::of("sample", &[Sample { apples: 1, pears: 2 }, Sample { apples: 10, pears: 20 }]);
+        assert_eq!((table.total("apples"), table.total("pears")), (11, 22));
     }
 
     #[test]

@@ -61,9 +61,7 @@ impl<M: Message> Ctx<'_, M> {
     /// When no link is connected to `port`, or the arrival is past the end of time.
     #[inline]
     pub fn send(&mut self, port: Port, message: M, extra_delay: Time) {
-        let Some(wire) = self.wires.wires.get(usize::from(port.0)) else {
-            no_such_port(self.id, port, self.ports())
-        };
+        let Some(wire) = self.wires.wires.get(usize::from(port.0)) else { no_such_port(self.id, port, self.ports()) };
         let arrival = self.now.checked_add(wire.latency).and_then(|time| time.checked_add(extra_delay));
         let Some(time) = arrival.filter(|&time| time != NEVER) else { past_the_end(self.id, port) };
         let tie = u64::from(wire.phase) << 60 | self.tie;

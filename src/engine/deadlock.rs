@@ -129,7 +129,8 @@ mod tests {
     use super::*;
 
     fn check(edges: &[(u32, Option<u32>)], expected: Option<Blockage>) {
-        let wait = |on: Option<u32>| Wait { who: String::new(), what: String::new(), on: on.map(ComponentId), since: 0 };
+        let wait =
+            |on: Option<u32>| Wait { who: String::new(), what: String::new(), on: on.map(ComponentId), since: 0 };
         let waits: Vec<(ComponentId, Wait)> = edges.iter().map(|&(id, on)| (ComponentId(id), wait(on))).collect();
         assert_eq!(blockage(waits.iter().map(|(id, wait)| (*id, wait))), expected);
     }

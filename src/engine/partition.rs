@@ -234,7 +234,6 @@ impl<M: Message> Partition<M> {
             self.crash = Some(Crash { id, message: message.unwrap_or_else(|| "a panic without a text".to_owned()) });
         }
     }
-
 }
 
 /// Forms partitions anew: all components, where `placed` says, with everything that is pending for them.
@@ -337,7 +336,11 @@ fn run_cell<M: Message>(
             }
             if cx.wake == cx.now && wakes > 0 {
                 wakes_at_once += 1;
-                assert!(wakes_at_once < MAX_WAKES_AT_ONCE, "it wakes again and again at {} and never lets time pass", cx.now);
+                assert!(
+                    wakes_at_once < MAX_WAKES_AT_ONCE,
+                    "it wakes again and again at {} and never lets time pass",
+                    cx.now
+                );
             } else {
                 wakes_at_once = 0;
             }

@@ -59,7 +59,9 @@ impl AddressMap {
             Medium::Nvm => true,
         });
         let start = match at.checked_sub(1).map(|i| &self.ranges[i]) {
-            Some(last) if Medium::of(last.start) == medium => (last.start + last.bytes + BUFFER_ALIGN).next_multiple_of(BUFFER_ALIGN),
+            Some(last) if Medium::of(last.start) == medium => {
+                (last.start + last.bytes + BUFFER_ALIGN).next_multiple_of(BUFFER_ALIGN)
+            }
             _ => base,
         };
         self.ranges.insert(at, Range { name: name.to_owned(), start, bytes });

@@ -25,16 +25,17 @@ impl Interleave {
     pub fn new(slices: u32, channels: u32, chunk_bytes: u32) -> Self {
         assert!(slices > 0 && channels > 0 && slices.is_multiple_of(channels), "{slices} slices, {channels} channels");
         assert!(chunk_bytes.is_power_of_two(), "a chunk of {chunk_bytes} bytes is not a power of two");
-        Interleave {
-            slices,
-            slices_per_channel: slices / channels,
-            chunk_shift: chunk_bytes.trailing_zeros(),
-        }
+        Interleave { slices, slices_per_channel: slices / channels, chunk_shift: chunk_bytes.trailing_zeros() }
     }
 
     /// Number of slices.
     pub fn slices(self) -> u32 {
         self.slices
+    }
+
+    /// Bytes of a chunk.
+    pub fn chunk_bytes(self) -> u64 {
+        1 << self.chunk_shift
     }
 
     /// Slices that share one channel.

@@ -34,14 +34,7 @@ pub struct LineAccess {
 }
 
 /// Splits the accesses of `lanes`, `bytes` each (aligned), into line accesses appended to `out`.
-pub fn coalesce(
-    rule: Rule,
-    address: &[u64; 64],
-    lanes: u64,
-    bytes: u32,
-    line_bytes: u32,
-    out: &mut Vec<LineAccess>,
-) {
+pub fn coalesce(rule: Rule, address: &[u64; 64], lanes: u64, bytes: u32, line_bytes: u32, out: &mut Vec<LineAccess>) {
     match rule {
         Rule::WarpSectored => by_line(address, lanes, bytes, line_bytes, out),
         Rule::HalfWarpLegacy => {

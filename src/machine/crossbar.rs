@@ -30,7 +30,6 @@ spec! {
     }
 }
 
-
 /// One end of the crossbar: a port that moves one flit a cycle.
 #[derive(Debug, Clone)]
 pub struct PortEnd {

@@ -16,6 +16,8 @@ use crate::kernel::host::{HostAction, HostProgram};
 use crate::kernel::launch::Launch;
 use crate::spec;
 
+use super::address::Interleave;
+use super::crossbar::{CrossbarSpec, PortEnd};
 use super::msg::{Msg, Payload, Reply, Request, RequestKind, Rooms, sectors_touched};
 use super::network::Network;
 use super::shared_memory::SharedSpec;
@@ -54,15 +56,18 @@ impl Occupancy {
         let threads = launch.threads_per_cta();
         let warps = launch.warps_per_cta(sm.warp_size);
         let per_warp = (launch.registers_per_thread * sm.warp_size).next_multiple_of(sm.register_unit);
-        let needs = [
+        let needs: [(&str, u32, u32); 5] = [
             ("ctas", 1, sm.ctas),
             ("warps", warps, sm.warps),
             ("threads", threads, sm.threads),
             ("registers", per_warp * warps, sm.registers),
             ("shared memory", launch.shared_bytes, shared.kb * 1024),
         ];
-        let fit = |&(name, need, has): &(&str, u32, u32)| (has.checked_div(need).unwrap_or(u32::MAX), name, need, has);
-        let Some((ctas, name, need, has)) = needs.iter().map(fit).min_by_key(|f| f.0) else { unreachable!() };
+        let fits = |need: u32, has: u32| has.checked_div(need).unwrap_or(u32::MAX);
+        let Some((name, need, has)) = needs.into_iter().min_by_key(|&(_, need, has)| fits(need, has)) else {
+            unreachable!("there are five");
+        };
+        let ctas = fits(need, has);
         if ctas == 0 {
             return Err(format!(
                 "a CTA of kernel `{}` needs {need} {name}{} and an SM has {has}",
@@ -156,23 +161,29 @@ pub struct DispatchWiring {
     pub launch_ticks: Time,
     /// Bytes of a line.
     pub line_bytes: u32,
-    /// Slices; port `i` leads to slice `i`, the ports behind to the SMs.
-    pub slices: u32,
-    /// Its end of the crossbar.
-    pub network: Network,
+    /// Address mapping; port `i` leads to slice `i`, the ports behind to the SMs.
+    pub map: Interleave,
+    /// The crossbar, and its port at this end.
+    pub crossbar: (CrossbarSpec, PortEnd),
 }
 
 impl CommandProcessor {
     /// A command processor that will run `host` when first woken.
-    pub fn new(spec: DispatchSpec, sm: SmSpec, shared: SharedSpec, w: DispatchWiring, host: Box<dyn HostProgram>) -> Self {
+    pub fn new(
+        spec: DispatchSpec,
+        sm: SmSpec,
+        shared: SharedSpec,
+        w: DispatchWiring,
+        host: Box<dyn HostProgram>,
+    ) -> Self {
         CommandProcessor {
             clock: w.clock,
             launch_ticks: w.launch_ticks,
             line_bytes: w.line_bytes,
             requester: sm.count as u16,
-            first_sm_port: w.slices as u16,
+            first_sm_port: w.map.slices() as u16,
             host,
-            network: w.network,
+            network: Network::new(&w.crossbar.0, w.map, w.crossbar.1, spec.host_requests),
             rooms: Rooms::default(),
             step: Step::Idle,
             in_flight: vec![None; spec.host_requests as usize],
@@ -280,10 +291,14 @@ impl CommandProcessor {
 
     /// Sends CTAs to SMs with room until there is no room or no CTA.
     fn dispatch(&mut self, cx: &mut Ctx<'_, Msg>) {
-        let Step::Running { launch, next, room, next_sm, .. } = &mut self.step else { return };
+        let Step::Running { launch, next, room, next_sm, .. } = &mut self.step else {
+            return;
+        };
         let sms = room.len();
         while *next < launch.ctas() {
-            let Some(sm) = (0..sms).map(|i| (*next_sm + i) % sms).find(|&sm| room[sm] > 0) else { return };
+            let Some(sm) = (0..sms).map(|i| (*next_sm + i) % sms).find(|&sm| room[sm] > 0) else {
+                return;
+            };
             room[sm] -= 1;
             *next_sm = (sm + 1) % sms;
             let departure = self.clock.edge_at_or_after(self.next_departure.max(cx.now()));
@@ -314,8 +329,12 @@ impl CommandProcessor {
     /// Sends pieces while tags are free; ends the step when none is left.
     fn move_on(&mut self, cx: &mut Ctx<'_, Msg>) {
         loop {
-            let Step::Moving { waiting, data } = &mut self.step else { return };
-            let Some(tag) = self.in_flight.iter().position(Option::is_none) else { return };
+            let Step::Moving { waiting, data } = &mut self.step else {
+                return;
+            };
+            let Some(tag) = self.in_flight.iter().position(Option::is_none) else {
+                return;
+            };
             let Some(piece) = waiting.pop_front() else {
                 if self.in_flight.iter().all(Option::is_none) {
                     self.step = Step::Idle;

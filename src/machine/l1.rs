@@ -135,7 +135,9 @@ impl L1 {
         let place = match found {
             Some(place) => place,
             None => {
-                let Some(place) = self.tags.victim(number) else { return Lookup::Full };
+                let Some(place) = self.tags.victim(number) else {
+                    return Lookup::Full;
+                };
                 self.tags.replace(place, number);
                 self.valid[place] = 0;
                 place
@@ -179,7 +181,9 @@ impl L1 {
 
     /// A store (or atomic) to the line passes by: evicts it and detaches fills under way. True when it was there.
     pub fn evict(&mut self, line: u64) -> bool {
-        let Some(place) = self.tags.find(line >> self.line_shift) else { return false };
+        let Some(place) = self.tags.find(line >> self.line_shift) else {
+            return false;
+        };
         self.drop_place(place);
         true
     }

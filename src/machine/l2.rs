@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 use crate::counters;
 use crate::engine::{Clock, Component, Ctx, Port, Time, Wait};
 use crate::kernel::memory::Medium;
-use crate::kernel::semantics::apply_atomic;
+use crate::kernel::semantics::atomic::apply_atomic;
 use crate::spec;
 
 use super::address::Interleave;
@@ -350,7 +350,9 @@ impl L2Slice {
         let place = match found {
             Some(place) => place,
             None => {
-                let Some(place) = self.tags.victim(number) else { return Served::Stalled(request) };
+                let Some(place) = self.tags.victim(number) else {
+                    return Served::Stalled(request);
+                };
                 if self.dirty[place] != 0 && self.write_credits == 0 {
                     return Served::Stalled(request);
                 }

@@ -330,8 +330,7 @@ impl MemoryController {
     /// FR-FCFS over requests in the order of age: the oldest that can transfer now, the oldest row to open now.
     fn choose(&self, access: Access, now: Time) -> Choice {
         let places = self.places(access);
-        let channel =
-            [self.media.channel_ready(Medium::Dram, access), self.media.channel_ready(Medium::Nvm, access)];
+        let channel = [self.media.channel_ready(Medium::Dram, access), self.media.channel_ready(Medium::Nvm, access)];
         let mut choice = Choice { next: Time::MAX, ..Choice::default() };
         let (mut hit_banks, mut conflict_banks): (u64, u64) = (0, 0);
         let mut oldest_of_bank: smallvec::SmallVec<[usize; 32]> = smallvec::SmallVec::new();

@@ -75,15 +75,7 @@ pub struct Atomics {
 
 impl Default for Atomics {
     fn default() -> Self {
-        Atomics {
-            op: AtomOp::None,
-            elem: Elem::U32,
-            count: 0,
-            lane: [0; 64],
-            offset: [0; 64],
-            a: [0; 64],
-            b: [0; 64],
-        }
+        Atomics { op: AtomOp::None, elem: Elem::U32, count: 0, lane: [0; 64], offset: [0; 64], a: [0; 64], b: [0; 64] }
     }
 }
 

@@ -5,10 +5,10 @@
 
 use std::collections::VecDeque;
 
-use crate::engine::{Ctx, Port, Time};
 use super::address::Interleave;
 use super::crossbar::{Credits, CrossbarSpec, PortEnd};
 use super::msg::{HEADER_BYTES, Msg, Payload, Reply, Request, RequestKind, SECTOR_BYTES};
+use crate::engine::{Ctx, Port, Time};
 
 /// Bytes behind the header of a request.
 pub(super) fn request_bytes(request: &Request) -> u32 {
@@ -64,11 +64,6 @@ impl Network {
     /// Another request may be pushed.
     pub(super) fn has_room(&self) -> bool {
         self.queue.len() < self.capacity
-    }
-
-    /// No request waits and no reply is on its way out.
-    pub(super) fn is_idle(&self) -> bool {
-        self.queue.is_empty() && self.arriving.is_empty()
     }
 
     /// Requests that wait, for a report.

@@ -20,7 +20,6 @@ mod lsu;
 mod memory;
 mod slots;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::counters;
@@ -34,7 +33,7 @@ use super::address::Interleave;
 use super::coalescer::{LineAccess, Rule};
 use super::crossbar::{CrossbarSpec, PortEnd};
 use super::l1::{L1, L1Spec};
-use super::msg::{Atomics, Msg, Reply, Rooms};
+use super::msg::{Atomics, Msg, Rooms};
 use super::network::Network;
 use super::scheduler::{Policy, Scheduler, UNITS, Unit};
 use super::shared_memory::SharedSpec;

@@ -9,8 +9,8 @@ use crate::kernel::ir::{Barrier, Class, Op};
 use crate::kernel::launch::Launch;
 use crate::machine::msg::Msg;
 
-use super::slots::State;
 use super::Sm;
+use super::slots::State;
 
 /// One of a CTA's 16 barriers.
 #[derive(Debug, Clone, Copy, Default)]
@@ -175,7 +175,10 @@ impl Sm {
             out.push(Wait {
                 who: format!(
                     "warp {index} of CTA {} at {}:{}:{}",
-                    self.ctas[usize::from(slot.cta)].cta, kernel.file, pos.line, pos.column
+                    self.ctas[usize::from(slot.cta)].cta,
+                    kernel.file,
+                    pos.line,
+                    pos.column
                 ),
                 what,
                 on: None,

@@ -44,8 +44,7 @@ impl Sm {
         }
         let pc = slot.warp.pc() as usize;
         let unit = Unit::of(launch.kernel.class[pc]);
-        let registers_ready =
-            launch.kernel.hazards[pc].check.iter().all(|&r| slot.ready_at[usize::from(r)] <= cycle);
+        let registers_ready = launch.kernel.hazards[pc].check.iter().all(|&r| slot.ready_at[usize::from(r)] <= cycle);
         let free = self.schedulers[warp % self.schedulers.len()].free_at[unit as usize] <= cycle;
         units >> unit as u8 & 1 == 0 && registers_ready && free && (unit != Unit::Memory || self.lsu.has_room())
     }
@@ -148,15 +147,7 @@ impl Sm {
         self.settle(warp, cycle, launch);
     }
 
-    fn read_machine(
-        &mut self,
-        warp: usize,
-        inst: &Inst,
-        read: MachineRead,
-        lanes: u64,
-        cycle: u32,
-        cx: &Ctx<'_, Msg>,
-    ) {
+    fn read_machine(&mut self, warp: usize, inst: &Inst, read: MachineRead, lanes: u64, cycle: u32, cx: &Ctx<'_, Msg>) {
         let value = match read {
             MachineRead::Clock | MachineRead::Clock64 => u64::from(cycle),
             MachineRead::GlobalTimer => self.w.timebase.ps_of_ticks(cx.now()) / 1000,

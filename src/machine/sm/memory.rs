@@ -12,7 +12,7 @@ use crate::kernel::fault::{FaultKind, ProgramFault};
 use crate::kernel::ir::{CacheOp, Inst, Mem, MemKind, Space};
 use crate::kernel::launch::Launch;
 use crate::kernel::memory::{CONST_WINDOW, LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BYTES};
-use crate::kernel::semantics::apply_atomic;
+use crate::kernel::semantics::atomic::apply_atomic;
 use crate::machine::coalescer::{LineAccess, coalesce};
 use crate::machine::l1::{Lookup, Waiter};
 use crate::machine::msg::{Atomics, Msg, Payload, Reply, Request, RequestKind, sectors_touched};
@@ -89,8 +89,7 @@ impl Sm {
                     for lane in lanes_of(members) {
                         within[lane] = address[lane] - window;
                     }
-                    let share =
-                        Share { warp, pc, inst, mem, bytes, lanes: members, address: &within, load: &mut load };
+                    let share = Share { warp, pc, inst, mem, bytes, lanes: members, address: &within, load: &mut load };
                     self.access(space, share, cycle, launch)?;
                 }
             }
@@ -491,15 +490,7 @@ impl Sm {
     }
 
     /// `count` line accesses of a load are answered, the last of them usable from `ready` on.
-    fn answered(
-        &mut self,
-        load: u16,
-        count: u32,
-        ready: u32,
-        cycle: u32,
-        launch: &Launch,
-        cx: &mut Ctx<'_, Msg>,
-    ) {
+    fn answered(&mut self, load: u16, count: u32, ready: u32, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
         let pending = self.lsu.load(load);
         pending.left -= count;
         pending.ready = pending.ready.max(ready);

@@ -1,0 +1,256 @@
+//! From a machine's parameters, a memory image and a host program to components on links: the one place that wires.
+//!
+//! ```text
+//!   SM i ──port s──> slice s        crossbar + miss path + L2 pipeline
+//!   slice s ──port i──> SM i        crossbar + fill path (replies and credits)
+//!   slice s ──last port──> its memory controller     front end;  back: back end
+//!   command processor: as an SM towards slices (requester `sm.count`); port `slices + i` to SM i
+//! ```
+//! Constant pipeline delays lie on links, where they widen the engine's lookahead. A slice and its controller are kept
+//! in one partition. The memory image is cut into the controllers' shares here and put together again afterwards.
+
+use crate::engine::{ComponentId, Link, Port, Simulation, Topology};
+use crate::kernel::host::HostProgram;
+use crate::kernel::memory::{DRAM_BASE, FlatMemory, Medium};
+use crate::machine::MachineSpec;
+use crate::machine::address::{Interleave, offset_in_medium};
+use crate::machine::crossbar::PortEnd;
+use crate::machine::dispatch::{CommandProcessor, DispatchWiring};
+use crate::machine::l2::{L2Slice, L2Wiring};
+use crate::machine::media::Media;
+use crate::machine::memory_controller::MemoryController;
+use crate::machine::msg::Msg;
+use crate::machine::sm::{Sm, SmParameters, SmWiring};
+
+/// A machine on links, ready to run, and which component is what.
+#[derive(Debug)]
+pub struct Assembly {
+    /// The simulation; run it.
+    pub simulation: Simulation<Msg>,
+    /// SMs in the order of their indices.
+    pub sms: Vec<ComponentId>,
+    /// L2 slices in the order of their indices.
+    pub slices: Vec<ComponentId>,
+    /// Memory controllers in the order of their channels.
+    pub controllers: Vec<ComponentId>,
+    /// The command processor.
+    pub dispatch: ComponentId,
+    map: Interleave,
+}
+
+/// Bytes of each medium that the image and the local memory need, from its base.
+fn extents(memory: &FlatMemory, local_bytes: u64) -> ([u64; 2], u64) {
+    let mut extents = [0u64; 2];
+    for range in memory.map().ranges() {
+        let end = offset_in_medium(range.start) + range.bytes;
+        let extent = &mut extents[Medium::of(range.start) as usize];
+        *extent = end.max(*extent);
+    }
+    let local = DRAM_BASE + extents[Medium::Dram as usize].next_multiple_of(4096);
+    if local_bytes > 0 {
+        extents[Medium::Dram as usize] = local - DRAM_BASE + local_bytes;
+    }
+    (extents, local)
+}
+
+/// Wires a machine around a memory image and a host program. `local_bytes` is the most local memory any kernel of the
+/// program needs a thread.
+///
+/// # Panics
+/// When `spec` has [`MachineSpec::faults`].
+pub fn assemble(spec: &MachineSpec, memory: &FlatMemory, local_bytes: u32, host: Box<dyn HostProgram>) -> Assembly {
+    let faults = spec.faults();
+    assert!(faults.is_empty(), "a machine with faults: {faults:?}");
+    let Some(base) = spec.timebase() else { unreachable!("no timebase is a fault") };
+    let core = base.clock(spec.clock.core_mhz.khz);
+    let crossbar = base.clock(spec.clock.crossbar_mhz.khz);
+    let l2_clock = base.clock(spec.clock.l2_mhz.khz);
+    let memory_clock = base.clock(spec.clock.memory_mhz.khz);
+    let map = Interleave::new(spec.l2.slices, spec.controller.channels, spec.l2.interleave_bytes);
+    let port = PortEnd::new(crossbar, spec.crossbar.flit_bytes);
+    let sms = spec.sm.count as usize;
+    let local_bytes = local_bytes.next_multiple_of(4);
+    let local_per_sm = u64::from(spec.sm.warps * spec.sm.warp_size) * u64::from(local_bytes);
+    let (extents, local) = extents(memory, local_per_sm * sms as u64);
+    let mut shares = cut(memory, map, spec.controller.channels, extents);
+
+    let mut t: Topology<Msg> = Topology::new();
+    let sm_parameters = SmParameters {
+        sm: spec.sm.clone(),
+        latency: spec.latency.clone(),
+        interval: spec.interval.clone(),
+        shared: spec.shared.clone(),
+        l1: spec.l1.clone(),
+        crossbar: spec.crossbar.clone(),
+    };
+    let sm_ids: Vec<ComponentId> = (0..sms)
+        .map(|index| {
+            let wiring = SmWiring {
+                index: index as u16,
+                clock: core,
+                timebase: base,
+                line_bytes: spec.l2.line_bytes,
+                map,
+                port: port.clone(),
+                local: (local + local_per_sm * index as u64, local_bytes),
+            };
+            t.add(format!("sm{index}"), Box::new(Sm::new(sm_parameters.clone(), wiring)))
+        })
+        .collect();
+    let slice_ids: Vec<ComponentId> = (0..spec.l2.slices)
+        .map(|slice| {
+            let wiring = L2Wiring {
+                slice: slice as u16,
+                clock: l2_clock,
+                map,
+                requesters: sms + 1,
+                memory_credits: (spec.controller.ingress_reads, spec.controller.ingress_writes),
+                buffer_packets: spec.crossbar.buffer_packets,
+                port: port.clone(),
+            };
+            t.add(format!("l2.{slice}"), Box::new(L2Slice::new(spec.l2.clone(), wiring)))
+        })
+        .collect();
+    let controller_ids: Vec<ComponentId> = (0..spec.controller.channels as usize)
+        .map(|channel| {
+            let media = Media::new(&spec.dram, &spec.nvm, &spec.bus, memory_clock, base);
+            let forward = base.ticks_of_ps(spec.controller.forward_ns.ps);
+            let images = std::mem::take(&mut shares[channel]);
+            let controller = MemoryController::new(spec.controller.clone(), memory_clock, forward, map, media, images);
+            t.add(format!("mc{channel}"), Box::new(controller))
+        })
+        .collect();
+    let wiring = DispatchWiring {
+        clock: core,
+        launch_ticks: base.ticks_of_ps(spec.dispatch.launch_ns.ps),
+        line_bytes: spec.l2.line_bytes,
+        map,
+        crossbar: (spec.crossbar.clone(), port),
+    };
+    let dispatch = CommandProcessor::new(spec.dispatch.clone(), spec.sm.clone(), spec.shared.clone(), wiring, host);
+    let dispatch = t.add("command_processor", Box::new(dispatch));
+
+    let hop = crossbar.cycles(u64::from(spec.crossbar.latency_cycles));
+    let to_tags = hop + l2_clock.cycles(u64::from(spec.l2.pipeline_cycles));
+    let request = Link { latency: to_tags + core.cycles(u64::from(spec.l1.miss_cycles)), phase: 0 };
+    let reply = Link { latency: hop + core.cycles(u64::from(spec.l1.fill_cycles)), phase: 0 };
+    let command = Link { latency: base.ticks_of_ps(spec.dispatch.command_ns.ps), phase: 0 };
+    let front = Link { latency: base.ticks_of_ps(spec.controller.front_ns.ps), phase: 0 };
+    let back = Link { latency: base.ticks_of_ps(spec.controller.back_ns.ps), phase: 0 };
+    let slices = slice_ids.len();
+    let per_channel = map.slices_per_channel() as usize;
+    for (s, &slice) in slice_ids.iter().enumerate() {
+        for (i, &sm) in sm_ids.iter().enumerate() {
+            t.connect(sm, Port(s as u16), slice, request);
+            t.connect(slice, Port(i as u16), sm, reply);
+        }
+        t.connect(dispatch, Port(s as u16), slice, Link { latency: to_tags, phase: 0 });
+        t.connect(slice, Port(sms as u16), dispatch, Link { latency: hop, phase: 0 });
+        let controller = controller_ids[s / per_channel];
+        t.connect(slice, Port(sms as u16 + 1), controller, front);
+        t.connect(controller, Port((s % per_channel) as u16), slice, back);
+    }
+    for (i, &sm) in sm_ids.iter().enumerate() {
+        t.connect(sm, Port(slices as u16), dispatch, command);
+        t.connect(dispatch, Port((slices + i) as u16), sm, command);
+    }
+    for (channel, &controller) in controller_ids.iter().enumerate() {
+        let mut together = slice_ids[channel * per_channel..(channel + 1) * per_channel].to_vec();
+        together.push(controller);
+        t.keep_together(&together);
+    }
+    t.wake_at(dispatch, 0);
+    let simulation = match Simulation::new(t) {
+        Ok(simulation) => simulation,
+        Err(fault) => panic!("the assembled topology is faulty: {fault}"),
+    };
+    Assembly { simulation, sms: sm_ids, slices: slice_ids, controllers: controller_ids, dispatch, map }
+}
+
+/// Every contiguous piece of an image on one channel: address, length.
+fn pieces(start: u64, bytes: u64, chunk: u64) -> impl Iterator<Item = (u64, usize)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        (at < bytes).then(|| {
+            let address = start + at;
+            let length = (chunk - offset_in_medium(address) % chunk).min(bytes - at);
+            at += length;
+            (address, length as usize)
+        })
+    })
+}
+
+/// Cuts an image into the channels' shares of DRAM and NVM.
+fn cut(memory: &FlatMemory, map: Interleave, channels: u32, extents: [u64; 2]) -> Vec<[Vec<u8>; 2]> {
+    let share = extents.map(|bytes| map.channel_share(bytes) as usize);
+    let mut shares: Vec<[Vec<u8>; 2]> = (0..channels).map(|_| share.map(|bytes| vec![0; bytes])).collect();
+    for (range, bytes) in memory.ranges() {
+        for (address, length) in pieces(range.start, range.bytes, map.chunk_bytes()) {
+            let channel = (map.slice_of(address) / map.slices_per_channel()) as usize;
+            let to = map.in_channel(address) as usize;
+            let from = (address - range.start) as usize;
+            let image = &mut shares[channel][Medium::of(address) as usize];
+            image[to..to + length].copy_from_slice(&bytes[from..from + length]);
+        }
+    }
+    shares
+}
+
+impl Assembly {
+    fn component<T: 'static>(&self, id: ComponentId) -> &T {
+        let component: &dyn std::any::Any = self.simulation.component(id);
+        match component.downcast_ref() {
+            Some(component) => component,
+            None => panic!("component {id} is not a {}", std::any::type_name::<T>()),
+        }
+    }
+
+    /// The SMs.
+    pub fn sms(&self) -> impl Iterator<Item = &Sm> {
+        self.sms.iter().map(|&id| self.component(id))
+    }
+
+    /// The L2 slices.
+    pub fn slices(&self) -> impl Iterator<Item = &L2Slice> {
+        self.slices.iter().map(|&id| self.component(id))
+    }
+
+    /// The memory controllers.
+    pub fn controllers(&self) -> impl Iterator<Item = &MemoryController> {
+        self.controllers.iter().map(|&id| self.component(id))
+    }
+
+    /// The command processor.
+    pub fn dispatch(&self) -> &CommandProcessor {
+        self.component(self.dispatch)
+    }
+
+    /// Fills `memory` with what a read of every address would return now: the controllers' bytes under the dirty bytes
+    /// of the L2.
+    pub fn collect(&self, memory: &mut FlatMemory) {
+        let controllers: Vec<&MemoryController> = self.controllers().collect();
+        let map = self.map;
+        for (range, bytes) in memory.ranges_mut() {
+            for (address, length) in pieces(range.start, range.bytes, map.chunk_bytes()) {
+                let channel = (map.slice_of(address) / map.slices_per_channel()) as usize;
+                let from = map.in_channel(address) as usize;
+                let to = (address - range.start) as usize;
+                let image = controllers[channel].image(Medium::of(address));
+                bytes[to..to + length].copy_from_slice(&image[from..from + length]);
+            }
+        }
+        let ranges: Vec<(u64, u64)> = memory.map().ranges().iter().map(|r| (r.start, r.bytes)).collect();
+        for slice in self.slices() {
+            for (line, bytes, dirty) in slice.dirty_lines() {
+                for (i, &byte) in bytes.iter().enumerate().filter(|(i, _)| dirty >> i & 1 == 1) {
+                    let address = line + i as u64;
+                    let at = ranges.partition_point(|r| r.0 <= address);
+                    if at > 0 && address < ranges[at - 1].0 + ranges[at - 1].1 {
+                        memory.write(address, &[byte]);
+                    }
+                }
+            }
+        }
+    }
+}
+
