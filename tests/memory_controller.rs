@@ -1,0 +1,244 @@
+//! The memory controller as a data sheet: latencies, queues, scheduling, acceptance and media, seen from outside.
+//!
+//! A probe stands in for the L2 slices: it sends scripted requests and notes when replies arrive. Clock 1 GHz, a tick is
+//! a nanosecond, links take 1 ns, so times can be read off directly.
+
+use std::any::Any;
+
+use durawarp::engine::*;
+use durawarp::kernel::memory::{DRAM_BASE, Medium, NVM_BASE};
+use durawarp::machine::address::Interleave;
+use durawarp::machine::media::{BusSpec, Media, MediaSpec};
+use durawarp::machine::memory_controller::{ControllerCounters, ControllerSpec, MemoryController};
+use durawarp::machine::msg::{Line, MemoryRead, MemoryWrite, Msg};
+use durawarp::machine::spec::Nanos;
+
+/// What the probe saw come back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Seen {
+    Data { at: Time, tag: u16, first: u8 },
+    Accepted { at: Time },
+}
+
+#[derive(Debug)]
+struct Probe {
+    script: Vec<(Time, Option<Msg>)>,
+    seen: Vec<Seen>,
+}
+
+impl Component<Msg> for Probe {
+    fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
+        self.seen.push(match message {
+            Msg::MemoryData { tag, data, .. } => Seen::Data { at: cx.now(), tag, first: data.bytes[0] },
+            Msg::MemoryAccepted { .. } => Seen::Accepted { at: cx.now() },
+            other => panic!("unexpected {other:?}"),
+        });
+    }
+
+    fn wake(&mut self, cx: &mut Ctx<'_, Msg>) {
+        let now = cx.now();
+        for (at, message) in &mut self.script {
+            if *at == now {
+                cx.send(Port(0), message.take().expect("sent once"), 0);
+            }
+        }
+        if let Some((next, _)) = self.script.iter().find(|(at, _)| *at > now) {
+            cx.wake_at(*next);
+        }
+    }
+}
+
+fn ns(ns: u64) -> Nanos {
+    Nanos { ps: ns * 1000 }
+}
+
+fn dram() -> MediaSpec {
+    MediaSpec {
+        banks: 4,
+        row_bytes: 2048,
+        t_rcd_ns: ns(124),
+        t_cl_ns: ns(36),
+        t_wl_ns: ns(36),
+        t_rp_ns: ns(0),
+        t_ras_ns: ns(124),
+        t_ccd_ns: ns(1),
+        t_rrd_ns: ns(4),
+        t_wr_ns: ns(6),
+        cell_write_ns: ns(0),
+    }
+}
+
+fn spec() -> ControllerSpec {
+    ControllerSpec {
+        channels: 1,
+        read_queue_entries: 64,
+        write_queue_entries: 8,
+        ingress_reads: 64,
+        ingress_writes: 64,
+        drain_high_entries: 6,
+        drain_low_entries: 2,
+        drain_min_writes: 2,
+        row_hit_cap: 4,
+        front_ns: ns(1),
+        back_ns: ns(1),
+        forward_ns: ns(10),
+    }
+}
+
+fn read(line: u64, tag: u16) -> Msg {
+    Msg::MemoryRead(MemoryRead { line, tag, slice: 0, sectors: 0b1111, room: Box::default() })
+}
+
+fn write(line: u64, byte: u8, mask: u128) -> Msg {
+    Msg::MemoryWrite(MemoryWrite { line, slice: 0, data: Box::new(Line { bytes: [byte; 128], mask }) })
+}
+
+/// Address (from the base of its medium) of row `row` of bank 0: rows rotate over the four banks.
+fn bank0(row: u64) -> u64 {
+    (4 * row + (4 - row % 4) % 4) * 2048
+}
+
+const FULL: u128 = u128::MAX;
+
+/// Runs the script to the end; returns what came back, the counters and the DRAM image.
+fn run(spec: ControllerSpec, script: Vec<(Time, Msg)>) -> (Vec<Seen>, ControllerCounters, Vec<u8>) {
+    let clock = Clock::of_period(1);
+    let base = Timebase::of_khz(&[1_000_000]).expect("1 GHz");
+    let nvm = MediaSpec { cell_write_ns: ns(480), ..dram() };
+    let bus = BusSpec { bytes_per_cycle: 32, read_to_write_ns: ns(2), write_to_read_ns: ns(6) };
+    let media = Media::new(&dram(), &nvm, &bus, clock, base);
+    let image: Vec<u8> = (0..1 << 17).map(|i| (i / 128 % 251) as u8).collect();
+    let map = Interleave::new(1, 1, 256);
+    let forward = base.ticks_of_ps(spec.forward_ns.ps);
+    let controller = MemoryController::new(spec, clock, forward, map, media, [image.clone(), image]);
+    let mut t = Topology::new();
+    let first = script.first().map_or(0, |s| s.0);
+    let script = script.into_iter().map(|(at, m)| (at, Some(m))).collect();
+    let probe = t.add("probe", Box::new(Probe { script, seen: Vec::new() }));
+    let mc = t.add("mc", Box::new(controller));
+    t.connect(probe, Port(0), mc, Link { latency: 1, phase: 0 });
+    t.connect(mc, Port(0), probe, Link { latency: 1, phase: 0 });
+    t.wake_at(probe, first);
+    let mut sim = Simulation::new(t).expect("a valid topology");
+    let end = sim.run(&RunOptions::default());
+    assert!(matches!(end, RunEnd::Finished { .. }), "{end:?}");
+    let probe: &dyn Any = sim.component(probe);
+    let mc: &dyn Any = sim.component(mc);
+    let mc = mc.downcast_ref::<MemoryController>().expect("the controller");
+    let seen = probe.downcast_ref::<Probe>().expect("the probe").seen.clone();
+    (seen, *mc.counters(), mc.image(Medium::Dram).to_vec())
+}
+
+fn data_times(seen: &[Seen]) -> Vec<(u16, Time)> {
+    let time = |s: &Seen| if let Seen::Data { at, tag, .. } = s { Some((*tag, *at)) } else { None };
+    seen.iter().filter_map(time).collect()
+}
+
+#[test]
+fn an_unloaded_read_takes_front_activate_column_burst_back() {
+    for base in [DRAM_BASE, NVM_BASE] {
+        let (seen, ..) = run(spec(), vec![(100, read(base + 256, 1))]);
+        let expected = 100 + 1 + 124 + 36 + 128 / 32 + 1;
+        assert_eq!(seen, [Seen::Data { at: expected, tag: 1, first: 2 }]);
+    }
+}
+
+#[test]
+fn a_row_hit_skips_the_activate_and_another_row_pays_it_again() {
+    let script =
+        vec![(0, read(DRAM_BASE, 1)), (1000, read(DRAM_BASE + 1024, 2)), (2000, read(DRAM_BASE + bank0(1), 3))];
+    let (seen, counters, _) = run(spec(), script);
+    let miss = 1 + 124 + 36 + 4 + 1;
+    assert_eq!(data_times(&seen), [(1, miss), (2, 1000 + miss - 124), (3, 2000 + miss)]);
+    assert_eq!((counters.activates, counters.column_commands), (2, 3));
+}
+
+#[test]
+fn a_write_is_accepted_at_once_and_reaches_the_media_later() {
+    let (seen, counters, image) = run(spec(), vec![(50, write(DRAM_BASE, 7, FULL))]);
+    assert_eq!(seen, [Seen::Accepted { at: 52 }], "the link there and back, nothing else");
+    assert_eq!((counters.dram_accepted_bytes, counters.dram_written_bytes), (128, 128));
+    assert_eq!(image[..129], [[7; 128].as_slice(), &[1]].concat());
+}
+
+#[test]
+fn the_last_free_wpq_entry_accepts_and_the_next_write_waits_for_the_drain() {
+    // Ten writes to one NVM bank at one instant: one goes to the bank at once, eight wait in entries.
+    let script = (0..10).map(|i| (0, write(NVM_BASE + bank0(i), 1, FULL))).collect();
+    let (seen, counters, _) = run(spec(), script);
+    let accepted: Vec<Time> = seen.iter().map(|s| if let Seen::Accepted { at } = s { *at } else { 0 }).collect();
+    assert_eq!(accepted[..9], [2; 9], "on arrival");
+    assert_eq!(accepted[9], 1 + 480 + 1, "when the bank takes the next one");
+    assert_eq!(counters.wpq_full_arrivals, 2, "the ninth found it full, too, for no time at all");
+}
+
+#[test]
+fn a_read_sees_a_write_that_is_accepted_and_one_that_still_waits() {
+    let mut script: Vec<(Time, Msg)> = (0..10).map(|i| (0, write(NVM_BASE + bank0(i), 100 + i as u8, FULL))).collect();
+    script.push((1, read(NVM_BASE + bank0(5), 1)));
+    script.push((1, read(NVM_BASE + bank0(9), 2)));
+    let (seen, counters, _) = run(spec(), script);
+    let values: Vec<(u16, u8)> = seen
+        .iter()
+        .filter_map(|s| if let Seen::Data { tag, first, .. } = s { Some((*tag, *first)) } else { None })
+        .collect();
+    assert!(values.contains(&(1, 105)) && values.contains(&(2, 109)), "{values:?}");
+    assert!(counters.forwarded_reads >= 1);
+}
+
+#[test]
+fn a_read_that_the_wpq_answers_takes_the_forward_latency() {
+    // Bank 0 is busy with the first cell write, so the second waits in the queue.
+    let script = vec![
+        (0, write(NVM_BASE, 1, FULL)),
+        (1, write(NVM_BASE + bank0(1), 9, FULL)),
+        (20, read(NVM_BASE + bank0(1), 1)),
+    ];
+    let (seen, ..) = run(spec(), script);
+    assert_eq!(data_times(&seen), [(1, 20 + 1 + 10 + 1)]);
+}
+
+#[test]
+fn writes_to_a_waiting_line_merge() {
+    let script = vec![
+        (0, write(NVM_BASE, 1, FULL)),
+        (1, write(NVM_BASE + bank0(1), 2, 0xffff)),
+        (2, write(NVM_BASE + bank0(1), 3, 0xff00)),
+    ];
+    let (_, counters, _) = run(spec(), script);
+    assert_eq!((counters.merged_writes, counters.merged_bytes), (1, 8));
+    let accepted = counters.nvm_accepted_bytes;
+    assert_eq!(accepted, counters.nvm_written_bytes + counters.merged_bytes, "conserved");
+}
+
+#[test]
+fn an_nvm_write_keeps_reads_from_its_bank_but_not_from_others() {
+    let script =
+        vec![(0, write(NVM_BASE, 1, FULL)), (10, read(NVM_BASE + bank0(1), 1)), (10, read(NVM_BASE + 2048, 2))];
+    let (seen, ..) = run(spec(), script);
+    let times = data_times(&seen);
+    assert_eq!(times[0], (2, 10 + 1 + 124 + 36 + 4 + 1), "another bank");
+    assert_eq!(times[1], (1, 1 + 480 + 124 + 36 + 4 + 1), "the same bank, after the cell write");
+}
+
+#[test]
+fn row_hits_pass_an_older_request_so_many_times_and_no_more() {
+    // Row 0 is open when a conflicting read of the same bank arrives, then a crowd of hits.
+    let mut script = vec![(0, read(DRAM_BASE, 0)), (200, read(DRAM_BASE + bank0(1), 99))];
+    script.extend((1..=12).map(|i| (200, read(DRAM_BASE + 128 * i, i as u16))));
+    let (seen, ..) = run(spec(), script);
+    let order: Vec<u16> = data_times(&seen).iter().map(|d| d.0).collect();
+    assert_eq!(order[..6], [0, 1, 2, 3, 4, 99], "four hits pass, then the older one is served");
+}
+
+#[test]
+fn a_stream_reaches_the_bus_and_never_exceeds_it() {
+    let lines = 400u64;
+    let script = (0..lines).map(|i| (i / 16 * 64, read(DRAM_BASE + 128 * i, i as u16))).collect();
+    let (seen, counters, _) = run(spec(), script);
+    let last = data_times(&seen).iter().map(|d| d.1).max().expect("data");
+    let busy = lines * 4;
+    assert!(last >= busy, "{lines} lines in {last} ns exceed 32 B/ns");
+    assert!(last - 162 <= busy * 5 / 4, "{lines} lines took {last} ns, the bus {busy}");
+    assert_eq!(counters.dram_read_bytes, lines * 128);
+}
