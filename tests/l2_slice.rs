@@ -1,0 +1,322 @@
+//! An L2 slice with its memory controller, seen by a requester: values in the order of arrival whatever hits, misses,
+//! merges, evictions and partial writes happen underneath; and its latencies as a data sheet.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+
+use durawarp::engine::*;
+use durawarp::kernel::ir::{AtomOp, Elem};
+use durawarp::kernel::memory::{DRAM_BASE, Medium, NVM_BASE};
+use durawarp::machine::address::Interleave;
+use durawarp::machine::crossbar::PortEnd;
+use durawarp::machine::l2::{L2Counters, L2Slice, L2Spec, L2Wiring};
+use durawarp::machine::media::{BusSpec, Media, MediaSpec};
+use durawarp::machine::memory_controller::{ControllerSpec, MemoryController};
+use durawarp::machine::msg::{Atomics, Line, Msg, Payload, Request, RequestKind, sectors_touched};
+use durawarp::machine::spec::Nanos;
+use proptest::prelude::*;
+
+/// A reply: when, and its payload's bytes or old values.
+#[derive(Debug, Clone)]
+struct Answer {
+    at: Time,
+    kind: RequestKind,
+    bytes: Vec<u8>,
+    old: Vec<u64>,
+}
+
+#[derive(Debug)]
+struct Requester {
+    script: Vec<(Time, Option<Request>)>,
+    next: usize,
+    answers: BTreeMap<u32, Answer>,
+    credits: u32,
+}
+
+impl Component<Msg> for Requester {
+    fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
+        match message {
+            Msg::Reply(reply) => {
+                let (bytes, old) = match &reply.payload {
+                    Payload::Line(line) => (line.bytes.to_vec(), Vec::new()),
+                    Payload::Atomics(a) => (Vec::new(), a.a[..usize::from(a.count)].to_vec()),
+                    Payload::None => panic!("every payload comes back"),
+                };
+                let answer = Answer { at: cx.now(), kind: reply.kind, bytes, old };
+                assert!(self.answers.insert(reply.tag, answer).is_none(), "answered twice: {}", reply.tag);
+            }
+            Msg::Credit { packets, .. } => self.credits += u32::from(packets),
+            other => panic!("unexpected {other:?}"),
+        }
+    }
+
+    fn wake(&mut self, cx: &mut Ctx<'_, Msg>) {
+        while self.next < self.script.len() && self.script[self.next].0 <= cx.now() {
+            let request = self.script[self.next].1.take().expect("sent once");
+            cx.send(Port(0), Msg::Request(request), 0);
+            self.next += 1;
+        }
+        if let Some((at, _)) = self.script.get(self.next) {
+            cx.wake_at(*at);
+        }
+    }
+}
+
+fn ns(ns: u64) -> Nanos {
+    Nanos { ps: ns * 1000 }
+}
+
+const IMAGE: usize = 1 << 14;
+
+fn initial(i: usize) -> u8 {
+    (i * 7 + i / 256) as u8
+}
+
+/// What a run left: answers by tag, credits returned, final DRAM and NVM bytes, counters.
+struct Ran {
+    answers: BTreeMap<u32, Answer>,
+    credits: u32,
+    memory: [Vec<u8>; 2],
+    counters: L2Counters,
+}
+
+/// 1 GHz everywhere, links of 1 ns to the slice and 10 ns to memory; one slice, one channel.
+fn run(l2: L2Spec, memory_credits: (u32, u32), script: Vec<(Time, Request)>) -> Ran {
+    let clock = Clock::of_period(1);
+    let base = Timebase::of_khz(&[1_000_000]).expect("1 GHz");
+    let map = Interleave::new(1, 1, 256);
+    let dram = MediaSpec {
+        banks: 4,
+        row_bytes: 2048,
+        t_rcd_ns: ns(124),
+        t_cl_ns: ns(36),
+        t_wl_ns: ns(36),
+        t_rp_ns: ns(0),
+        t_ras_ns: ns(124),
+        t_ccd_ns: ns(1),
+        t_rrd_ns: ns(4),
+        t_wr_ns: ns(6),
+        cell_write_ns: ns(0),
+    };
+    let nvm = MediaSpec { cell_write_ns: ns(480), ..dram.clone() };
+    let bus = BusSpec { bytes_per_cycle: 32, read_to_write_ns: ns(2), write_to_read_ns: ns(6) };
+    let controller = ControllerSpec {
+        channels: 1,
+        read_queue_entries: 8,
+        write_queue_entries: 4,
+        ingress_reads: 8,
+        ingress_writes: 4,
+        drain_high_entries: 3,
+        drain_low_entries: 1,
+        drain_min_writes: 1,
+        row_hit_cap: 4,
+        front_ns: ns(10),
+        back_ns: ns(10),
+        forward_ns: ns(5),
+    };
+    let image: Vec<u8> = (0..IMAGE).map(initial).collect();
+    let media = Media::new(&dram, &nvm, &bus, clock, base);
+    let controller = MemoryController::new(controller, clock, 5, map, media, [image.clone(), image]);
+    let wiring = L2Wiring {
+        slice: 0,
+        clock,
+        map,
+        requesters: 1,
+        memory_credits,
+        buffer_packets: 4,
+        port: PortEnd::new(clock, 32),
+    };
+    let mut t = Topology::new();
+    let script: Vec<_> = script.into_iter().map(|(at, r)| (at, Some(r))).collect();
+    let first = script.first().map_or(0, |s| s.0);
+    let requester = Requester { script, next: 0, answers: BTreeMap::new(), credits: 0 };
+    let requester = t.add("requester", Box::new(requester));
+    let slice = t.add("slice", Box::new(L2Slice::new(l2, wiring)));
+    let mc = t.add("mc", Box::new(controller));
+    t.connect(requester, Port(0), slice, Link { latency: 1, phase: 0 });
+    t.connect(slice, Port(0), requester, Link { latency: 1, phase: 0 });
+    t.connect(slice, Port(1), mc, Link { latency: 10, phase: 0 });
+    t.connect(mc, Port(0), slice, Link { latency: 10, phase: 0 });
+    t.wake_at(requester, first);
+    let mut sim = Simulation::new(t).expect("a valid topology");
+    let end = sim.run(&RunOptions::default());
+    assert!(matches!(end, RunEnd::Finished { .. }), "{end:?}");
+    let any = |id| -> &dyn Any { sim.component(id) };
+    let (requester, slice, mc) = (any(requester), any(slice), any(mc));
+    let requester = requester.downcast_ref::<Requester>().expect("the requester");
+    let slice = slice.downcast_ref::<L2Slice>().expect("the slice");
+    let mc = mc.downcast_ref::<MemoryController>().expect("the controller");
+    let mut memory = [mc.image(Medium::Dram).to_vec(), mc.image(Medium::Nvm).to_vec()];
+    for (line, bytes, dirty) in slice.dirty_lines() {
+        let (medium, start) =
+            if line >= NVM_BASE { (1, (line - NVM_BASE) as usize) } else { (0, (line - DRAM_BASE) as usize) };
+        for i in (0..128).filter(|i| dirty >> i & 1 == 1) {
+            memory[medium][start + i] = bytes[i];
+        }
+    }
+    Ran { answers: requester.answers.clone(), credits: requester.credits, memory, counters: *slice.counters() }
+}
+
+fn l2() -> L2Spec {
+    L2Spec {
+        line_bytes: 128,
+        slices: 1,
+        slice_kb: 1,
+        ways: 2,
+        mshr_entries: 4,
+        mshr_merges: 4,
+        pipeline_cycles: 0,
+        port_bytes: 32,
+        atomic_lane_cycles: 1,
+        reply_flits: 16,
+        interleave_bytes: 256,
+    }
+}
+
+fn read(line: u64, tag: u32, sectors: u8) -> Request {
+    Request { line, tag, from: 0, kind: RequestKind::Read, sectors, payload: Payload::Line(Box::default()) }
+}
+
+fn write(line: u64, tag: u32, byte: u8, mask: u128) -> Request {
+    let data = Box::new(Line { bytes: [byte; 128], mask });
+    let sectors = sectors_touched(mask);
+    Request { line, tag, from: 0, kind: RequestKind::Write, sectors, payload: Payload::Line(data) }
+}
+
+fn add(line: u64, tag: u32, offset: u8, amount: u64, lanes: u8) -> Request {
+    let mut atomics = Atomics { op: AtomOp::Add, elem: Elem::U32, count: lanes, ..Atomics::default() };
+    for lane in 0..usize::from(lanes) {
+        atomics.lane[lane] = lane as u8;
+        atomics.offset[lane] = offset;
+        atomics.a[lane] = amount;
+    }
+    let payload = Payload::Atomics(Box::new(atomics));
+    Request { line, tag, from: 0, kind: RequestKind::Atomic, sectors: 1 << (offset / 32), payload }
+}
+
+const MISS: Time = 10 + 124 + 36 + 1 + 10;
+
+#[test]
+fn a_miss_takes_memory_and_two_reply_flits_more_than_nothing_and_a_hit_takes_only_the_flits() {
+    let script = vec![(100, read(DRAM_BASE, 1, 1)), (1000, read(DRAM_BASE, 2, 1))];
+    let ran = run(l2(), (8, 4), script);
+    assert_eq!(ran.answers[&1].at, 100 + 1 + MISS + 2 + 1);
+    assert_eq!(ran.answers[&2].at, 1000 + 1 + 2 + 1);
+    assert_eq!((ran.counters.reads, ran.counters.read_hits, ran.counters.fetches), (2, 1, 1));
+}
+
+#[test]
+fn a_store_miss_fetches_nothing_and_its_acknowledgement_is_one_flit() {
+    let ran = run(l2(), (8, 4), vec![(100, write(DRAM_BASE, 1, 9, 0xff))]);
+    assert_eq!(ran.answers[&1].at, 100 + 1 + 1 + 1);
+    assert_eq!(ran.counters.fetches, 0);
+}
+
+#[test]
+fn a_load_then_a_store_to_a_missing_line_returns_the_old_bytes() {
+    let script = vec![(0, read(DRAM_BASE, 1, 1)), (1, write(DRAM_BASE, 2, 9, u128::MAX)), (2, read(DRAM_BASE, 3, 1))];
+    let ran = run(l2(), (8, 4), script);
+    assert_eq!(ran.answers[&1].bytes[0], initial(0), "the load is older than the store");
+    assert_eq!(ran.answers[&3].bytes[0], 9, "the second load is younger");
+}
+
+#[test]
+fn a_fill_leaves_bytes_written_before_it_alone() {
+    let script = vec![(0, write(DRAM_BASE, 1, 9, 0b110)), (1, read(DRAM_BASE, 2, 1))];
+    let ran = run(l2(), (8, 4), script);
+    assert_eq!(ran.answers[&2].bytes[..4], [initial(0), 9, 9, initial(3)]);
+}
+
+#[test]
+fn atomics_are_performed_lane_by_lane() {
+    let script =
+        vec![(0, write(DRAM_BASE, 1, 0, u128::MAX)), (1, add(DRAM_BASE, 2, 8, 5, 4)), (2, add(DRAM_BASE, 3, 8, 1, 1))];
+    let ran = run(l2(), (8, 4), script);
+    assert_eq!(ran.answers[&2].old, [0, 5, 10, 15]);
+    assert_eq!(ran.answers[&3].old, [20]);
+    assert_eq!(ran.counters.atomic_lanes, 5);
+}
+
+#[test]
+fn credits_come_back_in_batches_of_a_quarter_buffer() {
+    let script = (0..8).map(|i| (i, read(DRAM_BASE + 128 * i, i as u32, 1))).collect();
+    assert_eq!(run(l2(), (8, 4), script).credits, 8);
+}
+
+#[derive(Debug, Clone)]
+enum Op {
+    Read(u8),
+    Write(u8, u128),
+    Add(u8, u8),
+}
+
+fn ops() -> impl Strategy<Value = Vec<(u64, u8, Op, u64)>> {
+    let mask = prop_oneof![
+        Just(u128::MAX),
+        (0u32..32, 1u32..5).prop_map(|(at, n)| ((1u128 << (4 * n)) - 1) << (4 * at)),
+        any::<u128>().prop_filter("some byte", |m| *m != 0),
+    ];
+    let op = prop_oneof![
+        (1u8..16).prop_map(Op::Read),
+        (any::<u8>(), mask).prop_map(|(b, m)| Op::Write(b, m)),
+        (0u8..32, 1u8..5).prop_map(|(at, lanes)| Op::Add(at * 4, lanes)),
+    ];
+    prop::collection::vec((0u64..24, 0u8..2, op, 0u64..30), 1..120)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    /// Against bytes in an array, request by request.
+    #[test]
+    fn every_request_sees_exactly_what_came_before_it(ops in ops()) {
+        let mut reference = [(); 2].map(|()| (0..IMAGE).map(initial).collect::<Vec<u8>>());
+        let mut expected: BTreeMap<u32, (u8, Vec<u8>, Vec<u64>)> = BTreeMap::new();
+        let mut script = Vec::new();
+        let mut now = 0;
+        for (tag, (line, medium, op, gap)) in ops.iter().enumerate() {
+            let tag = tag as u32;
+            now += gap;
+            let base = if *medium == 1 { NVM_BASE } else { DRAM_BASE };
+            let address = base + 128 * line;
+            let bytes = &mut reference[usize::from(*medium)][128 * *line as usize..128 * *line as usize + 128];
+            match op {
+                Op::Read(sectors) => {
+                    expected.insert(tag, (*sectors, bytes.to_vec(), Vec::new()));
+                    script.push((now, read(address, tag, *sectors)));
+                }
+                Op::Write(byte, mask) => {
+                    for i in (0..128).filter(|i| mask >> i & 1 == 1) {
+                        bytes[i] = *byte;
+                    }
+                    script.push((now, write(address, tag, *byte, *mask)));
+                }
+                Op::Add(offset, lanes) => {
+                    let at = usize::from(*offset);
+                    let mut olds = Vec::new();
+                    for _ in 0..*lanes {
+                        let old = u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes"));
+                        olds.push(u64::from(old));
+                        bytes[at..at + 4].copy_from_slice(&old.wrapping_add(77).to_le_bytes());
+                    }
+                    expected.insert(tag, (0, Vec::new(), olds));
+                    script.push((now, add(address, tag, *offset, 77, *lanes)));
+                }
+            }
+        }
+        let requests = script.len();
+        let ran = run(l2(), (2, 1), script);
+        prop_assert_eq!(ran.answers.len(), requests);
+        for (tag, (sectors, bytes, olds)) in expected {
+            let answer = &ran.answers[&tag];
+            if answer.kind == RequestKind::Read {
+                for i in (0..128).filter(|i| sectors >> (i / 32) & 1 == 1) {
+                    prop_assert_eq!(answer.bytes[i], bytes[i], "request {} byte {}", tag, i);
+                }
+            } else {
+                prop_assert_eq!(&answer.old, &olds, "request {}", tag);
+            }
+        }
+        prop_assert_eq!(&ran.memory, &reference);
+    }
+}
