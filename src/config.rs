@@ -1,0 +1,11 @@
+//! Configuration goes in once: machine files, named machines, overrides; every fault at once, with its place.
+//!
+//! A machine file has a table for each component (`[l2]`), and in it that component's keys, either plain
+//! (`slice_kb = 256`) or with the number's owner (`slice_kb = { value = 256, source = "..." }`). `inherits = "NAME"`
+//! starts from another machine. What the components declare ([`crate::machine::MachineSpec::TABLES`]) is the schema.
+
+pub mod machine;
+pub mod presets;
+mod value;
+
+pub use machine::{MachineConfig, Override};

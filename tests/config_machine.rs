@@ -1,0 +1,115 @@
+//! Machine files and overrides: what is accepted, and that every fault is told at once, with its place.
+
+use durawarp::config::{MachineConfig, Override, presets};
+use durawarp::diagnostic::Diagnostics;
+
+fn set(text: &str) -> Override {
+    Override::parse(text).expect("KEY=VALUE")
+}
+
+/// Loads a machine file with this text.
+fn load(name: &str, text: &str, overrides: &[Override]) -> Result<MachineConfig, Diagnostics> {
+    let folder = std::env::temp_dir().join(format!("durawarp-config-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let file = folder.join(name);
+    std::fs::write(&file, text).expect("a file");
+    MachineConfig::load(file.to_str().expect("UTF-8"), overrides)
+}
+
+/// Line, column and message of each fault.
+fn faults(result: Result<MachineConfig, Diagnostics>) -> Vec<(u32, u32, String)> {
+    let faults = result.expect_err("faults").0;
+    faults
+        .into_iter()
+        .map(|f| (f.span.line, f.span.column, format!("{}{}", f.message, f.help.unwrap_or_default())))
+        .collect()
+}
+
+#[test]
+fn every_built_in_machine_is_valid_and_every_number_has_an_owner() {
+    for (name, _) in presets::MACHINES {
+        let machine = MachineConfig::load(name, &[]).unwrap_or_else(|f| panic!("{name}:\n{f}"));
+        assert_eq!(machine.name, name);
+        let unowned: Vec<_> = machine.assumptions().into_iter().filter(|(_, s)| !s.starts_with("chosen")).collect();
+        assert!(unowned.is_empty(), "{name}: {unowned:?}");
+    }
+}
+
+#[test]
+fn the_paper_machine_has_the_papers_numbers() {
+    let machine = MachineConfig::load("agpm-table4", &[]).expect("built in");
+    let spec = &machine.spec;
+    assert_eq!((spec.sm.count, spec.sm.warps, spec.sm.ctas, spec.sm.threads), (20, 64, 32, 2048));
+    assert_eq!(spec.peak_memory_bandwidth(), 307_200_000_000);
+    assert_eq!(spec.l2.slices * spec.l2.slice_kb, 2048);
+    assert_eq!(spec.nvm.cell_write_ns.ps, 480_000);
+    assert_eq!(spec.dram.t_rcd_ns.ps + spec.dram.t_cl_ns.ps, 160_000);
+}
+
+#[test]
+fn a_file_inherits_and_overrides_win() {
+    let text = "inherits = \"agpm-table4\"\nname = \"half\"\n[sm]\ncount = { value = 10, source = \"mine\" }\n";
+    let machine = load("half.toml", text, &[set("l2.slice_kb=256KiB"), set("sm.policy=lrr")]).expect("valid");
+    assert_eq!((machine.name.as_str(), machine.spec.sm.count, machine.spec.l2.slice_kb), ("half", 10, 256));
+    assert_eq!(machine.sources["sm.count"], "mine");
+    assert!(machine.assumptions().contains(&("l2.slice_kb", "user: --set")));
+}
+
+#[test]
+fn all_faults_come_at_once_with_their_places() {
+    let text = "inherits = \"agpm-table4\"\n[sm]\ncont = 10\npolicy = \"gtoo\"\n[l2]\nways = 0\nslice_kb = \"160ns\"\n[l3]\nkb = 1\n";
+    let found = faults(load("bad.toml", text, &[]));
+    let at = |line: u32, part: &str| {
+        let hit = found.iter().find(|f| f.0 == line).unwrap_or_else(|| panic!("line {line} in {found:?}"));
+        assert!(hit.2.contains(part), "{hit:?}");
+    };
+    assert_eq!(found.len(), 5, "{found:?}");
+    at(3, "unknown key `sm.cont`did you mean `sm.count`?");
+    at(4, "did you mean \"gto\"?");
+    at(6, "from 1 to 64; got 0");
+    at(7, "wrong unit");
+    at(8, "unknown key `l3` in a machine filedid you mean `l1`?");
+    assert_eq!(found[1].1, 10, "the column of the value");
+}
+
+#[test]
+fn values_that_do_not_go_together_are_blamed_on_a_key() {
+    let text = "inherits = \"agpm-table4\"\n[l2]\nslices = 15\n[l1]\nways = 7\n";
+    let found = faults(load("together.toml", text, &[]));
+    assert!(
+        found.contains(&(3, 10, "`l2.slices`: 15 slices do not divide evenly over 8 channels".to_owned())),
+        "{found:?}"
+    );
+    assert!(found.iter().any(|f| f.0 == 5 && f.2.contains("power of two of sets")), "{found:?}");
+}
+
+#[test]
+fn overrides_report_unknown_keys_and_the_nearest_anywhere() {
+    let result = MachineConfig::load("agpm-table4", &[set("l2.slize_kb=256"), set("slice_kb=1"), set("l2.ways=x")]);
+    let found = faults(result);
+    assert_eq!(found.len(), 3);
+    assert!(
+        found[0].2.contains("did you mean `l2.slice_kb`?") || found[1].2.contains("did you mean `l2.slice_kb`?"),
+        "{found:?}"
+    );
+    assert!(Override::parse("l2.ways").is_err());
+}
+
+#[test]
+fn a_missing_file_a_syntax_error_and_an_unknown_name_are_told() {
+    assert!(faults(MachineConfig::load("nowhere.toml", &[]))[0].2.contains("cannot read"));
+    assert!(faults(MachineConfig::load("agpm-tabel4", &[]))[0].2.contains("did you mean `agpm-table4`?"));
+    let found = faults(load("syntax.toml", "[sm\ncount = 1\n", &[]));
+    assert_eq!(found[0].0, 1);
+    let found = faults(load("circle.toml", "inherits = \"circle.toml\"\n", &[]));
+    assert!(found[0].2.contains("circle"), "{found:?}");
+    let found = faults(load("empty.toml", "name = \"x\"\n", &[]));
+    assert!(found[0].2.contains("lacks") && found[0].2.contains("inherits"), "{found:?}");
+}
+
+#[test]
+fn a_resolved_machine_written_out_reads_back_the_same() {
+    let machine = MachineConfig::load("titan-x", &[set("sm.count=4")]).expect("valid");
+    let again = load("again.toml", &machine.to_toml(), &[]).expect("valid");
+    assert_eq!(again, machine);
+}
