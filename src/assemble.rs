@@ -41,9 +41,9 @@ pub struct Assembly {
 /// Bytes of each medium that the image and the local memory need, from its base.
 fn extents(memory: &FlatMemory, local_bytes: u64) -> ([u64; 2], u64) {
     let mut extents = [0u64; 2];
-    for range in memory.map().ranges() {
-        let end = offset_in_medium(range.start) + range.bytes;
-        let extent = &mut extents[Medium::of(range.start) as usize];
+    for (start, bytes) in memory.ranges() {
+        let end = offset_in_medium(start) + bytes.len() as u64;
+        let extent = &mut extents[Medium::of(start) as usize];
         *extent = end.max(*extent);
     }
     let local = DRAM_BASE + extents[Medium::Dram as usize].next_multiple_of(4096);
@@ -184,11 +184,11 @@ fn pieces(start: u64, bytes: u64, chunk: u64) -> impl Iterator<Item = (u64, usiz
 fn cut(memory: &FlatMemory, map: Interleave, channels: u32, extents: [u64; 2]) -> Vec<[Vec<u8>; 2]> {
     let share = extents.map(|bytes| map.channel_share(bytes) as usize);
     let mut shares: Vec<[Vec<u8>; 2]> = (0..channels).map(|_| share.map(|bytes| vec![0; bytes])).collect();
-    for (range, bytes) in memory.ranges() {
-        for (address, length) in pieces(range.start, range.bytes, map.chunk_bytes()) {
+    for (start, bytes) in memory.ranges() {
+        for (address, length) in pieces(start, bytes.len() as u64, map.chunk_bytes()) {
             let channel = (map.slice_of(address) / map.slices_per_channel()) as usize;
             let to = map.in_channel(address) as usize;
-            let from = (address - range.start) as usize;
+            let from = (address - start) as usize;
             let image = &mut shares[channel][Medium::of(address) as usize];
             image[to..to + length].copy_from_slice(&bytes[from..from + length]);
         }
@@ -230,27 +230,26 @@ impl Assembly {
     pub fn collect(&self, memory: &mut FlatMemory) {
         let controllers: Vec<&MemoryController> = self.controllers().collect();
         let map = self.map;
-        for (range, bytes) in memory.ranges_mut() {
-            for (address, length) in pieces(range.start, range.bytes, map.chunk_bytes()) {
+        let ranges: Vec<(u64, u64)> = memory.ranges().map(|(start, bytes)| (start, bytes.len() as u64)).collect();
+        for &(start, bytes) in &ranges {
+            for (address, length) in pieces(start, bytes, map.chunk_bytes()) {
                 let channel = (map.slice_of(address) / map.slices_per_channel()) as usize;
                 let from = map.in_channel(address) as usize;
-                let to = (address - range.start) as usize;
-                let image = controllers[channel].image(Medium::of(address));
-                bytes[to..to + length].copy_from_slice(&image[from..from + length]);
+                let image = &controllers[channel].image(Medium::of(address))[from..from + length];
+                if memory.write(address, image).is_err() {
+                    unreachable!("{address:#x} is in a range");
+                }
             }
         }
-        let ranges: Vec<(u64, u64)> = memory.map().ranges().iter().map(|r| (r.start, r.bytes)).collect();
         for slice in self.slices() {
             for (line, bytes, dirty) in slice.dirty_lines() {
                 for (i, &byte) in bytes.iter().enumerate().filter(|(i, _)| dirty >> i & 1 == 1) {
-                    let address = line + i as u64;
-                    let at = ranges.partition_point(|r| r.0 <= address);
-                    if at > 0 && address < ranges[at - 1].0 + ranges[at - 1].1 {
-                        memory.write(address, &[byte]);
+                    // Bytes outside every allocation (local memory) are nobody's result.
+                    if let Some(to) = memory.slice_mut(line + i as u64, 1) {
+                        to[0] = byte;
                     }
                 }
             }
         }
     }
 }
-

@@ -131,7 +131,9 @@ fn table_of(name: &str) -> Option<&'static [Key]> {
 
 fn scalar_of(value: &DeValue<'_>) -> Scalar {
     match value {
-        DeValue::Integer(i) => i64::from_str_radix(i.as_str(), i.radix()).map_or(Scalar::Other("a huge number"), Scalar::Whole),
+        DeValue::Integer(i) => {
+            i64::from_str_radix(i.as_str(), i.radix()).map_or(Scalar::Other("a huge number"), Scalar::Whole)
+        }
         DeValue::Float(x) => x.as_str().parse().map_or(Scalar::Other("a number"), Scalar::Decimal),
         DeValue::Boolean(b) => Scalar::Flag(*b),
         DeValue::String(s) => Scalar::Text(s.to_string()),
@@ -228,7 +230,8 @@ impl Draft {
         let keys = table_of(table).unwrap_or_default();
         for (name, value) in entries {
             let Some(key) = keys.iter().find(|k| k.name == name.get_ref()) else {
-                let fault = Diagnostic::at(file, text, name.span(), format!("unknown key `{table}.{}`", name.get_ref()));
+                let fault =
+                    Diagnostic::at(file, text, name.span(), format!("unknown key `{table}.{}`", name.get_ref()));
                 self.faults.push(with_nearest_key(fault, table, name.get_ref()));
                 continue;
             };
@@ -371,9 +374,10 @@ fn with_nearest_key(fault: Diagnostic, table: &str, name: &str) -> Diagnostic {
     }
     let all = MachineSpec::TABLES.iter().flat_map(|(table, keys)| keys.iter().map(move |key| (*table, key.name)));
     let last = name.rsplit('.').next().unwrap_or(name);
-    match all.filter(|(_, key)| crate::diagnostic::nearest(last, [*key]).is_some()).min_by_key(|(_, key)| {
-        strsim::damerau_levenshtein(last, key)
-    }) {
+    match all
+        .filter(|(_, key)| crate::diagnostic::nearest(last, [*key]).is_some())
+        .min_by_key(|(_, key)| strsim::damerau_levenshtein(last, key))
+    {
         Some((table, key)) => fault.with_help(format!("did you mean `{table}.{key}`?")),
         None => fault,
     }

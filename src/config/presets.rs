@@ -1,10 +1,8 @@
 //! Named machines, embedded so that an installed binary works from any folder.
 
 /// Name and text of every built-in machine, in the order they are listed.
-pub const MACHINES: [(&str, &str); 2] = [
-    ("agpm-table4", include_str!("machines/agpm-table4.toml")),
-    ("titan-x", include_str!("machines/titan-x.toml")),
-];
+pub const MACHINES: [(&str, &str); 2] =
+    [("agpm-table4", include_str!("machines/agpm-table4.toml")), ("titan-x", include_str!("machines/titan-x.toml"))];
 
 /// The machine used when none is named.
 pub const DEFAULT_MACHINE: &str = "agpm-table4";

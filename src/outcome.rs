@@ -1,0 +1,229 @@
+//! What a run was and what came of it: plain data that holds its resolved configuration, version and seed, so that any
+//! result can be run again from itself and old results can be redrawn.
+//!
+//! This is the documented schema of `--json`. Times are in ticks (exact) and picoseconds; counters carry their unit and
+//! meaning beside their values. Nothing here is derived twice: rates and shares are methods.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::stats::Table;
+
+/// Version of this schema; raised when a field changes its meaning or goes.
+pub const SCHEMA: u32 = 1;
+
+/// A run's result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// [`SCHEMA`] of the program that wrote it.
+    pub schema: u32,
+    /// Version of the simulator.
+    pub version: String,
+    /// The machine, resolved.
+    pub machine: Machine,
+    /// Persistency scheme.
+    pub scheme: String,
+    /// The workload, resolved: name, profile, seed, parameters, buffers.
+    pub workload: serde_json::Value,
+    /// How the run ended.
+    pub end: End,
+    /// Simulated time.
+    pub time: Duration,
+    /// Kernel launches in order.
+    pub launches: Vec<Launch>,
+    /// Counters by kind of component.
+    pub counters: Vec<Table>,
+    /// Result check; `None` when the run did not end by itself.
+    pub verification: Option<Verification>,
+    /// Number that stands for every event and the final state; equal runs have equal digests.
+    pub digest: String,
+    /// Number that stands for the final content of every buffer.
+    pub memory_digest: String,
+    /// What the engine did; equal at any number of threads.
+    pub engine: Engine,
+    /// The simulation on its host: never the same twice.
+    pub host: Host,
+}
+
+/// The machine that was simulated.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Machine {
+    /// Name.
+    pub name: String,
+    /// One line about it.
+    pub description: String,
+    /// Every parameter by `table.key`, with the owner of its value.
+    pub parameters: BTreeMap<String, Parameter>,
+    /// Peak bandwidth of the memory buses, in bytes per second.
+    pub peak_memory_bytes_per_s: u64,
+    /// Warp instructions that all SMs can issue in a core cycle.
+    pub peak_issue_per_cycle: u32,
+    /// Warp slots of all SMs.
+    pub warp_slots: u64,
+    /// Core clock in kHz.
+    pub core_khz: u64,
+    /// Tick rate in kHz.
+    pub tick_khz: u64,
+}
+
+/// One parameter's value and owner.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Parameter {
+    /// Value, in the unit that the key's name ends in.
+    pub value: serde_json::Value,
+    /// Where it comes from; "chosen..." when for lack of a source.
+    pub source: String,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum End {
+    /// The host program is over and everything has drained.
+    Finished,
+    /// Nothing can happen any more, but somebody waits: who, for what.
+    Deadlock {
+        /// One line a wait.
+        waits: Vec<String>,
+    },
+    /// The cycle limit was reached.
+    CycleLimit,
+    /// The user stopped it.
+    Stopped,
+    /// The simulated program or its host failed.
+    Failed {
+        /// What went wrong, with file, line and thread.
+        error: String,
+    },
+    /// The simulator itself failed: a defect of ours.
+    Panicked {
+        /// Component and message.
+        message: String,
+    },
+}
+
+/// A stretch of simulated time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Duration {
+    /// In ticks of the machine's tick rate.
+    pub ticks: u64,
+    /// In picoseconds, rounded.
+    pub ps: u64,
+    /// In core cycles, rounded up.
+    pub core_cycles: u64,
+}
+
+/// A kernel launch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Launch {
+    /// Kernel name.
+    pub kernel: String,
+    /// CTAs in x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a CTA in x, y, z.
+    pub block: [u32; 3],
+    /// CTAs that an SM can hold.
+    pub ctas_per_sm: u32,
+    /// The resource that limits it.
+    pub limited_by: String,
+    /// When the host asked for it.
+    pub start: Duration,
+    /// From then until its last store was performed and the command processor knew.
+    pub length: Duration,
+}
+
+/// The result check.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Verification {
+    /// Every check and expectation passed.
+    pub passed: bool,
+    /// Each check: name, outcome, first difference.
+    pub checks: serde_json::Value,
+    /// Sentences about what failed.
+    pub failures: Vec<String>,
+}
+
+/// What the engine did.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Engine {
+    /// Events handled.
+    pub events: u64,
+    /// Of these, messages.
+    pub messages: u64,
+    /// Rounds of the conservative synchronisation.
+    pub rounds: u64,
+    /// Length of a round in ticks: the lookahead.
+    pub lookahead_ticks: u64,
+    /// Events over events of the busiest component of each round: the speed-up that unlimited threads could give.
+    pub parallelism_bound: f64,
+}
+
+/// The simulation on its host.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Host {
+    /// Threads asked for.
+    pub threads: usize,
+    /// Wall-clock time of the simulation, in seconds.
+    pub wall_s: f64,
+    /// Share of the workers' time spent waiting for each other.
+    pub blocked_share: f64,
+    /// Wall-clock time of the functional reference run, in seconds; 0 when there was none.
+    pub functional_s: f64,
+}
+
+impl Outcome {
+    /// The counters of one kind of component.
+    ///
+    /// # Panics
+    /// When there are none of that kind.
+    pub fn table(&self, kind: &str) -> &Table {
+        match self.counters.iter().find(|t| t.kind == kind) {
+            Some(table) => table,
+            None => panic!("no counters of `{kind}`"),
+        }
+    }
+
+    /// A counter summed over components.
+    pub fn total(&self, kind: &str, name: &str) -> u64 {
+        self.table(kind).total(name)
+    }
+
+    /// Warp instructions issued.
+    pub fn warp_instructions(&self) -> u64 {
+        self.total("sm", "warp_instructions")
+    }
+
+    /// Warp instructions a core cycle, all SMs together.
+    pub fn ipc(&self) -> f64 {
+        ratio(self.warp_instructions(), self.time.core_cycles)
+    }
+
+    /// Bytes a second of simulated time.
+    pub fn bytes_per_s(&self, bytes: u64) -> f64 {
+        bytes as f64 / (self.time.ps.max(1) as f64 * 1e-12)
+    }
+
+    /// Warp instructions a second of wall-clock time.
+    pub fn warp_instructions_per_s(&self) -> f64 {
+        self.warp_instructions() as f64 / self.host.wall_s.max(1e-9)
+    }
+
+    /// Core cycles a second of wall-clock time.
+    pub fn cycles_per_s(&self) -> f64 {
+        self.time.core_cycles as f64 / self.host.wall_s.max(1e-9)
+    }
+
+    /// Parameters whose value was chosen for lack of a source, or has no named one: key and source.
+    pub fn assumptions(&self) -> Vec<(&str, &Parameter)> {
+        let unowned = |source: &str| {
+            ["chosen", "user", "machine file without"].iter().any(|start| source.starts_with(start))
+        };
+        self.machine.parameters.iter().filter(|(_, p)| unowned(&p.source)).map(|(k, p)| (k.as_str(), p)).collect()
+    }
+}
+
+/// `part / whole`, 0 when there is no whole.
+pub fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
