@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::ir::SourcePos;
+use super::launch::Launch;
+use super::warp::Warp;
 
 /// A fault of the simulated program: where in the PTX, which thread, and what.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +51,21 @@ pub enum FaultKind {
     Trap,
     /// An instruction that this memory or machine cannot do (an atomic on constant memory, say).
     Unsupported(String),
+}
+
+impl ProgramFault {
+    /// A fault of one lane of a warp at an instruction.
+    pub fn new(kind: FaultKind, launch: &Launch, warp: &Warp, pc: u32, lane: u32) -> Self {
+        let (cta, thread) = warp.thread_of(lane);
+        ProgramFault {
+            kind,
+            kernel: launch.kernel.name.clone(),
+            file: launch.kernel.file.clone(),
+            pos: launch.kernel.pos.get(pc as usize).copied().unwrap_or_default(),
+            cta: launch.cta_index(cta),
+            thread: launch.thread_index(thread),
+        }
+    }
 }
 
 impl fmt::Display for ProgramFault {
