@@ -4,9 +4,13 @@
 //! same [`ir::Inst`]s through the same [`warp::Warp`], so a value can never depend on which of them ran it.
 
 pub mod alu;
+mod cfg;
 pub mod fault;
+pub mod functional;
 pub mod host;
 pub mod ir;
 pub mod launch;
 pub mod memory;
+pub mod ptx;
+pub mod semantics;
 pub mod warp;

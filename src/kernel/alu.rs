@@ -1,8 +1,613 @@
 //! Register-to-register operations, fully resolved by type, rounding and saturation.
+//!
+//! Source: PTX ISA 8.x, section 9.7 "Instructions". Meaning is in [`super::semantics`]; this file is vocabulary only.
+//!
+//! Operand banks follow from the operation: "32" reads and writes 32-bit slots, "64" 64-bit slots, `p` predicate
+//! slots. A narrower PTX register (8 or 16 bits) lives in a 32-bit slot **whose upper bits are unspecified**: every
+//! operation on a narrow type extends its sources first, so nothing may trust them. A predicate source slot with
+//! [`super::ir::CONST`] set is the constant false (low bit 0) or true (low bit 1).
+//!
+//! Invariant: an operation reads all of its sources before it writes a destination, so slots may coincide.
 
-/// An ALU operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// An ALU operation. `d`, `e` are `dst[0]`, `dst[1]`; `a`, `b`, `c`, `m` are `src[0]` to `src[3]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AluOp {
-    /// 32-bit move.
+    /// d = a, 32-bit.
     Mov32,
+    /// d = a, 64-bit.
+    Mov64,
+    /// d = a, predicates.
+    MovPred,
+    /// Every present `dst[i]` = `src[i]` (`ld.param.v2`, `.v4`), 64-bit slots when `true`.
+    MovVec(bool),
+    /// Between one wide register and the elements of a vector.
+    Split(Split),
+    /// Integer operation on 32-bit slots.
+    Int32(IntOp),
+    /// Integer operation on 64-bit slots (a shift's amount is in a 32-bit slot).
+    Int64(IntOp),
+    /// Integer operation on 16-bit values in 32-bit slots.
+    Int16(IntOp),
+    /// d(64) = a(32) * b(32), signed when `true`.
+    MulWide32(bool),
+    /// d(64) = a(32) * b(32) + c(64), signed when `true`.
+    MadWide32(bool),
+    /// d(32) = a(16) * b(16), signed when `true`.
+    MulWide16(bool),
+    /// d(32) = a(16) * b(16) + c(32), signed when `true`.
+    MadWide16(bool),
+    /// 24-bit multiplication.
+    Mul24 {
+        /// Sign-extend the 24-bit operands.
+        signed: bool,
+        /// Bits 16 to 47 of the product instead of 0 to 31.
+        high: bool,
+        /// Add c.
+        add: bool,
+        /// Saturate the signed sum (`.hi.sat`).
+        sat: bool,
+    },
+    /// Saturating signed 32-bit operation.
+    Saturating(SatOp),
+    /// Addition or subtraction with carry.
+    Carry(Carry),
+    /// Bit counting; d is 32-bit, a is 64-bit when the flag says so.
+    Count(CountOp, bool),
+    /// Bit-field extract, 64-bit a and d when `wide`; b, c 32-bit.
+    Bfe {
+        /// Sign-extend.
+        signed: bool,
+        /// 64-bit.
+        wide: bool,
+    },
+    /// Bit-field insert of a into b at c, of m bits; 64-bit a, b, d when `true`.
+    Bfi(bool),
+    /// Byte permutation.
+    Prmt(PrmtMode),
+    /// Three-input logic; `imm` is the truth table.
+    Lop3,
+    /// Funnel shift of the pair b:a by c.
+    Shf {
+        /// Left (else right).
+        left: bool,
+        /// Amount modulo 32 (else clamped to 32).
+        wrap: bool,
+    },
+    /// Dot product of bytes (`dp4a`) with accumulate: a and b signed or not.
+    Dp4a(bool, bool),
+    /// Dot product of two 16-bit halves of a with two bytes of b (`dp2a`): signedness of a, of b, upper bytes.
+    Dp2a(bool, bool, bool),
+    /// p, q = compare(a, b) combined with the predicate c.
+    Setp(Compare),
+    /// d = compare(a, b) ? all ones (or 1.0f) : 0; integer result when `integer`. Combined with the predicate c.
+    Set(Compare, bool),
+    /// d = predicate c ? a : b, 32-bit.
+    Selp32,
+    /// d = predicate c ? a : b, 64-bit.
+    Selp64,
+    /// d = c >= 0 ? a : b. 64-bit a, b, d when `wide`; c is a float when `float`.
+    Slct {
+        /// 64-bit data.
+        wide: bool,
+        /// c is `.f32` (else `.s32`).
+        float: bool,
+        /// A denormal c counts as zero.
+        ftz: bool,
+    },
+    /// Logic on predicates.
+    Pred(PredOp),
+    /// Single-precision arithmetic.
+    F32(FloatOp, FloatMode),
+    /// Double-precision arithmetic.
+    F64(FloatOp, Round),
+    /// Single-precision approximation; `true` flushes denormals.
+    Approx32(ApproxOp, bool),
+    /// Double-precision `rcp.approx.ftz` (or `rsqrt.approx` with `true`).
+    Approx64(bool),
+    /// p = a (32) has this property.
+    Testp32(TestOp),
+    /// p = a (64) has this property.
+    Testp64(TestOp),
+    /// Conversion.
+    Cvt(Cvt),
+    /// Shuffle: d = a of another lane, p (`dst[1]`, optional) = that lane is in range.
+    Shfl(ShflMode),
+    /// Warp vote over the predicate a.
+    Vote(VoteOp),
+    /// d = mask of the lanes that execute this (within their group of 32).
+    ActiveMask,
+    /// p = the generic address a (64) lies in the space.
+    IsSpace(SpaceTest),
+    /// `match.any.sync` (or `.all` with `true`); a is 64-bit when the second flag says so.
+    Match(bool, bool),
+    /// `redux.sync` over 32-bit a.
+    Redux(IntOp),
+}
+
+/// Moves between a register and the elements of a vector operand; lowest element first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Split {
+    /// d(64) = {a(32), b(32)}
+    Pack2x32,
+    /// {d(32), e(32)} = a(64)
+    Unpack2x32,
+    /// d(32) = {a(16), b(16)}
+    Pack2x16,
+    /// {d(16), e(16)} = a(32)
+    Unpack2x16,
+    /// d(64) = {a(16), b(16), c(16), m(16)}
+    Pack4x16,
+    /// four 16-bit elements of a(64)
+    Unpack4x16,
+    /// d(32) = {a(8), b(8), c(8), m(8)}
+    Pack4x8,
+    /// four 8-bit elements of a(32)
+    Unpack4x8,
+    /// d(16) = {a(8), b(8)}
+    Pack2x8,
+    /// {d(8), e(8)} = a(16)
+    Unpack2x8,
+}
+
+/// Integer operations whose result has the width of their operands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum IntOp {
+    /// a + b
+    Add,
+    /// a - b
+    Sub,
+    /// Low half of a * b.
+    MulLo,
+    /// High half of the signed product.
+    MulHiS,
+    /// High half of the unsigned product.
+    MulHiU,
+    /// Low half of a * b, plus c.
+    MadLo,
+    /// High half of the signed product, plus c.
+    MadHiS,
+    /// High half of the unsigned product, plus c.
+    MadHiU,
+    /// a / b, signed; all ones when b is 0.
+    DivS,
+    /// a / b, unsigned; all ones when b is 0.
+    DivU,
+    /// a % b, signed; all ones when b is 0.
+    RemS,
+    /// a % b, unsigned; all ones when b is 0.
+    RemU,
+    /// min(a, b), signed.
+    MinS,
+    /// min(a, b), unsigned.
+    MinU,
+    /// max(a, b), signed.
+    MaxS,
+    /// max(a, b), unsigned.
+    MaxU,
+    /// a & b
+    And,
+    /// a | b
+    Or,
+    /// a ^ b
+    Xor,
+    /// a << b, 0 when b >= width.
+    Shl,
+    /// a >> b, arithmetic, sign when b >= width.
+    ShrS,
+    /// a >> b, logical, 0 when b >= width.
+    ShrU,
+    /// |a|
+    Abs,
+    /// -a
+    Neg,
+    /// ~a
+    Not,
+    /// a == 0
+    Cnot,
+    /// Bits of a reversed.
+    Brev,
+    /// c + |a - b|, signed.
+    SadS,
+    /// c + |a - b|, unsigned.
+    SadU,
+}
+
+/// Saturating signed 32-bit operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SatOp {
+    /// a + b
+    Add,
+    /// a - b
+    Sub,
+    /// High half of a * b, plus c.
+    MadHi,
+}
+
+/// Extended-precision arithmetic. The carry is a predicate register: read from `m`, written to `e`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Carry {
+    /// What is added to or subtracted from what.
+    pub op: CarryOp,
+    /// 64-bit a, b, c, d.
+    pub wide: bool,
+    /// Uses the carry (or borrow) in `m`.
+    pub takes: bool,
+    /// Writes the carry (or borrow) to `e`.
+    pub gives: bool,
+}
+
+/// Which extended-precision operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CarryOp {
+    /// a + b
+    Add,
+    /// a - b
+    Sub,
+    /// low(a * b) + c
+    MadLo,
+    /// high(a * b) + c, signed product
+    MadHiS,
+    /// high(a * b) + c, unsigned product
+    MadHiU,
+}
+
+/// Bit-counting operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CountOp {
+    /// Ones.
+    Popc,
+    /// Leading zeros.
+    Clz,
+    /// Position of the most significant one, or all ones.
+    BfindU,
+    /// Position of the most significant bit that differs from the sign, or all ones.
+    BfindS,
+    /// The left shift that brings the bit found to the top.
+    BfindShiftU,
+    /// The same for signed values.
+    BfindShiftS,
+}
+
+/// Modes of `prmt`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PrmtMode {
+    /// Four selectors of four bits.
+    Index,
+    /// Forward 4 extract.
+    F4e,
+    /// Backward 4 extract.
+    B4e,
+    /// Replicate 8.
+    Rc8,
+    /// Edge clamp left.
+    Ecl,
+    /// Edge clamp right.
+    Ecr,
+    /// Replicate 16.
+    Rc16,
+}
+
+/// A comparison and what becomes of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Compare {
+    /// How, on what.
+    pub kind: CompareKind,
+    /// How the predicate c joins in; `imm` bit 0 negates it.
+    pub combine: Combine,
+}
+
+/// Comparison by operand type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CompareKind {
+    /// 16-bit integers.
+    Int16(IntCmp),
+    /// 32-bit integers.
+    Int32(IntCmp),
+    /// 64-bit integers.
+    Int64(IntCmp),
+    /// Single precision; `true` flushes denormals.
+    F32(FloatCmp, bool),
+    /// Double precision.
+    F64(FloatCmp),
+}
+
+/// Integer comparisons.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum IntCmp {
+    /// a == b
+    Eq,
+    /// a != b
+    Ne,
+    /// a < b, signed
+    LtS,
+    /// a <= b, signed
+    LeS,
+    /// a > b, signed
+    GtS,
+    /// a >= b, signed
+    GeS,
+    /// a < b, unsigned
+    LtU,
+    /// a <= b, unsigned
+    LeU,
+    /// a > b, unsigned
+    GtU,
+    /// a >= b, unsigned
+    GeU,
+}
+
+/// Float comparisons; those that end in `u` are also true when an operand is NaN.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FloatCmp {
+    /// a == b, ordered
+    Eq,
+    /// a != b, ordered
+    Ne,
+    /// a < b
+    Lt,
+    /// a <= b
+    Le,
+    /// a > b
+    Gt,
+    /// a >= b
+    Ge,
+    /// a == b or unordered
+    Equ,
+    /// a != b or unordered
+    Neu,
+    /// a < b or unordered
+    Ltu,
+    /// a <= b or unordered
+    Leu,
+    /// a > b or unordered
+    Gtu,
+    /// a >= b or unordered
+    Geu,
+    /// Neither is NaN.
+    Num,
+    /// Either is NaN.
+    Nan,
+}
+
+/// How a comparison joins a predicate: p = cmp op c, q = !cmp op c.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Combine {
+    /// Not at all.
+    None,
+    /// and
+    And,
+    /// or
+    Or,
+    /// exclusive or
+    Xor,
+}
+
+/// Logic on predicates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PredOp {
+    /// a & b
+    And,
+    /// a | b
+    Or,
+    /// a ^ b
+    Xor,
+    /// !a
+    Not,
+}
+
+/// Float arithmetic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FloatOp {
+    /// a + b
+    Add,
+    /// a - b
+    Sub,
+    /// a * b
+    Mul,
+    /// a * b + c, one rounding
+    Fma,
+    /// a / b
+    Div,
+    /// 1 / a
+    Rcp,
+    /// square root of a
+    Sqrt,
+    /// The smaller number; a NaN loses.
+    Min,
+    /// The larger number; a NaN loses.
+    Max,
+    /// The smaller number; a NaN wins (`.NaN`).
+    MinNan,
+    /// The larger number; a NaN wins (`.NaN`).
+    MaxNan,
+    /// |a|
+    Abs,
+    /// -a
+    Neg,
+    /// b with the sign of a
+    CopySign,
+}
+
+/// Rounding directions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Round {
+    /// To nearest, ties to even (`.rn`, `.rni`).
+    Nearest,
+    /// Towards zero (`.rz`, `.rzi`).
+    Zero,
+    /// Towards minus infinity (`.rm`, `.rmi`).
+    Down,
+    /// Towards plus infinity (`.rp`, `.rpi`).
+    Up,
+}
+
+/// How a single-precision operation rounds and what it does at the ends of the range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FloatMode {
+    /// Direction.
+    pub round: Round,
+    /// Denormal inputs and results become zeros of the same sign.
+    pub ftz: bool,
+    /// The result is clamped to [0, 1], NaN to 0.
+    pub sat: bool,
+}
+
+impl FloatMode {
+    /// Round to nearest, denormals kept, no clamping.
+    pub const PLAIN: FloatMode = FloatMode {
+        round: Round::Nearest,
+        ftz: false,
+        sat: false,
+    };
+}
+
+/// Single-precision approximations (`.approx`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ApproxOp {
+    /// 2^a
+    Ex2,
+    /// log2(a)
+    Lg2,
+    /// sin(a)
+    Sin,
+    /// cos(a)
+    Cos,
+    /// tanh(a)
+    Tanh,
+    /// 1 / sqrt(a)
+    Rsqrt,
+    /// 1 / a
+    Rcp,
+    /// sqrt(a)
+    Sqrt,
+    /// a / b, 0 when 2^126 < |b| < 2^128
+    Div,
+    /// a / b over the full range
+    DivFull,
+}
+
+/// Float properties (`testp`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TestOp {
+    /// Neither infinite nor NaN.
+    Finite,
+    /// Infinite.
+    Infinite,
+    /// Not NaN.
+    Number,
+    /// NaN.
+    NotANumber,
+    /// Neither zero, denormal, infinite nor NaN.
+    Normal,
+    /// Denormal.
+    Subnormal,
+}
+
+/// Number types as a conversion sees them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Num {
+    /// 8 bits, unsigned.
+    U8,
+    /// 8 bits, signed.
+    S8,
+    /// 16 bits, unsigned.
+    U16,
+    /// 16 bits, signed.
+    S16,
+    /// 32 bits, unsigned.
+    U32,
+    /// 32 bits, signed.
+    S32,
+    /// 64 bits, unsigned.
+    U64,
+    /// 64 bits, signed.
+    S64,
+    /// Half precision (in a 16-bit register).
+    F16,
+    /// Single precision.
+    F32,
+    /// Double precision.
+    F64,
+}
+
+impl Num {
+    /// Floating point?
+    pub fn is_float(self) -> bool {
+        matches!(self, Num::F16 | Num::F32 | Num::F64)
+    }
+
+    /// Bits.
+    pub fn bits(self) -> u32 {
+        match self {
+            Num::U8 | Num::S8 => 8,
+            Num::U16 | Num::S16 | Num::F16 => 16,
+            Num::U32 | Num::S32 | Num::F32 => 32,
+            Num::U64 | Num::S64 | Num::F64 => 64,
+        }
+    }
+
+    /// Signed integer?
+    pub fn is_signed(self) -> bool {
+        matches!(self, Num::S8 | Num::S16 | Num::S32 | Num::S64)
+    }
+}
+
+/// A conversion. `wide_from` and `wide_to` tell the register banks, which may be wider than the types.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Cvt {
+    /// Source type.
+    pub from: Num,
+    /// Destination type.
+    pub to: Num,
+    /// Direction of rounding, where the conversion can be inexact.
+    pub round: Round,
+    /// Round a float to an integral float (`.rni` and the others between equal float types).
+    pub integral: bool,
+    /// Flush single-precision denormals.
+    pub ftz: bool,
+    /// Clamp: integers to the destination's range, floats to [0, 1].
+    pub sat: bool,
+    /// The source register is 64-bit.
+    pub wide_from: bool,
+    /// The destination register is 64-bit; a narrower integer result is extended by its own sign.
+    pub wide_to: bool,
+}
+
+/// Shuffle modes. Operands: a value, b lane or delta, c clamp and segment mask, m member mask (ignored).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ShflMode {
+    /// From lane - b.
+    Up,
+    /// From lane + b.
+    Down,
+    /// From lane ^ b.
+    Bfly,
+    /// From lane b.
+    Idx,
+}
+
+/// Votes. `imm` bit 0 negates the source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum VoteOp {
+    /// p = true in every executing lane.
+    All,
+    /// p = true in one executing lane at least.
+    Any,
+    /// p = the same in every executing lane.
+    Uni,
+    /// d = mask of the executing lanes where it is true.
+    Ballot,
+}
+
+/// Address spaces that `isspacep` asks about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SpaceTest {
+    /// Global memory.
+    Global,
+    /// Shared memory.
+    Shared,
+    /// Local memory.
+    Local,
+    /// Constant bank.
+    Const,
 }

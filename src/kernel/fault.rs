@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::ir::SourcePos;
+use super::launch::Launch;
+use super::warp::Warp;
 
 /// A fault of the simulated program: where in the PTX, which thread, and what.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,15 +53,43 @@ pub enum FaultKind {
     Unsupported(String),
 }
 
+impl ProgramFault {
+    /// A fault of one lane of a warp at an instruction.
+    pub fn new(kind: FaultKind, launch: &Launch, warp: &Warp, pc: u32, lane: u32) -> Self {
+        let (cta, thread) = warp.thread_of(lane);
+        ProgramFault {
+            kind,
+            kernel: launch.kernel.name.clone(),
+            file: launch.kernel.file.clone(),
+            pos: launch.kernel.pos.get(pc as usize).copied().unwrap_or_default(),
+            cta: launch.cta_index(cta),
+            thread: launch.thread_index(thread),
+        }
+    }
+}
+
 impl fmt::Display for ProgramFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}: kernel `{}`, ", self.file, self.pos.line, self.pos.column, self.kernel)?;
+        write!(
+            f,
+            "{}:{}:{}: kernel `{}`, ",
+            self.file, self.pos.line, self.pos.column, self.kernel
+        )?;
         let ([cx, cy, cz], [tx, ty, tz]) = (self.cta, self.thread);
         write!(f, "CTA ({cx},{cy},{cz}) thread ({tx},{ty},{tz}): ")?;
         match &self.kind {
-            FaultKind::OutOfBounds { address, bytes, space, hint } => {
+            FaultKind::OutOfBounds {
+                address,
+                bytes,
+                space,
+                hint,
+            } => {
                 write!(f, "{bytes}-byte {space} access at {address:#x} is out of bounds")?;
-                if hint.is_empty() { Ok(()) } else { write!(f, " ({hint})") }
+                if hint.is_empty() {
+                    Ok(())
+                } else {
+                    write!(f, " ({hint})")
+                }
             }
             FaultKind::Misaligned { address, bytes, space } => {
                 write!(f, "{space} access at {address:#x} is not aligned to its {bytes} bytes")

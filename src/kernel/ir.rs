@@ -11,6 +11,7 @@
 use std::sync::Arc;
 
 use super::alu::AluOp;
+use crate::diagnostic::Diagnostic;
 
 /// Lanes of one register group; a 64-wide warp is two groups.
 pub const LANES: usize = 32;
@@ -165,7 +166,7 @@ pub enum Space {
 }
 
 /// The type of one element in memory: how bytes become a register value and back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Elem {
     /// 8 bits, zero-extended on load.
     U8,
@@ -265,6 +266,24 @@ pub struct Barrier {
     pub wait: bool,
     /// Threads expected: 0 = every thread of the CTA that has not exited.
     pub threads: u16,
+    /// What `bar.red` makes of the predicates of all threads.
+    pub red: BarrierRed,
+}
+
+/// The reduction of a barrier (`bar.red`): predicate in `src[0]` (`imm` bit 0 negates it), result in `dst[0]`.
+///
+/// The machine sums [`super::warp::Warp::barrier_votes`] of every arriving warp and hands
+/// [`super::warp::Warp::write_barrier`] the sum and the number of threads that arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BarrierRed {
+    /// None (`bar.sync`, `bar.arrive`).
+    None,
+    /// d(32) = number of threads whose predicate holds.
+    Popc,
+    /// p = every thread's predicate holds.
+    And,
+    /// p = some thread's predicate holds.
+    Or,
 }
 
 /// Scopes of fences.
@@ -328,6 +347,13 @@ pub enum MachineRead {
     WarpId,
     /// `%nwarpid`.
     NWarpId,
+}
+
+impl MachineRead {
+    /// Its destination is a 64-bit slot.
+    pub fn is_wide(self) -> bool {
+        matches!(self, MachineRead::Clock64 | MachineRead::GlobalTimer)
+    }
 }
 
 /// What unit executes an instruction and how long it takes: the key into a machine's latency table.
@@ -416,7 +442,7 @@ pub struct Param {
 }
 
 /// Where a constant-pool entry's value comes from; resolved once a launch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ConstSource {
     /// A literal.
     Literal(u64),
@@ -445,7 +471,7 @@ pub enum ConstSource {
 }
 
 /// What a special register holds when a warp starts; written into a 32-bit slot then.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Special {
     /// `%tid`, component 0 to 2.
     Tid(u8),
@@ -500,6 +526,10 @@ pub struct Kernel {
     pub max_threads: u32,
     /// Names of textures it fetches from, in the order of `imm` of texture fetches.
     pub textures: Vec<String>,
+    /// Where the parameter block lies in the launch's constant bank, if the kernel takes its address.
+    pub param_bank: Option<u32>,
+    /// Virtual registers of the PTX text that the code uses: 32-bit, 64-bit, predicates.
+    pub virtual_registers: [u32; 3],
 }
 
 impl Kernel {
@@ -525,6 +555,19 @@ pub struct GlobalVar {
     pub align: u64,
     /// Initial bytes; shorter than `bytes` means zeros follow.
     pub init: Vec<u8>,
+    /// Addresses to write into the initial bytes once the variables have theirs.
+    pub relocations: Vec<Relocation>,
+}
+
+/// A 64-bit address inside an initialiser.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Relocation {
+    /// Byte offset of the address in the initialised variable (or in the constant bank).
+    pub at: u32,
+    /// Index in [`Module::globals`].
+    pub index: u32,
+    /// Added to that variable's address.
+    pub addend: i64,
 }
 
 /// A module-scope variable in the constant bank.
@@ -549,4 +592,35 @@ pub struct Module {
     pub consts: Vec<ConstVar>,
     /// Initial content of the constant bank.
     pub const_bank: Vec<u8>,
+    /// Addresses of `.global` variables inside the constant bank.
+    pub const_relocations: Vec<Relocation>,
+    /// Accepted, but worth a word: `vprintf` calls that print nothing, say.
+    pub warnings: Vec<Diagnostic>,
+}
+
+impl Module {
+    /// The kernel of this name.
+    pub fn kernel(&self, name: &str) -> Option<&Arc<Kernel>> {
+        self.kernels.iter().find(|k| k.name == name)
+    }
+
+    /// The initial bytes of global variable `index`, all of them, when the variables lie at `addresses`.
+    ///
+    /// # Panics
+    /// When `addresses` is shorter than [`Module::globals`].
+    pub fn initial_bytes(&self, index: usize, addresses: &[u64]) -> Vec<u8> {
+        let var = &self.globals[index];
+        let mut bytes = var.init.clone();
+        bytes.resize(var.bytes as usize, 0);
+        relocate(&mut bytes, &var.relocations, addresses);
+        bytes
+    }
+}
+
+/// Writes the addresses that `relocations` ask for into `bytes`.
+pub(super) fn relocate(bytes: &mut [u8], relocations: &[Relocation], addresses: &[u64]) {
+    for r in relocations {
+        let value = addresses[r.index as usize].wrapping_add_signed(r.addend);
+        bytes[r.at as usize..r.at as usize + 8].copy_from_slice(&value.to_le_bytes());
+    }
 }

@@ -1,9 +1,148 @@
 //! A kernel with everything a launch fixes: grid, block, parameters, constant pools, address map.
+//!
+//! Limits are those of the CUDA programming guide, compute capability 6.0 and later. What a particular machine can hold
+//! (shared memory and registers of an SM) is checked by the machine.
 
 use std::sync::Arc;
 
-use super::ir::{Kernel, LANES};
+use super::ir::{ConstSource, Inst, Kernel, LANES, Mem, MemKind, Module, relocate};
 use super::memory::AddressMap;
+use super::warp::element;
+
+/// Threads of a CTA, at most.
+pub const MAX_THREADS: u32 = 1024;
+/// Shared memory of a CTA in bytes, at most (the size of its address window).
+pub const MAX_SHARED: u32 = 1 << 24;
+
+/// What the host gives a launch.
+#[derive(Debug, Clone)]
+pub struct Binding<'a> {
+    /// CTAs in x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a CTA in x, y, z.
+    pub block: [u32; 3],
+    /// Dynamic shared memory in bytes.
+    pub dynamic_shared: u32,
+    /// The parameter block (see [`ParamBlock`]).
+    pub params: &'a [u8],
+    /// Addresses of the module's `.global` variables, in their order.
+    pub globals: &'a [u64],
+    /// Content of the constant bank where it differs from the module's (`cudaMemcpyToSymbol`).
+    pub const_bank: Option<&'a [u8]>,
+    /// Textures by name.
+    pub textures: &'a [(String, Texture)],
+    /// Hardware registers a thread, instead of the kernel's estimate.
+    pub registers: Option<u32>,
+    /// What is allocated in global memory.
+    pub addresses: Arc<AddressMap>,
+}
+
+/// Why a launch is impossible.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LaunchError {
+    /// A grid without CTAs, or with too many.
+    #[error("the grid {0:?} must have 1 to 2147483647 CTAs in x and 1 to 65535 in y and z")]
+    Grid([u32; 3]),
+    /// A block without threads, or with too many.
+    #[error("the block {block:?} must have 1 to {limit} threads")]
+    Block {
+        /// Threads in x, y, z.
+        block: [u32; 3],
+        /// The most that the kernel allows.
+        limit: u32,
+    },
+    /// A parameter block of the wrong size.
+    #[error("kernel `{kernel}` takes {expected} bytes of parameters ({names}), not {found}")]
+    Params {
+        /// Kernel.
+        kernel: String,
+        /// Size of its parameter block.
+        expected: u32,
+        /// Bytes given.
+        found: usize,
+        /// Its parameters.
+        names: String,
+    },
+    /// Too much shared memory.
+    #[error("{0} bytes of shared memory exceed what can be addressed")]
+    Shared(u64),
+    /// A texture that the kernel fetches from was not given.
+    #[error("texture `{0}` is not bound")]
+    Texture(String),
+    /// A `.global` variable of the module has no address.
+    #[error("variable `{0}` has no address")]
+    Global(String),
+}
+
+/// Builds the parameter block of a kernel.
+///
+/// # Example: a pointer and a count
+/// ```
+/// # use durawarp::kernel::{launch::ParamBlock, ptx};
+/// # let text = ".visible .entry k(.param .u64 a, .param .u32 n) { ret; }";
+/// let module = ptx::parse("k.ptx", text).unwrap();
+/// let bytes = ParamBlock::new(&module.kernels[0]).u64(0x1000).u32(7).finish();
+/// assert_eq!(bytes.len(), 12);
+/// ```
+#[derive(Debug)]
+pub struct ParamBlock<'a> {
+    kernel: &'a Kernel,
+    next: usize,
+    bytes: Vec<u8>,
+}
+
+impl<'a> ParamBlock<'a> {
+    /// A block of zeros.
+    pub fn new(kernel: &'a Kernel) -> Self {
+        ParamBlock {
+            kernel,
+            next: 0,
+            bytes: vec![0; kernel.param_bytes as usize],
+        }
+    }
+
+    /// Gives the next parameter its bytes; a shorter value is padded with zeros.
+    ///
+    /// # Panics
+    /// When there is no further parameter or the value is longer than it.
+    #[must_use]
+    pub fn bytes(mut self, value: &[u8]) -> Self {
+        let param = &self.kernel.params[self.next];
+        assert!(
+            value.len() <= param.bytes as usize,
+            "`{}` has {} bytes",
+            param.name,
+            param.bytes
+        );
+        let at = param.offset as usize;
+        self.bytes[at..at + value.len()].copy_from_slice(value);
+        self.next += 1;
+        self
+    }
+
+    /// The next parameter, 32 bits.
+    #[must_use]
+    pub fn u32(self, value: u32) -> Self {
+        self.bytes(&value.to_le_bytes())
+    }
+
+    /// The next parameter, 64 bits (a pointer).
+    #[must_use]
+    pub fn u64(self, value: u64) -> Self {
+        self.bytes(&value.to_le_bytes())
+    }
+
+    /// The next parameter, single precision.
+    #[must_use]
+    pub fn f32(self, value: f32) -> Self {
+        self.bytes(&value.to_le_bytes())
+    }
+
+    /// The bytes.
+    pub fn finish(self) -> Vec<u8> {
+        self.bytes
+    }
+}
 
 /// A bound launch, immutable and shared by every SM that runs a CTA of it.
 #[derive(Debug, Clone)]
@@ -49,7 +188,114 @@ pub struct Texture {
     pub normalized_read: bool,
 }
 
+impl Texture {
+    /// Bytes of one texel.
+    pub fn texel_bytes(&self) -> u32 {
+        self.elem.bytes() * u32::from(self.channels)
+    }
+}
+
 impl Launch {
+    /// Checks a launch and fixes everything about it.
+    ///
+    /// # Errors
+    /// Everything that makes the launch impossible.
+    pub fn bind(module: &Module, kernel: &Arc<Kernel>, binding: &Binding<'_>) -> Result<Launch, Vec<LaunchError>> {
+        let mut errors = Vec::new();
+        let [gx, gy, gz] = binding.grid;
+        if gx == 0 || gx > i32::MAX as u32 || !(1..=65535).contains(&gy) || !(1..=65535).contains(&gz) {
+            errors.push(LaunchError::Grid(binding.grid));
+        }
+        let limit = if kernel.max_threads == 0 {
+            MAX_THREADS
+        } else {
+            kernel.max_threads.min(MAX_THREADS)
+        };
+        let threads: u64 = binding.block.iter().map(|&n| u64::from(n)).fold(1, u64::saturating_mul);
+        if threads == 0 || threads > u64::from(limit) {
+            errors.push(LaunchError::Block {
+                block: binding.block,
+                limit,
+            });
+        }
+        if binding.params.len() != kernel.param_bytes as usize {
+            let names: Vec<String> = kernel
+                .params
+                .iter()
+                .map(|p| format!("{} {}", p.ptx_type, p.name))
+                .collect();
+            errors.push(LaunchError::Params {
+                kernel: kernel.name.clone(),
+                expected: kernel.param_bytes,
+                found: binding.params.len(),
+                names: names.join(", "),
+            });
+        }
+        let shared = u64::from(kernel.shared_bytes) + u64::from(binding.dynamic_shared);
+        if shared > u64::from(MAX_SHARED) {
+            errors.push(LaunchError::Shared(shared));
+        }
+        let mut textures = Vec::new();
+        for name in &kernel.textures {
+            match binding.textures.iter().find(|(n, _)| n == name) {
+                Some((_, texture)) => textures.push(texture.clone()),
+                None => errors.push(LaunchError::Texture(name.clone())),
+            }
+        }
+        for missing in module.globals.iter().skip(binding.globals.len()) {
+            errors.push(LaunchError::Global(missing.name.clone()));
+        }
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        let value = |source: &ConstSource| -> u64 {
+            match *source {
+                ConstSource::Literal(v) => v,
+                ConstSource::Param { offset, elem } => {
+                    // Reading past the block gives zeros, as reading past a parameter does.
+                    let mut bytes = [0; 8];
+                    let from = binding.params.get(offset as usize..).unwrap_or(&[]);
+                    let n = from.len().min(elem.bytes() as usize);
+                    bytes[..n].copy_from_slice(&from[..n]);
+                    element(elem, &bytes)
+                }
+                ConstSource::Global { index, offset } => binding.globals[index as usize].wrapping_add_signed(offset),
+                ConstSource::BlockDim(axis) => u64::from(binding.block[usize::from(axis)]),
+                ConstSource::GridDim(axis) => u64::from(binding.grid[usize::from(axis)]),
+                ConstSource::TotalShared => shared,
+                ConstSource::DynamicShared => u64::from(binding.dynamic_shared),
+            }
+        };
+        let mut bank = binding.const_bank.unwrap_or(&module.const_bank).to_vec();
+        if binding.const_bank.is_none() {
+            relocate(&mut bank, &module.const_relocations, binding.globals);
+        }
+        if let Some(at) = kernel.param_bank {
+            bank.resize(at as usize, 0);
+            bank.extend_from_slice(binding.params);
+        }
+        Ok(Launch {
+            kernel: kernel.clone(),
+            grid: binding.grid,
+            block: binding.block,
+            shared_bytes: shared as u32,
+            registers_per_thread: binding.registers.unwrap_or(kernel.registers_per_thread),
+            consts32: kernel.consts32.iter().map(|c| [value(c) as u32; LANES]).collect(),
+            consts64: kernel.consts64.iter().map(|c| [value(c); LANES]).collect(),
+            const_bank: bank.into(),
+            textures,
+            addresses: binding.addresses.clone(),
+        })
+    }
+
+    /// Bytes that one lane of a memory access moves.
+    pub fn access_bytes(&self, inst: &Inst, mem: Mem) -> u32 {
+        match mem.kind {
+            MemKind::Texture(_) => self.textures[inst.imm as usize].texel_bytes(),
+            _ => mem.bytes(),
+        }
+    }
+
     /// CTAs of the grid.
     pub fn ctas(&self) -> u64 {
         self.grid.iter().map(|&n| u64::from(n)).product()
@@ -68,7 +314,11 @@ impl Launch {
     /// The index of CTA number `linear` (x fastest).
     pub fn cta_index(&self, linear: u64) -> [u32; 3] {
         let [gx, gy, _] = self.grid.map(u64::from);
-        [(linear % gx) as u32, (linear / gx % gy) as u32, (linear / (gx * gy)) as u32]
+        [
+            (linear % gx) as u32,
+            (linear / gx % gy) as u32,
+            (linear / (gx * gy)) as u32,
+        ]
     }
 
     /// The index of thread number `linear` of a CTA (x fastest).

@@ -1,4 +1,11 @@
 //! Device memory as a program sees it: address windows, allocated ranges, and a flat image.
+//!
+//! Buffers live at [`DRAM_BASE`] and [`NVM_BASE`] upwards; shared, local and constant memory appear in generic addresses
+//! through windows far above them. Invariant: ranges never overlap, nor touch.
+
+use std::fmt;
+
+use super::ir::Space;
 
 /// First generic address of the shared-memory window (16 MiB long).
 pub const SHARED_WINDOW: u64 = 1 << 44;
@@ -64,7 +71,14 @@ impl AddressMap {
             }
             _ => base,
         };
-        self.ranges.insert(at, Range { name: name.to_owned(), start, bytes });
+        self.ranges.insert(
+            at,
+            Range {
+                name: name.to_owned(),
+                start,
+                bytes,
+            },
+        );
         start
     }
 
@@ -77,11 +91,226 @@ impl AddressMap {
 
     /// The allocated range that starts nearest below `address`, for an error message.
     pub fn below(&self, address: u64) -> Option<&Range> {
-        self.ranges.partition_point(|r| r.start <= address).checked_sub(1).map(|i| &self.ranges[i])
+        self.ranges
+            .partition_point(|r| r.start <= address)
+            .checked_sub(1)
+            .map(|i| &self.ranges[i])
+    }
+
+    /// Where an address lies relative to what is allocated, for an error message.
+    pub fn describe(&self, address: u64) -> String {
+        if address < 4096 {
+            return "a null pointer?".to_owned();
+        }
+        let at = self.ranges.partition_point(|r| r.start <= address);
+        let below = at
+            .checked_sub(1)
+            .map(|i| (&self.ranges[i], address - self.ranges[i].start));
+        let above = self.ranges.get(at).map(|r| (r, r.start - address));
+        match (below, above) {
+            (Some((r, offset)), _) if offset < r.bytes => {
+                format!(
+                    "it starts {offset} bytes into `{}`, which has {} bytes",
+                    r.name, r.bytes
+                )
+            }
+            (Some((r, offset)), above) if above.is_none_or(|(_, gap)| offset - r.bytes <= gap) => {
+                format!(
+                    "{} bytes past the end of `{}`, which has {} bytes",
+                    offset - r.bytes,
+                    r.name,
+                    r.bytes
+                )
+            }
+            (_, Some((r, gap))) => format!("{gap} bytes before `{}`", r.name),
+            _ => "nothing is allocated".to_owned(),
+        }
     }
 
     /// Every range, by address.
     pub fn ranges(&self) -> &[Range] {
         &self.ranges
+    }
+}
+
+/// The space that a generic address lies in, and the address within that space.
+#[inline]
+pub fn resolve_generic(address: u64) -> (Space, u64) {
+    match address >> 44 {
+        0 => (Space::Global, address),
+        1 => (Space::Shared, address - SHARED_WINDOW),
+        2 => (Space::Local, address - LOCAL_WINDOW),
+        3 => (Space::Const, address - CONST_WINDOW),
+        _ => (Space::Global, address),
+    }
+}
+
+/// The bytes of every range of an [`AddressMap`].
+///
+/// # Example: one buffer
+/// ```
+/// use durawarp::kernel::memory::{AddressMap, FlatMemory, Medium};
+/// let mut map = AddressMap::default();
+/// let a = map.allocate("a", 16, Medium::Dram);
+/// let mut memory = FlatMemory::new(&map);
+/// memory.write_u32s(a, &[1, 2, 3, 4]).unwrap();
+/// assert_eq!(memory.read_u32s(a + 4, 2).unwrap(), [2, 3]);
+/// assert!(memory.slice(a, 17).is_none());
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FlatMemory {
+    chunks: Vec<Chunk>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Chunk {
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+/// An access to memory that is not allocated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unmapped {
+    /// First address.
+    pub address: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+impl fmt::Display for Unmapped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes at {:#x} are not all allocated", self.bytes, self.address)
+    }
+}
+
+impl std::error::Error for Unmapped {}
+
+macro_rules! typed {
+    ($read:ident, $write:ident, $type:ty) => {
+        /// Values from an address on, little-endian.
+        ///
+        /// # Errors
+        /// When they are not all allocated.
+        pub fn $read(&self, address: u64, count: usize) -> Result<Vec<$type>, Unmapped> {
+            const SIZE: usize = size_of::<$type>();
+            let bytes = self.read(address, count * SIZE)?;
+            Ok(bytes
+                .chunks_exact(SIZE)
+                .map(|b| <$type>::from_le_bytes(b.try_into().expect("whole")))
+                .collect())
+        }
+
+        /// Writes values from an address on, little-endian.
+        ///
+        /// # Errors
+        /// When they are not all allocated.
+        pub fn $write(&mut self, address: u64, values: &[$type]) -> Result<(), Unmapped> {
+            let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+            self.write(address, &bytes)
+        }
+    };
+}
+
+impl FlatMemory {
+    /// Zeros at every allocated address.
+    pub fn new(map: &AddressMap) -> Self {
+        let chunks = map
+            .ranges()
+            .iter()
+            .map(|r| Chunk {
+                start: r.start,
+                bytes: vec![0; r.bytes as usize],
+            })
+            .collect();
+        FlatMemory { chunks }
+    }
+
+    /// The chunk that may hold an address.
+    #[inline]
+    fn at(&self, address: u64) -> Option<usize> {
+        self.chunks.partition_point(|c| c.start <= address).checked_sub(1)
+    }
+
+    /// Bytes of one range.
+    #[inline]
+    pub fn slice(&self, address: u64, bytes: usize) -> Option<&[u8]> {
+        let chunk = &self.chunks[self.at(address)?];
+        let from = (address - chunk.start) as usize;
+        chunk.bytes.get(from..from.checked_add(bytes)?)
+    }
+
+    /// Bytes of one range, to be written.
+    #[inline]
+    pub fn slice_mut(&mut self, address: u64, bytes: usize) -> Option<&mut [u8]> {
+        let at = self.at(address)?;
+        let chunk = &mut self.chunks[at];
+        let from = (address - chunk.start) as usize;
+        chunk.bytes.get_mut(from..from.checked_add(bytes)?)
+    }
+
+    /// Bytes from an address on.
+    ///
+    /// # Errors
+    /// When they are not all in one range.
+    pub fn read(&self, address: u64, bytes: usize) -> Result<&[u8], Unmapped> {
+        self.slice(address, bytes).ok_or(Unmapped {
+            address,
+            bytes: bytes as u64,
+        })
+    }
+
+    /// Writes bytes from an address on.
+    ///
+    /// # Errors
+    /// When they are not all in one range.
+    pub fn write(&mut self, address: u64, data: &[u8]) -> Result<(), Unmapped> {
+        let unmapped = Unmapped {
+            address,
+            bytes: data.len() as u64,
+        };
+        self.slice_mut(address, data.len())
+            .ok_or(unmapped)?
+            .copy_from_slice(data);
+        Ok(())
+    }
+
+    typed!(read_u8s, write_u8s, u8);
+    typed!(read_u16s, write_u16s, u16);
+    typed!(read_u32s, write_u32s, u32);
+    typed!(read_i32s, write_i32s, i32);
+    typed!(read_u64s, write_u64s, u64);
+    typed!(read_f32s, write_f32s, f32);
+    typed!(read_f64s, write_f64s, f64);
+
+    /// Ranges and their bytes, by address.
+    pub fn ranges(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        self.chunks.iter().map(|c| (c.start, c.bytes.as_slice()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_described_by_the_nearest_buffer() {
+        let mut map = AddressMap::default();
+        let a = map.allocate("a", 100, Medium::Dram);
+        let b = map.allocate("b", 100, Medium::Dram);
+        assert_eq!(
+            map.describe(a + 101),
+            "1 bytes past the end of `a`, which has 100 bytes"
+        );
+        assert_eq!(map.describe(b - 3), "3 bytes before `b`");
+        assert_eq!(map.describe(b + 98), "it starts 98 bytes into `b`, which has 100 bytes");
+        assert_eq!(map.describe(8), "a null pointer?");
+    }
+
+    #[test]
+    fn generic_addresses_fall_into_windows() {
+        assert_eq!(resolve_generic(NVM_BASE + 5), (Space::Global, NVM_BASE + 5));
+        assert_eq!(resolve_generic(SHARED_WINDOW + 5), (Space::Shared, 5));
+        assert_eq!(resolve_generic(LOCAL_WINDOW), (Space::Local, 0));
+        assert_eq!(resolve_generic(CONST_WINDOW + 1), (Space::Const, 1));
     }
 }

@@ -2,9 +2,23 @@
 //!
 //! Used by the functional driver and by the timed SMs alike. A warp of 64 lanes is two register groups of 32.
 //! Lane masks are `u64`; bit `i` is lane `i`.
+//!
+//! The SIMT stack reconverges at immediate post-dominators (Fung et al., "Dynamic Warp Formation", MICRO 2007): a
+//! divergent branch turns the current path into the one that continues at the reconvergence point, and puts one path
+//! a side above it; a path that arrives there is popped. The fall-through side runs first. Lanes that exit leave every
+//! path. Memory operands are in `warp/memory.rs`.
+//!
+//! Invariants: masks shrink from bottom to top of the stack; the top path has a lane, or the stack is empty; the top
+//! path is never at its own reconvergence point. Not modelled: independent thread scheduling (Volta and later); two
+//! sides of a branch never run interleaved, so a lane that spins for a sibling of its warp never ends.
 
-use super::ir::{Inst, LANES, Slot};
+mod memory;
+
+pub(super) use memory::element;
+
+use super::ir::{Barrier, BarrierRed, CONST, Inst, LANES, NONE, Op, Slot, Special};
 use super::launch::Launch;
+use super::semantics::{Frame, executor};
 
 /// Registers of 32 lanes, one array a slot.
 #[derive(Debug, Clone, Default)]
@@ -40,85 +54,250 @@ pub struct Warp {
 impl Warp {
     /// Makes this the warp `warp_in_cta` of CTA number `cta`: registers zeroed, special registers written, one path
     /// of all existing lanes at pc 0. Allocations are reused.
-    pub fn start(&mut self, _launch: &Launch, _cta: u64, _warp_in_cta: u32, _warp_size: u32) {
-        todo!()
+    pub fn start(&mut self, launch: &Launch, cta: u64, warp_in_cta: u32, warp_size: u32) {
+        let kernel = &launch.kernel;
+        let groups = (warp_size as usize).div_ceil(LANES);
+        self.cta = cta;
+        self.first_thread = warp_in_cta * warp_size;
+        self.groups.resize_with(groups, Registers::default);
+        for group in &mut self.groups {
+            zero(&mut group.r32, usize::from(kernel.slots32), [0; LANES]);
+            zero(&mut group.r64, usize::from(kernel.slots64), [0; LANES]);
+            zero(&mut group.predicates, usize::from(kernel.predicates), 0);
+        }
+        let lanes = launch
+            .threads_per_cta()
+            .saturating_sub(self.first_thread)
+            .min(warp_size);
+        self.stack.clear();
+        if lanes > 0 {
+            let mask = u64::MAX >> (64 - lanes);
+            self.stack.push(Path {
+                pc: 0,
+                reconverge: super::ir::NEVER,
+                mask,
+            });
+        }
+        if !kernel.specials.is_empty() {
+            self.write_specials(launch);
+        }
+    }
+
+    fn write_specials(&mut self, launch: &Launch) {
+        let ctaid = launch.cta_index(self.cta);
+        let [bx, by, _] = launch.block;
+        let mut tid = launch.thread_index(self.first_thread);
+        for (group, registers) in self.groups.iter_mut().enumerate() {
+            let mut tids = [[0; LANES]; 3];
+            for lane in 0..LANES {
+                for (axis, values) in tids.iter_mut().enumerate() {
+                    values[lane] = tid[axis];
+                }
+                tid[0] += 1;
+                if tid[0] == bx {
+                    tid[0] = 0;
+                    tid[1] += 1;
+                    if tid[1] == by {
+                        tid[1] = 0;
+                        tid[2] += 1;
+                    }
+                }
+            }
+            for &(special, slot) in &launch.kernel.specials {
+                registers.r32[usize::from(slot)] = match special {
+                    Special::Tid(axis) => tids[usize::from(axis)],
+                    Special::Ctaid(axis) => [ctaid[usize::from(axis)]; LANES],
+                    Special::LaneId => std::array::from_fn(|lane| (group * LANES + lane) as u32),
+                    Special::LaneMask(which) => std::array::from_fn(|lane| lane_mask(which, lane as u32)),
+                };
+            }
+        }
     }
 
     /// Every lane has exited.
+    #[inline]
     pub fn is_done(&self) -> bool {
         self.stack.is_empty()
     }
 
     /// The program counter of the current path.
+    #[inline]
     pub fn pc(&self) -> u32 {
         self.stack.last().map_or(0, |p| p.pc)
     }
 
     /// Lanes of the current path.
+    #[inline]
     pub fn active(&self) -> u64 {
         self.stack.last().map_or(0, |p| p.mask)
     }
 
     /// Lanes not yet exited, on any path.
+    #[inline]
     pub fn live(&self) -> u64 {
         self.stack.first().map_or(0, |p| p.mask)
     }
 
+    /// The SIMT stack, bottom (all live lanes) to top (the current path).
+    pub fn paths(&self) -> &[Path] {
+        &self.stack
+    }
+
     /// Active lanes for which the instruction's guard holds.
-    pub fn guarded(&self, _inst: &Inst) -> u64 {
-        todo!()
+    #[inline]
+    pub fn guarded(&self, inst: &Inst) -> u64 {
+        match inst.guard.parts() {
+            None => self.active(),
+            Some((slot, negated)) => {
+                let holds = self.predicate(slot);
+                self.active() & if negated { !holds } else { holds }
+            }
+        }
+    }
+
+    /// A predicate of every lane, one bit each. A constant slot is false or true by its low bit.
+    #[inline]
+    fn predicate(&self, slot: Slot) -> u64 {
+        if slot & CONST != 0 {
+            return 0u64.wrapping_sub(u64::from(slot & 1));
+        }
+        let mut bits = 0;
+        for (i, group) in self.groups.iter().enumerate() {
+            bits |= u64::from(group.predicates[usize::from(slot)]) << (i * LANES);
+        }
+        bits
     }
 
     /// Executes a register-to-register instruction on `lanes` (already guarded). Does not move the pc.
-    pub fn alu(&mut self, _inst: &Inst, _launch: &Launch, _lanes: u64) {
-        todo!()
+    ///
+    /// # Panics
+    /// When the instruction is not an [`Op::Alu`].
+    #[inline]
+    pub fn alu(&mut self, inst: &Inst, launch: &Launch, lanes: u64) {
+        let Op::Alu(op) = inst.op else {
+            panic!("not an ALU instruction: {:?}", inst.op)
+        };
+        let execute = executor();
+        for (i, regs) in self.groups.iter_mut().enumerate() {
+            let mask = (lanes >> (i * LANES)) as u32;
+            if mask != 0 {
+                let mut frame = Frame {
+                    regs,
+                    consts32: &launch.consts32,
+                    consts64: &launch.consts64,
+                    mask,
+                };
+                execute(&mut frame, inst, op);
+            }
+        }
     }
 
     /// Moves the current path to the next instruction, joining paths that reconverge there.
+    #[inline]
     pub fn advance(&mut self) {
-        todo!()
+        if let Some(top) = self.stack.last_mut() {
+            top.pc += 1;
+            if top.pc == top.reconverge {
+                self.settle();
+            }
+        }
     }
 
     /// Executes a branch whose guard holds for `taken`, joining or splitting paths.
-    pub fn branch(&mut self, _taken: u64, _target: u32, _reconverge: u32) {
-        todo!()
+    pub fn branch(&mut self, taken: u64, target: u32, reconverge: u32) {
+        let Some(top) = self.stack.last_mut() else { return };
+        let taken = taken & top.mask;
+        let fall_through = top.pc + 1;
+        if taken == 0 || taken == top.mask {
+            top.pc = if taken == 0 { fall_through } else { target };
+            self.settle();
+            return;
+        }
+        let rest = top.mask & !taken;
+        let top_reconverge = top.reconverge;
+        if top_reconverge == reconverge && self.stack.len() > 1 {
+            // The path below already waits there for these lanes.
+            self.stack.pop();
+        } else if let Some(top) = self.stack.last_mut() {
+            top.pc = reconverge;
+        }
+        for (pc, mask) in [(target, taken), (fall_through, rest)] {
+            if pc != reconverge {
+                self.stack.push(Path { pc, reconverge, mask });
+            }
+        }
+        self.settle();
     }
 
     /// Ends `lanes` of the current path; the rest of it, if any, advances.
-    pub fn exit(&mut self, _lanes: u64) {
-        todo!()
+    pub fn exit(&mut self, lanes: u64) {
+        let Some(top) = self.stack.last() else { return };
+        let stays = top.mask & !lanes != 0;
+        for path in &mut self.stack {
+            path.mask &= !lanes;
+        }
+        if stays {
+            self.advance();
+        } else {
+            self.settle();
+        }
     }
 
-    /// The byte address that each of `lanes` accesses: as written for the instruction's space (texture: global
-    /// addresses of the texels). Other entries of `out` are left alone.
-    pub fn addresses(&self, _inst: &Inst, _launch: &Launch, _lanes: u64, _out: &mut [u64; 64]) {
-        todo!()
+    /// Pops paths without lanes and paths that have arrived at their reconvergence point.
+    fn settle(&mut self) {
+        while let Some(top) = self.stack.last() {
+            if top.mask != 0 && top.pc != top.reconverge {
+                break;
+            }
+            self.stack.pop();
+        }
     }
 
-    /// Writes loaded data to the destination registers of `lanes`: lane `i`'s bytes start at `data[offset[i]]`.
-    pub fn write_back(&mut self, _inst: &Inst, _launch: &Launch, _lanes: u64, _offset: &[u16; 64], _data: &[u8]) {
-        todo!()
+    /// Writes a value that only the machine knows to every one of `lanes` of a destination register (64-bit for the
+    /// two 64-bit clocks).
+    pub fn write_machine(&mut self, inst: &Inst, lanes: u64, value: u64) {
+        let Op::Machine(what) = inst.op else {
+            panic!("not a machine read: {:?}", inst.op)
+        };
+        let slot = usize::from(inst.dst[0]);
+        for lane in lanes_of(lanes) {
+            let (group, lane) = (&mut self.groups[lane / LANES], lane % LANES);
+            if what.is_wide() {
+                group.r64[slot][lane] = value;
+            } else {
+                group.r32[slot][lane] = value as u32;
+            }
+        }
     }
 
-    /// Reads the data operands of a store of `lanes`: lane `i`'s bytes go to `data[offset[i]..]`, in lane order, so of
-    /// two lanes that store to one place the higher wins.
-    pub fn gather(&self, _inst: &Inst, _launch: &Launch, _lanes: u64, _offset: &[u16; 64], _data: &mut [u8]) {
-        todo!()
+    /// How many of `lanes` vote true at a `bar.red`.
+    pub fn barrier_votes(&self, inst: &Inst, lanes: u64) -> u32 {
+        if inst.src[0] == NONE {
+            return 0;
+        }
+        let holds = self.predicate(inst.src[0]);
+        (lanes & if inst.imm & 1 != 0 { !holds } else { holds }).count_ones()
     }
 
-    /// The operands `a`, `b` of one lane of an atomic.
-    pub fn atomic_operands(&self, _inst: &Inst, _launch: &Launch, _lane: u32) -> (u64, u64) {
-        todo!()
-    }
-
-    /// Writes one lane's old value of an atomic to its destination register.
-    pub fn write_atomic(&mut self, _inst: &Inst, _lane: u32, _old: u64) {
-        todo!()
-    }
-
-    /// Writes a value that only the machine knows to every one of `lanes` of a destination register.
-    pub fn write_machine(&mut self, _inst: &Inst, _lanes: u64, _value: u64) {
-        todo!()
+    /// Writes the result of a `bar.red` in which `threads` took part and `votes` of them were true.
+    pub fn write_barrier(&mut self, inst: &Inst, barrier: Barrier, lanes: u64, votes: u32, threads: u32) {
+        let slot = usize::from(inst.dst[0]);
+        let holds = match barrier.red {
+            BarrierRed::None => return,
+            BarrierRed::Popc => {
+                for lane in lanes_of(lanes) {
+                    self.groups[lane / LANES].r32[slot][lane % LANES] = votes;
+                }
+                return;
+            }
+            BarrierRed::And => votes == threads,
+            BarrierRed::Or => votes > 0,
+        };
+        for (i, group) in self.groups.iter_mut().enumerate() {
+            let mask = (lanes >> (i * LANES)) as u32;
+            let p = &mut group.predicates[slot];
+            *p = if holds { *p | mask } else { *p & !mask };
+        }
     }
 
     /// CTA number and thread number (in the CTA) of a lane, for a fault report.
@@ -129,5 +308,112 @@ impl Warp {
     /// A register's value in one lane, for tests and debuggers.
     pub fn read32(&self, slot: Slot, lane: u32) -> u32 {
         self.groups[lane as usize / LANES].r32[usize::from(slot)][lane as usize % LANES]
+    }
+
+    /// A 64-bit register's value in one lane, for tests and debuggers.
+    pub fn read64(&self, slot: Slot, lane: u32) -> u64 {
+        self.groups[lane as usize / LANES].r64[usize::from(slot)][lane as usize % LANES]
+    }
+
+    /// The register groups, for tests and debuggers.
+    pub fn groups_mut(&mut self) -> &mut [Registers] {
+        &mut self.groups
+    }
+}
+
+/// The lane numbers of a mask, ascending.
+pub(super) fn lanes_of(mut mask: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        (mask != 0).then(|| {
+            let lane = mask.trailing_zeros() as usize;
+            mask &= mask - 1;
+            lane
+        })
+    })
+}
+
+fn zero<T: Copy>(values: &mut Vec<T>, n: usize, zero: T) {
+    values.clear();
+    values.resize(n, zero);
+}
+
+fn lane_mask(which: u8, lane: u32) -> u32 {
+    let bit = 1u32 << lane;
+    let below = bit - 1;
+    match which {
+        0 => bit,
+        1 => below,
+        2 => below | bit,
+        3 => !(below | bit),
+        _ => !below,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ir::NEVER;
+    use super::*;
+
+    fn warp(mask: u64) -> Warp {
+        Warp {
+            stack: vec![Path {
+                pc: 0,
+                reconverge: NEVER,
+                mask,
+            }],
+            ..Warp::default()
+        }
+    }
+
+    #[test]
+    fn a_diverged_warp_runs_the_fall_through_side_first_and_joins() {
+        let mut w = warp(0xf);
+        w.branch(0b0011, 10, 20);
+        assert_eq!((w.pc(), w.active(), w.live()), (1, 0b1100, 0xf));
+        w.branch(0b1100, 20, 20);
+        assert_eq!((w.pc(), w.active()), (10, 0b0011));
+        w.branch(0b0011, 20, 20);
+        assert_eq!((w.pc(), w.active()), (20, 0xf));
+    }
+
+    #[test]
+    fn a_loop_whose_lanes_leave_one_by_one_keeps_the_stack_shallow() {
+        let mut w = warp(u64::from(u32::MAX));
+        for lane in 0..32 {
+            // `@p bra loop` at pc 0: lanes above `lane` go on.
+            w.branch(!0 << (lane + 1), 0, 1);
+            assert!(w.paths().len() <= 2);
+        }
+        assert_eq!((w.pc(), w.active()), (1, u64::from(u32::MAX)));
+    }
+
+    #[test]
+    fn exited_lanes_leave_every_path() {
+        let mut w = warp(0xf);
+        w.branch(0b0011, 10, 20);
+        w.exit(0b1100);
+        assert_eq!((w.pc(), w.active(), w.live()), (10, 0b0011, 0b0011));
+        w.exit(0b0001);
+        assert_eq!((w.pc(), w.active()), (11, 0b0010));
+        w.exit(0b0010);
+        assert!(w.is_done());
+    }
+
+    #[test]
+    fn paths_that_meet_only_at_exit_keep_every_lane_live() {
+        let mut w = warp(0xf);
+        w.branch(0b0101, 10, NEVER);
+        assert_eq!((w.active(), w.live()), (0b1010, 0xf));
+        w.exit(0b1010);
+        assert_eq!((w.pc(), w.active(), w.live()), (10, 0b0101, 0b0101));
+        w.exit(0b0101);
+        assert!(w.is_done());
+    }
+
+    #[test]
+    fn a_taken_side_that_is_the_join_point_costs_no_path() {
+        let mut w = warp(0xf);
+        w.branch(0b0001, 9, 9);
+        assert_eq!((w.pc(), w.active(), w.paths().len()), (1, 0b1110, 2));
     }
 }

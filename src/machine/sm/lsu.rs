@@ -56,7 +56,7 @@ pub(super) struct PendingLoad {
     pub(super) inst: Inst,
     pub(super) lanes: u64,
     /// Byte offset of each lane in its line.
-    pub(super) offset: [u32; 64],
+    pub(super) offset: [u16; 64],
     /// Line accesses (shared passes count as one) not yet answered.
     pub(super) left: u32,
     /// Cycle from which the registers may be read, as known so far.

@@ -11,7 +11,7 @@ use crate::engine::Ctx;
 use crate::kernel::fault::{FaultKind, ProgramFault};
 use crate::kernel::ir::{CacheOp, Inst, Mem, MemKind, Space};
 use crate::kernel::launch::Launch;
-use crate::kernel::memory::{CONST_WINDOW, LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BYTES};
+use crate::kernel::memory::resolve_generic;
 use crate::kernel::semantics::atomic::apply_atomic;
 use crate::machine::coalescer::{LineAccess, coalesce};
 use crate::machine::l1::{Lookup, Waiter};
@@ -51,6 +51,25 @@ fn lanes_of(mut mask: u64) -> impl Iterator<Item = usize> {
     })
 }
 
+/// Calls `f` with a base address and each lane's distance from it: once for all lanes, or, when they lie too far apart
+/// for 16 bits, lane by lane.
+fn in_reach(address: &[u64; 64], lanes: u64, mut f: impl FnMut(usize, &[u16; 64], u64)) {
+    let (low, high) = lanes_of(lanes).fold((u64::MAX, 0), |(low, high), lane| {
+        (low.min(address[lane]), high.max(address[lane]))
+    });
+    let mut offset = [0; 64];
+    if high - low <= u64::from(u16::MAX) {
+        for lane in lanes_of(lanes) {
+            offset[lane] = (address[lane] - low) as u16;
+        }
+        f(low as usize, &offset, lanes);
+    } else {
+        for lane in lanes_of(lanes) {
+            f(address[lane] as usize, &offset, 1 << lane);
+        }
+    }
+}
+
 impl Sm {
     /// Issues a memory instruction of `lanes` (already guarded). The pc still points to it.
     #[allow(clippy::too_many_arguments)]
@@ -79,25 +98,21 @@ impl Sm {
             self.access(mem.space, share, cycle, launch)?;
         } else {
             // A generic access: lanes by the window they fall in, usually all in one.
-            for (space, window) in
-                [(Space::Shared, SHARED_WINDOW), (Space::Local, LOCAL_WINDOW), (Space::Const, CONST_WINDOW)]
-            {
-                let inside = |lane: &usize| address[*lane].wrapping_sub(window) < WINDOW_BYTES;
-                let members = lanes_of(lanes).filter(inside).fold(0, |all, lane| all | 1u64 << lane);
-                if members != 0 {
-                    let mut within = [0; 64];
-                    for lane in lanes_of(members) {
-                        within[lane] = address[lane] - window;
+            let mut within = [0; 64];
+            let mut left = lanes;
+            while left != 0 {
+                let (space, _) = resolve_generic(address[left.trailing_zeros() as usize]);
+                let mut members = 0;
+                for lane in lanes_of(left) {
+                    let (other, offset) = resolve_generic(address[lane]);
+                    if other == space {
+                        within[lane] = offset;
+                        members |= 1u64 << lane;
                     }
-                    let share = Share { warp, pc, inst, mem, bytes, lanes: members, address: &within, load: &mut load };
-                    self.access(space, share, cycle, launch)?;
                 }
-            }
-            let global = |lane: &usize| address[*lane].wrapping_sub(SHARED_WINDOW) >= 3 * SHARED_WINDOW;
-            let members = lanes_of(lanes).filter(global).fold(0, |all, lane| all | 1u64 << lane);
-            if members != 0 {
-                let share = Share { warp, pc, inst, mem, bytes, lanes: members, address: &address, load: &mut load };
-                self.access(Space::Global, share, cycle, launch)?;
+                left &= !members;
+                let share = Share { warp, pc, inst, mem, bytes, lanes: members, address: &within, load: &mut load };
+                self.access(space, share, cycle, launch)?;
             }
         }
         if load != NO_LOAD {
@@ -130,15 +145,16 @@ impl Sm {
             let what = FaultKind::Unsupported("a write to constant memory".to_owned());
             return Err(Box::new(self.fault(share.warp, share.lanes.trailing_zeros(), what, launch)));
         }
-        let mut offset = [0; 64];
         let mut distinct = 0u32;
         let mut last = u64::MAX;
         for lane in lanes_of(share.lanes) {
-            offset[lane] = share.address[lane] as u32;
             distinct += u32::from(share.address[lane] != last);
             last = share.address[lane];
         }
-        self.slots[share.warp].warp.write_back(share.inst, launch, share.lanes, &offset, &launch.const_bank);
+        let warp = &mut self.slots[share.warp].warp;
+        in_reach(share.address, share.lanes, |base, offset, lanes| {
+            warp.write_back(share.inst, launch, lanes, offset, &launch.const_bank[base..]);
+        });
         let latency = self.p.latency.const_cycles + distinct.saturating_sub(1);
         self.write_from(share.warp, share.pc, cycle + latency, launch);
         Ok(())
@@ -147,20 +163,20 @@ impl Sm {
     fn access_shared(&mut self, mut share: Share<'_>, launch: &Launch) -> Result<(), Fault> {
         self.check(&share, "shared", u64::from(launch.shared_bytes), launch)?;
         let Share { warp, inst, mem, bytes, lanes, address, .. } = share;
-        let mut offset = [0; 64];
-        for lane in lanes_of(lanes) {
-            offset[lane] = address[lane] as u32;
-        }
         let atomic = matches!(mem.kind, MemKind::Atomic | MemKind::Reduction);
         let slot = &mut self.slots[warp];
         let memory = &mut self.ctas[usize::from(slot.cta)].shared;
         match mem.kind {
-            MemKind::Load | MemKind::Texture(_) => slot.warp.write_back(inst, launch, lanes, &offset, memory),
-            MemKind::Store => slot.warp.gather(inst, launch, lanes, &offset, memory),
+            MemKind::Load | MemKind::Texture(_) => in_reach(address, lanes, |base, offset, lanes| {
+                slot.warp.write_back(inst, launch, lanes, offset, &memory[base..]);
+            }),
+            MemKind::Store => in_reach(address, lanes, |base, offset, lanes| {
+                slot.warp.gather(inst, launch, lanes, offset, &mut memory[base..]);
+            }),
             MemKind::Atomic | MemKind::Reduction => {
                 let size = mem.elem.bytes() as usize;
                 for lane in lanes_of(lanes) {
-                    let at = offset[lane] as usize;
+                    let at = address[lane] as usize;
                     let mut word = [0; 8];
                     word[..size].copy_from_slice(&memory[at..at + size]);
                     let old = u64::from_le_bytes(word);
@@ -205,7 +221,7 @@ impl Sm {
         // All bytes of each lane, 16 apart, when they must be cut into words.
         let mut words = [0u8; 1024];
         if is_store {
-            let apart = std::array::from_fn(|lane| 16 * lane as u32);
+            let apart = std::array::from_fn(|lane| 16 * lane as u16);
             self.slots[share.warp].warp.gather(share.inst, launch, share.lanes, &apart, &mut words);
         }
         let mut physical = [0; 64];
@@ -235,7 +251,7 @@ impl Sm {
             }
             if !is_store {
                 for lane in lanes_of(share.lanes) {
-                    self.lsu.load(load).offset[lane] = (physical[lane] % u64::from(line_bytes)) as u32;
+                    self.lsu.load(load).offset[lane] = (physical[lane] % u64::from(line_bytes)) as u16;
                 }
             }
         }
@@ -275,9 +291,9 @@ impl Sm {
         let load = if mem.kind == MemKind::Store { NO_LOAD } else { self.open_load(&mut share) };
         let mut entry = self.lsu.entry(warp as u8, work, load);
         entry.accesses.extend_from_slice(&self.accesses);
-        let mut offset = [0u32; 64];
+        let mut offset = [0u16; 64];
         for (to, from) in offset.iter_mut().zip(address) {
-            *to = (from & in_line) as u32;
+            *to = (from & in_line) as u16;
         }
         match mem.kind {
             MemKind::Load | MemKind::Texture(_) => {
@@ -500,7 +516,7 @@ impl Sm {
         let (warp, pc, lanes, inst, ready) =
             (usize::from(pending.warp), pending.pc as usize, pending.lanes, pending.inst, pending.ready);
         if let Some(words) = &pending.staging {
-            let apart = std::array::from_fn(|lane| 16 * lane as u32);
+            let apart = std::array::from_fn(|lane| 16 * lane as u16);
             self.slots[warp].warp.write_back(&inst, launch, lanes, &apart, &words[..]);
         }
         self.lsu.close_load(load);
@@ -575,7 +591,7 @@ fn deliver(
         }
         Some(words) => {
             for lane in lanes_of(lanes) {
-                let (from, to) = (pending.offset[lane] as usize, 16 * lane + 4 * usize::from(part));
+                let (from, to) = (usize::from(pending.offset[lane]), 16 * lane + 4 * usize::from(part));
                 words[to..to + 4].copy_from_slice(&bytes[from..from + 4]);
             }
         }

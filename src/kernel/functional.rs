@@ -1,0 +1,126 @@
+//! The functional driver: runs a launch on a flat memory image, without time. The reference that timed runs are
+//! compared with, and the way host programs are tried out.
+//!
+//! CTAs run in order, the warps of a CTA round-robin between barriers. A CTA that runs long (it may be waiting for
+//! another one: a grid barrier, a lock) is set aside after a while and later ones get their turn, up to a number of
+//! resident CTAs. All of it is deterministic.
+//!
+//! Not modelled: caches, persistence (PM operations are counted and their addresses checked), concurrency finer than
+//! [`SLICE`] instructions.
+
+mod access;
+mod cta;
+
+use super::fault::ProgramFault;
+use super::ir::Class;
+use super::launch::Launch;
+use super::memory::FlatMemory;
+use cta::{Cta, Progress};
+
+/// Instructions of one warp before the next warp of its CTA runs.
+pub(super) const SLICE: u32 = 1024;
+
+/// Warp instructions of one CTA before another CTA gets its turn.
+const TURN: u64 = 1 << 16;
+
+/// How far a run may go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Warp instructions of the launch.
+    pub warp_instructions: u64,
+    /// CTAs that may be under way at once.
+    pub resident_ctas: usize,
+    /// Lanes of a warp, 32 or 64.
+    pub warp_size: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            warp_instructions: u64::MAX,
+            resident_ctas: 1024,
+            warp_size: 32,
+        }
+    }
+}
+
+/// What a launch executed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Instructions, one a warp.
+    pub warp_instructions: u64,
+    /// Instructions, one a lane whose guard held.
+    pub thread_instructions: u64,
+    /// Warp instructions by class, in the order of [`Class::ALL`].
+    pub by_class: [u64; Class::ALL.len()],
+    /// Memory fences.
+    pub fences: u64,
+    /// PM operations that are not stores.
+    pub pm_operations: u64,
+}
+
+/// How a run ended before its time.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RunError {
+    /// The program did something wrong.
+    #[error("{0}")]
+    Fault(Box<ProgramFault>),
+    /// Some warps wait for a barrier that nobody else will reach.
+    #[error("kernel `{kernel}`, CTA {cta:?}: deadlock, {waiting}")]
+    Deadlock {
+        /// Kernel name.
+        kernel: String,
+        /// CTA index.
+        cta: [u32; 3],
+        /// Which warps wait where.
+        waiting: String,
+    },
+    /// The instruction limit was reached.
+    #[error("kernel `{kernel}` executed {limit} warp instructions without ending")]
+    InstructionLimit {
+        /// Kernel name.
+        kernel: String,
+        /// The limit.
+        limit: u64,
+    },
+}
+
+impl From<ProgramFault> for RunError {
+    fn from(fault: ProgramFault) -> Self {
+        RunError::Fault(Box::new(fault))
+    }
+}
+
+/// Runs a launch to its end.
+///
+/// # Errors
+/// The first fault of the program, a deadlock, or the instruction limit; memory keeps what was written until then.
+pub fn run(launch: &Launch, memory: &mut FlatMemory, limits: &Limits) -> Result<Counts, RunError> {
+    let mut counts = Counts::default();
+    let mut resident: std::collections::VecDeque<Cta> = std::collections::VecDeque::new();
+    // Finished CTAs, whose allocations are used again.
+    let mut spare: Vec<Cta> = Vec::new();
+    let total = launch.ctas();
+    let mut next = 0;
+    while next < total || !resident.is_empty() {
+        let room = resident.len() < limits.resident_ctas.max(1);
+        let mut cta = if next < total && room {
+            let mut cta = spare.pop().unwrap_or_default();
+            cta.start(launch, next, limits.warp_size);
+            next += 1;
+            cta
+        } else {
+            resident.pop_front().expect("a CTA is under way")
+        };
+        let left = limits.warp_instructions.saturating_sub(counts.warp_instructions);
+        if left == 0 {
+            let (kernel, limit) = (launch.kernel.name.clone(), limits.warp_instructions);
+            return Err(RunError::InstructionLimit { kernel, limit });
+        }
+        match cta.run(launch, memory, &mut counts, left.min(TURN))? {
+            Progress::Done => spare.push(cta),
+            Progress::Paused => resident.push_back(cta),
+        }
+    }
+    Ok(counts)
+}

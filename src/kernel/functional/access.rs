@@ -1,0 +1,313 @@
+//! Memory accesses of the functional driver: addresses to bytes, with bounds and alignment checks.
+//!
+//! When the lanes of an access lie within 64 KiB of one range (nearly always), the warp reads or writes that stretch of
+//! memory in place. Otherwise each lane's bytes are copied apart.
+
+use super::super::fault::{FaultKind, ProgramFault};
+use super::super::ir::{Inst, Mem, MemKind, Op, PmOp, Space};
+use super::super::launch::Launch;
+use super::super::memory::{FlatMemory, SHARED_WINDOW, resolve_generic};
+use super::super::semantics::atomic::apply_atomic;
+use super::super::warp::{Warp, lanes_of};
+
+/// The memories that a warp can reach.
+pub(super) struct Memories<'a> {
+    pub(super) global: &'a mut FlatMemory,
+    pub(super) shared: &'a mut [u8],
+    /// `local_bytes` of each thread of the CTA in turn.
+    pub(super) local: &'a mut [u8],
+}
+
+/// Where an access happens, for a fault.
+struct Site<'a> {
+    launch: &'a Launch,
+    pc: u32,
+}
+
+/// Executes a memory instruction on `lanes`, of which there is one at least.
+pub(super) fn execute(
+    warp: &mut Warp,
+    inst: &Inst,
+    mem: Mem,
+    launch: &Launch,
+    lanes: u64,
+    pc: u32,
+    memories: &mut Memories<'_>,
+) -> Result<(), ProgramFault> {
+    let mut addresses = [0; 64];
+    warp.addresses(inst, launch, lanes, &mut addresses);
+    let site = Site { launch, pc };
+    if mem.space != Space::Generic {
+        return in_space(warp, inst, mem, mem.space, lanes, &mut addresses, &site, memories);
+    }
+    // Usually all lanes mean one space.
+    let all_global = lanes_of(lanes).all(|lane| addresses[lane] < SHARED_WINDOW);
+    if all_global {
+        return in_space(warp, inst, mem, Space::Global, lanes, &mut addresses, &site, memories);
+    }
+    let mut by_space = [
+        (Space::Global, 0u64),
+        (Space::Shared, 0),
+        (Space::Local, 0),
+        (Space::Const, 0),
+    ];
+    for lane in lanes_of(lanes) {
+        let (space, address) = resolve_generic(addresses[lane]);
+        addresses[lane] = address;
+        for (of, mask) in &mut by_space {
+            *mask |= u64::from(*of == space) << lane;
+        }
+    }
+    for (space, mask) in by_space {
+        if mask != 0 {
+            in_space(warp, inst, mem, space, mask, &mut addresses, &site, memories)?;
+        }
+    }
+    Ok(())
+}
+
+#[allow(clippy::too_many_arguments)]
+fn in_space(
+    warp: &mut Warp,
+    inst: &Inst,
+    mem: Mem,
+    space: Space,
+    lanes: u64,
+    addresses: &mut [u64; 64],
+    site: &Site<'_>,
+    memories: &mut Memories<'_>,
+) -> Result<(), ProgramFault> {
+    let launch = site.launch;
+    let bytes = launch.access_bytes(inst, mem) as usize;
+    let (mut low, mut high, mut all) = (u64::MAX, 0, 0);
+    for lane in lanes_of(lanes) {
+        let address = addresses[lane];
+        low = low.min(address);
+        high = high.max(address);
+        all |= address;
+    }
+    if all & (bytes as u64 - 1) != 0 && bytes.is_power_of_two() {
+        return Err(misaligned(warp, lanes, addresses, bytes, space, site));
+    }
+    if space == Space::Local {
+        // Each thread has its own stretch of the CTA's local memory.
+        let size = u64::from(launch.kernel.local_bytes);
+        if high.saturating_add(bytes as u64) > size {
+            return Err(out_of_bounds(
+                warp,
+                lanes,
+                bytes,
+                space,
+                site,
+                |lane| addresses[lane].saturating_add(bytes as u64) <= size,
+                addresses,
+            ));
+        }
+        (low, high) = (u64::MAX, 0);
+        for lane in lanes_of(lanes) {
+            let (_, thread) = warp.thread_of(lane as u32);
+            addresses[lane] += u64::from(thread) * size;
+            low = low.min(addresses[lane]);
+            high = high.max(addresses[lane]);
+        }
+    }
+    let span = (high - low) as usize + bytes;
+    match mem.kind {
+        MemKind::Load | MemKind::Texture(_) => {
+            if span <= 1 << 16
+                && let Some(data) = read(memories, launch, space, low, span)
+            {
+                let offset = offsets(lanes, addresses, low);
+                warp.write_back(inst, launch, lanes, &offset, data);
+                return Ok(());
+            }
+            let mut data = [0; 64 * 16];
+            let mut offset = [0; 64];
+            for lane in lanes_of(lanes) {
+                offset[lane] = (lane * 16) as u16;
+                match read(memories, launch, space, addresses[lane], bytes) {
+                    Some(found) => data[lane * 16..lane * 16 + bytes].copy_from_slice(found),
+                    None => return Err(unmapped(warp, lane, addresses[lane], bytes, space, site, memories)),
+                }
+            }
+            warp.write_back(inst, launch, lanes, &offset, &data);
+        }
+        MemKind::Store => {
+            if span <= 1 << 16
+                && let Some(data) = write(memories, space, low, span)
+            {
+                let offset = offsets(lanes, addresses, low);
+                warp.gather(inst, launch, lanes, &offset, data);
+                return Ok(());
+            }
+            let mut data = [0; 64 * 16];
+            let offset: [u16; 64] = std::array::from_fn(|lane| (lane * 16) as u16);
+            warp.gather(inst, launch, lanes, &offset, &mut data);
+            for lane in lanes_of(lanes) {
+                match write(memories, space, addresses[lane], bytes) {
+                    Some(found) => found.copy_from_slice(&data[lane * 16..lane * 16 + bytes]),
+                    None => return Err(unmapped(warp, lane, addresses[lane], bytes, space, site, memories)),
+                }
+            }
+        }
+        MemKind::Atomic | MemKind::Reduction => {
+            for lane in lanes_of(lanes) {
+                let (a, b) = warp.atomic_operands(inst, launch, lane as u32);
+                let Some(found) = write(memories, space, addresses[lane], bytes) else {
+                    return Err(unmapped(warp, lane, addresses[lane], bytes, space, site, memories));
+                };
+                let mut old = [0; 8];
+                old[..bytes].copy_from_slice(found);
+                let old = u64::from_le_bytes(old);
+                let new = apply_atomic(mem.atom, mem.elem, old, a, b);
+                found.copy_from_slice(&new.to_le_bytes()[..bytes]);
+                if mem.kind == MemKind::Atomic {
+                    warp.write_atomic(inst, lane as u32, old);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn offsets(lanes: u64, addresses: &[u64; 64], low: u64) -> [u16; 64] {
+    let mut offset = [0; 64];
+    for lane in lanes_of(lanes) {
+        offset[lane] = (addresses[lane] - low) as u16;
+    }
+    offset
+}
+
+fn read<'m>(memories: &'m Memories<'_>, launch: &'m Launch, space: Space, at: u64, bytes: usize) -> Option<&'m [u8]> {
+    let of = |memory: &'m [u8]| memory.get(usize::try_from(at).ok()?..usize::try_from(at).ok()?.checked_add(bytes)?);
+    match space {
+        Space::Global | Space::Generic => memories.global.slice(at, bytes),
+        Space::Shared => of(memories.shared),
+        Space::Local => of(memories.local),
+        Space::Const => of(&launch.const_bank),
+    }
+}
+
+fn write<'m>(memories: &'m mut Memories<'_>, space: Space, at: u64, bytes: usize) -> Option<&'m mut [u8]> {
+    let start = usize::try_from(at).ok()?;
+    let range = start..start.checked_add(bytes)?;
+    match space {
+        Space::Global | Space::Generic => memories.global.slice_mut(at, bytes),
+        Space::Shared => memories.shared.get_mut(range),
+        Space::Local => memories.local.get_mut(range),
+        Space::Const => None,
+    }
+}
+
+fn name(space: Space) -> &'static str {
+    match space {
+        Space::Global | Space::Generic => "global",
+        Space::Shared => "shared",
+        Space::Local => "local",
+        Space::Const => "const",
+    }
+}
+
+#[cold]
+fn misaligned(
+    warp: &Warp,
+    lanes: u64,
+    addresses: &[u64; 64],
+    bytes: usize,
+    space: Space,
+    site: &Site<'_>,
+) -> ProgramFault {
+    let lane = lanes_of(lanes)
+        .find(|&lane| addresses[lane] & (bytes as u64 - 1) != 0)
+        .unwrap_or(0);
+    let kind = FaultKind::Misaligned {
+        address: addresses[lane],
+        bytes: bytes as u32,
+        space: name(space),
+    };
+    ProgramFault::new(kind, site.launch, warp, site.pc, lane as u32)
+}
+
+#[cold]
+fn out_of_bounds(
+    warp: &Warp,
+    lanes: u64,
+    bytes: usize,
+    space: Space,
+    site: &Site<'_>,
+    fits: impl Fn(usize) -> bool,
+    addresses: &[u64; 64],
+) -> ProgramFault {
+    let lane = lanes_of(lanes).find(|&lane| !fits(lane)).unwrap_or(0);
+    let hint = format!("a thread has {} bytes", site.launch.kernel.local_bytes);
+    let kind = FaultKind::OutOfBounds {
+        address: addresses[lane],
+        bytes: bytes as u32,
+        space: name(space),
+        hint,
+    };
+    ProgramFault::new(kind, site.launch, warp, site.pc, lane as u32)
+}
+
+#[cold]
+fn unmapped(
+    warp: &Warp,
+    lane: usize,
+    address: u64,
+    bytes: usize,
+    space: Space,
+    site: &Site<'_>,
+    memories: &Memories<'_>,
+) -> ProgramFault {
+    let kind = match space {
+        Space::Const if (address as usize).saturating_add(bytes) <= site.launch.const_bank.len() => {
+            FaultKind::Unsupported("constant memory cannot be written".to_owned())
+        }
+        _ => {
+            let hint = match space {
+                Space::Global | Space::Generic => site.launch.addresses.describe(address),
+                Space::Shared => format!("the CTA has {} bytes", memories.shared.len()),
+                Space::Local => format!("a thread has {} bytes", site.launch.kernel.local_bytes),
+                Space::Const => format!("the constant bank has {} bytes", site.launch.const_bank.len()),
+            };
+            FaultKind::OutOfBounds {
+                address,
+                bytes: bytes as u32,
+                space: name(space),
+                hint,
+            }
+        }
+    };
+    ProgramFault::new(kind, site.launch, warp, site.pc, lane as u32)
+}
+
+/// A PM operation with an address must name allocated global memory.
+pub(super) fn check_pm(
+    warp: &Warp,
+    inst: &Inst,
+    op: PmOp,
+    launch: &Launch,
+    lanes: u64,
+    pc: u32,
+    memory: &FlatMemory,
+) -> Result<(), ProgramFault> {
+    if !matches!(op, PmOp::Clwb | PmOp::ClwbLog | PmOp::ClflushOpt) {
+        return Ok(());
+    }
+    debug_assert!(matches!(inst.op, Op::Pm(_)));
+    let mut addresses = [0; 64];
+    warp.addresses(inst, launch, lanes, &mut addresses);
+    for lane in lanes_of(lanes) {
+        if memory.slice(addresses[lane], 1).is_none() {
+            let hint = launch.addresses.describe(addresses[lane]);
+            let kind = FaultKind::OutOfBounds {
+                address: addresses[lane],
+                bytes: 1,
+                space: "global",
+                hint,
+            };
+            return Err(ProgramFault::new(kind, launch, warp, pc, lane as u32));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,280 @@
+//! One CTA of the functional driver: its warps, shared and local memory, barriers.
+//!
+//! Barriers count warps, as hardware before Volta did: a warp arrives whole, whichever of its lanes execute the barrier;
+//! exited warps are not awaited.
+
+use super::super::fault::{FaultKind, ProgramFault};
+use super::super::ir::{Barrier, MachineRead, Op};
+use super::super::launch::Launch;
+use super::super::memory::FlatMemory;
+use super::super::warp::Warp;
+use super::access::{Memories, check_pm, execute};
+use super::{Counts, RunError, SLICE};
+
+/// How far a CTA got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Progress {
+    Done,
+    Paused,
+}
+
+/// A barrier resource.
+#[derive(Debug, Clone, Copy, Default)]
+struct Gate {
+    /// Arrivals of warps since the barrier last opened.
+    arrivals: u32,
+    /// Warps that arrived.
+    arrived: u64,
+    /// Warps that wait.
+    waiting: u64,
+    /// Threads expected, 0 for all.
+    threads: u32,
+    votes: u32,
+    voters: u32,
+}
+
+/// A CTA under way.
+#[derive(Debug, Default)]
+pub(super) struct Cta {
+    index: u64,
+    warps: Vec<Warp>,
+    /// Warps that can run, and warps that have not ended.
+    runnable: u64,
+    live: u64,
+    gates: [Gate; 16],
+    shared: Vec<u8>,
+    local: Vec<u8>,
+    warp_size: u32,
+    /// Which warp runs next.
+    turn: usize,
+}
+
+impl Cta {
+    pub(super) fn start(&mut self, launch: &Launch, index: u64, warp_size: u32) {
+        let n = launch.warps_per_cta(warp_size) as usize;
+        self.index = index;
+        self.warp_size = warp_size;
+        self.warps.resize_with(n, Warp::default);
+        for (i, warp) in self.warps.iter_mut().enumerate() {
+            warp.start(launch, index, i as u32, warp_size);
+        }
+        self.live = u64::MAX >> (64 - n);
+        self.runnable = self.live;
+        self.gates = Default::default();
+        self.turn = 0;
+        zero(&mut self.shared, launch.shared_bytes as usize);
+        zero(
+            &mut self.local,
+            n * warp_size as usize * launch.kernel.local_bytes as usize,
+        );
+    }
+
+    /// Runs until every warp has ended or about `budget` warp instructions are done.
+    pub(super) fn run(
+        &mut self,
+        launch: &Launch,
+        memory: &mut FlatMemory,
+        counts: &mut Counts,
+        budget: u64,
+    ) -> Result<Progress, RunError> {
+        let end = counts.warp_instructions + budget;
+        loop {
+            if self.live == 0 {
+                return Ok(Progress::Done);
+            }
+            if self.runnable == 0 {
+                return Err(self.deadlock(launch));
+            }
+            if counts.warp_instructions >= end {
+                return Ok(Progress::Paused);
+            }
+            if self.runnable >> self.turn & 1 != 0 {
+                let slice = u64::from(SLICE).min(end - counts.warp_instructions) as u32;
+                self.run_warp(self.turn, launch, memory, counts, slice)?;
+            }
+            self.turn = if self.turn + 1 == self.warps.len() {
+                0
+            } else {
+                self.turn + 1
+            };
+        }
+    }
+
+    fn run_warp(
+        &mut self,
+        w: usize,
+        launch: &Launch,
+        memory: &mut FlatMemory,
+        counts: &mut Counts,
+        slice: u32,
+    ) -> Result<(), RunError> {
+        let kernel = &*launch.kernel;
+        for _ in 0..slice {
+            let warp = &mut self.warps[w];
+            let pc = warp.pc();
+            let inst = &kernel.code[pc as usize];
+            let lanes = warp.guarded(inst);
+            counts.warp_instructions += 1;
+            counts.thread_instructions += u64::from(lanes.count_ones());
+            counts.by_class[kernel.class[pc as usize] as usize] += 1;
+            match inst.op {
+                Op::Alu(_) => {
+                    warp.alu(inst, launch, lanes);
+                    warp.advance();
+                }
+                Op::Mem(mem) => {
+                    if lanes != 0 {
+                        let mut memories = Memories {
+                            global: memory,
+                            shared: &mut self.shared,
+                            local: &mut self.local,
+                        };
+                        execute(warp, inst, mem, launch, lanes, pc, &mut memories)?;
+                    }
+                    warp.advance();
+                }
+                Op::Branch { target, reconverge } => warp.branch(lanes, target, reconverge),
+                Op::Exit => {
+                    if lanes == 0 {
+                        warp.advance();
+                        continue;
+                    }
+                    warp.exit(lanes);
+                    if warp.is_done() {
+                        self.end_warp(w, launch);
+                        return Ok(());
+                    }
+                }
+                Op::Barrier(barrier) => {
+                    if lanes == 0 {
+                        warp.advance();
+                    } else if self.arrive(w, launch, barrier, lanes) {
+                        return Ok(());
+                    }
+                }
+                Op::Fence(_) => {
+                    counts.fences += u64::from(lanes != 0);
+                    warp.advance();
+                }
+                Op::Trap => {
+                    if lanes != 0 {
+                        let lane = lanes.trailing_zeros();
+                        return Err(ProgramFault::new(FaultKind::Trap, launch, warp, pc, lane).into());
+                    }
+                    warp.advance();
+                }
+                Op::Nop => warp.advance(),
+                Op::Pm(op) => {
+                    if lanes != 0 {
+                        counts.pm_operations += 1;
+                        check_pm(warp, inst, op, launch, lanes, pc, memory)?;
+                    }
+                    warp.advance();
+                }
+                Op::Machine(what) => {
+                    let value = match what {
+                        MachineRead::Clock | MachineRead::Clock64 | MachineRead::GlobalTimer => {
+                            counts.warp_instructions
+                        }
+                        MachineRead::SmId => 0,
+                        MachineRead::NSmId => 1,
+                        MachineRead::WarpId => w as u64,
+                        MachineRead::NWarpId => self.warps.len() as u64,
+                    };
+                    let warp = &mut self.warps[w];
+                    warp.write_machine(inst, lanes, value);
+                    warp.advance();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn end_warp(&mut self, w: usize, launch: &Launch) {
+        self.live &= !(1 << w);
+        self.runnable &= !(1 << w);
+        // A barrier may have waited for this warp alone.
+        for id in 0..self.gates.len() {
+            if self.gates[id].arrived != 0 {
+                self.try_open(id, launch);
+            }
+        }
+    }
+
+    /// A warp arrives at a barrier; true if it has to wait.
+    fn arrive(&mut self, w: usize, launch: &Launch, barrier: Barrier, lanes: u64) -> bool {
+        let inst = &launch.kernel.code[self.warps[w].pc() as usize];
+        let gate = &mut self.gates[usize::from(barrier.id)];
+        gate.arrivals += 1;
+        gate.arrived |= 1 << w;
+        gate.threads = u32::from(barrier.threads);
+        gate.votes += self.warps[w].barrier_votes(inst, lanes);
+        gate.voters += lanes.count_ones();
+        if barrier.wait {
+            gate.waiting |= 1 << w;
+            self.runnable &= !(1 << w);
+        } else {
+            self.warps[w].advance();
+        }
+        self.try_open(usize::from(barrier.id), launch);
+        self.runnable >> w & 1 == 0
+    }
+
+    fn try_open(&mut self, id: usize, launch: &Launch) {
+        let gate = self.gates[id];
+        let open = if gate.threads == 0 {
+            gate.arrived & self.live == self.live
+        } else {
+            gate.arrivals * self.warp_size >= gate.threads
+        };
+        if !open {
+            return;
+        }
+        self.gates[id] = Gate::default();
+        for (w, warp) in self.warps.iter_mut().enumerate() {
+            if gate.waiting >> w & 1 != 0 {
+                let inst = &launch.kernel.code[warp.pc() as usize];
+                if let Op::Barrier(barrier) = inst.op {
+                    let lanes = warp.guarded(inst);
+                    warp.write_barrier(inst, barrier, lanes, gate.votes, gate.voters);
+                }
+                warp.advance();
+            }
+        }
+        self.runnable |= gate.waiting;
+    }
+
+    fn deadlock(&self, launch: &Launch) -> RunError {
+        let mut waiting = Vec::new();
+        for (id, gate) in self.gates.iter().enumerate().filter(|(_, g)| g.waiting != 0) {
+            let warps: Vec<String> = (0..self.warps.len())
+                .filter(|w| gate.waiting >> w & 1 != 0)
+                .map(|w| w.to_string())
+                .collect();
+            let first = gate.waiting.trailing_zeros() as usize;
+            let pos = launch.kernel.pos[self.warps[first].pc() as usize];
+            let expected = if gate.threads == 0 {
+                "every thread".to_owned()
+            } else {
+                format!("{} threads", gate.threads)
+            };
+            waiting.push(format!(
+                "warps {} wait at {}:{}:{} for barrier {id} of {expected}",
+                warps.join(", "),
+                launch.kernel.file,
+                pos.line,
+                pos.column,
+            ));
+        }
+        RunError::Deadlock {
+            kernel: launch.kernel.name.clone(),
+            cta: launch.cta_index(self.index),
+            waiting: waiting.join("; "),
+        }
+    }
+}
+
+fn zero(bytes: &mut Vec<u8>, n: usize) {
+    bytes.clear();
+    bytes.resize(n, 0);
+}

@@ -1,0 +1,319 @@
+//! The PTX front end: text to [`Module`], or every fault in it with its line and column.
+//!
+//! ```text
+//! text -> token -> parser -> ast -> lower + select (virtual registers, calls inlined)
+//!                                     -> params -> cfg -> allocate -> finish -> ir::Kernel
+//! ```
+//! Source: PTX ISA 8.x. Two ways in: [`parse`] wants everything to be supported; [`check`] lists every kernel of a file
+//! and what stands in its way. An unused `.func` is parsed but never lowered, so it may contain anything.
+//!
+//! Not modelled: modules of several files, `.common`, 32-bit addresses, half precision, matrix and video instructions.
+
+mod allocate;
+mod ast;
+mod draft;
+mod finish;
+mod layout;
+mod lower;
+mod operand;
+mod params;
+mod parser;
+mod select;
+mod token;
+mod types;
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+
+use super::ir::{Kernel, Module, Param, SourcePos};
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use ast::{Function, Item};
+use lower::{Env, Lower};
+
+/// Alignment of the parameter block in the constant bank.
+const PARAM_BANK_ALIGN: u32 = 16;
+
+/// Decodes a PTX file.
+///
+/// # Errors
+/// Every fault of the file: syntax, undeclared names, instructions that are not supported.
+///
+/// # Example: a kernel that stores its thread number
+/// ```
+/// let text = ".version 7.0\n.target sm_60\n.address_size 64\n\
+///     .visible .entry store(.param .u64 out) {\n\
+///     .reg .u32 %r<2>; .reg .u64 %rd<4>;\n\
+///     ld.param.u64 %rd1, [out];\n\
+///     mov.u32 %r1, %tid.x;\n\
+///     mul.wide.u32 %rd2, %r1, 4;\n\
+///     add.s64 %rd3, %rd1, %rd2;\n\
+///     st.global.u32 [%rd3], %r1;\n\
+///     ret;\n}\n";
+/// let module = durawarp::kernel::ptx::parse("store.ptx", text).unwrap();
+/// assert_eq!(module.kernels[0].code.len(), 6);
+/// ```
+pub fn parse(file: &str, text: &str) -> Result<Module, Diagnostics> {
+    let decoded = decode(file, text);
+    let mut faults = Diagnostics::default();
+    for fault in decoded
+        .faults
+        .into_iter()
+        .chain(decoded.kernels.into_iter().flat_map(|k| k.unsupported))
+    {
+        // A function called from several kernels has its faults once.
+        if !faults.0.contains(&fault) {
+            faults.push(fault);
+        }
+    }
+    faults.into_result(decoded.module)
+}
+
+/// What a PTX file holds and what of it is supported.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PtxReport {
+    /// Every `.entry` of the file, in file order.
+    pub kernels: Vec<KernelReport>,
+    /// Faults, in the order of their places: of the file as a whole, and of its kernels.
+    pub unsupported: Vec<Diagnostic>,
+    /// Accepted, but worth a word.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// One kernel of a file. Numbers are 0 when the kernel has faults.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KernelReport {
+    /// `.entry` name.
+    pub name: String,
+    /// It can be executed.
+    pub supported: bool,
+    /// Virtual registers used: 32-bit, 64-bit, predicates.
+    pub virtual_registers: [u32; 3],
+    /// Slots that they share after allocation.
+    pub slots: [u32; 3],
+    /// Estimated hardware registers a thread.
+    pub registers_per_thread: u32,
+    /// Static shared memory in bytes.
+    pub shared_bytes: u32,
+    /// Uses dynamic shared memory too.
+    pub dynamic_shared: bool,
+    /// Local memory a thread in bytes.
+    pub local_bytes: u32,
+    /// Parameters.
+    pub params: Vec<Param>,
+    /// Instructions, with calls inlined.
+    pub instructions: u32,
+    /// Textures that it fetches from.
+    pub textures: Vec<String>,
+    /// What stands in its way.
+    pub unsupported: Vec<Diagnostic>,
+}
+
+/// Examines a PTX file: every kernel is listed, even if others contain what is not supported.
+pub fn check(file: &str, text: &str) -> PtxReport {
+    let decoded = decode(file, text);
+    let mut unsupported = decoded.faults;
+    for fault in decoded.kernels.iter().flat_map(|k| &k.unsupported) {
+        if !unsupported.contains(fault) {
+            unsupported.push(fault.clone());
+        }
+    }
+    unsupported.sort_by_key(|fault| fault.span);
+    PtxReport {
+        kernels: decoded.kernels,
+        unsupported,
+        warnings: decoded.module.warnings,
+    }
+}
+
+/// A module of the kernels that are supported, and a report on all.
+struct Decoded {
+    module: Module,
+    kernels: Vec<KernelReport>,
+    /// Faults outside kernels.
+    faults: Vec<Diagnostic>,
+}
+
+fn decode(file: &str, text: &str) -> Decoded {
+    let (tree, mut faults) = parser::parse(file, text);
+    let mut module = Module::default();
+    let vars = tree.items.iter().filter_map(|item| match item {
+        Item::Var(var) => Some(var),
+        Item::Function(_) => None,
+    });
+    let (symbols, bad) = layout::lay_out(vars, &mut module);
+    faults.extend(
+        bad.into_iter()
+            .map(|(at, message)| Diagnostic::at(file, text, at, message)),
+    );
+    let functions = tree.items.iter().filter_map(|item| match item {
+        Item::Function(function) => Some(function),
+        Item::Var(_) => None,
+    });
+    let mut by_name: HashMap<&str, &Function<'_>> = HashMap::new();
+    for function in functions.clone().filter(|f| !f.entry) {
+        // A declaration may precede or follow its definition.
+        let known = by_name.entry(function.name.text).or_insert(function);
+        if known.body.is_none() {
+            *known = function;
+        }
+    }
+    let param_bank = (module.const_bank.len() as u32).next_multiple_of(PARAM_BANK_ALIGN);
+    let env = Env {
+        file,
+        text,
+        symbols,
+        functions: by_name,
+        param_bank,
+    };
+    let lines = Lines::of(text);
+    let name: Arc<str> = file.into();
+    let mut kernels = Vec::new();
+    for function in functions.filter(|f| f.entry && f.body.is_some()) {
+        let mut report = KernelReport::unknown(function.name.text);
+        match kernel(function, &env, &lines, &name, &mut module.warnings) {
+            Ok(kernel) => {
+                report.fill(&kernel);
+                module.kernels.push(Arc::new(kernel));
+            }
+            Err(faults) => report.unsupported = faults,
+        }
+        kernels.push(report);
+    }
+    module.warnings.dedup();
+    Decoded {
+        module,
+        kernels,
+        faults,
+    }
+}
+
+fn kernel(
+    function: &Function<'_>,
+    env: &Env<'_>,
+    lines: &Lines<'_>,
+    file: &Arc<str>,
+    warnings: &mut Vec<Diagnostic>,
+) -> Result<Kernel, Vec<Diagnostic>> {
+    let mut lower = Lower::new(env);
+    let (mut params, mut bytes) = (Vec::new(), 0u32);
+    for formal in &function.params {
+        let var = &formal.var;
+        match layout::size_of(var) {
+            Ok((size, align)) if size <= 1 << 16 => {
+                let offset = bytes.next_multiple_of(align as u32);
+                bytes = offset + size as u32;
+                let ptx_type = format!(".{}", var.ty.text);
+                let name = var.name.text.to_owned();
+                params.push(Param {
+                    name,
+                    offset,
+                    bytes: size as u32,
+                    align: align as u32,
+                    ptx_type,
+                });
+            }
+            Ok(_) => {
+                lower.fault(
+                    var.name.at.clone(),
+                    format!("parameter `{}` is too large", var.name.text),
+                );
+            }
+            // A texture or surface parameter of independent mode: an opaque handle.
+            Err((at, message)) => {
+                lower.fault(at, message);
+            }
+        }
+    }
+    let mut max_threads = 0;
+    for (word, numbers) in &function.limits {
+        match word.text {
+            "maxntid" | "reqntid" => {
+                max_threads = numbers.iter().fold(1u64, |a, &n| a.saturating_mul(n)).min(1 << 16) as u32
+            }
+            "minnctapersm" | "maxnreg" | "maxnctapersm" | "reqnctapercluster" | "maxclusterrank" => {}
+            other => {
+                lower.fault(word.at.clone(), format!("directive `.{other}` is not supported"));
+            }
+        }
+    }
+    let offsets: Vec<u32> = params.iter().map(|p| p.offset).collect();
+    if lower.faults.is_empty() {
+        lower.entry(function, &offsets);
+    }
+    let (body, mut faults) = (lower.body, lower.faults);
+    if !faults.is_empty() {
+        faults.sort_by_key(|fault| fault.span);
+        faults.dedup();
+        return Err(faults);
+    }
+    warnings.extend(body.warnings.iter().cloned());
+    let frame = finish::Frame {
+        name: function.name.text.to_owned(),
+        file: file.clone(),
+        params,
+        param_bytes: bytes,
+        param_bank: env.param_bank,
+        max_threads,
+    };
+    finish::finish(body, frame, |at| lines.position(at)).map_err(|message| {
+        let message = format!("kernel `{}` {message}", function.name.text);
+        vec![Diagnostic::at(env.file, env.text, function.name.at.clone(), message)]
+    })
+}
+
+impl KernelReport {
+    fn unknown(name: &str) -> Self {
+        KernelReport {
+            name: name.to_owned(),
+            supported: false,
+            virtual_registers: [0; 3],
+            slots: [0; 3],
+            registers_per_thread: 0,
+            shared_bytes: 0,
+            dynamic_shared: false,
+            local_bytes: 0,
+            params: Vec::new(),
+            instructions: 0,
+            textures: Vec::new(),
+            unsupported: Vec::new(),
+        }
+    }
+
+    fn fill(&mut self, kernel: &Kernel) {
+        self.supported = true;
+        self.virtual_registers = kernel.virtual_registers;
+        self.slots = [kernel.slots32, kernel.slots64, kernel.predicates].map(u32::from);
+        self.registers_per_thread = kernel.registers_per_thread;
+        self.shared_bytes = kernel.shared_bytes;
+        self.dynamic_shared = kernel.dynamic_shared;
+        self.local_bytes = kernel.local_bytes;
+        self.params = kernel.params.clone();
+        self.instructions = kernel.code.len() as u32;
+        self.textures = kernel.textures.clone();
+    }
+}
+
+/// The first byte of each line of a text.
+struct Lines<'a> {
+    text: &'a str,
+    starts: Vec<usize>,
+}
+
+impl<'a> Lines<'a> {
+    fn of(text: &'a str) -> Self {
+        let starts = std::iter::once(0)
+            .chain(text.match_indices('\n').map(|(i, _)| i + 1))
+            .collect();
+        Lines { text, starts }
+    }
+
+    fn position(&self, at: usize) -> SourcePos {
+        let line = self.starts.partition_point(|&s| s <= at);
+        let start = self.starts[line - 1];
+        SourcePos {
+            line: line as u32,
+            column: self.text[start..at].chars().count() as u32 + 1,
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The syntax tree of a PTX file: what the text says, nothing resolved.
+//!
+//! Names and modifiers borrow from the source text. Every part has its place, so that later faults point at it.
+
+use super::token::Bytes;
+
+/// A PTX file.
+#[derive(Debug, Default)]
+pub(super) struct File<'a> {
+    pub(super) address_size: Option<u64>,
+    pub(super) items: Vec<Item<'a>>,
+}
+
+/// A top-level item.
+#[derive(Debug)]
+pub(super) enum Item<'a> {
+    Var(Var<'a>),
+    Function(Function<'a>),
+}
+
+/// A piece of text with its place.
+#[derive(Debug, Clone)]
+pub(super) struct Word<'a> {
+    pub(super) text: &'a str,
+    pub(super) at: Bytes,
+}
+
+/// A variable declaration outside the register space: `.shared .align 4 .b8 x[64] = {...}`.
+#[derive(Debug, Clone)]
+pub(super) struct Var<'a> {
+    /// `shared`, `const`, `global`, `local`, `param`.
+    pub(super) space: &'a str,
+    pub(super) external: bool,
+    pub(super) align: Option<u64>,
+    /// 1, 2 or 4.
+    pub(super) vector: u64,
+    pub(super) ty: Word<'a>,
+    pub(super) name: Word<'a>,
+    /// Array dimensions; an empty one is 0.
+    pub(super) dims: Vec<u64>,
+    pub(super) init: Option<Init<'a>>,
+}
+
+/// An initialiser.
+#[derive(Debug, Clone)]
+pub(super) enum Init<'a> {
+    Value(Operand<'a>),
+    /// `0xFF00(sym + 4)`: one byte of an address.
+    Masked(u64, Operand<'a>),
+    /// `generic(sym)`
+    Generic(Operand<'a>),
+    List(Vec<Init<'a>>),
+}
+
+/// An `.entry` or `.func`.
+#[derive(Debug)]
+pub(super) struct Function<'a> {
+    pub(super) entry: bool,
+    pub(super) name: Word<'a>,
+    /// Return parameters of a `.func`.
+    pub(super) returns: Vec<Formal<'a>>,
+    pub(super) params: Vec<Formal<'a>>,
+    /// Performance directives: name and numbers.
+    pub(super) limits: Vec<(Word<'a>, Vec<u64>)>,
+    /// `None` for a declaration.
+    pub(super) body: Option<Vec<Statement<'a>>>,
+}
+
+/// A formal parameter: in the parameter space, or (old style) a register.
+#[derive(Debug, Clone)]
+pub(super) struct Formal<'a> {
+    pub(super) register: bool,
+    pub(super) var: Var<'a>,
+}
+
+/// A statement of a body.
+#[derive(Debug)]
+pub(super) enum Statement<'a> {
+    /// `.reg .b32 %r<5>, %x;`: type, and names with a count where they are ranges.
+    Registers(Word<'a>, Vec<(Word<'a>, Option<u64>)>),
+    Var(Var<'a>),
+    Label(Word<'a>),
+    Block(Vec<Statement<'a>>),
+    Instruction(Instruction<'a>),
+}
+
+/// `@p opcode.mod.mod operand, operand;`
+#[derive(Debug)]
+pub(super) struct Instruction<'a> {
+    /// Predicate register and whether it is negated.
+    pub(super) guard: Option<(Word<'a>, bool)>,
+    pub(super) opcode: Word<'a>,
+    pub(super) mods: Vec<Word<'a>>,
+    pub(super) operands: Vec<Operand<'a>>,
+}
+
+/// An operand with its place.
+#[derive(Debug, Clone)]
+pub(super) struct Operand<'a> {
+    pub(super) kind: Kind<'a>,
+    pub(super) at: Bytes,
+}
+
+/// What an operand is.
+#[derive(Debug, Clone)]
+pub(super) enum Kind<'a> {
+    /// A register, variable, label or function; with `.x` and `+ offset`.
+    Name {
+        name: &'a str,
+        component: Option<&'a str>,
+        offset: i64,
+    },
+    /// An integer, two's complement.
+    Int(u64),
+    /// The bits of a single.
+    Single(u32),
+    /// The bits of a double.
+    Double(u64),
+    /// `{a, b}`
+    Vector(Vec<Operand<'a>>),
+    /// `[a, b]`: the address first.
+    Address(Vec<Operand<'a>>),
+    /// `(a, b)`
+    List(Vec<Operand<'a>>),
+    /// `p|q`
+    Pair(Box<Operand<'a>>, Box<Operand<'a>>),
+    /// `!p`
+    Not(Box<Operand<'a>>),
+}

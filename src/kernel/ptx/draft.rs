@@ -1,0 +1,198 @@
+//! Instructions before register allocation: operations are final, operands are virtual registers.
+//!
+//! A [`Body`] is one kernel with every `.func` call inlined. Branch targets are labels, parameter blocks of inlined
+//! calls are accesses to a numbered block; both are resolved in [`super::finish`].
+
+use std::collections::BTreeMap;
+
+use hashbrown::HashMap;
+
+use super::super::ir::{
+    AtomOp, CONST, CacheOp, Class, ConstSource, Elem, Mem, MemKind, Op, Slot, Space, Special, StoreHint,
+};
+use super::types::Bank;
+use crate::diagnostic::Diagnostic;
+
+/// A virtual register: an index into [`Body::banks`].
+pub(super) type VReg = u32;
+
+/// A label: an index into [`Body::labels`].
+pub(super) type Label = u32;
+
+/// An operand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Arg {
+    None,
+    Reg(VReg),
+    /// An entry of the constant pool of the operand's width (or a constant predicate), [`CONST`] set.
+    Const(Slot),
+}
+
+/// What a draft instruction does.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum DraftOp {
+    Op(Op),
+    Branch(Label),
+    /// An access to a parameter block of an inlined call: the elements of `elem` at `offset`.
+    Param {
+        store: bool,
+        block: u32,
+        offset: u32,
+        elem: Elem,
+        vec: u8,
+    },
+}
+
+/// An instruction before register allocation.
+#[derive(Debug, Clone)]
+pub(super) struct Draft {
+    pub(super) op: DraftOp,
+    pub(super) guard: Option<(VReg, bool)>,
+    pub(super) dst: [Arg; 4],
+    pub(super) src: [Arg; 4],
+    pub(super) imm: i32,
+    pub(super) class: Class,
+    /// Byte offset in the text.
+    pub(super) at: usize,
+}
+
+impl Draft {
+    /// The destination operands are read, not written.
+    pub(super) fn is_store(&self) -> bool {
+        matches!(
+            self.op,
+            DraftOp::Op(Op::Mem(Mem {
+                kind: MemKind::Store,
+                ..
+            })) | DraftOp::Param { store: true, .. }
+        )
+    }
+}
+
+/// A constant whose value may depend on the size of static shared memory, unknown until the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Const {
+    Source(ConstSource),
+    /// The first byte of dynamic shared memory, plus this.
+    DynamicShared(i64),
+    /// The same as a generic address.
+    DynamicSharedGeneric(i64),
+}
+
+/// A constant pool in the making.
+#[derive(Debug, Default)]
+pub(super) struct Pool {
+    pub(super) entries: Vec<Const>,
+    index: HashMap<Const, u16>,
+}
+
+impl Pool {
+    fn intern(&mut self, c: Const) -> Arg {
+        let next = self.entries.len() as u16;
+        let index = *self.index.entry(c).or_insert(next);
+        if index == next {
+            self.entries.push(c);
+        }
+        // More constants than this are reported by `finish`.
+        Arg::Const(CONST | index.min(0x7ffe))
+    }
+}
+
+/// A parameter block of an inlined call.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Block {
+    pub(super) bytes: u32,
+    pub(super) align: u32,
+    /// Its address was taken, or it is accessed at a computed address: it lives in local memory, here.
+    pub(super) local: Option<u32>,
+}
+
+/// One kernel, every call inlined.
+#[derive(Debug, Default)]
+pub(super) struct Body {
+    pub(super) code: Vec<Draft>,
+    pub(super) banks: Vec<Bank>,
+    /// The pc of each label once it is placed.
+    pub(super) labels: Vec<Option<u32>>,
+    pub(super) pool32: Pool,
+    pub(super) pool64: Pool,
+    pub(super) specials: BTreeMap<Special, VReg>,
+    pub(super) blocks: Vec<Block>,
+    pub(super) shared_bytes: u32,
+    pub(super) dynamic_shared: bool,
+    pub(super) local_bytes: u32,
+    pub(super) textures: Vec<String>,
+    pub(super) uses_param_bank: bool,
+    pub(super) warnings: Vec<Diagnostic>,
+}
+
+impl Body {
+    pub(super) fn register(&mut self, bank: Bank) -> VReg {
+        self.banks.push(bank);
+        self.banks.len() as VReg - 1
+    }
+
+    pub(super) fn label(&mut self) -> Label {
+        self.labels.push(None);
+        self.labels.len() as Label - 1
+    }
+
+    pub(super) fn constant(&mut self, bank: Bank, c: Const) -> Arg {
+        match bank {
+            Bank::R32 => self.pool32.intern(c),
+            Bank::R64 => self.pool64.intern(c),
+            Bank::Pred => match c {
+                Const::Source(ConstSource::Literal(0)) => Arg::Const(CONST),
+                _ => Arg::Const(CONST | 1),
+            },
+        }
+    }
+
+    pub(super) fn literal(&mut self, bank: Bank, value: u64) -> Arg {
+        let value = if bank == Bank::R32 { value & 0xffff_ffff } else { value };
+        self.constant(bank, Const::Source(ConstSource::Literal(value)))
+    }
+
+    /// The register that holds a special value from the start.
+    pub(super) fn special(&mut self, special: Special) -> Arg {
+        if let Some(&register) = self.specials.get(&special) {
+            return Arg::Reg(register);
+        }
+        let register = self.register(Bank::R32);
+        self.specials.insert(special, register);
+        Arg::Reg(register)
+    }
+
+    /// Room in the thread's local memory.
+    pub(super) fn allocate_local(&mut self, bytes: u32, align: u32) -> u32 {
+        let at = self.local_bytes.next_multiple_of(align.max(1));
+        self.local_bytes = at + bytes;
+        at
+    }
+
+    /// Moves a parameter block to local memory and says where.
+    pub(super) fn block_in_memory(&mut self, block: u32) -> u32 {
+        let Block { bytes, align, local } = self.blocks[block as usize];
+        if let Some(at) = local {
+            return at;
+        }
+        let at = self.allocate_local(bytes, align.max(8));
+        self.blocks[block as usize].local = Some(at);
+        at
+    }
+}
+
+/// An ordinary memory access; the caller adjusts what differs.
+pub(super) fn plain_access(kind: MemKind, space: Space, elem: Elem) -> Mem {
+    Mem {
+        kind,
+        space,
+        elem,
+        vec: 1,
+        cache: CacheOp::All,
+        hint: StoreHint::Plain,
+        atom: AtomOp::None,
+        wide: false,
+        address64: true,
+    }
+}

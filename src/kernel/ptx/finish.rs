@@ -1,0 +1,214 @@
+//! Draft instructions to a [`Kernel`]: parameters of calls resolved, branches joined, registers allocated, hazards listed.
+
+use std::sync::Arc;
+
+use super::super::cfg::{Blocks, Flow};
+use super::super::ir::{
+    Class, ConstSource, Guard, Hazards, Inst, Kernel, NEVER, NONE, Op, Param, Slot, SourcePos, Special,
+};
+use super::super::memory::SHARED_WINDOW;
+use super::allocate::{Slots, allocate, reads, writes};
+use super::draft::{Arg, Body, Const, Draft, DraftOp, Label, Pool, VReg};
+use super::params;
+use super::types::Bank;
+
+/// What a kernel has besides its body.
+pub(super) struct Frame {
+    pub(super) name: String,
+    pub(super) file: Arc<str>,
+    pub(super) params: Vec<Param>,
+    pub(super) param_bytes: u32,
+    pub(super) param_bank: u32,
+    pub(super) max_threads: u32,
+}
+
+/// Registers that hardware spends beyond the values alive at once: measured against `ptxas`, see the tests.
+const OVERHEAD: u32 = 4;
+
+/// Dynamic shared memory starts at multiples of this.
+const SHARED_ALIGN: u32 = 16;
+
+/// Finishes a kernel. `position` says where a byte of the text is.
+///
+/// # Errors
+/// A sentence that says which of the IR's limits is exceeded.
+pub(super) fn finish(mut body: Body, frame: Frame, position: impl Fn(usize) -> SourcePos) -> Result<Kernel, String> {
+    params::resolve(&mut body);
+    let flow: Vec<Flow> = body.code.iter().map(|draft| flow_of(draft, &body.labels)).collect();
+    let blocks = Blocks::of(&flow);
+    let joins = blocks.joins();
+    let slots = allocate(&body, &blocks);
+    let limit = usize::from(NONE);
+    let [slots32, slots64, predicates] = slots.used;
+    if slots32 >= limit || slots64 >= limit || predicates >= limit / 2 || slots32 + slots64 + predicates >= 0xffff {
+        return Err(format!(
+            "needs too many registers ({slots32} + {slots64} + {predicates})"
+        ));
+    }
+    if body.pool32.entries.len() >= limit || body.pool64.entries.len() >= limit {
+        return Err("has too many constants".to_owned());
+    }
+    let shared_bytes = if body.dynamic_shared {
+        body.shared_bytes.next_multiple_of(SHARED_ALIGN)
+    } else {
+        body.shared_bytes
+    };
+    let numbering = Numbering {
+        slots: &slots,
+        banks: &body.banks,
+    };
+    let n = body.code.len();
+    let mut kernel = Kernel {
+        name: frame.name,
+        file: frame.file,
+        code: Vec::with_capacity(n),
+        class: Vec::with_capacity(n),
+        hazards: Vec::with_capacity(n),
+        pos: Vec::with_capacity(n),
+        slots32: slots32 as u16,
+        slots64: slots64 as u16,
+        predicates: predicates as u16,
+        consts32: constants(&body.pool32, shared_bytes),
+        consts64: constants(&body.pool64, shared_bytes),
+        specials: specials(&body, &slots),
+        params: frame.params,
+        param_bytes: frame.param_bytes,
+        shared_bytes,
+        dynamic_shared: body.dynamic_shared,
+        local_bytes: body.local_bytes.next_multiple_of(16),
+        registers_per_thread: (slots.pressure + OVERHEAD).min(255),
+        max_threads: frame.max_threads,
+        textures: body.textures,
+        param_bank: body.uses_param_bank.then_some(frame.param_bank),
+        virtual_registers: slots.registers,
+    };
+    for block in 0..blocks.len() {
+        for pc in blocks.range(block) {
+            let draft = &body.code[pc];
+            kernel.code.push(numbering.inst(draft, &body.labels, joins[block]));
+            kernel.class.push(class_of(draft));
+            kernel.hazards.push(numbering.hazards(draft));
+            kernel.pos.push(position(draft.at));
+        }
+    }
+    Ok(kernel)
+}
+
+fn target(labels: &[Option<u32>], label: Label) -> u32 {
+    labels[label as usize].expect("every label of a body without faults is placed")
+}
+
+fn flow_of(draft: &Draft, labels: &[Option<u32>]) -> Flow {
+    let guarded = draft.guard.is_some();
+    match draft.op {
+        DraftOp::Branch(label) => Flow {
+            falls: guarded,
+            jumps: Some(target(labels, label)),
+        },
+        DraftOp::Op(Op::Exit | Op::Trap) => Flow {
+            falls: guarded,
+            jumps: None,
+        },
+        _ => Flow::NEXT,
+    }
+}
+
+fn class_of(draft: &Draft) -> Class {
+    draft.class
+}
+
+fn constants(pool: &Pool, shared_bytes: u32) -> Vec<ConstSource> {
+    let dynamic =
+        |window: u64, offset: i64| ConstSource::Literal((window + u64::from(shared_bytes)).wrapping_add_signed(offset));
+    pool.entries
+        .iter()
+        .map(|c| match *c {
+            Const::Source(source) => source,
+            Const::DynamicShared(offset) => dynamic(0, offset),
+            Const::DynamicSharedGeneric(offset) => dynamic(SHARED_WINDOW, offset),
+        })
+        .collect()
+}
+
+fn specials(body: &Body, slots: &Slots) -> Vec<(Special, Slot)> {
+    body.specials
+        .iter()
+        .filter_map(|(&special, &r)| Some((special, slots.of[r as usize]?)))
+        .collect()
+}
+
+struct Numbering<'a> {
+    slots: &'a Slots,
+    banks: &'a [Bank],
+}
+
+impl Numbering<'_> {
+    fn slot(&self, arg: Arg) -> Slot {
+        match arg {
+            Arg::None => NONE,
+            Arg::Const(slot) => slot,
+            Arg::Reg(r) => self.slots.of[r as usize].expect("a used register has a slot"),
+        }
+    }
+
+    fn inst(&self, draft: &Draft, labels: &[Option<u32>], join: u32) -> Inst {
+        let op = match draft.op {
+            DraftOp::Op(op) => op,
+            DraftOp::Branch(label) => {
+                let target = target(labels, label);
+                // Every lane of an unguarded branch goes one way.
+                Op::Branch {
+                    target,
+                    reconverge: if draft.guard.is_some() { join } else { NEVER },
+                }
+            }
+            DraftOp::Param { .. } => unreachable!("parameter accesses are resolved"),
+        };
+        let guard = match draft.guard {
+            None => Guard::ALWAYS,
+            Some((r, negated)) => Guard::new(self.slot(Arg::Reg(r)), negated),
+        };
+        let slots = |args: [Arg; 4]| args.map(|arg| self.slot(arg));
+        Inst {
+            op,
+            guard,
+            dst: slots(draft.dst),
+            src: slots(draft.src),
+            imm: draft.imm,
+        }
+    }
+
+    /// The scoreboard index of a register.
+    fn board(&self, r: VReg) -> u16 {
+        let [n32, n64, _] = self.slots.used.map(|n| n as u16);
+        let slot = self.slot(Arg::Reg(r));
+        match self.banks[r as usize] {
+            Bank::R32 => slot,
+            Bank::R64 => n32 + slot,
+            Bank::Pred => n32 + n64 + slot,
+        }
+    }
+
+    fn hazards(&self, draft: &Draft) -> Hazards {
+        let none = self.slots.used.iter().sum::<usize>() as u16;
+        let mut hazards = Hazards {
+            check: [none; 9],
+            set: [none; 4],
+            sets: 0,
+        };
+        let mut checks = 0;
+        let mut check = |index: u16| {
+            if !hazards.check[..checks].contains(&index) {
+                hazards.check[checks] = index;
+                checks += 1;
+            }
+        };
+        reads(draft, |r| check(self.board(r)));
+        writes(draft, |r| check(self.board(r)));
+        writes(draft, |r| {
+            hazards.set[usize::from(hazards.sets)] = self.board(r);
+            hazards.sets += 1;
+        });
+        hazards
+    }
+}

@@ -1,0 +1,257 @@
+//! Module-scope variables: where they lie, and the bytes they start with (PTX ISA 5.4, "Variables").
+//!
+//! `.const` variables are laid out in one bank in declaration order; `.global` variables become [`GlobalVar`]s that the
+//! caller places; `.shared` ones are laid out per kernel, when first used. Not modelled: `.common` merging, several
+//! constant banks.
+
+use hashbrown::HashMap;
+
+use super::super::ir::{ConstVar, GlobalVar, Module, Relocation};
+use super::super::memory::CONST_WINDOW;
+use super::ast::{Init, Kind, Operand, Var};
+use super::token::Bytes;
+use super::types::Ty;
+
+/// What a module-scope name stands for.
+#[derive(Debug, Clone)]
+pub(super) enum Symbol<'a> {
+    /// Index in [`Module::globals`].
+    Global(u32),
+    /// Byte offset in the constant bank.
+    Const(u32),
+    /// Laid out by each kernel that uses it.
+    Shared(&'a Var<'a>),
+    /// A texture reference.
+    Texture,
+    /// A surface or sampler: declared, unusable.
+    Opaque,
+}
+
+/// A fault with its place.
+pub(super) type Fault = (Bytes, String);
+
+/// Bytes and alignment of a variable.
+pub(super) fn size_of(var: &Var<'_>) -> Result<(u64, u64), Fault> {
+    let Some(ty) = Ty::parse(var.ty.text).filter(|ty| ty.bits >= 8) else {
+        return Err((
+            var.ty.at.clone(),
+            format!("type `.{}` is not supported for variables", var.ty.text),
+        ));
+    };
+    let element = u64::from(ty.bytes()) * var.vector;
+    let mut count: u64 = 1;
+    for (i, &dim) in var.dims.iter().enumerate() {
+        // `x[] = {...}`: as many as there are initialisers.
+        let dim = match (&var.init, dim, i) {
+            (Some(Init::List(list)), 0, 0) => list.len() as u64,
+            _ => dim,
+        };
+        count = count.saturating_mul(dim);
+    }
+    let bytes = element.saturating_mul(count);
+    if bytes > 1 << 40 {
+        return Err((
+            var.name.at.clone(),
+            format!("`{}` is too large: {bytes} bytes", var.name.text),
+        ));
+    }
+    let align = var.align.unwrap_or(element).max(1);
+    if !align.is_power_of_two() || align > 1 << 16 {
+        return Err((
+            var.name.at.clone(),
+            format!("alignment {align} of `{}` is not a power of two", var.name.text),
+        ));
+    }
+    Ok((bytes, align))
+}
+
+/// The names and the data of a module's variables.
+pub(super) fn lay_out<'a>(
+    vars: impl Iterator<Item = &'a Var<'a>> + Clone,
+    module: &mut Module,
+) -> (HashMap<&'a str, Symbol<'a>>, Vec<Fault>) {
+    let (mut symbols, mut faults) = (HashMap::new(), Vec::new());
+    for var in vars.clone() {
+        match place(var, module, &symbols) {
+            Ok(symbol) => {
+                symbols.insert(var.name.text, symbol);
+            }
+            Err(fault) => faults.push(fault),
+        }
+    }
+    for var in vars {
+        let Some(init) = &var.init else { continue };
+        let mut image = Image {
+            bytes: Vec::new(),
+            relocations: Vec::new(),
+            symbols: &symbols,
+            module,
+        };
+        let Some(ty) = Ty::parse(var.ty.text) else { continue };
+        let target = symbols.get(var.name.text);
+        match (image.fill(init, ty, 0), target) {
+            (Err(fault), _) => faults.push(fault),
+            (Ok(_), Some(&Symbol::Global(index))) => {
+                let (bytes, relocations) = (image.bytes, image.relocations);
+                let global = &mut module.globals[index as usize];
+                if bytes.len() as u64 > global.bytes {
+                    faults.push((
+                        var.name.at.clone(),
+                        format!("too many initialisers for `{}`", var.name.text),
+                    ));
+                } else {
+                    (global.init, global.relocations) = (bytes, relocations);
+                }
+            }
+            (Ok(_), Some(&Symbol::Const(offset))) => {
+                let (bytes, relocations) = (image.bytes, image.relocations);
+                match module
+                    .const_bank
+                    .get_mut(offset as usize..offset as usize + bytes.len())
+                {
+                    Some(bank) => bank.copy_from_slice(&bytes),
+                    None => {
+                        faults.push((
+                            var.name.at.clone(),
+                            format!("too many initialisers for `{}`", var.name.text),
+                        ));
+                    }
+                }
+                let moved = relocations.into_iter().map(|r| Relocation { at: r.at + offset, ..r });
+                module.const_relocations.extend(moved);
+            }
+            _ => faults.push((
+                var.name.at.clone(),
+                format!("`.{}` variables cannot be initialised", var.space),
+            )),
+        }
+    }
+    (symbols, faults)
+}
+
+fn place<'a>(var: &'a Var<'a>, module: &mut Module, known: &HashMap<&str, Symbol<'_>>) -> Result<Symbol<'a>, Fault> {
+    match var.ty.text {
+        "texref" => return Ok(Symbol::Texture),
+        "surfref" | "samplerref" => return Ok(Symbol::Opaque),
+        _ => {}
+    }
+    if let (Some(Symbol::Global(index)), "global") = (known.get(var.name.text), var.space) {
+        // Declared before, defined now (or the reverse).
+        return Ok(Symbol::Global(*index));
+    }
+    let (bytes, align) = size_of(var)?;
+    match var.space {
+        "global" => {
+            let name = var.name.text.to_owned();
+            module.globals.push(GlobalVar {
+                name,
+                bytes,
+                align,
+                init: Vec::new(),
+                relocations: Vec::new(),
+            });
+            Ok(Symbol::Global(module.globals.len() as u32 - 1))
+        }
+        "const" => {
+            let offset = module.const_bank.len().next_multiple_of(align as usize);
+            if offset as u64 + bytes > 64 << 10 {
+                return Err((var.name.at.clone(), "constant memory exceeds 64 KiB".to_owned()));
+            }
+            module.const_bank.resize(offset + bytes as usize, 0);
+            let offset = offset as u32;
+            module.consts.push(ConstVar {
+                name: var.name.text.to_owned(),
+                offset,
+                bytes: bytes as u32,
+            });
+            Ok(Symbol::Const(offset))
+        }
+        "shared" => Ok(Symbol::Shared(var)),
+        space => Err((
+            var.name.at.clone(),
+            format!("`.{space}` variables are not allowed at module scope"),
+        )),
+    }
+}
+
+/// The bytes of an initialiser in the making.
+struct Image<'m, 'a> {
+    bytes: Vec<u8>,
+    relocations: Vec<Relocation>,
+    symbols: &'m HashMap<&'a str, Symbol<'a>>,
+    module: &'m Module,
+}
+
+impl Image<'_, '_> {
+    /// Writes an initialiser from byte `at` on and returns the end.
+    fn fill(&mut self, init: &Init<'_>, ty: Ty, mut at: usize) -> Result<usize, Fault> {
+        match init {
+            Init::List(list) => {
+                for init in list {
+                    at = self.fill(init, ty, at)?;
+                }
+                Ok(at)
+            }
+            Init::Value(operand) => self.value(operand, ty, at, false),
+            Init::Generic(operand) => self.value(operand, ty, at, true),
+            Init::Masked(mask, operand) => {
+                // `{0xFF(sym), 0xFF00(sym), ...}`: the bytes of one address in a row; the first brings all of it.
+                if *mask == 0xff {
+                    self.value(operand, Ty::B64, at, true)?;
+                }
+                self.grow(at + 1);
+                Ok(at + 1)
+            }
+        }
+    }
+
+    fn grow(&mut self, end: usize) {
+        if self.bytes.len() < end {
+            self.bytes.resize(end, 0);
+        }
+    }
+
+    fn value(&mut self, operand: &Operand<'_>, ty: Ty, at: usize, generic: bool) -> Result<usize, Fault> {
+        let size = ty.bytes() as usize;
+        let bits = match operand.kind {
+            Kind::Int(v) if ty.is_float() => return Err((operand.at.clone(), format!("`{v}` is not a float literal"))),
+            Kind::Int(v) => v,
+            Kind::Single(bits) if ty.bits == 64 => f64::from(f32::from_bits(bits)).to_bits(),
+            Kind::Single(bits) => u64::from(bits),
+            Kind::Double(bits) if ty.bits == 32 => u64::from((f64::from_bits(bits) as f32).to_bits()),
+            Kind::Double(bits) => bits,
+            Kind::Name {
+                name,
+                component: None,
+                offset,
+            } => match self.symbols.get(name) {
+                Some(&Symbol::Global(index)) if size == 8 => {
+                    self.relocations.push(Relocation {
+                        at: at as u32,
+                        index,
+                        addend: offset,
+                    });
+                    0
+                }
+                Some(&Symbol::Const(base)) => {
+                    let window = if generic { CONST_WINDOW } else { 0 };
+                    (window + u64::from(base)).wrapping_add_signed(offset)
+                }
+                Some(_) => {
+                    return Err((
+                        operand.at.clone(),
+                        format!("the address of `{name}` cannot initialise a {ty} variable"),
+                    ));
+                }
+                None => {
+                    let fault = format!("unknown variable `{name}` ({} are known)", self.module.globals.len());
+                    return Err((operand.at.clone(), fault));
+                }
+            },
+            _ => return Err((operand.at.clone(), "not a constant".to_owned())),
+        };
+        self.grow(at + size);
+        self.bytes[at..at + size].copy_from_slice(&bits.to_le_bytes()[..size]);
+        Ok(at + size)
+    }
+}

@@ -1,0 +1,563 @@
+//! Syntax tree to draft instructions: scopes, registers, labels, and calls inlined.
+//!
+//! Every body, inlined or not, opens a scope of its own; braces nest further ones. A `.func` call becomes a copy of the
+//! function's body: parameter blocks are shared between caller and callee by number, `ret` becomes a branch behind the
+//! copy, and the `call` itself stays one instruction. So instruction counts are those of the PTX text.
+//!
+//! Not modelled: recursion and indirect calls (faults), a call stack.
+
+use hashbrown::HashMap;
+
+use super::super::ir::{Class, Op};
+use super::ast::{Formal, Function, Kind, Operand, Statement, Var, Word};
+use super::draft::{Arg, Block, Body, Draft, DraftOp, Label, VReg};
+use super::layout::{Symbol, size_of};
+use super::parser::Reported;
+use super::token::Bytes;
+use super::types::{Bank, Ty};
+use crate::diagnostic::Diagnostic;
+
+/// The result of lowering something: done, or a fault was recorded.
+pub(super) type Lowered<T = ()> = Result<T, Reported>;
+
+/// Instructions after inlining, at most.
+const MAX_CODE: usize = 1 << 22;
+
+/// What a module offers to its kernels.
+pub(super) struct Env<'a> {
+    pub(super) file: &'a str,
+    pub(super) text: &'a str,
+    pub(super) symbols: HashMap<&'a str, Symbol<'a>>,
+    pub(super) functions: HashMap<&'a str, &'a Function<'a>>,
+    /// Where a launch's constant bank holds the parameter block.
+    pub(super) param_bank: u32,
+}
+
+/// What a name in a body stands for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Name {
+    Register(VReg),
+    /// A parameter block of a call.
+    Block(u32),
+    /// A parameter of the entry: byte offset in the parameter block.
+    EntryParam(u32),
+    /// Byte offset in static shared memory.
+    Shared(u32),
+    DynamicShared,
+    /// Byte offset in local memory.
+    Local(u32),
+}
+
+#[derive(Default)]
+struct Scope<'a> {
+    names: HashMap<&'a str, Name>,
+    /// `%r<5>`: prefix, count, first register.
+    ranges: Vec<(&'a str, u64, VReg)>,
+    labels: HashMap<&'a str, Label>,
+    /// Names of outer scopes are out of sight: the body of a function.
+    opaque: bool,
+}
+
+/// A kernel being lowered.
+pub(super) struct Lower<'e, 'a> {
+    pub(super) env: &'e Env<'a>,
+    pub(super) body: Body,
+    pub(super) faults: Vec<Diagnostic>,
+    /// The carry flag, once it is used.
+    pub(super) carry: Option<VReg>,
+    /// Registers that hold a texture handle, and its name.
+    pub(super) handles: HashMap<VReg, String>,
+    /// Parameter names of the entry by offset, for texture handles.
+    pub(super) params: Vec<(u32, String)>,
+    scopes: Vec<Scope<'a>>,
+    /// Shared variables by the place of their declaration: one each, however often the body is inlined.
+    shared: HashMap<usize, Name>,
+    /// Functions being inlined, and where their `ret` goes.
+    calls: Vec<(&'a str, Label)>,
+    guard: Option<(VReg, bool)>,
+    at: Bytes,
+}
+
+impl<'e, 'a> Lower<'e, 'a> {
+    pub(super) fn new(env: &'e Env<'a>) -> Self {
+        Lower {
+            env,
+            body: Body::default(),
+            faults: Vec::new(),
+            carry: None,
+            handles: HashMap::new(),
+            params: Vec::new(),
+            scopes: Vec::new(),
+            shared: HashMap::new(),
+            calls: Vec::new(),
+            guard: None,
+            at: 0..0,
+        }
+    }
+
+    /// Records a fault at a place.
+    pub(super) fn fault(&mut self, at: Bytes, message: impl Into<String>) -> Reported {
+        self.faults
+            .push(Diagnostic::at(self.env.file, self.env.text, at, message));
+        Reported
+    }
+
+    /// Records a fault with the nearest of `valid` as advice.
+    pub(super) fn fault_near(&mut self, at: Bytes, message: String, found: &str, valid: &[&'static str]) -> Reported {
+        let fault =
+            Diagnostic::at(self.env.file, self.env.text, at, message).with_nearest(found, valid.iter().copied());
+        self.faults.push(fault);
+        Reported
+    }
+
+    pub(super) fn warn(&mut self, at: Bytes, message: impl Into<String>) {
+        self.body
+            .warnings
+            .push(Diagnostic::at(self.env.file, self.env.text, at, message));
+    }
+
+    /// The place of the current instruction.
+    pub(super) fn place(&self) -> Bytes {
+        self.at.clone()
+    }
+
+    /// Lowers an entry's body; parameters are at these offsets of the parameter block.
+    pub(super) fn entry(&mut self, function: &'a Function<'a>, offsets: &[u32]) {
+        let mut scope = Scope {
+            opaque: true,
+            ..Scope::default()
+        };
+        for (formal, &offset) in function.params.iter().zip(offsets) {
+            scope.names.insert(formal.var.name.text, Name::EntryParam(offset));
+            self.params.push((offset, formal.var.name.text.to_owned()));
+        }
+        self.scopes.push(scope);
+        if let Some(body) = &function.body {
+            self.statements(body);
+        }
+        self.scopes.pop();
+        let falls_off =
+            self.body.code.last().is_none_or(|last| {
+                last.guard.is_some() || !matches!(last.op, DraftOp::Op(Op::Exit) | DraftOp::Branch(_))
+            });
+        // A label behind the last instruction is where lanes end.
+        let labelled = self.body.labels.contains(&Some(self.body.code.len() as u32));
+        if falls_off || labelled {
+            self.guard = None;
+            self.at = function.name.at.clone();
+            self.emit(Op::Exit, Class::Control, &[], &[], 0);
+        }
+    }
+
+    fn statements(&mut self, statements: &'a [Statement<'a>]) {
+        // Labels may be used before they are placed.
+        for statement in statements {
+            if let Statement::Label(word) = statement {
+                let label = self.body.label();
+                let scope = self.scopes.last_mut().expect("a scope is open");
+                if scope.labels.insert(word.text, label).is_some() {
+                    self.fault(word.at.clone(), format!("label `{}` is defined twice", word.text));
+                }
+            }
+        }
+        for statement in statements {
+            // Faults are recorded; the rest is still worth a look.
+            let _ = self.statement(statement);
+        }
+    }
+
+    fn statement(&mut self, statement: &'a Statement<'a>) -> Lowered {
+        match statement {
+            Statement::Registers(ty, names) => self.declare_registers(ty, names),
+            Statement::Var(var) => self.declare(var),
+            Statement::Label(word) => {
+                let label = self.scopes.last().and_then(|s| s.labels.get(word.text)).copied();
+                if let Some(label) = label {
+                    self.body.labels[label as usize] = Some(self.body.code.len() as u32);
+                }
+                Ok(())
+            }
+            Statement::Block(block) => {
+                self.scopes.push(Scope::default());
+                self.statements(block);
+                self.scopes.pop();
+                Ok(())
+            }
+            Statement::Instruction(instruction) => {
+                self.at = instruction.opcode.at.clone();
+                if self.body.code.len() >= MAX_CODE {
+                    return Err(Reported);
+                }
+                self.guard = match &instruction.guard {
+                    None => None,
+                    Some((word, negated)) => {
+                        let register = self.register(word.text, word.at.clone(), Bank::Pred)?;
+                        Some((register, *negated))
+                    }
+                };
+                self.select(instruction)?;
+                if self.body.code.len() == MAX_CODE {
+                    return Err(self.fault(self.place(), "the kernel is too large once its calls are inlined"));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn declare_registers(&mut self, ty: &Word<'a>, names: &[(Word<'a>, Option<u64>)]) -> Lowered {
+        let bank = match (Ty::parse(ty.text), ty.text) {
+            (Some(ty), _) if ty.bits <= 64 => ty.bank(),
+            // Types without arithmetic here still have registers.
+            (_, "f16x2" | "bf16" | "bf16x2" | "e4m3x2" | "e5m2x2" | "tf32") => Bank::R32,
+            _ => return Err(self.fault(ty.at.clone(), format!("register type `.{}` is not supported", ty.text))),
+        };
+        for (name, count) in names {
+            let n = count.unwrap_or(1);
+            if n > 1 << 20 {
+                self.fault(name.at.clone(), format!("{n} registers are too many"));
+                continue;
+            }
+            let first = self.body.banks.len() as VReg;
+            self.body.banks.extend(std::iter::repeat_n(bank, n as usize));
+            let scope = self.scopes.last_mut().expect("a scope is open");
+            if count.is_some() {
+                scope.ranges.push((name.text, n, first));
+            } else {
+                scope.names.insert(name.text, Name::Register(first));
+            }
+        }
+        Ok(())
+    }
+
+    fn declare(&mut self, var: &'a Var<'a>) -> Lowered {
+        let name = match var.space {
+            "shared" => self.shared_variable(var)?,
+            "local" => {
+                let (bytes, align) = self.size(var)?;
+                Name::Local(self.body.allocate_local(bytes, align))
+            }
+            "param" => {
+                let (bytes, align) = self.size(var)?;
+                self.body.blocks.push(Block {
+                    bytes,
+                    align,
+                    local: None,
+                });
+                Name::Block(self.body.blocks.len() as u32 - 1)
+            }
+            space => {
+                let message = format!("`.{space}` variables are supported at module scope only");
+                return Err(self.fault(var.name.at.clone(), message));
+            }
+        };
+        self.scopes
+            .last_mut()
+            .expect("a scope is open")
+            .names
+            .insert(var.name.text, name);
+        Ok(())
+    }
+
+    fn size(&mut self, var: &Var<'_>) -> Lowered<(u32, u32)> {
+        match size_of(var) {
+            Ok((bytes, align)) if bytes <= 1 << 24 => Ok((bytes as u32, align as u32)),
+            Ok((bytes, _)) => Err(self.fault(
+                var.name.at.clone(),
+                format!("`{}` is too large: {bytes} bytes", var.name.text),
+            )),
+            Err((at, message)) => Err(self.fault(at, message)),
+        }
+    }
+
+    /// Lays out a shared variable at its first use.
+    fn shared_variable(&mut self, var: &Var<'_>) -> Lowered<Name> {
+        let key = var.name.at.start;
+        if let Some(&name) = self.shared.get(&key) {
+            return Ok(name);
+        }
+        let (bytes, align) = self.size(var)?;
+        let name = if var.external {
+            self.body.dynamic_shared = true;
+            Name::DynamicShared
+        } else {
+            let at = self.body.shared_bytes.next_multiple_of(align);
+            self.body.shared_bytes = at + bytes;
+            Name::Shared(at)
+        };
+        self.shared.insert(key, name);
+        Ok(name)
+    }
+
+    /// What a name stands for in the scopes of the current body.
+    fn local_name(&self, name: &str) -> Option<Name> {
+        for scope in self.scopes.iter().rev() {
+            if let Some(&found) = scope.names.get(name) {
+                return Some(found);
+            }
+            let digits = name.len() - name.bytes().rev().take_while(u8::is_ascii_digit).count();
+            // `%r<12>` declares %r0 to %r11; a prefix may itself end in digits.
+            for split in digits..name.len() {
+                let (prefix, number) = name.split_at(split);
+                if number.len() > 1 && number.starts_with('0') {
+                    continue;
+                }
+                let Ok(number) = number.parse::<u64>() else { continue };
+                if let Some(&(_, _, first)) = scope.ranges.iter().find(|(p, n, _)| *p == prefix && number < *n) {
+                    return Some(Name::Register(first + number as VReg));
+                }
+            }
+            if scope.opaque {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// What a name stands for: in the body, or a shared variable of the module. Other module names are `None`.
+    pub(super) fn name(&mut self, name: &str) -> Lowered<Option<Name>> {
+        if let Some(found) = self.local_name(name) {
+            return Ok(Some(found));
+        }
+        match self.env.symbols.get(name) {
+            Some(Symbol::Shared(var)) => self.shared_variable(var).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// The register of this name, which must be in `bank`.
+    pub(super) fn register(&mut self, name: &str, at: Bytes, bank: Bank) -> Lowered<VReg> {
+        let register = self.any_register(name, at.clone())?;
+        let found = self.body.banks[register as usize];
+        if found == bank {
+            return Ok(register);
+        }
+        let said = |bank| match bank {
+            Bank::R32 => "a register of up to 32 bits",
+            Bank::R64 => "a 64-bit register",
+            Bank::Pred => "a predicate register",
+        };
+        Err(self.fault(at, format!("expected {}, but `{name}` is {}", said(bank), said(found))))
+    }
+
+    /// The register of this name, in whatever bank.
+    pub(super) fn any_register(&mut self, name: &str, at: Bytes) -> Lowered<VReg> {
+        match self.name(name)? {
+            Some(Name::Register(register)) => Ok(register),
+            Some(_) => Err(self.fault(at, format!("`{name}` is not a register"))),
+            None if self.env.symbols.contains_key(name) || self.env.functions.contains_key(name) => {
+                Err(self.fault(at, format!("`{name}` is not a register")))
+            }
+            None => Err(self.fault(at, format!("`{name}` is not declared"))),
+        }
+    }
+
+    /// The label of this name.
+    pub(super) fn label(&mut self, operand: &Operand<'a>) -> Lowered<Label> {
+        let Kind::Name {
+            name,
+            component: None,
+            offset: 0,
+        } = operand.kind
+        else {
+            return Err(self.fault(operand.at.clone(), "expected a label"));
+        };
+        for scope in self.scopes.iter().rev() {
+            if let Some(&label) = scope.labels.get(name) {
+                return Ok(label);
+            }
+            if scope.opaque {
+                break;
+            }
+        }
+        Err(self.fault(operand.at.clone(), format!("label `{name}` is not defined here")))
+    }
+
+    /// Appends an instruction with the current guard and place.
+    pub(super) fn emit(&mut self, op: Op, class: Class, dst: &[Arg], src: &[Arg], imm: i32) {
+        self.emit_draft(DraftOp::Op(op), class, dst, src, imm);
+    }
+
+    pub(super) fn emit_draft(&mut self, op: DraftOp, class: Class, dst: &[Arg], src: &[Arg], imm: i32) {
+        let pad = |args: &[Arg]| std::array::from_fn(|i| args.get(i).copied().unwrap_or(Arg::None));
+        let (dst, src) = (pad(dst), pad(src));
+        self.body.code.push(Draft {
+            op,
+            guard: self.guard,
+            dst,
+            src,
+            imm,
+            class,
+            at: self.at.start,
+        });
+    }
+
+    /// The body being lowered is that of an inlined function.
+    pub(super) fn inlined(&self) -> bool {
+        !self.calls.is_empty()
+    }
+
+    /// `bra`
+    pub(super) fn branch(&mut self, label: Label) {
+        self.emit_draft(DraftOp::Branch(label), Class::Control, &[], &[], 0);
+    }
+
+    /// `ret`: the lanes end, or go behind the inlined body.
+    pub(super) fn ret(&mut self) {
+        match self.calls.last() {
+            Some(&(_, behind)) => self.branch(behind),
+            None => self.emit(Op::Exit, Class::Control, &[], &[], 0),
+        }
+    }
+
+    /// Inlines a call of `function` with these argument and result names.
+    pub(super) fn inline(
+        &mut self,
+        function: &'a Function<'a>,
+        results: &[Operand<'a>],
+        arguments: &[Operand<'a>],
+    ) -> Lowered {
+        let name = function.name.text;
+        let at = self.place();
+        if self.calls.iter().any(|&(caller, _)| caller == name) {
+            return Err(self.fault(at, format!("recursive calls (here of `{name}`) are not supported")));
+        }
+        if self.calls.len() >= 64 {
+            return Err(self.fault(at, "calls nest too deep"));
+        }
+        for (what, formals, actuals) in [
+            ("results", &function.returns, results),
+            ("arguments", &function.params, arguments),
+        ] {
+            if formals.len() != actuals.len() {
+                let message = format!(
+                    "`{name}` has {} {what}, the call gives {}",
+                    formals.len(),
+                    actuals.len()
+                );
+                return Err(self.fault(at, message));
+            }
+        }
+        let mut scope = Scope {
+            opaque: true,
+            ..Scope::default()
+        };
+        for (formal, actual) in function.params.iter().zip(arguments) {
+            let bound = self.bind(formal, actual)?;
+            scope.names.insert(formal.var.name.text, bound);
+        }
+        let mut copies = Vec::new();
+        for (formal, actual) in function.returns.iter().zip(results) {
+            let bound = self.bind_result(formal, actual, &mut copies)?;
+            scope.names.insert(formal.var.name.text, bound);
+        }
+        let behind = self.body.label();
+        let (guard, place) = (self.guard, self.place());
+        match guard {
+            None => self.emit(Op::Nop, Class::Control, &[], &[], 0),
+            // Lanes that do not call go round the body.
+            Some((register, negated)) => {
+                self.guard = Some((register, !negated));
+                self.branch(behind);
+            }
+        }
+        self.guard = None;
+        self.calls.push((name, behind));
+        self.scopes.push(scope);
+        if let Some(body) = &function.body {
+            self.statements(body);
+        }
+        self.scopes.pop();
+        self.calls.pop();
+        self.body.labels[behind as usize] = Some(self.body.code.len() as u32);
+        self.at = place;
+        self.guard = guard;
+        for (to, from, ty) in copies {
+            self.copy(to, from, ty);
+        }
+        Ok(())
+    }
+
+    /// What a formal argument is in the callee's copy.
+    fn bind(&mut self, formal: &'a Formal<'a>, actual: &Operand<'a>) -> Lowered<Name> {
+        if let Kind::Name {
+            name,
+            component: None,
+            offset: 0,
+        } = actual.kind
+            && let Some(Name::Block(block)) = self.name(name)?
+        {
+            return Ok(Name::Block(block));
+        }
+        let ty = self.scalar(formal)?;
+        let value = self.src(actual, ty)?;
+        if formal.register {
+            let register = self.body.register(ty.bank());
+            self.copy(register, value, ty);
+            return Ok(Name::Register(register));
+        }
+        self.body.blocks.push(Block {
+            bytes: ty.bytes(),
+            align: ty.bytes(),
+            local: None,
+        });
+        let block = self.body.blocks.len() as u32 - 1;
+        let Some(elem) = ty.elem() else {
+            return Err(self.fault(actual.at.clone(), "not a parameter type"));
+        };
+        let op = DraftOp::Param {
+            store: true,
+            block,
+            offset: 0,
+            elem,
+            vec: 1,
+        };
+        self.emit_draft(op, Class::Int, &[value], &[], 0);
+        Ok(Name::Block(block))
+    }
+
+    fn bind_result(
+        &mut self,
+        formal: &'a Formal<'a>,
+        actual: &Operand<'a>,
+        copies: &mut Vec<(VReg, Arg, Ty)>,
+    ) -> Lowered<Name> {
+        let Kind::Name {
+            name,
+            component: None,
+            offset: 0,
+        } = actual.kind
+        else {
+            return Err(self.fault(actual.at.clone(), "expected a result parameter"));
+        };
+        match self.name(name)? {
+            Some(Name::Block(block)) if !formal.register => Ok(Name::Block(block)),
+            Some(Name::Register(to)) if formal.register => {
+                let ty = self.scalar(formal)?;
+                let register = self.body.register(ty.bank());
+                copies.push((to, Arg::Reg(register), ty));
+                Ok(Name::Register(register))
+            }
+            _ => Err(self.fault(actual.at.clone(), format!("`{name}` cannot take the result"))),
+        }
+    }
+
+    fn scalar(&mut self, formal: &Formal<'a>) -> Lowered<Ty> {
+        match Ty::parse(formal.var.ty.text) {
+            Some(ty) if formal.var.dims.is_empty() && ty.bits <= 64 => Ok(ty),
+            _ => Err(self.fault(
+                self.place(),
+                format!("`{}` needs a parameter block", formal.var.name.text),
+            )),
+        }
+    }
+
+    fn copy(&mut self, to: VReg, from: Arg, ty: Ty) {
+        use super::super::alu::AluOp;
+        let op = match ty.bank() {
+            Bank::R32 => AluOp::Mov32,
+            Bank::R64 => AluOp::Mov64,
+            Bank::Pred => AluOp::MovPred,
+        };
+        self.emit(Op::Alu(op), Class::Int, &[Arg::Reg(to)], &[from], 0);
+    }
+}

@@ -1,0 +1,327 @@
+//! Operands of instructions: registers, literals, special registers, addresses of variables.
+//!
+//! Source: PTX ISA chapters 6 "Instruction Operands" and 10 "Special Registers".
+
+use super::super::ir::{ConstSource, MachineRead, Space, Special};
+use super::super::memory::{CONST_WINDOW, LOCAL_WINDOW, SHARED_WINDOW};
+use super::ast::{Kind, Operand};
+use super::draft::{Arg, Const};
+use super::layout::Symbol;
+use super::lower::{Lower, Lowered, Name};
+use super::types::{Bank, Class, Ty};
+
+/// Where a special register's value comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SpecialSource {
+    /// Written when the warp starts.
+    Warp(Special),
+    /// The same in every warp.
+    Launch(ConstSource),
+    /// Known to the machine alone.
+    Machine(MachineRead),
+}
+
+/// The special register of this name.
+pub(super) fn special(name: &str, component: Option<&str>) -> Option<SpecialSource> {
+    use ConstSource::{BlockDim, DynamicShared, GridDim, Literal, TotalShared};
+    use SpecialSource::{Launch, Machine, Warp};
+    let axis = match component {
+        Some("x" | "r") => Some(0),
+        Some("y" | "g") => Some(1),
+        Some("z" | "b") => Some(2),
+        Some("w" | "a") => Some(3),
+        Some(_) => return None,
+        None => None,
+    };
+    Some(match (name, axis) {
+        ("%tid" | "%ctaid", Some(3)) => Launch(Literal(0)),
+        ("%ntid" | "%nctaid", Some(3)) => Launch(Literal(1)),
+        ("%tid", Some(axis)) => Warp(Special::Tid(axis)),
+        ("%ctaid", Some(axis)) => Warp(Special::Ctaid(axis)),
+        ("%ntid", Some(axis)) => Launch(BlockDim(axis)),
+        ("%nctaid", Some(axis)) => Launch(GridDim(axis)),
+        (_, Some(_)) => return None,
+        ("%laneid", None) => Warp(Special::LaneId),
+        ("%lanemask_eq", None) => Warp(Special::LaneMask(0)),
+        ("%lanemask_lt", None) => Warp(Special::LaneMask(1)),
+        ("%lanemask_le", None) => Warp(Special::LaneMask(2)),
+        ("%lanemask_gt", None) => Warp(Special::LaneMask(3)),
+        ("%lanemask_ge", None) => Warp(Special::LaneMask(4)),
+        ("%clock", None) => Machine(MachineRead::Clock),
+        ("%clock64", None) => Machine(MachineRead::Clock64),
+        ("%globaltimer", None) => Machine(MachineRead::GlobalTimer),
+        ("%smid", None) => Machine(MachineRead::SmId),
+        ("%nsmid", None) => Machine(MachineRead::NSmId),
+        ("%warpid", None) => Machine(MachineRead::WarpId),
+        ("%nwarpid", None) => Machine(MachineRead::NWarpId),
+        ("%gridid", None) => Launch(Literal(0)),
+        ("%total_smem_size", None) => Launch(TotalShared),
+        ("%dynamic_smem_size", None) => Launch(DynamicShared),
+        _ if name.starts_with("%envreg") => Launch(Literal(0)),
+        _ => return None,
+    })
+}
+
+/// An address operand, taken apart.
+pub(super) struct Address {
+    pub(super) base: Arg,
+    pub(super) offset: i32,
+    /// The base is a 64-bit slot.
+    pub(super) wide: bool,
+}
+
+impl<'a> Lower<'_, 'a> {
+    /// A destination register of a bank; `_` is a register nobody reads.
+    pub(super) fn dst(&mut self, operand: &Operand<'a>, bank: Bank) -> Lowered<Arg> {
+        match operand.kind {
+            Kind::Name {
+                name: "_",
+                component: None,
+                offset: 0,
+            } => Ok(Arg::Reg(self.body.register(bank))),
+            Kind::Name {
+                name,
+                component: None,
+                offset: 0,
+            } => self.register(name, operand.at.clone(), bank).map(Arg::Reg),
+            _ => Err(self.fault(operand.at.clone(), "expected a destination register")),
+        }
+    }
+
+    /// A destination register of any bank but predicates, and whether it is 64-bit. `bank` is that of `_`.
+    pub(super) fn dst_any(&mut self, operand: &Operand<'a>, bank: Bank) -> Lowered<(Arg, bool)> {
+        match operand.kind {
+            Kind::Name { name: "_", .. } => Ok((Arg::Reg(self.body.register(bank)), bank == Bank::R64)),
+            Kind::Name {
+                name,
+                component: None,
+                offset: 0,
+            } => self.data_register(name, operand),
+            _ => Err(self.fault(operand.at.clone(), "expected a destination register")),
+        }
+    }
+
+    fn data_register(&mut self, name: &str, operand: &Operand<'a>) -> Lowered<(Arg, bool)> {
+        let register = self.any_register(name, operand.at.clone())?;
+        match self.body.banks[register as usize] {
+            Bank::Pred => Err(self.fault(operand.at.clone(), format!("`{name}` is a predicate register"))),
+            bank => Ok((Arg::Reg(register), bank == Bank::R64)),
+        }
+    }
+
+    /// A source of a type.
+    pub(super) fn src(&mut self, operand: &Operand<'a>, ty: Ty) -> Lowered<Arg> {
+        let bank = ty.bank();
+        match operand.kind {
+            Kind::Name {
+                name,
+                component: None,
+                offset: 0,
+            } if self.is_register(name)? => self.register(name, operand.at.clone(), bank).map(Arg::Reg),
+            Kind::Name { name, component, .. } if name.starts_with('%') => match special(name, component) {
+                Some(SpecialSource::Warp(special)) if bank == Bank::R32 => Ok(self.body.special(special)),
+                Some(SpecialSource::Launch(source)) => Ok(self.body.constant(bank, Const::Source(source))),
+                Some(SpecialSource::Machine(_)) => {
+                    Err(self.fault(operand.at.clone(), format!("`{name}` can only be read by `mov`")))
+                }
+                Some(SpecialSource::Warp(_)) => {
+                    Err(self.fault(operand.at.clone(), format!("`{name}` is 32 bits wide, {ty} is not")))
+                }
+                None => self.unknown_register(name, component, operand),
+            },
+            Kind::Name {
+                name,
+                component: None,
+                offset,
+            } => self.address_of(name, offset, operand, bank),
+            _ => self.literal(operand, ty),
+        }
+    }
+
+    /// A source whose register may be wider than its type (`st`, `cvt`), and whether it is 64-bit.
+    pub(super) fn src_any(&mut self, operand: &Operand<'a>, ty: Ty) -> Lowered<(Arg, bool)> {
+        if let Kind::Name {
+            name,
+            component: None,
+            offset: 0,
+        } = operand.kind
+            && self.is_register(name)?
+        {
+            return self.data_register(name, operand);
+        }
+        Ok((self.src(operand, ty)?, ty.bank() == Bank::R64))
+    }
+
+    /// A predicate source, `p` or `!p`, and whether it is negated.
+    pub(super) fn src_pred(&mut self, operand: &Operand<'a>) -> Lowered<(Arg, i32)> {
+        match &operand.kind {
+            Kind::Not(inner) => Ok((self.src(inner, Ty::PRED)?, 1)),
+            _ => Ok((self.src(operand, Ty::PRED)?, 0)),
+        }
+    }
+
+    fn is_register(&mut self, name: &str) -> Lowered<bool> {
+        Ok(matches!(self.name(name)?, Some(Name::Register(_))))
+    }
+
+    fn unknown_register<T>(&mut self, name: &str, component: Option<&str>, operand: &Operand<'a>) -> Lowered<T> {
+        const KNOWN: [&str; 22] = [
+            "%tid.x",
+            "%tid.y",
+            "%tid.z",
+            "%ntid.x",
+            "%ntid.y",
+            "%ntid.z",
+            "%ctaid.x",
+            "%ctaid.y",
+            "%ctaid.z",
+            "%nctaid.x",
+            "%nctaid.y",
+            "%nctaid.z",
+            "%laneid",
+            "%warpid",
+            "%smid",
+            "%nsmid",
+            "%clock",
+            "%clock64",
+            "%globaltimer",
+            "%lanemask_lt",
+            "%gridid",
+            "%dynamic_smem_size",
+        ];
+        let said = component.map_or(name.to_owned(), |c| format!("{name}.{c}"));
+        let message = format!("`{said}` is neither a declared register nor a supported special register");
+        Err(self.fault_near(operand.at.clone(), message, &said, &KNOWN))
+    }
+
+    fn literal(&mut self, operand: &Operand<'a>, ty: Ty) -> Lowered<Arg> {
+        let bits = match (&operand.kind, ty.class, ty.bits) {
+            (Kind::Int(v), Class::Pred, _) => u64::from(*v != 0),
+            (Kind::Int(v), Class::Unsigned | Class::Signed | Class::Untyped, _) => *v,
+            (Kind::Single(bits), Class::Float | Class::Untyped, 32) => u64::from(*bits),
+            (Kind::Single(bits), Class::Float, 64) => f64::from(f32::from_bits(*bits)).to_bits(),
+            (Kind::Double(bits), Class::Float | Class::Untyped, 64) => *bits,
+            (Kind::Double(bits), Class::Float, 32) => u64::from((f64::from_bits(*bits) as f32).to_bits()),
+            (Kind::Int(_) | Kind::Single(_) | Kind::Double(_), ..) => {
+                let found = self.env.text[operand.at.clone()].to_owned();
+                return Err(self.fault(operand.at.clone(), format!("`{found}` is not a literal of type {ty}")));
+            }
+            _ => return Err(self.fault(operand.at.clone(), format!("expected an operand of type {ty}"))),
+        };
+        Ok(self.body.literal(ty.bank(), bits))
+    }
+
+    /// The address of a variable as a value: within its own state space (global addresses are flat).
+    fn address_of(&mut self, name: &str, offset: i64, operand: &Operand<'a>, bank: Bank) -> Lowered<Arg> {
+        if bank == Bank::Pred {
+            return Err(self.fault(operand.at.clone(), format!("`{name}` is not a predicate")));
+        }
+        let literal = |base: u64| Const::Source(ConstSource::Literal(base.wrapping_add_signed(offset)));
+        let c = match self.name(name)? {
+            Some(Name::Shared(at)) => literal(u64::from(at)),
+            Some(Name::DynamicShared) => Const::DynamicShared(offset),
+            Some(Name::Local(at)) => literal(u64::from(at)),
+            Some(Name::EntryParam(at)) => {
+                self.body.uses_param_bank = true;
+                literal(u64::from(self.env.param_bank + at))
+            }
+            Some(Name::Block(block)) => {
+                let at = self.body.block_in_memory(block);
+                literal(u64::from(at))
+            }
+            Some(Name::Register(_)) => {
+                return Err(self.fault(operand.at.clone(), "a register plus an offset is not a value"));
+            }
+            None => match self.env.symbols.get(name) {
+                Some(&Symbol::Global(index)) if bank == Bank::R64 => {
+                    Const::Source(ConstSource::Global { index, offset })
+                }
+                Some(Symbol::Global(_)) => {
+                    return Err(self.fault(operand.at.clone(), format!("the address of `{name}` needs 64 bits")));
+                }
+                Some(&Symbol::Const(at)) => literal(u64::from(at)),
+                Some(_) => return Err(self.fault(operand.at.clone(), format!("`{name}` has no address"))),
+                None if self.env.functions.contains_key(name) => {
+                    let message = format!("the address of function `{name}` is not supported (no indirect calls)");
+                    return Err(self.fault(operand.at.clone(), message));
+                }
+                None => return Err(self.fault(operand.at.clone(), format!("`{name}` is not declared"))),
+            },
+        };
+        if let Const::Source(ConstSource::Literal(value)) = c {
+            return Ok(self.body.literal(bank, value));
+        }
+        Ok(self.body.constant(bank, c))
+    }
+
+    /// `[base + offset]` of an access to `space`.
+    pub(super) fn address(&mut self, operand: &Operand<'a>, space: Space) -> Lowered<Address> {
+        let Kind::Address(parts) = &operand.kind else {
+            return Err(self.fault(operand.at.clone(), "expected an address in brackets"));
+        };
+        let [base] = parts.as_slice() else {
+            return Err(self.fault(operand.at.clone(), "expected one address"));
+        };
+        match base.kind {
+            Kind::Name {
+                name,
+                component: None,
+                offset,
+            } => {
+                if let Some(Name::Register(register)) = self.name(name)? {
+                    let wide = match self.body.banks[register as usize] {
+                        Bank::R32 => false,
+                        Bank::R64 => true,
+                        Bank::Pred => return Err(self.fault(base.at.clone(), "a predicate is not an address")),
+                    };
+                    let Ok(offset) = i32::try_from(offset) else {
+                        return Err(self.fault(base.at.clone(), format!("offset {offset} does not fit 32 bits")));
+                    };
+                    return Ok(Address {
+                        base: Arg::Reg(register),
+                        offset,
+                        wide,
+                    });
+                }
+                let c = self.address_of(name, offset, base, Bank::R64)?;
+                // A variable named in a generic access stands for its generic address.
+                let window = match (space, self.name(name)?) {
+                    (Space::Generic, Some(Name::Shared(_) | Name::DynamicShared)) => SHARED_WINDOW,
+                    (Space::Generic, Some(Name::Local(_) | Name::Block(_))) => LOCAL_WINDOW,
+                    (Space::Generic, Some(Name::EntryParam(_))) => CONST_WINDOW,
+                    (Space::Generic, None) if matches!(self.env.symbols.get(name), Some(Symbol::Const(_))) => {
+                        CONST_WINDOW
+                    }
+                    _ => 0,
+                };
+                let c = if window == 0 { c } else { self.shifted(c, window) };
+                Ok(Address {
+                    base: c,
+                    offset: 0,
+                    wide: true,
+                })
+            }
+            Kind::Int(address) => Ok(Address {
+                base: self.body.literal(Bank::R64, address),
+                offset: 0,
+                wide: true,
+            }),
+            _ => Err(self.fault(
+                base.at.clone(),
+                "expected a register, a variable or an integer as the address",
+            )),
+        }
+    }
+
+    /// A 64-bit constant moved into an address window.
+    fn shifted(&mut self, c: Arg, window: u64) -> Arg {
+        let Arg::Const(slot) = c else { return c };
+        let entry = self.body.pool64.entries[usize::from(slot & !super::super::ir::CONST)];
+        let moved = match entry {
+            Const::Source(ConstSource::Literal(v)) => Const::Source(ConstSource::Literal(v.wrapping_add(window))),
+            Const::DynamicShared(offset) => Const::DynamicSharedGeneric(offset),
+            other => other,
+        };
+        self.body.constant(Bank::R64, moved)
+    }
+}

@@ -1,0 +1,687 @@
+//! PTX text to syntax tree: recursive descent over the tokens.
+//!
+//! Instructions are read generically, `opcode{.mod}* operands;`, so an unknown opcode is no syntax error. After an
+//! error the parser goes on behind the next semicolon (or at the closing brace), so that one run reports every fault.
+
+use logos::Logos;
+
+use super::ast::{File, Formal, Function, Init, Instruction, Item, Kind, Operand, Statement, Var, Word};
+use super::token::{Bytes, Token};
+use crate::diagnostic::Diagnostic;
+
+/// A fault was recorded; nothing more to say.
+pub(super) struct Reported;
+
+type Parsed<T> = Result<T, Reported>;
+
+/// The deepest nesting of braces, parentheses and initialisers.
+const MAX_DEPTH: u32 = 64;
+
+/// Reads a file; the tree holds everything that could be read.
+pub(super) fn parse<'a>(file: &'a str, text: &'a str) -> (File<'a>, Vec<Diagnostic>) {
+    let mut parser = Parser {
+        file,
+        text,
+        tokens: Vec::new(),
+        next: 0,
+        depth: 0,
+        faults: Vec::new(),
+    };
+    for (token, at) in Token::lexer(text).spanned() {
+        match token {
+            Ok(token) => parser.tokens.push((token, at)),
+            Err(()) => {
+                let found = &text[at.clone()];
+                let message = if found.starts_with('"') {
+                    "unterminated string".to_owned()
+                } else if found.starts_with(|c: char| c.is_ascii_digit()) {
+                    format!("`{found}` is not a number that fits 64 bits")
+                } else {
+                    format!("unexpected character `{}`", found.escape_default())
+                };
+                parser.fault(at, message);
+            }
+        }
+    }
+    let tree = parser.file();
+    (tree, parser.faults)
+}
+
+struct Parser<'a> {
+    file: &'a str,
+    text: &'a str,
+    tokens: Vec<(Token<'a>, Bytes)>,
+    next: usize,
+    depth: u32,
+    faults: Vec<Diagnostic>,
+}
+
+impl<'a> Parser<'a> {
+    fn fault(&mut self, at: Bytes, message: impl Into<String>) -> Reported {
+        self.faults.push(Diagnostic::at(self.file, self.text, at, message));
+        Reported
+    }
+
+    fn peek(&self) -> Option<Token<'a>> {
+        self.tokens.get(self.next).map(|t| t.0)
+    }
+
+    fn peek_second(&self) -> Option<Token<'a>> {
+        self.tokens.get(self.next + 1).map(|t| t.0)
+    }
+
+    /// The place of the next token, or the end of the text.
+    fn here(&self) -> Bytes {
+        self.tokens
+            .get(self.next)
+            .map_or(self.text.len()..self.text.len(), |t| t.1.clone())
+    }
+
+    /// The end of the token before.
+    fn last_end(&self) -> usize {
+        self.next.checked_sub(1).map_or(0, |i| self.tokens[i].1.end)
+    }
+
+    fn accept(&mut self, token: Token<'_>) -> bool {
+        let found = self.peek() == Some(token);
+        self.next += usize::from(found);
+        found
+    }
+
+    fn unexpected(&mut self, wanted: &str) -> Reported {
+        let at = self.here();
+        let message = match self.text.get(at.clone()) {
+            Some("") | None => format!("expected {wanted}, found the end of the file"),
+            Some(found) => format!("expected {wanted}, found `{}`", found.lines().next().unwrap_or("")),
+        };
+        self.fault(at, message)
+    }
+
+    fn expect(&mut self, token: Token<'_>, wanted: &str) -> Parsed<()> {
+        if self.accept(token) {
+            Ok(())
+        } else {
+            Err(self.unexpected(wanted))
+        }
+    }
+
+    fn word(&mut self, wanted: &str) -> Parsed<Word<'a>> {
+        match self.peek() {
+            Some(Token::Word(text)) => {
+                let at = self.here();
+                self.next += 1;
+                Ok(Word { text, at })
+            }
+            _ => Err(self.unexpected(wanted)),
+        }
+    }
+
+    fn dot(&mut self) -> Option<Word<'a>> {
+        let Some(Token::Dot(text)) = self.peek() else {
+            return None;
+        };
+        let at = self.here();
+        self.next += 1;
+        Some(Word { text, at })
+    }
+
+    fn accept_dot(&mut self, text: &str) -> bool {
+        self.accept(Token::Dot(text))
+    }
+
+    fn number(&mut self, wanted: &str) -> Parsed<u64> {
+        match self.peek() {
+            Some(Token::Int(value)) => {
+                self.next += 1;
+                Ok(value)
+            }
+            _ => Err(self.unexpected(wanted)),
+        }
+    }
+
+    /// Goes on behind the next semicolon; stops before a closing brace of the current block.
+    fn recover(&mut self) {
+        let mut depth = 0;
+        while let Some(token) = self.peek() {
+            match token {
+                Token::Semicolon if depth == 0 => {
+                    self.next += 1;
+                    return;
+                }
+                Token::BraceOpen => depth += 1,
+                Token::BraceClose if depth == 0 => return,
+                Token::BraceClose => {
+                    depth -= 1;
+                    if depth == 0 {
+                        self.next += 1;
+                        return;
+                    }
+                }
+                _ => {}
+            }
+            self.next += 1;
+        }
+    }
+
+    fn nested<T>(&mut self, f: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        if self.depth == MAX_DEPTH {
+            return Err(self.fault(self.here(), format!("nested more than {MAX_DEPTH} deep")));
+        }
+        self.depth += 1;
+        let result = f(self);
+        self.depth -= 1;
+        result
+    }
+
+    fn file(&mut self) -> File<'a> {
+        let mut file = File::default();
+        while self.peek().is_some() {
+            let before = self.next;
+            match self.item(&mut file) {
+                Ok(()) => {}
+                Err(Reported) => {
+                    self.recover();
+                    self.accept(Token::BraceClose);
+                }
+            }
+            // Whatever happened, move on.
+            if self.next == before {
+                self.next += 1;
+            }
+        }
+        file
+    }
+
+    fn item(&mut self, file: &mut File<'a>) -> Parsed<()> {
+        let mut external = false;
+        loop {
+            let Some(word) = self.dot() else {
+                if self.accept(Token::Semicolon) {
+                    return Ok(());
+                }
+                return Err(self.unexpected("a directive"));
+            };
+            match word.text {
+                "version" => {
+                    self.next += 1;
+                    return Ok(());
+                }
+                "target" => {
+                    while let Some(Token::Word(_) | Token::Comma) = self.peek() {
+                        self.next += 1;
+                    }
+                    return Ok(());
+                }
+                "address_size" => {
+                    let at = self.here();
+                    let bits = self.number("32 or 64")?;
+                    file.address_size = Some(bits);
+                    if bits != 64 {
+                        return Err(self.fault(at, format!("`.address_size {bits}` is not supported, only 64")));
+                    }
+                    return Ok(());
+                }
+                "visible" | "weak" | "common" => {}
+                "extern" => external = true,
+                "entry" | "func" => {
+                    let function = self.function(word.text == "entry")?;
+                    file.items.push(Item::Function(function));
+                    return Ok(());
+                }
+                "global" | "const" | "shared" | "local" => {
+                    for var in self.variables(word.text, external)? {
+                        file.items.push(Item::Var(var));
+                    }
+                    return Ok(());
+                }
+                "section" => {
+                    self.dot();
+                    if let Some(Token::Word(_)) = self.peek() {
+                        self.next += 1;
+                    }
+                    self.expect(Token::BraceOpen, "`{`")?;
+                    while !matches!(self.peek(), None | Some(Token::BraceClose)) {
+                        self.next += 1;
+                    }
+                    self.accept(Token::BraceClose);
+                    return Ok(());
+                }
+                "pragma" | "alias" => {
+                    self.recover();
+                    return Ok(());
+                }
+                "attribute" => self.skip_parens()?,
+                _ => {
+                    let fault = self.fault(word.at, format!("unknown directive `.{}`", word.text));
+                    if let Some(last) = self.faults.last_mut() {
+                        let known = [
+                            "visible", "entry", "func", "global", "const", "shared", "extern", "weak",
+                        ];
+                        *last = last.clone().with_nearest(word.text, known);
+                    }
+                    return Err(fault);
+                }
+            }
+        }
+    }
+
+    fn skip_parens(&mut self) -> Parsed<()> {
+        self.expect(Token::ParenOpen, "`(`")?;
+        while !matches!(self.peek(), None | Some(Token::ParenClose)) {
+            self.next += 1;
+        }
+        self.expect(Token::ParenClose, "`)`")
+    }
+
+    fn function(&mut self, entry: bool) -> Parsed<Function<'a>> {
+        while self.accept_dot("attribute") {
+            self.skip_parens()?;
+        }
+        let returns = if self.peek() == Some(Token::ParenOpen) {
+            self.formals()?
+        } else {
+            Vec::new()
+        };
+        let name = self.word("a function name")?;
+        let params = if self.peek() == Some(Token::ParenOpen) {
+            self.formals()?
+        } else {
+            Vec::new()
+        };
+        let mut limits = Vec::new();
+        loop {
+            if self.accept(Token::Semicolon) {
+                return Ok(Function {
+                    entry,
+                    name,
+                    returns,
+                    params,
+                    limits,
+                    body: None,
+                });
+            }
+            let Some(word) = self.dot() else { break };
+            match word.text {
+                "pragma" => {
+                    self.next += 1;
+                    self.expect(Token::Semicolon, "`;`")?;
+                }
+                "noreturn" | "explicitcluster" | "blocksareclusters" => {}
+                _ => {
+                    let mut numbers = vec![self.number("a number")?];
+                    while self.accept(Token::Comma) {
+                        numbers.push(self.number("a number")?);
+                    }
+                    limits.push((word, numbers));
+                }
+            }
+        }
+        self.expect(Token::BraceOpen, "`{`")?;
+        let body = self.statements()?;
+        Ok(Function {
+            entry,
+            name,
+            returns,
+            params,
+            limits,
+            body: Some(body),
+        })
+    }
+
+    fn formals(&mut self) -> Parsed<Vec<Formal<'a>>> {
+        self.expect(Token::ParenOpen, "`(`")?;
+        let mut formals = Vec::new();
+        while !self.accept(Token::ParenClose) {
+            if !formals.is_empty() {
+                self.expect(Token::Comma, "`,` or `)`")?;
+            }
+            let Some(space) = self.dot() else {
+                return Err(self.unexpected("`.param` or `.reg`"));
+            };
+            if space.text != "param" && space.text != "reg" {
+                return Err(self.fault(
+                    space.at,
+                    format!("expected `.param` or `.reg`, found `.{}`", space.text),
+                ));
+            }
+            let register = space.text == "reg";
+            let var = self.declaration("param", false)?;
+            formals.push(Formal { register, var });
+        }
+        Ok(formals)
+    }
+
+    /// `.align 4 .b8 x[4] = {...}, y;` after the space.
+    fn variables(&mut self, space: &'a str, external: bool) -> Parsed<Vec<Var<'a>>> {
+        let first = self.declaration(space, external)?;
+        let mut all = vec![first];
+        while self.accept(Token::Comma) {
+            let name = self.word("a variable name")?;
+            let dims = self.dims()?;
+            let init = self.initialiser()?;
+            all.push(Var {
+                name,
+                dims,
+                init,
+                ..all[0].clone()
+            });
+        }
+        self.expect(Token::Semicolon, "`;`")?;
+        Ok(all)
+    }
+
+    /// A declaration without its semicolon, after the space.
+    fn declaration(&mut self, space: &'a str, external: bool) -> Parsed<Var<'a>> {
+        let (mut align, mut vector, mut ty) = (None, 1, None);
+        while let Some(word) = self.dot() {
+            match word.text {
+                "align" => align = Some(self.number("an alignment")?),
+                "v2" => vector = 2,
+                "v4" => vector = 4,
+                "attribute" => self.skip_parens()?,
+                // `.ptr .global .align 4`: what a pointer parameter points to, of no consequence here.
+                "ptr" => {
+                    while let Some(Token::Dot(hint)) = self.peek() {
+                        self.next += 1;
+                        if hint == "align" {
+                            self.number("an alignment")?;
+                        }
+                    }
+                }
+                _ => ty = Some(word),
+            }
+        }
+        let Some(ty) = ty else {
+            return Err(self.unexpected("a type such as `.b8`"));
+        };
+        let name = self.word("a variable name")?;
+        let dims = self.dims()?;
+        let init = self.initialiser()?;
+        Ok(Var {
+            space,
+            external,
+            align,
+            vector,
+            ty,
+            name,
+            dims,
+            init,
+        })
+    }
+
+    fn dims(&mut self) -> Parsed<Vec<u64>> {
+        let mut dims = Vec::new();
+        while self.accept(Token::BracketOpen) {
+            dims.push(if let Some(Token::Int(n)) = self.peek() {
+                self.next += 1;
+                n
+            } else {
+                0
+            });
+            self.expect(Token::BracketClose, "`]`")?;
+        }
+        Ok(dims)
+    }
+
+    fn initialiser(&mut self) -> Parsed<Option<Init<'a>>> {
+        if self.accept(Token::Equals) {
+            self.init().map(Some)
+        } else {
+            Ok(None)
+        }
+    }
+
+    fn init(&mut self) -> Parsed<Init<'a>> {
+        if self.accept(Token::BraceOpen) {
+            let mut list = Vec::new();
+            while !self.accept(Token::BraceClose) {
+                if !list.is_empty() {
+                    self.expect(Token::Comma, "`,` or `}`")?;
+                    if self.accept(Token::BraceClose) {
+                        break;
+                    }
+                }
+                list.push(self.nested(Self::init)?);
+            }
+            return Ok(Init::List(list));
+        }
+        if let (Some(Token::Int(mask)), Some(Token::ParenOpen)) = (self.peek(), self.peek_second()) {
+            self.next += 2;
+            let value = self.operand()?;
+            self.expect(Token::ParenClose, "`)`")?;
+            return Ok(Init::Masked(mask, value));
+        }
+        if let (Some(Token::Word("generic")), Some(Token::ParenOpen)) = (self.peek(), self.peek_second()) {
+            self.next += 2;
+            let mut value = self.operand()?;
+            self.expect(Token::ParenClose, "`)`")?;
+            let more = self.offset()?;
+            if let Kind::Name { offset, .. } = &mut value.kind {
+                *offset = offset.wrapping_add(more);
+            }
+            return Ok(Init::Generic(value));
+        }
+        self.operand().map(Init::Value)
+    }
+
+    /// Statements up to the closing brace, which is consumed.
+    fn statements(&mut self) -> Parsed<Vec<Statement<'a>>> {
+        let mut all = Vec::new();
+        loop {
+            if self.accept(Token::BraceClose) {
+                return Ok(all);
+            }
+            if self.peek().is_none() {
+                return Err(self.unexpected("`}`"));
+            }
+            let before = self.next;
+            if let Err(Reported) = self.statement(&mut all) {
+                self.recover();
+                if self.next == before {
+                    self.next += 1;
+                }
+            }
+        }
+    }
+
+    fn statement(&mut self, all: &mut Vec<Statement<'a>>) -> Parsed<()> {
+        match (self.peek(), self.peek_second()) {
+            (Some(Token::Semicolon), _) => self.next += 1,
+            (Some(Token::BraceOpen), _) => {
+                self.next += 1;
+                all.push(Statement::Block(self.nested(Self::statements)?));
+            }
+            (Some(Token::Word(_)), Some(Token::Colon)) => {
+                let label = self.word("a label")?;
+                self.next += 1;
+                all.push(Statement::Label(label));
+            }
+            (Some(Token::Dot(_)), _) => self.declaration_statement(all)?,
+            _ => all.push(Statement::Instruction(self.instruction()?)),
+        }
+        Ok(())
+    }
+
+    fn declaration_statement(&mut self, all: &mut Vec<Statement<'a>>) -> Parsed<()> {
+        let Some(word) = self.dot() else {
+            return Err(self.unexpected("a directive"));
+        };
+        match word.text {
+            "reg" => {
+                let Some(ty) = self.dot() else {
+                    return Err(self.unexpected("a register type"));
+                };
+                let mut names = Vec::new();
+                loop {
+                    let name = self.word("a register name")?;
+                    let count = if self.accept(Token::Less) {
+                        let n = self.number("a register count")?;
+                        self.expect(Token::Greater, "`>`")?;
+                        Some(n)
+                    } else {
+                        None
+                    };
+                    names.push((name, count));
+                    if !self.accept(Token::Comma) {
+                        break;
+                    }
+                }
+                self.expect(Token::Semicolon, "`;`")?;
+                all.push(Statement::Registers(ty, names));
+            }
+            "param" | "local" | "shared" | "global" | "const" => {
+                all.extend(self.variables(word.text, false)?.into_iter().map(Statement::Var));
+            }
+            "extern" => {
+                let Some(space) = self.dot() else {
+                    return Err(self.unexpected("a state space"));
+                };
+                all.extend(self.variables(space.text, true)?.into_iter().map(Statement::Var));
+            }
+            "pragma" | "branchtargets" | "calltargets" | "callprototype" => self.recover(),
+            _ => return Err(self.fault(word.at, format!("directive `.{}` is not supported here", word.text))),
+        }
+        Ok(())
+    }
+
+    fn instruction(&mut self) -> Parsed<Instruction<'a>> {
+        let guard = if self.accept(Token::At) {
+            let negated = self.accept(Token::Not);
+            Some((self.word("a predicate register")?, negated))
+        } else {
+            None
+        };
+        let opcode = self.word("an instruction")?;
+        let mut mods = Vec::new();
+        while let Some(word) = self.dot() {
+            mods.push(word);
+        }
+        let mut operands = Vec::new();
+        while !self.accept(Token::Semicolon) {
+            if !operands.is_empty() {
+                self.expect(Token::Comma, "`,` or `;`")?;
+            }
+            operands.push(self.operand()?);
+        }
+        Ok(Instruction {
+            guard,
+            opcode,
+            mods,
+            operands,
+        })
+    }
+
+    fn operand(&mut self) -> Parsed<Operand<'a>> {
+        self.nested(|p| {
+            let start = p.here().start;
+            let first = p.primary()?;
+            if p.accept(Token::Pipe) {
+                let second = p.primary()?;
+                let at = start..p.last_end();
+                return Ok(Operand {
+                    kind: Kind::Pair(Box::new(first), Box::new(second)),
+                    at,
+                });
+            }
+            Ok(first)
+        })
+    }
+
+    fn primary(&mut self) -> Parsed<Operand<'a>> {
+        let start = self.here().start;
+        let kind = match self.peek() {
+            Some(Token::Not) => {
+                self.next += 1;
+                Kind::Not(Box::new(self.nested(Self::primary)?))
+            }
+            Some(Token::BraceOpen) => Kind::Vector(self.list(Token::BraceClose, "`,` or `}`")?),
+            Some(Token::BracketOpen) => Kind::Address(self.list(Token::BracketClose, "`,` or `]`")?),
+            Some(Token::ParenOpen) => {
+                let mut list = self.list(Token::ParenClose, "`,` or `)`")?;
+                // A parenthesised constant is the constant.
+                match list.as_slice() {
+                    [Operand { kind: Kind::Int(_), .. }] => list.swap_remove(0).kind,
+                    _ => Kind::List(list),
+                }
+            }
+            Some(Token::Word(name)) => {
+                self.next += 1;
+                let component = self.dot().map(|w| w.text);
+                let offset = self.offset()?;
+                if name == "WARP_SZ" {
+                    Kind::Int(32u64.wrapping_add_signed(offset))
+                } else {
+                    Kind::Name {
+                        name,
+                        component,
+                        offset,
+                    }
+                }
+            }
+            _ => self.constant()?,
+        };
+        Ok(Operand {
+            kind,
+            at: start..self.last_end(),
+        })
+    }
+
+    fn list(&mut self, close: Token<'_>, wanted: &str) -> Parsed<Vec<Operand<'a>>> {
+        self.next += 1;
+        let mut list = Vec::new();
+        while !self.accept(close) {
+            if !list.is_empty() {
+                self.expect(Token::Comma, wanted)?;
+            }
+            list.push(self.operand()?);
+        }
+        Ok(list)
+    }
+
+    /// `+ 4`, `- 4`, `+-4`, any number of them.
+    fn offset(&mut self) -> Parsed<i64> {
+        let mut sum = 0i64;
+        loop {
+            let mut sign = match self.peek() {
+                Some(Token::Plus) => 1,
+                Some(Token::Minus) => -1,
+                _ => return Ok(sum),
+            };
+            self.next += 1;
+            if self.accept(Token::Minus) {
+                sign = -sign;
+            }
+            let n = self.number("an integer offset")?;
+            sum = sum.wrapping_add((n as i64).wrapping_mul(sign));
+        }
+    }
+
+    /// A literal with unary operators, and sums and products of integers.
+    fn constant(&mut self) -> Parsed<Kind<'a>> {
+        let (mut negate, mut invert) = (false, false);
+        loop {
+            if self.accept(Token::Minus) {
+                negate = !negate;
+            } else if self.accept(Token::Tilde) {
+                invert = !invert;
+            } else if !self.accept(Token::Plus) {
+                break;
+            }
+        }
+        let kind = match self.peek() {
+            Some(Token::Int(v)) => {
+                let v = if invert { !v } else { v };
+                Kind::Int(if negate { v.wrapping_neg() } else { v })
+            }
+            Some(Token::Single(bits)) => Kind::Single(if negate { bits ^ 0x8000_0000 } else { bits }),
+            Some(Token::Double(bits)) => Kind::Double(if negate { bits ^ (1 << 63) } else { bits }),
+            _ => return Err(self.unexpected("an operand")),
+        };
+        self.next += 1;
+        let Kind::Int(mut value) = kind else { return Ok(kind) };
+        while self.accept(Token::Star) {
+            value = value.wrapping_mul(self.number("an integer")?);
+        }
+        Ok(Kind::Int(value.wrapping_add_signed(self.offset()?)))
+    }
+}

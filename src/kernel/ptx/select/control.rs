@@ -1,0 +1,205 @@
+//! Control flow, calls, barriers and fences (PTX ISA 9.7.12, 9.7.13).
+
+use super::super::super::ir::{Barrier, BarrierRed, Class, Op, Scope};
+use super::super::ast::{Instruction, Kind, Operand};
+use super::super::draft::{Arg, DraftOp};
+use super::super::lower::{Lower, Lowered, Name};
+use super::super::types::{Bank, Ty};
+use super::Mods;
+
+impl<'a> Lower<'_, 'a> {
+    pub(super) fn bra(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        m.take("uni");
+        let [target] = self.operands(i)?;
+        let label = self.label(target)?;
+        self.branch(label);
+        Ok(())
+    }
+
+    /// `ret`, `exit`, `trap`, `brkpt`, and instructions that do nothing here.
+    pub(super) fn ending(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        m.take("uni");
+        match i.opcode.text {
+            "ret" => self.ret(),
+            "exit" => self.emit(Op::Exit, Class::Control, &[], &[], 0),
+            "trap" | "brkpt" => self.emit(Op::Trap, Class::Control, &[], &[], 0),
+            _ => {
+                m.skip(|_| true);
+                self.emit(Op::Nop, Class::Control, &[], &[], 0);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn call(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        m.take("uni");
+        let (results, rest): (&'a [Operand<'a>], _) = match i.operands.as_slice() {
+            [
+                Operand {
+                    kind: Kind::List(results),
+                    ..
+                },
+                rest @ ..,
+            ] => (results, rest),
+            rest => (&[], rest),
+        };
+        let Some((callee, rest)) = rest.split_first() else {
+            return Err(self.fault(i.opcode.at.clone(), "`call` needs a function"));
+        };
+        let arguments: &'a [Operand<'a>] = match rest.first() {
+            Some(Operand {
+                kind: Kind::List(arguments),
+                ..
+            }) => arguments,
+            // A parenthesised constant argument.
+            Some(one @ Operand { kind: Kind::Int(_), .. }) => std::slice::from_ref(one),
+            _ => &[],
+        };
+        let Kind::Name {
+            name,
+            component: None,
+            offset: 0,
+        } = callee.kind
+        else {
+            return Err(self.fault(callee.at.clone(), "expected a function name"));
+        };
+        if let Some(Name::Register(_)) = self.name(name)? {
+            return Err(self.fault(callee.at.clone(), "indirect calls are not supported"));
+        }
+        match self.env.functions.get(name).copied() {
+            Some(function) if function.body.is_some() => self.inline(function, results, arguments),
+            Some(_) => self.call_external(name, callee, results),
+            None => Err(self.fault(callee.at.clone(), format!("function `{name}` is not declared"))),
+        }
+    }
+
+    /// Functions that the CUDA device runtime provides.
+    fn call_external(&mut self, name: &str, callee: &Operand<'a>, results: &[Operand<'a>]) -> Lowered {
+        match name {
+            "vprintf" => {
+                self.warn(callee.at.clone(), "`vprintf` prints nothing and returns 0");
+                let block = match results.first().map(|r| &r.kind) {
+                    Some(Kind::Name { name, .. }) => self.name(name)?,
+                    _ => None,
+                };
+                match block {
+                    Some(Name::Block(block)) if self.body.blocks[block as usize].bytes >= 4 => {
+                        let zero = self.body.literal(Bank::R32, 0);
+                        let elem = super::super::super::ir::Elem::U32;
+                        let op = DraftOp::Param {
+                            store: true,
+                            block,
+                            offset: 0,
+                            elem,
+                            vec: 1,
+                        };
+                        self.emit_draft(op, Class::Control, &[zero], &[], 0);
+                    }
+                    _ => self.emit(Op::Nop, Class::Control, &[], &[], 0),
+                }
+                Ok(())
+            }
+            "__assertfail" | "__assert_fail" | "abort" => {
+                self.emit(Op::Trap, Class::Control, &[], &[], 0);
+                Ok(())
+            }
+            "malloc" | "free" => Err(self.fault(callee.at.clone(), format!("device `{name}` is not supported"))),
+            _ => Err(self.fault(callee.at.clone(), format!("function `{name}` has no body in this file"))),
+        }
+    }
+
+    pub(super) fn barrier(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        m.take("cta");
+        m.take("aligned");
+        if m.take("warp") {
+            // The lanes of a path are in step anyway.
+            m.take("sync");
+            self.emit(Op::Nop, Class::Control, &[], &[], 0);
+            return Ok(());
+        }
+        let what = m.one_of(&[("sync", 0), ("arrive", 1), ("red", 2)]).unwrap_or(0);
+        let at = i.opcode.at.clone();
+        let mut barrier = Barrier {
+            id: 0,
+            wait: what != 1,
+            threads: 0,
+            red: BarrierRed::None,
+        };
+        let (mut d, mut p, mut negated) = (Arg::None, Arg::None, 0);
+        let mut rest = i.operands.as_slice();
+        if what == 2 {
+            barrier.red = match m.one_of(&[
+                ("popc", BarrierRed::Popc),
+                ("and", BarrierRed::And),
+                ("or", BarrierRed::Or),
+            ]) {
+                Some(red) => red,
+                None => return Err(self.fault(at, "`bar.red` needs `.popc`, `.and` or `.or`")),
+            };
+            let bank = self.ty(i, m)?.bank();
+            let [first, middle @ .., last] = rest else {
+                return Err(self.fault(at, "`bar.red` needs more operands"));
+            };
+            d = self.dst(first, bank)?;
+            (p, negated) = self.src_pred(last)?;
+            rest = middle;
+        }
+        let mut numbers = [0u64; 2];
+        if rest.is_empty() || rest.len() > 2 {
+            return Err(self.fault(at, "a barrier takes a number and optionally a count of threads"));
+        }
+        for (number, operand) in numbers.iter_mut().zip(rest) {
+            let Kind::Int(value) = operand.kind else {
+                return Err(self.fault(
+                    operand.at.clone(),
+                    "barrier numbers and thread counts must be constants",
+                ));
+            };
+            *number = value;
+        }
+        let [id, threads] = numbers;
+        if id > 15 {
+            return Err(self.fault(rest[0].at.clone(), format!("barrier {id} does not exist (0 to 15 do)")));
+        }
+        if threads > 1024 || threads % 32 != 0 {
+            let message = format!("{threads} threads are not a multiple of 32 up to 1024");
+            return Err(self.fault(rest[1].at.clone(), message));
+        }
+        (barrier.id, barrier.threads) = (id as u8, threads as u16);
+        self.emit(Op::Barrier(barrier), Class::Control, &[d], &[p], negated);
+        Ok(())
+    }
+
+    /// `membar`, `fence`
+    pub(super) fn fence(&mut self, m: &mut Mods<'_, 'a>) -> Lowered {
+        m.skip(|text| {
+            matches!(
+                text,
+                "sc" | "acq_rel" | "acquire" | "release" | "sync_restrict" | "level"
+            )
+        });
+        if m.take("proxy") {
+            // Only one proxy exists here; the fence still orders.
+            m.skip(|_| true);
+            self.emit(Op::Fence(Scope::Gpu), Class::Control, &[], &[], 0);
+            return Ok(());
+        }
+        let scope = m.one_of(&[
+            ("cta", Scope::Cta),
+            ("cluster", Scope::Gpu),
+            ("gl", Scope::Gpu),
+            ("gpu", Scope::Gpu),
+            ("sys", Scope::Sys),
+        ]);
+        let Some(scope) = scope else {
+            return Err(self.fault(self.place(), "a fence needs a scope such as `.gpu`"));
+        };
+        self.emit(Op::Fence(scope), Class::Control, &[], &[], 0);
+        Ok(())
+    }
+
+    /// A `.b32` operand that is only checked (member masks).
+    pub(super) fn mask(&mut self, operand: &Operand<'a>) -> Lowered<Arg> {
+        self.src(operand, Ty::B32)
+    }
+}

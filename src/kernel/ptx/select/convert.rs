@@ -1,0 +1,237 @@
+//! Moves and conversions (PTX ISA 9.7.9): mov with vector packing, cvt, cvta, isspacep.
+
+use super::super::super::alu::{AluOp, Cvt, IntOp, Num, Round, SpaceTest, Split};
+use super::super::super::ir::{Class, ConstSource, Op};
+use super::super::super::memory::{CONST_WINDOW, LOCAL_WINDOW, SHARED_WINDOW};
+use super::super::ast::{Instruction, Kind, Operand};
+use super::super::draft::{Arg, Const};
+use super::super::layout::Symbol;
+use super::super::lower::{Lower, Lowered, Name};
+use super::super::operand::{SpecialSource, special};
+use super::super::types::{Bank, Class as TyClass, Ty};
+use super::Mods;
+
+/// Packing and unpacking by total width and elements; element type.
+fn split(bits: u32, elements: usize) -> Option<(Split, Split, Ty)> {
+    let element = |bits| Ty {
+        class: TyClass::Untyped,
+        bits,
+    };
+    Some(match (bits, elements) {
+        (64, 2) => (Split::Pack2x32, Split::Unpack2x32, element(32)),
+        (64, 4) => (Split::Pack4x16, Split::Unpack4x16, element(16)),
+        (32, 2) => (Split::Pack2x16, Split::Unpack2x16, element(16)),
+        (32, 4) => (Split::Pack4x8, Split::Unpack4x8, element(8)),
+        (16, 2) => (Split::Pack2x8, Split::Unpack2x8, element(8)),
+        _ => return None,
+    })
+}
+
+impl<'a> Lower<'_, 'a> {
+    pub(super) fn mov(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        // `mov.v2.b32` moves vectors of registers; compilers write it as `mov.b64`.
+        let ty = self.ty(i, m)?;
+        let [d, a] = self.operands(i)?;
+        if ty.bits > 64 {
+            return self.bad_type(i, ty);
+        }
+        match (&d.kind, &a.kind) {
+            (Kind::Vector(parts), _) => return self.unpack(i, ty, parts, a),
+            (_, Kind::Vector(parts)) => return self.pack(i, ty, d, parts),
+            (_, Kind::Name { name, component, .. }) => {
+                if let Some(SpecialSource::Machine(what)) = special(name, *component)
+                    && name.starts_with('%')
+                {
+                    let bank = if what.is_wide() { Bank::R64 } else { Bank::R32 };
+                    let d = self.dst(d, bank)?;
+                    self.emit(Op::Machine(what), Class::Int, &[d], &[], 0);
+                    return Ok(());
+                }
+                if let Some(Symbol::Texture) = self.env.symbols.get(*name) {
+                    return self.texture_handle(d, name);
+                }
+            }
+            _ => {}
+        }
+        let op = match ty.bank() {
+            Bank::R32 => AluOp::Mov32,
+            Bank::R64 => AluOp::Mov64,
+            Bank::Pred => AluOp::MovPred,
+        };
+        let (a, negated) = if ty.class == TyClass::Pred {
+            self.src_pred(a)?
+        } else {
+            (self.src(a, ty)?, 0)
+        };
+        let d = self.dst(d, ty.bank())?;
+        self.pass_handle(d, a);
+        self.emit(Op::Alu(op), Class::Int, &[d], &[a], negated);
+        Ok(())
+    }
+
+    /// A register gets the address of a texture reference: its value does not matter.
+    fn texture_handle(&mut self, d: &Operand<'a>, name: &str) -> Lowered {
+        let d = self.dst(d, Bank::R64)?;
+        if let Arg::Reg(register) = d {
+            self.handles.insert(register, name.to_owned());
+        }
+        let zero = self.body.literal(Bank::R64, 0);
+        self.emit(Op::Alu(AluOp::Mov64), Class::Int, &[d], &[zero], 0);
+        Ok(())
+    }
+
+    /// A copy of a texture handle is a texture handle.
+    fn pass_handle(&mut self, d: Arg, a: Arg) {
+        if let (Arg::Reg(d), Arg::Reg(a)) = (d, a)
+            && let Some(name) = self.handles.get(&a).cloned()
+        {
+            self.handles.insert(d, name);
+        }
+    }
+
+    fn pack(&mut self, i: &Instruction<'a>, ty: Ty, d: &Operand<'a>, parts: &[Operand<'a>]) -> Lowered {
+        let Some((pack, _, element)) = split(ty.bits, parts.len()) else {
+            return self.bad_type(i, ty);
+        };
+        let mut src = [Arg::None; 4];
+        for (src, part) in src.iter_mut().zip(parts) {
+            *src = self.src_element(part, element)?;
+        }
+        let d = self.dst(d, ty.bank())?;
+        self.emit(Op::Alu(AluOp::Split(pack)), Class::Int, &[d], &src, 0);
+        Ok(())
+    }
+
+    /// An element of a vector: floats of its width are bits too.
+    fn src_element(&mut self, part: &Operand<'a>, element: Ty) -> Lowered<Arg> {
+        self.src(part, element)
+    }
+
+    fn unpack(&mut self, i: &Instruction<'a>, ty: Ty, parts: &[Operand<'a>], a: &Operand<'a>) -> Lowered {
+        let Some((_, unpack, _)) = split(ty.bits, parts.len()) else {
+            return self.bad_type(i, ty);
+        };
+        let a = self.src(
+            a,
+            Ty {
+                class: TyClass::Untyped,
+                bits: ty.bits,
+            },
+        )?;
+        let mut dst = [Arg::None; 4];
+        for (dst, part) in dst.iter_mut().zip(parts) {
+            if !matches!(part.kind, Kind::Name { name: "_", .. }) {
+                *dst = self.dst(part, Bank::R32)?;
+            }
+        }
+        self.emit(Op::Alu(AluOp::Split(unpack)), Class::Int, &dst, &[a], 0);
+        Ok(())
+    }
+
+    pub(super) fn cvt(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        let integral = m.one_of(&[
+            ("rni", Round::Nearest),
+            ("rzi", Round::Zero),
+            ("rmi", Round::Down),
+            ("rpi", Round::Up),
+        ]);
+        let (round, ftz, sat) = (m.rounding(), m.take("ftz"), m.take("sat"));
+        let (to_ty, from_ty) = (self.ty(i, m)?, self.ty(i, m)?);
+        let (Some(to), Some(from)) = (to_ty.num(), from_ty.num()) else {
+            return self.bad_type(i, to_ty);
+        };
+        let [d, a] = self.operands(i)?;
+        let (a, wide_from) = self.src_any(a, from_ty)?;
+        let (d, wide_to) = self.dst_any(d, to_ty.bank())?;
+        if to_ty.bits == 64 && !wide_to || from_ty.bits == 64 && !wide_from {
+            return Err(self.fault(
+                i.opcode.at.clone(),
+                format!("`cvt{to_ty}{from_ty}` needs a 64-bit register"),
+            ));
+        }
+        // Float to integer truncates unless told otherwise; everything else rounds to nearest.
+        let truncates = from.is_float() && !to.is_float();
+        let default = if truncates { Round::Zero } else { Round::Nearest };
+        let cvt = Cvt {
+            from,
+            to,
+            round: integral.or(round).unwrap_or(default),
+            integral: integral.is_some() && to.is_float() && from.is_float(),
+            ftz,
+            sat,
+            wide_from,
+            wide_to,
+        };
+        let class = if from == Num::F64 || to == Num::F64 {
+            Class::Fp64
+        } else if from.is_float() != to.is_float() || cvt.integral {
+            Class::Sfu
+        } else if from.is_float() {
+            Class::Fp32
+        } else {
+            Class::Int
+        };
+        self.emit(Op::Alu(AluOp::Cvt(cvt)), class, &[d], &[a], 0);
+        Ok(())
+    }
+
+    pub(super) fn cvta(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        let to = m.take("to");
+        let window = m.one_of(&[
+            ("global", 0),
+            ("shared", SHARED_WINDOW),
+            ("shared::cta", SHARED_WINDOW),
+            ("local", LOCAL_WINDOW),
+            ("const", CONST_WINDOW),
+            ("param", CONST_WINDOW),
+            ("param::entry", CONST_WINDOW),
+        ]);
+        let Some(window) = window else {
+            return Err(self.fault(i.opcode.at.clone(), "`cvta` needs a state space"));
+        };
+        let ty = self.ty(i, m)?;
+        if ty.bits != 64 {
+            let message = "generic addresses have 64 bits here; `cvta` of 32-bit addresses is not supported";
+            return Err(self.fault(i.opcode.at.clone(), message));
+        }
+        let [d, a] = self.operands(i)?;
+        // The address of a parameter block of an inlined call lies in local memory.
+        let window = match a.kind {
+            Kind::Name {
+                name, component: None, ..
+            } if matches!(self.name(name)?, Some(Name::Block(_))) => LOCAL_WINDOW,
+            _ => window,
+        };
+        let a = self.src(a, Ty::B64)?;
+        let d = self.dst(d, Bank::R64)?;
+        if window == 0 {
+            self.pass_handle(d, a);
+            self.emit(Op::Alu(AluOp::Mov64), Class::Int, &[d], &[a], 0);
+        } else {
+            let by = if to { window.wrapping_neg() } else { window };
+            let by = self.body.constant(Bank::R64, Const::Source(ConstSource::Literal(by)));
+            self.emit(Op::Alu(AluOp::Int64(IntOp::Add)), Class::Int, &[d], &[a, by], 0);
+        }
+        Ok(())
+    }
+
+    pub(super) fn isspacep(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        let space = m.one_of(&[
+            ("global", SpaceTest::Global),
+            ("shared", SpaceTest::Shared),
+            ("shared::cta", SpaceTest::Shared),
+            ("shared::cluster", SpaceTest::Shared),
+            ("local", SpaceTest::Local),
+            ("const", SpaceTest::Const),
+            ("param", SpaceTest::Const),
+        ]);
+        let Some(space) = space else {
+            return Err(self.fault(i.opcode.at.clone(), "`isspacep` needs a state space"));
+        };
+        let [p, a] = self.operands(i)?;
+        let a = self.src(a, Ty::B64)?;
+        let p = self.dst(p, Bank::Pred)?;
+        self.emit(Op::Alu(AluOp::IsSpace(space)), Class::Int, &[p], &[a], 0);
+        Ok(())
+    }
+}

@@ -1,0 +1,116 @@
+//! Float arithmetic and approximations (PTX ISA 9.7.3).
+//!
+//! Forms of PTX 1.x without `.approx` or a rounding mean what they meant then: the approximation in single precision,
+//! round to nearest in double. Half precision is not supported.
+
+use super::super::super::alu::{AluOp, ApproxOp, FloatOp, Round, TestOp};
+use super::super::super::ir::{Class, Op};
+use super::super::ast::Instruction;
+use super::super::lower::{Lower, Lowered};
+use super::super::types::{Bank, Ty};
+use super::Mods;
+
+impl<'a> Lower<'_, 'a> {
+    pub(super) fn fma(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        let (round, ftz, sat) = (m.rounding(), m.take("ftz"), m.take("sat"));
+        let ty = self.ty(i, m)?;
+        if !ty.is_float() {
+            return self.bad_type(i, ty);
+        }
+        self.float(i, FloatOp::Fma, round.unwrap_or(Round::Nearest), ftz, sat, ty)
+    }
+
+    pub(super) fn divide(
+        &mut self,
+        i: &'a Instruction<'a>,
+        approximate: Option<bool>,
+        round: Option<Round>,
+        ftz: bool,
+        ty: Ty,
+    ) -> Lowered {
+        match (approximate, round, ty.bits) {
+            (_, None, 32) => {
+                let op = if approximate == Some(true) {
+                    ApproxOp::DivFull
+                } else {
+                    ApproxOp::Div
+                };
+                self.uniform(i, AluOp::Approx32(op, ftz), Class::Sfu, ty, 2)
+            }
+            (None, round, _) => self.float(i, FloatOp::Div, round.unwrap_or(Round::Nearest), ftz, false, ty),
+            _ => self.bad_type(i, ty),
+        }
+    }
+
+    /// `rcp`, `sqrt`
+    pub(super) fn root(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        let reciprocal = i.opcode.text == "rcp";
+        let (approx, round, ftz) = (m.take("approx"), m.rounding(), m.take("ftz"));
+        let ty = self.ty(i, m)?;
+        if !ty.is_float() {
+            return self.bad_type(i, ty);
+        }
+        if ty.bits == 64 && approx && reciprocal {
+            return self.uniform(i, AluOp::Approx64(false), Class::Sfu, ty, 1);
+        }
+        if ty.bits == 32 && round.is_none() {
+            let op = if reciprocal { ApproxOp::Rcp } else { ApproxOp::Sqrt };
+            return self.uniform(i, AluOp::Approx32(op, ftz), Class::Sfu, ty, 1);
+        }
+        let op = if reciprocal { FloatOp::Rcp } else { FloatOp::Sqrt };
+        self.float(i, op, round.unwrap_or(Round::Nearest), ftz, false, ty)
+    }
+
+    /// `rsqrt`, `ex2`, `lg2`, `sin`, `cos`, `tanh`
+    pub(super) fn approximation(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        m.take("approx");
+        let ftz = m.take("ftz");
+        let ty = self.ty(i, m)?;
+        let op = match i.opcode.text {
+            "rsqrt" => ApproxOp::Rsqrt,
+            "ex2" => ApproxOp::Ex2,
+            "lg2" => ApproxOp::Lg2,
+            "sin" => ApproxOp::Sin,
+            "cos" => ApproxOp::Cos,
+            _ => ApproxOp::Tanh,
+        };
+        match (ty.is_float(), ty.bits) {
+            (true, 32) => self.uniform(i, AluOp::Approx32(op, ftz), Class::Sfu, ty, 1),
+            (true, 64) if op == ApproxOp::Rsqrt => self.uniform(i, AluOp::Approx64(true), Class::Sfu, ty, 1),
+            _ => self.bad_type(i, ty),
+        }
+    }
+
+    pub(super) fn copysign(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        let ty = self.ty(i, m)?;
+        if !ty.is_float() {
+            return self.bad_type(i, ty);
+        }
+        self.float(i, FloatOp::CopySign, Round::Nearest, false, false, ty)
+    }
+
+    pub(super) fn testp(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        let test = m.one_of(&[
+            ("finite", TestOp::Finite),
+            ("infinite", TestOp::Infinite),
+            ("number", TestOp::Number),
+            ("notanumber", TestOp::NotANumber),
+            ("normal", TestOp::Normal),
+            ("subnormal", TestOp::Subnormal),
+        ]);
+        let ty = self.ty(i, m)?;
+        let Some(test) = test else {
+            return Err(self.fault(i.opcode.at.clone(), "`testp` needs a test such as `.finite`"));
+        };
+        let (op, class) = match (ty.is_float(), ty.bits) {
+            (true, 32) => (AluOp::Testp32(test), Class::Fp32),
+            (true, 64) => (AluOp::Testp64(test), Class::Fp64),
+            _ => return self.bad_type(i, ty),
+        };
+        let [p, a] = self.operands(i)?;
+        let a = self.src(a, ty)?;
+        let p = self.dst(p, Bank::Pred)?;
+        self.emit(Op::Alu(op), class, &[p], &[a], 0);
+        Ok(())
+    }
+}

@@ -1,0 +1,447 @@
+//! Integer arithmetic, logic, shifts and bit fields (PTX ISA 9.7.1, 9.7.2, 9.7.8).
+
+use super::super::super::alu::{
+    AluOp, Carry, CarryOp, CountOp, FloatMode, FloatOp, IntOp, PredOp, PrmtMode, Round, SatOp,
+};
+use super::super::super::ir::{Class, Op};
+use super::super::ast::{Instruction, Kind};
+use super::super::draft::Arg;
+use super::super::lower::{Lower, Lowered};
+use super::super::types::{Bank, Class as TyClass, Ty};
+use super::Mods;
+
+/// The integer operation of a width.
+fn sized(op: IntOp, bits: u32) -> Option<AluOp> {
+    match bits {
+        16 => Some(AluOp::Int16(op)),
+        32 => Some(AluOp::Int32(op)),
+        64 => Some(AluOp::Int64(op)),
+        _ => None,
+    }
+}
+
+fn by_sign(ty: Ty, signed: IntOp, unsigned: IntOp) -> IntOp {
+    if ty.is_signed() { signed } else { unsigned }
+}
+
+impl<'a> Lower<'_, 'a> {
+    fn int(&mut self, i: &'a Instruction<'a>, op: IntOp, class: Class, ty: Ty, sources: usize) -> Lowered {
+        match sized(op, ty.bits) {
+            Some(op) if !ty.is_float() => self.uniform(i, op, class, ty, sources),
+            _ => self.bad_type(i, ty),
+        }
+    }
+
+    /// The carry flag: one predicate register of the thread.
+    fn carry_flag(&mut self) -> Arg {
+        let register = match self.carry {
+            Some(register) => register,
+            None => self.body.register(Bank::Pred),
+        };
+        self.carry = Some(register);
+        Arg::Reg(register)
+    }
+
+    fn with_carry(&mut self, i: &'a Instruction<'a>, carry: Carry, ty: Ty, sources: usize) -> Lowered {
+        if ty.is_float() || !matches!(ty.bits, 32 | 64) {
+            return self.bad_type(i, ty);
+        }
+        if i.operands.len() != sources + 1 {
+            return self.operands::<0>(i).map(|_| ());
+        }
+        let mut src = [Arg::None; 4];
+        for (src, operand) in src.iter_mut().zip(&i.operands[1..]) {
+            *src = self.src(operand, ty)?;
+        }
+        let d = self.dst(&i.operands[0], ty.bank())?;
+        let mut e = Arg::None;
+        if carry.takes {
+            src[3] = self.carry_flag();
+        }
+        if carry.gives {
+            e = self.carry_flag();
+        }
+        let class = if sources == 3 { Class::IntMul } else { Class::Int };
+        self.emit(Op::Alu(AluOp::Carry(carry)), class, &[d, e], &src, 0);
+        Ok(())
+    }
+
+    pub(super) fn add(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        let adds = i.opcode.text == "add";
+        let gives = m.take("cc");
+        let (round, ftz, sat) = (m.rounding(), m.take("ftz"), m.take("sat"));
+        let ty = self.ty(i, m)?;
+        if ty.is_float() {
+            let op = if adds { FloatOp::Add } else { FloatOp::Sub };
+            return self.float(i, op, round.unwrap_or(Round::Nearest), ftz, sat, ty);
+        }
+        if gives {
+            let op = if adds { CarryOp::Add } else { CarryOp::Sub };
+            return self.with_carry(
+                i,
+                Carry {
+                    op,
+                    wide: ty.bits == 64,
+                    takes: false,
+                    gives,
+                },
+                ty,
+                2,
+            );
+        }
+        if sat {
+            if ty.bits != 32 || !ty.is_signed() {
+                return self.bad_type(i, ty);
+            }
+            let op = if adds { SatOp::Add } else { SatOp::Sub };
+            return self.uniform(i, AluOp::Saturating(op), Class::Int, ty, 2);
+        }
+        self.int(i, if adds { IntOp::Add } else { IntOp::Sub }, Class::Int, ty, 2)
+    }
+
+    pub(super) fn add_carry(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        let op = if i.opcode.text == "addc" {
+            CarryOp::Add
+        } else {
+            CarryOp::Sub
+        };
+        let gives = m.take("cc");
+        let ty = self.ty(i, m)?;
+        self.with_carry(
+            i,
+            Carry {
+                op,
+                wide: ty.bits == 64,
+                takes: true,
+                gives,
+            },
+            ty,
+            2,
+        )
+    }
+
+    pub(super) fn mul(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        let (round, ftz, sat) = (m.rounding(), m.take("ftz"), m.take("sat"));
+        let part = m.one_of(&[("lo", 0), ("hi", 1), ("wide", 2)]);
+        let ty = self.ty(i, m)?;
+        if ty.is_float() {
+            return self.float(i, FloatOp::Mul, round.unwrap_or(Round::Nearest), ftz, sat, ty);
+        }
+        match part {
+            Some(2) => self.wide(i, ty, false),
+            Some(1) => self.int(i, by_sign(ty, IntOp::MulHiS, IntOp::MulHiU), Class::IntMul, ty, 2),
+            _ => self.int(i, IntOp::MulLo, Class::IntMul, ty, 2),
+        }
+    }
+
+    pub(super) fn mad(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        let (round, ftz, sat, gives) = (m.rounding(), m.take("ftz"), m.take("sat"), m.take("cc"));
+        let part = m.one_of(&[("lo", 0), ("hi", 1), ("wide", 2)]);
+        let ty = self.ty(i, m)?;
+        if ty.is_float() {
+            return self.float(i, FloatOp::Fma, round.unwrap_or(Round::Nearest), ftz, sat, ty);
+        }
+        if gives {
+            return self.with_carry(i, mad_carry(part, ty, false, true), ty, 3);
+        }
+        match part {
+            Some(2) => self.wide(i, ty, true),
+            Some(1) if sat && ty.is_signed() && ty.bits == 32 => {
+                self.uniform(i, AluOp::Saturating(SatOp::MadHi), Class::IntMul, ty, 3)
+            }
+            Some(1) if !sat => self.int(i, by_sign(ty, IntOp::MadHiS, IntOp::MadHiU), Class::IntMul, ty, 3),
+            _ if !sat => self.int(i, IntOp::MadLo, Class::IntMul, ty, 3),
+            _ => self.bad_type(i, ty),
+        }
+    }
+
+    pub(super) fn mad_carry(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        let gives = m.take("cc");
+        let part = m.one_of(&[("lo", 0), ("hi", 1)]);
+        let ty = self.ty(i, m)?;
+        self.with_carry(i, mad_carry(part, ty, true, gives), ty, 3)
+    }
+
+    /// `mul.wide`, `mad.wide`
+    fn wide(&mut self, i: &'a Instruction<'a>, ty: Ty, add: bool) -> Lowered {
+        let signed = ty.is_signed();
+        let (op, result) = match (ty.bits, add) {
+            (16, false) => (AluOp::MulWide16(signed), Ty::B32),
+            (16, true) => (AluOp::MadWide16(signed), Ty::B32),
+            (32, false) => (AluOp::MulWide32(signed), Ty::B64),
+            (32, true) => (AluOp::MadWide32(signed), Ty::B64),
+            _ => return self.bad_type(i, ty),
+        };
+        if i.operands.len() != 3 + usize::from(add) {
+            return self.operands::<0>(i).map(|_| ());
+        }
+        let mut src = vec![self.src(&i.operands[1], ty)?, self.src(&i.operands[2], ty)?];
+        if add {
+            src.push(self.src(&i.operands[3], result)?);
+        }
+        let d = self.dst(&i.operands[0], result.bank())?;
+        self.emit(Op::Alu(op), Class::IntMul, &[d], &src, 0);
+        Ok(())
+    }
+
+    pub(super) fn mul24(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        let add = i.opcode.text == "mad24";
+        let high = m.one_of(&[("lo", false), ("hi", true)]).unwrap_or(false);
+        let sat = m.take("sat");
+        let ty = self.ty(i, m)?;
+        if ty.bits != 32 || ty.is_float() {
+            return self.bad_type(i, ty);
+        }
+        let op = AluOp::Mul24 {
+            signed: ty.is_signed(),
+            high,
+            add,
+            sat,
+        };
+        self.uniform(i, op, Class::IntMul, ty, if add { 3 } else { 2 })
+    }
+
+    /// `sad`, `div`, `rem`, `min`, `max`, `abs`, `neg`, floats included.
+    pub(super) fn arithmetic(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        let opcode = i.opcode.text;
+        let approximate = if opcode == "div" {
+            m.one_of(&[("approx", false), ("full", true)])
+        } else {
+            None
+        };
+        let (round, ftz, nan) = (m.rounding(), m.take("ftz"), m.take("NaN"));
+        let ty = self.ty(i, m)?;
+        if ty.is_float() {
+            let nearest = Round::Nearest;
+            return match opcode {
+                "div" => self.divide(i, approximate, round, ftz, ty),
+                "min" => self.float(
+                    i,
+                    if nan { FloatOp::MinNan } else { FloatOp::Min },
+                    nearest,
+                    ftz,
+                    false,
+                    ty,
+                ),
+                "max" => self.float(
+                    i,
+                    if nan { FloatOp::MaxNan } else { FloatOp::Max },
+                    nearest,
+                    ftz,
+                    false,
+                    ty,
+                ),
+                "abs" => self.float(i, FloatOp::Abs, nearest, ftz, false, ty),
+                "neg" => self.float(i, FloatOp::Neg, nearest, ftz, false, ty),
+                _ => self.bad_type(i, ty),
+            };
+        }
+        if !ty.is_integer() {
+            return self.bad_type(i, ty);
+        }
+        match opcode {
+            "sad" => self.int(i, by_sign(ty, IntOp::SadS, IntOp::SadU), Class::Int, ty, 3),
+            "div" => self.int(i, by_sign(ty, IntOp::DivS, IntOp::DivU), Class::IntDiv, ty, 2),
+            "rem" => self.int(i, by_sign(ty, IntOp::RemS, IntOp::RemU), Class::IntDiv, ty, 2),
+            "min" => self.int(i, by_sign(ty, IntOp::MinS, IntOp::MinU), Class::Int, ty, 2),
+            "max" => self.int(i, by_sign(ty, IntOp::MaxS, IntOp::MaxU), Class::Int, ty, 2),
+            "abs" => self.int(i, IntOp::Abs, Class::Int, ty, 1),
+            _ => self.int(i, IntOp::Neg, Class::Int, ty, 1),
+        }
+    }
+
+    pub(super) fn count(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        let shift = m.take("shiftamt");
+        let ty = self.ty(i, m)?;
+        if ty.is_float() || !matches!(ty.bits, 32 | 64) {
+            return self.bad_type(i, ty);
+        }
+        if i.opcode.text == "brev" {
+            return self.int(i, IntOp::Brev, Class::Int, ty, 1);
+        }
+        let op = match (i.opcode.text, shift, ty.is_signed()) {
+            ("popc", ..) => CountOp::Popc,
+            ("clz", ..) => CountOp::Clz,
+            (_, false, false) => CountOp::BfindU,
+            (_, false, true) => CountOp::BfindS,
+            (_, true, false) => CountOp::BfindShiftU,
+            (_, true, true) => CountOp::BfindShiftS,
+        };
+        let [d, a] = self.operands(i)?;
+        let a = self.src(a, ty)?;
+        let d = self.dst(d, Bank::R32)?;
+        self.emit(Op::Alu(AluOp::Count(op, ty.bits == 64)), Class::Int, &[d], &[a], 0);
+        Ok(())
+    }
+
+    pub(super) fn bit_field(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        let ty = self.ty(i, m)?;
+        if ty.is_float() || !matches!(ty.bits, 32 | 64) {
+            return self.bad_type(i, ty);
+        }
+        let wide = ty.bits == 64;
+        if i.opcode.text == "bfe" {
+            let [d, a, b, c] = self.operands(i)?;
+            let src = [self.src(a, ty)?, self.src(b, Ty::U32)?, self.src(c, Ty::U32)?];
+            let d = self.dst(d, ty.bank())?;
+            self.emit(
+                Op::Alu(AluOp::Bfe {
+                    signed: ty.is_signed(),
+                    wide,
+                }),
+                Class::Int,
+                &[d],
+                &src,
+                0,
+            );
+        } else {
+            let [d, a, b, c, l] = self.operands(i)?;
+            let src = [
+                self.src(a, ty)?,
+                self.src(b, ty)?,
+                self.src(c, Ty::U32)?,
+                self.src(l, Ty::U32)?,
+            ];
+            let d = self.dst(d, ty.bank())?;
+            self.emit(Op::Alu(AluOp::Bfi(wide)), Class::Int, &[d], &src, 0);
+        }
+        Ok(())
+    }
+
+    pub(super) fn permute(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        let ty = self.ty(i, m)?;
+        let mode = m.one_of(&[
+            ("f4e", PrmtMode::F4e),
+            ("b4e", PrmtMode::B4e),
+            ("rc8", PrmtMode::Rc8),
+            ("ecl", PrmtMode::Ecl),
+            ("ecr", PrmtMode::Ecr),
+            ("rc16", PrmtMode::Rc16),
+        ]);
+        if ty != Ty::B32 {
+            return self.bad_type(i, ty);
+        }
+        self.uniform(i, AluOp::Prmt(mode.unwrap_or(PrmtMode::Index)), Class::Int, ty, 3)
+    }
+
+    pub(super) fn dot_product(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        let high = m.one_of(&[("lo", false), ("hi", true)]).unwrap_or(false);
+        let (a, b) = (self.ty(i, m)?, self.ty(i, m)?);
+        if a.bits != 32 || b.bits != 32 || !a.is_integer() || !b.is_integer() {
+            return self.bad_type(i, a);
+        }
+        let op = if i.opcode.text == "dp4a" {
+            AluOp::Dp4a(a.is_signed(), b.is_signed())
+        } else {
+            AluOp::Dp2a(a.is_signed(), b.is_signed(), high)
+        };
+        self.uniform(i, op, Class::IntMul, a, 3)
+    }
+
+    /// `and`, `or`, `xor`, `not`, `cnot`, `shl`, `shr`
+    pub(super) fn logic(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        let ty = self.ty(i, m)?;
+        let opcode = i.opcode.text;
+        if ty.class == TyClass::Pred {
+            let (op, sources) = match opcode {
+                "and" => (PredOp::And, 2),
+                "or" => (PredOp::Or, 2),
+                "xor" => (PredOp::Xor, 2),
+                "not" => (PredOp::Not, 1),
+                _ => return self.bad_type(i, ty),
+            };
+            return self.uniform(i, AluOp::Pred(op), Class::Int, ty, sources);
+        }
+        let op = match opcode {
+            "and" => IntOp::And,
+            "or" => IntOp::Or,
+            "xor" => IntOp::Xor,
+            "not" => return self.int(i, IntOp::Not, Class::Int, ty, 1),
+            "cnot" => return self.int(i, IntOp::Cnot, Class::Int, ty, 1),
+            "shl" => IntOp::Shl,
+            _ => by_sign(ty, IntOp::ShrS, IntOp::ShrU),
+        };
+        if !matches!(op, IntOp::Shl | IntOp::ShrS | IntOp::ShrU) {
+            return self.int(i, op, Class::Int, ty, 2);
+        }
+        let Some(op) = sized(op, ty.bits).filter(|_| !ty.is_float()) else {
+            return self.bad_type(i, ty);
+        };
+        let [d, a, b] = self.operands(i)?;
+        let src = [self.src(a, ty)?, self.src(b, Ty::U32)?];
+        let d = self.dst(d, ty.bank())?;
+        self.emit(Op::Alu(op), Class::Int, &[d], &src, 0);
+        Ok(())
+    }
+
+    pub(super) fn lop3(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        let ty = self.ty(i, m)?;
+        if ty != Ty::B32 {
+            return self.bad_type(i, ty);
+        }
+        let [d, a, b, c, table] = self.operands(i)?;
+        let Kind::Int(table @ 0..=255) = table.kind else {
+            return Err(self.fault(
+                table.at.clone(),
+                "the truth table of `lop3` must be a constant from 0 to 255",
+            ));
+        };
+        let src = [self.src(a, ty)?, self.src(b, ty)?, self.src(c, ty)?];
+        let d = self.dst(d, Bank::R32)?;
+        self.emit(Op::Alu(AluOp::Lop3), Class::Int, &[d], &src, table as i32);
+        Ok(())
+    }
+
+    pub(super) fn funnel(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        let left = m.one_of(&[("l", true), ("r", false)]).unwrap_or(false);
+        let wrap = m.one_of(&[("wrap", true), ("clamp", false)]).unwrap_or(false);
+        let ty = self.ty(i, m)?;
+        if ty.bits != 32 || ty.is_float() {
+            return self.bad_type(i, ty);
+        }
+        self.uniform(i, AluOp::Shf { left, wrap }, Class::Int, ty, 3)
+    }
+
+    /// Float arithmetic of either precision.
+    pub(super) fn float(
+        &mut self,
+        i: &'a Instruction<'a>,
+        op: FloatOp,
+        round: Round,
+        ftz: bool,
+        sat: bool,
+        ty: Ty,
+    ) -> Lowered {
+        let sources = match op {
+            FloatOp::Fma => 3,
+            FloatOp::Abs | FloatOp::Neg | FloatOp::Rcp | FloatOp::Sqrt => 1,
+            _ => 2,
+        };
+        let slow = matches!(op, FloatOp::Div | FloatOp::Rcp | FloatOp::Sqrt);
+        match ty.bits {
+            32 => {
+                let class = if slow { Class::Fp32Div } else { Class::Fp32 };
+                self.uniform(i, AluOp::F32(op, FloatMode { round, ftz, sat }), class, ty, sources)
+            }
+            64 if !sat && !ftz => {
+                let class = if slow { Class::Fp64Div } else { Class::Fp64 };
+                self.uniform(i, AluOp::F64(op, round), class, ty, sources)
+            }
+            _ => self.bad_type(i, ty),
+        }
+    }
+}
+
+fn mad_carry(part: Option<u8>, ty: Ty, takes: bool, gives: bool) -> Carry {
+    let op = match (part, ty.is_signed()) {
+        (Some(1), true) => CarryOp::MadHiS,
+        (Some(1), false) => CarryOp::MadHiU,
+        _ => CarryOp::MadLo,
+    };
+    Carry {
+        op,
+        wide: ty.bits == 64,
+        takes,
+        gives,
+    }
+}

@@ -1,0 +1,564 @@
+//! Loads, stores, atomics, textures (PTX ISA 9.7.9, 9.7.10, 9.7.13).
+//!
+//! Cache hints (`.L1::...`, `.L2::...`) are ignored. `.acquire` and `.release` make an access bypass the L1 but order
+//! nothing by themselves here; compilers put fences beside them. Kernel parameters are launch constants, so `ld.param`
+//! of an entry is a move.
+
+use super::super::super::alu::{AluOp, Cvt, Round};
+use super::super::super::ir::{AtomOp, CacheOp, Class, ConstSource, Elem, Mem, MemKind, Op, Space, StoreHint, TexDims};
+use super::super::ast::{Instruction, Kind, Operand};
+use super::super::draft::{Arg, Const, DraftOp, plain_access};
+use super::super::lower::{Lower, Lowered, Name};
+use super::super::types::{Bank, Class as TyClass, Ty};
+use super::Mods;
+
+/// State spaces of memory instructions; parameters are apart.
+const SPACES: [(&str, Option<Space>); 9] = [
+    ("global", Some(Space::Global)),
+    ("shared", Some(Space::Shared)),
+    ("shared::cta", Some(Space::Shared)),
+    ("local", Some(Space::Local)),
+    ("const", Some(Space::Const)),
+    ("param", None),
+    ("param::entry", None),
+    ("param::func", None),
+    ("generic", Some(Space::Generic)),
+];
+
+/// Cache operators and orders that bypass the L1.
+const CACHE: [(&str, CacheOp); 15] = [
+    ("ca", CacheOp::All),
+    ("wb", CacheOp::All),
+    ("cg", CacheOp::L2Only),
+    ("cs", CacheOp::Streaming),
+    ("lu", CacheOp::Streaming),
+    ("cv", CacheOp::Volatile),
+    ("wt", CacheOp::WriteThrough),
+    ("nc", CacheOp::ReadOnly),
+    ("volatile", CacheOp::Volatile),
+    ("relaxed", CacheOp::Volatile),
+    ("acquire", CacheOp::Volatile),
+    ("release", CacheOp::Volatile),
+    ("acq_rel", CacheOp::Volatile),
+    ("mmio", CacheOp::Volatile),
+    ("weak", CacheOp::All),
+];
+
+fn is_hint(text: &str) -> bool {
+    text.starts_with("L1::")
+        || text.starts_with("L2::")
+        || matches!(text, "cta" | "gpu" | "sys" | "cluster" | "unified")
+}
+
+/// What `ld` and `st` have in common.
+struct Access {
+    /// `None` for parameters.
+    space: Option<Space>,
+    cache: CacheOp,
+    vec: u8,
+    ty: Ty,
+    elem: Elem,
+}
+
+impl<'a> Lower<'_, 'a> {
+    fn access(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered<Access> {
+        let space = m.one_of(&SPACES).unwrap_or(Some(Space::Generic));
+        let mut cache = CacheOp::All;
+        while let Some(op) = m.one_of(&CACHE) {
+            // The strongest word counts: `.global.nc.L1::...`, `.relaxed.gpu`.
+            if op != CacheOp::All {
+                cache = op;
+            }
+        }
+        m.skip(is_hint);
+        let vec = m.one_of(&[("v2", 2), ("v4", 4)]).unwrap_or(1);
+        let ty = self.ty(i, m)?;
+        let Some(elem) = ty.elem() else {
+            return self.bad_type(i, ty);
+        };
+        if elem.bytes() * u32::from(vec) > 16 {
+            return Err(self.fault(i.opcode.at.clone(), format!("a vector of {vec} {ty} exceeds 16 bytes")));
+        }
+        Ok(Access {
+            space,
+            cache,
+            vec,
+            ty,
+            elem,
+        })
+    }
+
+    /// The registers of a scalar or vector operand of a load: slots, and whether they are 64-bit.
+    fn destinations(&mut self, operand: &Operand<'a>, access: &Access) -> Lowered<([Arg; 4], bool)> {
+        let one = std::slice::from_ref(operand);
+        let parts = match &operand.kind {
+            Kind::Vector(parts) => parts.as_slice(),
+            _ => one,
+        };
+        self.vector_length(operand, parts.len(), access)?;
+        let (mut dst, mut wide) = ([Arg::None; 4], None);
+        // The bank of a sink follows that of its neighbours.
+        for part in parts {
+            if let Kind::Name { name, .. } = part.kind
+                && name != "_"
+            {
+                wide = Some(self.dst_any(part, Bank::R32)?.1);
+            }
+        }
+        let wide = wide.unwrap_or(access.ty.bits == 64);
+        let bank = if wide { Bank::R64 } else { Bank::R32 };
+        if access.ty.bits == 64 && !wide {
+            return Err(self.fault(operand.at.clone(), format!("{} needs 64-bit registers", access.ty)));
+        }
+        for (dst, part) in dst.iter_mut().zip(parts) {
+            *dst = self.dst(part, bank)?;
+        }
+        Ok((dst, wide))
+    }
+
+    /// The data of a store: slots, and whether they are 64-bit.
+    fn data(&mut self, operand: &Operand<'a>, access: &Access) -> Lowered<([Arg; 4], bool)> {
+        let one = std::slice::from_ref(operand);
+        let parts = match &operand.kind {
+            Kind::Vector(parts) => parts.as_slice(),
+            _ => one,
+        };
+        self.vector_length(operand, parts.len(), access)?;
+        let mut wide = access.ty.bits == 64;
+        for part in parts {
+            if let Kind::Name {
+                name,
+                component: None,
+                offset: 0,
+            } = part.kind
+                && let Some(Name::Register(register)) = self.name(name)?
+            {
+                wide = self.body.banks[register as usize] == Bank::R64;
+            }
+        }
+        // A literal takes the width of the registers beside it.
+        let ty = match (wide, access.ty.bits) {
+            (true, 64) | (false, ..64) => access.ty,
+            (true, _) => Ty::B64,
+            (false, _) => {
+                return Err(self.fault(operand.at.clone(), format!("{} needs 64-bit registers", access.ty)));
+            }
+        };
+        let mut dst = [Arg::None; 4];
+        for (dst, part) in dst.iter_mut().zip(parts) {
+            *dst = self.src(part, ty)?;
+        }
+        Ok((dst, wide))
+    }
+
+    fn vector_length(&mut self, operand: &Operand<'a>, found: usize, access: &Access) -> Lowered {
+        if found == usize::from(access.vec) {
+            return Ok(());
+        }
+        Err(self.fault(
+            operand.at.clone(),
+            format!("expected {} element(s), found {found}", access.vec),
+        ))
+    }
+
+    /// Drops a trailing cache-policy operand.
+    fn without_policy(&self, i: &'a Instruction<'a>, operands: usize) -> &'a [Operand<'a>] {
+        let has_policy = i.mods.iter().any(|w| w.text == "L2::cache_hint");
+        let n = i.operands.len();
+        if has_policy && n == operands + 1 {
+            &i.operands[..operands]
+        } else {
+            &i.operands
+        }
+    }
+
+    pub(super) fn load(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        let mut access = self.access(i, m)?;
+        if i.opcode.text == "ldu" {
+            access.cache = CacheOp::ReadOnly;
+        }
+        let [d, a] = self.without_policy(i, 2) else {
+            return self.operands::<2>(i).map(|_| ());
+        };
+        let Some(space) = access.space else {
+            return self.load_param(i, d, a, &access);
+        };
+        let (dst, wide) = self.destinations(d, &access)?;
+        let address = self.address(a, space)?;
+        let mem = Mem {
+            vec: access.vec,
+            cache: access.cache,
+            wide,
+            address64: address.wide,
+            ..plain_access(MemKind::Load, space, access.elem)
+        };
+        self.emit(Op::Mem(mem), Class::Mem, &dst, &[address.base], address.offset);
+        Ok(())
+    }
+
+    pub(super) fn store(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        let access = self.access(i, m)?;
+        self.emit_store(i, access, StoreHint::Plain)
+    }
+
+    /// `pm.st.nt`, `pm.st.log`
+    pub(super) fn hinted_store(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>, hint: StoreHint) -> Lowered {
+        let access = self.access(i, m)?;
+        if !matches!(access.space, Some(Space::Global | Space::Generic)) {
+            return Err(self.fault(
+                i.opcode.at.clone(),
+                "persistent memory is global: use `.global` or no space",
+            ));
+        }
+        self.emit_store(i, access, hint)
+    }
+
+    fn emit_store(&mut self, i: &'a Instruction<'a>, access: Access, hint: StoreHint) -> Lowered {
+        let [a, b] = self.without_policy(i, 2) else {
+            return self.operands::<2>(i).map(|_| ());
+        };
+        let Some(space) = access.space else {
+            return self.store_param(a, b, &access);
+        };
+        if space == Space::Const {
+            return Err(self.fault(i.opcode.at.clone(), "constant memory cannot be written"));
+        }
+        let (data, wide) = self.data(b, &access)?;
+        let address = self.address(a, space)?;
+        let mem = Mem {
+            vec: access.vec,
+            cache: access.cache,
+            hint,
+            wide,
+            address64: address.wide,
+            ..plain_access(MemKind::Store, space, access.elem)
+        };
+        self.emit(Op::Mem(mem), Class::Mem, &data, &[address.base], address.offset);
+        Ok(())
+    }
+
+    /// The parameter that an address names, and the offset in it.
+    fn param(&mut self, a: &Operand<'a>) -> Lowered<Option<(Name, i64)>> {
+        if let Kind::Address(parts) = &a.kind
+            && let [
+                Operand {
+                    kind:
+                        Kind::Name {
+                            name,
+                            component: None,
+                            offset,
+                        },
+                    ..
+                },
+            ] = parts.as_slice()
+        {
+            return Ok(self.name(name)?.map(|n| (n, *offset)));
+        }
+        Ok(None)
+    }
+
+    fn load_param(&mut self, i: &'a Instruction<'a>, d: &Operand<'a>, a: &Operand<'a>, access: &Access) -> Lowered {
+        let (dst, wide) = self.destinations(d, access)?;
+        match self.param(a)? {
+            Some((Name::EntryParam(base), offset)) => {
+                let bank = if wide { Bank::R64 } else { Bank::R32 };
+                let mut src = [Arg::None; 4];
+                for (e, src) in src.iter_mut().enumerate().take(usize::from(access.vec)) {
+                    let at = i64::from(base) + offset + i64::from(access.elem.bytes()) * e as i64;
+                    let Ok(offset) = u32::try_from(at) else {
+                        return Err(self.fault(a.at.clone(), "the offset lies before the parameter"));
+                    };
+                    *src = self.body.constant(
+                        bank,
+                        Const::Source(ConstSource::Param {
+                            offset,
+                            elem: access.elem,
+                        }),
+                    );
+                }
+                if let (Arg::Reg(register), 1, 64) = (dst[0], access.vec, access.ty.bits)
+                    && let Some((_, name)) = self
+                        .params
+                        .iter()
+                        .find(|(at, _)| i64::from(*at) == i64::from(base) + offset)
+                {
+                    self.handles.insert(register, name.clone());
+                }
+                let op = match (access.vec, wide) {
+                    (1, false) => AluOp::Mov32,
+                    (1, true) => AluOp::Mov64,
+                    (_, wide) => AluOp::MovVec(wide),
+                };
+                self.emit(Op::Alu(op), Class::Const, &dst, &src, 0);
+                Ok(())
+            }
+            Some((Name::Block(block), offset)) => {
+                let offset = self.block_offset(a, block, offset, access)?;
+                let op = DraftOp::Param {
+                    store: false,
+                    block,
+                    offset,
+                    elem: access.elem,
+                    vec: access.vec,
+                };
+                self.emit_draft(op, Class::Int, &dst, &[], 0);
+                Ok(())
+            }
+            Some((Name::Register(from), 0)) if !self.is_address(from) && self.inlined() => {
+                // An old-style register parameter.
+                self.register_param(dst[0], from, access, wide)
+            }
+            _ => {
+                // The address of a parameter is computed: it lies in the constant bank, or in local memory.
+                let space = if self.inlined() { Space::Local } else { Space::Const };
+                self.body.uses_param_bank |= space == Space::Const;
+                let address = self.address(a, space)?;
+                let mem = Mem {
+                    vec: access.vec,
+                    wide,
+                    address64: address.wide,
+                    ..plain_access(MemKind::Load, space, access.elem)
+                };
+                self.emit(Op::Mem(mem), Class::Mem, &dst, &[address.base], address.offset);
+                let _ = i;
+                Ok(())
+            }
+        }
+    }
+
+    fn is_address(&self, register: u32) -> bool {
+        self.body.banks[register as usize] == Bank::R64
+    }
+
+    fn register_param(&mut self, d: Arg, from: u32, access: &Access, wide: bool) -> Lowered {
+        let Some(num) = Ty {
+            class: TyClass::Unsigned,
+            ..access.ty
+        }
+        .num() else {
+            return Err(self.fault(self.place(), "not a parameter type"));
+        };
+        let cvt = Cvt {
+            from: num,
+            to: num,
+            round: Round::Nearest,
+            integral: false,
+            ftz: false,
+            sat: false,
+            wide_from: false,
+            wide_to: wide,
+        };
+        self.emit(Op::Alu(AluOp::Cvt(cvt)), Class::Int, &[d], &[Arg::Reg(from)], 0);
+        Ok(())
+    }
+
+    fn store_param(&mut self, a: &Operand<'a>, b: &Operand<'a>, access: &Access) -> Lowered {
+        let (data, wide) = self.data(b, access)?;
+        match self.param(a)? {
+            Some((Name::Block(block), offset)) => {
+                let offset = self.block_offset(a, block, offset, access)?;
+                let op = DraftOp::Param {
+                    store: true,
+                    block,
+                    offset,
+                    elem: access.elem,
+                    vec: access.vec,
+                };
+                self.emit_draft(op, Class::Int, &data, &[], 0);
+                Ok(())
+            }
+            Some((Name::EntryParam(_), _)) => {
+                Err(self.fault(a.at.clone(), "the parameters of a kernel cannot be written"))
+            }
+            _ => {
+                let address = self.address(a, Space::Local)?;
+                let mem = Mem {
+                    vec: access.vec,
+                    wide,
+                    address64: address.wide,
+                    ..plain_access(MemKind::Store, Space::Local, access.elem)
+                };
+                self.emit(Op::Mem(mem), Class::Mem, &data, &[address.base], address.offset);
+                Ok(())
+            }
+        }
+    }
+
+    fn block_offset(&mut self, a: &Operand<'a>, block: u32, offset: i64, access: &Access) -> Lowered<u32> {
+        let size = i64::from(access.elem.bytes()) * i64::from(access.vec);
+        let bytes = i64::from(self.body.blocks[block as usize].bytes);
+        if offset < 0 || offset + size > bytes {
+            return Err(self.fault(
+                a.at.clone(),
+                format!("the access exceeds the {bytes} bytes of the parameter"),
+            ));
+        }
+        Ok(offset as u32)
+    }
+
+    pub(super) fn atomic(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        let returns = i.opcode.text == "atom";
+        let space = m.one_of(&SPACES).unwrap_or(Some(Space::Generic));
+        m.skip(|text| is_hint(text) || matches!(text, "relaxed" | "acquire" | "release" | "acq_rel" | "noftz"));
+        let op = m.one_of(&[
+            ("add", AtomOp::Add),
+            ("inc", AtomOp::Inc),
+            ("dec", AtomOp::Dec),
+            ("min", AtomOp::Min),
+            ("max", AtomOp::Max),
+            ("and", AtomOp::And),
+            ("or", AtomOp::Or),
+            ("xor", AtomOp::Xor),
+            ("exch", AtomOp::Exch),
+            ("cas", AtomOp::Cas),
+        ]);
+        let ty = self.ty(i, m)?;
+        let Some(op) = op else {
+            return Err(self.fault(
+                i.opcode.at.clone(),
+                format!("`{}` needs an operation such as `.add`", i.opcode.text),
+            ));
+        };
+        let elem = ty
+            .elem()
+            .filter(|_| ty.bits >= 32 || op == AtomOp::Cas || op == AtomOp::Exch);
+        let (Some(elem), Some(space @ (Space::Global | Space::Shared | Space::Generic))) = (elem, space) else {
+            return self.bad_type(i, ty);
+        };
+        if ty.is_float() && !matches!(op, AtomOp::Add | AtomOp::Min | AtomOp::Max | AtomOp::Exch) {
+            return self.bad_type(i, ty);
+        }
+        let cas = op == AtomOp::Cas;
+        let n = 2 + usize::from(returns) + usize::from(cas);
+        let operands = self.without_policy(i, n);
+        if operands.len() != n {
+            let message = format!(
+                "`{}` takes {n} operands here, found {}",
+                i.opcode.text,
+                i.operands.len()
+            );
+            return Err(self.fault(i.opcode.at.clone(), message));
+        }
+        let rest = &operands[usize::from(returns)..];
+        let address = self.address(&rest[0], space)?;
+        let a = self.src(&rest[1], ty)?;
+        let b = if cas { self.src(&rest[2], ty)? } else { Arg::None };
+        let d = match (&operands[0].kind, returns) {
+            (Kind::Name { name: "_", .. }, _) | (_, false) => Arg::None,
+            _ => self.dst(&operands[0], ty.bank())?,
+        };
+        let kind = if d == Arg::None {
+            MemKind::Reduction
+        } else {
+            MemKind::Atomic
+        };
+        let mem = Mem {
+            atom: op,
+            wide: ty.bits == 64,
+            address64: address.wide,
+            cache: CacheOp::Volatile,
+            ..plain_access(kind, space, elem)
+        };
+        self.emit(Op::Mem(mem), Class::Mem, &[d], &[address.base, a, b], address.offset);
+        Ok(())
+    }
+
+    pub(super) fn prefetch(&mut self, m: &mut Mods<'_, 'a>) {
+        m.skip(|_| true);
+        self.emit(Op::Nop, Class::Int, &[], &[], 0);
+    }
+
+    pub(super) fn texture(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        let two = m.one_of(&[("1d", false), ("2d", true)]);
+        let four = m.take("v4");
+        let (ty, at) = (self.ty(i, m)?, self.ty(i, m)?);
+        let (Some(two), true) = (two, four && ty.bits == 32) else {
+            let message = "only `tex.1d.v4` and `tex.2d.v4` with 32-bit results are supported";
+            return Err(self.fault(i.opcode.at.clone(), message));
+        };
+        let [d, a] = self.operands(i)?;
+        let access = Access {
+            space: None,
+            cache: CacheOp::ReadOnly,
+            vec: 4,
+            ty,
+            elem: Elem::U32,
+        };
+        let (dst, wide) = self.destinations(d, &access)?;
+        if wide {
+            return Err(self.fault(d.at.clone(), "texture fetches return 32-bit values"));
+        }
+        let Kind::Address(parts) = &a.kind else {
+            return Err(self.fault(a.at.clone(), "expected `[texture, {coordinates}]`"));
+        };
+        let [texture, coordinates] = parts.as_slice() else {
+            return Err(self.fault(
+                a.at.clone(),
+                "expected `[texture, {coordinates}]` (samplers are not supported)",
+            ));
+        };
+        let name = self.texture_name(texture)?;
+        let one = std::slice::from_ref(coordinates);
+        let list = match &coordinates.kind {
+            Kind::Vector(list) => list.as_slice(),
+            _ => one,
+        };
+        let n = 1 + usize::from(two);
+        if list.len() < n || at.bits != 32 {
+            return Err(self.fault(coordinates.at.clone(), format!("expected {n} coordinate(s) of 32 bits")));
+        }
+        let mut src = [Arg::None; 4];
+        for (src, coordinate) in src.iter_mut().zip(&list[..n]) {
+            *src = self.src(coordinate, at)?;
+        }
+        let dims = match (two, at.is_float()) {
+            (false, false) => TexDims::OneInt,
+            (false, true) => TexDims::OneFloat,
+            (true, false) => TexDims::TwoInt,
+            (true, true) => TexDims::TwoFloat,
+        };
+        let Some(elem) = ty.elem() else {
+            return self.bad_type(i, ty);
+        };
+        let index = match self.body.textures.iter().position(|t| *t == name) {
+            Some(index) => index,
+            None => {
+                self.body.textures.push(name);
+                self.body.textures.len() - 1
+            }
+        };
+        let mem = Mem {
+            vec: 4,
+            cache: CacheOp::ReadOnly,
+            address64: false,
+            ..plain_access(MemKind::Texture(dims), Space::Global, elem)
+        };
+        self.emit(Op::Mem(mem), Class::Mem, &dst, &src, index as i32);
+        Ok(())
+    }
+
+    fn texture_name(&mut self, texture: &Operand<'a>) -> Lowered<String> {
+        use super::super::layout::Symbol;
+        let Kind::Name {
+            name,
+            component: None,
+            offset: 0,
+        } = texture.kind
+        else {
+            return Err(self.fault(texture.at.clone(), "expected a texture"));
+        };
+        if let Some(Name::Register(register)) = self.name(name)? {
+            return match self.handles.get(&register) {
+                Some(name) => Ok(name.clone()),
+                None => {
+                    let message = "the texture must be a `.texref` variable or a kernel parameter";
+                    Err(self.fault(texture.at.clone(), message))
+                }
+            };
+        }
+        match self.env.symbols.get(name) {
+            Some(Symbol::Texture) => Ok(name.to_owned()),
+            _ => Err(self.fault(texture.at.clone(), format!("`{name}` is not a texture"))),
+        }
+    }
+}

@@ -1,0 +1,375 @@
+//! What register-to-register instructions mean: one dispatch a warp instruction, then a loop over 32 lanes.
+//!
+//! Source: PTX ISA 8.x, section 9.7. Every family has a file; this one holds the operand access that they share and
+//! the choice of instruction set. All lanes are computed, then merged into the destination under the lane mask; so
+//! a lane loop has no branch and the compiler turns it into vector code.
+//!
+//! The executor is compiled twice: for the baseline instruction set, and (x86-64) for AVX2 with FMA, because the
+//! baseline has neither wide vectors nor a fused multiply-add. Which one runs is decided once a process.
+//!
+//! Invariants: the same bits from both, and on every host (`tests/semantics_portable.rs`); sources are read before
+//! destinations are written; inactive lanes keep their values; no operation faults, whatever its operands.
+//!
+//! Choices where the ISA leaves one: a NaN result of arithmetic is `0x7fffffff` (f32) or `0xfff8000000000000` (f64);
+//! integer division by zero gives all ones, as does its remainder.
+
+pub(super) mod approx;
+pub mod atomic;
+mod bits;
+mod compare;
+mod convert;
+mod float;
+mod int;
+mod lanes;
+mod rounding;
+
+use std::sync::OnceLock;
+
+use super::alu::{AluOp, Split};
+use super::ir::{CONST, Inst, LANES, NONE, Slot};
+use super::warp::Registers;
+
+/// 32 lanes of 32 bits.
+pub(super) type V32 = [u32; LANES];
+/// 32 lanes of 64 bits.
+pub(super) type V64 = [u64; LANES];
+
+/// One register group, the constants of the launch, and the lanes to write.
+pub(super) struct Frame<'a> {
+    pub(super) regs: &'a mut Registers,
+    pub(super) consts32: &'a [V32],
+    pub(super) consts64: &'a [V64],
+    pub(super) mask: u32,
+}
+
+impl Frame<'_> {
+    #[inline(always)]
+    fn get32(&self, slot: Slot) -> &V32 {
+        get(&self.regs.r32, self.consts32, slot)
+    }
+
+    #[inline(always)]
+    fn get64(&self, slot: Slot) -> &V64 {
+        get(&self.regs.r64, self.consts64, slot)
+    }
+
+    #[inline(always)]
+    fn get_p(&self, slot: Slot) -> u32 {
+        if slot & CONST != 0 {
+            0u32.wrapping_sub(u32::from(slot & 1))
+        } else {
+            self.regs.predicates[usize::from(slot)]
+        }
+    }
+
+    #[inline(always)]
+    fn put32(&mut self, slot: Slot, value: &V32) {
+        merge(&mut self.regs.r32[usize::from(slot)], value, self.mask, u32::MAX, 0);
+    }
+
+    #[inline(always)]
+    fn put64(&mut self, slot: Slot, value: &V64) {
+        merge(&mut self.regs.r64[usize::from(slot)], value, self.mask, u64::MAX, 0);
+    }
+
+    #[inline(always)]
+    fn put_p(&mut self, slot: Slot, value: u32) {
+        let p = &mut self.regs.predicates[usize::from(slot)];
+        *p = *p & !self.mask | value & self.mask;
+    }
+
+    #[inline(always)]
+    fn put_p_optional(&mut self, slot: Slot, value: u32) {
+        if slot != NONE {
+            self.put_p(slot, value);
+        }
+    }
+
+    /// d(32) = f(a(32))
+    #[inline(always)]
+    fn map32(&mut self, inst: &Inst, f: impl Fn(u32) -> u32) {
+        let out = map(self.get32(inst.src[0]), f);
+        self.put32(inst.dst[0], &out);
+    }
+
+    /// d(32) = f(a(32), b(32))
+    #[inline(always)]
+    fn zip32(&mut self, inst: &Inst, f: impl Fn(u32, u32) -> u32) {
+        let out = zip(self.get32(inst.src[0]), self.get32(inst.src[1]), f);
+        self.put32(inst.dst[0], &out);
+    }
+
+    /// d(32) = f(a(32), b(32), c(32))
+    #[inline(always)]
+    fn zip3_32(&mut self, inst: &Inst, f: impl Fn(u32, u32, u32) -> u32) {
+        let out = zip3(
+            self.get32(inst.src[0]),
+            self.get32(inst.src[1]),
+            self.get32(inst.src[2]),
+            f,
+        );
+        self.put32(inst.dst[0], &out);
+    }
+
+    /// d(64) = f(a(64))
+    #[inline(always)]
+    fn map64(&mut self, inst: &Inst, f: impl Fn(u64) -> u64) {
+        let out = map(self.get64(inst.src[0]), f);
+        self.put64(inst.dst[0], &out);
+    }
+
+    /// d(64) = f(a(64), b(64))
+    #[inline(always)]
+    fn zip64(&mut self, inst: &Inst, f: impl Fn(u64, u64) -> u64) {
+        let out = zip(self.get64(inst.src[0]), self.get64(inst.src[1]), f);
+        self.put64(inst.dst[0], &out);
+    }
+
+    /// d(64) = f(a(64), b(64), c(64))
+    #[inline(always)]
+    fn zip3_64(&mut self, inst: &Inst, f: impl Fn(u64, u64, u64) -> u64) {
+        let out = zip3(
+            self.get64(inst.src[0]),
+            self.get64(inst.src[1]),
+            self.get64(inst.src[2]),
+            f,
+        );
+        self.put64(inst.dst[0], &out);
+    }
+}
+
+#[inline(always)]
+pub(super) fn get<'a, T>(regs: &'a [[T; LANES]], consts: &'a [[T; LANES]], slot: Slot) -> &'a [T; LANES] {
+    let (bank, index) = if slot & CONST != 0 {
+        (consts, slot & !CONST)
+    } else {
+        (regs, slot)
+    };
+    &bank[usize::from(index)]
+}
+
+#[inline(always)]
+fn map<A: Copy, R: Copy + Default>(a: &[A; LANES], f: impl Fn(A) -> R) -> [R; LANES] {
+    let mut out = [R::default(); LANES];
+    for i in 0..LANES {
+        out[i] = f(a[i]);
+    }
+    out
+}
+
+#[inline(always)]
+fn zip<A: Copy, B: Copy, R: Copy + Default>(a: &[A; LANES], b: &[B; LANES], f: impl Fn(A, B) -> R) -> [R; LANES] {
+    let mut out = [R::default(); LANES];
+    for i in 0..LANES {
+        out[i] = f(a[i], b[i]);
+    }
+    out
+}
+
+#[inline(always)]
+fn zip3<A: Copy, B: Copy, C: Copy, R: Copy + Default>(
+    a: &[A; LANES],
+    b: &[B; LANES],
+    c: &[C; LANES],
+    f: impl Fn(A, B, C) -> R,
+) -> [R; LANES] {
+    let mut out = [R::default(); LANES];
+    for i in 0..LANES {
+        out[i] = f(a[i], b[i], c[i]);
+    }
+    out
+}
+
+/// One bit a lane: the lanes for which `f` holds.
+#[inline(always)]
+fn bits_of(f: impl Fn(usize) -> bool) -> u32 {
+    let mut out = 0;
+    for i in 0..LANES {
+        out |= u32::from(f(i)) << i;
+    }
+    out
+}
+
+/// Overwrites the lanes of `mask`.
+#[inline(always)]
+pub(super) fn merge<T>(d: &mut [T; LANES], value: &[T; LANES], mask: u32, ones: T, zero: T)
+where
+    T: Copy + std::ops::BitAnd<Output = T> + std::ops::BitOr<Output = T> + std::ops::Not<Output = T>,
+{
+    if mask == u32::MAX {
+        *d = *value;
+    } else {
+        for i in 0..LANES {
+            let keep = if mask & (1 << i) != 0 { ones } else { zero };
+            d[i] = value[i] & keep | d[i] & !keep;
+        }
+    }
+}
+
+/// Executes `op` in one register group.
+#[inline(always)]
+fn execute<const FMA: bool>(f: &mut Frame<'_>, inst: &Inst, op: AluOp) {
+    let [a, b, ..] = inst.src;
+    let d = inst.dst[0];
+    match op {
+        AluOp::Mov32 => f.map32(inst, |a| a),
+        AluOp::Mov64 => f.map64(inst, |a| a),
+        AluOp::MovPred => f.put_p(d, f.get_p(a) ^ negation(inst)),
+        AluOp::MovVec(wide) => move_vector(f, inst, wide),
+        AluOp::Split(split) => pack(f, inst, split),
+        AluOp::Int32(op) => int::execute32(f, inst, op),
+        AluOp::Int64(op) => int::execute64(f, inst, op),
+        AluOp::Int16(op) => int::execute16(f, inst, op),
+        AluOp::MulWide32(signed) => int::mul_wide32(f, inst, signed),
+        AluOp::MadWide32(signed) => int::mad_wide32(f, inst, signed),
+        AluOp::MulWide16(signed) => int::mul_wide16(f, inst, signed, false),
+        AluOp::MadWide16(signed) => int::mul_wide16(f, inst, signed, true),
+        AluOp::Mul24 { signed, high, add, sat } => int::mul24(f, inst, signed, high, add, sat),
+        AluOp::Saturating(op) => int::saturating(f, inst, op),
+        AluOp::Carry(carry) => int::carry(f, inst, carry),
+        AluOp::Count(op, wide) => bits::count(f, inst, op, wide),
+        AluOp::Bfe { signed, wide } => bits::extract(f, inst, signed, wide),
+        AluOp::Bfi(wide) => bits::insert(f, inst, wide),
+        AluOp::Prmt(mode) => bits::permute(f, inst, mode),
+        AluOp::Lop3 => bits::lop3(f, inst),
+        AluOp::Shf { left, wrap } => bits::funnel(f, inst, left, wrap),
+        AluOp::Dp4a(sa, sb) => bits::dp4a(f, inst, sa, sb),
+        AluOp::Dp2a(sa, sb, high) => bits::dp2a(f, inst, sa, sb, high),
+        AluOp::Setp(compare) => compare::setp(f, inst, compare),
+        AluOp::Set(compare, integer) => compare::set(f, inst, compare, integer),
+        AluOp::Selp32 => {
+            let mut out = *f.get32(b);
+            merge(&mut out, f.get32(a), f.get_p(inst.src[2]) ^ negation(inst), u32::MAX, 0);
+            f.put32(d, &out);
+        }
+        AluOp::Selp64 => {
+            let mut out = *f.get64(b);
+            merge(&mut out, f.get64(a), f.get_p(inst.src[2]) ^ negation(inst), u64::MAX, 0);
+            f.put64(d, &out);
+        }
+        AluOp::Slct { wide, float, ftz } => compare::slct(f, inst, wide, float, ftz),
+        AluOp::Pred(op) => compare::predicate(f, inst, op),
+        AluOp::F32(op, mode) => float::execute32::<FMA>(f, inst, op, mode),
+        AluOp::F64(op, round) => float::execute64::<FMA>(f, inst, op, round),
+        AluOp::Approx32(op, ftz) => approx::execute32(f, inst, op, ftz),
+        AluOp::Approx64(rsqrt) => approx::execute64(f, inst, rsqrt),
+        AluOp::Testp32(test) => compare::testp32(f, inst, test),
+        AluOp::Testp64(test) => compare::testp64(f, inst, test),
+        AluOp::Cvt(cvt) => convert::execute(f, inst, cvt),
+        AluOp::Shfl(mode) => lanes::shuffle(f, inst, mode),
+        AluOp::Vote(op) => lanes::vote(f, inst, op),
+        AluOp::ActiveMask => f.put32(d, &[f.mask; LANES]),
+        AluOp::IsSpace(space) => lanes::is_space(f, inst, space),
+        AluOp::Match(all, wide) => lanes::matching(f, inst, all, wide),
+        AluOp::Redux(op) => lanes::reduce(f, inst, op),
+    }
+}
+
+/// All ones when `imm` bit 0 says that the predicate source is negated.
+#[inline(always)]
+fn negation(inst: &Inst) -> u32 {
+    0u32.wrapping_sub(inst.imm as u32 & 1)
+}
+
+#[inline(always)]
+fn move_vector(f: &mut Frame<'_>, inst: &Inst, wide: bool) {
+    if wide {
+        let values = inst.src.map(|s| if s == NONE { [0; LANES] } else { *f.get64(s) });
+        for (&d, value) in inst.dst.iter().zip(&values).filter(|(d, _)| **d != NONE) {
+            f.put64(d, value);
+        }
+    } else {
+        let values = inst.src.map(|s| if s == NONE { [0; LANES] } else { *f.get32(s) });
+        for (&d, value) in inst.dst.iter().zip(&values).filter(|(d, _)| **d != NONE) {
+            f.put32(d, value);
+        }
+    }
+}
+
+#[inline(always)]
+fn pack(f: &mut Frame<'_>, inst: &Inst, split: Split) {
+    let [a, b, c, m] = inst.src;
+    match split {
+        Split::Pack2x32 => {
+            let out = zip(f.get32(a), f.get32(b), |a, b| u64::from(a) | u64::from(b) << 32);
+            f.put64(inst.dst[0], &out);
+        }
+        Split::Pack2x16 => f.zip32(inst, |a, b| a & 0xffff | b << 16),
+        Split::Pack2x8 => f.zip32(inst, |a, b| a & 0xff | (b & 0xff) << 8),
+        Split::Pack4x16 => {
+            let low = zip(f.get32(a), f.get32(b), |a, b| a & 0xffff | b << 16);
+            let high = zip(f.get32(c), f.get32(m), |a, b| a & 0xffff | b << 16);
+            let out = zip(&low, &high, |a, b| u64::from(a) | u64::from(b) << 32);
+            f.put64(inst.dst[0], &out);
+        }
+        Split::Pack4x8 => {
+            let low = zip(f.get32(a), f.get32(b), |a, b| a & 0xff | (b & 0xff) << 8);
+            let high = zip(f.get32(c), f.get32(m), |a, b| a & 0xff | (b & 0xff) << 8);
+            let out = zip(&low, &high, |a, b| a | b << 16);
+            f.put32(inst.dst[0], &out);
+        }
+        Split::Unpack2x32 => unpack64(f, inst, 32),
+        Split::Unpack4x16 => unpack64(f, inst, 16),
+        Split::Unpack2x16 => unpack32(f, inst, 16),
+        Split::Unpack4x8 | Split::Unpack2x8 => unpack32(f, inst, 8),
+    }
+}
+
+#[inline(always)]
+fn unpack64(f: &mut Frame<'_>, inst: &Inst, bits: u32) {
+    let value = *f.get64(inst.src[0]);
+    for (i, &d) in inst.dst.iter().enumerate().filter(|(_, d)| **d != NONE) {
+        let out = map(&value, |v| (v >> (bits * i as u32) & (u64::MAX >> (64 - bits))) as u32);
+        f.put32(d, &out);
+    }
+}
+
+#[inline(always)]
+fn unpack32(f: &mut Frame<'_>, inst: &Inst, bits: u32) {
+    let value = *f.get32(inst.src[0]);
+    for (i, &d) in inst.dst.iter().enumerate().filter(|(_, d)| **d != NONE) {
+        let out = map(&value, |v| v >> (bits * i as u32) & (u32::MAX >> (32 - bits)));
+        f.put32(d, &out);
+    }
+}
+
+/// The executor: a function of the frame, the instruction and its operation.
+pub(super) type Executor = fn(&mut Frame<'_>, &Inst, AluOp);
+
+/// The executor for any host.
+pub(super) fn execute_portable(f: &mut Frame<'_>, inst: &Inst, op: AluOp) {
+    execute::<{ cfg!(any(target_arch = "aarch64", target_feature = "fma")) }>(f, inst, op);
+}
+
+/// The executor for hosts with AVX2 and FMA, if this is one.
+pub(super) fn execute_vector() -> Option<Executor> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx2,fma,bmi2,lzcnt,popcnt")]
+        fn execute_avx2(f: &mut Frame<'_>, inst: &Inst, op: AluOp) {
+            execute::<true>(f, inst, op);
+        }
+        let present = is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("fma")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("lzcnt")
+            && is_x86_feature_detected!("popcnt");
+        if present {
+            // The only unsafe of this room.
+            #[allow(unsafe_code)]
+            return Some(|f, inst, op| {
+                // SAFETY: `execute_avx2` is safe code whose only precondition is that the processor has the
+                // features it was compiled for; this closure exists only when all five were just detected.
+                unsafe { execute_avx2(f, inst, op) }
+            });
+        }
+    }
+    None
+}
+
+/// The best executor for this host, chosen once.
+#[inline]
+pub(super) fn executor() -> Executor {
+    static CHOICE: OnceLock<Executor> = OnceLock::new();
+    *CHOICE.get_or_init(|| execute_vector().unwrap_or(execute_portable))
+}

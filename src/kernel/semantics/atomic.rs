@@ -1,0 +1,83 @@
+//! The read-modify-write of one element (PTX ISA 9.7.13.5, `atom`), wherever it happens: functional memory, shared
+//! memory of an SM, an L2 slice.
+//!
+//! Not modelled: real GPUs flush denormals in `atom.global.add.f32` but not in shared memory; here neither does.
+
+use super::super::ir::{AtomOp, Elem};
+use super::float::{canon32, canon64};
+
+/// The value that an atomic operation leaves in memory, from the old value and the operands. All are raw bits in the
+/// low [`Elem::bytes`] bytes; higher bits of the result are zero.
+///
+/// # Example: an increment wraps at its operand
+/// ```
+/// use durawarp::kernel::ir::{AtomOp, Elem};
+/// use durawarp::kernel::semantics::atomic::apply_atomic;
+/// assert_eq!(apply_atomic(AtomOp::Inc, Elem::U32, 6, 7, 0), 7);
+/// assert_eq!(apply_atomic(AtomOp::Inc, Elem::U32, 7, 7, 0), 0);
+/// ```
+#[must_use]
+pub fn apply_atomic(op: AtomOp, elem: Elem, old: u64, a: u64, b: u64) -> u64 {
+    let keep = u64::MAX >> (64 - 8 * elem.bytes());
+    let (old, a, b) = (old & keep, a & keep, b & keep);
+    let new = match op {
+        AtomOp::None => old,
+        AtomOp::Add => match elem {
+            Elem::F32 => u64::from(canon32(f32::from_bits(old as u32) + f32::from_bits(a as u32))),
+            Elem::F64 => canon64(f64::from_bits(old) + f64::from_bits(a)),
+            _ => old.wrapping_add(a),
+        },
+        AtomOp::Inc => {
+            if old >= a {
+                0
+            } else {
+                old + 1
+            }
+        }
+        AtomOp::Dec => {
+            if old == 0 || old > a {
+                a
+            } else {
+                old - 1
+            }
+        }
+        AtomOp::Min => {
+            if less(elem, a, old) {
+                a
+            } else {
+                old
+            }
+        }
+        AtomOp::Max => {
+            if less(elem, old, a) {
+                a
+            } else {
+                old
+            }
+        }
+        AtomOp::And => old & a,
+        AtomOp::Or => old | a,
+        AtomOp::Xor => old ^ a,
+        AtomOp::Exch => a,
+        AtomOp::Cas => {
+            if old == a {
+                b
+            } else {
+                old
+            }
+        }
+    };
+    new & keep
+}
+
+fn less(elem: Elem, x: u64, y: u64) -> bool {
+    match elem {
+        Elem::S8 => (x as i8) < y as i8,
+        Elem::S16 => (x as i16) < y as i16,
+        Elem::S32 => (x as i32) < y as i32,
+        Elem::S64 => (x as i64) < y as i64,
+        Elem::F32 => f32::from_bits(x as u32) < f32::from_bits(y as u32),
+        Elem::F64 => f64::from_bits(x) < f64::from_bits(y),
+        Elem::U8 | Elem::U16 | Elem::U32 | Elem::U64 => x < y,
+    }
+}

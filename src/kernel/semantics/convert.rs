@@ -1,0 +1,190 @@
+//! Conversions (PTX ISA 9.7.9.21, `cvt`).
+//!
+//! The common pairs are vector loops; everything else goes lane by lane through [`lane`], which is the definition.
+//! Narrow values are extended by their own sign to whatever register holds them. Float to integer clamps to the
+//! destination's range, NaN gives 0.
+
+use super::super::alu::{Cvt, Num, Round};
+use super::super::ir::{Inst, LANES};
+use super::float::{canon32, canon64, flush, saturate};
+use super::{Frame, map, rounding};
+
+#[inline(always)]
+pub(super) fn execute(f: &mut Frame<'_>, inst: &Inst, cvt: Cvt) {
+    let (a, d) = (inst.src[0], inst.dst[0]);
+    let plain = !cvt.sat && !cvt.ftz;
+    match (cvt.from, cvt.to, cvt.wide_from, cvt.wide_to) {
+        (Num::U32, Num::U64 | Num::S64, false, true) if plain => {
+            let out = map(f.get32(a), u64::from);
+            f.put64(d, &out);
+        }
+        (Num::S32, Num::U64 | Num::S64, false, true) if plain => {
+            let out = map(f.get32(a), |a| a as i32 as u64);
+            f.put64(d, &out);
+        }
+        (Num::U64 | Num::S64, Num::U32 | Num::S32, true, false) if plain => {
+            let out = map(f.get64(a), |a| a as u32);
+            f.put32(d, &out);
+        }
+        (Num::U16, Num::U32 | Num::S32, false, false) if plain => f.map32(inst, |a| a & 0xffff),
+        (Num::S16, Num::U32 | Num::S32, false, false) if plain => f.map32(inst, |a| a as i16 as u32),
+        (Num::U32 | Num::S32, Num::U16, false, false) if plain => f.map32(inst, |a| a & 0xffff),
+        (Num::S32, Num::F32, false, false) if cvt.round == Round::Nearest && !cvt.sat => {
+            f.map32(inst, |a| (a as i32 as f32).to_bits());
+        }
+        (Num::U32, Num::F32, false, false) if cvt.round == Round::Nearest && !cvt.sat => {
+            f.map32(inst, |a| (a as f32).to_bits());
+        }
+        (Num::S32, Num::F64, false, true) if plain => {
+            let out = map(f.get32(a), |a| f64::from(a as i32).to_bits());
+            f.put64(d, &out);
+        }
+        (Num::U32, Num::F64, false, true) if plain => {
+            let out = map(f.get32(a), |a| f64::from(a).to_bits());
+            f.put64(d, &out);
+        }
+        (Num::F32, Num::S32, false, false) if !cvt.ftz => match cvt.round {
+            Round::Zero => f.map32(inst, |a| f32::from_bits(a) as i32 as u32),
+            Round::Nearest => f.map32(inst, |a| f32::from_bits(a).round_ties_even() as i32 as u32),
+            Round::Down => f.map32(inst, |a| f32::from_bits(a).floor() as i32 as u32),
+            Round::Up => f.map32(inst, |a| f32::from_bits(a).ceil() as i32 as u32),
+        },
+        (Num::F32, Num::U32, false, false) if !cvt.ftz && cvt.round == Round::Zero => {
+            f.map32(inst, |a| f32::from_bits(a) as u32);
+        }
+        (Num::F32, Num::F32, false, false) if cvt.integral && plain => match cvt.round {
+            Round::Zero => f.map32(inst, |a| canon32(f32::from_bits(a).trunc())),
+            Round::Nearest => f.map32(inst, |a| canon32(f32::from_bits(a).round_ties_even())),
+            Round::Down => f.map32(inst, |a| canon32(f32::from_bits(a).floor())),
+            Round::Up => f.map32(inst, |a| canon32(f32::from_bits(a).ceil())),
+        },
+        (Num::F32, Num::F32, false, false) if cvt.sat && !cvt.ftz && !cvt.integral => f.map32(inst, saturate),
+        (Num::F32, Num::F64, false, true) if plain => {
+            let out = map(f.get32(a), |a| canon64(f64::from(f32::from_bits(a))));
+            f.put64(d, &out);
+        }
+        (Num::F64, Num::F32, true, false) if plain && cvt.round == Round::Nearest => {
+            let out = map(f.get64(a), |a| canon32(f64::from_bits(a) as f32));
+            f.put32(d, &out);
+        }
+        _ => general(f, inst, cvt),
+    }
+}
+
+#[inline(never)]
+fn general(f: &mut Frame<'_>, inst: &Inst, cvt: Cvt) {
+    let a = if cvt.wide_from {
+        *f.get64(inst.src[0])
+    } else {
+        map(f.get32(inst.src[0]), u64::from)
+    };
+    let mut out = [0; LANES];
+    for i in 0..LANES {
+        out[i] = lane(cvt, a[i]);
+    }
+    if cvt.wide_to {
+        f.put64(inst.dst[0], &out);
+    } else {
+        f.put32(inst.dst[0], &map(&out, |v| v as u32));
+    }
+}
+
+/// What a source is, apart from its type.
+enum Value {
+    Int(i128),
+    Float(f64),
+}
+
+/// The conversion of one value: register bits in, register bits out.
+fn lane(cvt: Cvt, bits: u64) -> u64 {
+    let value = match cvt.from {
+        Num::F16 => Value::Float(f64::from(rounding::half_to_single(bits as u16))),
+        Num::F32 => {
+            let bits = if cvt.ftz { flush(bits as u32) } else { bits as u32 };
+            Value::Float(f64::from(f32::from_bits(bits)))
+        }
+        Num::F64 => Value::Float(f64::from_bits(bits)),
+        from => Value::Int(integer(from, bits)),
+    };
+    match (value, cvt.to.is_float()) {
+        (Value::Int(v), false) => extend(cvt.to, if cvt.sat { clamp(cvt.to, v) } else { v as u64 }),
+        (Value::Float(x), false) => extend(cvt.to, clamp(cvt.to, to_integer(x, cvt.round))),
+        (Value::Int(v), true) => match cvt.to {
+            Num::F32 => finish32(cvt, rounding::int_to_single(v, cvt.round)),
+            Num::F64 => finish64(cvt, rounding::int_to_double(v, cvt.round)),
+            _ => u64::from(rounding::int_to_half(v, cvt.round)),
+        },
+        (Value::Float(x), true) => {
+            let x = if cvt.integral { to_integral(x, cvt.round) } else { x };
+            match cvt.to {
+                Num::F32 => finish32(cvt, rounding::narrow(x, cvt.round)),
+                Num::F64 => finish64(cvt, x),
+                _ => {
+                    let x = if cvt.sat {
+                        f64::from_bits(saturate64(x.to_bits()))
+                    } else {
+                        x
+                    };
+                    u64::from(rounding::double_to_half(x, cvt.round))
+                }
+            }
+        }
+    }
+}
+
+fn finish32(cvt: Cvt, x: f32) -> u64 {
+    let bits = if cvt.ftz { flush(canon32(x)) } else { canon32(x) };
+    u64::from(if cvt.sat { saturate(bits) } else { bits })
+}
+
+fn finish64(cvt: Cvt, x: f64) -> u64 {
+    if cvt.sat { saturate64(canon64(x)) } else { canon64(x) }
+}
+
+fn saturate64(bits: u64) -> u64 {
+    let x = f64::from_bits(bits);
+    if x > 0.0 { x.min(1.0).to_bits() } else { 0 }
+}
+
+/// The integer in a register, read as a type.
+fn integer(from: Num, bits: u64) -> i128 {
+    let extended = extend(from, bits);
+    if from.is_signed() {
+        i128::from(extended as i64)
+    } else {
+        i128::from(extended)
+    }
+}
+
+/// The low bits of a value, extended to 64 by the sign of the type.
+fn extend(to: Num, bits: u64) -> u64 {
+    let shift = 64 - to.bits();
+    if to.is_signed() {
+        ((bits << shift) as i64 >> shift) as u64
+    } else {
+        bits << shift >> shift
+    }
+}
+
+fn clamp(to: Num, value: i128) -> u64 {
+    let (least, most) = if to.is_signed() {
+        (-(1i128 << (to.bits() - 1)), (1i128 << (to.bits() - 1)) - 1)
+    } else {
+        (0, (1i128 << to.bits()) - 1)
+    };
+    value.clamp(least, most) as u64
+}
+
+fn to_integral(x: f64, round: Round) -> f64 {
+    match round {
+        Round::Nearest => x.round_ties_even(),
+        Round::Zero => x.trunc(),
+        Round::Down => x.floor(),
+        Round::Up => x.ceil(),
+    }
+}
+
+/// NaN gives 0; far values saturate at the ends of `i128`, beyond every destination.
+fn to_integer(x: f64, round: Round) -> i128 {
+    to_integral(x, round) as i128
+}

@@ -1,0 +1,111 @@
+//! Operations across the lanes of a group: shuffles, votes, matches, reductions (PTX ISA 9.7.9, 9.7.13), and
+//! the address-space test.
+//!
+//! A group is 32 lanes. With 64-wide warps each half is a group of its own, as if it were a warp of 32: lane numbers
+//! in shuffles, masks and ballots are those within the group. Member masks of the `.sync` forms are not enforced: the
+//! lanes that execute take part. A shuffle that reads a lane that does not execute gets that lane's register as it is
+//! (the ISA leaves it undefined; here it is at least the same on every host).
+
+use super::super::alu::{IntOp, ShflMode, SpaceTest, VoteOp};
+use super::super::ir::{Inst, LANES, NONE};
+use super::super::memory::{CONST_WINDOW, LOCAL_WINDOW, SHARED_WINDOW};
+use super::{Frame, V32, bits_of, negation};
+
+#[inline(always)]
+pub(super) fn shuffle(f: &mut Frame<'_>, inst: &Inst, mode: ShflMode) {
+    let [a, b, c, _] = inst.src;
+    let (a, b, c) = (*f.get32(a), *f.get32(b), *f.get32(c));
+    let mut out: V32 = [0; LANES];
+    let mut in_range = 0;
+    for lane in 0..LANES as u32 {
+        let (b, c) = (b[lane as usize] & 31, c[lane as usize]);
+        let segment = c >> 8 & 31;
+        let (first, last) = (lane & segment, (lane & segment) | (c & 31 & !segment));
+        let from = match mode {
+            ShflMode::Up => lane.wrapping_sub(b),
+            ShflMode::Down => lane + b,
+            ShflMode::Bfly => lane ^ b,
+            ShflMode::Idx => first | (b & !segment),
+        };
+        let ok = match mode {
+            // For `.up` the clamp is a lower bound.
+            ShflMode::Up => from as i32 >= last as i32,
+            _ => from <= last,
+        };
+        out[lane as usize] = a[if ok { from as usize & 31 } else { lane as usize }];
+        in_range |= u32::from(ok) << lane;
+    }
+    if inst.dst[0] != NONE {
+        f.put32(inst.dst[0], &out);
+    }
+    f.put_p_optional(inst.dst[1], in_range);
+}
+
+#[inline(always)]
+pub(super) fn vote(f: &mut Frame<'_>, inst: &Inst, op: VoteOp) {
+    let votes = (f.get_p(inst.src[0]) ^ negation(inst)) & f.mask;
+    let every = |b: bool| if b { u32::MAX } else { 0 };
+    match op {
+        VoteOp::All => f.put_p(inst.dst[0], every(votes == f.mask)),
+        VoteOp::Any => f.put_p(inst.dst[0], every(votes != 0)),
+        VoteOp::Uni => f.put_p(inst.dst[0], every(votes == 0 || votes == f.mask)),
+        VoteOp::Ballot => f.put32(inst.dst[0], &[votes; LANES]),
+    }
+}
+
+#[inline(always)]
+pub(super) fn matching(f: &mut Frame<'_>, inst: &Inst, all: bool, wide: bool) {
+    let a: [u64; LANES] = if wide {
+        *f.get64(inst.src[0])
+    } else {
+        super::map(f.get32(inst.src[0]), u64::from)
+    };
+    let same = |lane: usize| bits_of(|i| a[i] == a[lane]) & f.mask;
+    if all {
+        let holds = f.mask != 0 && same(f.mask.trailing_zeros() as usize) == f.mask;
+        let value = if holds { f.mask } else { 0 };
+        f.put32(inst.dst[0], &[value; LANES]);
+        f.put_p_optional(inst.dst[1], if holds { u32::MAX } else { 0 });
+    } else {
+        let out: V32 = std::array::from_fn(same);
+        f.put32(inst.dst[0], &out);
+    }
+}
+
+#[inline(always)]
+pub(super) fn reduce(f: &mut Frame<'_>, inst: &Inst, op: IntOp) {
+    let a = *f.get32(inst.src[0]);
+    let join = |x: u32, y: u32| match op {
+        IntOp::Add => x.wrapping_add(y),
+        IntOp::MinS => (x as i32).min(y as i32) as u32,
+        IntOp::MinU => x.min(y),
+        IntOp::MaxS => (x as i32).max(y as i32) as u32,
+        IntOp::MaxU => x.max(y),
+        IntOp::And => x & y,
+        IntOp::Or => x | y,
+        _ => x ^ y,
+    };
+    let mask = f.mask;
+    let out = (0..LANES)
+        .filter(|i| mask >> i & 1 != 0)
+        .map(|i| a[i])
+        .reduce(join)
+        .unwrap_or(0);
+    f.put32(inst.dst[0], &[out; LANES]);
+}
+
+#[inline(always)]
+pub(super) fn is_space(f: &mut Frame<'_>, inst: &Inst, space: SpaceTest) {
+    let a = f.get64(inst.src[0]);
+    let window = |base: u64, bytes: u64| bits_of(|i| a[i].wrapping_sub(base) < bytes);
+    let (shared, local, constant) = (1 << 24, 1 << 32, 1 << 32);
+    let out = match space {
+        SpaceTest::Shared => window(SHARED_WINDOW, shared),
+        SpaceTest::Local => window(LOCAL_WINDOW, local),
+        SpaceTest::Const => window(CONST_WINDOW, constant),
+        SpaceTest::Global => {
+            !(window(SHARED_WINDOW, shared) | window(LOCAL_WINDOW, local) | window(CONST_WINDOW, constant))
+        }
+    };
+    f.put_p(inst.dst[0], out);
+}
