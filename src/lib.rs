@@ -3,9 +3,11 @@
 //! The rooms, top (the user) to bottom (the ground), are mapped in `ARCHITECTURE.md`; a test
 //! (`tests/architecture.rs`) holds the directions that must never exist between them.
 
+pub mod assemble;
 pub mod config;
 pub mod diagnostic;
 pub mod engine;
 pub mod kernel;
 pub mod machine;
+pub mod outcome;
 pub mod stats;

@@ -15,22 +15,25 @@ use super::slots::State;
 /// One of a CTA's 16 barriers.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct BarrierState {
-    /// Warps that have arrived.
-    arrived: u32,
+    /// Arrivals of warps since it last opened.
+    arrivals: u32,
+    /// Warp slots that have arrived.
+    arrived: u64,
     /// Warp slots that wait.
     waiting: u64,
     /// Threads expected; 0 = all that have not exited.
     expected: u32,
+    /// For `bar.red`: lanes whose predicate holds, and lanes that took part.
+    votes: u32,
+    voters: u32,
 }
 
 /// A resident CTA, or room for one.
 #[derive(Debug, Default)]
 pub(super) struct CtaSlot {
     pub(super) cta: u64,
-    /// Warp slots it holds.
-    pub(super) warps: u64,
-    /// Warps with live lanes.
-    pub(super) live: u32,
+    /// Warp slots with live lanes.
+    pub(super) live: u64,
     /// Warps not yet retired.
     pub(super) left: u32,
     pub(super) shared: Vec<u8>,
@@ -54,8 +57,7 @@ impl Sm {
         let warps = launch.warps_per_cta(self.p.sm.warp_size);
         let slot = &mut self.ctas[index];
         slot.cta = cta;
-        slot.warps = 0;
-        slot.live = warps;
+        slot.live = 0;
         slot.left = warps;
         slot.shared.clear();
         slot.shared.resize(launch.shared_bytes as usize, 0);
@@ -79,7 +81,7 @@ impl Sm {
         slot.not_before = 0;
         slot.loads = 0;
         slot.stores = 0;
-        self.ctas[cta_slot].warps |= 1 << at;
+        self.ctas[cta_slot].live |= 1 << at;
         let scheduler = at % self.schedulers.len();
         let slots = &mut self.slots;
         let rank = self.schedulers[scheduler].admit(at as u8, |slot, rank| slots[usize::from(slot)].rank = rank);
@@ -87,16 +89,21 @@ impl Sm {
         self.settle(at, cycle, launch);
     }
 
-    /// A warp arrives at a barrier in `cycle`; it waits, or the barrier opens. Its pc is already past the instruction.
-    pub(super) fn arrive(&mut self, warp: usize, barrier: Barrier, cycle: u32, launch: &Launch) {
+    /// A warp arrives at the barrier instruction at its pc in `cycle`, with `lanes`; it waits, or the barrier opens.
+    pub(super) fn arrive(&mut self, warp: usize, barrier: Barrier, lanes: u64, cycle: u32, launch: &Launch) {
         let cta = usize::from(self.slots[warp].cta);
+        let inst = &launch.kernel.code[self.slots[warp].warp.pc() as usize];
         let state = &mut self.ctas[cta].barriers[usize::from(barrier.id)];
-        state.arrived += 1;
+        state.arrivals += 1;
+        state.arrived |= 1 << warp;
         state.expected = u32::from(barrier.threads);
+        state.votes += self.slots[warp].warp.barrier_votes(inst, lanes);
+        state.voters += lanes.count_ones();
         if barrier.wait {
             state.waiting |= 1 << warp;
             self.enter(warp, State::Barrier, cycle);
         } else {
+            self.slots[warp].warp.advance();
             self.settle(warp, cycle + 1, launch);
         }
         self.open_barriers(cta, cycle, launch);
@@ -106,11 +113,15 @@ impl Sm {
     fn open_barriers(&mut self, cta: usize, cycle: u32, launch: &Launch) {
         for id in 0..16 {
             let barrier = self.ctas[cta].barriers[id];
+            if barrier.arrivals == 0 {
+                continue;
+            }
+            let live = self.ctas[cta].live;
             let complete = match barrier.expected {
-                0 => barrier.arrived >= self.ctas[cta].live,
-                threads => barrier.arrived * self.p.sm.warp_size >= threads,
+                0 => barrier.arrived & live == live,
+                threads => barrier.arrivals * self.p.sm.warp_size >= threads,
             };
-            if barrier.arrived == 0 || !complete {
+            if !complete {
                 continue;
             }
             self.ctas[cta].barriers[id] = BarrierState::default();
@@ -118,20 +129,33 @@ impl Sm {
             while waiting != 0 {
                 let warp = waiting.trailing_zeros() as usize;
                 waiting &= waiting - 1;
-                let earliest = cycle + self.latency[Class::Control as usize];
-                self.slots[warp].not_before = self.slots[warp].not_before.max(earliest);
-                self.settle(warp, cycle, launch);
+                self.pass_barrier(warp, barrier, cycle, launch);
             }
         }
+    }
+
+    fn pass_barrier(&mut self, warp: usize, opened: BarrierState, cycle: u32, launch: &Launch) {
+        let slot = &mut self.slots[warp];
+        let pc = slot.warp.pc() as usize;
+        let inst = &launch.kernel.code[pc];
+        if let Op::Barrier(barrier) = inst.op {
+            let lanes = slot.warp.guarded(inst);
+            slot.warp.write_barrier(inst, barrier, lanes, opened.votes, opened.voters);
+        }
+        let earliest = cycle + self.latency[Class::Control as usize];
+        slot.not_before = slot.not_before.max(earliest);
+        slot.warp.advance();
+        self.write_from(warp, pc, earliest, launch);
+        self.settle(warp, cycle, launch);
     }
 
     /// A warp's last lane has exited in `cycle`.
     pub(super) fn warp_exited(&mut self, warp: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
         let cta = usize::from(self.slots[warp].cta);
-        self.ctas[cta].live -= 1;
+        self.ctas[cta].live &= !(1 << warp);
         self.enter(warp, State::Draining, cycle);
         self.retire_if_drained(warp, cycle, cx);
-        if self.ctas[cta].live > 0 {
+        if self.ctas[cta].live != 0 {
             self.open_barriers(cta, cycle, launch);
         }
     }
@@ -200,9 +224,9 @@ impl Sm {
         let (id, barrier) = cta.barriers.iter().enumerate().find(|(_, b)| b.waiting >> warp & 1 == 1).unzip();
         let barrier = barrier.copied().unwrap_or_default();
         let expected = match barrier.expected {
-            0 => cta.live,
+            0 => cta.live.count_ones(),
             threads => threads / self.p.sm.warp_size,
         };
-        format!("barrier {}: {} of {expected} warps have arrived", id.unwrap_or(0), barrier.arrived)
+        format!("barrier {}: {} of {expected} warps have arrived", id.unwrap_or(0), barrier.arrivals)
     }
 }

@@ -76,11 +76,11 @@ impl Sm {
                 slot.not_before = cycle + latency;
             }
             Op::Barrier(barrier) => {
-                slot.warp.advance();
                 if lanes != 0 {
-                    self.arrive(warp, barrier, cycle, launch);
+                    self.arrive(warp, barrier, lanes, cycle, launch);
                     return;
                 }
+                slot.warp.advance();
             }
             Op::Fence(scope) => {
                 slot.warp.advance();
