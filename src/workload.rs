@@ -1,0 +1,274 @@
+//! Workloads: what runs on the simulated GPU. A folder with a manifest (`workload.toml`) and PTX; no Rust.
+//!
+//! ```text
+//! workload.toml ─ document, schema ─> read ─> Manifest ─┐
+//! kernel.ptx ──── kernel::ptx ─────────────> Programs ──┼─ Choice ─> Plan ─┬─> image, host program ─> a machine
+//!                                                       │                  └─> verification <─ final memory
+//! ```
+//!
+//! [`Workload::load`] finds and reads a workload and reports every fault of its text at once. [`Workload::resolve`]
+//! applies a [`Choice`] and allocates and fills every buffer. A [`Resolved`] workload gives the initial memory and the
+//! host program to whoever executes it (the functional driver here, a timed machine elsewhere) and judges the memory
+//! that comes out. `workloads/README.md` describes the format.
+//!
+//! Invariants: the same choice gives the same bytes on every host; nothing here knows time or a machine.
+//! Not modelled: host time between steps, host-side persistence (host writes are durable at once).
+
+mod contents;
+mod data_file;
+mod document;
+mod element;
+mod expr;
+mod functional;
+mod generate;
+mod graph;
+mod host;
+mod launch;
+mod manifest;
+mod random;
+mod read;
+mod read_checks;
+mod read_steps;
+mod reference;
+mod resolve;
+mod schema;
+mod source;
+mod verify;
+
+use std::sync::Arc;
+
+pub use expr::Value;
+pub use functional::{FunctionalError, FunctionalRun, LaunchCount};
+pub use host::{Bindings, Host};
+pub use manifest::{Instrument, InstrumentOutput, Role, Space};
+pub use resolve::Choice;
+pub use verify::{CheckResult, Evidence, ExpectationResult, Mismatch, Outcome, Verification};
+
+use document::{Source, Table};
+use manifest::Manifest;
+use resolve::Plan;
+use source::{Folder, Programs};
+
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::kernel::memory::{AddressMap, FlatMemory};
+
+/// A workload that was read and found sound, whatever the profile.
+#[derive(Debug, Clone)]
+pub struct Workload {
+    manifest: Arc<Manifest>,
+    programs: Arc<Programs>,
+    folder: Folder,
+}
+
+/// A line of the list of built-in workloads.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Listing {
+    /// Name.
+    pub name: String,
+    /// What it is, in a sentence.
+    pub description: String,
+    /// Profiles it can run with, `default` first.
+    pub profiles: Vec<String>,
+}
+
+impl Workload {
+    /// Finds and reads a workload: a path of its folder or manifest, or the name of a built-in one. A path that exists
+    /// wins over a name.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the manifest and its PTX, each with file, line and column.
+    pub fn load(name_or_path: &str) -> Result<Workload, Diagnostics> {
+        let folder = Folder::find(name_or_path)?;
+        let file = folder.shown(folder.manifest());
+        let text = folder
+            .read_text(folder.manifest())
+            .map_err(|error| Diagnostic::nowhere(&file, error))?;
+        Self::read(folder, file, text)
+    }
+
+    fn read(folder: Folder, file: String, text: String) -> Result<Workload, Diagnostics> {
+        let source = Arc::new(Source { file, text });
+        let mut faults = Diagnostics::default();
+        let document = document::parse(&source, &mut faults);
+        // What follows a broken line can mean anything: the faults of the syntax come alone.
+        faults = faults.into_result(Diagnostics::default())?;
+        let root = Table::root(&source, &document);
+        schema::check_manifest(root, &mut faults);
+        let programs = Programs::read(root, &folder, &mut faults);
+        let manifest = read::manifest(&source, root, &programs, &mut faults);
+        faults.into_result(())?;
+        Ok(Workload {
+            manifest: Arc::new(manifest),
+            programs: Arc::new(programs),
+            folder,
+        })
+    }
+
+    /// The built-in workloads, by name.
+    pub fn builtin() -> Vec<Listing> {
+        source::builtin_names()
+            .filter_map(|name| Workload::load(name).ok())
+            .map(|found| found.listing())
+            .collect()
+    }
+
+    /// Name, description, profiles.
+    pub fn listing(&self) -> Listing {
+        let mut profiles = vec!["default".to_owned()];
+        profiles.extend(
+            self.manifest
+                .profiles
+                .iter()
+                .map(|p| p.name.clone())
+                .filter(|name| name != "default"),
+        );
+        Listing {
+            name: self.manifest.name.clone(),
+            description: self.manifest.description.clone(),
+            profiles,
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.manifest.name
+    }
+
+    /// The instrumentation that the manifest wishes for.
+    pub fn instrument(&self) -> Option<&Instrument> {
+        self.manifest.instrument.as_ref()
+    }
+
+    /// Applies a choice: every size is computed, every buffer allocated and filled, every launch that does not depend on
+    /// the run checked.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the choice, or with the manifest under it.
+    pub fn resolve(&self, choice: &Choice) -> Result<Resolved, Diagnostics> {
+        Plan::new(&self.manifest, &self.programs, &self.folder, choice).map(|plan| Resolved { plan })
+    }
+}
+
+/// A workload ready to run.
+#[derive(Debug, Clone)]
+pub struct Resolved {
+    plan: Arc<Plan>,
+}
+
+impl Resolved {
+    /// What is allocated in global memory.
+    pub fn addresses(&self) -> &Arc<AddressMap> {
+        &self.plan.addresses
+    }
+
+    /// Global memory before the first step.
+    pub fn image(&self) -> FlatMemory {
+        let plan = &self.plan;
+        let mut memory = FlatMemory::new(plan.addresses.clone());
+        for allocation in plan.buffers.iter().filter(|allocation| allocation.address != 0) {
+            memory.write(allocation.address, &allocation.initial);
+        }
+        for (module, addresses) in plan.programs.modules.iter().zip(&plan.globals) {
+            for (var, address) in module.globals.iter().zip(addresses) {
+                memory.write(*address, &var.init);
+            }
+        }
+        memory
+    }
+
+    /// The host program, at its start. Keep its [`Host::bindings`] to verify the memory that comes out.
+    pub fn host(&self) -> Host {
+        Host::new(self.plan.clone())
+    }
+
+    /// CTAs of all launches, for a progress display; `None` where the run decides (a loop until converged).
+    pub fn total_ctas(&self) -> Option<u64> {
+        self.plan.total_ctas()
+    }
+
+    /// Runs the host program on the functional driver: no time, every kernel to completion.
+    ///
+    /// # Errors
+    /// A fault of the simulated program or of the host program.
+    pub fn run_functional(&self) -> Result<FunctionalRun, FunctionalError> {
+        functional::run(self)
+    }
+
+    /// Judges the memory at the end of a run.
+    pub fn verify(&self, memory: &FlatMemory, bindings: &Bindings, evidence: Evidence<'_>) -> Verification {
+        verify::verify(&self.plan, memory, bindings, evidence)
+    }
+
+    /// The content of the buffer called `name` in `memory`, little-endian.
+    ///
+    /// # Errors
+    /// There is no buffer of that name.
+    pub fn dump(&self, name: &str, memory: &FlatMemory, bindings: &Bindings) -> Result<Vec<u8>, Diagnostic> {
+        verify::dump(&self.plan, name, memory, bindings)
+    }
+
+    /// The workload as it was resolved, for a result file.
+    pub fn describe(&self) -> Description {
+        let plan = &self.plan;
+        let names = &plan.manifest.names;
+        let params = plan.manifest.params.iter().enumerate().map(|(number, param)| {
+            let value = Value::of_bits(plan.frame[names.param(number)], param.value.ty());
+            (param.name.clone(), value)
+        });
+        let buffers = plan
+            .manifest
+            .buffers
+            .iter()
+            .zip(&plan.buffers)
+            .map(|(form, allocation)| BufferDescription {
+                name: form.name.clone(),
+                elements: allocation.len,
+                bytes: allocation.initial.len() as u64,
+                space: form.space,
+                role: form.role,
+                address: allocation.address,
+                undo_log_of: form.of.map(|number| plan.manifest.buffers[number].name.clone()),
+            });
+        Description {
+            workload: plan.manifest.name.clone(),
+            profile: plan.profile.clone(),
+            seed: plan.seed,
+            params: params.collect(),
+            buffers: buffers.collect(),
+        }
+    }
+}
+
+/// A resolved workload as plain data.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct Description {
+    /// Name of the workload.
+    pub workload: String,
+    /// Profile.
+    pub profile: String,
+    /// The run's seed.
+    pub seed: u64,
+    /// Every parameter and its value.
+    pub params: std::collections::BTreeMap<String, Value>,
+    /// Every buffer, in manifest order.
+    pub buffers: Vec<BufferDescription>,
+}
+
+/// A buffer of a resolved workload.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct BufferDescription {
+    /// Name.
+    pub name: String,
+    /// Elements.
+    pub elements: u64,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// Where it lies.
+    pub space: Space,
+    /// What it is for.
+    pub role: Role,
+    /// First address; 0 in the constant bank.
+    pub address: u64,
+    /// The buffer it logs.
+    pub undo_log_of: Option<String>,
+}

@@ -1,0 +1,195 @@
+//! Initial contents of a plan's buffers: generated, from files, or from the user's input files; textures and constant
+//! banks on top of them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::data_file;
+use super::expr::Expr;
+use super::generate::{Generation, part_len, scatter};
+use super::manifest::{Buffer, Init, Space, TextureForm};
+use super::resolve::{Allocation, Stage};
+use super::source::Programs;
+use crate::diagnostic::Diagnostic;
+use crate::kernel::launch::Texture;
+
+impl Stage<'_> {
+    pub(super) fn generation<'g>(&'g self, frame: &'g [u64]) -> Generation<'g> {
+        Generation {
+            folder: self.folder,
+            seeds: self.seeds,
+            frame,
+            indices: self.manifest.names.indices(),
+            graphs: &self.graphs,
+        }
+    }
+
+    /// Contents of all buffers; their addresses come later.
+    pub(super) fn contents(&mut self, lens: &[u64], inputs: &[(String, PathBuf)]) -> Vec<Allocation> {
+        for (at, (name, path)) in inputs.iter().enumerate() {
+            let shown = format!("--input {name}={}", path.display());
+            if inputs[..at].iter().any(|(other, _)| other == name) {
+                self.faults
+                    .push(Diagnostic::nowhere(&shown, format!("buffer `{name}` has two inputs")));
+            }
+            if !self.manifest.buffers.iter().any(|buffer| buffer.name == *name) {
+                let message = format!("workload `{}` has no buffer `{name}`", self.manifest.name);
+                let fault = Diagnostic::nowhere(&shown, message);
+                self.faults
+                    .push(fault.with_nearest(name, self.manifest.names.buffer_names()));
+            }
+        }
+        let mut out = Vec::new();
+        for (buffer, len) in self.manifest.buffers.iter().zip(lens) {
+            let content = self.content(buffer, *len, inputs);
+            let initial = self.keep(content).unwrap_or_default();
+            out.push(Allocation {
+                address: 0,
+                len: *len,
+                initial,
+                texture: None,
+            });
+        }
+        out
+    }
+
+    fn content(&mut self, buffer: &Buffer, len: u64, inputs: &[(String, PathBuf)]) -> Result<Vec<u8>, Diagnostic> {
+        let bytes = (len * buffer.stride) as usize;
+        let mut content = Vec::new();
+        if content.try_reserve_exact(bytes).is_err() {
+            let place = buffer.len.as_ref().map_or(&buffer.place, Expr::place);
+            return Err(place.fault(format!(
+                "buffer `{}`: this host cannot allocate {bytes} bytes",
+                buffer.name
+            )));
+        }
+        content.resize(bytes, 0);
+        if let Some((name, path)) = inputs.iter().find(|(name, _)| *name == buffer.name) {
+            let data = input_bytes(path, buffer)?;
+            if data.len() != bytes {
+                let (found, wanted) = (data.len() as u64 / buffer.stride, len);
+                let shown = format!("--input {name}={}", path.display());
+                let message = format!("the file holds {found} elements, buffer `{name}` has {wanted}");
+                return Err(Diagnostic::nowhere(&shown, message));
+            }
+            return Ok(data);
+        }
+        let generation = self.generation(&self.frame);
+        for field in &buffer.fields {
+            if let Init::File { file, place } = &field.init {
+                let data = generation.file(file, place, field.elem)?;
+                let copied = scatter(&data, field, buffer.stride, &mut content);
+                copied.map_err(|error| place.fault(format!("`{file}` is {error}")))?;
+            } else {
+                if let Init::Graph { graph, part, place } = &field.init {
+                    let found = part_len(&self.graphs[*graph], *part);
+                    if found != len {
+                        let message = format!("this part of the graph has {found} elements, the buffer {len}");
+                        return Err(place.fault(message).with_help("leave `len` out: the graph gives it"));
+                    }
+                }
+                generation.fill(&buffer.name, &buffer.place, field, buffer.stride, &mut content)?;
+            }
+        }
+        Ok(content)
+    }
+
+    /// Textures on the buffers that have one.
+    pub(super) fn textures(&mut self, buffers: &mut [Allocation]) {
+        let manifest = self.manifest;
+        for (buffer, allocation) in manifest.buffers.iter().zip(buffers) {
+            if let Some(form) = &buffer.texture {
+                let made = self.texture(form, buffer, allocation.len);
+                allocation.texture = self.keep(made);
+            }
+        }
+    }
+
+    fn texture(&mut self, form: &TextureForm, buffer: &Buffer, len: u64) -> Result<Texture, Diagnostic> {
+        let mut size = |expr: Option<&Expr>, default: i64, what: &str| -> Result<u32, Diagnostic> {
+            let Some(expr) = expr else { return Ok(default as u32) };
+            let found = expr.integer(&mut self.frame, what)?;
+            let fits = u32::try_from(found).ok().filter(|size| *size > 0);
+            fits.ok_or_else(|| {
+                expr.place()
+                    .fault(format!("{what} must be 1 to 2^32 - 1, found {found}"))
+            })
+        };
+        let width = size(Some(&form.width), 1, "`width`")?;
+        let height = size(form.height.as_ref(), 1, "`height`")?;
+        let channels = size(form.channels.as_ref(), 1, "`channels`")?;
+        if ![1, 2, 4].contains(&channels) {
+            return Err(form
+                .place
+                .fault(format!("a texel has 1, 2 or 4 channels, not {channels}")));
+        }
+        let texel = u64::from(channels) * buffer.stride;
+        let row = u64::from(width) * texel;
+        let pitch = match &form.pitch {
+            Some(pitch) => u64::from(size(Some(pitch), 0, "`pitch`")?),
+            None => row,
+        };
+        let needed = pitch * u64::from(height - 1) + row;
+        if pitch < row || pitch % buffer.stride != 0 || needed > len * buffer.stride {
+            let message = format!(
+                "{width} by {height} texels of {texel} bytes with a pitch of {pitch} do not fit the buffer's {} bytes",
+                len * buffer.stride
+            );
+            return Err(form.place.fault(message));
+        }
+        Ok(Texture {
+            address: 0,
+            width,
+            height,
+            pitch: pitch as u32,
+            channels: channels as u8,
+            elem: buffer.fields[0].elem,
+            normalized_read: form.normalized,
+        })
+    }
+
+    /// The modules' constant banks with the content of `const` buffers in them.
+    pub(super) fn const_banks(&mut self, programs: &Programs, buffers: &[Allocation]) -> Vec<Arc<[u8]>> {
+        let mut banks: Vec<Vec<u8>> = programs
+            .modules
+            .iter()
+            .map(|module| module.const_bank.clone())
+            .collect();
+        for (buffer, allocation) in self.manifest.buffers.iter().zip(buffers) {
+            if buffer.space != Space::Const {
+                continue;
+            }
+            let symbol = buffer.symbol.as_ref().map_or(&buffer.name, |(symbol, _)| symbol);
+            for (module, bank) in programs.modules.iter().zip(&mut banks) {
+                for var in module.consts.iter().filter(|var| var.name == *symbol) {
+                    let (start, bytes) = (var.offset as usize, var.bytes as usize);
+                    if allocation.initial.len() > bytes {
+                        let message = format!(
+                            "buffer `{}` has {} bytes, the kernel's `{symbol}` {bytes}",
+                            buffer.name,
+                            allocation.initial.len()
+                        );
+                        self.faults.push(buffer.place.fault(message));
+                        continue;
+                    }
+                    if bank.len() < start + bytes {
+                        bank.resize(start + bytes, 0);
+                    }
+                    bank[start..start + allocation.initial.len()].copy_from_slice(&allocation.initial);
+                }
+            }
+        }
+        banks.into_iter().map(Arc::from).collect()
+    }
+}
+
+/// The bytes of an input file for a buffer.
+pub(super) fn input_bytes(path: &Path, buffer: &Buffer) -> Result<Vec<u8>, Diagnostic> {
+    let shown = format!("--input {}={}", buffer.name, path.display());
+    let fault = |message: String| Diagnostic::nowhere(&shown, message);
+    let content = std::fs::read(path).map_err(|error| fault(format!("cannot read the file: {error}")))?;
+    if buffer.is_structured() {
+        return Ok(content);
+    }
+    data_file::elements(content, buffer.fields[0].elem).map_err(fault)
+}

@@ -1,0 +1,390 @@
+//! The manifest's expression language: integers, floats, parameters, elements of buffers, sums.
+//!
+//! Text is parsed to a tree (`syntax`), compiled to typed nodes against a [`Scope`] (`compile`) and evaluated many
+//! times with a frame of variables (`eval`). An [`Expr`] remembers its place in the manifest, so that a fault at any
+//! time (unknown name, overflow in element 17 of a buffer) points into the text between the quotes.
+//!
+//! Invariants: the root of a [`Code`] is its last node; operands come before their node; a slot of a frame holds the
+//! bits of an `i64` or an `f64` as its variable's type says.
+
+mod compile;
+mod eval;
+mod syntax;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+pub(crate) use compile::FUNCTIONS;
+pub(crate) use eval::{Element, Elements, Fault, Miss, NoElements, Stop};
+
+use super::document::Place;
+use crate::diagnostic::Diagnostic;
+
+/// The kind of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Type {
+    /// `i64`.
+    Int,
+    /// `f64`.
+    Float,
+}
+
+/// A value of either kind.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+#[serde(untagged)]
+pub enum Value {
+    /// An integer.
+    Int(i64),
+    /// A float.
+    Float(f64),
+}
+
+impl Value {
+    pub(crate) fn ty(self) -> Type {
+        match self {
+            Value::Int(_) => Type::Int,
+            Value::Float(_) => Type::Float,
+        }
+    }
+
+    pub(crate) fn bits(self) -> u64 {
+        match self {
+            Value::Int(value) => value as u64,
+            Value::Float(value) => value.to_bits(),
+        }
+    }
+
+    pub(crate) fn of_bits(bits: u64, ty: Type) -> Self {
+        match ty {
+            Type::Int => Value::Int(bits as i64),
+            Type::Float => Value::Float(f64::from_bits(bits)),
+        }
+    }
+
+    /// The value as a float, rounded to the nearest.
+    pub fn as_f64(self) -> f64 {
+        match self {
+            Value::Int(value) => value as f64,
+            Value::Float(value) => value,
+        }
+    }
+}
+
+impl std::fmt::Display for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Value::Int(value) => write!(f, "{value}"),
+            Value::Float(value) => write!(f, "{value:?}"),
+        }
+    }
+}
+
+/// A variable that expressions may name.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Variable {
+    /// Name; `len(buffer)` for the length of a buffer.
+    pub(crate) name: String,
+    /// Its place in the frame.
+    pub(crate) slot: u16,
+    /// Kind of its value.
+    pub(crate) ty: Type,
+}
+
+/// A buffer, or a field of a buffer of structures, that expressions may read.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Readable {
+    /// `buffer` or `buffer.field`.
+    pub(crate) name: String,
+    /// Buffer number.
+    pub(crate) buffer: u16,
+    /// Field number.
+    pub(crate) field: u16,
+    /// Kind of an element; `None` for a buffer of structures as a whole.
+    pub(crate) ty: Option<Type>,
+}
+
+/// What an expression may name.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Scope {
+    /// Variables.
+    pub(crate) variables: Vec<Variable>,
+    /// Slots of a frame that holds them; the variables of sums come after.
+    pub(crate) slots: u16,
+    /// Buffers, readable or not.
+    pub(crate) buffers: Arc<[Readable]>,
+    /// `@buffer[i]` is allowed.
+    pub(crate) device_reads: bool,
+    /// `buffer[i]` and `initial(..)` are allowed.
+    pub(crate) element_reads: bool,
+}
+
+impl Scope {
+    /// Adds a variable in a new slot and returns the slot.
+    pub(crate) fn define(&mut self, name: impl Into<String>, ty: Type) -> u16 {
+        let slot = self.slots;
+        self.slots += 1;
+        self.variables.push(Variable {
+            name: name.into(),
+            slot,
+            ty,
+        });
+        slot
+    }
+
+    pub(crate) fn variable(&self, name: &str) -> Option<&Variable> {
+        self.variables.iter().rev().find(|variable| variable.name == name)
+    }
+
+    pub(crate) fn buffer(&self, name: &str) -> Option<&Readable> {
+        self.buffers.iter().find(|buffer| buffer.name == name)
+    }
+
+    fn shown_variables(&self) -> impl Iterator<Item = &str> {
+        self.variables
+            .iter()
+            .map(|v| v.name.as_str())
+            .filter(|name| !name.contains('('))
+    }
+}
+
+/// Which content of a buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Which {
+    /// What it holds now (when the program is over, in verification).
+    Current,
+    /// What it held before the first step.
+    Initial,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Compare {
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Function {
+    Abs,
+    Ceil,
+    Cos,
+    Exp,
+    Floor,
+    Log2,
+    Sin,
+    Sqrt,
+}
+
+/// One typed operation; operands are node numbers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Node {
+    Int(i64),
+    Float(f64),
+    Var(u16),
+    NegInt(u32),
+    NegFloat(u32),
+    AbsInt(u32),
+    Not(u32),
+    And(u32, u32),
+    Or(u32, u32),
+    AddInt(u32, u32),
+    SubInt(u32, u32),
+    MulInt(u32, u32),
+    DivInt(u32, u32),
+    RemInt(u32, u32),
+    CeilDiv(u32, u32),
+    MinInt(u32, u32),
+    MaxInt(u32, u32),
+    PowInt(u32, u32),
+    Log2Int(u32),
+    AddFloat(u32, u32),
+    SubFloat(u32, u32),
+    MulFloat(u32, u32),
+    DivFloat(u32, u32),
+    RemFloat(u32, u32),
+    MinFloat(u32, u32),
+    MaxFloat(u32, u32),
+    PowFloat(u32, u32),
+    CompareInt(Compare, u32, u32),
+    CompareFloat(Compare, u32, u32),
+    Select(u32, u32, u32),
+    ToFloat(u32),
+    ToInt(u32),
+    Function(Function, u32),
+    Load {
+        which: Which,
+        buffer: u16,
+        field: u16,
+        index: u32,
+    },
+    Sum {
+        slot: u16,
+        float: bool,
+        low: u32,
+        high: u32,
+        body: u32,
+    },
+}
+
+const _: () = assert!(size_of::<Node>() <= 16, "a node is 16 bytes: four to a cache line");
+
+#[derive(Debug, Clone, PartialEq)]
+struct Code {
+    nodes: Vec<Node>,
+    /// Byte range of each node in the expression's text.
+    places: Vec<Range<u32>>,
+    ty: Type,
+    /// Slots of the scope it was compiled in; variables of sums come after.
+    scope_slots: u16,
+    /// Slots it needs in all.
+    slots: u16,
+    reads_device: bool,
+}
+
+/// A compiled expression and its place in the manifest.
+#[derive(Debug, Clone)]
+pub(crate) struct Expr {
+    code: Code,
+    text: String,
+    place: Place,
+}
+
+impl Expr {
+    /// Compiles `text`, which lies at `place`.
+    ///
+    /// # Errors
+    /// A syntax fault, an unknown name or a wrong type, at its place inside the text.
+    pub(crate) fn compile(text: &str, place: &Place, scope: &Scope) -> Result<Expr, Diagnostic> {
+        let code = syntax::parse(text)
+            .and_then(|tree| compile::compile(&tree, scope))
+            .map_err(|fault| {
+                let found = place.inside(text, fault.at).fault(fault.message);
+                match fault.help {
+                    Some(help) => found.with_help(help),
+                    None => found,
+                }
+            })?;
+        Ok(Expr {
+            code,
+            text: text.to_owned(),
+            place: place.clone(),
+        })
+    }
+
+    /// A number written as a number.
+    pub(crate) fn constant(value: Value, place: &Place) -> Expr {
+        let node = match value {
+            Value::Int(value) => Node::Int(value),
+            Value::Float(value) => Node::Float(value),
+        };
+        let text = value.to_string();
+        let places = vec![0..text.len() as u32];
+        let code = Code {
+            nodes: vec![node],
+            places,
+            ty: value.ty(),
+            scope_slots: 0,
+            slots: 0,
+            reads_device: false,
+        };
+        Expr {
+            code,
+            text,
+            place: place.clone(),
+        }
+    }
+
+    /// Kind of its value.
+    pub(crate) fn ty(&self) -> Type {
+        self.code.ty
+    }
+
+    /// Where it is in the manifest.
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Its text.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether its value can change while the host program runs.
+    pub(crate) fn reads_device(&self) -> bool {
+        self.code.reads_device
+    }
+
+    /// Whether it names the variable in `slot`.
+    pub(crate) fn names(&self, slot: usize) -> bool {
+        self.code
+            .nodes
+            .iter()
+            .any(|node| matches!(node, Node::Var(named) if usize::from(*named) == slot))
+    }
+
+    /// Whether it names a variable of its scope in `first` or a later slot.
+    pub(crate) fn names_from(&self, first: usize) -> bool {
+        let slots = first..usize::from(self.code.scope_slots);
+        self.code
+            .nodes
+            .iter()
+            .any(|node| matches!(node, Node::Var(slot) if slots.contains(&usize::from(*slot))))
+    }
+
+    /// Its value. The frame grows if the expression's sums need it to.
+    ///
+    /// # Errors
+    /// See [`Stop`].
+    pub(crate) fn evaluate<E: Elements>(&self, frame: &mut Vec<u64>, elements: &E) -> Result<Value, Stop> {
+        if frame.len() < usize::from(self.code.slots) {
+            frame.resize(usize::from(self.code.slots), 0);
+        }
+        eval::run(&self.code, frame, elements).map(|bits| Value::of_bits(bits, self.code.ty))
+    }
+
+    /// Its value where nothing can be read.
+    ///
+    /// # Errors
+    /// The fault at its place.
+    pub(crate) fn value(&self, frame: &mut Vec<u64>) -> Result<Value, Diagnostic> {
+        self.evaluate(frame, &NoElements).map_err(|stop| self.fault(stop))
+    }
+
+    /// Its value where nothing can be read, as an integer.
+    ///
+    /// # Errors
+    /// The fault at its place; a float is one.
+    pub(crate) fn integer(&self, frame: &mut Vec<u64>, what: &str) -> Result<i64, Diagnostic> {
+        match self.value(frame)? {
+            Value::Int(value) => Ok(value),
+            Value::Float(_) => Err(self.not_an_integer(what)),
+        }
+    }
+
+    /// "`what` must be an integer".
+    pub(crate) fn not_an_integer(&self, what: &str) -> Diagnostic {
+        self.place
+            .fault(format!("{what} must be an integer, `{}` is a float", self.text))
+            .with_help("`int(x)` rounds toward zero, `/` between integers already does")
+    }
+
+    /// What ended an evaluation, at its place.
+    pub(crate) fn fault(&self, stop: Stop) -> Diagnostic {
+        match stop {
+            Stop::Fault(node, fault) => {
+                let at = &self.code.places[node as usize];
+                let at = at.start as usize..at.end as usize;
+                let shown = self.text.get(at.clone()).unwrap_or(&self.text).to_owned();
+                self.place.inside(&self.text, at).fault(format!("`{shown}`: {fault}"))
+            }
+            Stop::Pending(_) => self
+                .place
+                .fault(format!("`{}` reads the device, which is not possible here", self.text)),
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! Evaluation of compiled expressions.
+//!
+//! A value is 64 bits whose kind the compiler knows: an `i64`, or the bits of an `f64`. Integers are checked: overflow
+//! and division by zero end the evaluation. Floats follow IEEE 754 and come out the same on every host: `exp`, `log2`,
+//! `pow`, `sin` and `cos` are the `libm` crate's software versions, never the host's.
+
+use super::{Code, Compare, Function, Node, Which};
+
+/// Why an evaluation ended without a value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Stop {
+    /// The expression is at fault, at this node.
+    Fault(u32, Fault),
+    /// An element must be read from the device first; then evaluate again.
+    Pending(Element),
+}
+
+/// What an expression did wrong.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Fault {
+    /// An integer operation left the range of `i64`.
+    Overflow,
+    /// An integer was divided by zero.
+    DivisionByZero,
+    /// The integer logarithm of a number that is not positive.
+    Logarithm(i64),
+    /// An integer raised to a negative power.
+    NegativePower(i64),
+    /// A float that no `i64` stands for.
+    NotAnInteger(f64),
+    /// An index outside the buffer.
+    OutOfRange {
+        /// The index.
+        index: i64,
+        /// Elements of the buffer.
+        len: u64,
+    },
+    /// An element of a `u64` buffer above the largest `i64`.
+    TooLarge(u64),
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Fault::Overflow => write!(f, "integer overflow (beyond 64 bits)"),
+            Fault::DivisionByZero => write!(f, "integer division by zero"),
+            Fault::Logarithm(x) => write!(f, "`log2` of {x}, which is not positive"),
+            Fault::NegativePower(x) => write!(f, "integer power with the negative exponent {x}"),
+            Fault::NotAnInteger(x) => write!(f, "{x:?} cannot be made an integer"),
+            Fault::OutOfRange { index, len } => write!(f, "index {index} is outside the buffer's {len} elements"),
+            Fault::TooLarge(x) => write!(f, "the element's value {x} is larger than 2^63 - 1"),
+        }
+    }
+}
+
+/// One element of a buffer (of one field of its structures).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Element {
+    /// Buffer number.
+    pub(crate) buffer: u16,
+    /// Field number in the buffer's structure.
+    pub(crate) field: u16,
+    /// Element number.
+    pub(crate) index: u64,
+}
+
+/// What can go wrong when an element is read.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Miss {
+    /// See [`Fault`].
+    Fault(Fault),
+    /// See [`Stop::Pending`].
+    Pending,
+}
+
+/// Where elements come from. A value is an `i64`, or the bits of an `f64` if the field is of a float type.
+pub(crate) trait Elements {
+    /// Elements of a buffer.
+    fn len(&self, buffer: u16) -> u64;
+    /// An element that exists.
+    fn element(&self, which: Which, element: Element) -> Result<u64, Miss>;
+}
+
+/// No elements: expressions that the compiler let read nothing.
+#[derive(Debug)]
+pub(crate) struct NoElements;
+
+impl Elements for NoElements {
+    fn len(&self, _buffer: u16) -> u64 {
+        0
+    }
+
+    fn element(&self, _which: Which, _element: Element) -> Result<u64, Miss> {
+        Err(Miss::Pending)
+    }
+}
+
+/// Evaluates `code` with `frame` as its variables.
+pub(super) fn run<E: Elements>(code: &Code, frame: &mut [u64], elements: &E) -> Result<u64, Stop> {
+    Evaluation {
+        nodes: &code.nodes,
+        frame,
+        elements,
+    }
+    .node(code.nodes.len() as u32 - 1)
+}
+
+struct Evaluation<'a, E> {
+    nodes: &'a [Node],
+    frame: &'a mut [u64],
+    elements: &'a E,
+}
+
+impl<E: Elements> Evaluation<'_, E> {
+    fn int(&mut self, at: u32) -> Result<i64, Stop> {
+        self.node(at).map(|value| value as i64)
+    }
+
+    fn float(&mut self, at: u32) -> Result<f64, Stop> {
+        self.node(at).map(f64::from_bits)
+    }
+
+    fn ints(&mut self, at: u32, (a, b): (u32, u32), operation: impl Fn(i64, i64) -> Option<i64>) -> Result<u64, Stop> {
+        let (a, b) = (self.int(a)?, self.int(b)?);
+        operation(a, b)
+            .map(|value| value as u64)
+            .ok_or(Stop::Fault(at, Fault::Overflow))
+    }
+
+    fn floats(&mut self, (a, b): (u32, u32), operation: impl Fn(f64, f64) -> f64) -> Result<u64, Stop> {
+        let (a, b) = (self.float(a)?, self.float(b)?);
+        Ok(operation(a, b).to_bits())
+    }
+
+    fn divided(
+        &mut self,
+        at: u32,
+        (a, b): (u32, u32),
+        operation: impl Fn(i64, i64) -> Option<i64>,
+    ) -> Result<u64, Stop> {
+        let (a, b) = (self.int(a)?, self.int(b)?);
+        if b == 0 {
+            return Err(Stop::Fault(at, Fault::DivisionByZero));
+        }
+        operation(a, b)
+            .map(|value| value as u64)
+            .ok_or(Stop::Fault(at, Fault::Overflow))
+    }
+
+    fn node(&mut self, at: u32) -> Result<u64, Stop> {
+        match self.nodes[at as usize] {
+            Node::Int(value) => Ok(value as u64),
+            Node::Float(value) => Ok(value.to_bits()),
+            Node::Var(slot) => Ok(self.frame[usize::from(slot)]),
+            Node::NegInt(a) => {
+                let value = self.int(a)?;
+                value
+                    .checked_neg()
+                    .map(|v| v as u64)
+                    .ok_or(Stop::Fault(at, Fault::Overflow))
+            }
+            Node::NegFloat(a) => Ok((-self.float(a)?).to_bits()),
+            Node::AbsInt(a) => {
+                let value = self.int(a)?;
+                value
+                    .checked_abs()
+                    .map(|v| v as u64)
+                    .ok_or(Stop::Fault(at, Fault::Overflow))
+            }
+            Node::Not(a) => Ok(u64::from(self.int(a)? == 0)),
+            Node::And(a, b) => Ok(u64::from(self.int(a)? != 0 && self.int(b)? != 0)),
+            Node::Or(a, b) => Ok(u64::from(self.int(a)? != 0 || self.int(b)? != 0)),
+            Node::AddInt(a, b) => self.ints(at, (a, b), i64::checked_add),
+            Node::SubInt(a, b) => self.ints(at, (a, b), i64::checked_sub),
+            Node::MulInt(a, b) => self.ints(at, (a, b), i64::checked_mul),
+            Node::DivInt(a, b) => self.divided(at, (a, b), i64::checked_div),
+            Node::RemInt(a, b) => self.divided(at, (a, b), i64::checked_rem),
+            Node::CeilDiv(a, b) => self.divided(at, (a, b), |a, b| {
+                let quotient = a.checked_div(b)?;
+                let up = a % b != 0 && (a < 0) == (b < 0);
+                Some(quotient + i64::from(up))
+            }),
+            Node::MinInt(a, b) => self.ints(at, (a, b), |a, b| Some(a.min(b))),
+            Node::MaxInt(a, b) => self.ints(at, (a, b), |a, b| Some(a.max(b))),
+            Node::PowInt(a, b) => {
+                let exponent = self.int(b)?;
+                if exponent < 0 {
+                    return Err(Stop::Fault(at, Fault::NegativePower(exponent)));
+                }
+                self.ints(at, (a, b), power)
+            }
+            Node::Log2Int(a) => match self.int(a)? {
+                x if x > 0 => Ok(u64::from(x.ilog2())),
+                x => Err(Stop::Fault(at, Fault::Logarithm(x))),
+            },
+            Node::AddFloat(a, b) => self.floats((a, b), |a, b| a + b),
+            Node::SubFloat(a, b) => self.floats((a, b), |a, b| a - b),
+            Node::MulFloat(a, b) => self.floats((a, b), |a, b| a * b),
+            Node::DivFloat(a, b) => self.floats((a, b), |a, b| a / b),
+            Node::RemFloat(a, b) => self.floats((a, b), libm::fmod),
+            Node::MinFloat(a, b) => self.floats((a, b), |a, b| if a < b || b.is_nan() { a } else { b }),
+            Node::MaxFloat(a, b) => self.floats((a, b), |a, b| if a > b || b.is_nan() { a } else { b }),
+            Node::PowFloat(a, b) => self.floats((a, b), libm::pow),
+            Node::CompareInt(compare, a, b) => {
+                let (a, b) = (self.int(a)?, self.int(b)?);
+                Ok(u64::from(holds(compare, &a, &b)))
+            }
+            Node::CompareFloat(compare, a, b) => {
+                let (a, b) = (self.float(a)?, self.float(b)?);
+                Ok(u64::from(holds(compare, &a, &b)))
+            }
+            Node::Select(condition, yes, no) => {
+                let taken = if self.int(condition)? != 0 { yes } else { no };
+                self.node(taken)
+            }
+            Node::ToFloat(a) => Ok((self.int(a)? as f64).to_bits()),
+            Node::ToInt(a) => {
+                let value = self.float(a)?;
+                // The bounds are exact: -2^63 and 2^63 are floats.
+                let fits = (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&value);
+                if fits {
+                    Ok(value as i64 as u64)
+                } else {
+                    Err(Stop::Fault(at, Fault::NotAnInteger(value)))
+                }
+            }
+            Node::Function(function, a) => {
+                let x = self.float(a)?;
+                Ok(apply(function, x).to_bits())
+            }
+            Node::Load {
+                which,
+                buffer,
+                field,
+                index,
+            } => self.load(at, which, buffer, field, index),
+            Node::Sum {
+                slot,
+                float,
+                low,
+                high,
+                body,
+            } => self.sum(at, slot, float, (low, high), body),
+        }
+    }
+
+    fn load(&mut self, at: u32, which: Which, buffer: u16, field: u16, index: u32) -> Result<u64, Stop> {
+        let index = self.int(index)?;
+        let len = self.elements.len(buffer);
+        if index < 0 || index as u64 >= len {
+            return Err(Stop::Fault(at, Fault::OutOfRange { index, len }));
+        }
+        let element = Element {
+            buffer,
+            field,
+            index: index as u64,
+        };
+        self.elements.element(which, element).map_err(|miss| match miss {
+            Miss::Fault(fault) => Stop::Fault(at, fault),
+            Miss::Pending => Stop::Pending(element),
+        })
+    }
+
+    fn sum(&mut self, at: u32, slot: u16, float: bool, bounds: (u32, u32), body: u32) -> Result<u64, Stop> {
+        let (low, high) = (self.int(bounds.0)?, self.int(bounds.1)?);
+        if float {
+            let mut total = 0.0;
+            for value in low..high {
+                self.frame[usize::from(slot)] = value as u64;
+                total += self.float(body)?;
+            }
+            return Ok(f64::to_bits(total));
+        }
+        let mut total = 0_i64;
+        for value in low..high {
+            self.frame[usize::from(slot)] = value as u64;
+            total = total
+                .checked_add(self.int(body)?)
+                .ok_or(Stop::Fault(at, Fault::Overflow))?;
+        }
+        Ok(total as u64)
+    }
+}
+
+fn power(base: i64, exponent: i64) -> Option<i64> {
+    match (base, u32::try_from(exponent)) {
+        (_, Ok(exponent)) => base.checked_pow(exponent),
+        (0 | 1, Err(_)) => Some(base),
+        (-1, Err(_)) => Some(if exponent % 2 == 0 { 1 } else { -1 }),
+        _ => None,
+    }
+}
+
+fn holds<T: PartialOrd>(compare: Compare, a: &T, b: &T) -> bool {
+    match compare {
+        Compare::Eq => a == b,
+        Compare::Ne => a != b,
+        Compare::Lt => a < b,
+        Compare::Le => a <= b,
+        Compare::Gt => a > b,
+        Compare::Ge => a >= b,
+    }
+}
+
+fn apply(function: Function, x: f64) -> f64 {
+    match function {
+        Function::Abs => x.abs(),
+        Function::Ceil => x.ceil(),
+        Function::Cos => libm::cos(x),
+        Function::Exp => libm::exp(x),
+        Function::Floor => x.floor(),
+        Function::Log2 => libm::log2(x),
+        Function::Sin => libm::sin(x),
+        Function::Sqrt => x.sqrt(),
+    }
+}

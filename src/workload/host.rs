@@ -1,0 +1,492 @@
+//! The host program as a state machine: told what its last read returned, it says what it wants next.
+//!
+//! Steps are laid out as a list of operations with jumps, so that the state is a position and one counter a loop.
+//! An expression that reads the device is evaluated again after each read, with what was read so far remembered; so
+//! reads happen in the order the expression asks for them, and only those on the path it takes.
+//!
+//! Invariant: an operation changes state only when all of its expressions have values; until then it can be repeated.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::document::Place;
+use super::element::{load, store};
+use super::expr::{Element, Elements, Expr, Fault, Miss, Stop, Value, Which};
+use super::manifest::{LaunchStep, LoopKind, Span, Step};
+use super::resolve::Plan;
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::kernel::host::{HostAction, HostProgram};
+
+/// Launches that [`Plan::total_ctas`] follows before it gives up.
+const MAX_COUNTED_LAUNCHES: u64 = 100_000;
+
+/// The steps, laid out.
+#[derive(Debug)]
+pub(crate) struct Program {
+    operations: Vec<Operation>,
+    loops: Vec<Loop>,
+}
+
+#[derive(Debug)]
+enum Operation {
+    Launch(Box<LaunchStep>),
+    Copy {
+        from: Span,
+        to: Span,
+        count: Option<Expr>,
+        place: Place,
+    },
+    Fill {
+        to: Span,
+        value: Expr,
+        count: Option<Expr>,
+        place: Place,
+    },
+    Swap(usize, usize),
+    /// Starts loop `number`, or jumps to `exit`.
+    Enter {
+        number: usize,
+        exit: usize,
+    },
+    /// Leaves a `while` loop whose condition fails.
+    Test {
+        number: usize,
+        exit: usize,
+    },
+    /// Ends an iteration: back to `start`, or on.
+    Next {
+        number: usize,
+        start: usize,
+    },
+}
+
+#[derive(Debug)]
+struct Loop {
+    kind: LoopKind,
+    place: Place,
+    slot: usize,
+}
+
+impl Program {
+    /// Lays out steps.
+    pub(crate) fn new(steps: &[Step]) -> Self {
+        let mut program = Program {
+            operations: Vec::new(),
+            loops: Vec::new(),
+        };
+        program.add(steps);
+        program
+    }
+
+    fn add(&mut self, steps: &[Step]) {
+        for step in steps {
+            match step {
+                Step::Launch(launch) => self.operations.push(Operation::Launch(launch.clone())),
+                Step::Copy { from, to, count, place } => self.operations.push(Operation::Copy {
+                    from: from.clone(),
+                    to: to.clone(),
+                    count: count.clone(),
+                    place: place.clone(),
+                }),
+                Step::Fill {
+                    to,
+                    value,
+                    count,
+                    place,
+                } => self.operations.push(Operation::Fill {
+                    to: to.clone(),
+                    value: value.clone(),
+                    count: count.clone(),
+                    place: place.clone(),
+                }),
+                Step::Swap(a, b) => self.operations.push(Operation::Swap(*a, *b)),
+                Step::Persist => {}
+                Step::Loop(inner) => {
+                    let number = self.loops.len();
+                    let (kind, place, slot) = (inner.kind.clone(), inner.place.clone(), usize::from(inner.slot));
+                    self.loops.push(Loop { kind, place, slot });
+                    let enter = self.operations.len();
+                    self.operations.push(Operation::Enter { number, exit: 0 });
+                    let start = self.operations.len();
+                    if matches!(inner.kind, LoopKind::While { .. }) {
+                        self.operations.push(Operation::Test { number, exit: 0 });
+                    }
+                    self.add(&inner.before);
+                    self.add(&inner.body);
+                    self.operations.push(Operation::Next { number, start });
+                    let end = self.operations.len();
+                    for at in [enter, start] {
+                        if let Operation::Enter { exit, .. } | Operation::Test { exit, .. } = &mut self.operations[at]
+                            && *exit == 0
+                        {
+                            *exit = end;
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Which memory each buffer's name stands for now: `swap` exchanges two. Cheap to clone; all clones see the swaps.
+#[derive(Debug, Clone)]
+pub struct Bindings(Arc<[AtomicUsize]>);
+
+impl Bindings {
+    fn new(buffers: usize) -> Self {
+        Bindings((0..buffers).map(AtomicUsize::new).collect())
+    }
+
+    /// The number of the allocation that buffer `number` stands for.
+    pub(crate) fn of(&self, number: usize) -> usize {
+        self.0[number].load(Ordering::Acquire)
+    }
+
+    fn swap(&self, a: usize, b: usize) {
+        let (to_a, to_b) = (self.of(a), self.of(b));
+        self.0[a].store(to_b, Ordering::Release);
+        self.0[b].store(to_a, Ordering::Release);
+    }
+}
+
+/// Why an operation cannot be done now.
+pub(super) enum Interrupt {
+    /// An element must be read first.
+    Read(Element),
+    /// Never.
+    Fault(Box<Diagnostic>),
+}
+
+impl From<Diagnostic> for Interrupt {
+    fn from(fault: Diagnostic) -> Self {
+        Interrupt::Fault(Box::new(fault))
+    }
+}
+
+/// Elements read from the device for the operation at hand.
+#[derive(Debug, Default)]
+struct Reads(Vec<(Element, Result<u64, u64>)>);
+
+struct Device<'a> {
+    plan: &'a Plan,
+    bindings: &'a Bindings,
+    reads: &'a Reads,
+}
+
+impl Elements for Device<'_> {
+    fn len(&self, buffer: u16) -> u64 {
+        self.plan.buffers[self.bindings.of(usize::from(buffer))].len
+    }
+
+    fn element(&self, _which: Which, element: Element) -> Result<u64, Miss> {
+        match self.reads.0.iter().find(|(read, _)| *read == element) {
+            Some((_, Ok(bits))) => Ok(*bits),
+            Some((_, Err(large))) => Err(Miss::Fault(Fault::TooLarge(*large))),
+            None => Err(Miss::Pending),
+        }
+    }
+}
+
+/// What expressions of the host program see: variables, bindings, and what was read from the device.
+#[derive(Debug)]
+pub(super) struct View {
+    pub(super) plan: Arc<Plan>,
+    pub(super) bindings: Bindings,
+    pub(super) frame: Vec<u64>,
+    reads: Reads,
+}
+
+impl View {
+    pub(super) fn new(plan: Arc<Plan>) -> Self {
+        let (bindings, frame) = (Bindings::new(plan.buffers.len()), plan.frame.clone());
+        View {
+            plan,
+            bindings,
+            frame,
+            reads: Reads::default(),
+        }
+    }
+
+    pub(super) fn value(&mut self, expr: &Expr) -> Result<Value, Interrupt> {
+        let device = Device {
+            plan: &self.plan,
+            bindings: &self.bindings,
+            reads: &self.reads,
+        };
+        expr.evaluate(&mut self.frame, &device).map_err(|stop| match stop {
+            Stop::Pending(element) => Interrupt::Read(element),
+            Stop::Fault(..) => expr.fault(stop).into(),
+        })
+    }
+
+    pub(super) fn integer(&mut self, expr: &Expr, what: &str) -> Result<i64, Interrupt> {
+        match self.value(expr)? {
+            Value::Int(value) => Ok(value),
+            Value::Float(_) => Err(expr.not_an_integer(what).into()),
+        }
+    }
+
+    /// The first element of a span, which must exist (or be the one past the end, for an address).
+    pub(super) fn index(&mut self, span: &Span) -> Result<u64, Interrupt> {
+        let Some(expr) = &span.index else { return Ok(0) };
+        let index = self.integer(expr, "an index")?;
+        let len = self.plan.buffers[self.bindings.of(span.buffer)].len;
+        match u64::try_from(index) {
+            Ok(index) if index <= len => Ok(index),
+            _ => {
+                let name = &self.plan.manifest.buffers[span.buffer].name;
+                Err(expr
+                    .place()
+                    .fault(format!("index {index} is outside the {len} elements of `{name}`"))
+                    .into())
+            }
+        }
+    }
+
+    /// Address of an element of a buffer.
+    pub(super) fn address(&self, buffer: usize, index: u64) -> u64 {
+        let allocation = &self.plan.buffers[self.bindings.of(buffer)];
+        allocation.address + index * self.plan.manifest.buffers[buffer].stride
+    }
+
+    /// `count` elements, or all from `index` on; they must exist.
+    fn count(&mut self, expr: Option<&Expr>, buffer: usize, index: u64, place: &Place) -> Result<u64, Interrupt> {
+        let rest = self.plan.buffers[self.bindings.of(buffer)].len - index;
+        let Some(expr) = expr else { return Ok(rest) };
+        let count = self.integer(expr, "`count`")?;
+        match u64::try_from(count) {
+            Ok(count) if count <= rest => Ok(count),
+            _ => {
+                let name = &self.plan.manifest.buffers[buffer].name;
+                Err(place
+                    .fault(format!(
+                        "{count} elements from element {index} do not fit buffer `{name}`"
+                    ))
+                    .into())
+            }
+        }
+    }
+}
+
+/// The host program of a run.
+#[derive(Debug)]
+pub struct Host {
+    view: View,
+    at: usize,
+    /// Iterations done and, for counted loops, to do.
+    loops: Vec<(i64, i64)>,
+    waiting: Option<Element>,
+}
+
+impl Host {
+    pub(crate) fn new(plan: Arc<Plan>) -> Self {
+        let loops = vec![(0, 0); plan.program.loops.len()];
+        Host {
+            view: View::new(plan),
+            at: 0,
+            loops,
+            waiting: None,
+        }
+    }
+
+    /// Which memory each buffer's name stands for, now and later.
+    pub fn bindings(&self) -> Bindings {
+        self.view.bindings.clone()
+    }
+
+    /// Does the operation at hand; an action, or nothing that the device takes part in.
+    fn operation(&mut self) -> Result<Option<HostAction>, Interrupt> {
+        let plan = self.view.plan.clone();
+        let Some(operation) = plan.program.operations.get(self.at) else {
+            return Ok(Some(HostAction::Done));
+        };
+        let mut next = self.at + 1;
+        let action = match operation {
+            Operation::Launch(step) => Some(HostAction::Launch(Arc::new(self.view.launch(step)?))),
+            Operation::Copy { from, to, count, place } => {
+                let (source, target) = (self.view.index(from)?, self.view.index(to)?);
+                let count = self.view.count(count.as_ref(), from.buffer, source, place)?;
+                let room = self.view.count(None, to.buffer, target, place)?;
+                if count > room {
+                    let name = &plan.manifest.buffers[to.buffer].name;
+                    let message = format!("{count} elements from element {target} do not fit buffer `{name}`");
+                    return Err(place.fault(message).into());
+                }
+                let bytes = count * plan.manifest.buffers[from.buffer].stride;
+                let from = self.view.address(from.buffer, source);
+                (bytes > 0).then(|| HostAction::Copy {
+                    from,
+                    to: self.view.address(to.buffer, target),
+                    bytes,
+                })
+            }
+            Operation::Fill {
+                to,
+                value,
+                count,
+                place,
+            } => {
+                let first = self.view.index(to)?;
+                let count = self.view.count(count.as_ref(), to.buffer, first, place)?;
+                let number = self.view.value(value)?;
+                let elem = plan.manifest.buffers[to.buffer].fields[0].elem;
+                let mut bytes = [0; 8];
+                store(elem, number, &mut bytes).map_err(|error| value.place().fault(error))?;
+                let data = bytes[..elem.bytes() as usize].repeat(count as usize);
+                let address = self.view.address(to.buffer, first);
+                (count > 0).then_some(HostAction::Write { address, data })
+            }
+            Operation::Swap(a, b) => {
+                self.view.bindings.swap(*a, *b);
+                None
+            }
+            Operation::Enter { number, exit } => {
+                let form = &plan.program.loops[*number];
+                let count = match &form.kind {
+                    LoopKind::Count(expr) => match self.view.integer(expr, "`count`")? {
+                        count @ 0.. => count,
+                        count => return Err(expr.place().fault(format!("`count` is negative: {count}")).into()),
+                    },
+                    // A `while` loop tests `max` only when it would go on.
+                    LoopKind::Until { max, .. } | LoopKind::While { max, .. } => {
+                        let count = self.view.integer(max, "`max`")?;
+                        if count < 1 {
+                            return Err(max
+                                .place()
+                                .fault(format!("`max` must be positive, found {count}"))
+                                .into());
+                        }
+                        count
+                    }
+                };
+                self.loops[*number] = (0, count);
+                self.view.frame.resize(self.view.frame.len().max(form.slot + 1), 0);
+                self.view.frame[form.slot] = 0;
+                if count == 0 {
+                    next = *exit;
+                }
+                None
+            }
+            Operation::Test { number, exit } => {
+                let form = &plan.program.loops[*number];
+                if let LoopKind::While { condition, .. } = &form.kind {
+                    if self.view.integer(condition, "`while`")? == 0 {
+                        next = *exit;
+                    } else if self.loops[*number].0 >= self.loops[*number].1 {
+                        return Err(not_converged(form, condition, self.loops[*number].1));
+                    }
+                }
+                None
+            }
+            Operation::Next { number, start } => {
+                let form = &plan.program.loops[*number];
+                let (done, limit) = self.loops[*number];
+                let again = match &form.kind {
+                    LoopKind::Count(_) => done + 1 < limit,
+                    LoopKind::While { .. } => true,
+                    LoopKind::Until { condition, .. } => {
+                        let again = self.view.integer(condition, "`until`")? == 0;
+                        if again && done + 1 >= limit {
+                            return Err(not_converged(form, condition, limit));
+                        }
+                        again
+                    }
+                };
+                if again {
+                    next = *start;
+                    self.loops[*number].0 += 1;
+                    self.view.frame[form.slot] = (done + 1) as u64;
+                }
+                None
+            }
+        };
+        self.at = next;
+        Ok(action)
+    }
+}
+
+fn not_converged(form: &Loop, condition: &Expr, limit: i64) -> Interrupt {
+    let message = format!(
+        "the loop did not converge: `{}` after {limit} iterations",
+        condition.text()
+    );
+    form.place.fault(message).with_help("`max` is the limit").into()
+}
+
+impl HostProgram for Host {
+    fn next(&mut self, read: Option<u64>) -> Result<HostAction, String> {
+        if let Some(element) = self.waiting.take() {
+            let raw = read.ok_or("the device did not return what the host program read")?;
+            let buffer = &self.view.plan.manifest.buffers[usize::from(element.buffer)];
+            let elem = buffer.fields[usize::from(element.field)].elem;
+            let value = load(elem, &raw.to_le_bytes()).map(Value::bits);
+            self.view.reads.0.push((element, value));
+        }
+        loop {
+            match self.operation() {
+                Ok(action) => {
+                    self.view.reads.0.clear();
+                    if let Some(action) = action {
+                        return Ok(action);
+                    }
+                }
+                Err(Interrupt::Read(element)) => {
+                    self.waiting = Some(element);
+                    let field = usize::from(element.field);
+                    let field = &self.view.plan.manifest.buffers[usize::from(element.buffer)].fields[field];
+                    let (offset, bytes) = (field.offset, field.elem.bytes());
+                    let address = self.view.address(usize::from(element.buffer), element.index) + offset;
+                    return Ok(HostAction::Read { address, bytes });
+                }
+                Err(Interrupt::Fault(fault)) => return Err(fault.to_string()),
+            }
+        }
+    }
+}
+
+impl Plan {
+    /// Finds what is wrong with the steps as far as it can be seen before the run: launches and loops whose
+    /// expressions name no loop variable and read nothing from the device.
+    pub(crate) fn check_steps(self, faults: &mut Diagnostics) -> Arc<Plan> {
+        let plan = Arc::new(self);
+        let mut view = View::new(plan.clone());
+        for operation in &plan.program.operations {
+            match operation {
+                Operation::Launch(step) => view.check_launch(step, faults),
+                Operation::Swap(a, b) => {
+                    let [left, right] =
+                        [*a, *b].map(|number| (&plan.manifest.buffers[number], plan.buffers[number].len));
+                    if left.1 != right.1 {
+                        let message = format!(
+                            "`{}` ({} elements) and `{}` ({}) cannot be swapped",
+                            left.0.name, left.1, right.0.name, right.1
+                        );
+                        faults.push(right.0.place.fault(message));
+                    }
+                }
+                _ => {}
+            }
+        }
+        plan
+    }
+
+    /// CTAs of all launches, where that is known before the run.
+    pub(crate) fn total_ctas(self: &Arc<Plan>) -> Option<u64> {
+        let mut host = Host::new(self.clone());
+        let (mut total, mut launches) = (0, 0);
+        loop {
+            match host.next(None).ok()? {
+                HostAction::Launch(launch) => {
+                    total += launch.ctas();
+                    launches += 1;
+                    if launches > MAX_COUNTED_LAUNCHES {
+                        return None;
+                    }
+                }
+                HostAction::Read { .. } => return None,
+                HostAction::Done => return Some(total),
+                HostAction::Write { .. } | HostAction::Copy { .. } => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,579 @@
+//! The manifest as data: what the readers make of a well-formed document.
+//!
+//! Every expression is compiled, every name is a number: buffers, parameters and graphs are indexed in file order.
+//! Invariant: a frame of variables is laid out by [`Names`]; each scope is a part of it, so a slot means one variable
+//! wherever it is used.
+
+use std::sync::Arc;
+
+use super::document::{Place, Source};
+use super::expr::{Expr, Readable, Scope, Type, Value, Variable};
+use crate::kernel::ir::{Elem, Kernel};
+
+/// A manifest, read.
+#[derive(Debug, Clone)]
+pub(crate) struct Manifest {
+    pub(crate) source: Arc<Source>,
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) seed: u64,
+    pub(crate) params: Vec<Param>,
+    pub(crate) profiles: Vec<Profile>,
+    pub(crate) graphs: Vec<Graph>,
+    pub(crate) buffers: Vec<Buffer>,
+    pub(crate) steps: Vec<Step>,
+    pub(crate) checks: Vec<Check>,
+    pub(crate) expectations: Vec<Expectation>,
+    pub(crate) instrument: Option<Instrument>,
+    pub(crate) names: Names,
+}
+
+/// `[params]`: a name and its base value.
+#[derive(Debug, Clone)]
+pub(crate) struct Param {
+    pub(crate) name: String,
+    pub(crate) value: Value,
+}
+
+/// `[profile.NAME]`: values of some parameters.
+#[derive(Debug, Clone)]
+pub(crate) struct Profile {
+    pub(crate) name: String,
+    /// Parameter number and value, already of the parameter's kind.
+    pub(crate) values: Vec<(usize, Value)>,
+}
+
+/// `[graph.NAME]`.
+#[derive(Debug, Clone)]
+pub(crate) struct Graph {
+    pub(crate) name: String,
+    pub(crate) place: Place,
+    pub(crate) kind: GraphKind,
+    pub(crate) max_weight: Option<Expr>,
+    pub(crate) seed: u64,
+}
+
+/// How a graph is made.
+#[derive(Debug, Clone)]
+pub(crate) enum GraphKind {
+    /// Recursive matrix (Chakrabarti, Zhan, Faloutsos, SDM 2004), with the probabilities of three quadrants.
+    Rmat {
+        nodes: Expr,
+        edges: Expr,
+        quadrants: [Option<Expr>; 3],
+    },
+    /// Both ends of every edge uniform.
+    Uniform { nodes: Expr, edges: Expr },
+    /// A grid of crossings, each joined to its neighbours in both directions.
+    RoadGrid { width: Expr, height: Expr },
+    /// DIMACS `.gr` or Matrix Market `.mtx`.
+    File { file: String, place: Place },
+}
+
+/// `[buffer.NAME]`.
+#[derive(Debug, Clone)]
+pub(crate) struct Buffer {
+    pub(crate) name: String,
+    pub(crate) place: Place,
+    /// One unnamed field for a buffer of plain elements.
+    pub(crate) fields: Vec<Field>,
+    /// Bytes from element to element.
+    pub(crate) stride: u64,
+    pub(crate) len: Option<Expr>,
+    pub(crate) space: Space,
+    pub(crate) role: Role,
+    /// The buffer that this undo log protects.
+    pub(crate) of: Option<usize>,
+    /// The module's variable that a `const` buffer fills.
+    pub(crate) symbol: Option<(String, Place)>,
+    pub(crate) texture: Option<TextureForm>,
+}
+
+impl Buffer {
+    /// Whether its elements are structures.
+    pub(crate) fn is_structured(&self) -> bool {
+        self.fields.len() != 1 || !self.fields[0].name.is_empty()
+    }
+}
+
+/// A field of a buffer's elements.
+#[derive(Debug, Clone)]
+pub(crate) struct Field {
+    pub(crate) name: String,
+    pub(crate) elem: Elem,
+    /// Byte offset in the element.
+    pub(crate) offset: u64,
+    pub(crate) init: Init,
+}
+
+/// Kind of the values of an element type.
+pub(crate) fn type_of(elem: Elem) -> Type {
+    match elem {
+        Elem::F32 | Elem::F64 => Type::Float,
+        _ => Type::Int,
+    }
+}
+
+/// An element type by its name in the manifest.
+pub(crate) fn elem_of(name: &str) -> Option<Elem> {
+    Some(match name {
+        "u8" => Elem::U8,
+        "i8" | "s8" => Elem::S8,
+        "u16" => Elem::U16,
+        "i16" | "s16" => Elem::S16,
+        "u32" => Elem::U32,
+        "i32" | "s32" => Elem::S32,
+        "u64" => Elem::U64,
+        "i64" | "s64" => Elem::S64,
+        "f32" => Elem::F32,
+        "f64" => Elem::F64,
+        _ => return None,
+    })
+}
+
+/// The name of an element type in the manifest.
+pub(crate) fn elem_name(elem: Elem) -> &'static str {
+    match elem {
+        Elem::U8 => "u8",
+        Elem::S8 => "i8",
+        Elem::U16 => "u16",
+        Elem::S16 => "i16",
+        Elem::U32 => "u32",
+        Elem::S32 => "i32",
+        Elem::U64 => "u64",
+        Elem::S64 => "i64",
+        Elem::F32 => "f32",
+        Elem::F64 => "f64",
+    }
+}
+
+/// Where a buffer lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Space {
+    /// Volatile device memory.
+    Dram,
+    /// Persistent memory.
+    Pm,
+    /// The kernel's constant bank.
+    Const,
+    /// Volatile device memory, fetched through a texture.
+    Texture,
+}
+
+/// What a buffer is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Read only: verification checks that it is unchanged.
+    Input,
+    /// A result.
+    Output,
+    /// Its final content depends on timing or means nothing: never compared.
+    Scratch,
+    /// An undo log of another buffer: its content depends on the persistency scheme, so it is never compared.
+    UndoLog,
+    /// Transaction flags: never compared.
+    TxFlag,
+    /// Anything else.
+    Data,
+}
+
+impl Role {
+    /// Whether the final content is compared with the functional run's.
+    pub fn is_compared(self) -> bool {
+        matches!(self, Role::Input | Role::Output | Role::Data)
+    }
+}
+
+/// How a field's initial content is made.
+#[derive(Debug, Clone)]
+pub(crate) enum Init {
+    Const(Expr),
+    Iota {
+        start: Option<Expr>,
+        step: Option<Expr>,
+    },
+    Uniform {
+        lo: Expr,
+        hi: Expr,
+        seed: u64,
+    },
+    Lcg {
+        modulo: Option<Expr>,
+        seed: u64,
+    },
+    Expr {
+        expr: Expr,
+        cols: Option<Expr>,
+    },
+    File {
+        file: String,
+        place: Place,
+    },
+    Graph {
+        graph: usize,
+        part: GraphPart,
+        place: Place,
+    },
+    Permutation {
+        seed: u64,
+        place: Place,
+    },
+    Chase {
+        stride: Option<Expr>,
+        seed: u64,
+        place: Place,
+    },
+    Zero,
+}
+
+/// A vector of a graph in compressed sparse rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GraphPart {
+    /// First edge of each node, and the number of edges: nodes + 1 elements.
+    RowPtr,
+    /// Target of each edge.
+    Col,
+    /// Weight of each edge.
+    Weight,
+    /// Edges of each node.
+    Degree,
+    /// Source of each edge.
+    Source,
+}
+
+/// `texture = {..}`.
+#[derive(Debug, Clone)]
+pub(crate) struct TextureForm {
+    /// Name in the PTX text.
+    pub(crate) name: String,
+    pub(crate) place: Place,
+    pub(crate) width: Expr,
+    pub(crate) height: Option<Expr>,
+    pub(crate) pitch: Option<Expr>,
+    pub(crate) channels: Option<Expr>,
+    pub(crate) normalized: bool,
+}
+
+/// A host step.
+#[derive(Debug, Clone)]
+pub(crate) enum Step {
+    Launch(Box<LaunchStep>),
+    Copy {
+        from: Span,
+        to: Span,
+        count: Option<Expr>,
+        place: Place,
+    },
+    Fill {
+        to: Span,
+        value: Expr,
+        count: Option<Expr>,
+        place: Place,
+    },
+    Swap(usize, usize),
+    /// A host-side flush: nothing to do as long as host writes are durable at once.
+    Persist,
+    Loop(Box<LoopStep>),
+}
+
+/// A buffer and the element where something starts.
+#[derive(Debug, Clone)]
+pub(crate) struct Span {
+    pub(crate) buffer: usize,
+    pub(crate) index: Option<Expr>,
+}
+
+/// A kernel launch.
+#[derive(Debug, Clone)]
+pub(crate) struct LaunchStep {
+    pub(crate) place: Place,
+    pub(crate) kernel: Arc<Kernel>,
+    pub(crate) module: usize,
+    pub(crate) grid: Vec<Expr>,
+    pub(crate) block: Vec<Expr>,
+    pub(crate) shared: Option<Expr>,
+    pub(crate) regs: Option<Expr>,
+    /// One a parameter of the kernel.
+    pub(crate) args: Vec<Arg>,
+}
+
+/// A kernel argument.
+#[derive(Debug, Clone)]
+pub(crate) enum Arg {
+    /// The address of an element of a buffer.
+    Address { to: Span, place: Place },
+    /// A number, stored as an element type.
+    Number { value: Expr, elem: Elem },
+    /// A structure: byte offset and part.
+    Struct(Vec<(u32, Arg)>),
+}
+
+/// A loop of host steps.
+#[derive(Debug, Clone)]
+pub(crate) struct LoopStep {
+    pub(crate) place: Place,
+    pub(crate) kind: LoopKind,
+    /// Steps before each iteration's body.
+    pub(crate) before: Vec<Step>,
+    pub(crate) body: Vec<Step>,
+    /// Slot that holds the number of the iteration, from 0.
+    pub(crate) slot: u16,
+}
+
+/// When a loop ends.
+#[derive(Debug, Clone)]
+pub(crate) enum LoopKind {
+    /// After this many iterations.
+    Count(Expr),
+    /// After the first iteration at whose end the condition holds; more than `max` iterations are a fault.
+    Until { condition: Expr, max: Expr },
+    /// Before the first iteration at whose start the condition fails; more than `max` iterations are a fault.
+    While { condition: Expr, max: Expr },
+}
+
+/// A check of the result.
+#[derive(Debug, Clone)]
+pub(crate) struct Check {
+    pub(crate) name: String,
+    pub(crate) place: Place,
+    pub(crate) kind: CheckKind,
+    pub(crate) rtol: f64,
+    pub(crate) atol: f64,
+    pub(crate) sample: Option<Expr>,
+}
+
+/// What a check compares with.
+#[derive(Debug, Clone)]
+pub(crate) enum CheckKind {
+    /// Each element of a field equals an expression of `idx`.
+    Expr { buffer: usize, field: usize, expr: Expr },
+    /// Each element of a buffer equals that of a file.
+    File {
+        buffer: usize,
+        field: usize,
+        file: String,
+        place: Place,
+    },
+    /// Buffers equal the functional run's, bit by bit.
+    Functional { buffers: Vec<usize> },
+    /// Each element of a field equals that of a reference written in Rust.
+    Reference {
+        buffer: usize,
+        field: usize,
+        name: &'static str,
+        args: Vec<ReferenceArg>,
+    },
+    /// An expression is not 0.
+    Invariant(Expr),
+}
+
+/// An argument of a reference.
+#[derive(Debug, Clone)]
+pub(crate) enum ReferenceArg {
+    Buffer(usize),
+    Number(Expr),
+}
+
+/// `[expect]`: a figure that a run should come near.
+#[derive(Debug, Clone)]
+pub(crate) struct Expectation {
+    pub(crate) metric: String,
+    pub(crate) place: Place,
+    pub(crate) value: Expr,
+    pub(crate) tolerance: f64,
+    pub(crate) source: Option<String>,
+    /// The profiles it holds for; all if empty.
+    pub(crate) profiles: Vec<String>,
+}
+
+/// `[instrument]`, kept for the pass that will act on it.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Instrument {
+    /// `none`, `cta_undo`, `kernel_undo` or `loop_undo`.
+    pub mode: String,
+    /// Log each update of a loop, not only the first.
+    pub loop_log: bool,
+    /// The buffers to log.
+    pub outputs: Vec<InstrumentOutput>,
+}
+
+/// A buffer that instrumentation logs.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct InstrumentOutput {
+    /// Its name.
+    pub buffer: String,
+    /// The kernel, where there are several.
+    pub kernel: Option<String>,
+    /// Element that a thread updates, as text over `tid`, `ctaid`, `ntid` and parameters.
+    pub index: Option<String>,
+    /// Which threads update one.
+    pub guard: Option<String>,
+    /// Elements a thread updates.
+    pub repeat: Option<String>,
+    /// The element is known only at run time.
+    pub dynamic: bool,
+}
+
+/// The layout of a frame: which slot holds which variable, and who may name it.
+///
+/// Parameters, then graph sizes, `grid.*` and `block.*`, lengths of buffers, `idx`, `i`, `j`, then loop variables.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Names {
+    params: Vec<Variable>,
+    graphs: Vec<Variable>,
+    extents: Vec<Variable>,
+    lens: Vec<Variable>,
+    indices: Vec<Variable>,
+    readable: Arc<[Readable]>,
+    slots: u16,
+}
+
+impl Names {
+    /// Lays out a frame.
+    pub(crate) fn new(params: &[Param], graphs: &[String], buffers: &[Buffer]) -> Self {
+        let mut all = Scope::default();
+        let mut group = |names: Vec<(String, Type)>| -> Vec<Variable> {
+            let first = all.variables.len();
+            for (name, ty) in names {
+                all.define(name, ty);
+            }
+            all.variables[first..].to_vec()
+        };
+        let ints = |names: Vec<String>| names.into_iter().map(|name| (name, Type::Int)).collect::<Vec<_>>();
+        let params = group(params.iter().map(|p| (p.name.clone(), p.value.ty())).collect());
+        let graphs = group(ints(
+            graphs
+                .iter()
+                .flat_map(|g| [format!("{g}.nodes"), format!("{g}.edges")])
+                .collect(),
+        ));
+        let extent = |name: &str| ["x", "y", "z"].map(|axis| format!("{name}.{axis}"));
+        let extents = group(ints(extent("grid").into_iter().chain(extent("block")).collect()));
+        let lens = group(ints(buffers.iter().map(|b| format!("len({})", b.name)).collect()));
+        let indices = group(ints(["idx", "i", "j"].map(str::to_owned).to_vec()));
+        let mut readable = Vec::new();
+        for (number, buffer) in buffers.iter().enumerate() {
+            let mut add = |name: String, field: usize, ty| {
+                readable.push(Readable {
+                    name,
+                    buffer: number as u16,
+                    field: field as u16,
+                    ty,
+                });
+            };
+            if !buffer.is_structured() {
+                add(buffer.name.clone(), 0, Some(type_of(buffer.fields[0].elem)));
+                continue;
+            }
+            add(buffer.name.clone(), 0, None);
+            for (at, field) in buffer.fields.iter().enumerate() {
+                add(format!("{}.{}", buffer.name, field.name), at, Some(type_of(field.elem)));
+            }
+        }
+        let slots = all.slots;
+        Names {
+            params,
+            graphs,
+            extents,
+            lens,
+            indices,
+            readable: readable.into(),
+            slots,
+        }
+    }
+
+    fn scope(&self, groups: &[&[Variable]]) -> Scope {
+        Scope {
+            variables: groups.concat(),
+            slots: self.slots,
+            buffers: self.readable.clone(),
+            ..Scope::default()
+        }
+    }
+
+    /// Sizes of graphs: parameters only.
+    pub(crate) fn in_graph(&self) -> Scope {
+        self.scope(&[&self.params])
+    }
+
+    /// Lengths of buffers.
+    pub(crate) fn in_len(&self) -> Scope {
+        self.scope(&[&self.params, &self.graphs, &self.extents])
+    }
+
+    /// Initial values; `indexed` where an expression gives the value of each element.
+    pub(crate) fn in_init(&self, indexed: bool) -> Scope {
+        let indices: &[Variable] = if indexed { &self.indices } else { &[] };
+        self.scope(&[&self.params, &self.graphs, &self.extents, &self.lens, indices])
+    }
+
+    /// Host steps, outside loops. Grid and block cannot name `grid.*`; the rest of a launch can.
+    pub(crate) fn in_steps(&self) -> Scope {
+        Scope {
+            device_reads: true,
+            ..self.scope(&[&self.params, &self.graphs, &self.lens])
+        }
+    }
+
+    /// `scope` with the launch's own `grid.*` and `block.*`.
+    pub(crate) fn with_extents(&self, scope: &Scope) -> Scope {
+        let mut scope = scope.clone();
+        scope.variables.extend_from_slice(&self.extents);
+        scope
+    }
+
+    /// Checks and expectations; `idx` where an expression gives the value of each element.
+    pub(crate) fn in_verify(&self, indexed: bool) -> Scope {
+        let indices: &[Variable] = if indexed { &self.indices[..1] } else { &[] };
+        let scope = self.scope(&[&self.params, &self.graphs, &self.extents, &self.lens, indices]);
+        Scope {
+            element_reads: true,
+            ..scope
+        }
+    }
+
+    /// Slots of every variable but loops' and sums'.
+    pub(crate) fn slots(&self) -> usize {
+        usize::from(self.slots)
+    }
+
+    /// Slot of a parameter.
+    pub(crate) fn param(&self, number: usize) -> usize {
+        usize::from(self.params[number].slot)
+    }
+
+    /// Slots of a graph's `nodes` and `edges`.
+    pub(crate) fn graph(&self, number: usize) -> [usize; 2] {
+        [0, 1].map(|i| usize::from(self.graphs[2 * number + i].slot))
+    }
+
+    /// Slots of `grid.x`, `.y`, `.z`, `block.x`, `.y`, `.z`.
+    pub(crate) fn extents(&self) -> [usize; 6] {
+        [0, 1, 2, 3, 4, 5].map(|i| usize::from(self.extents[i].slot))
+    }
+
+    /// Slot of a buffer's length.
+    pub(crate) fn len(&self, buffer: usize) -> usize {
+        usize::from(self.lens[buffer].slot)
+    }
+
+    /// Slots of `idx`, `i`, `j`.
+    pub(crate) fn indices(&self) -> [usize; 3] {
+        [0, 1, 2].map(|i| usize::from(self.indices[i].slot))
+    }
+
+    /// Names of buffers and their fields, for messages.
+    pub(crate) fn buffer_names(&self) -> impl Iterator<Item = &str> {
+        self.readable
+            .iter()
+            .map(|buffer| buffer.name.as_str())
+            .filter(|name| !name.contains('.'))
+    }
+
+    /// The buffer or field called `name`.
+    pub(crate) fn find(&self, name: &str) -> Option<&Readable> {
+        self.readable.iter().find(|readable| readable.name == name)
+    }
+}

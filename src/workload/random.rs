@@ -1,0 +1,134 @@
+//! Random numbers that are the same on every host, for ever: PCG XSL-RR 128/64 (O'Neill, HMC-CS-2014-0905; crate
+//! `rand_pcg`), one generator a buffer or graph.
+//!
+//! The seed is mixed from (manifest's seed, run's seed, the init's own seed, name), so buffers are independent of each
+//! other and of their order, and the run's seed changes them all.
+
+use rand_pcg::Pcg64;
+use rand_pcg::rand_core::Rng;
+
+/// A generator.
+#[derive(Debug, Clone)]
+pub(crate) struct Random(Pcg64);
+
+/// Seeds that all buffers of a run share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Seeds {
+    /// The manifest's `seed`.
+    pub(crate) manifest: u64,
+    /// The run's seed.
+    pub(crate) run: u64,
+}
+
+impl Random {
+    /// The generator of `name` ("buffer A").
+    pub(crate) fn new(seeds: Seeds, own: u64, name: &str) -> Self {
+        // FNV-1a of the name; then each seed is absorbed by a SplitMix64 step.
+        let name = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        });
+        let mut state = name;
+        let mut absorb = |seed: u64| {
+            state = split_mix(state ^ seed);
+            state
+        };
+        let words = [absorb(seeds.manifest), absorb(seeds.run), absorb(own), absorb(1)];
+        let wide = |high: u64, low: u64| u128::from(high) << 64 | u128::from(low);
+        Random(Pcg64::new(wide(words[0], words[2]), wide(words[1], words[3])))
+    }
+
+    /// 64 random bits.
+    pub(crate) fn bits(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
+    /// An integer from 0 to `bound` - 1 (0 for `bound` 0). The bias is below `bound` / 2^64.
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        (u128::from(self.bits()) * u128::from(bound) >> 64) as u64
+    }
+
+    /// A float from 0 (included) to 1 (excluded), a multiple of 2^-53.
+    pub(crate) fn unit(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
+    }
+}
+
+/// One step of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
+fn split_mix(seed: u64) -> u64 {
+    let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// The linear congruential generator of `init = {kind = "lcg"}`, simple enough to write again anywhere:
+/// x' = x * 6364136223846793005 + 1442695040888963407 modulo 2^64 (Knuth's MMIX), of which the upper 32 bits are used.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lcg(u64);
+
+impl Lcg {
+    /// Starts at x = `seed`; the first value is of the x after it.
+    pub(crate) fn new(seed: u64) -> Self {
+        Lcg(seed)
+    }
+
+    /// The next 32 bits.
+    pub(crate) fn next(&mut self) -> u32 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 32) as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_numbers_never_change() {
+        let mut random = Random::new(Seeds { manifest: 1, run: 0 }, 0, "buffer A");
+        let found = [random.bits(), random.bits(), random.bits()];
+        assert_eq!(
+            found,
+            [
+                15_411_361_096_066_966_025,
+                6_048_440_971_739_976_033,
+                2_939_197_087_002_808_489
+            ]
+        );
+        let mut lcg = Lcg::new(7);
+        assert_eq!(
+            [lcg.next(), lcg.next(), lcg.next()],
+            [2118330556, 4104526463, 3893713506]
+        );
+    }
+
+    #[test]
+    fn every_seed_and_the_name_matter() {
+        let seeds = Seeds { manifest: 1, run: 0 };
+        let all = [
+            Random::new(seeds, 0, "buffer A").bits(),
+            Random::new(Seeds { manifest: 2, ..seeds }, 0, "buffer A").bits(),
+            Random::new(Seeds { run: 1, ..seeds }, 0, "buffer A").bits(),
+            Random::new(seeds, 1, "buffer A").bits(),
+            Random::new(seeds, 0, "buffer B").bits(),
+        ];
+        for (i, a) in all.iter().enumerate() {
+            assert!(!all[i + 1..].contains(a), "{all:x?}");
+        }
+    }
+
+    #[test]
+    fn numbers_stay_in_their_range_and_reach_its_ends() {
+        let mut random = Random::new(Seeds { manifest: 1, run: 0 }, 0, "range");
+        let mut seen = [false; 6];
+        for _ in 0..1000 {
+            seen[random.below(6) as usize] = true;
+            assert!((0.0..1.0).contains(&random.unit()));
+        }
+        assert_eq!(seen, [true; 6]);
+        assert_eq!(random.below(1), 0);
+    }
+}

@@ -1,0 +1,552 @@
+//! From a document that was checked against the schema to a [`Manifest`]: parameters, profiles, graphs, buffers.
+//!
+//! The document may still be wrong: what the schema check reported is skipped here without a second message, what only
+//! a reader can see (unknown names, wrong expressions) is reported here. Steps are read by `read_steps`, checks by
+//! `read_checks`.
+
+use std::sync::Arc;
+
+use super::document::{Item, Place, Source, Table};
+use super::expr::{Expr, Scope, Type, Value};
+use super::manifest::{
+    Buffer, Field, Graph, GraphKind, GraphPart, Init, Manifest, Names, Param, Profile, Role, Space, TextureForm,
+    elem_of, type_of,
+};
+use super::schema::quoted;
+use super::source::Programs;
+use crate::diagnostic::{Diagnostic, Diagnostics, nearest};
+
+/// The only version of the format so far.
+pub(crate) const SCHEMA_VERSION: i64 = 1;
+
+/// What every part of the reading shares.
+pub(super) struct Reader<'a> {
+    pub(super) programs: &'a Programs,
+    pub(super) names: Names,
+    pub(super) buffers: Vec<Buffer>,
+    pub(super) faults: &'a mut Diagnostics,
+}
+
+impl Reader<'_> {
+    pub(super) fn fault(&mut self, fault: Diagnostic) {
+        self.faults.push(fault);
+    }
+
+    /// Compiles an expression of either kind.
+    pub(super) fn expr(&mut self, item: Item<'_>, scope: &Scope) -> Option<Expr> {
+        if let Some(value) = item.number() {
+            return Some(Expr::constant(value, &item.place()));
+        }
+        match Expr::compile(item.text()?, &item.place(), scope) {
+            Ok(expr) => Some(expr),
+            Err(fault) => {
+                self.fault(fault);
+                None
+            }
+        }
+    }
+
+    /// Compiles an expression that must be an integer.
+    pub(super) fn integer(&mut self, item: Item<'_>, scope: &Scope, what: &str) -> Option<Expr> {
+        let expr = self.expr(item, scope)?;
+        if expr.ty() == Type::Float {
+            self.fault(expr.not_an_integer(what));
+            return None;
+        }
+        Some(expr)
+    }
+
+    /// The integer expression at `key`, if there is one.
+    pub(super) fn integer_at(&mut self, table: Table<'_>, key: &str, scope: &Scope) -> Option<Expr> {
+        self.integer(table.get(key)?, scope, &format!("`{key}`"))
+    }
+
+    /// The number of the buffer called `name`.
+    pub(super) fn buffer(&mut self, name: &str, place: &Place) -> Option<usize> {
+        let found = self.buffers.iter().position(|buffer| buffer.name == name);
+        if found.is_none() {
+            let fault = unknown("buffer", name, place, self.names.buffer_names());
+            self.fault(fault);
+        }
+        found
+    }
+
+    /// The number of the buffer named by the string at `key`.
+    pub(super) fn buffer_at(&mut self, table: Table<'_>, key: &str) -> Option<usize> {
+        let (name, place) = table.text(key)?;
+        self.buffer(name, &place)
+    }
+}
+
+/// "there is no `what` `name`", with the nearest name or all of them.
+pub(super) fn unknown<'n>(
+    what: &str,
+    name: &str,
+    place: &Place,
+    valid: impl IntoIterator<Item = &'n str>,
+) -> Diagnostic {
+    let valid: Vec<&str> = valid.into_iter().collect();
+    let fault = place.fault(format!("there is no {what} `{name}`"));
+    match nearest(name, valid.iter().copied()) {
+        Some(near) => fault.with_help(format!("did you mean `{near}`?")),
+        None if valid.is_empty() => fault.with_help(format!("no {what} is declared")),
+        None => fault.with_help(format!("there is {}", quoted(&valid))),
+    }
+}
+
+/// Reads a whole manifest. What comes back is complete only if no fault was pushed.
+pub(crate) fn manifest(
+    source: &Arc<Source>,
+    root: Table<'_>,
+    programs: &Programs,
+    faults: &mut Diagnostics,
+) -> Manifest {
+    if let Some(item) = root.get("schema")
+        && let Some(Value::Int(version)) = item.number()
+        && version != SCHEMA_VERSION
+    {
+        faults.push(item.place().fault(format!(
+            "schema {version} is not known: this program reads {SCHEMA_VERSION}"
+        )));
+    }
+    let params = params(root, faults);
+    let profiles = profiles(root, &params, faults);
+    let buffers = buffer_forms(root, faults);
+    let graph_names: Vec<String> = keys(root, "graph");
+    clashes(root, faults);
+    let names = Names::new(&params, &graph_names, &buffers);
+    let mut reader = Reader {
+        programs,
+        names,
+        buffers,
+        faults,
+    };
+    let graphs = reader.graphs(root);
+    reader.buffer_contents(root, &graph_names);
+    let steps = reader.steps(root);
+    let checks = reader.checks(root, &profiles);
+    let expectations = reader.expectations(root, &profiles);
+    let instrument = reader.instrument(root);
+    let text = |key| root.text(key).map_or_else(String::new, |(text, _)| text.to_owned());
+    let seed = root.get("seed").and_then(Item::number).map_or(1, |value| value.bits());
+    let Reader { names, buffers, .. } = reader;
+    Manifest {
+        source: source.clone(),
+        name: text("name"),
+        description: text("description"),
+        seed,
+        params,
+        profiles,
+        graphs,
+        buffers,
+        steps,
+        checks,
+        expectations,
+        instrument,
+        names,
+    }
+}
+
+fn keys(root: Table<'_>, key: &str) -> Vec<String> {
+    let table = root.table(key);
+    table.map_or_else(Vec::new, |table| {
+        table.entries().map(|(name, ..)| name.to_owned()).collect()
+    })
+}
+
+/// Names share one space: a parameter, a graph and a buffer cannot be called alike, nor like a name of the language.
+fn clashes(root: Table<'_>, faults: &mut Diagnostics) {
+    const RESERVED: [&str; 5] = ["idx", "i", "j", "grid", "block"];
+    let mut seen: Vec<(&str, &str)> = Vec::new();
+    for (key, noun) in [("params", "parameter"), ("graph", "graph"), ("buffer", "buffer")] {
+        let Some(table) = root.table(key) else { continue };
+        for (name, place, _) in table.entries() {
+            if RESERVED.contains(&name) {
+                faults.push(place.fault(format!(
+                    "a {noun} cannot be called `{name}`: expressions give it a meaning"
+                )));
+            } else if let Some((_, other)) = seen.iter().find(|(other, _)| *other == name) {
+                faults.push(place.fault(format!(
+                    "a {noun} cannot be called `{name}`: there is a {other} of that name"
+                )));
+            }
+            seen.push((name, noun));
+        }
+    }
+}
+
+fn params(root: Table<'_>, faults: &mut Diagnostics) -> Vec<Param> {
+    let Some(table) = root.table("params") else {
+        return Vec::new();
+    };
+    let mut params = Vec::new();
+    for (name, _, item) in table.entries() {
+        let value = item.number().unwrap_or(Value::Int(0));
+        if matches!(value, Value::Float(value) if !value.is_finite()) {
+            faults.push(
+                item.place()
+                    .fault(format!("parameter `{name}` must be a finite number")),
+            );
+        }
+        params.push(Param {
+            name: name.to_owned(),
+            value,
+        });
+    }
+    params
+}
+
+/// A new value of a parameter in the parameter's kind, or what is wrong with it.
+pub(crate) fn param_value(param: &Param, value: Value) -> Result<Value, String> {
+    match (param.value, value) {
+        (Value::Float(_), Value::Int(value)) => Ok(Value::Float(value as f64)),
+        (Value::Float(_), Value::Float(float)) if !float.is_finite() => {
+            Err(format!("parameter `{}` must be a finite number", param.name))
+        }
+        (Value::Int(_), Value::Float(found)) => Err(format!(
+            "parameter `{}` is an integer, found the float {found:?}",
+            param.name
+        )),
+        (_, value) => Ok(value),
+    }
+}
+
+fn profiles(root: Table<'_>, params: &[Param], faults: &mut Diagnostics) -> Vec<Profile> {
+    let Some(table) = root.table("profile") else {
+        return Vec::new();
+    };
+    let mut profiles = Vec::new();
+    for (name, _, item) in table.entries() {
+        let Some(overrides) = item.table() else { continue };
+        let mut values = Vec::new();
+        for (param, place, item) in overrides.entries() {
+            let Some(number) = params.iter().position(|p| p.name == param) else {
+                let valid = params.iter().map(|p| p.name.as_str());
+                faults.push(unknown("parameter", param, &place, valid));
+                continue;
+            };
+            let Some(value) = item.number() else { continue };
+            match param_value(&params[number], value) {
+                Ok(value) => values.push((number, value)),
+                Err(message) => faults.push(item.place().fault(message)),
+            }
+        }
+        profiles.push(Profile {
+            name: name.to_owned(),
+            values,
+        });
+    }
+    profiles
+}
+
+/// Names, element types, spaces and roles: what expressions need to know before any is compiled.
+fn buffer_forms(root: Table<'_>, faults: &mut Diagnostics) -> Vec<Buffer> {
+    let Some(table) = root.table("buffer") else {
+        return Vec::new();
+    };
+    let mut buffers = Vec::new();
+    for (name, place, item) in table.entries() {
+        let Some(table) = item.table() else { continue };
+        let (fields, stride) = fields(name, table, faults);
+        let word = |key| table.text(key).map_or("", |(word, _)| word);
+        let space = match word("space") {
+            "pm" => Space::Pm,
+            "const" => Space::Const,
+            "texture" => Space::Texture,
+            _ => Space::Dram,
+        };
+        let role = match word("role") {
+            "input" => Role::Input,
+            "output" => Role::Output,
+            "scratch" => Role::Scratch,
+            "undo_log" => Role::UndoLog,
+            "tx_flag" => Role::TxFlag,
+            _ => Role::Data,
+        };
+        let symbol = table.text("symbol").map(|(name, place)| (name.to_owned(), place));
+        let header = table.place();
+        for (key, wanted) in [("symbol", Space::Const), ("texture", Space::Texture)] {
+            if let Some(item) = table.get(key)
+                && space != wanted
+            {
+                let wanted = key.replace("symbol", "const");
+                faults.push(
+                    item.place()
+                        .fault(format!("`{key}` belongs to a buffer in space `{wanted}`")),
+                );
+            }
+        }
+        if space == Space::Texture && table.get("texture").is_none() {
+            faults.push(header.fault(format!("buffer `{name}` in space `texture` lacks the key `texture`")));
+        }
+        buffers.push(Buffer {
+            name: name.to_owned(),
+            place,
+            fields,
+            stride,
+            len: None,
+            space,
+            role,
+            of: None,
+            symbol,
+            texture: None,
+        });
+    }
+    buffers
+}
+
+/// The fields of a buffer's elements, laid out as C would, and the bytes of an element.
+fn fields(buffer: &str, table: Table<'_>, faults: &mut Diagnostics) -> (Vec<Field>, u64) {
+    let elem = |word: Option<(&str, Place)>| word.and_then(|(word, _)| elem_of(word));
+    match (table.get("type"), table.get("fields")) {
+        (Some(_), Some(fields)) => {
+            faults.push(
+                fields
+                    .place()
+                    .fault(format!("buffer `{buffer}` has both `type` and `fields`")),
+            );
+        }
+        (None, None) => {
+            let fault = table.place().fault(format!("buffer `{buffer}` lacks the key `type`"));
+            faults.push(fault.with_help("an element type such as \"f32\", or `fields` for structures"));
+        }
+        _ => {}
+    }
+    let mut out: Vec<Field> = Vec::new();
+    let (mut end, mut align) = (0, 1);
+    for field in table.tables("fields") {
+        let (Some((name, place)), Some(elem)) = (field.text("name"), elem(field.text("type"))) else {
+            continue;
+        };
+        if out.iter().any(|other| other.name == name) {
+            faults.push(place.fault(format!("buffer `{buffer}` already has a field `{name}`")));
+        }
+        let bytes = u64::from(elem.bytes());
+        let offset = u64::next_multiple_of(end, bytes);
+        end = offset + bytes;
+        align = bytes.max(align);
+        out.push(Field {
+            name: name.to_owned(),
+            elem,
+            offset,
+            init: Init::Zero,
+        });
+    }
+    if out.is_empty() {
+        let elem = elem(table.text("type")).unwrap_or(crate::kernel::ir::Elem::U32);
+        let field = Field {
+            name: String::new(),
+            elem,
+            offset: 0,
+            init: Init::Zero,
+        };
+        return (vec![field], u64::from(elem.bytes()));
+    }
+    (out, end.next_multiple_of(align))
+}
+
+impl Reader<'_> {
+    fn graphs(&mut self, root: Table<'_>) -> Vec<Graph> {
+        let Some(table) = root.table("graph") else {
+            return Vec::new();
+        };
+        let scope = self.names.in_graph();
+        let mut graphs = Vec::new();
+        for (name, place, item) in table.entries() {
+            let Some(table) = item.table() else { continue };
+            let mut size = |key: &str| self.integer_at(table, key, &scope);
+            let kind = match table.text("kind").map_or("", |(kind, _)| kind) {
+                kind @ ("rmat" | "uniform") => {
+                    let (Some(nodes), Some(edges)) = (size("nodes"), size("edges")) else {
+                        continue;
+                    };
+                    let mut share = |key: &str| table.get(key).and_then(|item| self.expr(item, &scope));
+                    match kind {
+                        "rmat" => GraphKind::Rmat {
+                            nodes,
+                            edges,
+                            quadrants: ["a", "b", "c"].map(&mut share),
+                        },
+                        _ => GraphKind::Uniform { nodes, edges },
+                    }
+                }
+                "road_grid" => {
+                    let (Some(width), Some(height)) = (size("width"), size("height")) else {
+                        continue;
+                    };
+                    GraphKind::RoadGrid { width, height }
+                }
+                "file" => {
+                    let Some((file, place)) = table.text("file") else {
+                        continue;
+                    };
+                    GraphKind::File {
+                        file: file.to_owned(),
+                        place,
+                    }
+                }
+                _ => continue,
+            };
+            let max_weight = self.integer_at(table, "max_weight", &scope);
+            graphs.push(Graph {
+                name: name.to_owned(),
+                place,
+                kind,
+                max_weight,
+                seed: seed(table),
+            });
+        }
+        graphs
+    }
+
+    /// Lengths and initial contents, now that every name is known.
+    fn buffer_contents(&mut self, root: Table<'_>, graphs: &[String]) {
+        let Some(all) = root.table("buffer") else { return };
+        for (name, _, item) in all.entries() {
+            let Some(number) = self.buffers.iter().position(|buffer| buffer.name == name) else {
+                continue;
+            };
+            let Some(table) = item.table() else { continue };
+            let scope = self.names.in_len();
+            self.buffers[number].len = self.integer_at(table, "len", &scope);
+            self.buffers[number].texture = self.texture(table, name, &scope);
+            if let Some((of, place)) = table.text("of") {
+                self.buffers[number].of = self.buffer(of, &place);
+            }
+            if !self.buffers[number].is_structured() {
+                let elem = self.buffers[number].fields[0].elem;
+                let init = table
+                    .get("init")
+                    .and_then(|item| self.init(item, type_of(elem), graphs));
+                self.buffers[number].fields[0].init = init.unwrap_or(Init::Zero);
+            } else {
+                if let Some(item) = table.get("init") {
+                    let message = format!("buffer `{name}` has `fields`: each field has its own `init`");
+                    self.fault(item.place().fault(message));
+                }
+                for (at, field) in table.tables("fields").into_iter().enumerate() {
+                    let Some(elem) = self.buffers[number].fields.get(at).map(|field| field.elem) else {
+                        break;
+                    };
+                    let init = field
+                        .get("init")
+                        .and_then(|item| self.init(item, type_of(elem), graphs));
+                    self.buffers[number].fields[at].init = init.unwrap_or(Init::Zero);
+                }
+            }
+            let own = |init: &Init| matches!(init, Init::File { .. } | Init::Graph { .. });
+            let known = self.buffers[number].fields.len() == 1 && own(&self.buffers[number].fields[0].init);
+            if table.get("len").is_none() && !known {
+                let fault = table.place().fault(format!("buffer `{name}` lacks the key `len`"));
+                self.fault(fault.with_help("only buffers made from a file or a graph have a length of their own"));
+            }
+        }
+    }
+
+    fn texture(&mut self, table: Table<'_>, buffer: &str, scope: &Scope) -> Option<TextureForm> {
+        let form = table.table("texture")?;
+        let width = self.integer_at(form, "width", scope);
+        let height = self.integer_at(form, "height", scope);
+        let pitch = self.integer_at(form, "pitch", scope);
+        let channels = self.integer_at(form, "channels", scope);
+        let (name, place) = match form.text("name") {
+            Some((name, place)) => (name.to_owned(), place),
+            None => (buffer.to_owned(), form.place()),
+        };
+        let normalized = form.get("normalized").and_then(Item::boolean).unwrap_or(false);
+        Some(TextureForm {
+            name,
+            place,
+            width: width?,
+            height,
+            pitch,
+            channels,
+            normalized,
+        })
+    }
+
+    fn init(&mut self, item: Item<'_>, ty: Type, graphs: &[String]) -> Option<Init> {
+        let table = item.table()?;
+        let place = table.place();
+        let scope = self.names.in_init(false);
+        let seed = seed(table);
+        Some(match table.text("kind")?.0 {
+            "const" => Init::Const(self.value(table.get("value")?, &scope, ty)?),
+            "iota" => {
+                let mut part = |key| table.get(key).and_then(|item| self.value(item, &scope, ty));
+                Init::Iota {
+                    start: part("start"),
+                    step: part("step"),
+                }
+            }
+            "uniform" => {
+                let lo = self.value(table.get("lo")?, &scope, ty);
+                let hi = self.value(table.get("hi")?, &scope, ty);
+                Init::Uniform { lo: lo?, hi: hi?, seed }
+            }
+            "lcg" => Init::Lcg {
+                modulo: self.integer_at(table, "modulo", &scope),
+                seed,
+            },
+            "expr" | "affine2d" => {
+                let cols = self.integer_at(table, "cols", &scope);
+                let mut scope = self.names.in_init(true);
+                if table.get("cols").is_none() {
+                    scope.variables.retain(|v| v.name != "i" && v.name != "j");
+                }
+                Init::Expr {
+                    expr: self.value(table.get("expr")?, &scope, ty)?,
+                    cols,
+                }
+            }
+            "file" => {
+                let (file, place) = table.text("file")?;
+                Init::File {
+                    file: file.to_owned(),
+                    place,
+                }
+            }
+            "csr_graph" => {
+                let (name, at) = table.text("graph")?;
+                let Some(graph) = graphs.iter().position(|graph| graph == name) else {
+                    let fault = unknown("graph", name, &at, graphs.iter().map(String::as_str));
+                    self.fault(fault);
+                    return None;
+                };
+                let part = match table.text("part")?.0 {
+                    "row_ptr" => GraphPart::RowPtr,
+                    "col" => GraphPart::Col,
+                    "weight" => GraphPart::Weight,
+                    "degree" => GraphPart::Degree,
+                    _ => GraphPart::Source,
+                };
+                Init::Graph { graph, part, place }
+            }
+            "permutation" => Init::Permutation { seed, place },
+            "chase" => {
+                let stride = self.integer_at(table, "stride", &scope);
+                let strided = table.text("order").is_some_and(|(order, _)| order == "stride");
+                if strided != table.get("stride").is_some() {
+                    let fault = place.fault("`stride` and `order = \"stride\"` go together");
+                    self.fault(fault);
+                }
+                Init::Chase { stride, seed, place }
+            }
+            _ => return None,
+        })
+    }
+
+    /// An expression for elements of kind `ty`: an integer may become a float, a float never an integer by itself.
+    fn value(&mut self, item: Item<'_>, scope: &Scope, ty: Type) -> Option<Expr> {
+        let expr = self.expr(item, scope)?;
+        if ty == Type::Int && expr.ty() == Type::Float {
+            self.fault(expr.not_an_integer("an element of an integer buffer"));
+            return None;
+        }
+        Some(expr)
+    }
+}
+
+fn seed(table: Table<'_>) -> u64 {
+    table.get("seed").and_then(Item::number).map_or(0, Value::bits)
+}

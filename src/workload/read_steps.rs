@@ -1,0 +1,557 @@
+//! Host steps: launches with arguments checked against the kernel's parameters, copies, fills, swaps, loops.
+//!
+//! TOML keeps `[[step]]` and `[[loop]]` in two lists; the order in which they run is their order in the file, which
+//! their places give back.
+
+use super::document::{Item, Place, Table};
+use super::expr::{Expr, Scope, Type, Value};
+use super::manifest::{Arg, LaunchStep, LoopKind, LoopStep, Space, Span, Step, elem_of};
+use super::read::{Reader, unknown};
+use super::schema::{self, ELEMENT_TYPES};
+use crate::kernel::ir::{Elem, Param};
+
+/// Iterations after which a loop that waits for a condition is given up, unless the manifest says otherwise.
+const DEFAULT_MAX_ITERATIONS: i64 = 10_000;
+
+impl Reader<'_> {
+    /// The host program.
+    pub(super) fn steps(&mut self, root: Table<'_>) -> Vec<Step> {
+        let scope = self.names.in_steps();
+        let steps = self.body(root, &scope);
+        if root.get("step").is_none() && root.get("loop").is_none() {
+            let fault = root
+                .place()
+                .fault("there is nothing to run: no `[[step]]` and no `[[loop]]`");
+            self.fault(fault);
+        }
+        steps
+    }
+
+    /// The steps and loops of a table, in file order.
+    fn body(&mut self, table: Table<'_>, scope: &Scope) -> Vec<Step> {
+        let mut parts: Vec<(usize, bool, Table<'_>)> = Vec::new();
+        for (key, is_loop) in [("step", false), ("loop", true)] {
+            parts.extend(
+                table
+                    .tables(key)
+                    .into_iter()
+                    .map(|part| (part.place().start(), is_loop, part)),
+            );
+        }
+        parts.sort_by_key(|(start, ..)| *start);
+        parts
+            .into_iter()
+            .filter_map(|(_, is_loop, part)| {
+                if is_loop {
+                    self.loop_step(part, scope)
+                } else {
+                    self.step(part, scope)
+                }
+            })
+            .collect()
+    }
+
+    fn step(&mut self, table: Table<'_>, scope: &Scope) -> Option<Step> {
+        let place = table.place();
+        if table.get("kernel").is_some() {
+            self.launch(table, scope).map(|launch| Step::Launch(Box::new(launch)))
+        } else if table.get("copy").is_some() {
+            let from = self.span(table, "copy", "from_index", scope);
+            let to = self.span(table, "to", "to_index", scope);
+            let count = self.integer_at(table, "count", scope);
+            let (from, to) = (from?, to?);
+            let form = |span: &Span| {
+                self.buffers[span.buffer]
+                    .fields
+                    .iter()
+                    .map(|f| f.elem)
+                    .collect::<Vec<_>>()
+            };
+            if form(&from) != form(&to) {
+                let fault = place.fault("a copy needs two buffers of the same element type");
+                self.fault(fault);
+            }
+            Some(Step::Copy { from, to, count, place })
+        } else if table.get("fill").is_some() {
+            let to = self.span(table, "fill", "index", scope);
+            let count = self.integer_at(table, "count", scope);
+            let value = table.get("value").and_then(|item| self.expr(item, scope));
+            let (to, value) = (to?, value?);
+            if self.buffers[to.buffer].is_structured() {
+                let fault = place.fault("a buffer of structures cannot be filled");
+                self.fault(fault);
+            }
+            let float = super::manifest::type_of(self.buffers[to.buffer].fields[0].elem) == Type::Float;
+            if !float && value.ty() == Type::Float {
+                let fault = value.not_an_integer("an element of an integer buffer");
+                self.fault(fault);
+            }
+            Some(Step::Fill {
+                to,
+                value,
+                count,
+                place,
+            })
+        } else if let Some(item) = table.get("swap") {
+            self.swap(item)
+        } else if let Some(item) = table.get("persist") {
+            for name in item.list().unwrap_or_else(|| vec![item]) {
+                let number = name.text().and_then(|text| self.buffer(text, &name.place()));
+                if let Some(number) = number
+                    && self.buffers[number].space != Space::Pm
+                {
+                    let fault = name.place().fault("only a buffer in space `pm` can be persisted");
+                    self.fault(fault);
+                }
+            }
+            Some(Step::Persist)
+        } else {
+            None
+        }
+    }
+
+    /// The buffer named at `key`, from the element at `index_key` on.
+    fn span(&mut self, table: Table<'_>, key: &str, index_key: &str, scope: &Scope) -> Option<Span> {
+        let buffer = self.buffer_at(table, key);
+        let index = self.integer_at(table, index_key, scope);
+        let buffer = buffer?;
+        let place = table.get(key)?.place();
+        self.not_const(buffer, &place);
+        Some(Span { buffer, index })
+    }
+
+    fn not_const(&mut self, buffer: usize, place: &Place) {
+        if self.buffers[buffer].space == Space::Const {
+            let message = format!(
+                "`{}` lies in the constant bank, which has no address",
+                self.buffers[buffer].name
+            );
+            self.fault(
+                place
+                    .fault(message)
+                    .with_help("kernels read it by its symbol; the host cannot change it"),
+            );
+        }
+    }
+
+    fn swap(&mut self, item: Item<'_>) -> Option<Step> {
+        let names = item.list()?;
+        let [first, second] = names[..] else {
+            let fault = item
+                .place()
+                .fault(format!("`swap` takes two buffers, found {}", names.len()));
+            self.fault(fault);
+            return None;
+        };
+        let a = first.text().and_then(|text| self.buffer(text, &first.place()));
+        let b = second.text().and_then(|text| self.buffer(text, &second.place()));
+        let (a, b) = (a?, b?);
+        self.not_const(a, &first.place());
+        self.not_const(b, &second.place());
+        let form = |n: usize| {
+            (
+                self.buffers[n].fields.iter().map(|f| f.elem).collect::<Vec<_>>(),
+                self.buffers[n].space,
+            )
+        };
+        if form(a) != form(b) {
+            let fault = item
+                .place()
+                .fault("`swap` needs two buffers of the same element type and space");
+            self.fault(fault);
+        }
+        Some(Step::Swap(a, b))
+    }
+
+    fn loop_step(&mut self, table: Table<'_>, scope: &Scope) -> Option<Step> {
+        let place = table.place();
+        let present: Vec<&str> = ["count", "until", "while"]
+            .into_iter()
+            .filter(|k| table.get(k).is_some())
+            .collect();
+        let kind = match present[..] {
+            ["count"] => self.integer_at(table, "count", scope).map(LoopKind::Count),
+            [key] => {
+                let condition = table.get(key).and_then(|item| self.condition(item, key, scope));
+                let max = match table.get("max") {
+                    Some(item) => self.integer(item, scope, "`max`"),
+                    None => Some(Expr::constant(Value::Int(DEFAULT_MAX_ITERATIONS), &place)),
+                };
+                match (condition, max) {
+                    (Some(condition), Some(max)) if key == "until" => Some(LoopKind::Until { condition, max }),
+                    (Some(condition), Some(max)) => Some(LoopKind::While { condition, max }),
+                    _ => None,
+                }
+            }
+            _ => {
+                let found = if present.is_empty() { "none" } else { "several" };
+                let fault = place.fault(format!("a loop needs one of `count`, `until`, `while`, found {found}"));
+                self.fault(fault);
+                None
+            }
+        };
+        if present == ["count"]
+            && let Some(item) = table.get("max")
+        {
+            let fault = item
+                .place()
+                .fault("`max` bounds `until` and `while` loops; a counted loop has its `count`");
+            self.fault(fault);
+        }
+        let mut inner = scope.clone();
+        let name = match table.text("var") {
+            Some((name, place)) => {
+                if scope.variable(name).is_some() || self.names.find(name).is_some() || name.contains(['(', '.']) {
+                    let fault = place.fault(format!("`{name}` already has a meaning here"));
+                    self.fault(fault.with_help("choose another name for the loop's variable"));
+                }
+                name.to_owned()
+            }
+            // Not an identifier: no expression can name it.
+            None => "(iteration)".to_owned(),
+        };
+        let slot = inner.define(name, Type::Int);
+        let before = table
+            .tables("before")
+            .into_iter()
+            .filter_map(|step| self.step(step, &inner))
+            .collect();
+        let body = self.body(table, &inner);
+        if table.get("step").is_none() && table.get("loop").is_none() {
+            let fault = place.fault("the loop has no body: no `[[loop.step]]` and no `[[loop.loop]]`");
+            self.fault(fault);
+        }
+        Some(Step::Loop(Box::new(LoopStep {
+            place,
+            kind: kind?,
+            before,
+            body,
+            slot,
+        })))
+    }
+
+    /// A condition on device memory: an expression, or `{buffer, index, eq}` with another comparison for `eq`.
+    fn condition(&mut self, item: Item<'_>, key: &str, scope: &Scope) -> Option<Expr> {
+        const COMPARISONS: [(&str, &str); 6] = [
+            ("eq", "=="),
+            ("ne", "!="),
+            ("lt", "<"),
+            ("le", "<="),
+            ("gt", ">"),
+            ("ge", ">="),
+        ];
+        let place = item.place();
+        let Some(table) = item.table() else {
+            if item.text().is_none() {
+                let message = format!(
+                    "`{key}` must be a condition in quotes or a table, found {}",
+                    item.described()
+                );
+                let fault = place
+                    .fault(message)
+                    .with_help("`{buffer = \"changed\", index = 0, eq = 0}`");
+                self.fault(fault);
+                return None;
+            }
+            return self.integer(item, scope, &format!("`{key}`"));
+        };
+        schema::check(&schema::CONDITION, item, &format!("`{key}`"), self.faults);
+        let present: Vec<_> = COMPARISONS
+            .into_iter()
+            .filter(|(name, _)| table.get(name).is_some())
+            .collect();
+        let [(name, symbol)] = present[..] else {
+            let message = format!("`{key}` needs one comparison, found {}", present.len());
+            self.fault(
+                place
+                    .fault(message)
+                    .with_help("one of `eq`, `ne`, `lt`, `le`, `gt`, `ge`"),
+            );
+            return None;
+        };
+        let buffer = self.buffer_at(table, "buffer")?;
+        let written = |item: Item<'_>| match (item.number(), item.text()) {
+            (Some(value), _) => Some(value.to_string()),
+            (None, text) => text.map(|text| format!("({text})")),
+        };
+        let index = table.get("index").map_or_else(|| Some("0".to_owned()), written)?;
+        let value = written(table.get(name)?)?;
+        let text = format!("@{}[{index}] {symbol} {value}", self.buffers[buffer].name);
+        match Expr::compile(&text, &place, scope) {
+            Ok(expr) => Some(expr),
+            Err(fault) => {
+                self.fault(fault);
+                None
+            }
+        }
+    }
+
+    fn launch(&mut self, table: Table<'_>, scope: &Scope) -> Option<LaunchStep> {
+        let inner = self.names.with_extents(scope);
+        let grid = self.extent(table, "grid", scope);
+        let block = self.extent(table, "block", scope);
+        let shared = self.integer_at(table, "shared", &inner);
+        let regs = self.integer_at(table, "regs", &inner);
+        let (name, place) = table.text("kernel")?;
+        let Some((module, kernel)) = self.programs.kernel(name) else {
+            // A PTX file that cannot be read has its own faults; its kernels are unknown then.
+            if self.programs.complete {
+                let fault = unknown("kernel", name, &place, self.programs.kernel_names());
+                self.fault(fault);
+            }
+            for item in table.get("args").and_then(Item::list).unwrap_or_default() {
+                self.arg(item, None, &inner);
+            }
+            return None;
+        };
+        let list = table.get("args")?;
+        let items = list.list()?;
+        if items.len() != kernel.params.len() {
+            let form: Vec<String> = kernel
+                .params
+                .iter()
+                .map(|p| format!(".{} {}", bare_type(p), p.name))
+                .collect();
+            let (wanted, plural) = (form.len(), if form.len() == 1 { "" } else { "s" });
+            let message = format!("kernel `{name}` takes {wanted} argument{plural}, found {}", items.len());
+            self.fault(list.place().fault(message).with_help(format!("({})", form.join(", "))));
+        }
+        let mut args = Vec::new();
+        for (number, item) in items.into_iter().enumerate() {
+            args.extend(self.arg(item, kernel.params.get(number), &inner));
+        }
+        let place = table.place();
+        Some(LaunchStep {
+            place,
+            kernel,
+            module,
+            grid: grid?,
+            block: block?,
+            shared,
+            regs,
+            args,
+        })
+    }
+
+    /// One to three sizes.
+    fn extent(&mut self, table: Table<'_>, key: &str, scope: &Scope) -> Option<Vec<Expr>> {
+        let item = table.get(key)?;
+        let items = item.list().unwrap_or_else(|| vec![item]);
+        if items.is_empty() || items.len() > 3 {
+            let fault = item
+                .place()
+                .fault(format!("`{key}` has 1 to 3 sizes (x, y, z), found {}", items.len()));
+            self.fault(fault);
+            return None;
+        }
+        let what = format!("a size of `{key}`");
+        let sizes: Vec<_> = items.into_iter().map(|item| self.integer(item, scope, &what)).collect();
+        sizes.into_iter().collect()
+    }
+
+    /// An argument for `param`, whose type it must fit; without a parameter only its names are checked.
+    fn arg(&mut self, item: Item<'_>, param: Option<&Param>, scope: &Scope) -> Option<Arg> {
+        let place = item.place();
+        if let Some(table) = item.table() {
+            return self.typed_arg(table, param, scope);
+        }
+        let text = item.text().map(str::trim_start);
+        if let (Some(text), Some(whole)) = (text.filter(|text| text.starts_with('&')), item.text()) {
+            let to = self.address(text, whole, &place, scope)?;
+            if let Some(param) = param
+                && (param.bytes != 8 || bare_type(param) == "f64")
+            {
+                self.mismatch(param, &place, "an address (8 bytes)");
+            }
+            return Some(Arg::Address { to, place });
+        }
+        if item.number().is_none() && item.text().is_none() {
+            let message = format!(
+                "an argument must be an expression, `&buffer` or a table, found {}",
+                item.described()
+            );
+            self.fault(place.fault(message));
+            return None;
+        }
+        let value = self.expr(item, scope)?;
+        let param = param?;
+        let elem = match (bare_type(param), param.bytes) {
+            ("b8", bytes) if bytes > 1 => {
+                self.mismatch(param, &place, "a number");
+                return None;
+            }
+            ("b64", _) => {
+                if value.ty() == Type::Float {
+                    Elem::F64
+                } else {
+                    Elem::U64
+                }
+            }
+            ("b32", _) => {
+                if value.ty() == Type::Float {
+                    Elem::F32
+                } else {
+                    Elem::U32
+                }
+            }
+            ("b16", _) => Elem::U16,
+            ("b8" | "pred", _) => Elem::U8,
+            (name, _) => elem_of(name)?,
+        };
+        self.number(value, elem, &place, Some(param))
+    }
+
+    fn number(&mut self, value: Expr, elem: Elem, place: &Place, param: Option<&Param>) -> Option<Arg> {
+        let float = matches!(elem, Elem::F32 | Elem::F64);
+        if !float && value.ty() == Type::Float {
+            let of = param.map_or_else(String::new, |param| format!(" for parameter `{}`", param.name));
+            let ty = super::manifest::elem_name(elem);
+            let fault = place.fault(format!(
+                "expected an integer ({ty}){of}, found the float `{}`",
+                value.text()
+            ));
+            self.fault(fault.with_help("`int(x)` rounds toward zero"));
+            return None;
+        }
+        Some(Arg::Number { value, elem })
+    }
+
+    fn mismatch(&mut self, param: &Param, place: &Place, found: &str) {
+        let wanted = match (bare_type(param), param.bytes) {
+            ("b8", bytes) if bytes > 1 => format!("a structure of {bytes} bytes"),
+            (name, bytes) => format!("`.{name}` ({bytes} byte{})", if bytes == 1 { "" } else { "s" }),
+        };
+        let fault = place.fault(format!("parameter `{}` is {wanted}, found {found}", param.name));
+        self.fault(match bare_type(param) {
+            "b8" => fault.with_help("`{struct = [\"&buffer\", {u32 = \"N\"}]}`"),
+            _ => fault,
+        });
+    }
+
+    /// `&buffer` or `&buffer + elements`.
+    fn address(&mut self, text: &str, whole: &str, place: &Place, scope: &Scope) -> Option<Span> {
+        let lead = whole.len() - text.len() + 1;
+        let rest = &text[1..];
+        let name_end = rest
+            .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+            .unwrap_or(rest.len());
+        let name = &rest[..name_end];
+        let name_place = place.inside(whole, lead..lead + name_end);
+        if name.is_empty() {
+            self.fault(place.fault("expected a buffer's name after `&`"));
+            return None;
+        }
+        let buffer = self.buffer(name, &name_place);
+        if let Some(buffer) = buffer {
+            self.not_const(buffer, &name_place);
+        }
+        let tail = rest[name_end..].trim_start();
+        if tail.is_empty() {
+            return Some(Span {
+                buffer: buffer?,
+                index: None,
+            });
+        }
+        let at = whole.len() - tail.len();
+        let Some(offset) = tail.strip_prefix('+') else {
+            let fault = place
+                .inside(whole, at..whole.len())
+                .fault(format!("expected `+` after `&{name}`"));
+            self.fault(fault.with_help(format!("`&{name} + 4` is the address of element 4")));
+            return None;
+        };
+        let offset_place = place.inside(whole, at + 1..whole.len());
+        let index = match Expr::compile(offset, &offset_place, scope) {
+            Ok(expr) if expr.ty() == Type::Int => Some(expr),
+            Ok(expr) => {
+                self.fault(expr.not_an_integer("an offset in elements"));
+                None
+            }
+            Err(fault) => {
+                self.fault(fault);
+                None
+            }
+        };
+        Some(Span {
+            buffer: buffer?,
+            index: Some(index?),
+        })
+    }
+
+    /// `{u32 = "N"}` or `{struct = [..]}`.
+    fn typed_arg(&mut self, table: Table<'_>, param: Option<&Param>, scope: &Scope) -> Option<Arg> {
+        let place = table.place();
+        let mut entries = table.entries();
+        let (Some((key, key_place, item)), None) = (entries.next(), entries.next()) else {
+            let fault = place.fault("an argument's table has one key: an element type or `struct`");
+            self.fault(fault.with_help("`{u32 = \"N\"}` or `{struct = [..]}`"));
+            return None;
+        };
+        if key == "struct" {
+            return self.structure(item, param, scope);
+        }
+        let Some(elem) = elem_of(key) else {
+            let fault = key_place.fault(format!("`{key}` is neither an element type nor `struct`"));
+            let valid = ELEMENT_TYPES.into_iter().chain(["struct"]);
+            self.fault(fault.with_nearest(key, valid));
+            return None;
+        };
+        if let Some(param) = param
+            && param.bytes != elem.bytes()
+        {
+            self.mismatch(param, &place, &format!("{key} ({} bytes)", elem.bytes()));
+        }
+        let value = self.expr(item, scope)?;
+        self.number(value, elem, &item.place(), param)
+    }
+
+    /// A by-value structure: its parts at their natural alignment, as C lays them out.
+    fn structure(&mut self, item: Item<'_>, param: Option<&Param>, scope: &Scope) -> Option<Arg> {
+        let place = item.place();
+        let Some(items) = item.list() else {
+            self.fault(place.fault(format!("`struct` must be a list, found {}", item.described())));
+            return None;
+        };
+        let mut parts = Vec::new();
+        let (mut end, mut align) = (0_u32, 1_u32);
+        for part in items {
+            let Some(arg) = self.arg_of_structure(part, scope) else {
+                continue;
+            };
+            let bytes = if let Arg::Number { elem, .. } = &arg {
+                elem.bytes()
+            } else {
+                8
+            };
+            let offset = end.next_multiple_of(bytes);
+            end = offset + bytes;
+            align = align.max(bytes);
+            parts.push((offset, arg));
+        }
+        let bytes = end.next_multiple_of(align);
+        match param {
+            Some(param) if bare_type(param) != "b8" || param.bytes != bytes => {
+                self.mismatch(param, &place, &format!("a structure of {bytes} bytes"));
+            }
+            _ => {}
+        }
+        Some(Arg::Struct(parts))
+    }
+
+    fn arg_of_structure(&mut self, item: Item<'_>, scope: &Scope) -> Option<Arg> {
+        let address = item.text().is_some_and(|text| text.trim_start().starts_with('&'));
+        if address || item.table().is_some_and(|table| table.get("struct").is_none()) {
+            return self.arg(item, None, scope);
+        }
+        let fault = item
+            .place()
+            .fault("a part of a structure must be `\"&buffer\"` or say its type");
+        self.fault(fault.with_help("`{u32 = \"N\"}`"));
+        None
+    }
+}
+
+/// The type of a parameter without its dot.
+fn bare_type(param: &Param) -> &str {
+    param.ptx_type.trim_start_matches('.')
+}

@@ -1,0 +1,423 @@
+//! From a manifest and a choice (profile, overrides, seed, input files) to a plan: every size known, every buffer
+//! allocated and filled, every launch that can be checked before the run checked.
+//!
+//! Order: parameters, graphs, extents of the first launch, lengths, contents, launches. A stage runs on what is sound of
+//! the stages before it, so one run of it finds all the faults it can.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::contents::input_bytes;
+use super::expr::{Expr, Value};
+use super::generate::part_len;
+use super::graph::{self, Csr};
+use super::host::Program;
+use super::manifest::{Buffer, GraphKind, Init, LaunchStep, Manifest, Space, Step};
+use super::random::{Random, Seeds};
+use super::read::param_value;
+use super::source::{Folder, Programs};
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::kernel::launch::Texture;
+use crate::kernel::memory::{AddressMap, Medium};
+
+/// Largest buffer in bytes: the DRAM window ends 1 TiB after its start.
+const MAX_BUFFER_BYTES: u64 = 1 << 39;
+
+/// What the user chose for a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Choice {
+    /// Profile; `None` is `default`.
+    pub profile: Option<String>,
+    /// Parameters to override, and their values as written (`--set NAME=VALUE`).
+    pub params: Vec<(String, String)>,
+    /// The run's seed: changes every random content.
+    pub seed: u64,
+    /// Buffers to fill from a file instead of as the manifest says (`--input BUFFER=FILE`): raw little-endian or `.npy`.
+    pub inputs: Vec<(String, PathBuf)>,
+}
+
+/// Everything about a run that is known before it starts. Shared by its host program and its verification.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) manifest: Arc<Manifest>,
+    pub(crate) programs: Arc<Programs>,
+    pub(crate) folder: Folder,
+    pub(crate) profile: String,
+    pub(crate) seed: u64,
+    /// Some parameter is not as the profile says, or an input was replaced: expectations do not hold.
+    pub(crate) altered: bool,
+    /// Values of variables; those of loops and sums come after.
+    pub(crate) frame: Vec<u64>,
+    /// One a buffer, in manifest order.
+    pub(crate) buffers: Vec<Allocation>,
+    pub(crate) addresses: Arc<AddressMap>,
+    /// Addresses of each module's global variables.
+    pub(crate) globals: Vec<Vec<u64>>,
+    /// Content of each module's constant bank.
+    pub(crate) const_banks: Vec<Arc<[u8]>>,
+    /// The host program.
+    pub(crate) program: Program,
+}
+
+/// A buffer's place, size and initial content.
+#[derive(Debug, Clone)]
+pub(crate) struct Allocation {
+    /// 0 for a buffer in the constant bank.
+    pub(crate) address: u64,
+    /// Elements.
+    pub(crate) len: u64,
+    pub(crate) initial: Vec<u8>,
+    pub(crate) texture: Option<Texture>,
+}
+
+impl Plan {
+    /// Makes a plan.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the choice, and with the manifest under that choice.
+    pub(crate) fn new(
+        manifest: &Arc<Manifest>,
+        programs: &Arc<Programs>,
+        folder: &Folder,
+        choice: &Choice,
+    ) -> Result<Arc<Plan>, Diagnostics> {
+        let mut faults = Diagnostics::default();
+        let mut stage = Stage {
+            manifest,
+            folder,
+            frame: vec![0; manifest.names.slots()],
+            seeds: Seeds {
+                manifest: manifest.seed,
+                run: choice.seed,
+            },
+            graphs: vec![Csr::default(); manifest.graphs.len()],
+            faults: &mut faults,
+        };
+        let profile = choice.profile.clone().unwrap_or_else(|| "default".to_owned());
+        stage.params(&profile, &choice.params);
+        stage.sound()?;
+        stage.graphs();
+        let extents = stage.extents_before_lengths();
+        let lens = stage.lens(extents, &choice.inputs);
+        stage.sound()?;
+        stage.extents_after_lengths(extents);
+        let mut buffers = stage.contents(&lens, &choice.inputs);
+        stage.textures(&mut buffers);
+        let const_banks = stage.const_banks(programs, &buffers);
+        let (frame, addresses) = (stage.frame, allocate(manifest, &mut buffers));
+        faults = faults.into_result(Diagnostics::default())?;
+        let mut addresses = addresses;
+        let globals = allocate_globals(programs, &mut addresses);
+        let plan = Plan {
+            manifest: manifest.clone(),
+            programs: programs.clone(),
+            folder: folder.clone(),
+            profile,
+            seed: choice.seed,
+            altered: !choice.params.is_empty() || !choice.inputs.is_empty(),
+            frame,
+            buffers,
+            addresses: Arc::new(addresses),
+            globals,
+            const_banks,
+            program: Program::new(&manifest.steps),
+        };
+        let plan = plan.check_steps(&mut faults);
+        faults.into_result(plan)
+    }
+
+    /// Value of an expression over what is known before the run.
+    pub(crate) fn value(&self, expr: &Expr) -> Result<Value, Diagnostic> {
+        expr.value(&mut self.frame.clone())
+    }
+}
+
+/// The first launch of the host program, whose extents `grid.*` and `block.*` name.
+fn first_launch(steps: &[Step]) -> Option<&LaunchStep> {
+    steps.iter().find_map(|step| match step {
+        Step::Launch(launch) => Some(&**launch),
+        Step::Loop(inner) => first_launch(&inner.before).or_else(|| first_launch(&inner.body)),
+        _ => None,
+    })
+}
+
+/// When the extents of the first launch are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Extents {
+    /// From parameters alone.
+    Early,
+    /// From lengths of buffers, so no length may name them.
+    Late,
+    /// Only while the program runs, or there is no launch.
+    Never,
+}
+
+/// The plan in the making.
+pub(super) struct Stage<'a> {
+    pub(super) manifest: &'a Manifest,
+    pub(super) folder: &'a Folder,
+    pub(super) frame: Vec<u64>,
+    pub(super) seeds: Seeds,
+    pub(super) graphs: Vec<Csr>,
+    pub(super) faults: &'a mut Diagnostics,
+}
+
+impl Stage<'_> {
+    /// Ends with the faults so far, if there are any.
+    fn sound(&mut self) -> Result<(), Diagnostics> {
+        std::mem::take(self.faults).into_result(())
+    }
+
+    /// The value, or `None` and the fault kept.
+    pub(super) fn keep<T>(&mut self, result: Result<T, Diagnostic>) -> Option<T> {
+        result.map_err(|fault| self.faults.push(fault)).ok()
+    }
+
+    fn params(&mut self, profile: &str, overrides: &[(String, String)]) {
+        let manifest = self.manifest;
+        for (number, param) in manifest.params.iter().enumerate() {
+            self.frame[manifest.names.param(number)] = param.value.bits();
+        }
+        match manifest.profiles.iter().find(|p| p.name == profile) {
+            Some(found) => {
+                for (number, value) in &found.values {
+                    self.frame[manifest.names.param(*number)] = value.bits();
+                }
+            }
+            None if profile == "default" => {}
+            None => {
+                let mut names: Vec<&str> = manifest.profiles.iter().map(|p| p.name.as_str()).collect();
+                if !names.contains(&"default") {
+                    names.push("default");
+                }
+                let message = format!("workload `{}` has no profile `{profile}`", manifest.name);
+                let fault = Diagnostic::nowhere("", message);
+                self.faults
+                    .push(match crate::diagnostic::nearest(profile, names.iter().copied()) {
+                        Some(near) => fault.with_help(format!("did you mean `{near}`?")),
+                        None => fault.with_help(format!("profiles: {}", names.join(", "))),
+                    });
+            }
+        }
+        for (name, text) in overrides {
+            let shown = format!("--set {name}={text}");
+            let Some(number) = manifest.params.iter().position(|param| param.name == *name) else {
+                let message = format!("workload `{}` has no parameter `{name}`", manifest.name);
+                let valid: Vec<&str> = manifest.params.iter().map(|param| param.name.as_str()).collect();
+                let fault = Diagnostic::nowhere(&shown, message);
+                self.faults
+                    .push(match crate::diagnostic::nearest(name, valid.iter().copied()) {
+                        Some(near) => fault.with_help(format!("did you mean `{near}`?")),
+                        None => fault.with_help(format!("parameters: {}", valid.join(", "))),
+                    });
+                continue;
+            };
+            match number_of(text).and_then(|value| param_value(&manifest.params[number], value)) {
+                Ok(value) => self.frame[manifest.names.param(number)] = value.bits(),
+                Err(message) => self.faults.push(Diagnostic::nowhere(&shown, message)),
+            }
+        }
+    }
+
+    fn graphs(&mut self) {
+        for number in 0..self.manifest.graphs.len() {
+            let made = self.graph(number);
+            if let Some(graph) = self.keep(made) {
+                let [nodes, edges] = self.manifest.names.graph(number);
+                self.frame[nodes] = graph.nodes();
+                self.frame[edges] = graph.edges();
+                self.graphs[number] = graph;
+            }
+        }
+    }
+
+    fn graph(&mut self, number: usize) -> Result<Csr, Diagnostic> {
+        let form = &self.manifest.graphs[number];
+        let mut random = Random::new(self.seeds, form.seed, &format!("graph {}", form.name));
+        let frame = &mut self.frame;
+        let max_weight = match &form.max_weight {
+            None => 1,
+            Some(max) => match max.integer(frame, "`max_weight`")? {
+                found @ 1..=0xffff_ffff => found as u32,
+                found => {
+                    return Err(max
+                        .place()
+                        .fault(format!("`max_weight` must be 1 to 2^32 - 1, found {found}")));
+                }
+            },
+        };
+        match &form.kind {
+            GraphKind::Rmat { nodes, edges, .. } | GraphKind::Uniform { nodes, edges } => {
+                let sizes = graph::check_sizes(nodes.integer(frame, "`nodes`")?, edges.integer(frame, "`edges`")?);
+                let (nodes, edges) = sizes.map_err(|error| form.place.fault(error))?;
+                let GraphKind::Rmat { quadrants, .. } = &form.kind else {
+                    return Ok(graph::uniform(nodes, edges, max_weight, &mut random));
+                };
+                let mut shares = [0.57, 0.19, 0.19];
+                for (share, given) in shares.iter_mut().zip(quadrants) {
+                    if let Some(expr) = given {
+                        *share = expr.value(frame)?.as_f64();
+                    }
+                }
+                graph::rmat(nodes, edges, shares, max_weight, &mut random).map_err(|error| form.place.fault(error))
+            }
+            GraphKind::RoadGrid { width, height } => {
+                let (w, h) = (width.integer(frame, "`width`")?, height.integer(frame, "`height`")?);
+                let nodes = w.checked_mul(h).filter(|_| w > 0).unwrap_or(-1);
+                let sizes = graph::check_sizes(nodes, nodes.saturating_mul(4));
+                sizes.map_err(|error| form.place.fault(error))?;
+                Ok(graph::road_grid(w as u64, h as u64, max_weight, &mut random))
+            }
+            GraphKind::File { file, place } => {
+                let text = self.folder.read_text(file).map_err(|error| place.fault(error))?;
+                graph::read(&text).map_err(|error| place.fault(format!("`{file}`: {error}")))
+            }
+        }
+    }
+
+    /// Extents of the first launch where parameters alone give them.
+    fn extents_before_lengths(&mut self) -> Extents {
+        let Some(launch) = first_launch(&self.manifest.steps) else {
+            return Extents::Never;
+        };
+        let names = &self.manifest.names;
+        let exprs = || launch.grid.iter().chain(&launch.block);
+        if exprs().any(|expr| expr.reads_device() || expr.names_from(names.slots())) {
+            return Extents::Never;
+        }
+        let lengths = 0..self.manifest.buffers.len();
+        if lengths
+            .into_iter()
+            .any(|buffer| exprs().any(|expr| expr.names(names.len(buffer))))
+        {
+            return Extents::Late;
+        }
+        self.extents(launch);
+        Extents::Early
+    }
+
+    fn extents_after_lengths(&mut self, extents: Extents) {
+        if extents == Extents::Late
+            && let Some(launch) = first_launch(&self.manifest.steps)
+        {
+            self.extents(launch);
+        }
+    }
+
+    /// Faults in these are found again, and reported, when the steps are checked.
+    fn extents(&mut self, launch: &LaunchStep) {
+        let slots = self.manifest.names.extents();
+        for (sizes, slots) in [(&launch.grid, &slots[..3]), (&launch.block, &slots[3..])] {
+            for (axis, slot) in slots.iter().enumerate() {
+                let size = sizes
+                    .get(axis)
+                    .map_or(Ok(1), |expr| expr.integer(&mut self.frame, "a size"));
+                self.frame[*slot] = size.unwrap_or(0) as u64;
+            }
+        }
+    }
+
+    /// An expression that names `grid.*` or `block.*` where they are not known.
+    fn extents_fault(&self, expr: &Expr, known: bool, why: &str) -> Option<Diagnostic> {
+        let slots = self.manifest.names.extents();
+        let names = slots.iter().any(|slot| expr.names(*slot));
+        (names && !known).then(|| {
+            expr.place()
+                .fault(format!("`grid` and `block` are not known here: {why}"))
+        })
+    }
+
+    fn lens(&mut self, extents: Extents, inputs: &[(String, PathBuf)]) -> Vec<u64> {
+        let mut lens = Vec::new();
+        for (number, buffer) in self.manifest.buffers.iter().enumerate() {
+            let len = self.len(buffer, extents, inputs);
+            let len = self.keep(len).unwrap_or(0);
+            self.frame[self.manifest.names.len(number)] = len;
+            lens.push(len);
+        }
+        lens
+    }
+
+    fn len(&mut self, buffer: &Buffer, extents: Extents, inputs: &[(String, PathBuf)]) -> Result<u64, Diagnostic> {
+        let name = &buffer.name;
+        let Some(expr) = &buffer.len else {
+            return match &buffer.fields[0].init {
+                Init::Graph { graph, part, .. } => Ok(part_len(&self.graphs[*graph], *part)),
+                Init::File { file, place } => {
+                    let elem = buffer.fields[0].elem;
+                    let data = match inputs.iter().find(|(input, _)| input == name) {
+                        Some((_, path)) => input_bytes(path, buffer)?,
+                        None => self.generation(&self.frame).file(file, place, elem)?,
+                    };
+                    Ok(data.len() as u64 / u64::from(elem.bytes()))
+                }
+                _ => unreachable!("the reader demands a length"),
+            };
+        };
+        let why = match extents {
+            Extents::Late => "the first launch's depend on lengths of buffers",
+            _ => "no first launch has extents that are known before the run",
+        };
+        if let Some(fault) = self.extents_fault(expr, extents == Extents::Early, why) {
+            return Err(fault);
+        }
+        let len = expr.integer(&mut self.frame, "`len`")?;
+        let Ok(len) = u64::try_from(len) else {
+            return Err(expr
+                .place()
+                .fault(format!("buffer `{name}` has the negative length {len}")));
+        };
+        if len == 0 {
+            return Err(expr.place().fault(format!("buffer `{name}` has no elements")));
+        }
+        match len.checked_mul(buffer.stride) {
+            Some(bytes) if bytes <= MAX_BUFFER_BYTES => Ok(len),
+            _ => Err(expr
+                .place()
+                .fault(format!("buffer `{name}` with {len} elements is larger than 512 GiB"))),
+        }
+    }
+}
+
+fn number_of(text: &str) -> Result<Value, String> {
+    let digits: String = text.trim().chars().filter(|c| *c != '_').collect();
+    if let Ok(value) = digits.parse() {
+        return Ok(Value::Int(value));
+    }
+    if let Some(Ok(value)) = digits.strip_prefix("0x").map(|hex| i64::from_str_radix(hex, 16)) {
+        return Ok(Value::Int(value));
+    }
+    digits
+        .parse()
+        .map(Value::Float)
+        .map_err(|_| format!("`{text}` is not a number"))
+}
+
+/// Gives every buffer its place, in manifest order.
+fn allocate(manifest: &Manifest, buffers: &mut [Allocation]) -> AddressMap {
+    let mut addresses = AddressMap::default();
+    for (buffer, allocation) in manifest.buffers.iter().zip(buffers) {
+        let medium = match buffer.space {
+            Space::Const => continue,
+            Space::Pm => Medium::Nvm,
+            Space::Dram | Space::Texture => Medium::Dram,
+        };
+        allocation.address = addresses.allocate(&buffer.name, allocation.initial.len() as u64, medium);
+        if let Some(texture) = &mut allocation.texture {
+            texture.address = allocation.address;
+        }
+    }
+    addresses
+}
+
+/// Gives every module-scope variable its place, after the buffers.
+fn allocate_globals(programs: &Programs, addresses: &mut AddressMap) -> Vec<Vec<u64>> {
+    let place = |var: &crate::kernel::ir::GlobalVar, addresses: &mut AddressMap| {
+        addresses.allocate(&var.name, var.bytes.max(1), Medium::Dram)
+    };
+    programs
+        .modules
+        .iter()
+        .map(|module| module.globals.iter().map(|var| place(var, addresses)).collect())
+        .collect()
+}

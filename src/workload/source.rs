@@ -1,0 +1,185 @@
+//! Where workloads come from: folders on disk and the folders built into the binary, and the PTX files they name.
+//!
+//! A built-in workload is the same folder as in the project's `workloads/`, embedded when the crate is compiled, so a
+//! manifest means the same in both. Faults in it are reported under `builtin:NAME/FILE`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use include_dir::{Dir, include_dir};
+
+use super::document::{Item, Table};
+use crate::diagnostic::{Diagnostic, Diagnostics, nearest};
+use crate::kernel::ir::{Kernel, Module};
+use crate::kernel::ptx;
+
+static BUILTIN: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/workloads");
+
+/// The file that makes a folder a workload.
+pub(crate) const MANIFEST_FILE: &str = "workload.toml";
+
+/// A workload's folder.
+#[derive(Debug, Clone)]
+pub(crate) enum Folder {
+    /// In the binary.
+    Builtin(&'static Dir<'static>),
+    /// On disk, with the name of its manifest.
+    Disk { folder: PathBuf, manifest: String },
+}
+
+impl Folder {
+    /// Finds a workload by the path of its folder or of its manifest, or by its built-in name; a path that exists
+    /// wins.
+    ///
+    /// # Errors
+    /// No such path, a folder without a manifest, an unknown name (with the nearest known one).
+    pub(crate) fn find(name_or_path: &str) -> Result<Folder, Diagnostic> {
+        let path = Path::new(name_or_path);
+        if path.is_file() {
+            let manifest = path
+                .file_name()
+                .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+            let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+            return Ok(Folder::Disk { folder, manifest });
+        }
+        if path.is_dir() {
+            if !path.join(MANIFEST_FILE).is_file() {
+                let fault = Diagnostic::nowhere(name_or_path, format!("the folder has no `{MANIFEST_FILE}`"));
+                return Err(fault.with_help("a workload is a folder with that file, see workloads/README.md"));
+            }
+            return Ok(Folder::Disk {
+                folder: path.to_owned(),
+                manifest: MANIFEST_FILE.to_owned(),
+            });
+        }
+        if let Some(dir) = BUILTIN.get_dir(name_or_path).filter(|dir| is_workload(dir)) {
+            return Ok(Folder::Builtin(dir));
+        }
+        if name_or_path.contains(['/', '\\']) || name_or_path.ends_with(".toml") {
+            return Err(Diagnostic::nowhere(name_or_path, "no such file or folder"));
+        }
+        let names: Vec<&str> = builtin_names().collect();
+        let fault = Diagnostic::nowhere("", format!("there is no workload `{name_or_path}`, and no such path"));
+        Err(match nearest(name_or_path, names.iter().copied()) {
+            Some(near) => fault.with_help(format!("did you mean `{near}`?")),
+            None => fault.with_help(format!("built in: {}", names.join(", "))),
+        })
+    }
+
+    /// The name under which faults in one of its files are reported.
+    pub(crate) fn shown(&self, file: &str) -> String {
+        match self {
+            Folder::Builtin(dir) => format!("builtin:{}/{file}", dir.path().display()),
+            Folder::Disk { folder, .. } => folder.join(file).display().to_string(),
+        }
+    }
+
+    /// The manifest's file name.
+    pub(crate) fn manifest(&self) -> &str {
+        match self {
+            Folder::Builtin(_) => MANIFEST_FILE,
+            Folder::Disk { manifest, .. } => manifest,
+        }
+    }
+
+    /// Content of a file of the folder.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    pub(crate) fn read(&self, file: &str) -> Result<Vec<u8>, String> {
+        match self {
+            Folder::Builtin(dir) => match dir.get_file(dir.path().join(file)) {
+                Some(found) => Ok(found.contents().to_vec()),
+                None => Err(format!("cannot read `{file}`: the built-in workload has no such file")),
+            },
+            Folder::Disk { folder, .. } => {
+                std::fs::read(folder.join(file)).map_err(|error| format!("cannot read `{file}`: {error}"))
+            }
+        }
+    }
+
+    /// Content of a text file of the folder.
+    ///
+    /// # Errors
+    /// Why it cannot be read as UTF-8.
+    pub(crate) fn read_text(&self, file: &str) -> Result<String, String> {
+        String::from_utf8(self.read(file)?).map_err(|error| format!("`{file}` is not UTF-8 text: {error}"))
+    }
+}
+
+fn is_workload(dir: &Dir<'_>) -> bool {
+    dir.get_file(dir.path().join(MANIFEST_FILE)).is_some()
+}
+
+/// Names of the built-in workloads, sorted.
+pub(crate) fn builtin_names() -> impl Iterator<Item = &'static str> {
+    let mut names: Vec<&str> = BUILTIN
+        .dirs()
+        .filter(|dir| is_workload(dir))
+        .filter_map(|dir| dir.path().to_str())
+        .collect();
+    names.sort_unstable();
+    names.into_iter()
+}
+
+/// The PTX files of a workload, decoded.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Programs {
+    pub(crate) modules: Vec<Module>,
+    /// Every file could be read: a kernel that is not here does not exist.
+    pub(crate) complete: bool,
+}
+
+impl Programs {
+    /// Reads and decodes the files that `[isa]` names.
+    pub(crate) fn read(root: Table<'_>, folder: &Folder, faults: &mut Diagnostics) -> Programs {
+        let mut programs = Programs {
+            modules: Vec::new(),
+            complete: true,
+        };
+        let item = root.table("isa").and_then(|isa| isa.get("file"));
+        let files = item.map_or_else(Vec::new, |item| item.list().unwrap_or_else(|| vec![item]));
+        programs.complete = !files.is_empty();
+        for file in files {
+            match programs.module(file, folder) {
+                Ok(module) => programs.modules.push(module),
+                Err(found) => {
+                    programs.complete = false;
+                    found.0.into_iter().for_each(|fault| faults.push(fault));
+                }
+            }
+        }
+        programs
+    }
+
+    fn module(&self, file: Item<'_>, folder: &Folder) -> Result<Module, Diagnostics> {
+        let Some(name) = file.text() else {
+            return Err(Diagnostics::default());
+        };
+        let text = folder
+            .read_text(name)
+            .map_err(|error| Diagnostics::from(file.place().fault(error)))?;
+        let module = ptx::parse(&folder.shown(name), &text)?;
+        if let Some(twice) = module.kernels.iter().find(|kernel| self.kernel(&kernel.name).is_some()) {
+            let message = format!("kernel `{}` is also in another file of `[isa]`", twice.name);
+            return Err(file.place().fault(message).into());
+        }
+        Ok(module)
+    }
+
+    /// A kernel and the number of its module.
+    pub(crate) fn kernel(&self, name: &str) -> Option<(usize, Arc<Kernel>)> {
+        self.modules.iter().enumerate().find_map(|(number, module)| {
+            let kernel = module.kernels.iter().find(|kernel| kernel.name == name)?;
+            Some((number, kernel.clone()))
+        })
+    }
+
+    /// Names of all kernels.
+    pub(crate) fn kernel_names(&self) -> impl Iterator<Item = &str> {
+        self.modules
+            .iter()
+            .flat_map(|module| &module.kernels)
+            .map(|kernel| kernel.name.as_str())
+    }
+}
