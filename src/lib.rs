@@ -11,3 +11,4 @@ pub mod kernel;
 pub mod machine;
 pub mod outcome;
 pub mod stats;
+pub mod workload;

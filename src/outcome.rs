@@ -216,9 +216,8 @@ impl Outcome {
 
     /// Parameters whose value was chosen for lack of a source, or has no named one: key and source.
     pub fn assumptions(&self) -> Vec<(&str, &Parameter)> {
-        let unowned = |source: &str| {
-            ["chosen", "user", "machine file without"].iter().any(|start| source.starts_with(start))
-        };
+        let unowned =
+            |source: &str| ["chosen", "user", "machine file without"].iter().any(|start| source.starts_with(start));
         self.machine.parameters.iter().filter(|(_, p)| unowned(&p.source)).map(|(k, p)| (k.as_str(), p)).collect()
     }
 }

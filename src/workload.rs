@@ -50,6 +50,7 @@ use resolve::Plan;
 use source::{Folder, Programs};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::kernel::functional::Limits;
 use crate::kernel::memory::{AddressMap, FlatMemory};
 
 /// A workload that was read and found sound, whatever the profile.
@@ -80,9 +81,7 @@ impl Workload {
     pub fn load(name_or_path: &str) -> Result<Workload, Diagnostics> {
         let folder = Folder::find(name_or_path)?;
         let file = folder.shown(folder.manifest());
-        let text = folder
-            .read_text(folder.manifest())
-            .map_err(|error| Diagnostic::nowhere(&file, error))?;
+        let text = folder.read_text(folder.manifest()).map_err(|error| Diagnostic::nowhere(&file, error))?;
         Self::read(folder, file, text)
     }
 
@@ -95,38 +94,21 @@ impl Workload {
         let root = Table::root(&source, &document);
         schema::check_manifest(root, &mut faults);
         let programs = Programs::read(root, &folder, &mut faults);
-        let manifest = read::manifest(&source, root, &programs, &mut faults);
+        let manifest = read::manifest(root, &programs, &mut faults);
         faults.into_result(())?;
-        Ok(Workload {
-            manifest: Arc::new(manifest),
-            programs: Arc::new(programs),
-            folder,
-        })
+        Ok(Workload { manifest: Arc::new(manifest), programs: Arc::new(programs), folder })
     }
 
     /// The built-in workloads, by name.
     pub fn builtin() -> Vec<Listing> {
-        source::builtin_names()
-            .filter_map(|name| Workload::load(name).ok())
-            .map(|found| found.listing())
-            .collect()
+        source::builtin_names().filter_map(|name| Workload::load(name).ok()).map(|found| found.listing()).collect()
     }
 
     /// Name, description, profiles.
     pub fn listing(&self) -> Listing {
         let mut profiles = vec!["default".to_owned()];
-        profiles.extend(
-            self.manifest
-                .profiles
-                .iter()
-                .map(|p| p.name.clone())
-                .filter(|name| name != "default"),
-        );
-        Listing {
-            name: self.manifest.name.clone(),
-            description: self.manifest.description.clone(),
-            profiles,
-        }
+        profiles.extend(self.manifest.profiles.iter().map(|p| p.name.clone()).filter(|name| name != "default"));
+        Listing { name: self.manifest.name.clone(), description: self.manifest.description.clone(), profiles }
     }
 
     /// Its name.
@@ -164,13 +146,16 @@ impl Resolved {
     /// Global memory before the first step.
     pub fn image(&self) -> FlatMemory {
         let plan = &self.plan;
-        let mut memory = FlatMemory::new(plan.addresses.clone());
+        let mut memory = FlatMemory::new(&plan.addresses);
+        let mut write = |address: u64, bytes: &[u8]| {
+            memory.write(address, bytes).expect("every buffer and variable is allocated");
+        };
         for allocation in plan.buffers.iter().filter(|allocation| allocation.address != 0) {
-            memory.write(allocation.address, &allocation.initial);
+            write(allocation.address, &allocation.initial);
         }
         for (module, addresses) in plan.programs.modules.iter().zip(&plan.globals) {
-            for (var, address) in module.globals.iter().zip(addresses) {
-                memory.write(*address, &var.init);
+            for (index, address) in addresses.iter().enumerate() {
+                write(*address, &module.initial_bytes(index, addresses));
             }
         }
         memory
@@ -189,9 +174,9 @@ impl Resolved {
     /// Runs the host program on the functional driver: no time, every kernel to completion.
     ///
     /// # Errors
-    /// A fault of the simulated program or of the host program.
-    pub fn run_functional(&self) -> Result<FunctionalRun, FunctionalError> {
-        functional::run(self)
+    /// A fault of the simulated program or of the host program, or `limits` reached.
+    pub fn run_functional(&self, limits: &Limits) -> Result<FunctionalRun, FunctionalError> {
+        functional::run(self, limits)
     }
 
     /// Judges the memory at the end of a run.
@@ -215,20 +200,15 @@ impl Resolved {
             let value = Value::of_bits(plan.frame[names.param(number)], param.value.ty());
             (param.name.clone(), value)
         });
-        let buffers = plan
-            .manifest
-            .buffers
-            .iter()
-            .zip(&plan.buffers)
-            .map(|(form, allocation)| BufferDescription {
-                name: form.name.clone(),
-                elements: allocation.len,
-                bytes: allocation.initial.len() as u64,
-                space: form.space,
-                role: form.role,
-                address: allocation.address,
-                undo_log_of: form.of.map(|number| plan.manifest.buffers[number].name.clone()),
-            });
+        let buffers = plan.manifest.buffers.iter().zip(&plan.buffers).map(|(form, allocation)| BufferDescription {
+            name: form.name.clone(),
+            elements: allocation.len,
+            bytes: allocation.initial.len() as u64,
+            space: form.space,
+            role: form.role,
+            address: allocation.address,
+            undo_log_of: form.of.map(|number| plan.manifest.buffers[number].name.clone()),
+        });
         Description {
             workload: plan.manifest.name.clone(),
             profile: plan.profile.clone(),

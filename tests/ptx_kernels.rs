@@ -27,29 +27,16 @@ impl Device {
         let module = ptx::parse(file, text).unwrap_or_else(|faults| panic!("{faults}"));
         let mut map = AddressMap::default();
         let addresses = buffers.map(|bytes| map.allocate("buffer", bytes as u64, Medium::Dram));
-        let globals: Vec<u64> = module
-            .globals
-            .iter()
-            .map(|v| map.allocate(&v.name, v.bytes, Medium::Dram))
-            .collect();
+        let globals: Vec<u64> = module.globals.iter().map(|v| map.allocate(&v.name, v.bytes, Medium::Dram)).collect();
         let mut memory = FlatMemory::new(&map);
         for (i, &address) in globals.iter().enumerate() {
             memory.write(address, &module.initial_bytes(i, &globals)).unwrap();
         }
-        (
-            Device {
-                module,
-                map,
-                memory,
-                globals,
-            },
-            addresses,
-        )
+        (Device { module, map, memory, globals }, addresses)
     }
 
     fn run(&mut self, kernel: &str, grid: [u32; 3], block: [u32; 3], shared: u32, params: &[u8]) -> Counts {
-        self.try_run(kernel, grid, block, shared, params, 32)
-            .unwrap_or_else(|e| panic!("{e}"))
+        self.try_run(kernel, grid, block, shared, params, 32).unwrap_or_else(|e| panic!("{e}"))
     }
 
     fn try_run(
@@ -74,22 +61,14 @@ impl Device {
             addresses: Arc::new(self.map.clone()),
         };
         let launch = Launch::bind(&self.module, &kernel, &binding).unwrap();
-        let limits = Limits {
-            warp_instructions: 50_000_000,
-            warp_size,
-            ..Limits::default()
-        };
+        let limits = Limits { warp_instructions: 50_000_000, warp_size, ..Limits::default() };
         run(&launch, &mut self.memory, &limits)
     }
 }
 
 fn params(device: &Device, kernel: &str, pointers: &[u64], n: u32) -> Vec<u8> {
     let kernel = device.module.kernel(kernel).unwrap();
-    pointers
-        .iter()
-        .fold(ParamBlock::new(kernel), |block, &p| block.u64(p))
-        .u32(n)
-        .finish()
+    pointers.iter().fold(ParamBlock::new(kernel), |block, &p| block.u64(p)).u32(n).finish()
 }
 
 #[test]
@@ -183,21 +162,11 @@ fn structures_constants_local_memory_and_module_variables() {
         pair.extend(shift.to_le_bytes());
         pair.extend(flags);
         let kernel = d.module.kernel("mixed").unwrap().clone();
-        let p = ParamBlock::new(&kernel)
-            .u64(input)
-            .u64(out)
-            .u64(shorts)
-            .bytes(&pair)
-            .finish();
+        let p = ParamBlock::new(&kernel).u64(input).u64(out).u64(shorts).bytes(&pair).finish();
         d.run("mixed", [2, 1, 1], [32, 1, 1], 0, &p);
-        let (doubles, halves) = (
-            d.memory.read_f64s(out, n).unwrap(),
-            d.memory.read_u16s(shorts, n).unwrap(),
-        );
+        let (doubles, halves) = (d.memory.read_f64s(out, n).unwrap(), d.memory.read_u16s(shorts, n).unwrap());
         for i in 0..n {
-            let local: Vec<i32> = (0..8)
-                .map(|k| i32::from(bytes[(i + k) % 64]) * (k as i32 + 1))
-                .collect();
+            let local: Vec<i32> = (0..8).map(|k| i32::from(bytes[(i + k) % 64]) * (k as i32 + 1)).collect();
             let pick = local[usize::from(bytes[i] & 7)];
             let table = f64::from(1u32 << (i & 7));
             let expected = scale.mul_add(f64::from(pick), table) + f64::from(flags[i & 3]);

@@ -454,11 +454,7 @@ pub struct FloatMode {
 
 impl FloatMode {
     /// Round to nearest, denormals kept, no clamping.
-    pub const PLAIN: FloatMode = FloatMode {
-        round: Round::Nearest,
-        ftz: false,
-        sat: false,
-    };
+    pub const PLAIN: FloatMode = FloatMode { round: Round::Nearest, ftz: false, sat: false };
 }
 
 /// Single-precision approximations (`.approx`).

@@ -22,10 +22,7 @@ pub(super) struct Flow {
 
 impl Flow {
     /// To the next instruction, nothing else.
-    pub(super) const NEXT: Flow = Flow {
-        falls: true,
-        jumps: None,
-    };
+    pub(super) const NEXT: Flow = Flow { falls: true, jumps: None };
 }
 
 /// The basic blocks of a kernel.
@@ -54,10 +51,7 @@ impl Blocks {
         leader[n] = true;
         let starts: Vec<u32> = (0..=n).filter(|&pc| leader[pc]).map(|pc| pc as u32).collect();
         let exit = starts.len() as u32 - 1;
-        let mut blocks = Blocks {
-            starts,
-            successors: Vec::new(),
-        };
+        let mut blocks = Blocks { starts, successors: Vec::new() };
         for b in 0..exit {
             let last = &flow[blocks.starts[b as usize + 1] as usize - 1];
             let mut to = Vec::new();
@@ -130,19 +124,13 @@ impl Blocks {
                     if idom[s] == usize::MAX {
                         continue;
                     }
-                    new = if new == usize::MAX {
-                        s
-                    } else {
-                        meet(&idom, &number, new, s)
-                    };
+                    new = if new == usize::MAX { s } else { meet(&idom, &number, new, s) };
                 }
                 changed |= idom[b] != new;
                 idom[b] = new;
             }
         }
-        (0..n)
-            .map(|b| if idom[b] >= exit { NEVER } else { self.starts[idom[b]] })
-            .collect()
+        (0..n).map(|b| if idom[b] >= exit { NEVER } else { self.starts[idom[b]] }).collect()
     }
 
     /// Registers alive at the start of each block, as bit sets of `registers` bits.
@@ -245,10 +233,8 @@ impl BitSet {
     /// The members, ascending.
     pub(super) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.0.iter().enumerate().flat_map(|(word, &bits)| {
-            std::iter::successors((bits != 0).then_some(bits), |b| {
-                (b & (b - 1) != 0).then_some(b & (b - 1))
-            })
-            .map(move |b| word as u32 * 64 + b.trailing_zeros())
+            std::iter::successors((bits != 0).then_some(bits), |b| (b & (b - 1) != 0).then_some(b & (b - 1)))
+                .map(move |b| word as u32 * 64 + b.trailing_zeros())
         })
     }
 }
@@ -257,23 +243,14 @@ impl BitSet {
 mod tests {
     use super::*;
 
-    const EXIT: Flow = Flow {
-        falls: false,
-        jumps: None,
-    };
+    const EXIT: Flow = Flow { falls: false, jumps: None };
 
     fn conditional(target: u32) -> Flow {
-        Flow {
-            jumps: Some(target),
-            ..Flow::NEXT
-        }
+        Flow { jumps: Some(target), ..Flow::NEXT }
     }
 
     fn jump(target: u32) -> Flow {
-        Flow {
-            falls: false,
-            jumps: Some(target),
-        }
+        Flow { falls: false, jumps: Some(target) }
     }
 
     fn join_of(flow: &[Flow], pc: usize) -> u32 {

@@ -36,11 +36,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits {
-            warp_instructions: u64::MAX,
-            resident_ctas: 1024,
-            warp_size: 32,
-        }
+        Limits { warp_instructions: u64::MAX, resident_ctas: 1024, warp_size: 32 }
     }
 }
 

@@ -94,11 +94,7 @@ pub struct ParamBlock<'a> {
 impl<'a> ParamBlock<'a> {
     /// A block of zeros.
     pub fn new(kernel: &'a Kernel) -> Self {
-        ParamBlock {
-            kernel,
-            next: 0,
-            bytes: vec![0; kernel.param_bytes as usize],
-        }
+        ParamBlock { kernel, next: 0, bytes: vec![0; kernel.param_bytes as usize] }
     }
 
     /// Gives the next parameter its bytes; a shorter value is padded with zeros.
@@ -108,12 +104,7 @@ impl<'a> ParamBlock<'a> {
     #[must_use]
     pub fn bytes(mut self, value: &[u8]) -> Self {
         let param = &self.kernel.params[self.next];
-        assert!(
-            value.len() <= param.bytes as usize,
-            "`{}` has {} bytes",
-            param.name,
-            param.bytes
-        );
+        assert!(value.len() <= param.bytes as usize, "`{}` has {} bytes", param.name, param.bytes);
         let at = param.offset as usize;
         self.bytes[at..at + value.len()].copy_from_slice(value);
         self.next += 1;
@@ -206,24 +197,13 @@ impl Launch {
         if gx == 0 || gx > i32::MAX as u32 || !(1..=65535).contains(&gy) || !(1..=65535).contains(&gz) {
             errors.push(LaunchError::Grid(binding.grid));
         }
-        let limit = if kernel.max_threads == 0 {
-            MAX_THREADS
-        } else {
-            kernel.max_threads.min(MAX_THREADS)
-        };
+        let limit = if kernel.max_threads == 0 { MAX_THREADS } else { kernel.max_threads.min(MAX_THREADS) };
         let threads: u64 = binding.block.iter().map(|&n| u64::from(n)).fold(1, u64::saturating_mul);
         if threads == 0 || threads > u64::from(limit) {
-            errors.push(LaunchError::Block {
-                block: binding.block,
-                limit,
-            });
+            errors.push(LaunchError::Block { block: binding.block, limit });
         }
         if binding.params.len() != kernel.param_bytes as usize {
-            let names: Vec<String> = kernel
-                .params
-                .iter()
-                .map(|p| format!("{} {}", p.ptx_type, p.name))
-                .collect();
+            let names: Vec<String> = kernel.params.iter().map(|p| format!("{} {}", p.ptx_type, p.name)).collect();
             errors.push(LaunchError::Params {
                 kernel: kernel.name.clone(),
                 expected: kernel.param_bytes,
@@ -314,11 +294,7 @@ impl Launch {
     /// The index of CTA number `linear` (x fastest).
     pub fn cta_index(&self, linear: u64) -> [u32; 3] {
         let [gx, gy, _] = self.grid.map(u64::from);
-        [
-            (linear % gx) as u32,
-            (linear / gx % gy) as u32,
-            (linear / (gx * gy)) as u32,
-        ]
+        [(linear % gx) as u32, (linear / gx % gy) as u32, (linear / (gx * gy)) as u32]
     }
 
     /// The index of thread number `linear` of a CTA (x fastest).

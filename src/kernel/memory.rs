@@ -71,14 +71,7 @@ impl AddressMap {
             }
             _ => base,
         };
-        self.ranges.insert(
-            at,
-            Range {
-                name: name.to_owned(),
-                start,
-                bytes,
-            },
-        );
+        self.ranges.insert(at, Range { name: name.to_owned(), start, bytes });
         start
     }
 
@@ -91,10 +84,7 @@ impl AddressMap {
 
     /// The allocated range that starts nearest below `address`, for an error message.
     pub fn below(&self, address: u64) -> Option<&Range> {
-        self.ranges
-            .partition_point(|r| r.start <= address)
-            .checked_sub(1)
-            .map(|i| &self.ranges[i])
+        self.ranges.partition_point(|r| r.start <= address).checked_sub(1).map(|i| &self.ranges[i])
     }
 
     /// Where an address lies relative to what is allocated, for an error message.
@@ -103,24 +93,14 @@ impl AddressMap {
             return "a null pointer?".to_owned();
         }
         let at = self.ranges.partition_point(|r| r.start <= address);
-        let below = at
-            .checked_sub(1)
-            .map(|i| (&self.ranges[i], address - self.ranges[i].start));
+        let below = at.checked_sub(1).map(|i| (&self.ranges[i], address - self.ranges[i].start));
         let above = self.ranges.get(at).map(|r| (r, r.start - address));
         match (below, above) {
             (Some((r, offset)), _) if offset < r.bytes => {
-                format!(
-                    "it starts {offset} bytes into `{}`, which has {} bytes",
-                    r.name, r.bytes
-                )
+                format!("it starts {offset} bytes into `{}`, which has {} bytes", r.name, r.bytes)
             }
             (Some((r, offset)), above) if above.is_none_or(|(_, gap)| offset - r.bytes <= gap) => {
-                format!(
-                    "{} bytes past the end of `{}`, which has {} bytes",
-                    offset - r.bytes,
-                    r.name,
-                    r.bytes
-                )
+                format!("{} bytes past the end of `{}`, which has {} bytes", offset - r.bytes, r.name, r.bytes)
             }
             (_, Some((r, gap))) => format!("{gap} bytes before `{}`", r.name),
             _ => "nothing is allocated".to_owned(),
@@ -194,10 +174,7 @@ macro_rules! typed {
         pub fn $read(&self, address: u64, count: usize) -> Result<Vec<$type>, Unmapped> {
             const SIZE: usize = size_of::<$type>();
             let bytes = self.read(address, count * SIZE)?;
-            Ok(bytes
-                .chunks_exact(SIZE)
-                .map(|b| <$type>::from_le_bytes(b.try_into().expect("whole")))
-                .collect())
+            Ok(bytes.chunks_exact(SIZE).map(|b| <$type>::from_le_bytes(b.try_into().expect("whole"))).collect())
         }
 
         /// Writes values from an address on, little-endian.
@@ -214,14 +191,7 @@ macro_rules! typed {
 impl FlatMemory {
     /// Zeros at every allocated address.
     pub fn new(map: &AddressMap) -> Self {
-        let chunks = map
-            .ranges()
-            .iter()
-            .map(|r| Chunk {
-                start: r.start,
-                bytes: vec![0; r.bytes as usize],
-            })
-            .collect();
+        let chunks = map.ranges().iter().map(|r| Chunk { start: r.start, bytes: vec![0; r.bytes as usize] }).collect();
         FlatMemory { chunks }
     }
 
@@ -253,10 +223,7 @@ impl FlatMemory {
     /// # Errors
     /// When they are not all in one range.
     pub fn read(&self, address: u64, bytes: usize) -> Result<&[u8], Unmapped> {
-        self.slice(address, bytes).ok_or(Unmapped {
-            address,
-            bytes: bytes as u64,
-        })
+        self.slice(address, bytes).ok_or(Unmapped { address, bytes: bytes as u64 })
     }
 
     /// Writes bytes from an address on.
@@ -264,13 +231,8 @@ impl FlatMemory {
     /// # Errors
     /// When they are not all in one range.
     pub fn write(&mut self, address: u64, data: &[u8]) -> Result<(), Unmapped> {
-        let unmapped = Unmapped {
-            address,
-            bytes: data.len() as u64,
-        };
-        self.slice_mut(address, data.len())
-            .ok_or(unmapped)?
-            .copy_from_slice(data);
+        let unmapped = Unmapped { address, bytes: data.len() as u64 };
+        self.slice_mut(address, data.len()).ok_or(unmapped)?.copy_from_slice(data);
         Ok(())
     }
 
@@ -297,10 +259,7 @@ mod tests {
         let mut map = AddressMap::default();
         let a = map.allocate("a", 100, Medium::Dram);
         let b = map.allocate("b", 100, Medium::Dram);
-        assert_eq!(
-            map.describe(a + 101),
-            "1 bytes past the end of `a`, which has 100 bytes"
-        );
+        assert_eq!(map.describe(a + 101), "1 bytes past the end of `a`, which has 100 bytes");
         assert_eq!(map.describe(b - 3), "3 bytes before `b`");
         assert_eq!(map.describe(b + 98), "it starts 98 bytes into `b`, which has 100 bytes");
         assert_eq!(map.describe(8), "a null pointer?");

@@ -56,11 +56,7 @@ const PARAM_BANK_ALIGN: u32 = 16;
 pub fn parse(file: &str, text: &str) -> Result<Module, Diagnostics> {
     let decoded = decode(file, text);
     let mut faults = Diagnostics::default();
-    for fault in decoded
-        .faults
-        .into_iter()
-        .chain(decoded.kernels.into_iter().flat_map(|k| k.unsupported))
-    {
+    for fault in decoded.faults.into_iter().chain(decoded.kernels.into_iter().flat_map(|k| k.unsupported)) {
         // A function called from several kernels has its faults once.
         if !faults.0.contains(&fault) {
             faults.push(fault);
@@ -119,11 +115,7 @@ pub fn check(file: &str, text: &str) -> PtxReport {
         }
     }
     unsupported.sort_by_key(|fault| fault.span);
-    PtxReport {
-        kernels: decoded.kernels,
-        unsupported,
-        warnings: decoded.module.warnings,
-    }
+    PtxReport { kernels: decoded.kernels, unsupported, warnings: decoded.module.warnings }
 }
 
 /// A module of the kernels that are supported, and a report on all.
@@ -142,10 +134,7 @@ fn decode(file: &str, text: &str) -> Decoded {
         Item::Function(_) => None,
     });
     let (symbols, bad) = layout::lay_out(vars, &mut module);
-    faults.extend(
-        bad.into_iter()
-            .map(|(at, message)| Diagnostic::at(file, text, at, message)),
-    );
+    faults.extend(bad.into_iter().map(|(at, message)| Diagnostic::at(file, text, at, message)));
     let functions = tree.items.iter().filter_map(|item| match item {
         Item::Function(function) => Some(function),
         Item::Var(_) => None,
@@ -159,13 +148,7 @@ fn decode(file: &str, text: &str) -> Decoded {
         }
     }
     let param_bank = (module.const_bank.len() as u32).next_multiple_of(PARAM_BANK_ALIGN);
-    let env = Env {
-        file,
-        text,
-        symbols,
-        functions: by_name,
-        param_bank,
-    };
+    let env = Env { file, text, symbols, functions: by_name, param_bank };
     let lines = Lines::of(text);
     let name: Arc<str> = file.into();
     let mut kernels = Vec::new();
@@ -181,11 +164,7 @@ fn decode(file: &str, text: &str) -> Decoded {
         kernels.push(report);
     }
     module.warnings.dedup();
-    Decoded {
-        module,
-        kernels,
-        faults,
-    }
+    Decoded { module, kernels, faults }
 }
 
 fn kernel(
@@ -205,19 +184,10 @@ fn kernel(
                 bytes = offset + size as u32;
                 let ptx_type = format!(".{}", var.ty.text);
                 let name = var.name.text.to_owned();
-                params.push(Param {
-                    name,
-                    offset,
-                    bytes: size as u32,
-                    align: align as u32,
-                    ptx_type,
-                });
+                params.push(Param { name, offset, bytes: size as u32, align: align as u32, ptx_type });
             }
             Ok(_) => {
-                lower.fault(
-                    var.name.at.clone(),
-                    format!("parameter `{}` is too large", var.name.text),
-                );
+                lower.fault(var.name.at.clone(), format!("parameter `{}` is too large", var.name.text));
             }
             // A texture or surface parameter of independent mode: an opaque handle.
             Err((at, message)) => {
@@ -302,18 +272,13 @@ struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     fn of(text: &'a str) -> Self {
-        let starts = std::iter::once(0)
-            .chain(text.match_indices('\n').map(|(i, _)| i + 1))
-            .collect();
+        let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(i, _)| i + 1)).collect();
         Lines { text, starts }
     }
 
     fn position(&self, at: usize) -> SourcePos {
         let line = self.starts.partition_point(|&s| s <= at);
         let start = self.starts[line - 1];
-        SourcePos {
-            line: line as u32,
-            column: self.text[start..at].chars().count() as u32 + 1,
-        }
+        SourcePos { line: line as u32, column: self.text[start..at].chars().count() as u32 + 1 }
     }
 }

@@ -55,11 +55,7 @@ impl Frame<'_> {
 
     #[inline(always)]
     fn get_p(&self, slot: Slot) -> u32 {
-        if slot & CONST != 0 {
-            0u32.wrapping_sub(u32::from(slot & 1))
-        } else {
-            self.regs.predicates[usize::from(slot)]
-        }
+        if slot & CONST != 0 { 0u32.wrapping_sub(u32::from(slot & 1)) } else { self.regs.predicates[usize::from(slot)] }
     }
 
     #[inline(always)]
@@ -102,12 +98,7 @@ impl Frame<'_> {
     /// d(32) = f(a(32), b(32), c(32))
     #[inline(always)]
     fn zip3_32(&mut self, inst: &Inst, f: impl Fn(u32, u32, u32) -> u32) {
-        let out = zip3(
-            self.get32(inst.src[0]),
-            self.get32(inst.src[1]),
-            self.get32(inst.src[2]),
-            f,
-        );
+        let out = zip3(self.get32(inst.src[0]), self.get32(inst.src[1]), self.get32(inst.src[2]), f);
         self.put32(inst.dst[0], &out);
     }
 
@@ -128,23 +119,14 @@ impl Frame<'_> {
     /// d(64) = f(a(64), b(64), c(64))
     #[inline(always)]
     fn zip3_64(&mut self, inst: &Inst, f: impl Fn(u64, u64, u64) -> u64) {
-        let out = zip3(
-            self.get64(inst.src[0]),
-            self.get64(inst.src[1]),
-            self.get64(inst.src[2]),
-            f,
-        );
+        let out = zip3(self.get64(inst.src[0]), self.get64(inst.src[1]), self.get64(inst.src[2]), f);
         self.put64(inst.dst[0], &out);
     }
 }
 
 #[inline(always)]
 pub(super) fn get<'a, T>(regs: &'a [[T; LANES]], consts: &'a [[T; LANES]], slot: Slot) -> &'a [T; LANES] {
-    let (bank, index) = if slot & CONST != 0 {
-        (consts, slot & !CONST)
-    } else {
-        (regs, slot)
-    };
+    let (bank, index) = if slot & CONST != 0 { (consts, slot & !CONST) } else { (regs, slot) };
     &bank[usize::from(index)]
 }
 

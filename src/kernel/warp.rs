@@ -65,18 +65,11 @@ impl Warp {
             zero(&mut group.r64, usize::from(kernel.slots64), [0; LANES]);
             zero(&mut group.predicates, usize::from(kernel.predicates), 0);
         }
-        let lanes = launch
-            .threads_per_cta()
-            .saturating_sub(self.first_thread)
-            .min(warp_size);
+        let lanes = launch.threads_per_cta().saturating_sub(self.first_thread).min(warp_size);
         self.stack.clear();
         if lanes > 0 {
             let mask = u64::MAX >> (64 - lanes);
-            self.stack.push(Path {
-                pc: 0,
-                reconverge: super::ir::NEVER,
-                mask,
-            });
+            self.stack.push(Path { pc: 0, reconverge: super::ir::NEVER, mask });
         }
         if !kernel.specials.is_empty() {
             self.write_specials(launch);
@@ -174,19 +167,12 @@ impl Warp {
     /// When the instruction is not an [`Op::Alu`].
     #[inline]
     pub fn alu(&mut self, inst: &Inst, launch: &Launch, lanes: u64) {
-        let Op::Alu(op) = inst.op else {
-            panic!("not an ALU instruction: {:?}", inst.op)
-        };
+        let Op::Alu(op) = inst.op else { panic!("not an ALU instruction: {:?}", inst.op) };
         let execute = executor();
         for (i, regs) in self.groups.iter_mut().enumerate() {
             let mask = (lanes >> (i * LANES)) as u32;
             if mask != 0 {
-                let mut frame = Frame {
-                    regs,
-                    consts32: &launch.consts32,
-                    consts64: &launch.consts64,
-                    mask,
-                };
+                let mut frame = Frame { regs, consts32: &launch.consts32, consts64: &launch.consts64, mask };
                 execute(&mut frame, inst, op);
             }
         }
@@ -256,9 +242,7 @@ impl Warp {
     /// Writes a value that only the machine knows to every one of `lanes` of a destination register (64-bit for the
     /// two 64-bit clocks).
     pub fn write_machine(&mut self, inst: &Inst, lanes: u64, value: u64) {
-        let Op::Machine(what) = inst.op else {
-            panic!("not a machine read: {:?}", inst.op)
-        };
+        let Op::Machine(what) = inst.op else { panic!("not a machine read: {:?}", inst.op) };
         let slot = usize::from(inst.dst[0]);
         for lane in lanes_of(lanes) {
             let (group, lane) = (&mut self.groups[lane / LANES], lane % LANES);
@@ -355,14 +339,7 @@ mod tests {
     use super::*;
 
     fn warp(mask: u64) -> Warp {
-        Warp {
-            stack: vec![Path {
-                pc: 0,
-                reconverge: NEVER,
-                mask,
-            }],
-            ..Warp::default()
-        }
+        Warp { stack: vec![Path { pc: 0, reconverge: NEVER, mask }], ..Warp::default() }
     }
 
     #[test]

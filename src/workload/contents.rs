@@ -2,15 +2,16 @@
 //! banks on top of them.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use super::data_file;
+use super::document::advised;
 use super::expr::Expr;
 use super::generate::{Generation, part_len, scatter};
 use super::manifest::{Buffer, Init, Space, TextureForm};
 use super::resolve::{Allocation, Stage};
 use super::source::Programs;
 use crate::diagnostic::Diagnostic;
+use crate::kernel::ir::Module;
 use crate::kernel::launch::Texture;
 
 impl Stage<'_> {
@@ -29,26 +30,19 @@ impl Stage<'_> {
         for (at, (name, path)) in inputs.iter().enumerate() {
             let shown = format!("--input {name}={}", path.display());
             if inputs[..at].iter().any(|(other, _)| other == name) {
-                self.faults
-                    .push(Diagnostic::nowhere(&shown, format!("buffer `{name}` has two inputs")));
+                self.faults.push(Diagnostic::nowhere(&shown, format!("buffer `{name}` has two inputs")));
             }
             if !self.manifest.buffers.iter().any(|buffer| buffer.name == *name) {
                 let message = format!("workload `{}` has no buffer `{name}`", self.manifest.name);
                 let fault = Diagnostic::nowhere(&shown, message);
-                self.faults
-                    .push(fault.with_nearest(name, self.manifest.names.buffer_names()));
+                self.faults.push(advised(fault, name, self.manifest.names.buffer_names(), || None));
             }
         }
         let mut out = Vec::new();
         for (buffer, len) in self.manifest.buffers.iter().zip(lens) {
             let content = self.content(buffer, *len, inputs);
             let initial = self.keep(content).unwrap_or_default();
-            out.push(Allocation {
-                address: 0,
-                len: *len,
-                initial,
-                texture: None,
-            });
+            out.push(Allocation { address: 0, len: *len, initial, texture: None });
         }
         out
     }
@@ -58,10 +52,7 @@ impl Stage<'_> {
         let mut content = Vec::new();
         if content.try_reserve_exact(bytes).is_err() {
             let place = buffer.len.as_ref().map_or(&buffer.place, Expr::place);
-            return Err(place.fault(format!(
-                "buffer `{}`: this host cannot allocate {bytes} bytes",
-                buffer.name
-            )));
+            return Err(place.fault(format!("buffer `{}`: this host cannot allocate {bytes} bytes", buffer.name)));
         }
         content.resize(bytes, 0);
         if let Some((name, path)) = inputs.iter().find(|(name, _)| *name == buffer.name) {
@@ -110,18 +101,13 @@ impl Stage<'_> {
             let Some(expr) = expr else { return Ok(default as u32) };
             let found = expr.integer(&mut self.frame, what)?;
             let fits = u32::try_from(found).ok().filter(|size| *size > 0);
-            fits.ok_or_else(|| {
-                expr.place()
-                    .fault(format!("{what} must be 1 to 2^32 - 1, found {found}"))
-            })
+            fits.ok_or_else(|| expr.place().fault(format!("{what} must be 1 to 2^32 - 1, found {found}")))
         };
         let width = size(Some(&form.width), 1, "`width`")?;
         let height = size(form.height.as_ref(), 1, "`height`")?;
         let channels = size(form.channels.as_ref(), 1, "`channels`")?;
         if ![1, 2, 4].contains(&channels) {
-            return Err(form
-                .place
-                .fault(format!("a texel has 1, 2 or 4 channels, not {channels}")));
+            return Err(form.place.fault(format!("a texel has 1, 2 or 4 channels, not {channels}")));
         }
         let texel = u64::from(channels) * buffer.stride;
         let row = u64::from(width) * texel;
@@ -148,38 +134,41 @@ impl Stage<'_> {
         })
     }
 
-    /// The modules' constant banks with the content of `const` buffers in them.
-    pub(super) fn const_banks(&mut self, programs: &Programs, buffers: &[Allocation]) -> Vec<Arc<[u8]>> {
-        let mut banks: Vec<Vec<u8>> = programs
-            .modules
-            .iter()
-            .map(|module| module.const_bank.clone())
-            .collect();
-        for (buffer, allocation) in self.manifest.buffers.iter().zip(buffers) {
-            if buffer.space != Space::Const {
-                continue;
+    /// The modules' constant banks with the content of `const` buffers in them; `None` where there is none.
+    pub(super) fn const_banks(
+        &mut self,
+        programs: &Programs,
+        buffers: &[Allocation],
+        globals: &[Vec<u64>],
+    ) -> Vec<Option<Vec<u8>>> {
+        let manifest = self.manifest;
+        let bank_of = |(module, addresses): (&Module, &Vec<u64>)| {
+            let mut bank = module.const_bank.clone();
+            for relocation in &module.const_relocations {
+                let address = addresses[relocation.index as usize].wrapping_add_signed(relocation.addend);
+                bank[relocation.at as usize..][..8].copy_from_slice(&address.to_le_bytes());
             }
+            (bank, false)
+        };
+        let mut banks: Vec<(Vec<u8>, bool)> = programs.modules.iter().zip(globals).map(bank_of).collect();
+        for (buffer, allocation) in manifest.buffers.iter().zip(buffers).filter(|(b, _)| b.space == Space::Const) {
             let symbol = buffer.symbol.as_ref().map_or(&buffer.name, |(symbol, _)| symbol);
-            for (module, bank) in programs.modules.iter().zip(&mut banks) {
+            for (module, (bank, filled)) in programs.modules.iter().zip(&mut banks) {
                 for var in module.consts.iter().filter(|var| var.name == *symbol) {
-                    let (start, bytes) = (var.offset as usize, var.bytes as usize);
-                    if allocation.initial.len() > bytes {
-                        let message = format!(
-                            "buffer `{}` has {} bytes, the kernel's `{symbol}` {bytes}",
-                            buffer.name,
-                            allocation.initial.len()
-                        );
+                    let (start, room, bytes) = (var.offset as usize, var.bytes as usize, allocation.initial.len());
+                    if bytes > room {
+                        let message =
+                            format!("buffer `{}` has {bytes} bytes, the kernel's `{symbol}` {room}", buffer.name);
                         self.faults.push(buffer.place.fault(message));
                         continue;
                     }
-                    if bank.len() < start + bytes {
-                        bank.resize(start + bytes, 0);
-                    }
-                    bank[start..start + allocation.initial.len()].copy_from_slice(&allocation.initial);
+                    bank.resize(bank.len().max(start + room), 0);
+                    bank[start..start + bytes].copy_from_slice(&allocation.initial);
+                    *filled = true;
                 }
             }
         }
-        banks.into_iter().map(Arc::from).collect()
+        banks.into_iter().map(|(bank, filled)| filled.then_some(bank)).collect()
     }
 }
 

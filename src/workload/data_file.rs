@@ -19,9 +19,7 @@ pub(crate) fn elements(content: Vec<u8>, elem: Elem) -> Result<Vec<u8>, String> 
             let found = descr.trim_start_matches(['<', '|', '=']);
             if descr.starts_with('>') || found != wanted {
                 let name = elem_name(elem);
-                return Err(format!(
-                    "the .npy elements are `{descr}`, the buffer's are `<{wanted}` ({name})"
-                ));
+                return Err(format!("the .npy elements are `{descr}`, the buffer's are `<{wanted}` ({name})"));
             }
             data.to_vec()
         }
@@ -31,12 +29,8 @@ pub(crate) fn elements(content: Vec<u8>, elem: Elem) -> Result<Vec<u8>, String> 
 
 fn whole_elements(data: Vec<u8>, elem: Elem) -> Result<Vec<u8>, String> {
     let bytes = elem.bytes() as usize;
-    if data.len() % bytes != 0 {
-        return Err(format!(
-            "{} bytes are no whole number of {} elements of {bytes}",
-            data.len(),
-            elem_name(elem)
-        ));
+    if !data.len().is_multiple_of(bytes) {
+        return Err(format!("{} bytes are no whole number of {} elements of {bytes}", data.len(), elem_name(elem)));
     }
     Ok(data)
 }
@@ -70,17 +64,10 @@ fn npy(content: &[u8]) -> Result<Option<(&str, &[u8])>, String> {
     let header = rest.get(start..start + length).ok_or_else(broken)?;
     let header = std::str::from_utf8(header).map_err(|_| broken())?;
     let value = |key: &str| {
-        let after = header
-            .split_once(&format!("'{key}'"))?
-            .1
-            .trim_start()
-            .strip_prefix(':')?
-            .trim_start();
+        let after = header.split_once(&format!("'{key}'"))?.1.trim_start().strip_prefix(':')?.trim_start();
         Some(after)
     };
-    let descr = value("descr")
-        .and_then(|v| v.strip_prefix('\''))
-        .and_then(|v| v.split('\'').next());
+    let descr = value("descr").and_then(|v| v.strip_prefix('\'')).and_then(|v| v.split('\'').next());
     let Some(descr) = descr else {
         return Err("the .npy elements are structures, which is not supported".to_owned());
     };
@@ -105,10 +92,7 @@ mod tests {
 
     #[test]
     fn a_npy_file_gives_its_data() {
-        let file = npy_of(
-            "{'descr': '<u4', 'fortran_order': False, 'shape': (2,), }\n",
-            &[1, 0, 0, 0, 2, 0, 0, 0],
-        );
+        let file = npy_of("{'descr': '<u4', 'fortran_order': False, 'shape': (2,), }\n", &[1, 0, 0, 0, 2, 0, 0, 0]);
         assert_eq!(elements(file, Elem::U32).unwrap(), [1, 0, 0, 0, 2, 0, 0, 0]);
     }
 
@@ -125,10 +109,7 @@ mod tests {
             "{'descr': '<u4', 'fortran_order': True, 'shape': (1, 2), }\n",
             "the .npy array is in Fortran order: save `numpy.ascontiguousarray(a)`",
         );
-        check(
-            "{'descr': [('a', '<u4')], ",
-            "the .npy elements are structures, which is not supported",
-        );
+        check("{'descr': [('a', '<u4')], ", "the .npy elements are structures, which is not supported");
     }
 
     #[test]
@@ -139,10 +120,7 @@ mod tests {
 
     #[test]
     fn a_cut_header_is_told() {
-        assert_eq!(
-            elements(MAGIC.to_vec(), Elem::U8),
-            Err("the .npy header is broken".to_owned())
-        );
+        assert_eq!(elements(MAGIC.to_vec(), Elem::U8), Err("the .npy header is broken".to_owned()));
         assert!(elements(npy_of("{'descr'", &[]), Elem::U8).is_err());
     }
 }

@@ -10,9 +10,31 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::diagnostic::{self, Diagnostic, Diagnostics};
 
 use super::expr::Value;
+
+/// The valid name that was meant, if one is near: the same name in other case, else the nearest in spelling. Names of
+/// one letter are too short to guess.
+pub(crate) fn nearest<'a>(found: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let valid: Vec<&str> = valid.into_iter().collect();
+    let same = valid.iter().copied().find(|name| name.eq_ignore_ascii_case(found));
+    let long = valid.iter().copied().filter(|name| name.len() > 1 && found.len() > 1);
+    same.or_else(|| diagnostic::nearest(found, long))
+}
+
+/// `fault` with "did you mean", or with `otherwise`.
+pub(crate) fn advised<'a>(
+    fault: Diagnostic,
+    found: &str,
+    valid: impl IntoIterator<Item = &'a str>,
+    otherwise: impl FnOnce() -> Option<String>,
+) -> Diagnostic {
+    match nearest(found, valid).map(|near| format!("did you mean `{near}`?")).or_else(otherwise) {
+        Some(help) => fault.with_help(help),
+        None => fault,
+    }
+}
 
 /// A text and the name under which faults in it are reported.
 #[derive(Debug, PartialEq, Eq)]
@@ -32,22 +54,7 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn new(source: &Arc<Source>, bytes: Range<usize>) -> Self {
-        Place {
-            source: source.clone(),
-            bytes,
-        }
-    }
-
-    /// A place in a text of its own, for a value that came from a command line.
-    pub(crate) fn of_text(file: &str, text: &str) -> Self {
-        let source = Arc::new(Source {
-            file: file.to_owned(),
-            text: text.to_owned(),
-        });
-        Place {
-            source,
-            bytes: 0..text.len(),
-        }
+        Place { source: source.clone(), bytes }
     }
 
     /// A fault here.
@@ -61,10 +68,7 @@ impl Place {
         let written = &self.source.text[self.bytes.clone()];
         let body = match written {
             w if w.starts_with("\"\"\"") || w.starts_with("'''") => {
-                let newline = w[3..]
-                    .starts_with("\r\n")
-                    .then_some(2)
-                    .or(w[3..].starts_with('\n').then_some(1));
+                let newline = w[3..].starts_with("\r\n").then_some(2).or(w[3..].starts_with('\n').then_some(1));
                 3 + newline.unwrap_or(0)
             }
             w if w.starts_with(['"', '\'']) => 1,
@@ -74,10 +78,7 @@ impl Place {
             return self.clone();
         }
         let start = self.bytes.start + body;
-        Place {
-            source: self.source.clone(),
-            bytes: start + at.start..start + at.end,
-        }
+        Place { source: self.source.clone(), bytes: start + at.start..start + at.end }
     }
 
     /// First byte: the order of places in the text.
@@ -112,20 +113,11 @@ pub(crate) struct Item<'a> {
 impl<'a> Item<'a> {
     pub(crate) fn new(source: &'a Arc<Source>, value: &'a Spanned<DeValue<'a>>) -> Self {
         let span = value.span();
-        Item {
-            source,
-            value: value.get_ref(),
-            start: span.start,
-            end: span.end,
-        }
+        Item { source, value: value.get_ref(), start: span.start, end: span.end }
     }
 
     pub(crate) fn place(self) -> Place {
         Place::new(self.source, self.start..self.end)
-    }
-
-    pub(crate) fn value(self) -> &'a DeValue<'a> {
-        self.value
     }
 
     /// The string, if it is one.
@@ -164,12 +156,7 @@ impl<'a> Item<'a> {
     /// The table, if it is one.
     pub(crate) fn table(self) -> Option<Table<'a>> {
         match self.value {
-            DeValue::Table(table) => Some(Table {
-                source: self.source,
-                table,
-                start: self.start,
-                end: self.end,
-            }),
+            DeValue::Table(table) => Some(Table { source: self.source, table, start: self.start, end: self.end }),
             _ => None,
         }
     }
@@ -207,12 +194,7 @@ pub(crate) struct Table<'a> {
 
 impl<'a> Table<'a> {
     pub(crate) fn root(source: &'a Arc<Source>, table: &'a Spanned<DeTable<'a>>) -> Self {
-        Table {
-            source,
-            table: table.get_ref(),
-            start: 0,
-            end: 0,
-        }
+        Table { source, table: table.get_ref(), start: 0, end: 0 }
     }
 
     /// Its header, or all of an inline table.
@@ -227,11 +209,7 @@ impl<'a> Table<'a> {
     /// Keys and values, in file order.
     pub(crate) fn entries(self) -> impl Iterator<Item = (&'a str, Place, Item<'a>)> {
         self.table.iter().map(move |(key, value)| {
-            (
-                key.get_ref().as_ref(),
-                Place::new(self.source, key.span()),
-                Item::new(self.source, value),
-            )
+            (key.get_ref().as_ref(), Place::new(self.source, key.span()), Item::new(self.source, value))
         })
     }
 

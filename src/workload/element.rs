@@ -32,10 +32,7 @@ pub(crate) fn store(elem: Elem, value: Value, to: &mut [u8]) -> Result<(), Strin
         _ => (i64::MIN >> (64 - bits), i64::MAX >> (64 - bits)),
     };
     if integer < least || integer > most {
-        return Err(format!(
-            "{integer} does not fit {} ({least} to {most})",
-            elem_name(elem)
-        ));
+        return Err(format!("{integer} does not fit {} ({least} to {most})", elem_name(elem)));
     }
     let bytes = elem.bytes() as usize;
     to[..bytes].copy_from_slice(&integer.to_le_bytes()[..bytes]);
@@ -103,9 +100,6 @@ mod tests {
         let mut bytes = [0; 8];
         store(Elem::F32, Value::Float(0.1), &mut bytes).unwrap();
         assert_eq!(load(Elem::F32, &bytes), Ok(Value::Float(f64::from(0.1_f32))));
-        assert_eq!(
-            store(Elem::F32, Value::Float(1e39), &mut bytes),
-            Err("1e39 is too large for f32".to_owned())
-        );
+        assert_eq!(store(Elem::F32, Value::Float(1e39), &mut bytes), Err("1e39 is too large for f32".to_owned()));
     }
 }

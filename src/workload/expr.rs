@@ -16,7 +16,6 @@ mod tests;
 use std::ops::Range;
 use std::sync::Arc;
 
-pub(crate) use compile::FUNCTIONS;
 pub(crate) use eval::{Element, Elements, Fault, Miss, NoElements, Stop};
 
 use super::document::Place;
@@ -125,11 +124,7 @@ impl Scope {
     pub(crate) fn define(&mut self, name: impl Into<String>, ty: Type) -> u16 {
         let slot = self.slots;
         self.slots += 1;
-        self.variables.push(Variable {
-            name: name.into(),
-            slot,
-            ty,
-        });
+        self.variables.push(Variable { name: name.into(), slot, ty });
         slot
     }
 
@@ -142,10 +137,7 @@ impl Scope {
     }
 
     fn shown_variables(&self) -> impl Iterator<Item = &str> {
-        self.variables
-            .iter()
-            .map(|v| v.name.as_str())
-            .filter(|name| !name.contains('('))
+        self.variables.iter().map(|v| v.name.as_str()).filter(|name| !name.contains('('))
     }
 }
 
@@ -216,19 +208,8 @@ enum Node {
     ToFloat(u32),
     ToInt(u32),
     Function(Function, u32),
-    Load {
-        which: Which,
-        buffer: u16,
-        field: u16,
-        index: u32,
-    },
-    Sum {
-        slot: u16,
-        float: bool,
-        low: u32,
-        high: u32,
-        body: u32,
-    },
+    Load { which: Which, buffer: u16, field: u16, index: u32 },
+    Sum { slot: u16, float: bool, low: u32, high: u32, body: u32 },
 }
 
 const _: () = assert!(size_of::<Node>() <= 16, "a node is 16 bytes: four to a cache line");
@@ -260,20 +241,14 @@ impl Expr {
     /// # Errors
     /// A syntax fault, an unknown name or a wrong type, at its place inside the text.
     pub(crate) fn compile(text: &str, place: &Place, scope: &Scope) -> Result<Expr, Diagnostic> {
-        let code = syntax::parse(text)
-            .and_then(|tree| compile::compile(&tree, scope))
-            .map_err(|fault| {
-                let found = place.inside(text, fault.at).fault(fault.message);
-                match fault.help {
-                    Some(help) => found.with_help(help),
-                    None => found,
-                }
-            })?;
-        Ok(Expr {
-            code,
-            text: text.to_owned(),
-            place: place.clone(),
-        })
+        let code = syntax::parse(text).and_then(|tree| compile::compile(&tree, scope)).map_err(|fault| {
+            let found = place.inside(text, fault.at).fault(fault.message);
+            match fault.help {
+                Some(help) => found.with_help(help),
+                None => found,
+            }
+        })?;
+        Ok(Expr { code, text: text.to_owned(), place: place.clone() })
     }
 
     /// A number written as a number.
@@ -283,20 +258,9 @@ impl Expr {
             Value::Float(value) => Node::Float(value),
         };
         let text = value.to_string();
-        let places = vec![0..text.len() as u32];
-        let code = Code {
-            nodes: vec![node],
-            places,
-            ty: value.ty(),
-            scope_slots: 0,
-            slots: 0,
-            reads_device: false,
-        };
-        Expr {
-            code,
-            text,
-            place: place.clone(),
-        }
+        let places = std::iter::once(0..text.len() as u32).collect();
+        let code = Code { nodes: vec![node], places, ty: value.ty(), scope_slots: 0, slots: 0, reads_device: false };
+        Expr { code, text, place: place.clone() }
     }
 
     /// Kind of its value.
@@ -321,19 +285,13 @@ impl Expr {
 
     /// Whether it names the variable in `slot`.
     pub(crate) fn names(&self, slot: usize) -> bool {
-        self.code
-            .nodes
-            .iter()
-            .any(|node| matches!(node, Node::Var(named) if usize::from(*named) == slot))
+        self.code.nodes.iter().any(|node| matches!(node, Node::Var(named) if usize::from(*named) == slot))
     }
 
     /// Whether it names a variable of its scope in `first` or a later slot.
     pub(crate) fn names_from(&self, first: usize) -> bool {
         let slots = first..usize::from(self.code.scope_slots);
-        self.code
-            .nodes
-            .iter()
-            .any(|node| matches!(node, Node::Var(slot) if slots.contains(&usize::from(*slot))))
+        self.code.nodes.iter().any(|node| matches!(node, Node::Var(slot) if slots.contains(&usize::from(*slot))))
     }
 
     /// Its value. The frame grows if the expression's sums need it to.
@@ -382,9 +340,9 @@ impl Expr {
                 let shown = self.text.get(at.clone()).unwrap_or(&self.text).to_owned();
                 self.place.inside(&self.text, at).fault(format!("`{shown}`: {fault}"))
             }
-            Stop::Pending(_) => self
-                .place
-                .fault(format!("`{}` reads the device, which is not possible here", self.text)),
+            Stop::Pending(_) => {
+                self.place.fault(format!("`{}` reads the device, which is not possible here", self.text))
+            }
         }
     }
 }

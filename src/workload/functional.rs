@@ -1,8 +1,12 @@
 //! A whole workload on the functional driver: no time, the reference for every timed run.
 
+use std::collections::BTreeMap;
+
 use super::Resolved;
 use super::host::Bindings;
-use crate::kernel::memory::FlatMemory;
+use crate::kernel::functional::{self, Counts, Limits, RunError};
+use crate::kernel::host::{HostAction, HostProgram};
+use crate::kernel::memory::{FlatMemory, Unmapped};
 
 /// What a functional run left and did.
 #[derive(Debug)]
@@ -13,24 +17,39 @@ pub struct FunctionalRun {
 }
 
 /// What one launch did.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaunchCount {
     /// Kernel name.
     pub kernel: String,
+    /// CTAs.
+    pub ctas: u64,
+    /// Instructions and other counts of the driver.
+    pub counts: Counts,
 }
 
 /// Why a functional run ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum FunctionalError {
-    /// The host program cannot go on.
+    /// The host program cannot go on: a loop that does not converge, an expression without a value.
     #[error("{0}")]
     Host(String),
+    /// The simulated program did something wrong, or did not end.
+    #[error("{0}")]
+    Kernel(#[from] RunError),
+    /// The host program touched memory that is not allocated. Steps are checked, so this is a fault of ours.
+    #[error("host program: {0}")]
+    Memory(#[from] Unmapped),
 }
 
 impl FunctionalRun {
     /// Memory at the end.
     pub fn memory(&self) -> &FlatMemory {
         &self.memory
+    }
+
+    /// Memory at the end, to change: a test of verification does.
+    pub fn memory_mut(&mut self) -> &mut FlatMemory {
+        &mut self.memory
     }
 
     /// Which memory each buffer's name stands for at the end.
@@ -42,8 +61,48 @@ impl FunctionalRun {
     pub fn launches(&self) -> &[LaunchCount] {
         &self.launches
     }
+
+    /// Figures that `[expect]` may name: `launches`, `ctas`, `warp_instructions`, `thread_instructions`, `fences`,
+    /// `pm_operations`, over all launches.
+    pub fn metrics(&self) -> BTreeMap<String, f64> {
+        let sum = |of: fn(&LaunchCount) -> u64| self.launches.iter().map(of).sum::<u64>() as f64;
+        let figures = [
+            ("launches", self.launches.len() as f64),
+            ("ctas", sum(|launch| launch.ctas)),
+            ("warp_instructions", sum(|launch| launch.counts.warp_instructions)),
+            ("thread_instructions", sum(|launch| launch.counts.thread_instructions)),
+            ("fences", sum(|launch| launch.counts.fences)),
+            ("pm_operations", sum(|launch| launch.counts.pm_operations)),
+        ];
+        figures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
 }
 
-pub(super) fn run(_resolved: &Resolved) -> Result<FunctionalRun, FunctionalError> {
-    todo!()
+/// Runs the host program of `resolved` to its end.
+pub(super) fn run(resolved: &Resolved, limits: &Limits) -> Result<FunctionalRun, FunctionalError> {
+    let mut memory = resolved.image();
+    let mut host = resolved.host();
+    let mut launches = Vec::new();
+    let mut read = None;
+    loop {
+        match host.next(read.take()).map_err(FunctionalError::Host)? {
+            HostAction::Launch(launch) => {
+                let counts = functional::run(&launch, &mut memory, limits)?;
+                launches.push(LaunchCount { kernel: launch.kernel.name.clone(), ctas: launch.ctas(), counts });
+            }
+            HostAction::Read { address, bytes } => {
+                let mut value = [0; 8];
+                value[..bytes as usize].copy_from_slice(memory.read(address, bytes as usize)?);
+                read = Some(u64::from_le_bytes(value));
+            }
+            HostAction::Write { address, data } => memory.write(address, &data)?,
+            HostAction::Copy { from, to, bytes } => {
+                let data = memory.read(from, bytes as usize)?.to_vec();
+                memory.write(to, &data)?;
+            }
+            HostAction::Done => {
+                return Ok(FunctionalRun { memory, bindings: host.bindings(), launches });
+            }
+        }
+    }
 }

@@ -57,17 +57,9 @@ impl Generation<'_> {
         stride: u64,
         bytes: &mut [u8],
     ) -> Result<(), Diagnostic> {
-        let mut to = Target {
-            bytes,
-            elem: field.elem,
-            offset: field.offset as usize,
-            stride: stride as usize,
-        };
-        let unique = if field.name.is_empty() {
-            format!("buffer {name}")
-        } else {
-            format!("buffer {name}.{}", field.name)
-        };
+        let mut to = Target { bytes, elem: field.elem, offset: field.offset as usize, stride: stride as usize };
+        let unique =
+            if field.name.is_empty() { format!("buffer {name}") } else { format!("buffer {name}.{}", field.name) };
         let random = |seed: u64| Random::new(self.seeds, seed, &unique);
         match &field.init {
             Init::Zero | Init::File { .. } => Ok(()),
@@ -82,17 +74,12 @@ impl Generation<'_> {
             Init::Expr { expr, cols } => self.expr(expr, cols.as_ref(), &mut to),
             Init::Graph { graph, part, place } => {
                 let values = part_of(&self.graphs[*graph], *part);
-                let set = values
-                    .zip(0..)
-                    .try_for_each(|(value, index)| to.set(index, Value::Int(value)));
+                let set = values.zip(0..).try_for_each(|(value, index)| to.set(index, Value::Int(value)));
                 set.map_err(|error| place.fault(error))
             }
             Init::Permutation { seed, place } => {
                 let order = shuffled(to.len(), &mut random(*seed));
-                let set = order
-                    .iter()
-                    .zip(0..)
-                    .try_for_each(|(value, index)| to.set(index, Value::Int(*value as i64)));
+                let set = order.iter().zip(0..).try_for_each(|(value, index)| to.set(index, Value::Int(*value as i64)));
                 set.map_err(|error| place.fault(error))
             }
             Init::Chase { stride, seed, place } => {
@@ -103,10 +90,7 @@ impl Generation<'_> {
                         strided_ring(to.len(), step).map_err(|error| stride.place().fault(error))?
                     }
                 };
-                let set = next
-                    .iter()
-                    .zip(0..)
-                    .try_for_each(|(value, index)| to.set(index, Value::Int(*value as i64)));
+                let set = next.iter().zip(0..).try_for_each(|(value, index)| to.set(index, Value::Int(*value as i64)));
                 set.map_err(|error| place.fault(error))
             }
         }
@@ -125,12 +109,8 @@ impl Generation<'_> {
         let step = step.map_or(Ok(Value::Int(1)), |step| step.value(frame))?;
         let at = |index: u64| match (start, step) {
             (Value::Int(start), Value::Int(step)) => {
-                let value = (index as i64)
-                    .checked_mul(step)
-                    .and_then(|offset| offset.checked_add(start));
-                value
-                    .map(Value::Int)
-                    .ok_or_else(|| format!("element {index}: integer overflow"))
+                let value = (index as i64).checked_mul(step).and_then(|offset| offset.checked_add(start));
+                value.map(Value::Int).ok_or_else(|| format!("element {index}: integer overflow"))
             }
             _ => Ok(Value::Float(start.as_f64() + index as f64 * step.as_f64())),
         };
@@ -166,9 +146,7 @@ impl Generation<'_> {
             Some(modulo) => match modulo.integer(&mut self.frame.to_vec(), "`modulo`")? {
                 found @ 1..=0x1_0000_0000 => found,
                 found => {
-                    return Err(modulo
-                        .place()
-                        .fault(format!("`modulo` must be 1 to 2^32, found {found}")));
+                    return Err(modulo.place().fault(format!("`modulo` must be 1 to 2^32, found {found}")));
                 }
             },
         };
@@ -220,10 +198,7 @@ pub(crate) fn scatter(data: &[u8], field: &Field, stride: u64, bytes: &mut [u8])
     let (found, wanted) = (data.len() / size, bytes.len() / stride as usize);
     if found != wanted {
         let short = if found < wanted { "too short" } else { "too long" };
-        return Err(format!(
-            "{short}: {found} elements of {}, expected {wanted}",
-            elem_name(field.elem)
-        ));
+        return Err(format!("{short}: {found} elements of {}, expected {wanted}", elem_name(field.elem)));
     }
     for (element, to) in data.chunks_exact(size).zip(bytes.chunks_exact_mut(stride as usize)) {
         to[field.offset as usize..][..size].copy_from_slice(element);
@@ -275,9 +250,7 @@ fn random_ring(len: u64, random: &mut Random) -> Vec<u64> {
 /// Element i leads to i + `step` (modulo `len`); the steps must visit every element whose number is a multiple of the
 /// greatest common divisor, which is all of them only if that is 1: with a larger stride the other elements are padding.
 fn strided_ring(len: u64, step: i64) -> Result<Vec<u64>, String> {
-    let step = u64::try_from(step)
-        .ok()
-        .filter(|step| *step >= 1 && *step <= len.max(1));
+    let step = u64::try_from(step).ok().filter(|step| *step >= 1 && *step <= len.max(1));
     let step = step.ok_or_else(|| format!("`stride` must be 1 to the buffer's {len} elements"))?;
     Ok((0..len).map(|index| (index + step) % len).collect())
 }

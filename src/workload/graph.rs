@@ -85,9 +85,7 @@ pub(crate) fn rmat(
     random: &mut Random,
 ) -> Result<Csr, String> {
     if !(a >= 0.0 && b >= 0.0 && c >= 0.0 && a + b + c <= 1.0) {
-        return Err(format!(
-            "a = {a}, b = {b}, c = {c} are no probabilities with a sum of at most 1"
-        ));
+        return Err(format!("a = {a}, b = {b}, c = {c} are no probabilities with a sum of at most 1"));
     }
     let levels = nodes.next_power_of_two().ilog2();
     let mut misses = 0;
@@ -106,9 +104,7 @@ pub(crate) fn rmat(
         } else {
             misses += 1;
             if misses > MAX_MISSES {
-                return Err(format!(
-                    "a = {a}, b = {b}, c = {c} put almost every edge beyond the {nodes} nodes"
-                ));
+                return Err(format!("a = {a}, b = {b}, c = {c} put almost every edge beyond the {nodes} nodes"));
             }
         }
     }
@@ -117,13 +113,7 @@ pub(crate) fn rmat(
 
 /// Edges whose both ends are uniform.
 pub(crate) fn uniform(nodes: u64, edges: u64, max_weight: u32, random: &mut Random) -> Csr {
-    let edge = |_| {
-        (
-            random.below(nodes) as u32,
-            random.below(nodes) as u32,
-            weight(random, max_weight),
-        )
-    };
+    let edge = |_| (random.below(nodes) as u32, random.below(nodes) as u32, weight(random, max_weight));
     let list: Vec<_> = (0..edges).map(edge).collect();
     Csr::of_edges(nodes, &list)
 }
@@ -152,20 +142,13 @@ pub(crate) fn road_grid(width: u64, height: u64, max_weight: u32, random: &mut R
 /// # Errors
 /// The line and what is wrong with it.
 pub(crate) fn read(text: &str) -> Result<Csr, String> {
-    if text.starts_with("%%MatrixMarket") {
-        read_matrix_market(text)
-    } else {
-        read_dimacs(text)
-    }
+    if text.starts_with("%%MatrixMarket") { read_matrix_market(text) } else { read_dimacs(text) }
 }
 
 /// The words of a line as numbers, or a fault that names the line.
 fn numbers<const N: usize>(words: &[&str], line: usize) -> Result<[u64; N], String> {
     let form = || format!("line {}: expected {N} whole numbers", line + 1);
-    let found: Vec<u64> = words
-        .iter()
-        .map(|word| word.parse().map_err(|_| form()))
-        .collect::<Result<_, _>>()?;
+    let found: Vec<u64> = words.iter().map(|word| word.parse().map_err(|_| form())).collect::<Result<_, _>>()?;
     found.try_into().map_err(|_| form())
 }
 
@@ -181,11 +164,7 @@ fn node(number: u64, nodes: u64, line: usize) -> Result<u32, String> {
 fn read_dimacs(text: &str) -> Result<Csr, String> {
     let mut sizes = None;
     let mut list = Vec::new();
-    for (line, words) in text
-        .lines()
-        .map(|l| l.split_whitespace().collect::<Vec<_>>())
-        .enumerate()
-    {
+    for (line, words) in text.lines().map(|l| l.split_whitespace().collect::<Vec<_>>()).enumerate() {
         match (words.split_first(), sizes) {
             (None | Some((&"c", _)), _) => {}
             (Some((&"p", rest)), None) => {
@@ -199,10 +178,7 @@ fn read_dimacs(text: &str) -> Result<Csr, String> {
                 list.push((node(from, nodes, line)?, node(to, nodes, line)?, weight));
             }
             _ => {
-                return Err(format!(
-                    "line {}: expected `p sp NODES EDGES`, then lines `a FROM TO WEIGHT`",
-                    line + 1
-                ));
+                return Err(format!("line {}: expected `p sp NODES EDGES`, then lines `a FROM TO WEIGHT`", line + 1));
             }
         }
     }
@@ -225,9 +201,7 @@ fn read_matrix_market(text: &str) -> Result<Csr, String> {
         "general" => false,
         "symmetric" => true,
         _ => {
-            return Err(format!(
-                "line 1: symmetry `{symmetry}` is not supported (general, symmetric)"
-            ));
+            return Err(format!("line 1: symmetry `{symmetry}` is not supported (general, symmetric)"));
         }
     };
     let mut sizes = None;
@@ -238,10 +212,7 @@ fn read_matrix_market(text: &str) -> Result<Csr, String> {
         let Some((nodes, _)) = sizes else {
             let [rows, cols, count] = numbers(&words, line)?;
             if rows != cols {
-                return Err(format!(
-                    "line {}: a graph's matrix is square, not {rows} by {cols}",
-                    line + 1
-                ));
+                return Err(format!("line {}: a graph's matrix is square, not {rows} by {cols}", line + 1));
             }
             check_sizes(rows as i64, count as i64)?;
             sizes = Some((rows, count));
@@ -281,10 +252,9 @@ mod tests {
 
     #[test]
     fn generated_graphs_are_sound_and_have_the_size_asked_for() {
-        for graph in [
-            rmat(1000, 8000, [0.57, 0.19, 0.19], 10, &mut random()).unwrap(),
-            uniform(1000, 8000, 10, &mut random()),
-        ] {
+        for graph in
+            [rmat(1000, 8000, [0.57, 0.19, 0.19], 10, &mut random()).unwrap(), uniform(1000, 8000, 10, &mut random())]
+        {
             is_sound(&graph);
             assert_eq!((graph.nodes(), graph.edges()), (1000, 8000));
             assert!(graph.weight.iter().all(|w| (1..=10).contains(w)));
@@ -304,29 +274,14 @@ mod tests {
 
     #[test]
     fn an_rmat_graph_that_cannot_be_is_given_up() {
-        assert!(
-            rmat(3, 1, [0.0, 0.0, 0.0], 1, &mut random())
-                .unwrap_err()
-                .contains("beyond the 3 nodes")
-        );
-        assert!(
-            rmat(4, 1, [0.9, 0.9, 0.0], 1, &mut random())
-                .unwrap_err()
-                .contains("no probabilities")
-        );
+        assert!(rmat(3, 1, [0.0, 0.0, 0.0], 1, &mut random()).unwrap_err().contains("beyond the 3 nodes"));
+        assert!(rmat(4, 1, [0.9, 0.9, 0.0], 1, &mut random()).unwrap_err().contains("no probabilities"));
     }
 
     #[test]
     fn a_dimacs_file_is_read() {
         let graph = read("c two roads\np sp 3 2\na 1 3 7\na 3 2 9\n").unwrap();
-        assert_eq!(
-            graph,
-            Csr {
-                row_ptr: vec![0, 1, 1, 2],
-                col: vec![2, 1],
-                weight: vec![7, 9]
-            }
-        );
+        assert_eq!(graph, Csr { row_ptr: vec![0, 1, 1, 2], col: vec![2, 1], weight: vec![7, 9] });
     }
 
     #[test]
@@ -338,14 +293,8 @@ mod tests {
 
     #[test]
     fn a_broken_file_is_told_by_its_line() {
-        assert_eq!(
-            read("p sp 2 1\na 1 5 1\n"),
-            Err("line 2: node 5 is not in 1 to 2".to_owned())
-        );
-        assert_eq!(
-            read("p sp 2 3\na 1 2 1\n"),
-            Err("the file announces 3 edges and has 1".to_owned())
-        );
+        assert_eq!(read("p sp 2 1\na 1 5 1\n"), Err("line 2: node 5 is not in 1 to 2".to_owned()));
+        assert_eq!(read("p sp 2 3\na 1 2 1\n"), Err("the file announces 3 edges and has 1".to_owned()));
         assert!(read("hello\n").unwrap_err().starts_with("line 1: expected"));
     }
 }

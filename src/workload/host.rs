@@ -70,10 +70,7 @@ struct Loop {
 impl Program {
     /// Lays out steps.
     pub(crate) fn new(steps: &[Step]) -> Self {
-        let mut program = Program {
-            operations: Vec::new(),
-            loops: Vec::new(),
-        };
+        let mut program = Program { operations: Vec::new(), loops: Vec::new() };
         program.add(steps);
         program
     }
@@ -88,12 +85,7 @@ impl Program {
                     count: count.clone(),
                     place: place.clone(),
                 }),
-                Step::Fill {
-                    to,
-                    value,
-                    count,
-                    place,
-                } => self.operations.push(Operation::Fill {
+                Step::Fill { to, value, count, place } => self.operations.push(Operation::Fill {
                     to: to.clone(),
                     value: value.clone(),
                     count: count.clone(),
@@ -199,20 +191,11 @@ pub(super) struct View {
 impl View {
     pub(super) fn new(plan: Arc<Plan>) -> Self {
         let (bindings, frame) = (Bindings::new(plan.buffers.len()), plan.frame.clone());
-        View {
-            plan,
-            bindings,
-            frame,
-            reads: Reads::default(),
-        }
+        View { plan, bindings, frame, reads: Reads::default() }
     }
 
     pub(super) fn value(&mut self, expr: &Expr) -> Result<Value, Interrupt> {
-        let device = Device {
-            plan: &self.plan,
-            bindings: &self.bindings,
-            reads: &self.reads,
-        };
+        let device = Device { plan: &self.plan, bindings: &self.bindings, reads: &self.reads };
         expr.evaluate(&mut self.frame, &device).map_err(|stop| match stop {
             Stop::Pending(element) => Interrupt::Read(element),
             Stop::Fault(..) => expr.fault(stop).into(),
@@ -235,10 +218,7 @@ impl View {
             Ok(index) if index <= len => Ok(index),
             _ => {
                 let name = &self.plan.manifest.buffers[span.buffer].name;
-                Err(expr
-                    .place()
-                    .fault(format!("index {index} is outside the {len} elements of `{name}`"))
-                    .into())
+                Err(expr.place().fault(format!("index {index} is outside the {len} elements of `{name}`")).into())
             }
         }
     }
@@ -258,11 +238,7 @@ impl View {
             Ok(count) if count <= rest => Ok(count),
             _ => {
                 let name = &self.plan.manifest.buffers[buffer].name;
-                Err(place
-                    .fault(format!(
-                        "{count} elements from element {index} do not fit buffer `{name}`"
-                    ))
-                    .into())
+                Err(place.fault(format!("{count} elements from element {index} do not fit buffer `{name}`")).into())
             }
         }
     }
@@ -281,12 +257,7 @@ pub struct Host {
 impl Host {
     pub(crate) fn new(plan: Arc<Plan>) -> Self {
         let loops = vec![(0, 0); plan.program.loops.len()];
-        Host {
-            view: View::new(plan),
-            at: 0,
-            loops,
-            waiting: None,
-        }
+        Host { view: View::new(plan), at: 0, loops, waiting: None }
     }
 
     /// Which memory each buffer's name stands for, now and later.
@@ -314,18 +285,9 @@ impl Host {
                 }
                 let bytes = count * plan.manifest.buffers[from.buffer].stride;
                 let from = self.view.address(from.buffer, source);
-                (bytes > 0).then(|| HostAction::Copy {
-                    from,
-                    to: self.view.address(to.buffer, target),
-                    bytes,
-                })
+                (bytes > 0).then(|| HostAction::Copy { from, to: self.view.address(to.buffer, target), bytes })
             }
-            Operation::Fill {
-                to,
-                value,
-                count,
-                place,
-            } => {
+            Operation::Fill { to, value, count, place } => {
                 let first = self.view.index(to)?;
                 let count = self.view.count(count.as_ref(), to.buffer, first, place)?;
                 let number = self.view.value(value)?;
@@ -351,10 +313,7 @@ impl Host {
                     LoopKind::Until { max, .. } | LoopKind::While { max, .. } => {
                         let count = self.view.integer(max, "`max`")?;
                         if count < 1 {
-                            return Err(max
-                                .place()
-                                .fault(format!("`max` must be positive, found {count}"))
-                                .into());
+                            return Err(max.place().fault(format!("`max` must be positive, found {count}")).into());
                         }
                         count
                     }
@@ -406,10 +365,7 @@ impl Host {
 }
 
 fn not_converged(form: &Loop, condition: &Expr, limit: i64) -> Interrupt {
-    let message = format!(
-        "the loop did not converge: `{}` after {limit} iterations",
-        condition.text()
-    );
+    let message = format!("the loop did not converge: `{}` after {limit} iterations", condition.text());
     form.place.fault(message).with_help("`max` is the limit").into()
 }
 

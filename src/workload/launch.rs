@@ -3,10 +3,10 @@
 use super::element::store;
 use super::expr::{Expr, Value};
 use super::host::{Interrupt, View};
-use super::manifest::{Arg, LaunchStep, elem_name};
+use super::manifest::{Arg, Buffer, LaunchStep, elem_name};
 use crate::diagnostic::Diagnostics;
 use crate::kernel::ir::Elem;
-use crate::kernel::launch::{Launch, Texture};
+use crate::kernel::launch::{Binding, Launch, Texture};
 
 /// Largest extents of a grid and of a block (CUDA, compute capability 6.0), and threads of a block.
 const MAX_GRID: [i64; 3] = [0x7fff_ffff, 65_535, 65_535];
@@ -29,9 +29,7 @@ impl View {
             return Err(place.fault(message).into());
         }
         self.define_extents(grid, block);
-        let shared = self
-            .bounded(step.shared.as_ref(), "`shared`", 0, MAX_SHARED)?
-            .unwrap_or(0);
+        let shared = self.bounded(step.shared.as_ref(), "`shared`", 0, MAX_SHARED)?.unwrap_or(0);
         let registers = self.bounded(step.regs.as_ref(), "`regs`", 1, MAX_REGISTERS)?;
         let mut params = vec![0; step.kernel.param_bytes as usize];
         for (arg, param) in step.args.iter().zip(&step.kernel.params) {
@@ -39,22 +37,21 @@ impl View {
         }
         let textures = self.textures(step)?;
         let plan = &self.plan;
-        let launch = Launch::bind(
-            step.kernel.clone(),
+        let binding = Binding {
             grid,
             block,
-            shared,
-            &params,
-            plan.const_banks[step.module].clone(),
-            &plan.globals[step.module],
-            textures,
-            plan.addresses.clone(),
-        );
-        let mut launch = launch.map_err(|error| step.place.fault(error))?;
-        if let Some(registers) = registers {
-            launch.registers_per_thread = registers;
-        }
-        Ok(launch)
+            dynamic_shared: shared,
+            params: &params,
+            globals: &plan.globals[step.module],
+            const_bank: plan.const_banks[step.module].as_deref(),
+            textures: &textures,
+            registers,
+            addresses: plan.addresses.clone(),
+        };
+        Launch::bind(&plan.programs.modules[step.module], &step.kernel, &binding).map_err(|errors| {
+            let messages: Vec<String> = errors.iter().map(ToString::to_string).collect();
+            step.place.fault(messages.join("; ")).into()
+        })
     }
 
     /// Reports what is wrong with a launch, as far as it does not depend on loop variables and the device.
@@ -72,10 +69,9 @@ impl View {
         }
         let static_extents = !step.grid.iter().chain(&step.block).any(dynamic);
         // The rest may name the extents, so it has a meaning only if they have.
-        if sound && static_extents && !step.exprs().any(dynamic) {
-            if let Err(Interrupt::Fault(fault)) = self.launch(step) {
-                faults.push(*fault);
-            }
+        let checkable = sound && static_extents && !step.exprs().any(dynamic);
+        if checkable && let Err(Interrupt::Fault(fault)) = self.launch(step) {
+            faults.push(*fault);
         }
     }
 
@@ -97,10 +93,7 @@ impl View {
     fn extent(&mut self, expr: &Expr, what: &str, most: i64) -> Result<u32, Interrupt> {
         let size = self.integer(expr, "a size")?;
         if size < 1 || size > most {
-            let message = format!(
-                "a size of `{what}` must be 1 to {most} here, `{}` is {size}",
-                expr.text()
-            );
+            let message = format!("a size of `{what}` must be 1 to {most} here, `{}` is {size}", expr.text());
             return Err(expr.place().fault(message).into());
         }
         Ok(size as u32)
@@ -110,10 +103,7 @@ impl View {
         let Some(expr) = expr else { return Ok(None) };
         let value = self.integer(expr, what)?;
         if value < least || value > most {
-            return Err(expr
-                .place()
-                .fault(format!("{what} must be {least} to {most}, found {value}"))
-                .into());
+            return Err(expr.place().fault(format!("{what} must be {least} to {most}, found {value}")).into());
         }
         Ok(Some(value as u32))
     }
@@ -121,7 +111,7 @@ impl View {
     /// Writes an argument at the start of `to`.
     fn argument(&mut self, arg: &Arg, to: &mut [u8]) -> Result<(), Interrupt> {
         match arg {
-            Arg::Address { to: span, .. } => {
+            Arg::Address { to: span } => {
                 let index = self.index(span)?;
                 let address = self.address(span.buffer, index);
                 to[..8].copy_from_slice(&address.to_le_bytes());
@@ -140,23 +130,15 @@ impl View {
     }
 
     /// The textures a kernel fetches from, by their names.
-    fn textures(&self, step: &LaunchStep) -> Result<Vec<Texture>, Interrupt> {
+    fn textures(&self, step: &LaunchStep) -> Result<Vec<(String, Texture)>, Interrupt> {
         let bound = |name: &String| {
-            let number = self
-                .plan
-                .manifest
-                .buffers
-                .iter()
-                .position(|buffer| buffer.texture.as_ref().is_some_and(|texture| texture.name == *name));
-            let allocation = number.map(|number| &self.plan.buffers[self.bindings.of(number)]);
-            allocation
-                .and_then(|allocation| allocation.texture.clone())
-                .ok_or_else(|| {
-                    let fault = step
-                        .place
-                        .fault(format!("kernel `{}` fetches from texture `{name}`", step.kernel.name));
-                    Interrupt::from(fault.with_help("bind it with a buffer in space `texture`"))
-                })
+            let is = |form: &Buffer| form.texture.as_ref().is_some_and(|texture| texture.name == *name);
+            let number = self.plan.manifest.buffers.iter().position(is);
+            let texture = number.and_then(|number| self.plan.buffers[self.bindings.of(number)].texture.clone());
+            texture.map(|texture| (name.clone(), texture)).ok_or_else(|| {
+                let fault = step.place.fault(format!("kernel `{}` fetches from texture `{name}`", step.kernel.name));
+                Interrupt::from(fault.with_help("bind it with a buffer in space `texture`"))
+            })
         };
         step.kernel.textures.iter().map(bound).collect()
     }
@@ -167,15 +149,12 @@ impl LaunchStep {
     fn exprs(&self) -> impl Iterator<Item = &Expr> {
         fn of_arg(arg: &Arg) -> Vec<&Expr> {
             match arg {
-                Arg::Address { to, .. } => to.index.iter().collect(),
+                Arg::Address { to } => to.index.iter().collect(),
                 Arg::Number { value, .. } => vec![value],
                 Arg::Struct(parts) => parts.iter().flat_map(|(_, part)| of_arg(part)).collect(),
             }
         }
-        self.shared
-            .iter()
-            .chain(&self.regs)
-            .chain(self.args.iter().flat_map(of_arg))
+        self.shared.iter().chain(&self.regs).chain(self.args.iter().flat_map(of_arg))
     }
 }
 
@@ -190,10 +169,7 @@ fn number_bytes(elem: Elem, value: Value, to: &mut [u8]) -> Result<(), String> {
     }
     let bits = 8 * elem.bytes();
     if bits < 64 && (integer < -(1 << (bits - 1)) || integer >= 1 << bits) {
-        return Err(format!(
-            "{integer} does not fit the {bits} bits of a parameter of type {}",
-            elem_name(elem)
-        ));
+        return Err(format!("{integer} does not fit the {bits} bits of a parameter of type {}", elem_name(elem)));
     }
     let bytes = elem.bytes() as usize;
     to[..bytes].copy_from_slice(&integer.to_le_bytes()[..bytes]);

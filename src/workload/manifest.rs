@@ -6,14 +6,13 @@
 
 use std::sync::Arc;
 
-use super::document::{Place, Source};
+use super::document::Place;
 use super::expr::{Expr, Readable, Scope, Type, Value, Variable};
 use crate::kernel::ir::{Elem, Kernel};
 
 /// A manifest, read.
 #[derive(Debug, Clone)]
 pub(crate) struct Manifest {
-    pub(crate) source: Arc<Source>,
     pub(crate) name: String,
     pub(crate) description: String,
     pub(crate) seed: u64,
@@ -57,11 +56,7 @@ pub(crate) struct Graph {
 #[derive(Debug, Clone)]
 pub(crate) enum GraphKind {
     /// Recursive matrix (Chakrabarti, Zhan, Faloutsos, SDM 2004), with the probabilities of three quadrants.
-    Rmat {
-        nodes: Expr,
-        edges: Expr,
-        quadrants: [Option<Expr>; 3],
-    },
+    Rmat { nodes: Expr, edges: Expr, quadrants: [Option<Expr>; 3] },
     /// Both ends of every edge uniform.
     Uniform { nodes: Expr, edges: Expr },
     /// A grid of crossings, each joined to its neighbours in both directions.
@@ -190,41 +185,14 @@ impl Role {
 #[derive(Debug, Clone)]
 pub(crate) enum Init {
     Const(Expr),
-    Iota {
-        start: Option<Expr>,
-        step: Option<Expr>,
-    },
-    Uniform {
-        lo: Expr,
-        hi: Expr,
-        seed: u64,
-    },
-    Lcg {
-        modulo: Option<Expr>,
-        seed: u64,
-    },
-    Expr {
-        expr: Expr,
-        cols: Option<Expr>,
-    },
-    File {
-        file: String,
-        place: Place,
-    },
-    Graph {
-        graph: usize,
-        part: GraphPart,
-        place: Place,
-    },
-    Permutation {
-        seed: u64,
-        place: Place,
-    },
-    Chase {
-        stride: Option<Expr>,
-        seed: u64,
-        place: Place,
-    },
+    Iota { start: Option<Expr>, step: Option<Expr> },
+    Uniform { lo: Expr, hi: Expr, seed: u64 },
+    Lcg { modulo: Option<Expr>, seed: u64 },
+    Expr { expr: Expr, cols: Option<Expr> },
+    File { file: String, place: Place },
+    Graph { graph: usize, part: GraphPart, place: Place },
+    Permutation { seed: u64, place: Place },
+    Chase { stride: Option<Expr>, seed: u64, place: Place },
     Zero,
 }
 
@@ -303,7 +271,7 @@ pub(crate) struct LaunchStep {
 #[derive(Debug, Clone)]
 pub(crate) enum Arg {
     /// The address of an element of a buffer.
-    Address { to: Span, place: Place },
+    Address { to: Span },
     /// A number, stored as an element type.
     Number { value: Expr, elem: Elem },
     /// A structure: byte offset and part.
@@ -350,21 +318,11 @@ pub(crate) enum CheckKind {
     /// Each element of a field equals an expression of `idx`.
     Expr { buffer: usize, field: usize, expr: Expr },
     /// Each element of a buffer equals that of a file.
-    File {
-        buffer: usize,
-        field: usize,
-        file: String,
-        place: Place,
-    },
+    File { buffer: usize, field: usize, file: String, place: Place },
     /// Buffers equal the functional run's, bit by bit.
     Functional { buffers: Vec<usize> },
     /// Each element of a field equals that of a reference written in Rust.
-    Reference {
-        buffer: usize,
-        field: usize,
-        name: &'static str,
-        args: Vec<ReferenceArg>,
-    },
+    Reference { buffer: usize, field: usize, name: &'static str, args: Vec<ReferenceArg> },
     /// An expression is not 0.
     Invariant(Expr),
 }
@@ -380,7 +338,6 @@ pub(crate) enum ReferenceArg {
 #[derive(Debug, Clone)]
 pub(crate) struct Expectation {
     pub(crate) metric: String,
-    pub(crate) place: Place,
     pub(crate) value: Expr,
     pub(crate) tolerance: f64,
     pub(crate) source: Option<String>,
@@ -443,12 +400,7 @@ impl Names {
         };
         let ints = |names: Vec<String>| names.into_iter().map(|name| (name, Type::Int)).collect::<Vec<_>>();
         let params = group(params.iter().map(|p| (p.name.clone(), p.value.ty())).collect());
-        let graphs = group(ints(
-            graphs
-                .iter()
-                .flat_map(|g| [format!("{g}.nodes"), format!("{g}.edges")])
-                .collect(),
-        ));
+        let graphs = group(ints(graphs.iter().flat_map(|g| [format!("{g}.nodes"), format!("{g}.edges")]).collect()));
         let extent = |name: &str| ["x", "y", "z"].map(|axis| format!("{name}.{axis}"));
         let extents = group(ints(extent("grid").into_iter().chain(extent("block")).collect()));
         let lens = group(ints(buffers.iter().map(|b| format!("len({})", b.name)).collect()));
@@ -456,12 +408,7 @@ impl Names {
         let mut readable = Vec::new();
         for (number, buffer) in buffers.iter().enumerate() {
             let mut add = |name: String, field: usize, ty| {
-                readable.push(Readable {
-                    name,
-                    buffer: number as u16,
-                    field: field as u16,
-                    ty,
-                });
+                readable.push(Readable { name, buffer: number as u16, field: field as u16, ty });
             };
             if !buffer.is_structured() {
                 add(buffer.name.clone(), 0, Some(type_of(buffer.fields[0].elem)));
@@ -473,24 +420,11 @@ impl Names {
             }
         }
         let slots = all.slots;
-        Names {
-            params,
-            graphs,
-            extents,
-            lens,
-            indices,
-            readable: readable.into(),
-            slots,
-        }
+        Names { params, graphs, extents, lens, indices, readable: readable.into(), slots }
     }
 
     fn scope(&self, groups: &[&[Variable]]) -> Scope {
-        Scope {
-            variables: groups.concat(),
-            slots: self.slots,
-            buffers: self.readable.clone(),
-            ..Scope::default()
-        }
+        Scope { variables: groups.concat(), slots: self.slots, buffers: self.readable.clone(), ..Scope::default() }
     }
 
     /// Sizes of graphs: parameters only.
@@ -511,10 +445,7 @@ impl Names {
 
     /// Host steps, outside loops. Grid and block cannot name `grid.*`; the rest of a launch can.
     pub(crate) fn in_steps(&self) -> Scope {
-        Scope {
-            device_reads: true,
-            ..self.scope(&[&self.params, &self.graphs, &self.lens])
-        }
+        Scope { device_reads: true, ..self.scope(&[&self.params, &self.graphs, &self.lens]) }
     }
 
     /// `scope` with the launch's own `grid.*` and `block.*`.
@@ -528,10 +459,7 @@ impl Names {
     pub(crate) fn in_verify(&self, indexed: bool) -> Scope {
         let indices: &[Variable] = if indexed { &self.indices[..1] } else { &[] };
         let scope = self.scope(&[&self.params, &self.graphs, &self.extents, &self.lens, indices]);
-        Scope {
-            element_reads: true,
-            ..scope
-        }
+        Scope { element_reads: true, ..scope }
     }
 
     /// Slots of every variable but loops' and sums'.
@@ -566,10 +494,7 @@ impl Names {
 
     /// Names of buffers and their fields, for messages.
     pub(crate) fn buffer_names(&self) -> impl Iterator<Item = &str> {
-        self.readable
-            .iter()
-            .map(|buffer| buffer.name.as_str())
-            .filter(|name| !name.contains('.'))
+        self.readable.iter().map(|buffer| buffer.name.as_str()).filter(|name| !name.contains('.'))
     }
 
     /// The buffer or field called `name`.

@@ -24,9 +24,9 @@ impl Random {
     /// The generator of `name` ("buffer A").
     pub(crate) fn new(seeds: Seeds, own: u64, name: &str) -> Self {
         // FNV-1a of the name; then each seed is absorbed by a SplitMix64 step.
-        let name = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        });
+        let name = name
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
         let mut state = name;
         let mut absorb = |seed: u64| {
             state = split_mix(state ^ seed);
@@ -44,7 +44,7 @@ impl Random {
 
     /// An integer from 0 to `bound` - 1 (0 for `bound` 0). The bias is below `bound` / 2^64.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        (u128::from(self.bits()) * u128::from(bound) >> 64) as u64
+        ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
     }
 
     /// A float from 0 (included) to 1 (excluded), a multiple of 2^-53.
@@ -74,10 +74,7 @@ impl Lcg {
 
     /// The next 32 bits.
     pub(crate) fn next(&mut self) -> u32 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 32) as u32
     }
 }
@@ -90,19 +87,9 @@ mod tests {
     fn the_first_numbers_never_change() {
         let mut random = Random::new(Seeds { manifest: 1, run: 0 }, 0, "buffer A");
         let found = [random.bits(), random.bits(), random.bits()];
-        assert_eq!(
-            found,
-            [
-                15_411_361_096_066_966_025,
-                6_048_440_971_739_976_033,
-                2_939_197_087_002_808_489
-            ]
-        );
+        assert_eq!(found, [15_411_361_096_066_966_025, 6_048_440_971_739_976_033, 2_939_197_087_002_808_489]);
         let mut lcg = Lcg::new(7);
-        assert_eq!(
-            [lcg.next(), lcg.next(), lcg.next()],
-            [2118330556, 4104526463, 3893713506]
-        );
+        assert_eq!([lcg.next(), lcg.next(), lcg.next()], [2118330556, 4104526463, 3893713506]);
     }
 
     #[test]

@@ -4,9 +4,7 @@
 //! a reader can see (unknown names, wrong expressions) is reported here. Steps are read by `read_steps`, checks by
 //! `read_checks`.
 
-use std::sync::Arc;
-
-use super::document::{Item, Place, Source, Table};
+use super::document::{Item, Place, Table, advised};
 use super::expr::{Expr, Scope, Type, Value};
 use super::manifest::{
     Buffer, Field, Graph, GraphKind, GraphPart, Init, Manifest, Names, Param, Profile, Role, Space, TextureForm,
@@ -14,7 +12,7 @@ use super::manifest::{
 };
 use super::schema::quoted;
 use super::source::Programs;
-use crate::diagnostic::{Diagnostic, Diagnostics, nearest};
+use crate::diagnostic::{Diagnostic, Diagnostics};
 
 /// The only version of the format so far.
 pub(crate) const SCHEMA_VERSION: i64 = 1;
@@ -87,27 +85,19 @@ pub(super) fn unknown<'n>(
 ) -> Diagnostic {
     let valid: Vec<&str> = valid.into_iter().collect();
     let fault = place.fault(format!("there is no {what} `{name}`"));
-    match nearest(name, valid.iter().copied()) {
-        Some(near) => fault.with_help(format!("did you mean `{near}`?")),
-        None if valid.is_empty() => fault.with_help(format!("no {what} is declared")),
-        None => fault.with_help(format!("there is {}", quoted(&valid))),
-    }
+    advised(fault, name, valid.iter().copied(), || match valid.is_empty() {
+        true => Some(format!("no {what} is declared")),
+        false => Some(format!("there is {}", quoted(&valid))),
+    })
 }
 
 /// Reads a whole manifest. What comes back is complete only if no fault was pushed.
-pub(crate) fn manifest(
-    source: &Arc<Source>,
-    root: Table<'_>,
-    programs: &Programs,
-    faults: &mut Diagnostics,
-) -> Manifest {
+pub(crate) fn manifest(root: Table<'_>, programs: &Programs, faults: &mut Diagnostics) -> Manifest {
     if let Some(item) = root.get("schema")
         && let Some(Value::Int(version)) = item.number()
         && version != SCHEMA_VERSION
     {
-        faults.push(item.place().fault(format!(
-            "schema {version} is not known: this program reads {SCHEMA_VERSION}"
-        )));
+        faults.push(item.place().fault(format!("schema {version} is not known: this program reads {SCHEMA_VERSION}")));
     }
     let params = params(root, faults);
     let profiles = profiles(root, &params, faults);
@@ -115,23 +105,18 @@ pub(crate) fn manifest(
     let graph_names: Vec<String> = keys(root, "graph");
     clashes(root, faults);
     let names = Names::new(&params, &graph_names, &buffers);
-    let mut reader = Reader {
-        programs,
-        names,
-        buffers,
-        faults,
-    };
+    let mut reader = Reader { programs, names, buffers, faults };
     let graphs = reader.graphs(root);
     reader.buffer_contents(root, &graph_names);
+    reader.bound_by_name();
     let steps = reader.steps(root);
-    let checks = reader.checks(root, &profiles);
+    let checks = reader.checks(root);
     let expectations = reader.expectations(root, &profiles);
     let instrument = reader.instrument(root);
     let text = |key| root.text(key).map_or_else(String::new, |(text, _)| text.to_owned());
     let seed = root.get("seed").and_then(Item::number).map_or(1, |value| value.bits());
     let Reader { names, buffers, .. } = reader;
     Manifest {
-        source: source.clone(),
         name: text("name"),
         description: text("description"),
         seed,
@@ -149,9 +134,7 @@ pub(crate) fn manifest(
 
 fn keys(root: Table<'_>, key: &str) -> Vec<String> {
     let table = root.table(key);
-    table.map_or_else(Vec::new, |table| {
-        table.entries().map(|(name, ..)| name.to_owned()).collect()
-    })
+    table.map_or_else(Vec::new, |table| table.entries().map(|(name, ..)| name.to_owned()).collect())
 }
 
 /// Names share one space: a parameter, a graph and a buffer cannot be called alike, nor like a name of the language.
@@ -162,13 +145,10 @@ fn clashes(root: Table<'_>, faults: &mut Diagnostics) {
         let Some(table) = root.table(key) else { continue };
         for (name, place, _) in table.entries() {
             if RESERVED.contains(&name) {
-                faults.push(place.fault(format!(
-                    "a {noun} cannot be called `{name}`: expressions give it a meaning"
-                )));
+                faults.push(place.fault(format!("a {noun} cannot be called `{name}`: expressions give it a meaning")));
             } else if let Some((_, other)) = seen.iter().find(|(other, _)| *other == name) {
-                faults.push(place.fault(format!(
-                    "a {noun} cannot be called `{name}`: there is a {other} of that name"
-                )));
+                faults
+                    .push(place.fault(format!("a {noun} cannot be called `{name}`: there is a {other} of that name")));
             }
             seen.push((name, noun));
         }
@@ -183,15 +163,9 @@ fn params(root: Table<'_>, faults: &mut Diagnostics) -> Vec<Param> {
     for (name, _, item) in table.entries() {
         let value = item.number().unwrap_or(Value::Int(0));
         if matches!(value, Value::Float(value) if !value.is_finite()) {
-            faults.push(
-                item.place()
-                    .fault(format!("parameter `{name}` must be a finite number")),
-            );
+            faults.push(item.place().fault(format!("parameter `{name}` must be a finite number")));
         }
-        params.push(Param {
-            name: name.to_owned(),
-            value,
-        });
+        params.push(Param { name: name.to_owned(), value });
     }
     params
 }
@@ -203,10 +177,9 @@ pub(crate) fn param_value(param: &Param, value: Value) -> Result<Value, String> 
         (Value::Float(_), Value::Float(float)) if !float.is_finite() => {
             Err(format!("parameter `{}` must be a finite number", param.name))
         }
-        (Value::Int(_), Value::Float(found)) => Err(format!(
-            "parameter `{}` is an integer, found the float {found:?}",
-            param.name
-        )),
+        (Value::Int(_), Value::Float(found)) => {
+            Err(format!("parameter `{}` is an integer, found the float {found:?}", param.name))
+        }
         (_, value) => Ok(value),
     }
 }
@@ -231,10 +204,7 @@ fn profiles(root: Table<'_>, params: &[Param], faults: &mut Diagnostics) -> Vec<
                 Err(message) => faults.push(item.place().fault(message)),
             }
         }
-        profiles.push(Profile {
-            name: name.to_owned(),
-            values,
-        });
+        profiles.push(Profile { name: name.to_owned(), values });
     }
     profiles
 }
@@ -270,10 +240,7 @@ fn buffer_forms(root: Table<'_>, faults: &mut Diagnostics) -> Vec<Buffer> {
                 && space != wanted
             {
                 let wanted = key.replace("symbol", "const");
-                faults.push(
-                    item.place()
-                        .fault(format!("`{key}` belongs to a buffer in space `{wanted}`")),
-                );
+                faults.push(item.place().fault(format!("`{key}` belongs to a buffer in space `{wanted}`")));
             }
         }
         if space == Space::Texture && table.get("texture").is_none() {
@@ -300,11 +267,7 @@ fn fields(buffer: &str, table: Table<'_>, faults: &mut Diagnostics) -> (Vec<Fiel
     let elem = |word: Option<(&str, Place)>| word.and_then(|(word, _)| elem_of(word));
     match (table.get("type"), table.get("fields")) {
         (Some(_), Some(fields)) => {
-            faults.push(
-                fields
-                    .place()
-                    .fault(format!("buffer `{buffer}` has both `type` and `fields`")),
-            );
+            faults.push(fields.place().fault(format!("buffer `{buffer}` has both `type` and `fields`")));
         }
         (None, None) => {
             let fault = table.place().fault(format!("buffer `{buffer}` lacks the key `type`"));
@@ -325,21 +288,11 @@ fn fields(buffer: &str, table: Table<'_>, faults: &mut Diagnostics) -> (Vec<Fiel
         let offset = u64::next_multiple_of(end, bytes);
         end = offset + bytes;
         align = bytes.max(align);
-        out.push(Field {
-            name: name.to_owned(),
-            elem,
-            offset,
-            init: Init::Zero,
-        });
+        out.push(Field { name: name.to_owned(), elem, offset, init: Init::Zero });
     }
     if out.is_empty() {
         let elem = elem(table.text("type")).unwrap_or(crate::kernel::ir::Elem::U32);
-        let field = Field {
-            name: String::new(),
-            elem,
-            offset: 0,
-            init: Init::Zero,
-        };
+        let field = Field { name: String::new(), elem, offset: 0, init: Init::Zero };
         return (vec![field], u64::from(elem.bytes()));
     }
     (out, end.next_multiple_of(align))
@@ -362,11 +315,7 @@ impl Reader<'_> {
                     };
                     let mut share = |key: &str| table.get(key).and_then(|item| self.expr(item, &scope));
                     match kind {
-                        "rmat" => GraphKind::Rmat {
-                            nodes,
-                            edges,
-                            quadrants: ["a", "b", "c"].map(&mut share),
-                        },
+                        "rmat" => GraphKind::Rmat { nodes, edges, quadrants: ["a", "b", "c"].map(&mut share) },
                         _ => GraphKind::Uniform { nodes, edges },
                     }
                 }
@@ -380,21 +329,12 @@ impl Reader<'_> {
                     let Some((file, place)) = table.text("file") else {
                         continue;
                     };
-                    GraphKind::File {
-                        file: file.to_owned(),
-                        place,
-                    }
+                    GraphKind::File { file: file.to_owned(), place }
                 }
                 _ => continue,
             };
             let max_weight = self.integer_at(table, "max_weight", &scope);
-            graphs.push(Graph {
-                name: name.to_owned(),
-                place,
-                kind,
-                max_weight,
-                seed: seed(table),
-            });
+            graphs.push(Graph { name: name.to_owned(), place, kind, max_weight, seed: seed(table) });
         }
         graphs
     }
@@ -415,9 +355,7 @@ impl Reader<'_> {
             }
             if !self.buffers[number].is_structured() {
                 let elem = self.buffers[number].fields[0].elem;
-                let init = table
-                    .get("init")
-                    .and_then(|item| self.init(item, type_of(elem), graphs));
+                let init = table.get("init").and_then(|item| self.init(item, type_of(elem), graphs));
                 self.buffers[number].fields[0].init = init.unwrap_or(Init::Zero);
             } else {
                 if let Some(item) = table.get("init") {
@@ -428,9 +366,7 @@ impl Reader<'_> {
                     let Some(elem) = self.buffers[number].fields.get(at).map(|field| field.elem) else {
                         break;
                     };
-                    let init = field
-                        .get("init")
-                        .and_then(|item| self.init(item, type_of(elem), graphs));
+                    let init = field.get("init").and_then(|item| self.init(item, type_of(elem), graphs));
                     self.buffers[number].fields[at].init = init.unwrap_or(Init::Zero);
                 }
             }
@@ -441,6 +377,33 @@ impl Reader<'_> {
                 self.fault(fault.with_help("only buffers made from a file or a graph have a length of their own"));
             }
         }
+    }
+
+    /// Constants and textures are bound by the names that the PTX gives them.
+    fn bound_by_name(&mut self) {
+        if !self.programs.complete {
+            return;
+        }
+        let modules = &self.programs.modules;
+        let constants: Vec<&str> = modules.iter().flat_map(|m| &m.consts).map(|var| var.name.as_str()).collect();
+        let kernels = modules.iter().flat_map(|module| &module.kernels);
+        let textures: Vec<&str> = kernels.flat_map(|kernel| &kernel.textures).map(String::as_str).collect();
+        let mut found = Vec::new();
+        for buffer in &self.buffers {
+            let (name, place) = match &buffer.symbol {
+                Some((symbol, place)) => (symbol, place),
+                None => (&buffer.name, &buffer.place),
+            };
+            if buffer.space == Space::Const && !constants.contains(&name.as_str()) {
+                found.push(unknown("constant", name, place, constants.iter().copied()));
+            }
+            if let Some(form) = &buffer.texture
+                && !textures.contains(&form.name.as_str())
+            {
+                found.push(unknown("texture", &form.name, &form.place, textures.iter().copied()));
+            }
+        }
+        found.into_iter().for_each(|fault| self.fault(fault));
     }
 
     fn texture(&mut self, table: Table<'_>, buffer: &str, scope: &Scope) -> Option<TextureForm> {
@@ -454,15 +417,7 @@ impl Reader<'_> {
             None => (buffer.to_owned(), form.place()),
         };
         let normalized = form.get("normalized").and_then(Item::boolean).unwrap_or(false);
-        Some(TextureForm {
-            name,
-            place,
-            width: width?,
-            height,
-            pitch,
-            channels,
-            normalized,
-        })
+        Some(TextureForm { name, place, width: width?, height, pitch, channels, normalized })
     }
 
     fn init(&mut self, item: Item<'_>, ty: Type, graphs: &[String]) -> Option<Init> {
@@ -474,37 +429,25 @@ impl Reader<'_> {
             "const" => Init::Const(self.value(table.get("value")?, &scope, ty)?),
             "iota" => {
                 let mut part = |key| table.get(key).and_then(|item| self.value(item, &scope, ty));
-                Init::Iota {
-                    start: part("start"),
-                    step: part("step"),
-                }
+                Init::Iota { start: part("start"), step: part("step") }
             }
             "uniform" => {
                 let lo = self.value(table.get("lo")?, &scope, ty);
                 let hi = self.value(table.get("hi")?, &scope, ty);
                 Init::Uniform { lo: lo?, hi: hi?, seed }
             }
-            "lcg" => Init::Lcg {
-                modulo: self.integer_at(table, "modulo", &scope),
-                seed,
-            },
+            "lcg" => Init::Lcg { modulo: self.integer_at(table, "modulo", &scope), seed },
             "expr" | "affine2d" => {
                 let cols = self.integer_at(table, "cols", &scope);
                 let mut scope = self.names.in_init(true);
                 if table.get("cols").is_none() {
                     scope.variables.retain(|v| v.name != "i" && v.name != "j");
                 }
-                Init::Expr {
-                    expr: self.value(table.get("expr")?, &scope, ty)?,
-                    cols,
-                }
+                Init::Expr { expr: self.value(table.get("expr")?, &scope, ty)?, cols }
             }
             "file" => {
                 let (file, place) = table.text("file")?;
-                Init::File {
-                    file: file.to_owned(),
-                    place,
-                }
+                Init::File { file: file.to_owned(), place }
             }
             "csr_graph" => {
                 let (name, at) = table.text("graph")?;

@@ -1,6 +1,6 @@
 //! Checks of the result, expected figures, and the (kept) wishes for instrumentation.
 
-use super::document::{Item, Place, Table};
+use super::document::{Item, Place, Table, advised};
 use super::expr::{Type, Value};
 use super::manifest::{Check, CheckKind, Expectation, Instrument, InstrumentOutput, Profile, ReferenceArg, type_of};
 use super::read::{Reader, unknown};
@@ -9,8 +9,7 @@ use super::schema::{self, quoted};
 
 impl Reader<'_> {
     /// `[verify]` or `[[verify]]`; a manifest without one is compared with the functional run.
-    pub(super) fn checks(&mut self, root: Table<'_>, profiles: &[Profile]) -> Vec<Check> {
-        let _ = profiles;
+    pub(super) fn checks(&mut self, root: Table<'_>) -> Vec<Check> {
         let mut checks: Vec<Check> = Vec::new();
         for table in root.tables("verify") {
             if let Some(mut check) = self.check(table) {
@@ -28,10 +27,8 @@ impl Reader<'_> {
         let place = table.place();
         let item = table.get("ref")?;
         let Some(form) = item.table() else {
-            let fault = item.place().fault(format!(
-                "`ref` must be a table with the key `kind`, found {}",
-                item.described()
-            ));
+            let fault =
+                item.place().fault(format!("`ref` must be a table with the key `kind`, found {}", item.described()));
             self.fault(fault.with_help("`{kind = \"expr\", expr = \"a[idx] + b[idx]\"}`"));
             return None;
         };
@@ -41,7 +38,9 @@ impl Reader<'_> {
             schema::check(&schema::REFERENCE_KINDS, item, "`ref`", self.faults);
         }
         let elementwise = reference.is_some() || matches!(kind_name, Some("expr" | "file"));
-        self.allowed_keys(table, kind_name.unwrap_or(""), elementwise);
+        if elementwise || matches!(kind_name, Some("functional" | "invariant")) {
+            self.allowed_keys(table, kind_name.unwrap_or(""), elementwise);
+        }
         let target = if elementwise { self.target(table) } else { Some((0, 0)) };
         let kind = match (kind_name?, reference) {
             (_, Some(name)) => self.reference(form, name, target),
@@ -60,20 +59,12 @@ impl Reader<'_> {
             ("file", _) => {
                 let (file, place) = form.text("file")?;
                 let (buffer, field) = target?;
-                Some(CheckKind::File {
-                    buffer,
-                    field,
-                    file: file.to_owned(),
-                    place,
-                })
+                Some(CheckKind::File { buffer, field, file: file.to_owned(), place })
             }
-            ("functional", _) => Some(CheckKind::Functional {
-                buffers: self.compared(table),
-            }),
+            ("functional", _) => Some(CheckKind::Functional { buffers: self.compared(table) }),
             ("invariant", _) => {
                 let scope = self.names.in_verify(false);
-                self.integer(form.get("expr")?, &scope, "an invariant")
-                    .map(CheckKind::Invariant)
+                self.integer(form.get("expr")?, &scope, "an invariant").map(CheckKind::Invariant)
             }
             _ => None,
         }?;
@@ -98,14 +89,7 @@ impl Reader<'_> {
             (None, CheckKind::Invariant(_)) => "invariant".to_owned(),
             (None, _) => table.text("buffer").map_or("", |(name, _)| name).to_owned(),
         };
-        Some(Check {
-            name,
-            place,
-            kind,
-            rtol,
-            atol,
-            sample,
-        })
+        Some(Check { name, place, kind, rtol, atol, sample })
     }
 
     /// Keys that this kind of check would ignore are faults.
@@ -117,7 +101,7 @@ impl Reader<'_> {
                 "buffers" => kind == "functional",
                 _ => true,
             };
-            if !meant && !kind.is_empty() {
+            if !meant {
                 let fault = place.fault(format!("`{key}` means nothing in a check of kind `{kind}`"));
                 self.fault(fault);
             }
@@ -143,17 +127,10 @@ impl Reader<'_> {
         let buffer = self.buffer_at(table, "buffer")?;
         let place = table.get("buffer")?.place();
         if self.buffers[buffer].space == super::manifest::Space::Const {
-            let fault = place.fault(format!(
-                "`{}` is constant: there is nothing to check",
-                self.buffers[buffer].name
-            ));
+            let fault = place.fault(format!("`{}` is constant: there is nothing to check", self.buffers[buffer].name));
             self.fault(fault);
         }
-        let names: Vec<String> = self.buffers[buffer]
-            .fields
-            .iter()
-            .map(|field| field.name.clone())
-            .collect();
+        let names: Vec<String> = self.buffers[buffer].fields.iter().map(|field| field.name.clone()).collect();
         let structured = self.buffers[buffer].is_structured();
         match (structured, table.text("field")) {
             (false, None) => Some((buffer, 0)),
@@ -185,10 +162,7 @@ impl Reader<'_> {
             Some(items) => {
                 let named = |item: &Item<'_>| item.text().map(|text| (text.to_owned(), item.place()));
                 let names: Vec<(String, Place)> = items.iter().filter_map(named).collect();
-                names
-                    .into_iter()
-                    .filter_map(|(name, place)| self.buffer(&name, &place))
-                    .collect()
+                names.into_iter().filter_map(|(name, place)| self.buffer(&name, &place)).collect()
             }
             None => determined(&self.buffers),
         }
@@ -205,27 +179,21 @@ impl Reader<'_> {
             if key != "kind" && !found.args.iter().any(|(arg, _)| *arg == key) {
                 let names: Vec<&str> = found.args.iter().map(|(arg, _)| *arg).collect();
                 let fault = place.fault(format!("reference `{name}` has no argument `{key}`"));
-                self.fault(match crate::diagnostic::nearest(key, names.iter().copied()) {
-                    Some(near) => fault.with_help(format!("did you mean `{near}`?")),
-                    None => fault.with_help(format!("its arguments are {}", quoted(&names))),
-                });
+                let all = || Some(format!("its arguments are {}", quoted(&names)));
+                self.fault(advised(fault, key, names.iter().copied(), all));
             }
         }
         let scope = self.names.in_verify(false);
         let mut args = Vec::new();
         for (arg, kind) in found.args {
             let Some(item) = form.get(arg) else {
-                let fault = form
-                    .place()
-                    .fault(format!("reference `{name}` lacks its argument `{arg}`"));
+                let fault = form.place().fault(format!("reference `{name}` lacks its argument `{arg}`"));
                 self.fault(fault);
                 continue;
             };
             args.extend(match kind {
                 ArgumentKind::Integers => self.integer_buffer(item).map(ReferenceArg::Buffer),
-                ArgumentKind::Integer => self
-                    .integer(item, &scope, &format!("`{arg}`"))
-                    .map(ReferenceArg::Number),
+                ArgumentKind::Integer => self.integer(item, &scope, &format!("`{arg}`")).map(ReferenceArg::Number),
             });
         }
         let (buffer, field) = target?;
@@ -233,19 +201,12 @@ impl Reader<'_> {
             let fault = place.fault(format!("reference `{name}` gives integers, the buffer holds floats"));
             self.fault(fault);
         }
-        (args.len() == found.args.len()).then_some(CheckKind::Reference {
-            buffer,
-            field,
-            name: found.name,
-            args,
-        })
+        (args.len() == found.args.len()).then_some(CheckKind::Reference { buffer, field, name: found.name, args })
     }
 
     fn integer_buffer(&mut self, item: Item<'_>) -> Option<usize> {
         let Some(name) = item.text() else {
-            let fault = item
-                .place()
-                .fault(format!("expected the name of a buffer, found {}", item.described()));
+            let fault = item.place().fault(format!("expected the name of a buffer, found {}", item.described()));
             self.fault(fault);
             return None;
         };
@@ -265,7 +226,7 @@ impl Reader<'_> {
         };
         let scope = self.names.in_verify(false);
         let mut out = Vec::new();
-        for (metric, place, item) in all.entries() {
+        for (metric, _, item) in all.entries() {
             let Some(table) = item.table() else { continue };
             let value = table.get("value").and_then(|item| self.expr(item, &scope));
             let tolerance = self.tolerance(table, "tol", 0.0);
@@ -282,14 +243,7 @@ impl Reader<'_> {
             }
             let source = table.text("source").map(|(text, _)| text.to_owned());
             let Some(value) = value else { continue };
-            out.push(Expectation {
-                metric: metric.to_owned(),
-                place,
-                value,
-                tolerance,
-                source,
-                profiles: names,
-            });
+            out.push(Expectation { metric: metric.to_owned(), value, tolerance, source, profiles: names });
         }
         out
     }
@@ -314,9 +268,7 @@ impl Reader<'_> {
             }
             let dynamic = flag(output, "dynamic");
             if dynamic == output.get("index").is_some() {
-                let fault = output
-                    .place()
-                    .fault("an output has either an `index` or `dynamic = true`");
+                let fault = output.place().fault("an output has either an `index` or `dynamic = true`");
                 self.fault(fault);
             }
             outputs.push(InstrumentOutput {
@@ -328,11 +280,7 @@ impl Reader<'_> {
                 dynamic,
             });
         }
-        Some(Instrument {
-            mode: text(table, "mode")?,
-            loop_log: flag(table, "loop_log"),
-            outputs,
-        })
+        Some(Instrument { mode: text(table, "mode")?, loop_log: flag(table, "loop_log"), outputs })
     }
 }
 

@@ -3,7 +3,7 @@
 //! TOML keeps `[[step]]` and `[[loop]]` in two lists; the order in which they run is their order in the file, which
 //! their places give back.
 
-use super::document::{Item, Place, Table};
+use super::document::{Item, Place, Table, advised};
 use super::expr::{Expr, Scope, Type, Value};
 use super::manifest::{Arg, LaunchStep, LoopKind, LoopStep, Space, Span, Step, elem_of};
 use super::read::{Reader, unknown};
@@ -19,9 +19,7 @@ impl Reader<'_> {
         let scope = self.names.in_steps();
         let steps = self.body(root, &scope);
         if root.get("step").is_none() && root.get("loop").is_none() {
-            let fault = root
-                .place()
-                .fault("there is nothing to run: no `[[step]]` and no `[[loop]]`");
+            let fault = root.place().fault("there is nothing to run: no `[[step]]` and no `[[loop]]`");
             self.fault(fault);
         }
         steps
@@ -31,23 +29,12 @@ impl Reader<'_> {
     fn body(&mut self, table: Table<'_>, scope: &Scope) -> Vec<Step> {
         let mut parts: Vec<(usize, bool, Table<'_>)> = Vec::new();
         for (key, is_loop) in [("step", false), ("loop", true)] {
-            parts.extend(
-                table
-                    .tables(key)
-                    .into_iter()
-                    .map(|part| (part.place().start(), is_loop, part)),
-            );
+            parts.extend(table.tables(key).into_iter().map(|part| (part.place().start(), is_loop, part)));
         }
         parts.sort_by_key(|(start, ..)| *start);
         parts
             .into_iter()
-            .filter_map(|(_, is_loop, part)| {
-                if is_loop {
-                    self.loop_step(part, scope)
-                } else {
-                    self.step(part, scope)
-                }
-            })
+            .filter_map(|(_, is_loop, part)| if is_loop { self.loop_step(part, scope) } else { self.step(part, scope) })
             .collect()
     }
 
@@ -60,13 +47,7 @@ impl Reader<'_> {
             let to = self.span(table, "to", "to_index", scope);
             let count = self.integer_at(table, "count", scope);
             let (from, to) = (from?, to?);
-            let form = |span: &Span| {
-                self.buffers[span.buffer]
-                    .fields
-                    .iter()
-                    .map(|f| f.elem)
-                    .collect::<Vec<_>>()
-            };
+            let form = |span: &Span| self.buffers[span.buffer].fields.iter().map(|f| f.elem).collect::<Vec<_>>();
             if form(&from) != form(&to) {
                 let fault = place.fault("a copy needs two buffers of the same element type");
                 self.fault(fault);
@@ -86,12 +67,7 @@ impl Reader<'_> {
                 let fault = value.not_an_integer("an element of an integer buffer");
                 self.fault(fault);
             }
-            Some(Step::Fill {
-                to,
-                value,
-                count,
-                place,
-            })
+            Some(Step::Fill { to, value, count, place })
         } else if let Some(item) = table.get("swap") {
             self.swap(item)
         } else if let Some(item) = table.get("persist") {
@@ -122,24 +98,15 @@ impl Reader<'_> {
 
     fn not_const(&mut self, buffer: usize, place: &Place) {
         if self.buffers[buffer].space == Space::Const {
-            let message = format!(
-                "`{}` lies in the constant bank, which has no address",
-                self.buffers[buffer].name
-            );
-            self.fault(
-                place
-                    .fault(message)
-                    .with_help("kernels read it by its symbol; the host cannot change it"),
-            );
+            let message = format!("`{}` lies in the constant bank, which has no address", self.buffers[buffer].name);
+            self.fault(place.fault(message).with_help("kernels read it by its symbol; the host cannot change it"));
         }
     }
 
     fn swap(&mut self, item: Item<'_>) -> Option<Step> {
         let names = item.list()?;
         let [first, second] = names[..] else {
-            let fault = item
-                .place()
-                .fault(format!("`swap` takes two buffers, found {}", names.len()));
+            let fault = item.place().fault(format!("`swap` takes two buffers, found {}", names.len()));
             self.fault(fault);
             return None;
         };
@@ -148,16 +115,10 @@ impl Reader<'_> {
         let (a, b) = (a?, b?);
         self.not_const(a, &first.place());
         self.not_const(b, &second.place());
-        let form = |n: usize| {
-            (
-                self.buffers[n].fields.iter().map(|f| f.elem).collect::<Vec<_>>(),
-                self.buffers[n].space,
-            )
-        };
+        let form =
+            |n: usize| (self.buffers[n].fields.iter().map(|f| f.elem).collect::<Vec<_>>(), self.buffers[n].space);
         if form(a) != form(b) {
-            let fault = item
-                .place()
-                .fault("`swap` needs two buffers of the same element type and space");
+            let fault = item.place().fault("`swap` needs two buffers of the same element type and space");
             self.fault(fault);
         }
         Some(Step::Swap(a, b))
@@ -165,10 +126,7 @@ impl Reader<'_> {
 
     fn loop_step(&mut self, table: Table<'_>, scope: &Scope) -> Option<Step> {
         let place = table.place();
-        let present: Vec<&str> = ["count", "until", "while"]
-            .into_iter()
-            .filter(|k| table.get(k).is_some())
-            .collect();
+        let present: Vec<&str> = ["count", "until", "while"].into_iter().filter(|k| table.get(k).is_some()).collect();
         let kind = match present[..] {
             ["count"] => self.integer_at(table, "count", scope).map(LoopKind::Count),
             [key] => {
@@ -193,9 +151,7 @@ impl Reader<'_> {
         if present == ["count"]
             && let Some(item) = table.get("max")
         {
-            let fault = item
-                .place()
-                .fault("`max` bounds `until` and `while` loops; a counted loop has its `count`");
+            let fault = item.place().fault("`max` bounds `until` and `while` loops; a counted loop has its `count`");
             self.fault(fault);
         }
         let mut inner = scope.clone();
@@ -211,62 +167,34 @@ impl Reader<'_> {
             None => "(iteration)".to_owned(),
         };
         let slot = inner.define(name, Type::Int);
-        let before = table
-            .tables("before")
-            .into_iter()
-            .filter_map(|step| self.step(step, &inner))
-            .collect();
+        let before = table.tables("before").into_iter().filter_map(|step| self.step(step, &inner)).collect();
         let body = self.body(table, &inner);
         if table.get("step").is_none() && table.get("loop").is_none() {
             let fault = place.fault("the loop has no body: no `[[loop.step]]` and no `[[loop.loop]]`");
             self.fault(fault);
         }
-        Some(Step::Loop(Box::new(LoopStep {
-            place,
-            kind: kind?,
-            before,
-            body,
-            slot,
-        })))
+        Some(Step::Loop(Box::new(LoopStep { place, kind: kind?, before, body, slot })))
     }
 
     /// A condition on device memory: an expression, or `{buffer, index, eq}` with another comparison for `eq`.
     fn condition(&mut self, item: Item<'_>, key: &str, scope: &Scope) -> Option<Expr> {
-        const COMPARISONS: [(&str, &str); 6] = [
-            ("eq", "=="),
-            ("ne", "!="),
-            ("lt", "<"),
-            ("le", "<="),
-            ("gt", ">"),
-            ("ge", ">="),
-        ];
+        const COMPARISONS: [(&str, &str); 6] =
+            [("eq", "=="), ("ne", "!="), ("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">=")];
         let place = item.place();
         let Some(table) = item.table() else {
             if item.text().is_none() {
-                let message = format!(
-                    "`{key}` must be a condition in quotes or a table, found {}",
-                    item.described()
-                );
-                let fault = place
-                    .fault(message)
-                    .with_help("`{buffer = \"changed\", index = 0, eq = 0}`");
+                let message = format!("`{key}` must be a condition in quotes or a table, found {}", item.described());
+                let fault = place.fault(message).with_help("`{buffer = \"changed\", index = 0, eq = 0}`");
                 self.fault(fault);
                 return None;
             }
             return self.integer(item, scope, &format!("`{key}`"));
         };
         schema::check(&schema::CONDITION, item, &format!("`{key}`"), self.faults);
-        let present: Vec<_> = COMPARISONS
-            .into_iter()
-            .filter(|(name, _)| table.get(name).is_some())
-            .collect();
+        let present: Vec<_> = COMPARISONS.into_iter().filter(|(name, _)| table.get(name).is_some()).collect();
         let [(name, symbol)] = present[..] else {
             let message = format!("`{key}` needs one comparison, found {}", present.len());
-            self.fault(
-                place
-                    .fault(message)
-                    .with_help("one of `eq`, `ne`, `lt`, `le`, `gt`, `ge`"),
-            );
+            self.fault(place.fault(message).with_help("one of `eq`, `ne`, `lt`, `le`, `gt`, `ge`"));
             return None;
         };
         let buffer = self.buffer_at(table, "buffer")?;
@@ -307,30 +235,17 @@ impl Reader<'_> {
         let list = table.get("args")?;
         let items = list.list()?;
         if items.len() != kernel.params.len() {
-            let form: Vec<String> = kernel
-                .params
-                .iter()
-                .map(|p| format!(".{} {}", bare_type(p), p.name))
-                .collect();
+            let form: Vec<String> = kernel.params.iter().map(|p| format!(".{} {}", bare_type(p), p.name)).collect();
             let (wanted, plural) = (form.len(), if form.len() == 1 { "" } else { "s" });
             let message = format!("kernel `{name}` takes {wanted} argument{plural}, found {}", items.len());
-            self.fault(list.place().fault(message).with_help(format!("({})", form.join(", "))));
+            self.fault(list.place().fault(message).with_help(format!("its parameters are {}", form.join(", "))));
         }
         let mut args = Vec::new();
         for (number, item) in items.into_iter().enumerate() {
             args.extend(self.arg(item, kernel.params.get(number), &inner));
         }
         let place = table.place();
-        Some(LaunchStep {
-            place,
-            kernel,
-            module,
-            grid: grid?,
-            block: block?,
-            shared,
-            regs,
-            args,
-        })
+        Some(LaunchStep { place, kernel, module, grid: grid?, block: block?, shared, regs, args })
     }
 
     /// One to three sizes.
@@ -338,9 +253,7 @@ impl Reader<'_> {
         let item = table.get(key)?;
         let items = item.list().unwrap_or_else(|| vec![item]);
         if items.is_empty() || items.len() > 3 {
-            let fault = item
-                .place()
-                .fault(format!("`{key}` has 1 to 3 sizes (x, y, z), found {}", items.len()));
+            let fault = item.place().fault(format!("`{key}` has 1 to 3 sizes (x, y, z), found {}", items.len()));
             self.fault(fault);
             return None;
         }
@@ -363,13 +276,11 @@ impl Reader<'_> {
             {
                 self.mismatch(param, &place, "an address (8 bytes)");
             }
-            return Some(Arg::Address { to, place });
+            return Some(Arg::Address { to });
         }
         if item.number().is_none() && item.text().is_none() {
-            let message = format!(
-                "an argument must be an expression, `&buffer` or a table, found {}",
-                item.described()
-            );
+            let message =
+                format!("an argument must be an expression, `&buffer` or a table, found {}", item.described());
             self.fault(place.fault(message));
             return None;
         }
@@ -406,10 +317,7 @@ impl Reader<'_> {
         if !float && value.ty() == Type::Float {
             let of = param.map_or_else(String::new, |param| format!(" for parameter `{}`", param.name));
             let ty = super::manifest::elem_name(elem);
-            let fault = place.fault(format!(
-                "expected an integer ({ty}){of}, found the float `{}`",
-                value.text()
-            ));
+            let fault = place.fault(format!("expected an integer ({ty}){of}, found the float `{}`", value.text()));
             self.fault(fault.with_help("`int(x)` rounds toward zero"));
             return None;
         }
@@ -432,9 +340,7 @@ impl Reader<'_> {
     fn address(&mut self, text: &str, whole: &str, place: &Place, scope: &Scope) -> Option<Span> {
         let lead = whole.len() - text.len() + 1;
         let rest = &text[1..];
-        let name_end = rest
-            .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
-            .unwrap_or(rest.len());
+        let name_end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
         let name = &rest[..name_end];
         let name_place = place.inside(whole, lead..lead + name_end);
         if name.is_empty() {
@@ -447,16 +353,11 @@ impl Reader<'_> {
         }
         let tail = rest[name_end..].trim_start();
         if tail.is_empty() {
-            return Some(Span {
-                buffer: buffer?,
-                index: None,
-            });
+            return Some(Span { buffer: buffer?, index: None });
         }
         let at = whole.len() - tail.len();
         let Some(offset) = tail.strip_prefix('+') else {
-            let fault = place
-                .inside(whole, at..whole.len())
-                .fault(format!("expected `+` after `&{name}`"));
+            let fault = place.inside(whole, at..whole.len()).fault(format!("expected `+` after `&{name}`"));
             self.fault(fault.with_help(format!("`&{name} + 4` is the address of element 4")));
             return None;
         };
@@ -472,10 +373,7 @@ impl Reader<'_> {
                 None
             }
         };
-        Some(Span {
-            buffer: buffer?,
-            index: Some(index?),
-        })
+        Some(Span { buffer: buffer?, index: Some(index?) })
     }
 
     /// `{u32 = "N"}` or `{struct = [..]}`.
@@ -493,7 +391,7 @@ impl Reader<'_> {
         let Some(elem) = elem_of(key) else {
             let fault = key_place.fault(format!("`{key}` is neither an element type nor `struct`"));
             let valid = ELEMENT_TYPES.into_iter().chain(["struct"]);
-            self.fault(fault.with_nearest(key, valid));
+            self.fault(advised(fault, key, valid, || None));
             return None;
         };
         if let Some(param) = param
@@ -512,28 +410,24 @@ impl Reader<'_> {
             self.fault(place.fault(format!("`struct` must be a list, found {}", item.described())));
             return None;
         };
-        let mut parts = Vec::new();
+        let (wanted, mut parts) = (items.len(), Vec::new());
         let (mut end, mut align) = (0_u32, 1_u32);
         for part in items {
             let Some(arg) = self.arg_of_structure(part, scope) else {
                 continue;
             };
-            let bytes = if let Arg::Number { elem, .. } = &arg {
-                elem.bytes()
-            } else {
-                8
-            };
+            let bytes = if let Arg::Number { elem, .. } = &arg { elem.bytes() } else { 8 };
             let offset = end.next_multiple_of(bytes);
             end = offset + bytes;
             align = align.max(bytes);
             parts.push((offset, arg));
         }
         let bytes = end.next_multiple_of(align);
-        match param {
-            Some(param) if bare_type(param) != "b8" || param.bytes != bytes => {
-                self.mismatch(param, &place, &format!("a structure of {bytes} bytes"));
-            }
-            _ => {}
+        // A part that could not be read has its own fault, and the size means nothing then.
+        if let Some(param) = param.filter(|_| parts.len() == wanted)
+            && (bare_type(param) != "b8" || param.bytes != bytes)
+        {
+            self.mismatch(param, &place, &format!("a structure of {bytes} bytes"));
         }
         Some(Arg::Struct(parts))
     }
@@ -543,9 +437,7 @@ impl Reader<'_> {
         if address || item.table().is_some_and(|table| table.get("struct").is_none()) {
             return self.arg(item, None, scope);
         }
-        let fault = item
-            .place()
-            .fault("a part of a structure must be `\"&buffer\"` or say its type");
+        let fault = item.place().fault("a part of a structure must be `\"&buffer\"` or say its type");
         self.fault(fault.with_help("`{u32 = \"N\"}`"));
         None
     }

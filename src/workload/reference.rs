@@ -34,41 +34,22 @@ use ArgumentKind::{Integer, Integers};
 pub(crate) static ALL: [Reference; 3] = [
     Reference {
         name: "bfs_levels",
-        args: &[
-            ("row_ptr", Integers),
-            ("col", Integers),
-            ("start", Integer),
-            ("unreached", Integer),
-        ],
+        args: &[("row_ptr", Integers), ("col", Integers), ("start", Integer), ("unreached", Integer)],
         run: bfs_levels,
     },
-    Reference {
-        name: "chase",
-        args: &[("next", Integers), ("start", Integer), ("hops", Integer)],
-        run: chase,
-    },
-    Reference {
-        name: "histogram",
-        args: &[("data", Integers), ("bins", Integer)],
-        run: histogram,
-    },
+    Reference { name: "chase", args: &[("next", Integers), ("start", Integer), ("hops", Integer)], run: chase },
+    Reference { name: "histogram", args: &[("data", Integers), ("bins", Integer)], run: histogram },
 ];
 
 fn at(vector: &[i64], index: i64, what: &str) -> Result<i64, String> {
     let found = usize::try_from(index).ok().and_then(|index| vector.get(index));
-    found
-        .copied()
-        .ok_or_else(|| format!("{what} {index} does not exist ({} do)", vector.len()))
+    found.copied().ok_or_else(|| format!("{what} {index} does not exist ({} do)", vector.len()))
 }
 
 /// Edges on a shortest path from `start` to each node of a graph in compressed sparse rows.
 fn bfs_levels(args: &[Argument]) -> Result<Vec<i64>, String> {
-    let [
-        Argument::Integers(row_ptr),
-        Argument::Integers(col),
-        Argument::Integer(start),
-        Argument::Integer(unreached),
-    ] = args
+    let [Argument::Integers(row_ptr), Argument::Integers(col), Argument::Integer(start), Argument::Integer(unreached)] =
+        args
     else {
         unreachable!("the reader checked the arguments");
     };
@@ -94,12 +75,7 @@ fn bfs_levels(args: &[Argument]) -> Result<Vec<i64>, String> {
 
 /// Where `hops` steps along `next` lead.
 fn chase(args: &[Argument]) -> Result<Vec<i64>, String> {
-    let [
-        Argument::Integers(next),
-        Argument::Integer(start),
-        Argument::Integer(hops),
-    ] = args
-    else {
+    let [Argument::Integers(next), Argument::Integer(start), Argument::Integer(hops)] = args else {
         unreachable!("the reader checked the arguments");
     };
     let mut position = *start;
@@ -128,10 +104,7 @@ mod tests {
 
     #[test]
     fn levels_of_a_diamond_with_an_unreached_node() {
-        let graph = [
-            Argument::Integers(vec![0, 2, 3, 4, 4, 4]),
-            Argument::Integers(vec![1, 2, 3, 3]),
-        ];
+        let graph = [Argument::Integers(vec![0, 2, 3, 4, 4, 4]), Argument::Integers(vec![1, 2, 3, 3])];
         let args = [&graph[..], &[Argument::Integer(0), Argument::Integer(-1)]].concat();
         assert_eq!(bfs_levels(&args), Ok(vec![0, 1, 1, 2, -1]));
     }
@@ -145,11 +118,7 @@ mod tests {
 
     #[test]
     fn a_chase_follows_the_ring() {
-        let args = [
-            Argument::Integers(vec![2, 0, 1]),
-            Argument::Integer(0),
-            Argument::Integer(4),
-        ];
+        let args = [Argument::Integers(vec![2, 0, 1]), Argument::Integer(0), Argument::Integer(4)];
         assert_eq!(chase(&args), Ok(vec![2]));
     }
 

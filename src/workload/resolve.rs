@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::contents::input_bytes;
+use super::document::advised;
 use super::expr::{Expr, Value};
 use super::generate::part_len;
 use super::graph::{self, Csr};
@@ -53,8 +54,8 @@ pub(crate) struct Plan {
     pub(crate) addresses: Arc<AddressMap>,
     /// Addresses of each module's global variables.
     pub(crate) globals: Vec<Vec<u64>>,
-    /// Content of each module's constant bank.
-    pub(crate) const_banks: Vec<Arc<[u8]>>,
+    /// Content of each module's constant bank, where `const` buffers change it.
+    pub(crate) const_banks: Vec<Option<Vec<u8>>>,
     /// The host program.
     pub(crate) program: Program,
 }
@@ -86,10 +87,7 @@ impl Plan {
             manifest,
             folder,
             frame: vec![0; manifest.names.slots()],
-            seeds: Seeds {
-                manifest: manifest.seed,
-                run: choice.seed,
-            },
+            seeds: Seeds { manifest: manifest.seed, run: choice.seed },
             graphs: vec![Csr::default(); manifest.graphs.len()],
             faults: &mut faults,
         };
@@ -103,11 +101,12 @@ impl Plan {
         stage.extents_after_lengths(extents);
         let mut buffers = stage.contents(&lens, &choice.inputs);
         stage.textures(&mut buffers);
-        let const_banks = stage.const_banks(programs, &buffers);
-        let (frame, addresses) = (stage.frame, allocate(manifest, &mut buffers));
-        faults = faults.into_result(Diagnostics::default())?;
-        let mut addresses = addresses;
+        let mut addresses = allocate(manifest, &mut buffers);
         let globals = allocate_globals(programs, &mut addresses);
+        let const_banks = stage.const_banks(programs, &buffers, &globals);
+        let frame = stage.frame;
+        faults.into_result(())?;
+        let mut faults = Diagnostics::default();
         let plan = Plan {
             manifest: manifest.clone(),
             programs: programs.clone(),
@@ -192,11 +191,8 @@ impl Stage<'_> {
                 }
                 let message = format!("workload `{}` has no profile `{profile}`", manifest.name);
                 let fault = Diagnostic::nowhere("", message);
-                self.faults
-                    .push(match crate::diagnostic::nearest(profile, names.iter().copied()) {
-                        Some(near) => fault.with_help(format!("did you mean `{near}`?")),
-                        None => fault.with_help(format!("profiles: {}", names.join(", "))),
-                    });
+                let all = || Some(format!("profiles: {}", names.join(", ")));
+                self.faults.push(advised(fault, profile, names.iter().copied(), all));
             }
         }
         for (name, text) in overrides {
@@ -205,11 +201,8 @@ impl Stage<'_> {
                 let message = format!("workload `{}` has no parameter `{name}`", manifest.name);
                 let valid: Vec<&str> = manifest.params.iter().map(|param| param.name.as_str()).collect();
                 let fault = Diagnostic::nowhere(&shown, message);
-                self.faults
-                    .push(match crate::diagnostic::nearest(name, valid.iter().copied()) {
-                        Some(near) => fault.with_help(format!("did you mean `{near}`?")),
-                        None => fault.with_help(format!("parameters: {}", valid.join(", "))),
-                    });
+                let all = || Some(format!("parameters: {}", valid.join(", ")));
+                self.faults.push(advised(fault, name, valid.iter().copied(), all));
                 continue;
             };
             match number_of(text).and_then(|value| param_value(&manifest.params[number], value)) {
@@ -240,9 +233,7 @@ impl Stage<'_> {
             Some(max) => match max.integer(frame, "`max_weight`")? {
                 found @ 1..=0xffff_ffff => found as u32,
                 found => {
-                    return Err(max
-                        .place()
-                        .fault(format!("`max_weight` must be 1 to 2^32 - 1, found {found}")));
+                    return Err(max.place().fault(format!("`max_weight` must be 1 to 2^32 - 1, found {found}")));
                 }
             },
         };
@@ -286,10 +277,7 @@ impl Stage<'_> {
             return Extents::Never;
         }
         let lengths = 0..self.manifest.buffers.len();
-        if lengths
-            .into_iter()
-            .any(|buffer| exprs().any(|expr| expr.names(names.len(buffer))))
-        {
+        if lengths.into_iter().any(|buffer| exprs().any(|expr| expr.names(names.len(buffer)))) {
             return Extents::Late;
         }
         self.extents(launch);
@@ -309,9 +297,7 @@ impl Stage<'_> {
         let slots = self.manifest.names.extents();
         for (sizes, slots) in [(&launch.grid, &slots[..3]), (&launch.block, &slots[3..])] {
             for (axis, slot) in slots.iter().enumerate() {
-                let size = sizes
-                    .get(axis)
-                    .map_or(Ok(1), |expr| expr.integer(&mut self.frame, "a size"));
+                let size = sizes.get(axis).map_or(Ok(1), |expr| expr.integer(&mut self.frame, "a size"));
                 self.frame[*slot] = size.unwrap_or(0) as u64;
             }
         }
@@ -321,10 +307,7 @@ impl Stage<'_> {
     fn extents_fault(&self, expr: &Expr, known: bool, why: &str) -> Option<Diagnostic> {
         let slots = self.manifest.names.extents();
         let names = slots.iter().any(|slot| expr.names(*slot));
-        (names && !known).then(|| {
-            expr.place()
-                .fault(format!("`grid` and `block` are not known here: {why}"))
-        })
+        (names && !known).then(|| expr.place().fault(format!("`grid` and `block` are not known here: {why}")))
     }
 
     fn lens(&mut self, extents: Extents, inputs: &[(String, PathBuf)]) -> Vec<u64> {
@@ -363,18 +346,14 @@ impl Stage<'_> {
         }
         let len = expr.integer(&mut self.frame, "`len`")?;
         let Ok(len) = u64::try_from(len) else {
-            return Err(expr
-                .place()
-                .fault(format!("buffer `{name}` has the negative length {len}")));
+            return Err(expr.place().fault(format!("buffer `{name}` has the negative length {len}")));
         };
         if len == 0 {
             return Err(expr.place().fault(format!("buffer `{name}` has no elements")));
         }
         match len.checked_mul(buffer.stride) {
             Some(bytes) if bytes <= MAX_BUFFER_BYTES => Ok(len),
-            _ => Err(expr
-                .place()
-                .fault(format!("buffer `{name}` with {len} elements is larger than 512 GiB"))),
+            _ => Err(expr.place().fault(format!("buffer `{name}` with {len} elements is larger than 512 GiB"))),
         }
     }
 }
@@ -387,10 +366,7 @@ fn number_of(text: &str) -> Result<Value, String> {
     if let Some(Ok(value)) = digits.strip_prefix("0x").map(|hex| i64::from_str_radix(hex, 16)) {
         return Ok(Value::Int(value));
     }
-    digits
-        .parse()
-        .map(Value::Float)
-        .map_err(|_| format!("`{text}` is not a number"))
+    digits.parse().map(Value::Float).map_err(|_| format!("`{text}` is not a number"))
 }
 
 /// Gives every buffer its place, in manifest order.
@@ -415,9 +391,5 @@ fn allocate_globals(programs: &Programs, addresses: &mut AddressMap) -> Vec<Vec<
     let place = |var: &crate::kernel::ir::GlobalVar, addresses: &mut AddressMap| {
         addresses.allocate(&var.name, var.bytes.max(1), Medium::Dram)
     };
-    programs
-        .modules
-        .iter()
-        .map(|module| module.globals.iter().map(|var| place(var, addresses)).collect())
-        .collect()
+    programs.modules.iter().map(|module| module.globals.iter().map(|var| place(var, addresses)).collect()).collect()
 }

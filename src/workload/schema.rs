@@ -4,8 +4,8 @@
 //! then take what is well-formed and stay silent about the rest. `workloads/README.md` documents every key; a test
 //! compares the two.
 
-use super::document::{Item, Table};
-use crate::diagnostic::{Diagnostics, nearest};
+use super::document::{Item, Table, advised, nearest};
+use crate::diagnostic::Diagnostics;
 
 /// The form of a value.
 #[derive(Debug, Clone, Copy)]
@@ -58,33 +58,20 @@ pub(crate) struct Key {
 use Shape::{Any, Boolean, Expression, Forms, Kinds, List, Map, Number, OneOrMany, Text, Whole, Words};
 
 const fn required(name: &'static str, shape: Shape) -> Key {
-    Key {
-        name,
-        need: Need::Required,
-        shape,
-    }
+    Key { name, need: Need::Required, shape }
 }
 
 const fn optional(name: &'static str, shape: Shape) -> Key {
-    Key {
-        name,
-        need: Need::Optional,
-        shape,
-    }
+    Key { name, need: Need::Optional, shape }
 }
 
 const fn not_yet(name: &'static str) -> Key {
-    Key {
-        name,
-        need: Need::NotYet,
-        shape: Shape::Any,
-    }
+    Key { name, need: Need::NotYet, shape: Shape::Any }
 }
 
 /// Element types, as written.
-pub(crate) const ELEMENT_TYPES: [&str; 14] = [
-    "u8", "i8", "s8", "u16", "i16", "s16", "u32", "i32", "s32", "u64", "i64", "s64", "f32", "f64",
-];
+pub(crate) const ELEMENT_TYPES: [&str; 14] =
+    ["u8", "i8", "s8", "u16", "i16", "s16", "u32", "i32", "s32", "u64", "i64", "s64", "f32", "f64"];
 
 /// Memory spaces of buffers.
 pub(crate) const SPACES: [&str; 4] = ["dram", "pm", "const", "texture"];
@@ -98,41 +85,21 @@ pub(crate) const GRAPH_PARTS: [&str; 5] = ["row_ptr", "col", "weight", "degree",
 const INIT: Shape = Kinds(&[
     ("const", &[required("value", Expression)]),
     ("iota", &[optional("start", Expression), optional("step", Expression)]),
-    (
-        "uniform",
-        &[
-            required("lo", Expression),
-            required("hi", Expression),
-            optional("seed", Whole),
-        ],
-    ),
+    ("uniform", &[required("lo", Expression), required("hi", Expression), optional("seed", Whole)]),
     ("lcg", &[optional("modulo", Expression), optional("seed", Whole)]),
     ("expr", &[required("expr", Expression), optional("cols", Expression)]),
-    (
-        "affine2d",
-        &[required("expr", Expression), required("cols", Expression)],
-    ),
+    ("affine2d", &[required("expr", Expression), required("cols", Expression)]),
     ("file", &[required("file", Text)]),
-    (
-        "csr_graph",
-        &[required("graph", Text), required("part", Words(&GRAPH_PARTS))],
-    ),
+    ("csr_graph", &[required("graph", Text), required("part", Words(&GRAPH_PARTS))]),
     ("permutation", &[optional("seed", Whole)]),
     (
         "chase",
-        &[
-            optional("order", Words(&["random", "stride"])),
-            optional("stride", Expression),
-            optional("seed", Whole),
-        ],
+        &[optional("order", Words(&["random", "stride"])), optional("stride", Expression), optional("seed", Whole)],
     ),
 ]);
 
-const FIELD: Shape = Shape::Table(&[
-    required("name", Text),
-    required("type", Words(&ELEMENT_TYPES)),
-    optional("init", INIT),
-]);
+const FIELD: Shape =
+    Shape::Table(&[required("name", Text), required("type", Words(&ELEMENT_TYPES)), optional("init", INIT)]);
 
 const TEXTURE: Shape = Shape::Table(&[
     optional("name", Text),
@@ -322,10 +289,7 @@ pub(crate) const MANIFEST: Shape = Shape::Table(&[
 /// Checks `item` against `shape`; `what` names it in messages (`` `len` ``, "a launch step").
 pub(crate) fn check(shape: &Shape, item: Item<'_>, what: &str, faults: &mut Diagnostics) {
     let mut wrong = |expected: &str| {
-        faults.push(
-            item.place()
-                .fault(format!("{what} must be {expected}, found {}", item.described())),
-        );
+        faults.push(item.place().fault(format!("{what} must be {expected}, found {}", item.described())));
     };
     match shape {
         Shape::Any => {}
@@ -339,24 +303,18 @@ pub(crate) fn check(shape: &Shape, item: Item<'_>, what: &str, faults: &mut Diag
         Shape::Words(words) => match item.text() {
             None => wrong(&format!("one of {}", quoted(words))),
             Some(found) if !words.contains(&found) => {
-                let fault = item
-                    .place()
-                    .fault(format!("{what} must be one of {}, found `{found}`", quoted(words)));
-                faults.push(fault.with_nearest(found, words.iter().copied()));
+                let fault = item.place().fault(format!("{what} must be one of {}, found `{found}`", quoted(words)));
+                faults.push(advised(fault, found, words.iter().copied(), || None));
             }
             Some(_) => {}
         },
         Shape::List(shape) => match item.list() {
             None => wrong("a list"),
-            Some(items) => items
-                .into_iter()
-                .for_each(|item| check(shape, item, &element(what, shape), faults)),
+            Some(items) => items.into_iter().for_each(|item| check(shape, item, &element(what, shape), faults)),
         },
         Shape::OneOrMany(shape) => match item.list() {
             None => check(shape, item, what, faults),
-            Some(items) => items
-                .into_iter()
-                .for_each(|item| check(shape, item, &element(what, shape), faults)),
+            Some(items) => items.into_iter().for_each(|item| check(shape, item, &element(what, shape), faults)),
         },
         Shape::Table(keys) => match item.table() {
             None => wrong("a table"),
@@ -399,28 +357,19 @@ fn element(what: &str, shape: &Shape) -> String {
 
 /// `` `a`, `b`, `c` ``.
 pub(crate) fn quoted(words: &[&str]) -> String {
-    words
-        .iter()
-        .map(|word| format!("`{word}`"))
-        .collect::<Vec<_>>()
-        .join(", ")
+    words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
 }
 
 fn check_keys(keys: &[Key], table: Table<'_>, what: &str, faults: &mut Diagnostics) {
     for (name, place, item) in table.entries() {
         match keys.iter().find(|key| key.name == name) {
             None => {
-                let names: Vec<&str> = keys
-                    .iter()
-                    .filter(|key| key.need != Need::NotYet)
-                    .map(|k| k.name)
-                    .collect();
+                let names: Vec<&str> = keys.iter().filter(|key| key.need != Need::NotYet).map(|k| k.name).collect();
                 let fault = place.fault(format!("unknown key `{name}` in {what}"));
-                faults.push(match nearest(name, names.iter().copied()) {
-                    Some(near) => fault.with_help(format!("did you mean `{near}`?")),
-                    None if names.is_empty() => fault.with_help("it has no keys"),
-                    None => fault.with_help(format!("its keys are {}", quoted(&names))),
-                });
+                faults.push(advised(fault, name, names.iter().copied(), || match names.is_empty() {
+                    true => Some("it has no keys".to_owned()),
+                    false => Some(format!("its keys are {}", quoted(&names))),
+                }));
             }
             Some(key) if key.need == Need::NotYet => {
                 faults.push(place.fault(format!("`{name}` in {what} is not supported yet")));
@@ -436,7 +385,13 @@ fn check_keys(keys: &[Key], table: Table<'_>, what: &str, faults: &mut Diagnosti
 }
 
 fn check_map(shape: &Shape, table: Table<'_>, what: &str, faults: &mut Diagnostics) {
-    let noun = what.trim_matches('`');
+    let noun = match what.trim_matches('`') {
+        "params" => "parameter",
+        "expect" => "expectation",
+        // A map in a map: the parameters of a profile.
+        noun if noun.contains('`') => "parameter",
+        noun => noun,
+    };
     for (name, place, item) in table.entries() {
         let mut characters = name.chars();
         let first = characters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
@@ -461,10 +416,8 @@ fn check_kinds(kinds: &[(&str, &[Key])], table: Table<'_>, what: &str, faults: &
         return;
     };
     let Some((_, keys)) = kinds.iter().find(|(kind, _)| *kind == found) else {
-        let fault = item
-            .place()
-            .fault(format!("`kind` must be one of {}, found `{found}`", quoted(&names)));
-        faults.push(fault.with_nearest(found, names));
+        let fault = item.place().fault(format!("`kind` must be one of {}, found `{found}`", quoted(&names)));
+        faults.push(advised(fault, found, names, || None));
         return;
     };
     let mut all = vec![required("kind", Text)];
@@ -474,25 +427,15 @@ fn check_kinds(kinds: &[(&str, &[Key])], table: Table<'_>, what: &str, faults: &
 
 fn check_forms(forms: &[(&str, &[Key])], table: Table<'_>, what: &str, faults: &mut Diagnostics) {
     let present: Vec<_> = forms.iter().filter(|(key, _)| table.get(key).is_some()).collect();
-    let names: Vec<&str> = forms
-        .iter()
-        .filter(|f| f.1[0].need != Need::NotYet)
-        .map(|(key, _)| *key)
-        .collect();
+    let names: Vec<&str> = forms.iter().filter(|f| f.1[0].need != Need::NotYet).map(|(key, _)| *key).collect();
     match present[..] {
         [(name, keys)] => {
-            let what = if *name == "kernel" {
-                "a launch step".to_owned()
-            } else {
-                format!("a `{name}` step")
-            };
+            let what = if *name == "kernel" { "a launch step".to_owned() } else { format!("a `{name}` step") };
             check_keys(keys, table, &what, faults);
         }
         [] => {
             let first = table.entries().next();
-            let guess = table
-                .entries()
-                .find_map(|(key, ..)| nearest(key, names.iter().copied()));
+            let guess = table.entries().find_map(|(key, ..)| nearest(key, names.iter().copied()));
             let place = first.map_or_else(|| table.place(), |(_, place, _)| place);
             let fault = place.fault(format!("{what} needs one of the keys {}", quoted(&names)));
             faults.push(match guess {

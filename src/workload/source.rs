@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use include_dir::{Dir, include_dir};
 
-use super::document::{Item, Table};
-use crate::diagnostic::{Diagnostic, Diagnostics, nearest};
+use super::document::{Item, Table, advised};
+use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::kernel::ir::{Kernel, Module};
 use crate::kernel::ptx;
 
@@ -36,9 +36,7 @@ impl Folder {
     pub(crate) fn find(name_or_path: &str) -> Result<Folder, Diagnostic> {
         let path = Path::new(name_or_path);
         if path.is_file() {
-            let manifest = path
-                .file_name()
-                .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+            let manifest = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
             let folder = path.parent().unwrap_or(Path::new("")).to_owned();
             return Ok(Folder::Disk { folder, manifest });
         }
@@ -47,10 +45,7 @@ impl Folder {
                 let fault = Diagnostic::nowhere(name_or_path, format!("the folder has no `{MANIFEST_FILE}`"));
                 return Err(fault.with_help("a workload is a folder with that file, see workloads/README.md"));
             }
-            return Ok(Folder::Disk {
-                folder: path.to_owned(),
-                manifest: MANIFEST_FILE.to_owned(),
-            });
+            return Ok(Folder::Disk { folder: path.to_owned(), manifest: MANIFEST_FILE.to_owned() });
         }
         if let Some(dir) = BUILTIN.get_dir(name_or_path).filter(|dir| is_workload(dir)) {
             return Ok(Folder::Builtin(dir));
@@ -60,10 +55,8 @@ impl Folder {
         }
         let names: Vec<&str> = builtin_names().collect();
         let fault = Diagnostic::nowhere("", format!("there is no workload `{name_or_path}`, and no such path"));
-        Err(match nearest(name_or_path, names.iter().copied()) {
-            Some(near) => fault.with_help(format!("did you mean `{near}`?")),
-            None => fault.with_help(format!("built in: {}", names.join(", "))),
-        })
+        let all = || Some(format!("built in: {}", names.join(", ")));
+        Err(advised(fault, name_or_path, names.iter().copied(), all))
     }
 
     /// The name under which faults in one of its files are reported.
@@ -113,11 +106,8 @@ fn is_workload(dir: &Dir<'_>) -> bool {
 
 /// Names of the built-in workloads, sorted.
 pub(crate) fn builtin_names() -> impl Iterator<Item = &'static str> {
-    let mut names: Vec<&str> = BUILTIN
-        .dirs()
-        .filter(|dir| is_workload(dir))
-        .filter_map(|dir| dir.path().to_str())
-        .collect();
+    let mut names: Vec<&str> =
+        BUILTIN.dirs().filter(|dir| is_workload(dir)).filter_map(|dir| dir.path().to_str()).collect();
     names.sort_unstable();
     names.into_iter()
 }
@@ -133,10 +123,7 @@ pub(crate) struct Programs {
 impl Programs {
     /// Reads and decodes the files that `[isa]` names.
     pub(crate) fn read(root: Table<'_>, folder: &Folder, faults: &mut Diagnostics) -> Programs {
-        let mut programs = Programs {
-            modules: Vec::new(),
-            complete: true,
-        };
+        let mut programs = Programs { modules: Vec::new(), complete: true };
         let item = root.table("isa").and_then(|isa| isa.get("file"));
         let files = item.map_or_else(Vec::new, |item| item.list().unwrap_or_else(|| vec![item]));
         programs.complete = !files.is_empty();
@@ -156,9 +143,7 @@ impl Programs {
         let Some(name) = file.text() else {
             return Err(Diagnostics::default());
         };
-        let text = folder
-            .read_text(name)
-            .map_err(|error| Diagnostics::from(file.place().fault(error)))?;
+        let text = folder.read_text(name).map_err(|error| Diagnostics::from(file.place().fault(error)))?;
         let module = ptx::parse(&folder.shown(name), &text)?;
         if let Some(twice) = module.kernels.iter().find(|kernel| self.kernel(&kernel.name).is_some()) {
             let message = format!("kernel `{}` is also in another file of `[isa]`", twice.name);
@@ -177,9 +162,6 @@ impl Programs {
 
     /// Names of all kernels.
     pub(crate) fn kernel_names(&self) -> impl Iterator<Item = &str> {
-        self.modules
-            .iter()
-            .flat_map(|module| &module.kernels)
-            .map(|kernel| kernel.name.as_str())
+        self.modules.iter().flat_map(|module| &module.kernels).map(|kernel| kernel.name.as_str())
     }
 }

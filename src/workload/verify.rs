@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::data_file;
+use super::document::advised;
 use super::element::{load, store};
 use super::expr::{Element, Elements, Expr, Fault, Miss, Value, Which};
 use super::functional::FunctionalRun;
@@ -42,11 +43,7 @@ impl Verification {
     /// No check and no expectation failed.
     pub fn passed(&self) -> bool {
         let checks = self.checks.iter().all(|check| check.outcome != Outcome::Failed);
-        checks
-            && self
-                .expectations
-                .iter()
-                .all(|expectation| expectation.outcome != Outcome::Failed)
+        checks && self.expectations.iter().all(|expectation| expectation.outcome != Outcome::Failed)
     }
 }
 
@@ -112,17 +109,13 @@ pub struct ExpectationResult {
 /// Bytes of buffer `number` in `memory`, as its name is bound now.
 pub(crate) fn bytes_of<'m>(plan: &Plan, memory: &'m FlatMemory, bindings: &Bindings, number: usize) -> &'m [u8] {
     let allocation = &plan.buffers[bindings.of(number)];
-    memory.bytes(allocation.address, allocation.initial.len() as u64)
+    let bytes = memory.slice(allocation.address, allocation.initial.len());
+    bytes.expect("the memory of a run has every buffer of its workload")
 }
 
 /// Compares a final memory with what it should be.
 pub(crate) fn verify(plan: &Plan, memory: &FlatMemory, bindings: &Bindings, evidence: Evidence<'_>) -> Verification {
-    let judge = Judge {
-        plan,
-        memory,
-        bindings,
-        evidence,
-    };
+    let judge = Judge { plan, memory, bindings, evidence };
     let mut checks = Vec::new();
     checks.extend(judge.inputs_unchanged());
     checks.extend(plan.manifest.checks.iter().map(|check| judge.check(check)));
@@ -132,10 +125,7 @@ pub(crate) fn verify(plan: &Plan, memory: &FlatMemory, bindings: &Bindings, evid
         judge.functional(&buffers, &mut tally);
         checks.push(tally.result);
     }
-    Verification {
-        checks,
-        expectations: judge.expectations(),
-    }
+    Verification { checks, expectations: judge.expectations() }
 }
 
 /// A check's result in the making.
@@ -146,16 +136,7 @@ struct Tally {
 impl Tally {
     fn new(name: &str) -> Self {
         let (name, outcome) = (name.to_owned(), Outcome::Passed);
-        Tally {
-            result: CheckResult {
-                name,
-                outcome,
-                compared: 0,
-                mismatches: 0,
-                first: None,
-                message: None,
-            },
-        }
+        Tally { result: CheckResult { name, outcome, compared: 0, mismatches: 0, first: None, message: None } }
     }
 
     fn differs(&mut self, mismatch: impl FnOnce() -> Mismatch) {
@@ -219,12 +200,7 @@ impl<'a> Judge<'a> {
         }
         let mut tally = Tally::new("inputs unchanged");
         for number in inputs {
-            self.same_bits(
-                number,
-                self.bytes(number),
-                &self.plan.buffers[number].initial,
-                &mut tally,
-            );
+            self.same_bits(number, self.bytes(number), &self.plan.buffers[number].initial, &mut tally);
         }
         Some(tally.result)
     }
@@ -246,9 +222,7 @@ impl<'a> Judge<'a> {
             }
             CheckKind::Invariant(expr) => {
                 let mut frame = self.plan.frame.clone();
-                let value = expr
-                    .evaluate(&mut frame, &Contents(self))
-                    .map_err(|stop| expr.fault(stop))?;
+                let value = expr.evaluate(&mut frame, &Contents(self)).map_err(|stop| expr.fault(stop))?;
                 tally.result.compared = 1;
                 if value == Value::Int(0) {
                     tally.result.mismatches = 1;
@@ -256,12 +230,7 @@ impl<'a> Judge<'a> {
                 }
                 Ok(())
             }
-            CheckKind::File {
-                buffer,
-                field,
-                file,
-                place,
-            } => {
+            CheckKind::File { buffer, field, file, place } => {
                 let elem = self.plan.manifest.buffers[*buffer].fields[*field].elem;
                 let content = self.plan.folder.read(file).map_err(|error| place.fault(error))?;
                 let data =
@@ -270,12 +239,7 @@ impl<'a> Judge<'a> {
                 let expected: Vec<_> = expected.collect();
                 self.against(check, *buffer, *field, &expected, tally)
             }
-            CheckKind::Reference {
-                buffer,
-                field,
-                name,
-                args,
-            } => {
+            CheckKind::Reference { buffer, field, name, args } => {
                 let values = self.reference(name, args).map_err(|error| check.place.fault(error))?;
                 let expected: Vec<_> = values.into_iter().map(|value| Ok(Value::Int(value))).collect();
                 self.against(check, *buffer, *field, &expected, tally)
@@ -298,9 +262,7 @@ impl<'a> Judge<'a> {
             Some(sample) => match self.plan.value(sample)? {
                 Value::Int(count @ 1..) => (count as u64).min(len),
                 found => {
-                    return Err(sample
-                        .place()
-                        .fault(format!("`sample` must be positive, found {found}")));
+                    return Err(sample.place().fault(format!("`sample` must be positive, found {found}")));
                 }
             },
         };
@@ -337,11 +299,7 @@ impl<'a> Judge<'a> {
         let (form, bytes) = (&self.plan.manifest.buffers[buffer], self.bytes(buffer));
         let len = bytes.len() as u64 / form.stride;
         if expected.len() as u64 != len {
-            let message = format!(
-                "{} elements are expected, buffer `{}` has {len}",
-                expected.len(),
-                form.name
-            );
+            let message = format!("{} elements are expected, buffer `{}` has {len}", expected.len(), form.name);
             return Err(check.place.fault(message));
         }
         for (index, expected) in (0..).zip(expected) {
@@ -432,12 +390,10 @@ impl<'a> Judge<'a> {
                     let form = &self.plan.manifest.buffers[*number];
                     let bytes = &self.plan.buffers[*number].initial;
                     let integers =
-                        bytes
-                            .chunks_exact(form.stride as usize)
-                            .map(|bytes| match load(form.fields[0].elem, bytes) {
-                                Ok(Value::Int(value)) => Ok(value),
-                                _ => Err(format!("buffer `{}` holds a value beyond 2^63", form.name)),
-                            });
+                        bytes.chunks_exact(form.stride as usize).map(|bytes| match load(form.fields[0].elem, bytes) {
+                            Ok(Value::Int(value)) => Ok(value),
+                            _ => Err(format!("buffer `{}` holds a value beyond 2^63", form.name)),
+                        });
                     Argument::Integers(integers.collect::<Result<_, _>>()?)
                 }
             });
@@ -450,12 +406,7 @@ impl<'a> Judge<'a> {
         let plan = self.plan;
         let of_profile = |profiles: &[String]| profiles.is_empty() || profiles.contains(&plan.profile);
         let mut out = Vec::new();
-        for form in plan
-            .manifest
-            .expectations
-            .iter()
-            .filter(|form| of_profile(&form.profiles))
-        {
+        for form in plan.manifest.expectations.iter().filter(|form| of_profile(&form.profiles)) {
             if plan.altered && !form.profiles.is_empty() {
                 continue;
             }
@@ -463,11 +414,7 @@ impl<'a> Judge<'a> {
                 continue;
             };
             let expected = expected.as_f64();
-            let got = self
-                .evidence
-                .metrics
-                .and_then(|metrics| metrics.get(&form.metric))
-                .copied();
+            let got = self.evidence.metrics.and_then(|metrics| metrics.get(&form.metric)).copied();
             let outcome = match got {
                 None => Outcome::Skipped,
                 Some(got) if (got - expected).abs() <= form.tolerance * expected.abs() => Outcome::Passed,
@@ -487,11 +434,7 @@ impl<'a> Judge<'a> {
 }
 
 fn full_name(buffer: &str, field: &Field) -> String {
-    if field.name.is_empty() {
-        buffer.to_owned()
-    } else {
-        format!("{buffer}.{}", field.name)
-    }
+    if field.name.is_empty() { buffer.to_owned() } else { format!("{buffer}.{}", field.name) }
 }
 
 /// `value` as its type holds it.
@@ -545,11 +488,8 @@ pub(crate) fn dump(
 ) -> Result<Vec<u8>, Diagnostic> {
     let shown = format!("--dump {name}");
     let Some(number) = plan.manifest.buffers.iter().position(|buffer| buffer.name == name) else {
-        let fault = Diagnostic::nowhere(
-            &shown,
-            format!("workload `{}` has no buffer `{name}`", plan.manifest.name),
-        );
-        return Err(fault.with_nearest(name, plan.manifest.names.buffer_names()));
+        let fault = Diagnostic::nowhere(&shown, format!("workload `{}` has no buffer `{name}`", plan.manifest.name));
+        return Err(advised(fault, name, plan.manifest.names.buffer_names(), || None));
     };
     let bytes: Cow<'_, [u8]> = match plan.manifest.buffers[number].space {
         Space::Const => Cow::Borrowed(&plan.buffers[number].initial),

@@ -45,12 +45,7 @@ pub(super) fn execute(
     if all_global {
         return in_space(warp, inst, mem, Space::Global, lanes, &mut addresses, &site, memories);
     }
-    let mut by_space = [
-        (Space::Global, 0u64),
-        (Space::Shared, 0),
-        (Space::Local, 0),
-        (Space::Const, 0),
-    ];
+    let mut by_space = [(Space::Global, 0u64), (Space::Shared, 0), (Space::Local, 0), (Space::Const, 0)];
     for lane in lanes_of(lanes) {
         let (space, address) = resolve_generic(addresses[lane]);
         addresses[lane] = address;
@@ -217,14 +212,8 @@ fn misaligned(
     space: Space,
     site: &Site<'_>,
 ) -> ProgramFault {
-    let lane = lanes_of(lanes)
-        .find(|&lane| addresses[lane] & (bytes as u64 - 1) != 0)
-        .unwrap_or(0);
-    let kind = FaultKind::Misaligned {
-        address: addresses[lane],
-        bytes: bytes as u32,
-        space: name(space),
-    };
+    let lane = lanes_of(lanes).find(|&lane| addresses[lane] & (bytes as u64 - 1) != 0).unwrap_or(0);
+    let kind = FaultKind::Misaligned { address: addresses[lane], bytes: bytes as u32, space: name(space) };
     ProgramFault::new(kind, site.launch, warp, site.pc, lane as u32)
 }
 
@@ -240,12 +229,7 @@ fn out_of_bounds(
 ) -> ProgramFault {
     let lane = lanes_of(lanes).find(|&lane| !fits(lane)).unwrap_or(0);
     let hint = format!("a thread has {} bytes", site.launch.kernel.local_bytes);
-    let kind = FaultKind::OutOfBounds {
-        address: addresses[lane],
-        bytes: bytes as u32,
-        space: name(space),
-        hint,
-    };
+    let kind = FaultKind::OutOfBounds { address: addresses[lane], bytes: bytes as u32, space: name(space), hint };
     ProgramFault::new(kind, site.launch, warp, site.pc, lane as u32)
 }
 
@@ -270,12 +254,7 @@ fn unmapped(
                 Space::Local => format!("a thread has {} bytes", site.launch.kernel.local_bytes),
                 Space::Const => format!("the constant bank has {} bytes", site.launch.const_bank.len()),
             };
-            FaultKind::OutOfBounds {
-                address,
-                bytes: bytes as u32,
-                space: name(space),
-                hint,
-            }
+            FaultKind::OutOfBounds { address, bytes: bytes as u32, space: name(space), hint }
         }
     };
     ProgramFault::new(kind, site.launch, warp, site.pc, lane as u32)
@@ -300,12 +279,7 @@ pub(super) fn check_pm(
     for lane in lanes_of(lanes) {
         if memory.slice(addresses[lane], 1).is_none() {
             let hint = launch.addresses.describe(addresses[lane]);
-            let kind = FaultKind::OutOfBounds {
-                address: addresses[lane],
-                bytes: 1,
-                space: "global",
-                hint,
-            };
+            let kind = FaultKind::OutOfBounds { address: addresses[lane], bytes: 1, space: "global", hint };
             return Err(ProgramFault::new(kind, launch, warp, pc, lane as u32));
         }
     }

@@ -63,10 +63,7 @@ impl Cta {
         self.gates = Default::default();
         self.turn = 0;
         zero(&mut self.shared, launch.shared_bytes as usize);
-        zero(
-            &mut self.local,
-            n * warp_size as usize * launch.kernel.local_bytes as usize,
-        );
+        zero(&mut self.local, n * warp_size as usize * launch.kernel.local_bytes as usize);
     }
 
     /// Runs until every warp has ended or about `budget` warp instructions are done.
@@ -92,11 +89,7 @@ impl Cta {
                 let slice = u64::from(SLICE).min(end - counts.warp_instructions) as u32;
                 self.run_warp(self.turn, launch, memory, counts, slice)?;
             }
-            self.turn = if self.turn + 1 == self.warps.len() {
-                0
-            } else {
-                self.turn + 1
-            };
+            self.turn = if self.turn + 1 == self.warps.len() { 0 } else { self.turn + 1 };
         }
     }
 
@@ -124,11 +117,8 @@ impl Cta {
                 }
                 Op::Mem(mem) => {
                     if lanes != 0 {
-                        let mut memories = Memories {
-                            global: memory,
-                            shared: &mut self.shared,
-                            local: &mut self.local,
-                        };
+                        let mut memories =
+                            Memories { global: memory, shared: &mut self.shared, local: &mut self.local };
                         execute(warp, inst, mem, launch, lanes, pc, &mut memories)?;
                     }
                     warp.advance();
@@ -247,17 +237,12 @@ impl Cta {
     fn deadlock(&self, launch: &Launch) -> RunError {
         let mut waiting = Vec::new();
         for (id, gate) in self.gates.iter().enumerate().filter(|(_, g)| g.waiting != 0) {
-            let warps: Vec<String> = (0..self.warps.len())
-                .filter(|w| gate.waiting >> w & 1 != 0)
-                .map(|w| w.to_string())
-                .collect();
+            let warps: Vec<String> =
+                (0..self.warps.len()).filter(|w| gate.waiting >> w & 1 != 0).map(|w| w.to_string()).collect();
             let first = gate.waiting.trailing_zeros() as usize;
             let pos = launch.kernel.pos[self.warps[first].pc() as usize];
-            let expected = if gate.threads == 0 {
-                "every thread".to_owned()
-            } else {
-                format!("{} threads", gate.threads)
-            };
+            let expected =
+                if gate.threads == 0 { "every thread".to_owned() } else { format!("{} threads", gate.threads) };
             waiting.push(format!(
                 "warps {} wait at {}:{}:{} for barrier {id} of {expected}",
                 warps.join(", "),

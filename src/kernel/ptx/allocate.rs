@@ -154,12 +154,7 @@ fn scan(body: &Body, intervals: &[Option<(u32, u32)>]) -> Slots {
         .filter_map(|(r, life)| life.map(|(first, last)| (first, last, r as VReg)))
         .collect();
     order.sort_unstable();
-    let mut slots = Slots {
-        of: vec![None; intervals.len()],
-        used: [0; 3],
-        registers: [0; 3],
-        pressure: 0,
-    };
+    let mut slots = Slots { of: vec![None; intervals.len()], used: [0; 3], registers: [0; 3], pressure: 0 };
     // Per bank: slots free again, lowest first, and those taken by the end of their life.
     let mut free = [const { std::collections::BinaryHeap::new() }; 3];
     let mut taken = [const { std::collections::BinaryHeap::new() }; 3];

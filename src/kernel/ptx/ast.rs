@@ -105,11 +105,7 @@ pub(super) struct Operand<'a> {
 #[derive(Debug, Clone)]
 pub(super) enum Kind<'a> {
     /// A register, variable, label or function; with `.x` and `+ offset`.
-    Name {
-        name: &'a str,
-        component: Option<&'a str>,
-        offset: i64,
-    },
+    Name { name: &'a str, component: Option<&'a str>, offset: i64 },
     /// An integer, two's complement.
     Int(u64),
     /// The bits of a single.

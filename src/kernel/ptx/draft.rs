@@ -59,13 +59,7 @@ pub(super) struct Draft {
 impl Draft {
     /// The destination operands are read, not written.
     pub(super) fn is_store(&self) -> bool {
-        matches!(
-            self.op,
-            DraftOp::Op(Op::Mem(Mem {
-                kind: MemKind::Store,
-                ..
-            })) | DraftOp::Param { store: true, .. }
-        )
+        matches!(self.op, DraftOp::Op(Op::Mem(Mem { kind: MemKind::Store, .. })) | DraftOp::Param { store: true, .. })
     }
 }
 

@@ -41,22 +41,14 @@ pub(super) fn finish(mut body: Body, frame: Frame, position: impl Fn(usize) -> S
     let limit = usize::from(NONE);
     let [slots32, slots64, predicates] = slots.used;
     if slots32 >= limit || slots64 >= limit || predicates >= limit / 2 || slots32 + slots64 + predicates >= 0xffff {
-        return Err(format!(
-            "needs too many registers ({slots32} + {slots64} + {predicates})"
-        ));
+        return Err(format!("needs too many registers ({slots32} + {slots64} + {predicates})"));
     }
     if body.pool32.entries.len() >= limit || body.pool64.entries.len() >= limit {
         return Err("has too many constants".to_owned());
     }
-    let shared_bytes = if body.dynamic_shared {
-        body.shared_bytes.next_multiple_of(SHARED_ALIGN)
-    } else {
-        body.shared_bytes
-    };
-    let numbering = Numbering {
-        slots: &slots,
-        banks: &body.banks,
-    };
+    let shared_bytes =
+        if body.dynamic_shared { body.shared_bytes.next_multiple_of(SHARED_ALIGN) } else { body.shared_bytes };
+    let numbering = Numbering { slots: &slots, banks: &body.banks };
     let n = body.code.len();
     let mut kernel = Kernel {
         name: frame.name,
@@ -101,14 +93,8 @@ fn target(labels: &[Option<u32>], label: Label) -> u32 {
 fn flow_of(draft: &Draft, labels: &[Option<u32>]) -> Flow {
     let guarded = draft.guard.is_some();
     match draft.op {
-        DraftOp::Branch(label) => Flow {
-            falls: guarded,
-            jumps: Some(target(labels, label)),
-        },
-        DraftOp::Op(Op::Exit | Op::Trap) => Flow {
-            falls: guarded,
-            jumps: None,
-        },
+        DraftOp::Branch(label) => Flow { falls: guarded, jumps: Some(target(labels, label)) },
+        DraftOp::Op(Op::Exit | Op::Trap) => Flow { falls: guarded, jumps: None },
         _ => Flow::NEXT,
     }
 }
@@ -131,10 +117,7 @@ fn constants(pool: &Pool, shared_bytes: u32) -> Vec<ConstSource> {
 }
 
 fn specials(body: &Body, slots: &Slots) -> Vec<(Special, Slot)> {
-    body.specials
-        .iter()
-        .filter_map(|(&special, &r)| Some((special, slots.of[r as usize]?)))
-        .collect()
+    body.specials.iter().filter_map(|(&special, &r)| Some((special, slots.of[r as usize]?))).collect()
 }
 
 struct Numbering<'a> {
@@ -157,10 +140,7 @@ impl Numbering<'_> {
             DraftOp::Branch(label) => {
                 let target = target(labels, label);
                 // Every lane of an unguarded branch goes one way.
-                Op::Branch {
-                    target,
-                    reconverge: if draft.guard.is_some() { join } else { NEVER },
-                }
+                Op::Branch { target, reconverge: if draft.guard.is_some() { join } else { NEVER } }
             }
             DraftOp::Param { .. } => unreachable!("parameter accesses are resolved"),
         };
@@ -169,13 +149,7 @@ impl Numbering<'_> {
             Some((r, negated)) => Guard::new(self.slot(Arg::Reg(r)), negated),
         };
         let slots = |args: [Arg; 4]| args.map(|arg| self.slot(arg));
-        Inst {
-            op,
-            guard,
-            dst: slots(draft.dst),
-            src: slots(draft.src),
-            imm: draft.imm,
-        }
+        Inst { op, guard, dst: slots(draft.dst), src: slots(draft.src), imm: draft.imm }
     }
 
     /// The scoreboard index of a register.
@@ -191,11 +165,7 @@ impl Numbering<'_> {
 
     fn hazards(&self, draft: &Draft) -> Hazards {
         let none = self.slots.used.iter().sum::<usize>() as u16;
-        let mut hazards = Hazards {
-            check: [none; 9],
-            set: [none; 4],
-            sets: 0,
-        };
+        let mut hazards = Hazards { check: [none; 9], set: [none; 4], sets: 0 };
         let mut checks = 0;
         let mut check = |index: u16| {
             if !hazards.check[..checks].contains(&index) {

@@ -33,10 +33,7 @@ pub(super) type Fault = (Bytes, String);
 /// Bytes and alignment of a variable.
 pub(super) fn size_of(var: &Var<'_>) -> Result<(u64, u64), Fault> {
     let Some(ty) = Ty::parse(var.ty.text).filter(|ty| ty.bits >= 8) else {
-        return Err((
-            var.ty.at.clone(),
-            format!("type `.{}` is not supported for variables", var.ty.text),
-        ));
+        return Err((var.ty.at.clone(), format!("type `.{}` is not supported for variables", var.ty.text)));
     };
     let element = u64::from(ty.bytes()) * var.vector;
     let mut count: u64 = 1;
@@ -50,17 +47,11 @@ pub(super) fn size_of(var: &Var<'_>) -> Result<(u64, u64), Fault> {
     }
     let bytes = element.saturating_mul(count);
     if bytes > 1 << 40 {
-        return Err((
-            var.name.at.clone(),
-            format!("`{}` is too large: {bytes} bytes", var.name.text),
-        ));
+        return Err((var.name.at.clone(), format!("`{}` is too large: {bytes} bytes", var.name.text)));
     }
     let align = var.align.unwrap_or(element).max(1);
     if !align.is_power_of_two() || align > 1 << 16 {
-        return Err((
-            var.name.at.clone(),
-            format!("alignment {align} of `{}` is not a power of two", var.name.text),
-        ));
+        return Err((var.name.at.clone(), format!("alignment {align} of `{}` is not a power of two", var.name.text)));
     }
     Ok((bytes, align))
 }
@@ -81,12 +72,7 @@ pub(super) fn lay_out<'a>(
     }
     for var in vars {
         let Some(init) = &var.init else { continue };
-        let mut image = Image {
-            bytes: Vec::new(),
-            relocations: Vec::new(),
-            symbols: &symbols,
-            module,
-        };
+        let mut image = Image { bytes: Vec::new(), relocations: Vec::new(), symbols: &symbols, module };
         let Some(ty) = Ty::parse(var.ty.text) else { continue };
         let target = symbols.get(var.name.text);
         match (image.fill(init, ty, 0), target) {
@@ -95,35 +81,23 @@ pub(super) fn lay_out<'a>(
                 let (bytes, relocations) = (image.bytes, image.relocations);
                 let global = &mut module.globals[index as usize];
                 if bytes.len() as u64 > global.bytes {
-                    faults.push((
-                        var.name.at.clone(),
-                        format!("too many initialisers for `{}`", var.name.text),
-                    ));
+                    faults.push((var.name.at.clone(), format!("too many initialisers for `{}`", var.name.text)));
                 } else {
                     (global.init, global.relocations) = (bytes, relocations);
                 }
             }
             (Ok(_), Some(&Symbol::Const(offset))) => {
                 let (bytes, relocations) = (image.bytes, image.relocations);
-                match module
-                    .const_bank
-                    .get_mut(offset as usize..offset as usize + bytes.len())
-                {
+                match module.const_bank.get_mut(offset as usize..offset as usize + bytes.len()) {
                     Some(bank) => bank.copy_from_slice(&bytes),
                     None => {
-                        faults.push((
-                            var.name.at.clone(),
-                            format!("too many initialisers for `{}`", var.name.text),
-                        ));
+                        faults.push((var.name.at.clone(), format!("too many initialisers for `{}`", var.name.text)));
                     }
                 }
                 let moved = relocations.into_iter().map(|r| Relocation { at: r.at + offset, ..r });
                 module.const_relocations.extend(moved);
             }
-            _ => faults.push((
-                var.name.at.clone(),
-                format!("`.{}` variables cannot be initialised", var.space),
-            )),
+            _ => faults.push((var.name.at.clone(), format!("`.{}` variables cannot be initialised", var.space))),
         }
     }
     (symbols, faults)
@@ -143,13 +117,7 @@ fn place<'a>(var: &'a Var<'a>, module: &mut Module, known: &HashMap<&str, Symbol
     match var.space {
         "global" => {
             let name = var.name.text.to_owned();
-            module.globals.push(GlobalVar {
-                name,
-                bytes,
-                align,
-                init: Vec::new(),
-                relocations: Vec::new(),
-            });
+            module.globals.push(GlobalVar { name, bytes, align, init: Vec::new(), relocations: Vec::new() });
             Ok(Symbol::Global(module.globals.len() as u32 - 1))
         }
         "const" => {
@@ -159,18 +127,11 @@ fn place<'a>(var: &'a Var<'a>, module: &mut Module, known: &HashMap<&str, Symbol
             }
             module.const_bank.resize(offset + bytes as usize, 0);
             let offset = offset as u32;
-            module.consts.push(ConstVar {
-                name: var.name.text.to_owned(),
-                offset,
-                bytes: bytes as u32,
-            });
+            module.consts.push(ConstVar { name: var.name.text.to_owned(), offset, bytes: bytes as u32 });
             Ok(Symbol::Const(offset))
         }
         "shared" => Ok(Symbol::Shared(var)),
-        space => Err((
-            var.name.at.clone(),
-            format!("`.{space}` variables are not allowed at module scope"),
-        )),
+        space => Err((var.name.at.clone(), format!("`.{space}` variables are not allowed at module scope"))),
     }
 }
 
@@ -220,17 +181,9 @@ impl Image<'_, '_> {
             Kind::Single(bits) => u64::from(bits),
             Kind::Double(bits) if ty.bits == 32 => u64::from((f64::from_bits(bits) as f32).to_bits()),
             Kind::Double(bits) => bits,
-            Kind::Name {
-                name,
-                component: None,
-                offset,
-            } => match self.symbols.get(name) {
+            Kind::Name { name, component: None, offset } => match self.symbols.get(name) {
                 Some(&Symbol::Global(index)) if size == 8 => {
-                    self.relocations.push(Relocation {
-                        at: at as u32,
-                        index,
-                        addend: offset,
-                    });
+                    self.relocations.push(Relocation { at: at as u32, index, addend: offset });
                     0
                 }
                 Some(&Symbol::Const(base)) => {

@@ -97,8 +97,7 @@ impl<'e, 'a> Lower<'e, 'a> {
 
     /// Records a fault at a place.
     pub(super) fn fault(&mut self, at: Bytes, message: impl Into<String>) -> Reported {
-        self.faults
-            .push(Diagnostic::at(self.env.file, self.env.text, at, message));
+        self.faults.push(Diagnostic::at(self.env.file, self.env.text, at, message));
         Reported
     }
 
@@ -111,9 +110,7 @@ impl<'e, 'a> Lower<'e, 'a> {
     }
 
     pub(super) fn warn(&mut self, at: Bytes, message: impl Into<String>) {
-        self.body
-            .warnings
-            .push(Diagnostic::at(self.env.file, self.env.text, at, message));
+        self.body.warnings.push(Diagnostic::at(self.env.file, self.env.text, at, message));
     }
 
     /// The place of the current instruction.
@@ -123,10 +120,7 @@ impl<'e, 'a> Lower<'e, 'a> {
 
     /// Lowers an entry's body; parameters are at these offsets of the parameter block.
     pub(super) fn entry(&mut self, function: &'a Function<'a>, offsets: &[u32]) {
-        let mut scope = Scope {
-            opaque: true,
-            ..Scope::default()
-        };
+        let mut scope = Scope { opaque: true, ..Scope::default() };
         for (formal, &offset) in function.params.iter().zip(offsets) {
             scope.names.insert(formal.var.name.text, Name::EntryParam(offset));
             self.params.push((offset, formal.var.name.text.to_owned()));
@@ -238,11 +232,7 @@ impl<'e, 'a> Lower<'e, 'a> {
             }
             "param" => {
                 let (bytes, align) = self.size(var)?;
-                self.body.blocks.push(Block {
-                    bytes,
-                    align,
-                    local: None,
-                });
+                self.body.blocks.push(Block { bytes, align, local: None });
                 Name::Block(self.body.blocks.len() as u32 - 1)
             }
             space => {
@@ -250,21 +240,16 @@ impl<'e, 'a> Lower<'e, 'a> {
                 return Err(self.fault(var.name.at.clone(), message));
             }
         };
-        self.scopes
-            .last_mut()
-            .expect("a scope is open")
-            .names
-            .insert(var.name.text, name);
+        self.scopes.last_mut().expect("a scope is open").names.insert(var.name.text, name);
         Ok(())
     }
 
     fn size(&mut self, var: &Var<'_>) -> Lowered<(u32, u32)> {
         match size_of(var) {
             Ok((bytes, align)) if bytes <= 1 << 24 => Ok((bytes as u32, align as u32)),
-            Ok((bytes, _)) => Err(self.fault(
-                var.name.at.clone(),
-                format!("`{}` is too large: {bytes} bytes", var.name.text),
-            )),
+            Ok((bytes, _)) => {
+                Err(self.fault(var.name.at.clone(), format!("`{}` is too large: {bytes} bytes", var.name.text)))
+            }
             Err((at, message)) => Err(self.fault(at, message)),
         }
     }
@@ -353,12 +338,7 @@ impl<'e, 'a> Lower<'e, 'a> {
 
     /// The label of this name.
     pub(super) fn label(&mut self, operand: &Operand<'a>) -> Lowered<Label> {
-        let Kind::Name {
-            name,
-            component: None,
-            offset: 0,
-        } = operand.kind
-        else {
+        let Kind::Name { name, component: None, offset: 0 } = operand.kind else {
             return Err(self.fault(operand.at.clone(), "expected a label"));
         };
         for scope in self.scopes.iter().rev() {
@@ -380,15 +360,7 @@ impl<'e, 'a> Lower<'e, 'a> {
     pub(super) fn emit_draft(&mut self, op: DraftOp, class: Class, dst: &[Arg], src: &[Arg], imm: i32) {
         let pad = |args: &[Arg]| std::array::from_fn(|i| args.get(i).copied().unwrap_or(Arg::None));
         let (dst, src) = (pad(dst), pad(src));
-        self.body.code.push(Draft {
-            op,
-            guard: self.guard,
-            dst,
-            src,
-            imm,
-            class,
-            at: self.at.start,
-        });
+        self.body.code.push(Draft { op, guard: self.guard, dst, src, imm, class, at: self.at.start });
     }
 
     /// The body being lowered is that of an inlined function.
@@ -424,23 +396,15 @@ impl<'e, 'a> Lower<'e, 'a> {
         if self.calls.len() >= 64 {
             return Err(self.fault(at, "calls nest too deep"));
         }
-        for (what, formals, actuals) in [
-            ("results", &function.returns, results),
-            ("arguments", &function.params, arguments),
-        ] {
+        for (what, formals, actuals) in
+            [("results", &function.returns, results), ("arguments", &function.params, arguments)]
+        {
             if formals.len() != actuals.len() {
-                let message = format!(
-                    "`{name}` has {} {what}, the call gives {}",
-                    formals.len(),
-                    actuals.len()
-                );
+                let message = format!("`{name}` has {} {what}, the call gives {}", formals.len(), actuals.len());
                 return Err(self.fault(at, message));
             }
         }
-        let mut scope = Scope {
-            opaque: true,
-            ..Scope::default()
-        };
+        let mut scope = Scope { opaque: true, ..Scope::default() };
         for (formal, actual) in function.params.iter().zip(arguments) {
             let bound = self.bind(formal, actual)?;
             scope.names.insert(formal.var.name.text, bound);
@@ -479,11 +443,7 @@ impl<'e, 'a> Lower<'e, 'a> {
 
     /// What a formal argument is in the callee's copy.
     fn bind(&mut self, formal: &'a Formal<'a>, actual: &Operand<'a>) -> Lowered<Name> {
-        if let Kind::Name {
-            name,
-            component: None,
-            offset: 0,
-        } = actual.kind
+        if let Kind::Name { name, component: None, offset: 0 } = actual.kind
             && let Some(Name::Block(block)) = self.name(name)?
         {
             return Ok(Name::Block(block));
@@ -495,22 +455,12 @@ impl<'e, 'a> Lower<'e, 'a> {
             self.copy(register, value, ty);
             return Ok(Name::Register(register));
         }
-        self.body.blocks.push(Block {
-            bytes: ty.bytes(),
-            align: ty.bytes(),
-            local: None,
-        });
+        self.body.blocks.push(Block { bytes: ty.bytes(), align: ty.bytes(), local: None });
         let block = self.body.blocks.len() as u32 - 1;
         let Some(elem) = ty.elem() else {
             return Err(self.fault(actual.at.clone(), "not a parameter type"));
         };
-        let op = DraftOp::Param {
-            store: true,
-            block,
-            offset: 0,
-            elem,
-            vec: 1,
-        };
+        let op = DraftOp::Param { store: true, block, offset: 0, elem, vec: 1 };
         self.emit_draft(op, Class::Int, &[value], &[], 0);
         Ok(Name::Block(block))
     }
@@ -521,12 +471,7 @@ impl<'e, 'a> Lower<'e, 'a> {
         actual: &Operand<'a>,
         copies: &mut Vec<(VReg, Arg, Ty)>,
     ) -> Lowered<Name> {
-        let Kind::Name {
-            name,
-            component: None,
-            offset: 0,
-        } = actual.kind
-        else {
+        let Kind::Name { name, component: None, offset: 0 } = actual.kind else {
             return Err(self.fault(actual.at.clone(), "expected a result parameter"));
         };
         match self.name(name)? {
@@ -544,10 +489,7 @@ impl<'e, 'a> Lower<'e, 'a> {
     fn scalar(&mut self, formal: &Formal<'a>) -> Lowered<Ty> {
         match Ty::parse(formal.var.ty.text) {
             Some(ty) if formal.var.dims.is_empty() && ty.bits <= 64 => Ok(ty),
-            _ => Err(self.fault(
-                self.place(),
-                format!("`{}` needs a parameter block", formal.var.name.text),
-            )),
+            _ => Err(self.fault(self.place(), format!("`{}` needs a parameter block", formal.var.name.text))),
         }
     }
 

@@ -74,16 +74,10 @@ impl<'a> Lower<'_, 'a> {
     /// A destination register of a bank; `_` is a register nobody reads.
     pub(super) fn dst(&mut self, operand: &Operand<'a>, bank: Bank) -> Lowered<Arg> {
         match operand.kind {
-            Kind::Name {
-                name: "_",
-                component: None,
-                offset: 0,
-            } => Ok(Arg::Reg(self.body.register(bank))),
-            Kind::Name {
-                name,
-                component: None,
-                offset: 0,
-            } => self.register(name, operand.at.clone(), bank).map(Arg::Reg),
+            Kind::Name { name: "_", component: None, offset: 0 } => Ok(Arg::Reg(self.body.register(bank))),
+            Kind::Name { name, component: None, offset: 0 } => {
+                self.register(name, operand.at.clone(), bank).map(Arg::Reg)
+            }
             _ => Err(self.fault(operand.at.clone(), "expected a destination register")),
         }
     }
@@ -92,11 +86,7 @@ impl<'a> Lower<'_, 'a> {
     pub(super) fn dst_any(&mut self, operand: &Operand<'a>, bank: Bank) -> Lowered<(Arg, bool)> {
         match operand.kind {
             Kind::Name { name: "_", .. } => Ok((Arg::Reg(self.body.register(bank)), bank == Bank::R64)),
-            Kind::Name {
-                name,
-                component: None,
-                offset: 0,
-            } => self.data_register(name, operand),
+            Kind::Name { name, component: None, offset: 0 } => self.data_register(name, operand),
             _ => Err(self.fault(operand.at.clone(), "expected a destination register")),
         }
     }
@@ -113,11 +103,9 @@ impl<'a> Lower<'_, 'a> {
     pub(super) fn src(&mut self, operand: &Operand<'a>, ty: Ty) -> Lowered<Arg> {
         let bank = ty.bank();
         match operand.kind {
-            Kind::Name {
-                name,
-                component: None,
-                offset: 0,
-            } if self.is_register(name)? => self.register(name, operand.at.clone(), bank).map(Arg::Reg),
+            Kind::Name { name, component: None, offset: 0 } if self.is_register(name)? => {
+                self.register(name, operand.at.clone(), bank).map(Arg::Reg)
+            }
             Kind::Name { name, component, .. } if name.starts_with('%') => match special(name, component) {
                 Some(SpecialSource::Warp(special)) if bank == Bank::R32 => Ok(self.body.special(special)),
                 Some(SpecialSource::Launch(source)) => Ok(self.body.constant(bank, Const::Source(source))),
@@ -129,22 +117,14 @@ impl<'a> Lower<'_, 'a> {
                 }
                 None => self.unknown_register(name, component, operand),
             },
-            Kind::Name {
-                name,
-                component: None,
-                offset,
-            } => self.address_of(name, offset, operand, bank),
+            Kind::Name { name, component: None, offset } => self.address_of(name, offset, operand, bank),
             _ => self.literal(operand, ty),
         }
     }
 
     /// A source whose register may be wider than its type (`st`, `cvt`), and whether it is 64-bit.
     pub(super) fn src_any(&mut self, operand: &Operand<'a>, ty: Ty) -> Lowered<(Arg, bool)> {
-        if let Kind::Name {
-            name,
-            component: None,
-            offset: 0,
-        } = operand.kind
+        if let Kind::Name { name, component: None, offset: 0 } = operand.kind
             && self.is_register(name)?
         {
             return self.data_register(name, operand);
@@ -263,11 +243,7 @@ impl<'a> Lower<'_, 'a> {
             return Err(self.fault(operand.at.clone(), "expected one address"));
         };
         match base.kind {
-            Kind::Name {
-                name,
-                component: None,
-                offset,
-            } => {
+            Kind::Name { name, component: None, offset } => {
                 if let Some(Name::Register(register)) = self.name(name)? {
                     let wide = match self.body.banks[register as usize] {
                         Bank::R32 => false,
@@ -277,11 +253,7 @@ impl<'a> Lower<'_, 'a> {
                     let Ok(offset) = i32::try_from(offset) else {
                         return Err(self.fault(base.at.clone(), format!("offset {offset} does not fit 32 bits")));
                     };
-                    return Ok(Address {
-                        base: Arg::Reg(register),
-                        offset,
-                        wide,
-                    });
+                    return Ok(Address { base: Arg::Reg(register), offset, wide });
                 }
                 let c = self.address_of(name, offset, base, Bank::R64)?;
                 // A variable named in a generic access stands for its generic address.
@@ -295,21 +267,10 @@ impl<'a> Lower<'_, 'a> {
                     _ => 0,
                 };
                 let c = if window == 0 { c } else { self.shifted(c, window) };
-                Ok(Address {
-                    base: c,
-                    offset: 0,
-                    wide: true,
-                })
+                Ok(Address { base: c, offset: 0, wide: true })
             }
-            Kind::Int(address) => Ok(Address {
-                base: self.body.literal(Bank::R64, address),
-                offset: 0,
-                wide: true,
-            }),
-            _ => Err(self.fault(
-                base.at.clone(),
-                "expected a register, a variable or an integer as the address",
-            )),
+            Kind::Int(address) => Ok(Address { base: self.body.literal(Bank::R64, address), offset: 0, wide: true }),
+            _ => Err(self.fault(base.at.clone(), "expected a register, a variable or an integer as the address")),
         }
     }
 

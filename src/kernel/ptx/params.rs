@@ -23,41 +23,21 @@ struct Access {
 }
 
 fn access(body: &Body, draft: &Draft) -> Option<(u32, Access)> {
-    let DraftOp::Param {
-        store,
-        block,
-        offset,
-        elem,
-        vec,
-    } = draft.op
-    else {
+    let DraftOp::Param { store, block, offset, elem, vec } = draft.op else {
         return None;
     };
     let wide = match draft.dst[0] {
         Arg::Reg(register) => body.banks[register as usize] == Bank::R64,
         _ => elem.bytes() == 8,
     };
-    Some((
-        block,
-        Access {
-            store,
-            offset,
-            elem,
-            vec,
-            wide,
-        },
-    ))
+    Some((block, Access { store, offset, elem, vec, wide }))
 }
 
 /// The pieces of a block, by offset, if every access respects them.
 fn pieces(accesses: &[Access]) -> Option<BTreeMap<u32, u32>> {
     let mut pieces = BTreeMap::new();
     // Stores define the pieces; what is only loaded reads as zero.
-    for a in accesses
-        .iter()
-        .filter(|a| a.store)
-        .chain(accesses.iter().filter(|a| !a.store))
-    {
+    for a in accesses.iter().filter(|a| a.store).chain(accesses.iter().filter(|a| !a.store)) {
         let size = a.elem.bytes();
         for k in 0..u32::from(a.vec) {
             let piece = *pieces.entry(a.offset + k * size).or_insert(size);
@@ -70,10 +50,7 @@ fn pieces(accesses: &[Access]) -> Option<BTreeMap<u32, u32>> {
             }
         }
     }
-    let apart = pieces
-        .iter()
-        .zip(pieces.keys().skip(1))
-        .all(|((at, size), next)| at + size <= *next);
+    let apart = pieces.iter().zip(pieces.keys().skip(1)).all(|((at, size), next)| at + size <= *next);
     apart.then_some(pieces)
 }
 
@@ -91,11 +68,7 @@ pub(super) fn resolve(body: &mut Body) {
             registers.push(None);
             continue;
         }
-        let kept = if body.blocks[block].local.is_some() {
-            None
-        } else {
-            pieces(accesses)
-        };
+        let kept = if body.blocks[block].local.is_some() { None } else { pieces(accesses) };
         match kept {
             Some(pieces) => {
                 let mut named = BTreeMap::new();
@@ -172,16 +145,9 @@ fn number(elem: Elem) -> Num {
 
 fn in_memory(body: &mut Body, pc: usize, block: u32, a: Access) {
     let base = body.block_in_memory(block);
-    let address = body.constant(
-        Bank::R64,
-        Const::Source(ConstSource::Literal(u64::from(base + a.offset))),
-    );
+    let address = body.constant(Bank::R64, Const::Source(ConstSource::Literal(u64::from(base + a.offset))));
     let kind = if a.store { MemKind::Store } else { MemKind::Load };
-    let mem = Mem {
-        vec: a.vec,
-        wide: a.wide,
-        ..plain_access(kind, Space::Local, a.elem)
-    };
+    let mem = Mem { vec: a.vec, wide: a.wide, ..plain_access(kind, Space::Local, a.elem) };
     let draft = &mut body.code[pc];
     draft.op = DraftOp::Op(Op::Mem(mem));
     draft.src[0] = address;

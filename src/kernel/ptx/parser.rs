@@ -19,14 +19,7 @@ const MAX_DEPTH: u32 = 64;
 
 /// Reads a file; the tree holds everything that could be read.
 pub(super) fn parse<'a>(file: &'a str, text: &'a str) -> (File<'a>, Vec<Diagnostic>) {
-    let mut parser = Parser {
-        file,
-        text,
-        tokens: Vec::new(),
-        next: 0,
-        depth: 0,
-        faults: Vec::new(),
-    };
+    let mut parser = Parser { file, text, tokens: Vec::new(), next: 0, depth: 0, faults: Vec::new() };
     for (token, at) in Token::lexer(text).spanned() {
         match token {
             Ok(token) => parser.tokens.push((token, at)),
@@ -72,9 +65,7 @@ impl<'a> Parser<'a> {
 
     /// The place of the next token, or the end of the text.
     fn here(&self) -> Bytes {
-        self.tokens
-            .get(self.next)
-            .map_or(self.text.len()..self.text.len(), |t| t.1.clone())
+        self.tokens.get(self.next).map_or(self.text.len()..self.text.len(), |t| t.1.clone())
     }
 
     /// The end of the token before.
@@ -98,11 +89,7 @@ impl<'a> Parser<'a> {
     }
 
     fn expect(&mut self, token: Token<'_>, wanted: &str) -> Parsed<()> {
-        if self.accept(token) {
-            Ok(())
-        } else {
-            Err(self.unexpected(wanted))
-        }
+        if self.accept(token) { Ok(()) } else { Err(self.unexpected(wanted)) }
     }
 
     fn word(&mut self, wanted: &str) -> Parsed<Word<'a>> {
@@ -254,9 +241,7 @@ impl<'a> Parser<'a> {
                 _ => {
                     let fault = self.fault(word.at, format!("unknown directive `.{}`", word.text));
                     if let Some(last) = self.faults.last_mut() {
-                        let known = [
-                            "visible", "entry", "func", "global", "const", "shared", "extern", "weak",
-                        ];
+                        let known = ["visible", "entry", "func", "global", "const", "shared", "extern", "weak"];
                         *last = last.clone().with_nearest(word.text, known);
                     }
                     return Err(fault);
@@ -277,28 +262,13 @@ impl<'a> Parser<'a> {
         while self.accept_dot("attribute") {
             self.skip_parens()?;
         }
-        let returns = if self.peek() == Some(Token::ParenOpen) {
-            self.formals()?
-        } else {
-            Vec::new()
-        };
+        let returns = if self.peek() == Some(Token::ParenOpen) { self.formals()? } else { Vec::new() };
         let name = self.word("a function name")?;
-        let params = if self.peek() == Some(Token::ParenOpen) {
-            self.formals()?
-        } else {
-            Vec::new()
-        };
+        let params = if self.peek() == Some(Token::ParenOpen) { self.formals()? } else { Vec::new() };
         let mut limits = Vec::new();
         loop {
             if self.accept(Token::Semicolon) {
-                return Ok(Function {
-                    entry,
-                    name,
-                    returns,
-                    params,
-                    limits,
-                    body: None,
-                });
+                return Ok(Function { entry, name, returns, params, limits, body: None });
             }
             let Some(word) = self.dot() else { break };
             match word.text {
@@ -318,14 +288,7 @@ impl<'a> Parser<'a> {
         }
         self.expect(Token::BraceOpen, "`{`")?;
         let body = self.statements()?;
-        Ok(Function {
-            entry,
-            name,
-            returns,
-            params,
-            limits,
-            body: Some(body),
-        })
+        Ok(Function { entry, name, returns, params, limits, body: Some(body) })
     }
 
     fn formals(&mut self) -> Parsed<Vec<Formal<'a>>> {
@@ -339,10 +302,7 @@ impl<'a> Parser<'a> {
                 return Err(self.unexpected("`.param` or `.reg`"));
             };
             if space.text != "param" && space.text != "reg" {
-                return Err(self.fault(
-                    space.at,
-                    format!("expected `.param` or `.reg`, found `.{}`", space.text),
-                ));
+                return Err(self.fault(space.at, format!("expected `.param` or `.reg`, found `.{}`", space.text)));
             }
             let register = space.text == "reg";
             let var = self.declaration("param", false)?;
@@ -359,12 +319,7 @@ impl<'a> Parser<'a> {
             let name = self.word("a variable name")?;
             let dims = self.dims()?;
             let init = self.initialiser()?;
-            all.push(Var {
-                name,
-                dims,
-                init,
-                ..all[0].clone()
-            });
+            all.push(Var { name, dims, init, ..all[0].clone() });
         }
         self.expect(Token::Semicolon, "`;`")?;
         Ok(all)
@@ -397,16 +352,7 @@ impl<'a> Parser<'a> {
         let name = self.word("a variable name")?;
         let dims = self.dims()?;
         let init = self.initialiser()?;
-        Ok(Var {
-            space,
-            external,
-            align,
-            vector,
-            ty,
-            name,
-            dims,
-            init,
-        })
+        Ok(Var { space, external, align, vector, ty, name, dims, init })
     }
 
     fn dims(&mut self) -> Parsed<Vec<u64>> {
@@ -424,11 +370,7 @@ impl<'a> Parser<'a> {
     }
 
     fn initialiser(&mut self) -> Parsed<Option<Init<'a>>> {
-        if self.accept(Token::Equals) {
-            self.init().map(Some)
-        } else {
-            Ok(None)
-        }
+        if self.accept(Token::Equals) { self.init().map(Some) } else { Ok(None) }
     }
 
     fn init(&mut self) -> Parsed<Init<'a>> {
@@ -563,12 +505,7 @@ impl<'a> Parser<'a> {
             }
             operands.push(self.operand()?);
         }
-        Ok(Instruction {
-            guard,
-            opcode,
-            mods,
-            operands,
-        })
+        Ok(Instruction { guard, opcode, mods, operands })
     }
 
     fn operand(&mut self) -> Parsed<Operand<'a>> {
@@ -578,10 +515,7 @@ impl<'a> Parser<'a> {
             if p.accept(Token::Pipe) {
                 let second = p.primary()?;
                 let at = start..p.last_end();
-                return Ok(Operand {
-                    kind: Kind::Pair(Box::new(first), Box::new(second)),
-                    at,
-                });
+                return Ok(Operand { kind: Kind::Pair(Box::new(first), Box::new(second)), at });
             }
             Ok(first)
         })
@@ -611,19 +545,12 @@ impl<'a> Parser<'a> {
                 if name == "WARP_SZ" {
                     Kind::Int(32u64.wrapping_add_signed(offset))
                 } else {
-                    Kind::Name {
-                        name,
-                        component,
-                        offset,
-                    }
+                    Kind::Name { name, component, offset }
                 }
             }
             _ => self.constant()?,
         };
-        Ok(Operand {
-            kind,
-            at: start..self.last_end(),
-        })
+        Ok(Operand { kind, at: start..self.last_end() })
     }
 
     fn list(&mut self, close: Token<'_>, wanted: &str) -> Parsed<Vec<Operand<'a>>> {

@@ -230,30 +230,18 @@ impl<'i, 'a> Mods<'i, 'a> {
 
     /// `.rn`, `.rz`, `.rm`, `.rp`
     fn rounding(&mut self) -> Option<Round> {
-        self.one_of(&[
-            ("rn", Round::Nearest),
-            ("rz", Round::Zero),
-            ("rm", Round::Down),
-            ("rp", Round::Up),
-        ])
+        self.one_of(&[("rn", Round::Nearest), ("rz", Round::Zero), ("rm", Round::Down), ("rp", Round::Up)])
     }
 
     fn left_over(&self) -> Option<&'i Word<'a>> {
-        self.list
-            .iter()
-            .enumerate()
-            .find(|(i, _)| *i >= 64 || self.taken >> i & 1 == 0)
-            .map(|(_, word)| word)
+        self.list.iter().enumerate().find(|(i, _)| *i >= 64 || self.taken >> i & 1 == 0).map(|(_, word)| word)
     }
 }
 
 impl<'a> Lower<'_, 'a> {
     /// Lowers one instruction.
     pub(super) fn select(&mut self, i: &'a Instruction<'a>) -> Lowered {
-        let mut mods = Mods {
-            list: &i.mods,
-            taken: 0,
-        };
+        let mut mods = Mods { list: &i.mods, taken: 0 };
         let m = &mut mods;
         match i.opcode.text {
             "add" | "sub" => self.add(i, m)?,
@@ -314,12 +302,7 @@ impl<'a> Lower<'_, 'a> {
         if let Some((_, what)) = UNSUPPORTED.iter().find(|(name, _)| *name == opcode) {
             return self.fault(i.opcode.at.clone(), format!("`{opcode}` is not supported ({what})"));
         }
-        self.fault_near(
-            i.opcode.at.clone(),
-            format!("unknown instruction `{opcode}`"),
-            opcode,
-            &KNOWN,
-        )
+        self.fault_near(i.opcode.at.clone(), format!("unknown instruction `{opcode}`"), opcode, &KNOWN)
     }
 
     /// Exactly `N` operands.
@@ -352,21 +335,13 @@ impl<'a> Lower<'_, 'a> {
     }
 
     fn bad_type<T>(&mut self, i: &Instruction<'a>, ty: Ty) -> Lowered<T> {
-        Err(self.fault(
-            i.opcode.at.clone(),
-            format!("`{}` on type {ty} is not supported", i.opcode.text),
-        ))
+        Err(self.fault(i.opcode.at.clone(), format!("`{}` on type {ty} is not supported", i.opcode.text)))
     }
 
     /// d = op(a, ...), every operand of type `ty`.
     fn uniform(&mut self, i: &'a Instruction<'a>, op: AluOp, class: Class, ty: Ty, sources: usize) -> Lowered {
         if i.operands.len() != sources + 1 {
-            let message = format!(
-                "`{}` takes {} operands, found {}",
-                i.opcode.text,
-                sources + 1,
-                i.operands.len()
-            );
+            let message = format!("`{}` takes {} operands, found {}", i.opcode.text, sources + 1, i.operands.len());
             return Err(self.fault(i.opcode.at.clone(), message));
         }
         let mut src = [Arg::None; 4];

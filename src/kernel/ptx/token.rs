@@ -114,21 +114,11 @@ mod tests {
 
     #[test]
     fn literals_of_every_radix() {
-        let expected = [
-            Token::Int(8),
-            Token::Int(255),
-            Token::Int(5),
-            Token::Int(0),
-            Token::Int(4_294_967_295),
-        ];
+        let expected = [Token::Int(8), Token::Int(255), Token::Int(5), Token::Int(0), Token::Int(4_294_967_295)];
         assert_eq!(tokens("010 0xfF 0b101 0 4294967295U"), expected);
         assert_eq!(
             tokens("0f3F800000 0d3FF0000000000000 1.5"),
-            [
-                Token::Single(0x3f80_0000),
-                Token::Double(0x3ff0_0000_0000_0000),
-                Token::Double(1.5f64.to_bits()),
-            ]
+            [Token::Single(0x3f80_0000), Token::Double(0x3ff0_0000_0000_0000), Token::Double(1.5f64.to_bits()),]
         );
     }
 
@@ -144,12 +134,7 @@ mod tests {
         assert_eq!(tokens("ld.global.L1::no_allocate.v4.f32"), expected);
         assert_eq!(
             tokens("%tid.x $L__BB0_2:"),
-            [
-                Token::Word("%tid"),
-                Token::Dot("x"),
-                Token::Word("$L__BB0_2"),
-                Token::Colon,
-            ]
+            [Token::Word("%tid"), Token::Dot("x"), Token::Word("$L__BB0_2"), Token::Colon,]
         );
     }
 

@@ -32,22 +32,10 @@ pub(super) struct Ty {
 }
 
 impl Ty {
-    pub(super) const PRED: Ty = Ty {
-        class: Class::Pred,
-        bits: 1,
-    };
-    pub(super) const U32: Ty = Ty {
-        class: Class::Unsigned,
-        bits: 32,
-    };
-    pub(super) const B32: Ty = Ty {
-        class: Class::Untyped,
-        bits: 32,
-    };
-    pub(super) const B64: Ty = Ty {
-        class: Class::Untyped,
-        bits: 64,
-    };
+    pub(super) const PRED: Ty = Ty { class: Class::Pred, bits: 1 };
+    pub(super) const U32: Ty = Ty { class: Class::Unsigned, bits: 32 };
+    pub(super) const B32: Ty = Ty { class: Class::Untyped, bits: 32 };
+    pub(super) const B64: Ty = Ty { class: Class::Untyped, bits: 64 };
 
     /// The type of this name (without its dot); `None` if it is not one we know.
     pub(super) fn parse(name: &str) -> Option<Ty> {

@@ -50,11 +50,7 @@ fn field(a: u64, pos: u32, len: u32, msb: u32, signed: bool) -> u64 {
     // Bits above the word are not part of the field.
     let inside = if pos > msb { 0 } else { u64::MAX >> (63 - (msb - pos)) };
     let sign = signed && len > 0 && a >> (pos + len - 1).min(msb) & 1 == 1;
-    if sign {
-        shifted & keep | !(keep & inside)
-    } else {
-        shifted & keep
-    }
+    if sign { shifted & keep | !(keep & inside) } else { shifted & keep }
 }
 
 #[inline(always)]
@@ -118,11 +114,7 @@ pub(super) fn permute(f: &mut Frame<'_>, inst: &Inst, mode: PrmtMode) {
         let mut out = 0;
         for (i, selector) in selectors.into_iter().enumerate() {
             let byte = (pool >> (8 * (selector & 7))) as u8;
-            let byte = if selector & 8 != 0 {
-                ((byte as i8) >> 7) as u8
-            } else {
-                byte
-            };
+            let byte = if selector & 8 != 0 { ((byte as i8) >> 7) as u8 } else { byte };
             out |= u32::from(byte) << (8 * i);
         }
         out
@@ -152,11 +144,7 @@ pub(super) fn funnel(f: &mut Frame<'_>, inst: &Inst, left: bool, wrap: bool) {
     f.zip3_32(inst, |a, b, c| {
         let pair = u64::from(b) << 32 | u64::from(a);
         let n = if wrap { c & 31 } else { c.min(32) };
-        if left {
-            (pair << n >> 32) as u32
-        } else {
-            (pair >> n) as u32
-        }
+        if left { (pair << n >> 32) as u32 } else { (pair >> n) as u32 }
     });
 }
 
@@ -179,8 +167,11 @@ pub(super) fn dp2a(f: &mut Frame<'_>, inst: &Inst, signed_a: bool, signed_b: boo
             let v = a >> (16 * i);
             if signed_a { v as i16 as u32 } else { v & 0xffff }
         };
-        c.wrapping_add(half(0).wrapping_mul(byte(b, first, signed_b)))
-            .wrapping_add(half(1).wrapping_mul(byte(b, first + 1, signed_b)))
+        c.wrapping_add(half(0).wrapping_mul(byte(b, first, signed_b))).wrapping_add(half(1).wrapping_mul(byte(
+            b,
+            first + 1,
+            signed_b,
+        )))
     });
 }
 

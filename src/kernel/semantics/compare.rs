@@ -117,11 +117,7 @@ pub(super) fn slct(f: &mut Frame<'_>, inst: &Inst, wide: bool, float: bool, ftz:
     let first = if float {
         // -0 and a flushed negative denormal are >= 0, a NaN is not.
         let floor = if ftz { -f32::MIN_POSITIVE } else { -0.0 };
-        if ftz {
-            bits_of(|i| f32::from_bits(c[i]) > floor)
-        } else {
-            bits_of(|i| f32::from_bits(c[i]) >= floor)
-        }
+        if ftz { bits_of(|i| f32::from_bits(c[i]) > floor) } else { bits_of(|i| f32::from_bits(c[i]) >= floor) }
     } else {
         bits_of(|i| c[i] as i32 >= 0)
     };

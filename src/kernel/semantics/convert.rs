@@ -73,11 +73,7 @@ pub(super) fn execute(f: &mut Frame<'_>, inst: &Inst, cvt: Cvt) {
 
 #[inline(never)]
 fn general(f: &mut Frame<'_>, inst: &Inst, cvt: Cvt) {
-    let a = if cvt.wide_from {
-        *f.get64(inst.src[0])
-    } else {
-        map(f.get32(inst.src[0]), u64::from)
-    };
+    let a = if cvt.wide_from { *f.get64(inst.src[0]) } else { map(f.get32(inst.src[0]), u64::from) };
     let mut out = [0; LANES];
     for i in 0..LANES {
         out[i] = lane(cvt, a[i]);
@@ -120,11 +116,7 @@ fn lane(cvt: Cvt, bits: u64) -> u64 {
                 Num::F32 => finish32(cvt, rounding::narrow(x, cvt.round)),
                 Num::F64 => finish64(cvt, x),
                 _ => {
-                    let x = if cvt.sat {
-                        f64::from_bits(saturate64(x.to_bits()))
-                    } else {
-                        x
-                    };
+                    let x = if cvt.sat { f64::from_bits(saturate64(x.to_bits())) } else { x };
                     u64::from(rounding::double_to_half(x, cvt.round))
                 }
             }
@@ -149,21 +141,13 @@ fn saturate64(bits: u64) -> u64 {
 /// The integer in a register, read as a type.
 fn integer(from: Num, bits: u64) -> i128 {
     let extended = extend(from, bits);
-    if from.is_signed() {
-        i128::from(extended as i64)
-    } else {
-        i128::from(extended)
-    }
+    if from.is_signed() { i128::from(extended as i64) } else { i128::from(extended) }
 }
 
 /// The low bits of a value, extended to 64 by the sign of the type.
 fn extend(to: Num, bits: u64) -> u64 {
     let shift = 64 - to.bits();
-    if to.is_signed() {
-        ((bits << shift) as i64 >> shift) as u64
-    } else {
-        bits << shift >> shift
-    }
+    if to.is_signed() { ((bits << shift) as i64 >> shift) as u64 } else { bits << shift >> shift }
 }
 
 fn clamp(to: Num, value: i128) -> u64 {

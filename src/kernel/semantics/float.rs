@@ -28,11 +28,7 @@ pub(super) fn canon64(x: f64) -> u64 {
 /// A denormal becomes a zero of its sign.
 #[inline(always)]
 pub(super) fn flush(bits: u32) -> u32 {
-    if bits & 0x7f80_0000 == 0 {
-        bits & 0x8000_0000
-    } else {
-        bits
-    }
+    if bits & 0x7f80_0000 == 0 { bits & 0x8000_0000 } else { bits }
 }
 
 /// Clamped to [0, 1]; NaN and -0 become +0.
@@ -40,11 +36,7 @@ pub(super) fn flush(bits: u32) -> u32 {
 pub(super) fn saturate(bits: u32) -> u32 {
     let x = f32::from_bits(bits);
     // Written so that NaN fails the first comparison.
-    if x > 0.0 {
-        if x < 1.0 { bits } else { 0x3f80_0000 }
-    } else {
-        0
-    }
+    if x > 0.0 { if x < 1.0 { bits } else { 0x3f80_0000 } } else { 0 }
 }
 
 #[inline(always)]
@@ -85,11 +77,8 @@ pub(super) fn execute32<const FMA: bool>(f: &mut Frame<'_>, inst: &Inst, op: Flo
     // Unread operands repeat the first: a valid slot whose value does not matter.
     let b = if n > 1 { f.get32(sb) } else { a };
     let c = if n > 2 { f.get32(sc) } else { a };
-    let out = if mode == FloatMode::PLAIN {
-        nearest32::<FMA>(op, a, b, c)
-    } else {
-        general32::<FMA>(op, mode, a, b, c)
-    };
+    let out =
+        if mode == FloatMode::PLAIN { nearest32::<FMA>(op, a, b, c) } else { general32::<FMA>(op, mode, a, b, c) };
     f.put32(inst.dst[0], &out);
 }
 
@@ -99,28 +88,16 @@ fn nearest32<const FMA: bool>(op: FloatOp, a: &V32, b: &V32, c: &V32) -> V32 {
         FloatOp::Add => binary32(a, b, |a, b| a + b),
         FloatOp::Sub => binary32(a, b, |a, b| a - b),
         FloatOp::Mul => binary32(a, b, |a, b| a * b),
-        FloatOp::Fma => zip3(a, b, c, |a, b, c| {
-            canon32(fma32::<FMA>(f32::from_bits(a), f32::from_bits(b), f32::from_bits(c)))
-        }),
+        FloatOp::Fma => {
+            zip3(a, b, c, |a, b, c| canon32(fma32::<FMA>(f32::from_bits(a), f32::from_bits(b), f32::from_bits(c))))
+        }
         FloatOp::Div => binary32(a, b, |a, b| a / b),
         FloatOp::Rcp => unary32(a, |a| 1.0 / a),
         FloatOp::Sqrt => unary32(a, f32::sqrt),
         FloatOp::Min => binary32(a, b, min32),
         FloatOp::Max => binary32(a, b, |a, b| -min32(-a, -b)),
-        FloatOp::MinNan => binary32(a, b, |a, b| {
-            if a.is_nan() || b.is_nan() {
-                f32::NAN
-            } else {
-                min32(a, b)
-            }
-        }),
-        FloatOp::MaxNan => binary32(a, b, |a, b| {
-            if a.is_nan() || b.is_nan() {
-                f32::NAN
-            } else {
-                -min32(-a, -b)
-            }
-        }),
+        FloatOp::MinNan => binary32(a, b, |a, b| if a.is_nan() || b.is_nan() { f32::NAN } else { min32(a, b) }),
+        FloatOp::MaxNan => binary32(a, b, |a, b| if a.is_nan() || b.is_nan() { f32::NAN } else { -min32(-a, -b) }),
         FloatOp::Abs => map(a, |a| a & 0x7fff_ffff),
         FloatOp::Neg => map(a, |a| a ^ 0x8000_0000),
         FloatOp::CopySign => zip(a, b, |a, b| a & 0x8000_0000 | b & 0x7fff_ffff),
@@ -185,12 +162,7 @@ fn directed32(op: FloatOp, a: &V32, b: &V32, c: &V32, round: Round) -> V32 {
         FloatOp::Sub => binary32(a, b, |a, b| rounding::add32(a, -b, round)),
         FloatOp::Mul => binary32(a, b, |a, b| rounding::mul32(a, b, round)),
         FloatOp::Fma => zip3(a, b, c, |a, b, c| {
-            canon32(rounding::fma32(
-                f32::from_bits(a),
-                f32::from_bits(b),
-                f32::from_bits(c),
-                round,
-            ))
+            canon32(rounding::fma32(f32::from_bits(a), f32::from_bits(b), f32::from_bits(c), round))
         }),
         FloatOp::Div => binary32(a, b, |a, b| rounding::div32(a, b, round)),
         FloatOp::Rcp => unary32(a, |a| rounding::div32(1.0, a, round)),
@@ -217,11 +189,7 @@ pub(super) fn execute64<const FMA: bool>(f: &mut Frame<'_>, inst: &Inst, op: Flo
     let a = f.get64(sa);
     let b = if n > 1 { f.get64(sb) } else { a };
     let c = if n > 2 { f.get64(sc) } else { a };
-    let out = if round == Round::Nearest {
-        nearest64::<FMA>(op, a, b, c)
-    } else {
-        directed64(op, a, b, c, round)
-    };
+    let out = if round == Round::Nearest { nearest64::<FMA>(op, a, b, c) } else { directed64(op, a, b, c, round) };
     f.put64(inst.dst[0], &out);
 }
 
@@ -232,28 +200,16 @@ fn nearest64<const FMA: bool>(op: FloatOp, a: &V64, b: &V64, c: &V64) -> V64 {
         FloatOp::Add => binary64(a, b, |a, b| a + b),
         FloatOp::Sub => binary64(a, b, |a, b| a - b),
         FloatOp::Mul => binary64(a, b, |a, b| a * b),
-        FloatOp::Fma => zip3(a, b, c, |a, b, c| {
-            canon64(fma64::<FMA>(f64::from_bits(a), f64::from_bits(b), f64::from_bits(c)))
-        }),
+        FloatOp::Fma => {
+            zip3(a, b, c, |a, b, c| canon64(fma64::<FMA>(f64::from_bits(a), f64::from_bits(b), f64::from_bits(c))))
+        }
         FloatOp::Div => binary64(a, b, |a, b| a / b),
         FloatOp::Rcp => unary64(a, |a| 1.0 / a),
         FloatOp::Sqrt => unary64(a, f64::sqrt),
         FloatOp::Min => binary64(a, b, min64),
         FloatOp::Max => binary64(a, b, |a, b| -min64(-a, -b)),
-        FloatOp::MinNan => binary64(a, b, |a, b| {
-            if a.is_nan() || b.is_nan() {
-                f64::NAN
-            } else {
-                min64(a, b)
-            }
-        }),
-        FloatOp::MaxNan => binary64(a, b, |a, b| {
-            if a.is_nan() || b.is_nan() {
-                f64::NAN
-            } else {
-                -min64(-a, -b)
-            }
-        }),
+        FloatOp::MinNan => binary64(a, b, |a, b| if a.is_nan() || b.is_nan() { f64::NAN } else { min64(a, b) }),
+        FloatOp::MaxNan => binary64(a, b, |a, b| if a.is_nan() || b.is_nan() { f64::NAN } else { -min64(-a, -b) }),
         FloatOp::Abs => map(a, |a| a & !SIGN),
         FloatOp::Neg => map(a, |a| a ^ SIGN),
         FloatOp::CopySign => zip(a, b, |a, b| a & SIGN | b & !SIGN),

@@ -53,21 +53,9 @@ pub(super) fn execute64(f: &mut Frame<'_>, inst: &Inst, op: IntOp) {
         IntOp::MadLo => f.zip3_64(inst, |a, b, c| a.wrapping_mul(b).wrapping_add(c)),
         IntOp::MadHiS => f.zip3_64(inst, |a, b, c| mul_hi_s64(a, b).wrapping_add(c)),
         IntOp::MadHiU => f.zip3_64(inst, |a, b, c| mul_hi_u64(a, b).wrapping_add(c)),
-        IntOp::DivS => f.zip64(inst, |a, b| {
-            if b == 0 {
-                u64::MAX
-            } else {
-                (a as i64).wrapping_div(b as i64) as u64
-            }
-        }),
+        IntOp::DivS => f.zip64(inst, |a, b| if b == 0 { u64::MAX } else { (a as i64).wrapping_div(b as i64) as u64 }),
         IntOp::DivU => f.zip64(inst, |a, b| a.checked_div(b).unwrap_or(u64::MAX)),
-        IntOp::RemS => f.zip64(inst, |a, b| {
-            if b == 0 {
-                u64::MAX
-            } else {
-                (a as i64).wrapping_rem(b as i64) as u64
-            }
-        }),
+        IntOp::RemS => f.zip64(inst, |a, b| if b == 0 { u64::MAX } else { (a as i64).wrapping_rem(b as i64) as u64 }),
         IntOp::RemU => f.zip64(inst, |a, b| a.checked_rem(b).unwrap_or(u64::MAX)),
         IntOp::MinS => f.zip64(inst, |a, b| (a as i64).min(b as i64) as u64),
         IntOp::MinU => f.zip64(inst, u64::min),
@@ -155,20 +143,12 @@ fn mul_hi_u64(a: u64, b: u64) -> u64 {
 
 #[inline(always)]
 fn div_s32(a: u32, b: u32) -> u32 {
-    if b == 0 {
-        u32::MAX
-    } else {
-        (a as i32).wrapping_div(b as i32) as u32
-    }
+    if b == 0 { u32::MAX } else { (a as i32).wrapping_div(b as i32) as u32 }
 }
 
 #[inline(always)]
 fn rem_s32(a: u32, b: u32) -> u32 {
-    if b == 0 {
-        u32::MAX
-    } else {
-        (a as i32).wrapping_rem(b as i32) as u32
-    }
+    if b == 0 { u32::MAX } else { (a as i32).wrapping_rem(b as i32) as u32 }
 }
 
 #[inline(always)]
@@ -186,9 +166,7 @@ pub(super) fn mul_wide32(f: &mut Frame<'_>, inst: &Inst, signed: bool) {
 pub(super) fn mad_wide32(f: &mut Frame<'_>, inst: &Inst, signed: bool) {
     let (a, b, c) = (f.get32(inst.src[0]), f.get32(inst.src[1]), f.get64(inst.src[2]));
     let out = if signed {
-        zip3(a, b, c, |a, b, c| {
-            c.wrapping_add((i64::from(a as i32) * i64::from(b as i32)) as u64)
-        })
+        zip3(a, b, c, |a, b, c| c.wrapping_add((i64::from(a as i32) * i64::from(b as i32)) as u64))
     } else {
         zip3(a, b, c, |a, b, c| c.wrapping_add(u64::from(a) * u64::from(b)))
     };
@@ -208,11 +186,7 @@ pub(super) fn mul_wide16(f: &mut Frame<'_>, inst: &Inst, signed: bool, add: bool
 #[inline(always)]
 pub(super) fn mul24(f: &mut Frame<'_>, inst: &Inst, signed: bool, high: bool, add: bool, sat: bool) {
     let extend = |v: u32| {
-        if signed {
-            i64::from((v << 8) as i32 >> 8)
-        } else {
-            i64::from(v & 0xff_ffff)
-        }
+        if signed { i64::from((v << 8) as i32 >> 8) } else { i64::from(v & 0xff_ffff) }
     };
     let product = |a: u32, b: u32| (extend(a) * extend(b)) >> if high { 16 } else { 0 };
     if add && sat {
@@ -229,9 +203,7 @@ pub(super) fn saturating(f: &mut Frame<'_>, inst: &Inst, op: SatOp) {
     match op {
         SatOp::Add => f.zip32(inst, |a, b| (a as i32).saturating_add(b as i32) as u32),
         SatOp::Sub => f.zip32(inst, |a, b| (a as i32).saturating_sub(b as i32) as u32),
-        SatOp::MadHi => f.zip3_32(inst, |a, b, c| {
-            (mul_hi_s32(a, b) as i32).saturating_add(c as i32) as u32
-        }),
+        SatOp::MadHi => f.zip3_32(inst, |a, b, c| (mul_hi_s32(a, b) as i32).saturating_add(c as i32) as u32),
     }
 }
 

@@ -55,11 +55,7 @@ pub(super) fn vote(f: &mut Frame<'_>, inst: &Inst, op: VoteOp) {
 
 #[inline(always)]
 pub(super) fn matching(f: &mut Frame<'_>, inst: &Inst, all: bool, wide: bool) {
-    let a: [u64; LANES] = if wide {
-        *f.get64(inst.src[0])
-    } else {
-        super::map(f.get32(inst.src[0]), u64::from)
-    };
+    let a: [u64; LANES] = if wide { *f.get64(inst.src[0]) } else { super::map(f.get32(inst.src[0]), u64::from) };
     let same = |lane: usize| bits_of(|i| a[i] == a[lane]) & f.mask;
     if all {
         let holds = f.mask != 0 && same(f.mask.trailing_zeros() as usize) == f.mask;
@@ -86,11 +82,7 @@ pub(super) fn reduce(f: &mut Frame<'_>, inst: &Inst, op: IntOp) {
         _ => x ^ y,
     };
     let mask = f.mask;
-    let out = (0..LANES)
-        .filter(|i| mask >> i & 1 != 0)
-        .map(|i| a[i])
-        .reduce(join)
-        .unwrap_or(0);
+    let out = (0..LANES).filter(|i| mask >> i & 1 != 0).map(|i| a[i]).reduce(join).unwrap_or(0);
     f.put32(inst.dst[0], &[out; LANES]);
 }
 

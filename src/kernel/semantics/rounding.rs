@@ -69,11 +69,7 @@ fn canonical(x: f32) -> f32 {
 /// The sign of an exact zero sum: negative only when rounding down, unless both terms have one sign.
 #[inline(always)]
 fn zero_sum(x_negative: bool, y_negative: bool, round: Round) -> bool {
-    if x_negative == y_negative {
-        x_negative
-    } else {
-        round == Round::Down
-    }
+    if x_negative == y_negative { x_negative } else { round == Round::Down }
 }
 
 /// a + b in single precision.
@@ -98,11 +94,7 @@ pub(super) fn fma32(a: f32, b: f32, c: f32, round: Round) -> f32 {
 fn sum32(x: f64, y: f64, round: Round) -> f32 {
     let s = x + y;
     if s == 0.0 {
-        return if zero_sum(x.is_sign_negative(), y.is_sign_negative(), round) {
-            -0.0
-        } else {
-            0.0
-        };
+        return if zero_sum(x.is_sign_negative(), y.is_sign_negative(), round) { -0.0 } else { 0.0 };
     }
     // TwoSum (Knuth): exact, no overflow since |x|, |y| < 2^257.
     let yy = s - x;
@@ -129,11 +121,7 @@ pub(super) fn div32(a: f32, b: f32, round: Round) -> f32 {
 pub(super) fn sqrt32(a: f32, round: Round) -> f32 {
     let a = f64::from(a);
     let s = a.sqrt();
-    let odd = if s.is_finite() && s > 0.0 {
-        to_odd(s, libm::fma(-s, s, a))
-    } else {
-        s
-    };
+    let odd = if s.is_finite() && s > 0.0 { to_odd(s, libm::fma(-s, s, a)) } else { s };
     canonical(to_single(odd, round))
 }
 
@@ -173,21 +161,9 @@ struct Format {
     infinity: i32,
 }
 
-const SINGLE: Format = Format {
-    precision: 24,
-    least: -149,
-    infinity: 255,
-};
-const DOUBLE: Format = Format {
-    precision: 53,
-    least: -1074,
-    infinity: 2047,
-};
-const HALF: Format = Format {
-    precision: 11,
-    least: -24,
-    infinity: 31,
-};
+const SINGLE: Format = Format { precision: 24, least: -149, infinity: 255 };
+const DOUBLE: Format = Format { precision: 53, least: -1074, infinity: 2047 };
+const HALF: Format = Format { precision: 11, least: -24, infinity: 31 };
 
 /// Rounds significand * 2^exponent (and a bit more, if `sticky`) to a format. The sign bit is left to the caller.
 fn round_magnitude(
@@ -246,20 +222,12 @@ fn pack64(negative: bool, exponent: i32, significand: u128, sticky: bool, round:
 /// x + y for finite parts, exactly rounded.
 fn sum64(x: Parts, y: Parts, round: Round) -> f64 {
     if x.significand == 0 && y.significand == 0 {
-        return if zero_sum(x.negative, y.negative, round) {
-            -0.0
-        } else {
-            0.0
-        };
+        return if zero_sum(x.negative, y.negative, round) { -0.0 } else { 0.0 };
     }
     // Both with their top bit at 125, the larger exponent first.
     let lift = |p: Parts| {
         let shift = p.significand.leading_zeros() as i32 - 2;
-        Parts {
-            significand: p.significand << shift,
-            exponent: p.exponent - shift,
-            ..p
-        }
+        Parts { significand: p.significand << shift, exponent: p.exponent - shift, ..p }
     };
     if x.significand == 0 || y.significand == 0 {
         let p = if x.significand == 0 { y } else { x };
@@ -275,10 +243,7 @@ fn sum64(x: Parts, y: Parts, round: Round) -> f64 {
     } else if shift > 126 {
         (0, true)
     } else {
-        (
-            small.significand >> shift,
-            small.significand & ((1u128 << shift) - 1) != 0,
-        )
+        (small.significand >> shift, small.significand & ((1u128 << shift) - 1) != 0)
     };
     if big.negative == small.negative {
         pack64(big.negative, big.exponent, big.significand + aligned, lost, round)
@@ -312,13 +277,7 @@ pub(super) fn mul64(a: f64, b: f64, round: Round) -> f64 {
         return if p.is_nan() { nan64() } else { p };
     }
     let (a, b) = (parts(a), parts(b));
-    pack64(
-        a.negative != b.negative,
-        a.exponent + b.exponent,
-        a.significand * b.significand,
-        false,
-        round,
-    )
+    pack64(a.negative != b.negative, a.exponent + b.exponent, a.significand * b.significand, false, round)
 }
 
 /// a * b + c in double precision, rounded once.
@@ -349,13 +308,7 @@ pub(super) fn div64(a: f64, b: f64, round: Round) -> f64 {
     let shift = a.significand.leading_zeros() as i32;
     let dividend = a.significand << shift;
     let (q, r) = (dividend / b.significand, dividend % b.significand);
-    pack64(
-        a.negative != b.negative,
-        a.exponent - shift - b.exponent,
-        q,
-        r != 0,
-        round,
-    )
+    pack64(a.negative != b.negative, a.exponent - shift - b.exponent, q, r != 0, round)
 }
 
 /// The square root in double precision.

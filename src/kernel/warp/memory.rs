@@ -13,19 +13,14 @@ impl Warp {
     /// addresses of the texels). Other entries of `out` are left alone.
     pub fn addresses(&self, inst: &Inst, launch: &Launch, lanes: u64, out: &mut [u64; 64]) {
         let address64 = match inst.op {
-            Op::Mem(Mem {
-                kind: MemKind::Texture(dims),
-                ..
-            }) => return self.texels(inst, launch, dims, lanes, out),
+            Op::Mem(Mem { kind: MemKind::Texture(dims), .. }) => return self.texels(inst, launch, dims, lanes, out),
             Op::Mem(mem) => mem.address64,
             _ => true,
         };
         let offset = inst.imm;
         for (i, group) in self.groups.iter().enumerate() {
             let mask = (lanes >> (i * LANES)) as u32;
-            let out: &mut [u64; LANES] = (&mut out[i * LANES..(i + 1) * LANES])
-                .try_into()
-                .expect("a group's lanes");
+            let out: &mut [u64; LANES] = (&mut out[i * LANES..(i + 1) * LANES]).try_into().expect("a group's lanes");
             if mask == 0 {
                 continue;
             }
@@ -45,20 +40,13 @@ impl Warp {
             let group = &self.groups[lane / LANES];
             let coordinate = |i: usize, float: bool, size: u32| {
                 let bits = get(&group.r32, &launch.consts32, inst.src[i])[lane % LANES];
-                let at = if float {
-                    f32::from_bits(bits).floor() as i64
-                } else {
-                    i64::from(bits as i32)
-                };
+                let at = if float { f32::from_bits(bits).floor() as i64 } else { i64::from(bits as i32) };
                 at.clamp(0, i64::from(size.max(1)) - 1) as u64
             };
             let (x, y) = match dims {
                 TexDims::OneInt => (coordinate(0, false, texture.width), 0),
                 TexDims::OneFloat => (coordinate(0, true, texture.width), 0),
-                TexDims::TwoInt => (
-                    coordinate(0, false, texture.width),
-                    coordinate(1, false, texture.height),
-                ),
+                TexDims::TwoInt => (coordinate(0, false, texture.width), coordinate(1, false, texture.height)),
                 TexDims::TwoFloat => (coordinate(0, true, texture.width), coordinate(1, true, texture.height)),
             };
             out[lane] = texture.address + y * u64::from(texture.pitch) + x * u64::from(texture.texel_bytes());
@@ -67,18 +55,14 @@ impl Warp {
 
     /// Writes loaded data to the destination registers of `lanes`: lane `i`'s bytes start at `data[offset[i]]`.
     pub fn write_back(&mut self, inst: &Inst, launch: &Launch, lanes: u64, offset: &[u16; 64], data: &[u8]) {
-        let Op::Mem(mem) = inst.op else {
-            panic!("not a memory instruction: {:?}", inst.op)
-        };
+        let Op::Mem(mem) = inst.op else { panic!("not a memory instruction: {:?}", inst.op) };
         if let MemKind::Texture(_) = mem.kind {
             return self.write_texels(inst, mem, &launch.textures[inst.imm as usize], lanes, offset, data);
         }
         let size = mem.elem.bytes() as usize;
         for (i, group) in self.groups.iter_mut().enumerate() {
             let mask = (lanes >> (i * LANES)) as u32;
-            let offset: &[u16; LANES] = (&offset[i * LANES..(i + 1) * LANES])
-                .try_into()
-                .expect("a group's lanes");
+            let offset: &[u16; LANES] = (&offset[i * LANES..(i + 1) * LANES]).try_into().expect("a group's lanes");
             if mask == 0 {
                 continue;
             }
@@ -104,11 +88,7 @@ impl Warp {
             for (channel, &slot) in inst.dst.iter().enumerate().filter(|(_, slot)| **slot != NONE) {
                 let bits = if channel < usize::from(texture.channels) {
                     let raw = element(texture.elem, &data[usize::from(offset[lane]) + channel * size..]) as u32;
-                    if texture.normalized_read {
-                        normalized(texture.elem, raw)
-                    } else {
-                        raw
-                    }
+                    if texture.normalized_read { normalized(texture.elem, raw) } else { raw }
                 } else if channel == 3 {
                     // A missing alpha is one.
                     if mem.elem == Elem::F32 { 1f32.to_bits() } else { 1 }
@@ -123,9 +103,7 @@ impl Warp {
     /// Reads the data operands of a store of `lanes`: lane `i`'s bytes go to `data[offset[i]..]`, in lane order, so of
     /// two lanes that store to one place the higher wins.
     pub fn gather(&self, inst: &Inst, launch: &Launch, lanes: u64, offset: &[u16; 64], data: &mut [u8]) {
-        let Op::Mem(mem) = inst.op else {
-            panic!("not a memory instruction: {:?}", inst.op)
-        };
+        let Op::Mem(mem) = inst.op else { panic!("not a memory instruction: {:?}", inst.op) };
         let (size, vec) = (mem.elem.bytes() as usize, usize::from(mem.vec));
         if size == 4 && !mem.wide && vec == 1 {
             for (i, group) in self.groups.iter().enumerate() {
@@ -156,9 +134,7 @@ impl Warp {
 
     /// The operands `a`, `b` of one lane of an atomic.
     pub fn atomic_operands(&self, inst: &Inst, launch: &Launch, lane: u32) -> (u64, u64) {
-        let Op::Mem(mem) = inst.op else {
-            panic!("not a memory instruction: {:?}", inst.op)
-        };
+        let Op::Mem(mem) = inst.op else { panic!("not a memory instruction: {:?}", inst.op) };
         let (group, lane) = (&self.groups[lane as usize / LANES], lane as usize % LANES);
         let read = |slot| match (slot, mem.wide) {
             (NONE, _) => 0,
@@ -170,9 +146,7 @@ impl Warp {
 
     /// Writes one lane's old value of an atomic to its destination register.
     pub fn write_atomic(&mut self, inst: &Inst, lane: u32, old: u64) {
-        let Op::Mem(mem) = inst.op else {
-            panic!("not a memory instruction: {:?}", inst.op)
-        };
+        let Op::Mem(mem) = inst.op else { panic!("not a memory instruction: {:?}", inst.op) };
         let (group, lane) = (&mut self.groups[lane as usize / LANES], lane as usize % LANES);
         match (inst.dst[0], mem.wide) {
             (NONE, _) => {}

@@ -54,9 +54,8 @@ fn lanes_of(mut mask: u64) -> impl Iterator<Item = usize> {
 /// Calls `f` with a base address and each lane's distance from it: once for all lanes, or, when they lie too far apart
 /// for 16 bits, lane by lane.
 fn in_reach(address: &[u64; 64], lanes: u64, mut f: impl FnMut(usize, &[u16; 64], u64)) {
-    let (low, high) = lanes_of(lanes).fold((u64::MAX, 0), |(low, high), lane| {
-        (low.min(address[lane]), high.max(address[lane]))
-    });
+    let (low, high) =
+        lanes_of(lanes).fold((u64::MAX, 0), |(low, high), lane| (low.min(address[lane]), high.max(address[lane])));
     let mut offset = [0; 64];
     if high - low <= u64::from(u16::MAX) {
         for lane in lanes_of(lanes) {

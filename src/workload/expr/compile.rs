@@ -8,10 +8,10 @@ use std::ops::Range;
 
 use super::syntax::{Binary, Kind, SyntaxFault, Tree};
 use super::{Code, Compare, Function, Node, Scope, Type, Which};
-use crate::diagnostic::nearest;
+use crate::workload::document::nearest;
 
 /// Functions and how they are called, for messages and for the check of the README.
-pub(crate) const FUNCTIONS: [(&str, &str); 17] = [
+pub(super) const FUNCTIONS: [(&str, &str); 17] = [
     ("abs", "abs(x)"),
     ("ceil", "ceil(x)"),
     ("ceil_div", "ceil_div(a, b)"),
@@ -82,11 +82,7 @@ impl Compiler<'_> {
             Kind::Name(name) => self.name(name, at),
             Kind::Neg(operand) => {
                 let (a, ty) = self.node(operand)?;
-                let node = if ty == Type::Int {
-                    Node::NegInt(a)
-                } else {
-                    Node::NegFloat(a)
-                };
+                let node = if ty == Type::Int { Node::NegInt(a) } else { Node::NegFloat(a) };
                 Ok((self.push(node, at), ty))
             }
             Kind::Not(operand) => {
@@ -102,12 +98,7 @@ impl Compiler<'_> {
                 Ok((self.push(Node::Select(c, a, b), at), ty))
             }
             Kind::Call(name, arguments) => self.call(name, arguments, at),
-            Kind::Read {
-                name,
-                name_at,
-                device,
-                index,
-            } => self.read(name, name_at, *device, index, at),
+            Kind::Read { name, name_at, device, index } => self.read(name, name_at, *device, index, at),
         }
     }
 
@@ -121,9 +112,7 @@ impl Compiler<'_> {
         let fault = SyntaxFault::new(at.clone(), format!("`{name}` is not defined here"));
         if self.scope.buffer(name).is_some() {
             let mark = if self.scope.device_reads { "@" } else { "" };
-            return Err(fault.with_help(format!(
-                "`{name}` is a buffer: read an element with `{mark}{name}[index]`"
-            )));
+            return Err(fault.with_help(format!("`{name}` is a buffer: read an element with `{mark}{name}[index]`")));
         }
         if FUNCTIONS.iter().any(|(function, _)| *function == name) {
             return Err(fault.with_help(format!("`{name}` is a function: call it with `{name}(...)`")));
@@ -183,11 +172,7 @@ impl Compiler<'_> {
         if matches!(op, Binary::And | Binary::Or) {
             let a = self.condition(left)?;
             let b = self.condition(right)?;
-            let node = if op == Binary::And {
-                Node::And(a, b)
-            } else {
-                Node::Or(a, b)
-            };
+            let node = if op == Binary::And { Node::And(a, b) } else { Node::Or(a, b) };
             return Ok((self.push(node, at), Type::Int));
         }
         let left = self.node(left)?;
@@ -204,11 +189,7 @@ impl Compiler<'_> {
             _ => None,
         };
         if let Some(compare) = compare {
-            let node = if int {
-                Node::CompareInt(compare, a, b)
-            } else {
-                Node::CompareFloat(compare, a, b)
-            };
+            let node = if int { Node::CompareInt(compare, a, b) } else { Node::CompareFloat(compare, a, b) };
             return Ok((self.push(node, at), Type::Int));
         }
         let node = match (op, int) {
@@ -228,10 +209,7 @@ impl Compiler<'_> {
 
     fn call(&mut self, name: &str, arguments: &[Tree], at: &Range<usize>) -> Result<Typed, SyntaxFault> {
         let Some((_, form)) = FUNCTIONS.iter().find(|(function, _)| *function == name) else {
-            let fault = SyntaxFault::new(
-                at.start..at.start + name.len(),
-                format!("no function is called `{name}`"),
-            );
+            let fault = SyntaxFault::new(at.start..at.start + name.len(), format!("no function is called `{name}`"));
             return Err(match nearest(name, FUNCTIONS.iter().map(|f| f.0)) {
                 Some(near) => fault.with_help(format!("did you mean `{near}`?")),
                 None => fault.with_help(format!("functions: {}", FUNCTIONS.map(|f| f.0).join(", "))),
@@ -260,11 +238,7 @@ impl Compiler<'_> {
                 let a = self.node(&arguments[0])?;
                 let b = self.node(&arguments[1])?;
                 let (a, b, ty) = self.unify(a, b);
-                let node = if ty == Type::Int {
-                    Node::PowInt(a, b)
-                } else {
-                    Node::PowFloat(a, b)
-                };
+                let node = if ty == Type::Int { Node::PowInt(a, b) } else { Node::PowFloat(a, b) };
                 Ok((self.push(node, at), ty))
             }
             "sum" => self.sum(arguments, at),
@@ -330,9 +304,7 @@ impl Compiler<'_> {
     }
 
     fn sum(&mut self, arguments: &[Tree], at: &Range<usize>) -> Result<Typed, SyntaxFault> {
-        let [variable, low, high, body] = arguments else {
-            unreachable!("the count was checked")
-        };
+        let [variable, low, high, body] = arguments else { unreachable!("the count was checked") };
         let Kind::Name(name) = &variable.kind else {
             let fault = SyntaxFault::new(variable.at.clone(), "the first argument of `sum` must be a new name");
             return Err(fault.with_help("`sum(k, 0, N, a[k])`"));
@@ -349,27 +321,12 @@ impl Compiler<'_> {
         let body = self.node(body);
         self.locals.pop();
         let (body, ty) = body?;
-        Ok((
-            self.push(
-                Node::Sum {
-                    slot,
-                    float: ty == Type::Float,
-                    low,
-                    high,
-                    body,
-                },
-                at,
-            ),
-            ty,
-        ))
+        Ok((self.push(Node::Sum { slot, float: ty == Type::Float, low, high, body }, at), ty))
     }
 
     fn len(&mut self, argument: &Tree, at: &Range<usize>) -> Result<Typed, SyntaxFault> {
         let Kind::Name(name) = &argument.kind else {
-            return Err(SyntaxFault::new(
-                argument.at.clone(),
-                "`len` takes the name of a buffer",
-            ));
+            return Err(SyntaxFault::new(argument.at.clone(), "`len` takes the name of a buffer"));
         };
         match self.scope.variable(&format!("len({name})")) {
             Some(variable) => Ok((self.push(Node::Var(variable.slot), at), Type::Int)),
@@ -418,12 +375,7 @@ impl Compiler<'_> {
         let index = self.integer(index, "an index")?;
         self.reads_device |= device;
         let which = if self.initial { Which::Initial } else { Which::Current };
-        let node = Node::Load {
-            which,
-            buffer: buffer.buffer,
-            field: buffer.field,
-            index,
-        };
+        let node = Node::Load { which, buffer: buffer.buffer, field: buffer.field, index };
         Ok((self.push(node, at), ty))
     }
 }

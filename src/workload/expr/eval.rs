@@ -97,12 +97,7 @@ impl Elements for NoElements {
 
 /// Evaluates `code` with `frame` as its variables.
 pub(super) fn run<E: Elements>(code: &Code, frame: &mut [u64], elements: &E) -> Result<u64, Stop> {
-    Evaluation {
-        nodes: &code.nodes,
-        frame,
-        elements,
-    }
-    .node(code.nodes.len() as u32 - 1)
+    Evaluation { nodes: &code.nodes, frame, elements }.node(code.nodes.len() as u32 - 1)
 }
 
 struct Evaluation<'a, E> {
@@ -122,9 +117,7 @@ impl<E: Elements> Evaluation<'_, E> {
 
     fn ints(&mut self, at: u32, (a, b): (u32, u32), operation: impl Fn(i64, i64) -> Option<i64>) -> Result<u64, Stop> {
         let (a, b) = (self.int(a)?, self.int(b)?);
-        operation(a, b)
-            .map(|value| value as u64)
-            .ok_or(Stop::Fault(at, Fault::Overflow))
+        operation(a, b).map(|value| value as u64).ok_or(Stop::Fault(at, Fault::Overflow))
     }
 
     fn floats(&mut self, (a, b): (u32, u32), operation: impl Fn(f64, f64) -> f64) -> Result<u64, Stop> {
@@ -142,9 +135,7 @@ impl<E: Elements> Evaluation<'_, E> {
         if b == 0 {
             return Err(Stop::Fault(at, Fault::DivisionByZero));
         }
-        operation(a, b)
-            .map(|value| value as u64)
-            .ok_or(Stop::Fault(at, Fault::Overflow))
+        operation(a, b).map(|value| value as u64).ok_or(Stop::Fault(at, Fault::Overflow))
     }
 
     fn node(&mut self, at: u32) -> Result<u64, Stop> {
@@ -154,18 +145,12 @@ impl<E: Elements> Evaluation<'_, E> {
             Node::Var(slot) => Ok(self.frame[usize::from(slot)]),
             Node::NegInt(a) => {
                 let value = self.int(a)?;
-                value
-                    .checked_neg()
-                    .map(|v| v as u64)
-                    .ok_or(Stop::Fault(at, Fault::Overflow))
+                value.checked_neg().map(|v| v as u64).ok_or(Stop::Fault(at, Fault::Overflow))
             }
             Node::NegFloat(a) => Ok((-self.float(a)?).to_bits()),
             Node::AbsInt(a) => {
                 let value = self.int(a)?;
-                value
-                    .checked_abs()
-                    .map(|v| v as u64)
-                    .ok_or(Stop::Fault(at, Fault::Overflow))
+                value.checked_abs().map(|v| v as u64).ok_or(Stop::Fault(at, Fault::Overflow))
             }
             Node::Not(a) => Ok(u64::from(self.int(a)? == 0)),
             Node::And(a, b) => Ok(u64::from(self.int(a)? != 0 && self.int(b)? != 0)),
@@ -218,29 +203,14 @@ impl<E: Elements> Evaluation<'_, E> {
                 let value = self.float(a)?;
                 // The bounds are exact: -2^63 and 2^63 are floats.
                 let fits = (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&value);
-                if fits {
-                    Ok(value as i64 as u64)
-                } else {
-                    Err(Stop::Fault(at, Fault::NotAnInteger(value)))
-                }
+                if fits { Ok(value as i64 as u64) } else { Err(Stop::Fault(at, Fault::NotAnInteger(value))) }
             }
             Node::Function(function, a) => {
                 let x = self.float(a)?;
                 Ok(apply(function, x).to_bits())
             }
-            Node::Load {
-                which,
-                buffer,
-                field,
-                index,
-            } => self.load(at, which, buffer, field, index),
-            Node::Sum {
-                slot,
-                float,
-                low,
-                high,
-                body,
-            } => self.sum(at, slot, float, (low, high), body),
+            Node::Load { which, buffer, field, index } => self.load(at, which, buffer, field, index),
+            Node::Sum { slot, float, low, high, body } => self.sum(at, slot, float, (low, high), body),
         }
     }
 
@@ -250,11 +220,7 @@ impl<E: Elements> Evaluation<'_, E> {
         if index < 0 || index as u64 >= len {
             return Err(Stop::Fault(at, Fault::OutOfRange { index, len }));
         }
-        let element = Element {
-            buffer,
-            field,
-            index: index as u64,
-        };
+        let element = Element { buffer, field, index: index as u64 };
         self.elements.element(which, element).map_err(|miss| match miss {
             Miss::Fault(fault) => Stop::Fault(at, fault),
             Miss::Pending => Stop::Pending(element),
@@ -274,9 +240,7 @@ impl<E: Elements> Evaluation<'_, E> {
         let mut total = 0_i64;
         for value in low..high {
             self.frame[usize::from(slot)] = value as u64;
-            total = total
-                .checked_add(self.int(body)?)
-                .ok_or(Stop::Fault(at, Fault::Overflow))?;
+            total = total.checked_add(self.int(body)?).ok_or(Stop::Fault(at, Fault::Overflow))?;
         }
         Ok(total as u64)
     }

@@ -37,11 +37,7 @@ pub(crate) struct SyntaxFault {
 
 impl SyntaxFault {
     pub(super) fn new(at: Range<usize>, message: impl Into<String>) -> Self {
-        SyntaxFault {
-            at,
-            message: message.into(),
-            help: None,
-        }
+        SyntaxFault { at, message: message.into(), help: None }
     }
 
     pub(super) fn with_help(mut self, help: impl Into<String>) -> Self {
@@ -68,12 +64,7 @@ pub(super) enum Kind {
     Binary(Binary, Box<Tree>, Box<Tree>),
     Select(Box<Tree>, Box<Tree>, Box<Tree>),
     Call(String, Vec<Tree>),
-    Read {
-        name: String,
-        name_at: Range<usize>,
-        device: bool,
-        index: Box<Tree>,
-    },
+    Read { name: String, name_at: Range<usize>, device: bool, index: Box<Tree> },
 }
 
 /// Binary operators.
@@ -142,10 +133,7 @@ fn tokens(text: &str) -> Result<Vec<(Token, Range<usize>)>, SyntaxFault> {
             at += symbol.len();
         } else {
             let c = text[at..].chars().next().unwrap_or(' ');
-            return Err(SyntaxFault::new(
-                at..at + c.len_utf8(),
-                format!("`{c}` has no meaning in an expression"),
-            ));
+            return Err(SyntaxFault::new(at..at + c.len_utf8(), format!("`{c}` has no meaning in an expression")));
         }
     }
     out.push((Token::End, text.len()..text.len()));
@@ -196,20 +184,12 @@ fn number(text: &str, at: Range<usize>) -> Result<Token, SyntaxFault> {
 
 /// Parses a whole expression.
 pub(super) fn parse(text: &str) -> Result<Tree, SyntaxFault> {
-    let mut parser = Parser {
-        text,
-        tokens: tokens(text)?,
-        at: 0,
-        depth: 0,
-    };
+    let mut parser = Parser { text, tokens: tokens(text)?, at: 0, depth: 0 };
     if parser.tokens.len() == 1 {
         return Err(SyntaxFault::new(0..text.len(), "the expression is empty"));
     }
     if parser.tokens.len() > MAX_TOKENS {
-        let message = format!(
-            "the expression has {} tokens, more than {MAX_TOKENS}",
-            parser.tokens.len()
-        );
+        let message = format!("the expression has {} tokens, more than {MAX_TOKENS}", parser.tokens.len());
         return Err(SyntaxFault::new(0..text.len(), message));
     }
     let tree = parser.select()?;
@@ -253,11 +233,7 @@ impl Parser<'_> {
 
     fn require(&mut self, symbol: &str) -> Result<Range<usize>, SyntaxFault> {
         let place = self.place();
-        if self.eat(symbol) {
-            Ok(place)
-        } else {
-            Err(self.expected(&format!("`{symbol}`")))
-        }
+        if self.eat(symbol) { Ok(place) } else { Err(self.expected(&format!("`{symbol}`"))) }
     }
 
     fn expected(&self, what: &str) -> SyntaxFault {
@@ -287,10 +263,7 @@ impl Parser<'_> {
             self.require(":")?;
             let no = self.select()?;
             let at = condition.at.start..no.at.end;
-            Tree {
-                kind: Kind::Select(Box::new(condition), Box::new(yes), Box::new(no)),
-                at,
-            }
+            Tree { kind: Kind::Select(Box::new(condition), Box::new(yes), Box::new(no)), at }
         } else {
             condition
         };
@@ -333,10 +306,7 @@ impl Parser<'_> {
             taken += 1;
             let right = self.binary(level + 1)?;
             let at = left.at.start..right.at.end;
-            left = Tree {
-                kind: Kind::Binary(op, Box::new(left), Box::new(right)),
-                at,
-            };
+            left = Tree { kind: Kind::Binary(op, Box::new(left), Box::new(right)), at };
         }
     }
 
@@ -351,10 +321,7 @@ impl Parser<'_> {
         self.depth -= 1;
         let at = start..operand.at.end;
         let operand = Box::new(operand);
-        Ok(Tree {
-            kind: if negate { Kind::Neg(operand) } else { Kind::Not(operand) },
-            at,
-        })
+        Ok(Tree { kind: if negate { Kind::Neg(operand) } else { Kind::Not(operand) }, at })
     }
 
     fn primary(&mut self) -> Result<Tree, SyntaxFault> {
@@ -369,35 +336,23 @@ impl Parser<'_> {
         if self.eat("(") {
             let inner = self.select()?;
             let end = self.require(")")?.end;
-            return Ok(Tree {
-                at: place.start..end,
-                ..inner
-            });
+            return Ok(Tree { at: place.start..end, ..inner });
         }
         match self.peek().clone() {
             Token::Int(value) => {
                 self.next();
-                Ok(Tree {
-                    kind: Kind::Int(value),
-                    at: place,
-                })
+                Ok(Tree { kind: Kind::Int(value), at: place })
             }
             Token::Float(value) => {
                 self.next();
-                Ok(Tree {
-                    kind: Kind::Float(value),
-                    at: place,
-                })
+                Ok(Tree { kind: Kind::Float(value), at: place })
             }
             Token::Name(name) => {
                 self.next();
                 match self.peek() {
                     Token::Symbol("(") => self.call(name, place.start),
                     Token::Symbol("[") => self.read(name, place.clone(), place.start, false),
-                    _ => Ok(Tree {
-                        kind: Kind::Name(name),
-                        at: place,
-                    }),
+                    _ => Ok(Tree { kind: Kind::Name(name), at: place }),
                 }
             }
             _ => Err(self.expected("a value")),
@@ -416,24 +371,13 @@ impl Parser<'_> {
             }
         }
         let end = self.require(")")?.end;
-        Ok(Tree {
-            kind: Kind::Call(name, arguments),
-            at: start..end,
-        })
+        Ok(Tree { kind: Kind::Call(name, arguments), at: start..end })
     }
 
     fn read(&mut self, name: String, name_at: Range<usize>, start: usize, device: bool) -> Result<Tree, SyntaxFault> {
         self.require("[")?;
         let index = Box::new(self.select()?);
         let end = self.require("]")?.end;
-        Ok(Tree {
-            kind: Kind::Read {
-                name,
-                name_at,
-                device,
-                index,
-            },
-            at: start..end,
-        })
+        Ok(Tree { kind: Kind::Read { name, name_at, device, index }, at: start..end })
     }
 }

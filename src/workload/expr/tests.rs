@@ -3,22 +3,15 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::workload::document::Source;
 
 /// N = 10, x = 2.5, buffers `a` (integers 0, 10, 20, 30), `f` (floats 0.5, 1.5) and `s` (structures with field `k`).
 fn scope() -> (Scope, Vec<u64>) {
-    let mut scope = Scope {
-        element_reads: true,
-        ..Scope::default()
-    };
+    let mut scope = Scope { element_reads: true, ..Scope::default() };
     scope.define("N", Type::Int);
     scope.define("x", Type::Float);
     scope.define("len(a)", Type::Int);
-    let readable = |name: &str, buffer, ty| Readable {
-        name: name.to_owned(),
-        buffer,
-        field: 0,
-        ty,
-    };
+    let readable = |name: &str, buffer, ty| Readable { name: name.to_owned(), buffer, field: 0, ty };
     scope.buffers = vec![
         readable("a", 0, Some(Type::Int)),
         readable("f", 1, Some(Type::Float)),
@@ -47,10 +40,10 @@ impl Elements for Sample {
 
 fn evaluate(text: &str) -> Result<Value, String> {
     let (scope, mut frame) = scope();
-    let place = Place::of_text("t", text);
+    let source = std::sync::Arc::new(Source { file: "t".to_owned(), text: text.to_owned() });
+    let place = Place::new(&source, 0..text.len());
     let expr = Expr::compile(text, &place, &scope).map_err(|fault| fault.to_string())?;
-    expr.evaluate(&mut frame, &Sample)
-        .map_err(|stop| expr.fault(stop).to_string())
+    expr.evaluate(&mut frame, &Sample).map_err(|stop| expr.fault(stop).to_string())
 }
 
 fn int(text: &str, expected: i64) {
@@ -62,11 +55,7 @@ fn float(text: &str, expected: f64) {
 }
 
 fn fault(text: &str, expected: &str) {
-    assert_eq!(
-        evaluate(text).map_err(|e| e.replace("t:1:", "")),
-        Err(expected.to_owned()),
-        "{text}"
-    );
+    assert_eq!(evaluate(text).map_err(|e| e.replace("t:1:", "")), Err(expected.to_owned()), "{text}");
 }
 
 #[test]
@@ -148,10 +137,7 @@ fn syntax_faults_have_places() {
     fault("N = 3", "3: expected an operator, found `=` (equality is `==`)");
     fault("1 < 2 < 3", "7: comparisons do not chain (write `a < b && b < c`)");
     fault("1.2.3", "1: `1.2.3` is not a number");
-    fault(
-        "9223372036854775808",
-        "1: `9223372036854775808` is larger than the largest integer, 2^63 - 1",
-    );
+    fault("9223372036854775808", "1: `9223372036854775808` is larger than the largest integer, 2^63 - 1");
     fault("1 # 2", "3: `#` has no meaning in an expression");
     fault(" ", "1: the expression is empty");
     fault(&"(".repeat(200), "129: the expression nests too deeply");
@@ -161,37 +147,16 @@ fn syntax_faults_have_places() {
 fn name_and_type_faults_have_places_and_advice() {
     fault("n + 1", "1: `n` is not defined here (did you mean `N`?)");
     fault("1 + width", "5: `width` is not defined here (defined here: N, x)");
-    fault(
-        "a + 1",
-        "1: `a` is not defined here (`a` is a buffer: read an element with `a[index]`)",
-    );
+    fault("a + 1", "1: `a` is not defined here (`a` is a buffer: read an element with `a[index]`)");
     fault("sqr(2)", "1: no function is called `sqr` (did you mean `sqrt`?)");
     fault("min(1)", "1: `min` is called as `min(a, b, ...)`, found 1 argument");
     fault("b[0]", "1: there is no buffer `b` (did you mean `a`?)");
-    fault(
-        "s[0]",
-        "1: the elements of `s` are structures (name a field: `s.field[index]`)",
-    );
-    fault(
-        "a[x]",
-        "3: an index must be an integer, this is a float (`int(x)` rounds toward zero)",
-    );
-    fault(
-        "x ? 1 : 2",
-        "1: a condition must be an integer, this is a float (compare it: `x != 0.0`)",
-    );
-    fault(
-        "sum(N, 0, 3, 1)",
-        "5: `N` already has a meaning here (choose another name for the variable of `sum`)",
-    );
-    fault(
-        "sum(1, 0, 3, 1)",
-        "5: the first argument of `sum` must be a new name (`sum(k, 0, N, a[k])`)",
-    );
-    fault(
-        "@a[0]",
-        "1: `@` reads the device while the host program runs (here, write `a[...]`)",
-    );
+    fault("s[0]", "1: the elements of `s` are structures (name a field: `s.field[index]`)");
+    fault("a[x]", "3: an index must be an integer, this is a float (`int(x)` rounds toward zero)");
+    fault("x ? 1 : 2", "1: a condition must be an integer, this is a float (compare it: `x != 0.0`)");
+    fault("sum(N, 0, 3, 1)", "5: `N` already has a meaning here (choose another name for the variable of `sum`)");
+    fault("sum(1, 0, 3, 1)", "5: the first argument of `sum` must be a new name (`sum(k, 0, N, a[k])`)");
+    fault("@a[0]", "1: `@` reads the device while the host program runs (here, write `a[...]`)");
     fault(
         "ceil_div(x, 2)",
         "10: an operand of `ceil_div` must be an integer, this is a float (`int(x)` rounds toward zero)",
@@ -202,19 +167,13 @@ fn name_and_type_faults_have_places_and_advice() {
 fn run_time_faults_have_places() {
     fault("1 + N / (N - 10)", "5: `N / (N - 10)`: integer division by zero");
     fault("1 % 0", "1: `1 % 0`: integer division by zero");
-    fault(
-        "9223372036854775807 + 1",
-        "1: `9223372036854775807 + 1`: integer overflow (beyond 64 bits)",
-    );
+    fault("9223372036854775807 + 1", "1: `9223372036854775807 + 1`: integer overflow (beyond 64 bits)");
     fault(
         "(0 - 9223372036854775807 - 1) / -1",
         "1: `(0 - 9223372036854775807 - 1) / -1`: integer overflow (beyond 64 bits)",
     );
     fault("pow(2, 63)", "1: `pow(2, 63)`: integer overflow (beyond 64 bits)");
-    fault(
-        "pow(2, -1)",
-        "1: `pow(2, -1)`: integer power with the negative exponent -1",
-    );
+    fault("pow(2, -1)", "1: `pow(2, -1)`: integer power with the negative exponent -1");
     fault("log2(0)", "1: `log2(0)`: `log2` of 0, which is not positive");
     fault("int(1e30)", "1: `int(1e30)`: 1e30 cannot be made an integer");
     fault("1 + a[4]", "5: `a[4]`: index 4 is outside the buffer's 4 elements");
@@ -223,10 +182,8 @@ fn run_time_faults_have_places() {
 
 #[test]
 fn a_place_inside_a_quoted_string_is_exact_and_in_an_escaped_one_the_whole() {
-    let source = std::sync::Arc::new(crate::workload::document::Source {
-        file: "m".to_owned(),
-        text: "len = \"N * M\"\nb = \"\\u004e * M\"".to_owned(),
-    });
+    let source =
+        std::sync::Arc::new(Source { file: "m".to_owned(), text: "len = \"N * M\"\nb = \"\\u004e * M\"".to_owned() });
     let (scope, _) = scope();
     let at = |start: usize, end: usize, text: &str| {
         let place = Place::new(&source, start..end);
@@ -254,18 +211,14 @@ fn integer_expression() -> impl Strategy<Value = (String, Option<i128>)> {
                 3 => (format!("({a} / {b})"), both.filter(|v| v.1 != 0).map(|(a, b)| a / b)),
                 4 => (
                     format!("({a} % {b})"),
-                    both.filter(|v| v.1 != 0 && !(v.0 == i128::from(i64::MIN) && v.1 == -1))
-                        .map(|(a, b)| a % b),
+                    both.filter(|v| v.1 != 0 && !(v.0 == i128::from(i64::MIN) && v.1 == -1)).map(|(a, b)| a % b),
                 ),
                 5 => (format!("(-{a})"), va.map(|a| -a)),
                 6 => (format!("min({a}, {b})"), both.map(|(a, b)| a.min(b))),
                 7 => (format!("max({a}, {b})"), both.map(|(a, b)| a.max(b))),
                 8 => (format!("({a} < {b})"), both.map(|(a, b)| i128::from(a < b))),
                 9 => (format!("abs({a})"), va.map(i128::abs)),
-                10 => (
-                    format!("({a} == {b} ? {b} : {a})"),
-                    both.map(|(a, b)| if a == b { b } else { a }),
-                ),
+                10 => (format!("({a} == {b} ? {b} : {a})"), both.map(|(a, b)| if a == b { b } else { a })),
                 _ => (
                     format!("ceil_div({a}, {b})"),
                     both.filter(|v| v.1 != 0).map(|(a, b)| {

@@ -78,9 +78,8 @@ impl<'a> Lower<'_, 'a> {
     ) -> Lowered<(Compare, Ty, Option<Ty>, Class)> {
         let ftz = m.take("ftz");
         let name = m.one_of(&COMPARISONS);
-        let combine = m
-            .one_of(&[("and", Combine::And), ("or", Combine::Or), ("xor", Combine::Xor)])
-            .unwrap_or(Combine::None);
+        let combine =
+            m.one_of(&[("and", Combine::And), ("or", Combine::Or), ("xor", Combine::Xor)]).unwrap_or(Combine::None);
         let result = if result { Some(self.ty(i, m)?) } else { None };
         let ty = self.ty(i, m)?;
         let Some(name) = name else {
@@ -136,14 +135,8 @@ impl<'a> Lower<'_, 'a> {
     pub(super) fn set(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
         let (compare, ty, result, class) = self.comparison(i, m, true)?;
         let integer = match result {
-            Some(Ty {
-                class: TyClass::Float,
-                bits: 32,
-            }) => false,
-            Some(Ty {
-                class: TyClass::Unsigned | TyClass::Signed,
-                bits: 32,
-            }) => true,
+            Some(Ty { class: TyClass::Float, bits: 32 }) => false,
+            Some(Ty { class: TyClass::Unsigned | TyClass::Signed, bits: 32 }) => true,
             Some(other) => return self.bad_type(i, other),
             None => true,
         };
@@ -177,11 +170,7 @@ impl<'a> Lower<'_, 'a> {
         let [d, a, b, c] = self.operands(i)?;
         let src = [self.src(a, ty)?, self.src(b, ty)?, self.src(c, of)?];
         let d = self.dst(d, ty.bank())?;
-        let op = AluOp::Slct {
-            wide: ty.bits == 64,
-            float: of.is_float(),
-            ftz,
-        };
+        let op = AluOp::Slct { wide: ty.bits == 64, float: of.is_float(), ftz };
         self.emit(Op::Alu(op), Class::Int, &[d], &src, 0);
         Ok(())
     }

@@ -34,33 +34,19 @@ impl<'a> Lower<'_, 'a> {
     pub(super) fn call(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
         m.take("uni");
         let (results, rest): (&'a [Operand<'a>], _) = match i.operands.as_slice() {
-            [
-                Operand {
-                    kind: Kind::List(results),
-                    ..
-                },
-                rest @ ..,
-            ] => (results, rest),
+            [Operand { kind: Kind::List(results), .. }, rest @ ..] => (results, rest),
             rest => (&[], rest),
         };
         let Some((callee, rest)) = rest.split_first() else {
             return Err(self.fault(i.opcode.at.clone(), "`call` needs a function"));
         };
         let arguments: &'a [Operand<'a>] = match rest.first() {
-            Some(Operand {
-                kind: Kind::List(arguments),
-                ..
-            }) => arguments,
+            Some(Operand { kind: Kind::List(arguments), .. }) => arguments,
             // A parenthesised constant argument.
             Some(one @ Operand { kind: Kind::Int(_), .. }) => std::slice::from_ref(one),
             _ => &[],
         };
-        let Kind::Name {
-            name,
-            component: None,
-            offset: 0,
-        } = callee.kind
-        else {
+        let Kind::Name { name, component: None, offset: 0 } = callee.kind else {
             return Err(self.fault(callee.at.clone(), "expected a function name"));
         };
         if let Some(Name::Register(_)) = self.name(name)? {
@@ -86,13 +72,7 @@ impl<'a> Lower<'_, 'a> {
                     Some(Name::Block(block)) if self.body.blocks[block as usize].bytes >= 4 => {
                         let zero = self.body.literal(Bank::R32, 0);
                         let elem = super::super::super::ir::Elem::U32;
-                        let op = DraftOp::Param {
-                            store: true,
-                            block,
-                            offset: 0,
-                            elem,
-                            vec: 1,
-                        };
+                        let op = DraftOp::Param { store: true, block, offset: 0, elem, vec: 1 };
                         self.emit_draft(op, Class::Control, &[zero], &[], 0);
                     }
                     _ => self.emit(Op::Nop, Class::Control, &[], &[], 0),
@@ -119,23 +99,15 @@ impl<'a> Lower<'_, 'a> {
         }
         let what = m.one_of(&[("sync", 0), ("arrive", 1), ("red", 2)]).unwrap_or(0);
         let at = i.opcode.at.clone();
-        let mut barrier = Barrier {
-            id: 0,
-            wait: what != 1,
-            threads: 0,
-            red: BarrierRed::None,
-        };
+        let mut barrier = Barrier { id: 0, wait: what != 1, threads: 0, red: BarrierRed::None };
         let (mut d, mut p, mut negated) = (Arg::None, Arg::None, 0);
         let mut rest = i.operands.as_slice();
         if what == 2 {
-            barrier.red = match m.one_of(&[
-                ("popc", BarrierRed::Popc),
-                ("and", BarrierRed::And),
-                ("or", BarrierRed::Or),
-            ]) {
-                Some(red) => red,
-                None => return Err(self.fault(at, "`bar.red` needs `.popc`, `.and` or `.or`")),
-            };
+            barrier.red =
+                match m.one_of(&[("popc", BarrierRed::Popc), ("and", BarrierRed::And), ("or", BarrierRed::Or)]) {
+                    Some(red) => red,
+                    None => return Err(self.fault(at, "`bar.red` needs `.popc`, `.and` or `.or`")),
+                };
             let bank = self.ty(i, m)?.bank();
             let [first, middle @ .., last] = rest else {
                 return Err(self.fault(at, "`bar.red` needs more operands"));
@@ -150,10 +122,7 @@ impl<'a> Lower<'_, 'a> {
         }
         for (number, operand) in numbers.iter_mut().zip(rest) {
             let Kind::Int(value) = operand.kind else {
-                return Err(self.fault(
-                    operand.at.clone(),
-                    "barrier numbers and thread counts must be constants",
-                ));
+                return Err(self.fault(operand.at.clone(), "barrier numbers and thread counts must be constants"));
             };
             *number = value;
         }
@@ -172,12 +141,7 @@ impl<'a> Lower<'_, 'a> {
 
     /// `membar`, `fence`
     pub(super) fn fence(&mut self, m: &mut Mods<'_, 'a>) -> Lowered {
-        m.skip(|text| {
-            matches!(
-                text,
-                "sc" | "acq_rel" | "acquire" | "release" | "sync_restrict" | "level"
-            )
-        });
+        m.skip(|text| matches!(text, "sc" | "acq_rel" | "acquire" | "release" | "sync_restrict" | "level"));
         if m.take("proxy") {
             // Only one proxy exists here; the fence still orders.
             m.skip(|_| true);

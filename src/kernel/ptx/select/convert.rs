@@ -13,10 +13,7 @@ use super::Mods;
 
 /// Packing and unpacking by total width and elements; element type.
 fn split(bits: u32, elements: usize) -> Option<(Split, Split, Ty)> {
-    let element = |bits| Ty {
-        class: TyClass::Untyped,
-        bits,
-    };
+    let element = |bits| Ty { class: TyClass::Untyped, bits };
     Some(match (bits, elements) {
         (64, 2) => (Split::Pack2x32, Split::Unpack2x32, element(32)),
         (64, 4) => (Split::Pack4x16, Split::Unpack4x16, element(16)),
@@ -58,11 +55,7 @@ impl<'a> Lower<'_, 'a> {
             Bank::R64 => AluOp::Mov64,
             Bank::Pred => AluOp::MovPred,
         };
-        let (a, negated) = if ty.class == TyClass::Pred {
-            self.src_pred(a)?
-        } else {
-            (self.src(a, ty)?, 0)
-        };
+        let (a, negated) = if ty.class == TyClass::Pred { self.src_pred(a)? } else { (self.src(a, ty)?, 0) };
         let d = self.dst(d, ty.bank())?;
         self.pass_handle(d, a);
         self.emit(Op::Alu(op), Class::Int, &[d], &[a], negated);
@@ -111,13 +104,7 @@ impl<'a> Lower<'_, 'a> {
         let Some((_, unpack, _)) = split(ty.bits, parts.len()) else {
             return self.bad_type(i, ty);
         };
-        let a = self.src(
-            a,
-            Ty {
-                class: TyClass::Untyped,
-                bits: ty.bits,
-            },
-        )?;
+        let a = self.src(a, Ty { class: TyClass::Untyped, bits: ty.bits })?;
         let mut dst = [Arg::None; 4];
         for (dst, part) in dst.iter_mut().zip(parts) {
             if !matches!(part.kind, Kind::Name { name: "_", .. }) {
@@ -129,12 +116,8 @@ impl<'a> Lower<'_, 'a> {
     }
 
     pub(super) fn cvt(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
-        let integral = m.one_of(&[
-            ("rni", Round::Nearest),
-            ("rzi", Round::Zero),
-            ("rmi", Round::Down),
-            ("rpi", Round::Up),
-        ]);
+        let integral =
+            m.one_of(&[("rni", Round::Nearest), ("rzi", Round::Zero), ("rmi", Round::Down), ("rpi", Round::Up)]);
         let (round, ftz, sat) = (m.rounding(), m.take("ftz"), m.take("sat"));
         let (to_ty, from_ty) = (self.ty(i, m)?, self.ty(i, m)?);
         let (Some(to), Some(from)) = (to_ty.num(), from_ty.num()) else {
@@ -144,10 +127,7 @@ impl<'a> Lower<'_, 'a> {
         let (a, wide_from) = self.src_any(a, from_ty)?;
         let (d, wide_to) = self.dst_any(d, to_ty.bank())?;
         if to_ty.bits == 64 && !wide_to || from_ty.bits == 64 && !wide_from {
-            return Err(self.fault(
-                i.opcode.at.clone(),
-                format!("`cvt{to_ty}{from_ty}` needs a 64-bit register"),
-            ));
+            return Err(self.fault(i.opcode.at.clone(), format!("`cvt{to_ty}{from_ty}` needs a 64-bit register")));
         }
         // Float to integer truncates unless told otherwise; everything else rounds to nearest.
         let truncates = from.is_float() && !to.is_float();
@@ -197,9 +177,9 @@ impl<'a> Lower<'_, 'a> {
         let [d, a] = self.operands(i)?;
         // The address of a parameter block of an inlined call lies in local memory.
         let window = match a.kind {
-            Kind::Name {
-                name, component: None, ..
-            } if matches!(self.name(name)?, Some(Name::Block(_))) => LOCAL_WINDOW,
+            Kind::Name { name, component: None, .. } if matches!(self.name(name)?, Some(Name::Block(_))) => {
+                LOCAL_WINDOW
+            }
             _ => window,
         };
         let a = self.src(a, Ty::B64)?;

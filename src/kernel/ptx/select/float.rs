@@ -30,11 +30,7 @@ impl<'a> Lower<'_, 'a> {
     ) -> Lowered {
         match (approximate, round, ty.bits) {
             (_, None, 32) => {
-                let op = if approximate == Some(true) {
-                    ApproxOp::DivFull
-                } else {
-                    ApproxOp::Div
-                };
+                let op = if approximate == Some(true) { ApproxOp::DivFull } else { ApproxOp::Div };
                 self.uniform(i, AluOp::Approx32(op, ftz), Class::Sfu, ty, 2)
             }
             (None, round, _) => self.float(i, FloatOp::Div, round.unwrap_or(Round::Nearest), ftz, false, ty),

@@ -77,17 +77,7 @@ impl<'a> Lower<'_, 'a> {
         }
         if gives {
             let op = if adds { CarryOp::Add } else { CarryOp::Sub };
-            return self.with_carry(
-                i,
-                Carry {
-                    op,
-                    wide: ty.bits == 64,
-                    takes: false,
-                    gives,
-                },
-                ty,
-                2,
-            );
+            return self.with_carry(i, Carry { op, wide: ty.bits == 64, takes: false, gives }, ty, 2);
         }
         if sat {
             if ty.bits != 32 || !ty.is_signed() {
@@ -100,24 +90,10 @@ impl<'a> Lower<'_, 'a> {
     }
 
     pub(super) fn add_carry(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
-        let op = if i.opcode.text == "addc" {
-            CarryOp::Add
-        } else {
-            CarryOp::Sub
-        };
+        let op = if i.opcode.text == "addc" { CarryOp::Add } else { CarryOp::Sub };
         let gives = m.take("cc");
         let ty = self.ty(i, m)?;
-        self.with_carry(
-            i,
-            Carry {
-                op,
-                wide: ty.bits == 64,
-                takes: true,
-                gives,
-            },
-            ty,
-            2,
-        )
+        self.with_carry(i, Carry { op, wide: ty.bits == 64, takes: true, gives }, ty, 2)
     }
 
     pub(super) fn mul(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
@@ -192,45 +168,22 @@ impl<'a> Lower<'_, 'a> {
         if ty.bits != 32 || ty.is_float() {
             return self.bad_type(i, ty);
         }
-        let op = AluOp::Mul24 {
-            signed: ty.is_signed(),
-            high,
-            add,
-            sat,
-        };
+        let op = AluOp::Mul24 { signed: ty.is_signed(), high, add, sat };
         self.uniform(i, op, Class::IntMul, ty, if add { 3 } else { 2 })
     }
 
     /// `sad`, `div`, `rem`, `min`, `max`, `abs`, `neg`, floats included.
     pub(super) fn arithmetic(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
         let opcode = i.opcode.text;
-        let approximate = if opcode == "div" {
-            m.one_of(&[("approx", false), ("full", true)])
-        } else {
-            None
-        };
+        let approximate = if opcode == "div" { m.one_of(&[("approx", false), ("full", true)]) } else { None };
         let (round, ftz, nan) = (m.rounding(), m.take("ftz"), m.take("NaN"));
         let ty = self.ty(i, m)?;
         if ty.is_float() {
             let nearest = Round::Nearest;
             return match opcode {
                 "div" => self.divide(i, approximate, round, ftz, ty),
-                "min" => self.float(
-                    i,
-                    if nan { FloatOp::MinNan } else { FloatOp::Min },
-                    nearest,
-                    ftz,
-                    false,
-                    ty,
-                ),
-                "max" => self.float(
-                    i,
-                    if nan { FloatOp::MaxNan } else { FloatOp::Max },
-                    nearest,
-                    ftz,
-                    false,
-                    ty,
-                ),
+                "min" => self.float(i, if nan { FloatOp::MinNan } else { FloatOp::Min }, nearest, ftz, false, ty),
+                "max" => self.float(i, if nan { FloatOp::MaxNan } else { FloatOp::Max }, nearest, ftz, false, ty),
                 "abs" => self.float(i, FloatOp::Abs, nearest, ftz, false, ty),
                 "neg" => self.float(i, FloatOp::Neg, nearest, ftz, false, ty),
                 _ => self.bad_type(i, ty),
@@ -284,24 +237,10 @@ impl<'a> Lower<'_, 'a> {
             let [d, a, b, c] = self.operands(i)?;
             let src = [self.src(a, ty)?, self.src(b, Ty::U32)?, self.src(c, Ty::U32)?];
             let d = self.dst(d, ty.bank())?;
-            self.emit(
-                Op::Alu(AluOp::Bfe {
-                    signed: ty.is_signed(),
-                    wide,
-                }),
-                Class::Int,
-                &[d],
-                &src,
-                0,
-            );
+            self.emit(Op::Alu(AluOp::Bfe { signed: ty.is_signed(), wide }), Class::Int, &[d], &src, 0);
         } else {
             let [d, a, b, c, l] = self.operands(i)?;
-            let src = [
-                self.src(a, ty)?,
-                self.src(b, ty)?,
-                self.src(c, Ty::U32)?,
-                self.src(l, Ty::U32)?,
-            ];
+            let src = [self.src(a, ty)?, self.src(b, ty)?, self.src(c, Ty::U32)?, self.src(l, Ty::U32)?];
             let d = self.dst(d, ty.bank())?;
             self.emit(Op::Alu(AluOp::Bfi(wide)), Class::Int, &[d], &src, 0);
         }
@@ -381,10 +320,7 @@ impl<'a> Lower<'_, 'a> {
         }
         let [d, a, b, c, table] = self.operands(i)?;
         let Kind::Int(table @ 0..=255) = table.kind else {
-            return Err(self.fault(
-                table.at.clone(),
-                "the truth table of `lop3` must be a constant from 0 to 255",
-            ));
+            return Err(self.fault(table.at.clone(), "the truth table of `lop3` must be a constant from 0 to 255"));
         };
         let src = [self.src(a, ty)?, self.src(b, ty)?, self.src(c, ty)?];
         let d = self.dst(d, Bank::R32)?;
@@ -438,10 +374,5 @@ fn mad_carry(part: Option<u8>, ty: Ty, takes: bool, gives: bool) -> Carry {
         (Some(1), false) => CarryOp::MadHiU,
         _ => CarryOp::MadLo,
     };
-    Carry {
-        op,
-        wide: ty.bits == 64,
-        takes,
-        gives,
-    }
+    Carry { op, wide: ty.bits == 64, takes, gives }
 }

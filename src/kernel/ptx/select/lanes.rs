@@ -48,12 +48,8 @@ impl<'a> Lower<'_, 'a> {
 
     pub(super) fn vote(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
         let sync = m.take("sync");
-        let op = m.one_of(&[
-            ("all", VoteOp::All),
-            ("any", VoteOp::Any),
-            ("uni", VoteOp::Uni),
-            ("ballot", VoteOp::Ballot),
-        ]);
+        let op =
+            m.one_of(&[("all", VoteOp::All), ("any", VoteOp::Any), ("uni", VoteOp::Uni), ("ballot", VoteOp::Ballot)]);
         let ty = self.ty(i, m)?;
         let Some(op) = op else {
             return Err(self.fault(i.opcode.at.clone(), "`vote` needs a mode such as `.all`"));

@@ -79,13 +79,7 @@ impl<'a> Lower<'_, 'a> {
         if elem.bytes() * u32::from(vec) > 16 {
             return Err(self.fault(i.opcode.at.clone(), format!("a vector of {vec} {ty} exceeds 16 bytes")));
         }
-        Ok(Access {
-            space,
-            cache,
-            vec,
-            ty,
-            elem,
-        })
+        Ok(Access { space, cache, vec, ty, elem })
     }
 
     /// The registers of a scalar or vector operand of a load: slots, and whether they are 64-bit.
@@ -126,11 +120,7 @@ impl<'a> Lower<'_, 'a> {
         self.vector_length(operand, parts.len(), access)?;
         let mut wide = access.ty.bits == 64;
         for part in parts {
-            if let Kind::Name {
-                name,
-                component: None,
-                offset: 0,
-            } = part.kind
+            if let Kind::Name { name, component: None, offset: 0 } = part.kind
                 && let Some(Name::Register(register)) = self.name(name)?
             {
                 wide = self.body.banks[register as usize] == Bank::R64;
@@ -155,21 +145,14 @@ impl<'a> Lower<'_, 'a> {
         if found == usize::from(access.vec) {
             return Ok(());
         }
-        Err(self.fault(
-            operand.at.clone(),
-            format!("expected {} element(s), found {found}", access.vec),
-        ))
+        Err(self.fault(operand.at.clone(), format!("expected {} element(s), found {found}", access.vec)))
     }
 
     /// Drops a trailing cache-policy operand.
     fn without_policy(&self, i: &'a Instruction<'a>, operands: usize) -> &'a [Operand<'a>] {
         let has_policy = i.mods.iter().any(|w| w.text == "L2::cache_hint");
         let n = i.operands.len();
-        if has_policy && n == operands + 1 {
-            &i.operands[..operands]
-        } else {
-            &i.operands
-        }
+        if has_policy && n == operands + 1 { &i.operands[..operands] } else { &i.operands }
     }
 
     pub(super) fn load(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
@@ -205,10 +188,7 @@ impl<'a> Lower<'_, 'a> {
     pub(super) fn hinted_store(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>, hint: StoreHint) -> Lowered {
         let access = self.access(i, m)?;
         if !matches!(access.space, Some(Space::Global | Space::Generic)) {
-            return Err(self.fault(
-                i.opcode.at.clone(),
-                "persistent memory is global: use `.global` or no space",
-            ));
+            return Err(self.fault(i.opcode.at.clone(), "persistent memory is global: use `.global` or no space"));
         }
         self.emit_store(i, access, hint)
     }
@@ -240,17 +220,7 @@ impl<'a> Lower<'_, 'a> {
     /// The parameter that an address names, and the offset in it.
     fn param(&mut self, a: &Operand<'a>) -> Lowered<Option<(Name, i64)>> {
         if let Kind::Address(parts) = &a.kind
-            && let [
-                Operand {
-                    kind:
-                        Kind::Name {
-                            name,
-                            component: None,
-                            offset,
-                        },
-                    ..
-                },
-            ] = parts.as_slice()
+            && let [Operand { kind: Kind::Name { name, component: None, offset }, .. }] = parts.as_slice()
         {
             return Ok(self.name(name)?.map(|n| (n, *offset)));
         }
@@ -268,19 +238,11 @@ impl<'a> Lower<'_, 'a> {
                     let Ok(offset) = u32::try_from(at) else {
                         return Err(self.fault(a.at.clone(), "the offset lies before the parameter"));
                     };
-                    *src = self.body.constant(
-                        bank,
-                        Const::Source(ConstSource::Param {
-                            offset,
-                            elem: access.elem,
-                        }),
-                    );
+                    *src = self.body.constant(bank, Const::Source(ConstSource::Param { offset, elem: access.elem }));
                 }
                 if let (Arg::Reg(register), 1, 64) = (dst[0], access.vec, access.ty.bits)
-                    && let Some((_, name)) = self
-                        .params
-                        .iter()
-                        .find(|(at, _)| i64::from(*at) == i64::from(base) + offset)
+                    && let Some((_, name)) =
+                        self.params.iter().find(|(at, _)| i64::from(*at) == i64::from(base) + offset)
                 {
                     self.handles.insert(register, name.clone());
                 }
@@ -294,13 +256,7 @@ impl<'a> Lower<'_, 'a> {
             }
             Some((Name::Block(block), offset)) => {
                 let offset = self.block_offset(a, block, offset, access)?;
-                let op = DraftOp::Param {
-                    store: false,
-                    block,
-                    offset,
-                    elem: access.elem,
-                    vec: access.vec,
-                };
+                let op = DraftOp::Param { store: false, block, offset, elem: access.elem, vec: access.vec };
                 self.emit_draft(op, Class::Int, &dst, &[], 0);
                 Ok(())
             }
@@ -331,11 +287,7 @@ impl<'a> Lower<'_, 'a> {
     }
 
     fn register_param(&mut self, d: Arg, from: u32, access: &Access, wide: bool) -> Lowered {
-        let Some(num) = Ty {
-            class: TyClass::Unsigned,
-            ..access.ty
-        }
-        .num() else {
+        let Some(num) = Ty { class: TyClass::Unsigned, ..access.ty }.num() else {
             return Err(self.fault(self.place(), "not a parameter type"));
         };
         let cvt = Cvt {
@@ -357,13 +309,7 @@ impl<'a> Lower<'_, 'a> {
         match self.param(a)? {
             Some((Name::Block(block), offset)) => {
                 let offset = self.block_offset(a, block, offset, access)?;
-                let op = DraftOp::Param {
-                    store: true,
-                    block,
-                    offset,
-                    elem: access.elem,
-                    vec: access.vec,
-                };
+                let op = DraftOp::Param { store: true, block, offset, elem: access.elem, vec: access.vec };
                 self.emit_draft(op, Class::Int, &data, &[], 0);
                 Ok(())
             }
@@ -388,10 +334,7 @@ impl<'a> Lower<'_, 'a> {
         let size = i64::from(access.elem.bytes()) * i64::from(access.vec);
         let bytes = i64::from(self.body.blocks[block as usize].bytes);
         if offset < 0 || offset + size > bytes {
-            return Err(self.fault(
-                a.at.clone(),
-                format!("the access exceeds the {bytes} bytes of the parameter"),
-            ));
+            return Err(self.fault(a.at.clone(), format!("the access exceeds the {bytes} bytes of the parameter")));
         }
         Ok(offset as u32)
     }
@@ -414,14 +357,11 @@ impl<'a> Lower<'_, 'a> {
         ]);
         let ty = self.ty(i, m)?;
         let Some(op) = op else {
-            return Err(self.fault(
-                i.opcode.at.clone(),
-                format!("`{}` needs an operation such as `.add`", i.opcode.text),
-            ));
+            return Err(
+                self.fault(i.opcode.at.clone(), format!("`{}` needs an operation such as `.add`", i.opcode.text))
+            );
         };
-        let elem = ty
-            .elem()
-            .filter(|_| ty.bits >= 32 || op == AtomOp::Cas || op == AtomOp::Exch);
+        let elem = ty.elem().filter(|_| ty.bits >= 32 || op == AtomOp::Cas || op == AtomOp::Exch);
         let (Some(elem), Some(space @ (Space::Global | Space::Shared | Space::Generic))) = (elem, space) else {
             return self.bad_type(i, ty);
         };
@@ -432,11 +372,7 @@ impl<'a> Lower<'_, 'a> {
         let n = 2 + usize::from(returns) + usize::from(cas);
         let operands = self.without_policy(i, n);
         if operands.len() != n {
-            let message = format!(
-                "`{}` takes {n} operands here, found {}",
-                i.opcode.text,
-                i.operands.len()
-            );
+            let message = format!("`{}` takes {n} operands here, found {}", i.opcode.text, i.operands.len());
             return Err(self.fault(i.opcode.at.clone(), message));
         }
         let rest = &operands[usize::from(returns)..];
@@ -447,11 +383,7 @@ impl<'a> Lower<'_, 'a> {
             (Kind::Name { name: "_", .. }, _) | (_, false) => Arg::None,
             _ => self.dst(&operands[0], ty.bank())?,
         };
-        let kind = if d == Arg::None {
-            MemKind::Reduction
-        } else {
-            MemKind::Atomic
-        };
+        let kind = if d == Arg::None { MemKind::Reduction } else { MemKind::Atomic };
         let mem = Mem {
             atom: op,
             wide: ty.bits == 64,
@@ -477,13 +409,7 @@ impl<'a> Lower<'_, 'a> {
             return Err(self.fault(i.opcode.at.clone(), message));
         };
         let [d, a] = self.operands(i)?;
-        let access = Access {
-            space: None,
-            cache: CacheOp::ReadOnly,
-            vec: 4,
-            ty,
-            elem: Elem::U32,
-        };
+        let access = Access { space: None, cache: CacheOp::ReadOnly, vec: 4, ty, elem: Elem::U32 };
         let (dst, wide) = self.destinations(d, &access)?;
         if wide {
             return Err(self.fault(d.at.clone(), "texture fetches return 32-bit values"));
@@ -492,10 +418,7 @@ impl<'a> Lower<'_, 'a> {
             return Err(self.fault(a.at.clone(), "expected `[texture, {coordinates}]`"));
         };
         let [texture, coordinates] = parts.as_slice() else {
-            return Err(self.fault(
-                a.at.clone(),
-                "expected `[texture, {coordinates}]` (samplers are not supported)",
-            ));
+            return Err(self.fault(a.at.clone(), "expected `[texture, {coordinates}]` (samplers are not supported)"));
         };
         let name = self.texture_name(texture)?;
         let one = std::slice::from_ref(coordinates);
@@ -539,12 +462,7 @@ impl<'a> Lower<'_, 'a> {
 
     fn texture_name(&mut self, texture: &Operand<'a>) -> Lowered<String> {
         use super::super::layout::Symbol;
-        let Kind::Name {
-            name,
-            component: None,
-            offset: 0,
-        } = texture.kind
-        else {
+        let Kind::Name { name, component: None, offset: 0 } = texture.kind else {
             return Err(self.fault(texture.at.clone(), "expected a texture"));
         };
         if let Some(Name::Register(register)) = self.name(name)? {

@@ -62,11 +62,7 @@ impl<'a> Lower<'_, 'a> {
             "dfence" => self.without_operands(i, PmOp::Dfence),
             "region" => self.without_operands(i, PmOp::Region),
             "barrier" => {
-                let op = m.one_of(&[
-                    ("wi", PmOp::BarrierWi),
-                    ("wg", PmOp::BarrierWg),
-                    ("kr", PmOp::BarrierKr),
-                ]);
+                let op = m.one_of(&[("wi", PmOp::BarrierWi), ("wg", PmOp::BarrierWg), ("kr", PmOp::BarrierKr)]);
                 match op {
                     Some(op) => self.without_operands(i, op),
                     None => Err(self.fault(i.opcode.at.clone(), "`pm.barrier` needs `.wi`, `.wg` or `.kr`")),
@@ -77,14 +73,7 @@ impl<'a> Lower<'_, 'a> {
                 let Some(scope) = scope else {
                     return Err(self.fault(i.opcode.at.clone(), format!("`pm.{name}` needs a scope such as `.gpu`")));
                 };
-                self.without_operands(
-                    i,
-                    if name == "acq" {
-                        PmOp::Acquire(scope)
-                    } else {
-                        PmOp::Release(scope)
-                    },
-                )
+                self.without_operands(i, if name == "acq" { PmOp::Acquire(scope) } else { PmOp::Release(scope) })
             }
             "txbegin" | "txend" => {
                 let [id] = self.operands(i)?;

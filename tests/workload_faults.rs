@@ -1,0 +1,269 @@
+//! Every class of faults in a manifest, each with its exact place, what was expected, and advice.
+//!
+//! A test changes one thing in a sound manifest and looks at all the faults that come out.
+
+mod workload_common;
+
+use durawarp::workload::{Choice, Workload};
+use workload_common::{folder, load, resolve, shown};
+
+const PTX: &str = "
+.version 6.0
+.target sm_60
+.address_size 64
+.const .align 4 .b8 table[16];
+.visible .entry scale(.param .u64 from, .param .u64 to, .param .f32 factor, .param .u32 n) { ret; }
+.visible .entry by_value(.param .align 8 .b8 graph[24], .param .u64 out) { ret; }
+";
+
+const SOUND: &str = r#"schema = 1
+name = "sample"
+description = "a sound manifest"
+[isa]
+kind = "ptx"
+file = "kernel.ptx"
+[params]
+N = 64
+F = 1.5
+[profile.small]
+N = 8
+[buffer.src]
+type = "f32"
+len = "N * 2"
+init = { kind = "uniform", lo = 0.0, hi = 1.0 }
+[buffer.dst]
+type = "f32"
+len = "N * 2"
+space = "pm"
+role = "output"
+[buffer.flag]
+type = "i32"
+len = 1
+[[step]]
+kernel = "scale"
+grid = "ceil_div(N, 32)"
+block = [32]
+args = ["&src", "&dst + N", "F", "N"]
+[[loop]]
+count = 3
+var = "t"
+[[loop.step]]
+kernel = "by_value"
+grid = "t + 1"
+block = 32
+args = [{ struct = ["&src", "&dst", { u32 = "N" }, { i32 = -1 }] }, "&flag"]
+[[verify]]
+buffer = "dst"
+ref = { kind = "expr", expr = "src[idx] * 0.0" }
+"#;
+
+/// Each change is (line, old, new); the expected faults come in the order of their places.
+fn check(test: &str, changes: &[(usize, &str, &str)], expected: &[&str]) {
+    let mut lines: Vec<String> = SOUND.lines().map(str::to_owned).collect();
+    for (line, old, new) in changes {
+        let text = &mut lines[line - 1];
+        assert!(text.contains(old), "line {line} is `{text}`");
+        *text = text.replacen(old, new, 1);
+    }
+    let folder = folder(test, &[("workload.toml", &lines.join("\n")), ("kernel.ptx", PTX)]);
+    let found = resolve(&folder).map(|_| String::new()).unwrap_or_else(|faults| faults);
+    if std::env::var_os("SHOW").is_some() {
+        println!("@@{test}\n{found}");
+        return;
+    }
+    assert_eq!(found, expected.join("\n"), "{test}");
+}
+
+#[test]
+fn the_sample_is_sound() {
+    check("sound", &[], &[]);
+}
+
+#[test]
+fn a_syntax_fault_comes_alone() {
+    check(
+        "syntax",
+        &[(2, "\"sample\"", "sample"), (8, "64", "")],
+        &[
+            "2:8: string values must be quoted, expected literal string",
+            "8:4: string values must be quoted, expected literal string",
+        ],
+    );
+}
+
+#[test]
+fn unknown_keys_at_every_level() {
+    check(
+        "unknown-keys",
+        &[
+            (3, "description", "descriptoin"),
+            (5, "kind", "knid"),
+            (14, "len", "length"),
+            (15, "lo", "low"),
+            (26, "grid", "gird"),
+            (30, "count", "cuont"),
+            (39, "kind", "sort"),
+        ],
+        &[
+            "1:1: the manifest lacks the key `description`",
+            "3:1: unknown key `descriptoin` in the manifest (did you mean `description`?)",
+            "4:1: `isa` lacks the key `kind`",
+        ],
+    );
+}
+
+#[test]
+fn wrong_types() {
+    check(
+        "wrong-types",
+        &[
+            (1, "1", "\"1\""),
+            (8, "64", "\"64\""),
+            (14, "\"N * 2\"", "[1]"),
+            (19, "\"pm\"", "\"pmm\""),
+            (20, "\"output\"", "7"),
+        ],
+        &[],
+    );
+}
+
+#[test]
+fn wrong_expressions() {
+    check(
+        "expressions",
+        &[
+            (14, "N * 2", "M * 2"),
+            (15, "0.0", "\"1 +\""),
+            (18, "N * 2", "N * 2.0"),
+            (26, "N, 32", "N 32"),
+            (34, "t + 1", "q + 1"),
+        ],
+        &[],
+    );
+}
+
+#[test]
+fn unknown_names() {
+    check(
+        "names",
+        &[
+            (11, "N", "M"),
+            (25, "scale", "scael"),
+            (28, "&dst", "&dts"),
+            (36, "\"&src\"", "\"&scr\""),
+            (38, "dst", "dest"),
+            (39, "src", "source"),
+        ],
+        &[],
+    );
+}
+
+#[test]
+fn arguments_that_do_not_fit() {
+    check("args-count", &[(28, ", \"N\"]", "]")], &[]);
+    check(
+        "args-types",
+        &[(28, "\"&src\"", "\"N\""), (28, "\"F\"", "\"&flag\""), (28, "\"N\"]", "\"F\"]"), (36, ", { i32 = -1 }", "")],
+        &[],
+    );
+    check("args-typed", &[(28, "\"N\"]", "{ u64 = 3 }]"), (36, "{ i32 = -1 }", "-1")], &[]);
+}
+
+#[test]
+fn sizes_that_cannot_be() {
+    check("negative", &[(14, "N * 2", "N - 100"), (18, "N * 2", "N - 64")], &[]);
+    check("huge", &[(14, "N * 2", "N * 1_000_000_000_000"), (18, "N * 2", "pow(N, 11)")], &[]);
+    check("grid", &[(26, "ceil_div(N, 32)", "N - 64"), (27, "[32]", "[32, 64]"), (35, "32", "2048")], &[]);
+    check("offset", &[(28, "+ N", "+ N * 3")], &[]);
+}
+
+#[test]
+fn files_that_are_missing_or_do_not_fit() {
+    check("no-ptx", &[(6, "kernel.ptx", "kernle.ptx")], &[]);
+    check("no-data", &[(15, "kind = \"uniform\", lo = 0.0, hi = 1.0", "kind = \"file\", file = \"src.bin\"")], &[]);
+}
+
+#[test]
+fn values_that_do_not_fit_their_type() {
+    check("const", &[(23, "len = 1", "len = 1\ninit = { kind = \"const\", value = 3_000_000_000 }")], &[]);
+    check("float", &[(23, "len = 1", "len = 1\ninit = { kind = \"const\", value = 0.5 }")], &[]);
+    check("uniform", &[(15, "hi = 1.0", "hi = \"F - 3\"")], &[]);
+}
+
+#[test]
+fn loops_need_an_end_and_a_body() {
+    check("loop-kinds", &[(30, "count = 3", "count = 3\nuntil = \"@flag[0] == 0\"")], &[]);
+    check("loop-none", &[(30, "count = 3", "")], &[]);
+    check("loop-max", &[(30, "count = 3", "count = 3\nmax = 7")], &[]);
+    check("loop-until", &[(30, "count = 3", "until = { buffer = \"flag\", index = 0 }")], &[]);
+    check("loop-var", &[(31, "t", "N")], &[]);
+}
+
+#[test]
+fn what_is_not_supported_yet_is_refused() {
+    check(
+        "not-yet",
+        &[(3, "description", "warmup = 3\ndescription"), (29, "[[loop]]", "[[step]]\ncheckpoint = 1\n[[loop]]")],
+        &[],
+    );
+}
+
+#[test]
+fn checks_that_mean_nothing() {
+    check("check-kind", &[(39, "\"expr\"", "\"exprs\"")], &[]);
+    check("check-key", &[(39, "kind = \"expr\", expr = \"src[idx] * 0.0\"", "kind = \"functional\"")], &[]);
+    check("check-ref", &[(39, "kind = \"expr\", expr = \"src[idx] * 0.0\"", "kind = \"rust:bsf_levels\"")], &[]);
+    check(
+        "check-args",
+        &[(
+            39,
+            "kind = \"expr\", expr = \"src[idx] * 0.0\"",
+            "kind = \"rust:chase\", next = \"src\", hop = 3, start = 0",
+        )],
+        &[],
+    );
+}
+
+#[test]
+fn choices_that_cannot_be() {
+    let folder = folder("choices", &[("workload.toml", SOUND), ("kernel.ptx", PTX)]);
+    let workload = load(&folder).unwrap();
+    let faults = |choice: Choice| shown(&folder, &workload.resolve(&choice).unwrap_err());
+    let profile = |name: &str| Choice { profile: Some(name.to_owned()), ..Choice::default() };
+    assert_eq!(faults(profile("smal")), "workload `sample` has no profile `smal` (did you mean `small`?)");
+    let set = |values: &[(&str, &str)]| {
+        let params = values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Choice { params: params.collect(), ..Choice::default() }
+    };
+    assert_eq!(
+        faults(set(&[("n", "3"), ("N", "x"), ("N", "1.5")])),
+        "--set N=1.5: parameter `N` is an integer, found the float 1.5\n\
+         --set N=x: `x` is not a number\n\
+         --set n=3: workload `sample` has no parameter `n` (did you mean `N`?)"
+    );
+    let input =
+        |buffer: &str, file: &str| Choice { inputs: vec![(buffer.to_owned(), folder.join(file))], ..Choice::default() };
+    assert_eq!(
+        faults(input("scr", "kernel.ptx")),
+        "--input scr=FOLDER/kernel.ptx: workload `sample` has no buffer `scr` (did you mean `src`?)"
+    );
+    assert!(faults(input("src", "none.bin")).starts_with("--input src=FOLDER/none.bin: cannot read the file: "));
+    std::fs::write(folder.join("short.bin"), [0; 40]).unwrap();
+    assert_eq!(
+        faults(input("src", "short.bin")),
+        "--input src=FOLDER/short.bin: the file holds 10 elements, buffer `src` has 128"
+    );
+}
+
+#[test]
+fn names_and_paths_that_lead_nowhere() {
+    let fault = |name: &str| Workload::load(name).unwrap_err().to_string();
+    assert_eq!(fault("gem"), "there is no workload `gem`, and no such path (did you mean `gemm`?)");
+    assert_eq!(fault("no/such/folder"), "no/such/folder: no such file or folder");
+    let folder = folder("empty", &[]);
+    let found = fault(&folder.display().to_string()).replace(&folder.display().to_string(), "FOLDER");
+    assert_eq!(
+        found,
+        "FOLDER: the folder has no `workload.toml` (a workload is a folder with that file, see workloads/README.md)"
+    );
+}
