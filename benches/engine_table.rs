@@ -29,23 +29,123 @@ fn rate<M: Message>(build: impl Fn() -> Simulation<M>, options: &RunOptions<'_>,
 
 fn main() {
     let one = RunOptions::default();
+    let only = std::env::args().nth(1).unwrap_or_default();
     for (name, p) in [
-        ("phold 32x16 r.5", Phold { components: 32, each: 16, remote: 512, work: 0, heavy: 0, until: 4_000_000 }),
-        ("phold 32x16 r.1", Phold { components: 32, each: 16, remote: 102, work: 0, heavy: 0, until: 4_000_000 }),
-        ("phold 32x512 r.5", Phold { components: 32, each: 512, remote: 512, work: 0, heavy: 0, until: 200_000 }),
-        ("phold 1024x16 r.5", Phold { components: 1024, each: 16, remote: 512, work: 0, heavy: 0, until: 200_000 }),
-        ("phold 16384x1 r.5", Phold { components: 16384, each: 1, remote: 512, work: 0, heavy: 0, until: 200_000 }),
-        ("phold 16384x16 r.5", Phold { components: 16384, each: 16, remote: 512, work: 0, heavy: 0, until: 12_000 }),
+        (
+            "phold 32x16 r.5",
+            Phold {
+                components: 32,
+                each: 16,
+                remote: 512,
+                work: 0,
+                heavy: 0,
+                until: 4_000_000,
+            },
+        ),
+        (
+            "phold 32x16 r.1",
+            Phold {
+                components: 32,
+                each: 16,
+                remote: 102,
+                work: 0,
+                heavy: 0,
+                until: 4_000_000,
+            },
+        ),
+        (
+            "phold 32x512 r.5",
+            Phold {
+                components: 32,
+                each: 512,
+                remote: 512,
+                work: 0,
+                heavy: 0,
+                until: 200_000,
+            },
+        ),
+        (
+            "phold 1024x16 r.5",
+            Phold {
+                components: 1024,
+                each: 16,
+                remote: 512,
+                work: 0,
+                heavy: 0,
+                until: 200_000,
+            },
+        ),
+        (
+            "phold 16384x1 r.5",
+            Phold {
+                components: 16384,
+                each: 1,
+                remote: 512,
+                work: 0,
+                heavy: 0,
+                until: 200_000,
+            },
+        ),
+        (
+            "phold 16384x16 r.5",
+            Phold {
+                components: 16384,
+                each: 16,
+                remote: 512,
+                work: 0,
+                heavy: 0,
+                until: 12_000,
+            },
+        ),
     ] {
+        if !name.contains(only.trim_start_matches("--bench")) {
+            continue;
+        }
         let (rate, digest, mean) = rate(|| p.simulation(), &one, 3);
-        println!("{name:24} {rate:8.1} M/s  {:6.1} ns  {mean:8.0} ev/round {digest:016x}", 1e3 / rate);
+        println!(
+            "{name:24} {rate:8.1} M/s  {:6.1} ns  {mean:8.0} ev/round {digest:016x}",
+            1e3 / rate
+        );
     }
     for (name, t) in [
-        ("ticks 32+8 W120", Ticks { cores: 32, slices: 8, latency: 120, work: 0, until: 2_000_000 }),
-        ("ticks 32+8 W1400", Ticks { cores: 32, slices: 8, latency: 1400, work: 0, until: 2_000_000 }),
-        ("ticks 32+8 W14", Ticks { cores: 32, slices: 8, latency: 14, work: 0, until: 2_000_000 }),
+        (
+            "ticks 32+8 W120",
+            Ticks {
+                cores: 32,
+                slices: 8,
+                latency: 120,
+                work: 0,
+                until: 2_000_000,
+            },
+        ),
+        (
+            "ticks 32+8 W1400",
+            Ticks {
+                cores: 32,
+                slices: 8,
+                latency: 1400,
+                work: 0,
+                until: 2_000_000,
+            },
+        ),
+        (
+            "ticks 32+8 W14",
+            Ticks {
+                cores: 32,
+                slices: 8,
+                latency: 14,
+                work: 0,
+                until: 2_000_000,
+            },
+        ),
     ] {
+        if !name.contains(only.trim_start_matches("--bench")) {
+            continue;
+        }
         let (rate, digest, mean) = rate(|| t.simulation(), &one, 3);
-        println!("{name:24} {rate:8.1} M/s  {:6.1} ns  {mean:8.0} ev/round {digest:016x}", 1e3 / rate);
+        println!(
+            "{name:24} {rate:8.1} M/s  {:6.1} ns  {mean:8.0} ev/round {digest:016x}",
+            1e3 / rate
+        );
     }
 }

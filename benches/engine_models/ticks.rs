@@ -10,26 +10,26 @@ use durawarp::engine::{Component, Ctx, Link, Message, Port, Simulation, Topology
 use super::phold::spin;
 
 /// A core cycle, in ticks.
-pub const CYCLE: u64 = 14;
+pub(crate) const CYCLE: u64 = 14;
 
 /// A run of the load.
 #[derive(Debug, Clone, Copy)]
-pub struct Ticks {
+pub(crate) struct Ticks {
     /// Cores.
-    pub cores: u64,
+    pub(crate) cores: u64,
     /// Slices.
-    pub slices: u64,
+    pub(crate) slices: u64,
     /// From core to slice and back; at least one tick.
-    pub latency: u64,
+    pub(crate) latency: u64,
     /// Dependent multiplications a wake.
-    pub work: u32,
+    pub(crate) work: u32,
     /// The last wake.
-    pub until: u64,
+    pub(crate) until: u64,
 }
 
 /// What travels: as large as a message of the machine.
 #[derive(Debug)]
-pub struct Packet {
+pub(crate) struct Packet {
     port: u16,
     data: [u64; 7],
 }
@@ -71,7 +71,14 @@ impl Component<Packet> for Core {
         self.sum = spin(self.sum ^ random, self.work);
         if (random & 1023) < 102 {
             let slice = ((random >> 32) * self.slices) >> 32;
-            cx.send(Port(slice as u16), Packet { port: self.id, data: [self.sum; 7] }, 0);
+            cx.send(
+                Port(slice as u16),
+                Packet {
+                    port: self.id,
+                    data: [self.sum; 7],
+                },
+                0,
+            );
         }
         if cx.now() < self.until {
             cx.wake_at(cx.now() + CYCLE);
@@ -101,20 +108,38 @@ impl Component<Packet> for Slice {
 
 impl Ticks {
     /// The simulation of it.
-    pub fn simulation(&self) -> Simulation<Packet> {
+    pub(crate) fn simulation(&self) -> Simulation<Packet> {
         let mut topology = Topology::new();
         let seed = |i: u64| (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let cores: Vec<_> = (0..self.cores)
             .map(|i| {
                 let (slices, work, until) = (self.slices, self.work, self.until);
-                let core = Core { id: i as u16, random: seed(i), slices, work, until, sum: i };
+                let core = Core {
+                    id: i as u16,
+                    random: seed(i),
+                    slices,
+                    work,
+                    until,
+                    sum: i,
+                };
                 topology.add(format!("core{i}"), Box::new(core))
             })
             .collect();
         let slices: Vec<_> = (0..self.slices)
-            .map(|i| topology.add(format!("slice{i}"), Box::new(Slice { random: seed(1000 + i), sum: i })))
+            .map(|i| {
+                topology.add(
+                    format!("slice{i}"),
+                    Box::new(Slice {
+                        random: seed(1000 + i),
+                        sum: i,
+                    }),
+                )
+            })
             .collect();
-        let link = Link { latency: self.latency, phase: 0 };
+        let link = Link {
+            latency: self.latency,
+            phase: 0,
+        };
         for (i, &core) in cores.iter().enumerate() {
             for (k, &slice) in slices.iter().enumerate() {
                 topology.connect(core, Port(k as u16), slice, link);

@@ -64,7 +64,12 @@ pub(crate) struct Agenda {
 
 impl Agenda {
     pub(crate) fn new(components: usize) -> Self {
-        Agenda { opened: Vec::new(), group_of: vec![0; components], groups: Vec::new(), keys: Vec::new() }
+        Agenda {
+            opened: Vec::new(),
+            group_of: vec![0; components],
+            groups: Vec::new(),
+            keys: Vec::new(),
+        }
     }
 
     /// Groups the opened keys, which are of a round that begins at `from`.
@@ -74,7 +79,11 @@ impl Agenda {
         for key in &self.opened {
             let group = &mut self.group_of[key.to as usize];
             if *group == 0 {
-                self.groups.push(Group { to: key.to, start: 0, end: 0 });
+                self.groups.push(Group {
+                    to: key.to,
+                    start: 0,
+                    end: 0,
+                });
                 *group = self.groups.len() as u32;
             }
             self.groups[*group as usize - 1].end += u32::from(key.payload != Key::WAKE);
@@ -151,11 +160,19 @@ mod tests {
     fn each_component_gets_its_own_keys_in_order() {
         let mut agenda = Agenda::new(4);
         for _ in 0..2 {
-            agenda.opened = vec![key(107, 1, 1, 0), key(103, 9, 1, 1), key(103, 2, 1, 2), key(101, 0, 3, 3)];
+            agenda.opened = vec![
+                key(107, 1, 1, 0),
+                key(103, 9, 1, 1),
+                key(103, 2, 1, 2),
+                key(101, 0, 3, 3),
+            ];
             agenda.arrange(100);
             assert_eq!(agenda.len(), 2);
             let (to, keys) = agenda.group(0);
-            assert_eq!((to, keys), (1, &[round_key(3, 2, 2), round_key(3, 9, 1), round_key(7, 1, 0)][..]));
+            assert_eq!(
+                (to, keys),
+                (1, &[round_key(3, 2, 2), round_key(3, 9, 1), round_key(7, 1, 0)][..])
+            );
             let (to, keys) = agenda.group(1);
             assert_eq!((to, keys), (3, &[round_key(1, 0, 3)][..]));
         }

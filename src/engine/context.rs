@@ -64,8 +64,13 @@ impl<M: Message> Ctx<'_, M> {
         let Some(wire) = self.wires.wires.get(usize::from(port.0)) else {
             no_such_port(self.id, port, self.ports())
         };
-        let arrival = self.now.checked_add(wire.latency).and_then(|time| time.checked_add(extra_delay));
-        let Some(time) = arrival.filter(|&time| time != NEVER) else { past_the_end(self.id, port) };
+        let arrival = self
+            .now
+            .checked_add(wire.latency)
+            .and_then(|time| time.checked_add(extra_delay));
+        let Some(time) = arrival.filter(|&time| time != NEVER) else {
+            past_the_end(self.id, port)
+        };
         let tie = u64::from(wire.phase) << 60 | self.tie;
         self.tie += 1;
         if time < self.bound {
@@ -73,12 +78,19 @@ impl<M: Message> Ctx<'_, M> {
                 lookahead_broken(self.id, self.wires.ends[usize::from(port.0)], time, self.bound);
             }
             let payload = self.sink.queue.store(message);
-            self.sink.early.push(Reverse(round_key((time - self.from) as u32, tie, payload)));
+            self.sink
+                .early
+                .push(Reverse(round_key((time - self.from) as u32, tie, payload)));
         } else if u32::from(wire.partition) == self.partition {
             self.sink.queue.push(time, tie, wire.index, message);
         } else {
             self.sink.least_sent = self.sink.least_sent.min(time);
-            let event = Event { time, tie: Tie(tie), to: wire.index, message };
+            let event = Event {
+                time,
+                tie: Tie(tie),
+                to: wire.index,
+                message,
+            };
             self.sink.outboxes[wire.partition as usize].push(event);
         }
     }
@@ -116,7 +128,10 @@ impl<M: Message> Ctx<'_, M> {
 
 impl<M> fmt::Debug for Ctx<'_, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ctx").field("id", &self.id).field("now", &self.now).finish_non_exhaustive()
+        f.debug_struct("Ctx")
+            .field("id", &self.id)
+            .field("now", &self.now)
+            .finish_non_exhaustive()
     }
 }
 
@@ -146,7 +161,11 @@ pub(crate) struct Verdict {
 impl Verdict {
     #[cold]
     fn fail(&mut self, now: Time, id: ComponentId, error: Box<dyn Error + Send + Sync>) {
-        if self.failure.as_ref().is_none_or(|(time, other, _)| (now, id) < (*time, *other)) {
+        if self
+            .failure
+            .as_ref()
+            .is_none_or(|(time, other, _)| (now, id) < (*time, *other))
+        {
             self.failure = Some((now, id, error));
         }
     }
@@ -184,7 +203,10 @@ fn no_such_port(id: ComponentId, port: Port, ports: usize) -> ! {
 #[cold]
 #[inline(never)]
 fn past_the_end(id: ComponentId, port: Port) -> ! {
-    panic!("component {id} sent out of port {} with a delay past the end of time", port.0)
+    panic!(
+        "component {id} sent out of port {} with a delay past the end of time",
+        port.0
+    )
 }
 
 #[cold]

@@ -32,12 +32,22 @@ pub fn blockage<'a>(waits: impl IntoIterator<Item = (ComponentId, &'a Wait)>) ->
     edges.dedup();
     let first = edges.first()?.0;
     let targets = edges.iter().filter_map(|(_, on)| *on);
-    let size = edges.iter().map(|(id, _)| *id).chain(targets).max().map_or(0, |id| id as usize + 1);
+    let size = edges
+        .iter()
+        .map(|(id, _)| *id)
+        .chain(targets)
+        .max()
+        .map_or(0, |id| id as usize + 1);
     let mut out: Vec<Vec<u32>> = vec![Vec::new(); size];
     for &(id, on) in &edges {
         out[id as usize].extend(on);
     }
-    let search = Search { out: &out, state: vec![State::New; size], next: vec![None; size], length: vec![1; size] };
+    let search = Search {
+        out: &out,
+        state: vec![State::New; size],
+        next: vec![None; size],
+        length: vec![1; size],
+    };
     Some(search.run(first, edges.iter().map(|(id, _)| *id)))
 }
 
@@ -104,7 +114,11 @@ impl Search<'_> {
                 State::OnPath if cycle.is_none() => {
                     let from = path.iter().position(|(id, _)| *id == on).unwrap_or(0);
                     let mut found: Vec<u32> = path[from..].iter().map(|(id, _)| *id).collect();
-                    let least = found.iter().enumerate().min_by_key(|(_, id)| **id).map_or(0, |(i, _)| i);
+                    let least = found
+                        .iter()
+                        .enumerate()
+                        .min_by_key(|(_, id)| **id)
+                        .map_or(0, |(i, _)| i);
                     found.rotate_left(least);
                     cycle = Some(found);
                 }
@@ -129,7 +143,12 @@ mod tests {
     use super::*;
 
     fn check(edges: &[(u32, Option<u32>)], expected: Option<Blockage>) {
-        let wait = |on: Option<u32>| Wait { who: String::new(), what: String::new(), on: on.map(ComponentId), since: 0 };
+        let wait = |on: Option<u32>| Wait {
+            who: String::new(),
+            what: String::new(),
+            on: on.map(ComponentId),
+            since: 0,
+        };
         let waits: Vec<(ComponentId, Wait)> = edges.iter().map(|&(id, on)| (ComponentId(id), wait(on))).collect();
         assert_eq!(blockage(waits.iter().map(|(id, wait)| (*id, wait))), expected);
     }
@@ -145,7 +164,10 @@ mod tests {
 
     #[test]
     fn a_chain_ends_at_who_waits_for_nobody() {
-        check(&[(0, Some(4)), (4, Some(2)), (2, None)], Some(Blockage::Chain(ids(&[0, 4, 2]))));
+        check(
+            &[(0, Some(4)), (4, Some(2)), (2, None)],
+            Some(Blockage::Chain(ids(&[0, 4, 2]))),
+        );
         check(&[(3, Some(1))], Some(Blockage::Chain(ids(&[3, 1]))));
         check(&[(5, None)], Some(Blockage::Chain(ids(&[5]))));
     }

@@ -47,7 +47,10 @@ pub struct EpochDigests {
 impl EpochDigests {
     /// No epochs yet; each is `epoch_ticks` long.
     pub fn new(epoch_ticks: Time) -> Self {
-        EpochDigests { epoch_ticks, rows: Vec::new() }
+        EpochDigests {
+            epoch_ticks,
+            rows: Vec::new(),
+        }
     }
 
     /// The length of an epoch, in ticks.
@@ -83,7 +86,10 @@ impl EpochDigests {
 /// # Panics
 /// When the lengths of the epochs differ.
 pub fn first_difference(a: &EpochDigests, b: &EpochDigests) -> Option<(u64, ComponentId)> {
-    assert_eq!(a.epoch_ticks, b.epoch_ticks, "only runs with epochs of the same length can be compared");
+    assert_eq!(
+        a.epoch_ticks, b.epoch_ticks,
+        "only runs with epochs of the same length can be compared"
+    );
     let (mut in_a, mut in_b) = (a.rows.iter().peekable(), b.rows.iter().peekable());
     let (mut row_a, mut row_b): (&[u64], &[u64]) = (&[], &[]);
     loop {
@@ -114,7 +120,12 @@ mod tests {
     #[test]
     fn every_part_of_an_event_counts() {
         let base = fold(START, 10, 20, 30);
-        for other in [fold(START, 11, 20, 30), fold(START, 10, 21, 30), fold(START, 10, 20, 31), fold(1, 10, 20, 30)] {
+        for other in [
+            fold(START, 11, 20, 30),
+            fold(START, 10, 21, 30),
+            fold(START, 10, 20, 31),
+            fold(1, 10, 20, 30),
+        ] {
             assert_ne!(base, other);
         }
     }

@@ -46,10 +46,16 @@ const WORTH_MOVING: f64 = 1.05;
 pub(crate) fn run<M: Message>(simulation: &mut Simulation<M>, options: &RunOptions<'_>) -> RunEnd {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let wanted = if options.threads == 0 { cores } else { options.threads };
-    let allowed = if options.oversubscribe { wanted } else { wanted.min(cores) };
+    let allowed = if options.oversubscribe {
+        wanted
+    } else {
+        wanted.min(cores)
+    };
     let workers = allowed.min(simulation.blocks.len()).max(1);
     let stats = &mut simulation.stats;
-    stats.blocked.resize(stats.blocked.len().max(workers), Default::default());
+    stats
+        .blocked
+        .resize(stats.blocked.len().max(workers), Default::default());
     stats.workers = stats.workers.max(workers);
     let run = Run::new(simulation, options, workers);
     if workers == 1 {
@@ -99,7 +105,10 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
         Run {
             placed: simulation.blocks.place(&options.placement, workers),
             partitions: vec![simulation.leave_home()],
-            clip: Clip { time_limit: options.time_limit, epoch_ticks: options.epoch_ticks },
+            clip: Clip {
+                time_limit: options.time_limit,
+                epoch_ticks: options.epoch_ticks,
+            },
             chooser: Chooser::new(options.fallback, workers),
             simulation,
             options,
@@ -162,7 +171,10 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
             Rebalance::Never => false,
             Rebalance::Forced { .. } => {
                 self.shuffles += 1;
-                self.placed = self.simulation.blocks.place(&Placement::Shuffled(self.shuffles), self.workers);
+                self.placed = self
+                    .simulation
+                    .blocks
+                    .place(&Placement::Shuffled(self.shuffles), self.workers);
                 self.simulation.stats.rebalances += 1;
                 true
             }
@@ -178,14 +190,21 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
     /// Finds a better placement from what components cost lately; whether there is one.
     fn balance(&mut self) -> bool {
         let cells = || self.partitions.iter().flat_map(|partition| &partition.cells);
-        let sampled: Vec<f32> = cells().map(|cell| cell.cost.ns_per_event).filter(|&ns| ns > 0.0).collect();
+        let sampled: Vec<f32> = cells()
+            .map(|cell| cell.cost.ns_per_event)
+            .filter(|&ns| ns > 0.0)
+            .collect();
         if sampled.is_empty() {
             return false;
         }
         let usual = f64::from(sampled.iter().sum::<f32>()) / sampled.len() as f64;
         let mut loads = vec![0.0; self.placed.len()];
         for cell in cells() {
-            let ns = if cell.cost.ns_per_event > 0.0 { f64::from(cell.cost.ns_per_event) } else { usual };
+            let ns = if cell.cost.ns_per_event > 0.0 {
+                f64::from(cell.cost.ns_per_event)
+            } else {
+                usual
+            };
             loads[cell.id.0 as usize] = (cell.events() - cell.cost.events_before) as f64 * ns;
         }
         for cell in self.partitions.iter_mut().flat_map(|partition| &mut partition.cells) {
@@ -256,13 +275,26 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
             }
         }
         if let Some(Crash { id, message }) = crash {
-            return Some(RunEnd::Panicked { component: id, name: simulation.name(id).to_owned(), message });
+            return Some(RunEnd::Panicked {
+                component: id,
+                name: simulation.name(id).to_owned(),
+                message,
+            });
         }
         if let Some((at, id, error)) = verdict.failure {
-            return Some(RunEnd::Failed { at, component: id, name: simulation.name(id).to_owned(), error });
+            return Some(RunEnd::Failed {
+                at,
+                component: id,
+                name: simulation.name(id).to_owned(),
+                error,
+            });
         }
         if let Some((at, id)) = verdict.halt {
-            return Some(RunEnd::Halted { at, component: id, name: simulation.name(id).to_owned() });
+            return Some(RunEnd::Halted {
+                at,
+                component: id,
+                name: simulation.name(id).to_owned(),
+            });
         }
         if next == NEVER {
             if let Some(epoch) = simulation.open_epoch.take() {
@@ -272,18 +304,32 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
                 }
                 simulation.keep_epoch(epoch, digests);
             }
-            let at = self.partitions.iter().map(|partition| partition.last_event).max().unwrap_or(0);
+            let at = self
+                .partitions
+                .iter()
+                .map(|partition| partition.last_event)
+                .max()
+                .unwrap_or(0);
             let mut waits = Vec::new();
             for cell in self.partitions.iter().flat_map(|partition| &partition.cells) {
                 let mut own = Vec::new();
                 cell.component.waits(&mut own);
-                waits.extend(own.into_iter().map(|wait| (cell.id, simulation.name(cell.id).to_owned(), wait)));
+                waits.extend(
+                    own.into_iter()
+                        .map(|wait| (cell.id, simulation.name(cell.id).to_owned(), wait)),
+                );
             }
             waits.sort_by_key(|(id, ..)| *id);
-            return Some(if waits.is_empty() { RunEnd::Finished { at } } else { RunEnd::Deadlock { at, waits } });
+            return Some(if waits.is_empty() {
+                RunEnd::Finished { at }
+            } else {
+                RunEnd::Deadlock { at, waits }
+            });
         }
         if self.clip.is_over(next) {
-            return Some(RunEnd::TimeLimit { at: self.clip.time_limit.unwrap_or(next) });
+            return Some(RunEnd::TimeLimit {
+                at: self.clip.time_limit.unwrap_or(next),
+            });
         }
         (flags & STOP != 0).then_some(RunEnd::Stopped { at: next })
     }

@@ -51,7 +51,10 @@ impl Tie {
     pub fn new(phase: u8, origin: ComponentId, sequence: u64) -> Tie {
         assert!(phase <= MAX_PHASE, "phase {phase} is over {MAX_PHASE}");
         assert!(origin.0 <= OUTSIDE, "origin {origin} is over {OUTSIDE}");
-        assert!(sequence < SEQUENCE_LIMIT, "a component sent more than {SEQUENCE_LIMIT} messages");
+        assert!(
+            sequence < SEQUENCE_LIMIT,
+            "a component sent more than {SEQUENCE_LIMIT} messages"
+        );
         Tie(u64::from(phase) << 60 | u64::from(origin.0) << 40 | sequence)
     }
 

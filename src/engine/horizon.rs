@@ -78,7 +78,11 @@ impl Horizon {
             .unwrap_or(0);
         // With narrow slots forced by rounding (W = 127), a window still spans at most 64 of them.
         let slot_shift = slot_shift.max((lookahead / MAX_SLOTS_PER_WINDOW).max(1).ilog2());
-        Horizon { lookahead, slot_shift, slots_per_window: lookahead >> slot_shift }
+        Horizon {
+            lookahead,
+            slot_shift,
+            slots_per_window: lookahead >> slot_shift,
+        }
     }
 
     /// The least latency between two components, in ticks.
@@ -121,7 +125,10 @@ impl Horizon {
     pub fn window(self, earliest: Time, clip: Option<Time>) -> Window {
         let from = earliest >> self.slot_shift << self.slot_shift;
         let bound = from.saturating_add(self.window_ticks());
-        Window { from, bound: clip.map_or(bound, |clip| bound.min(clip)) }
+        Window {
+            from,
+            bound: clip.map_or(bound, |clip| bound.min(clip)),
+        }
     }
 }
 
@@ -155,7 +162,9 @@ impl Clip {
     #[inline]
     pub fn of(self, earliest: Time) -> Option<Time> {
         let limit = self.time_limit.map(|limit| limit.saturating_add(1));
-        let epoch = self.epoch_ticks.map(|ticks| (earliest / ticks).saturating_add(1).saturating_mul(ticks));
+        let epoch = self
+            .epoch_ticks
+            .map(|ticks| (earliest / ticks).saturating_add(1).saturating_mul(ticks));
         match (limit, epoch) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (one, other) => one.or(other),
@@ -223,7 +232,11 @@ mod tests {
     #[test]
     fn common_latencies_lose_next_to_nothing_to_slots() {
         for (lookahead, window) in [(1, 1), (7, 7), (100, 100), (120, 120), (1000, 992), (1400, 1376)] {
-            assert_eq!(Horizon::of_lookahead(Some(lookahead)).window_ticks(), window, "lookahead {lookahead}");
+            assert_eq!(
+                Horizon::of_lookahead(Some(lookahead)).window_ticks(),
+                window,
+                "lookahead {lookahead}"
+            );
         }
     }
 
@@ -231,7 +244,14 @@ mod tests {
     fn windows_at_the_end_of_time_saturate() {
         let horizon = Horizon::of_lookahead(Some(100));
         assert_eq!(horizon.window(NEVER - 1, None).bound, NEVER);
-        assert_eq!(Clip { time_limit: Some(NEVER), epoch_ticks: None }.of(5), Some(NEVER));
+        assert_eq!(
+            Clip {
+                time_limit: Some(NEVER),
+                epoch_ticks: None
+            }
+            .of(5),
+            Some(NEVER)
+        );
     }
 
     #[test]

@@ -82,7 +82,10 @@ impl<M> Cell<M> {
 
 impl<M> fmt::Debug for Cell<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cell").field("id", &self.id).field("wake", &self.wake).finish_non_exhaustive()
+        f.debug_struct("Cell")
+            .field("id", &self.id)
+            .field("wake", &self.wake)
+            .finish_non_exhaustive()
     }
 }
 
@@ -231,10 +234,12 @@ impl<M: Message> Partition<M> {
         if self.crash.as_ref().is_none_or(|crash| id < crash.id) {
             let message = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
             let message = message.or_else(|| payload.downcast_ref::<String>().cloned());
-            self.crash = Some(Crash { id, message: message.unwrap_or_else(|| "a panic without a text".to_owned()) });
+            self.crash = Some(Crash {
+                id,
+                message: message.unwrap_or_else(|| "a panic without a text".to_owned()),
+            });
         }
     }
-
 }
 
 /// Forms partitions anew: all components, where `placed` says, with everything that is pending for them.
@@ -258,9 +263,15 @@ pub(crate) fn rearrange<M: Message>(
     let mut cells: Vec<Option<Cell<M>>> = placed.iter().map(|_| None).collect();
     let (mut last_event, mut reached, mut sent_away) = (0, 0, 0);
     for mut partition in old {
-        debug_assert!(partition.sink.outboxes.iter().all(Vec::is_empty), "messages are under way");
+        debug_assert!(
+            partition.sink.outboxes.iter().all(Vec::is_empty),
+            "messages are under way"
+        );
         let of = &partition.cells;
-        partition.sink.queue.drain(|key, message| pending.push((of[key.to as usize].id, key, message)));
+        partition
+            .sink
+            .queue
+            .drain(|key, message| pending.push((of[key.to as usize].id, key, message)));
         queues.push(partition.sink.queue);
         last_event = last_event.max(partition.last_event);
         reached = reached.max(partition.reached);
@@ -337,7 +348,11 @@ fn run_cell<M: Message>(
             }
             if cx.wake == cx.now && wakes > 0 {
                 wakes_at_once += 1;
-                assert!(wakes_at_once < MAX_WAKES_AT_ONCE, "it wakes again and again at {} and never lets time pass", cx.now);
+                assert!(
+                    wakes_at_once < MAX_WAKES_AT_ONCE,
+                    "it wakes again and again at {} and never lets time pass",
+                    cx.now
+                );
             } else {
                 wakes_at_once = 0;
             }
@@ -361,7 +376,10 @@ fn run_cell<M: Message>(
             break;
         }
     }
-    assert!(Tie(cx.tie).sequence() >= Tie(cell.tie).sequence(), "it sent more than {SEQUENCE_LIMIT} messages");
+    assert!(
+        Tie(cx.tie).sequence() >= Tie(cell.tie).sequence(),
+        "it sent more than {SEQUENCE_LIMIT} messages"
+    );
     (cell.wake, cell.tie, cell.digest) = (cx.wake, cx.tie, rolling);
     cell.messages += messages;
     cell.wakes += wakes;

@@ -104,7 +104,11 @@ impl Blocks {
         let mut placed = vec![0; loads.len()];
         for (block, load) in order {
             let least = (0..partitions).min_by(|&a, &b| {
-                filled[a].0.total_cmp(&filled[b].0).then(filled[a].1.cmp(&filled[b].1)).then(a.cmp(&b))
+                filled[a]
+                    .0
+                    .total_cmp(&filled[b].0)
+                    .then(filled[a].1.cmp(&filled[b].1))
+                    .then(a.cmp(&b))
             });
             let partition = least.unwrap_or(0);
             filled[partition].0 += load;
@@ -125,7 +129,11 @@ pub(crate) fn imbalance(placed: &[u32], loads: &[f64], partitions: usize) -> f64
     }
     let total: f64 = filled.iter().sum();
     let most = filled.iter().copied().fold(0.0, f64::max);
-    if total > 0.0 { most * partitions as f64 / total } else { 1.0 }
+    if total > 0.0 {
+        most * partitions as f64 / total
+    } else {
+        1.0
+    }
 }
 
 /// A Fisher-Yates shuffle by splitmix64: the same for the same seed, everywhere.

@@ -44,7 +44,10 @@ pub(crate) struct Queue<M> {
 impl<M> Queue<M> {
     /// An empty set whose wheel covers the longest link four times, if it can.
     pub(crate) fn new(horizon: Horizon, longest_latency: Time) -> Self {
-        let wanted = horizon.slot_of(longest_latency).saturating_mul(4).max(horizon.slots_per_window() * 32);
+        let wanted = horizon
+            .slot_of(longest_latency)
+            .saturating_mul(4)
+            .max(horizon.slots_per_window() * 32);
         let slots = wanted.clamp(MIN_SLOTS, MAX_SLOTS).next_power_of_two();
         Queue {
             horizon,
@@ -67,7 +70,12 @@ impl<M> Queue<M> {
     /// Adds a note that a component may want to wake at `time`.
     #[inline]
     pub(crate) fn push_wake(&mut self, time: Time, to: u32) {
-        self.place(Key { time, tie: super::event::Tie::WAKE.0, to, payload: Key::WAKE });
+        self.place(Key {
+            time,
+            tie: super::event::Tie::WAKE.0,
+            to,
+            payload: Key::WAKE,
+        });
     }
 
     /// Keeps a message aside, without a time: it is the caller's to order. For messages of the round that is open.
@@ -142,7 +150,10 @@ impl<M> Queue<M> {
     /// Moves the beginning of the wheel to the slot of `from`, before which nothing may be pending.
     pub(crate) fn advance(&mut self, from: Time) {
         let first = self.horizon.slot_of(from);
-        debug_assert!(self.next_occupied().is_none_or(|slot| slot >= first), "the wheel passed an event");
+        debug_assert!(
+            self.next_occupied().is_none_or(|slot| slot >= first),
+            "the wheel passed an event"
+        );
         self.first = first;
         if !self.far.is_empty() {
             self.bring_near();
@@ -230,7 +241,10 @@ struct Slab<M> {
 
 impl<M> Slab<M> {
     fn new() -> Self {
-        Slab { items: Vec::new(), free: Vec::new() }
+        Slab {
+            items: Vec::new(),
+            free: Vec::new(),
+        }
     }
 
     #[inline]
@@ -247,7 +261,11 @@ impl<M> Slab<M> {
     #[inline(never)]
     fn grow(&mut self, message: M) -> u32 {
         let index = self.items.len();
-        assert!(index < Key::WAKE as usize, "more than {} messages are pending", Key::WAKE);
+        assert!(
+            index < Key::WAKE as usize,
+            "more than {} messages are pending",
+            Key::WAKE
+        );
         self.items.push(Some(message));
         index as u32
     }

@@ -69,7 +69,15 @@ impl<M: Message> Reference<M> {
         for (id, (component, mut wires)) in parts.components.into_iter().zip(parts.wires).enumerate() {
             wires.wires.iter_mut().for_each(|wire| wire.partition = ELSEWHERE);
             let (wake, tie, digest) = (NEVER, Tie::new(0, ComponentId(id as u32), 0).0, digest::START);
-            reference.nodes.push(Node { component, wires, wake, tie, digest, messages: 0, wakes: 0 });
+            reference.nodes.push(Node {
+                component,
+                wires,
+                wake,
+                tie,
+                digest,
+                messages: 0,
+                wakes: 0,
+            });
         }
         for (id, time) in parts.wakes {
             let wake = &mut reference.nodes[id.0 as usize].wake;
@@ -78,7 +86,12 @@ impl<M: Message> Reference<M> {
         }
         for (sequence, (to, time, message)) in parts.posts.into_iter().enumerate() {
             let tie = Tie::new(0, ComponentId(OUTSIDE), sequence as u64);
-            reference.push(Event { time, tie, to: to.0, message });
+            reference.push(Event {
+                time,
+                tie,
+                to: to.0,
+                message,
+            });
         }
         Ok(reference)
     }
@@ -137,13 +150,23 @@ impl<M: Message> Reference<M> {
     }
 
     fn push_wake(&mut self, time: Time, to: u32) {
-        let key = Key { time, tie: Tie::WAKE.0, to, payload: Key::WAKE };
+        let key = Key {
+            time,
+            tie: Tie::WAKE.0,
+            to,
+            payload: Key::WAKE,
+        };
         self.heap.push(Reverse(key));
     }
 
     fn push(&mut self, event: Event<M>) {
         let payload = self.messages.len() as u32;
-        self.heap.push(Reverse(Key { time: event.time, tie: event.tie.0, to: event.to, payload }));
+        self.heap.push(Reverse(Key {
+            time: event.time,
+            tie: event.tie.0,
+            to: event.to,
+            payload,
+        }));
         self.messages.push(Some(event.message));
     }
 

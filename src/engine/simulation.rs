@@ -235,8 +235,18 @@ impl<M: Message> Simulation<M> {
             wakes: 0,
             cost: Default::default(),
         };
-        let cells = parts.components.into_iter().zip(parts.wires).enumerate().map(cell).collect();
-        let together: Vec<Vec<u32>> = parts.together.iter().map(|hint| hint.iter().map(|id| id.0).collect()).collect();
+        let cells = parts
+            .components
+            .into_iter()
+            .zip(parts.wires)
+            .enumerate()
+            .map(cell)
+            .collect();
+        let together: Vec<Vec<u32>> = parts
+            .together
+            .iter()
+            .map(|hint| hint.iter().map(|id| id.0).collect())
+            .collect();
         let mut simulation = Simulation {
             names: parts.names,
             blocks: Blocks::new(components, &together),
@@ -269,7 +279,11 @@ impl<M: Message> Simulation<M> {
     pub fn run(&mut self, options: &RunOptions<'_>) -> RunEnd {
         if let Some((component, message)) = &self.poisoned {
             let name = self.name(*component).to_owned();
-            return RunEnd::Panicked { component: *component, name, message: message.clone() };
+            return RunEnd::Panicked {
+                component: *component,
+                name,
+                message: message.clone(),
+            };
         }
         if let Some(ticks) = options.epoch_ticks {
             assert!(ticks > 0, "an epoch is at least one tick");
@@ -310,8 +324,15 @@ impl<M: Message> Simulation<M> {
     }
 
     fn check_start(&self, component: ComponentId, time: Time) {
-        assert!((component.0 as usize) < self.names.len(), "there is no component {component}");
-        assert!(time >= self.home.reached, "a start at {time}, but everything before {} is past", self.home.reached);
+        assert!(
+            (component.0 as usize) < self.names.len(),
+            "there is no component {component}"
+        );
+        assert!(
+            time >= self.home.reached,
+            "a start at {time}, but everything before {} is past",
+            self.home.reached
+        );
     }
 
     /// Hands out everything, for a run.
@@ -329,7 +350,9 @@ impl<M: Message> Simulation<M> {
 
     /// An empty queue, used before if there is one.
     pub(crate) fn fresh_queue(&mut self) -> Queue<M> {
-        self.spare_queues.pop().unwrap_or_else(|| Queue::new(self.horizon, self.longest_latency))
+        self.spare_queues
+            .pop()
+            .unwrap_or_else(|| Queue::new(self.horizon, self.longest_latency))
     }
 
     /// Records an epoch that is complete.
@@ -389,6 +412,9 @@ impl<M: Message> Simulation<M> {
 
     /// Takes the simulation apart: names and components, in id order.
     pub fn into_components(self) -> Vec<(String, Box<dyn Component<M>>)> {
-        self.names.into_iter().zip(self.home.cells.into_iter().map(|cell| cell.component)).collect()
+        self.names
+            .into_iter()
+            .zip(self.home.cells.into_iter().map(|cell| cell.component))
+            .collect()
     }
 }

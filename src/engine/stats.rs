@@ -117,7 +117,10 @@ mod tests {
         totals.add(0, 0); // not a round
         assert_eq!((totals.rounds, totals.events, totals.critical_path), (2, 107, 11));
         assert_eq!(totals.bounded_path[..4], [50 + 4, 25 + 2, 13 + 1, 10 + 1]);
-        let stats = EngineStats { totals, ..EngineStats::default() };
+        let stats = EngineStats {
+            totals,
+            ..EngineStats::default()
+        };
         assert_eq!(stats.speedup_bound(1), 1.0);
         assert_eq!(stats.speedup_bound(2), 107.0 / 54.0);
         assert_eq!((stats.speedup_bound(3), stats.speedup_bound(4)), (3.0, 107.0 / 27.0));

@@ -35,7 +35,9 @@ impl Timebase {
             if f == 0 {
                 return None;
             }
-            tick_khz = (tick_khz / gcd(tick_khz, f)).checked_mul(f).filter(|&khz| khz <= 1 << 53)?;
+            tick_khz = (tick_khz / gcd(tick_khz, f))
+                .checked_mul(f)
+                .filter(|&khz| khz <= 1 << 53)?;
         }
         (!frequencies_khz.is_empty()).then_some(Timebase { tick_khz })
     }
@@ -55,7 +57,9 @@ impl Timebase {
             "{frequency_khz} kHz does not divide the tick rate of {} kHz",
             self.tick_khz
         );
-        Clock { period: self.tick_khz / frequency_khz }
+        Clock {
+            period: self.tick_khz / frequency_khz,
+        }
     }
 
     /// A duration in picoseconds as ticks, rounded up to a whole tick.

@@ -118,7 +118,10 @@ impl<M: Message> Topology<M> {
 
     /// Adds a component. Its name is for reports; it need not be unique.
     pub fn add(&mut self, name: impl Into<String>, component: Box<dyn Component<M>>) -> ComponentId {
-        self.parts.push(Part { name: name.into(), component });
+        self.parts.push(Part {
+            name: name.into(),
+            component,
+        });
         ComponentId(self.parts.len() as u32 - 1)
     }
 
@@ -162,15 +165,28 @@ impl<M: Message> Topology<M> {
         let mut lists: Vec<Vec<(Port, Wire, ComponentId)>> = (0..self.parts.len()).map(|_| Vec::new()).collect();
         for &Connection { from, port, to, link } in &self.connections {
             let Link { latency, phase } = link;
-            let wire = Wire { latency, index: to.0, partition: 0, phase, to_self: from == to };
+            let wire = Wire {
+                latency,
+                index: to.0,
+                partition: 0,
+                phase,
+                to_self: from == to,
+            };
             lists[from.0 as usize].push((port, wire, to));
         }
         let wires = lists.into_iter().map(|mut list| {
             list.sort_by_key(|(port, ..)| *port);
             let ends = list.iter().map(|(.., to)| *to).collect();
-            Wires { wires: list.into_iter().map(|(_, wire, _)| wire).collect(), ends }
+            Wires {
+                wires: list.into_iter().map(|(_, wire, _)| wire).collect(),
+                ends,
+            }
         });
-        let between = self.connections.iter().filter(|c| c.from != c.to).map(|c| c.link.latency);
+        let between = self
+            .connections
+            .iter()
+            .filter(|c| c.from != c.to)
+            .map(|c| c.link.latency);
         Ok(Assembly {
             wires: wires.collect(),
             horizon: Horizon::of_lookahead(between.min()),
@@ -186,38 +202,60 @@ impl<M: Message> Topology<M> {
     fn faults(&self) -> Vec<TopologyFault> {
         let mut faults = Vec::new();
         if self.parts.len() > MAX_COMPONENTS {
-            faults.push(TopologyFault::TooManyComponents { components: self.parts.len() });
+            faults.push(TopologyFault::TooManyComponents {
+                components: self.parts.len(),
+            });
         }
         let known = |id: ComponentId| (id.0 as usize) < self.parts.len();
         let mentioned = self.together.iter().flatten().copied();
         let mentioned = mentioned.chain(self.wakes.iter().map(|(id, _)| *id));
         for id in mentioned.chain(self.posts.iter().map(|(id, ..)| *id)) {
             if !known(id) {
-                faults.push(TopologyFault::UnknownComponent { id, place: "a start or a hint".to_owned() });
+                faults.push(TopologyFault::UnknownComponent {
+                    id,
+                    place: "a start or a hint".to_owned(),
+                });
             }
         }
         for &(id, time) in &self.wakes {
             if time == NEVER {
-                faults.push(TopologyFault::NoSuchTime { component: self.name(id) });
+                faults.push(TopologyFault::NoSuchTime {
+                    component: self.name(id),
+                });
             }
         }
         for &(id, time, _) in &self.posts {
             if time == NEVER {
-                faults.push(TopologyFault::NoSuchTime { component: self.name(id) });
+                faults.push(TopologyFault::NoSuchTime {
+                    component: self.name(id),
+                });
             }
         }
         for c in &self.connections {
-            let place = || format!("link from {} (port {}) to {}", self.name(c.from), c.port.0, self.name(c.to));
+            let place = || {
+                format!(
+                    "link from {} (port {}) to {}",
+                    self.name(c.from),
+                    c.port.0,
+                    self.name(c.to)
+                )
+            };
             for id in [c.from, c.to] {
                 if !known(id) {
                     faults.push(TopologyFault::UnknownComponent { id, place: place() });
                 }
             }
             if c.link.latency == 0 || c.link.latency > MAX_LATENCY {
-                faults.push(TopologyFault::Latency { link: place(), latency: c.link.latency });
+                faults.push(TopologyFault::Latency {
+                    link: place(),
+                    latency: c.link.latency,
+                });
             }
             if c.link.phase > MAX_PHASE {
-                faults.push(TopologyFault::Phase { link: place(), phase: c.link.phase });
+                faults.push(TopologyFault::Phase {
+                    link: place(),
+                    phase: c.link.phase,
+                });
             }
         }
         self.port_faults(&mut faults);
@@ -234,16 +272,27 @@ impl<M: Message> Topology<M> {
             let found = u32::from(port.0);
             if found + 1 == expected {
                 let other = before.map_or_else(String::new, |(.., to)| self.name(to));
-                faults.push(TopologyFault::PortTwice { from: self.name(from), port, to: [other, self.name(to)] });
+                faults.push(TopologyFault::PortTwice {
+                    from: self.name(from),
+                    port,
+                    to: [other, self.name(to)],
+                });
             } else if found != expected {
                 let missing = Port(expected as u16);
-                faults.push(TopologyFault::PortGap { from: self.name(from), missing, found: port, to: self.name(to) });
+                faults.push(TopologyFault::PortGap {
+                    from: self.name(from),
+                    missing,
+                    found: port,
+                    to: self.name(to),
+                });
             }
         }
     }
 
     fn name(&self, id: ComponentId) -> String {
-        self.parts.get(id.0 as usize).map_or_else(|| id.to_string(), |part| part.name.clone())
+        self.parts
+            .get(id.0 as usize)
+            .map_or_else(|| id.to_string(), |part| part.name.clone())
     }
 }
 
@@ -256,7 +305,10 @@ impl<M: Message> Default for Topology<M> {
 impl<M> fmt::Debug for Topology<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self.parts.iter().map(|part| &part.name[..]).collect();
-        f.debug_struct("Topology").field("components", &names).field("links", &self.connections.len()).finish()
+        f.debug_struct("Topology")
+            .field("components", &names)
+            .field("links", &self.connections.len())
+            .finish()
     }
 }
 

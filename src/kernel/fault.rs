@@ -53,13 +53,26 @@ pub enum FaultKind {
 
 impl fmt::Display for ProgramFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}: kernel `{}`, ", self.file, self.pos.line, self.pos.column, self.kernel)?;
+        write!(
+            f,
+            "{}:{}:{}: kernel `{}`, ",
+            self.file, self.pos.line, self.pos.column, self.kernel
+        )?;
         let ([cx, cy, cz], [tx, ty, tz]) = (self.cta, self.thread);
         write!(f, "CTA ({cx},{cy},{cz}) thread ({tx},{ty},{tz}): ")?;
         match &self.kind {
-            FaultKind::OutOfBounds { address, bytes, space, hint } => {
+            FaultKind::OutOfBounds {
+                address,
+                bytes,
+                space,
+                hint,
+            } => {
                 write!(f, "{bytes}-byte {space} access at {address:#x} is out of bounds")?;
-                if hint.is_empty() { Ok(()) } else { write!(f, " ({hint})") }
+                if hint.is_empty() {
+                    Ok(())
+                } else {
+                    write!(f, " ({hint})")
+                }
             }
             FaultKind::Misaligned { address, bytes, space } => {
                 write!(f, "{space} access at {address:#x} is not aligned to its {bytes} bytes")

@@ -68,7 +68,11 @@ impl Launch {
     /// The index of CTA number `linear` (x fastest).
     pub fn cta_index(&self, linear: u64) -> [u32; 3] {
         let [gx, gy, _] = self.grid.map(u64::from);
-        [(linear % gx) as u32, (linear / gx % gy) as u32, (linear / (gx * gy)) as u32]
+        [
+            (linear % gx) as u32,
+            (linear / gx % gy) as u32,
+            (linear / (gx * gy)) as u32,
+        ]
     }
 
     /// The index of thread number `linear` of a CTA (x fastest).

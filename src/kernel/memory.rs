@@ -59,10 +59,19 @@ impl AddressMap {
             Medium::Nvm => true,
         });
         let start = match at.checked_sub(1).map(|i| &self.ranges[i]) {
-            Some(last) if Medium::of(last.start) == medium => (last.start + last.bytes + BUFFER_ALIGN).next_multiple_of(BUFFER_ALIGN),
+            Some(last) if Medium::of(last.start) == medium => {
+                (last.start + last.bytes + BUFFER_ALIGN).next_multiple_of(BUFFER_ALIGN)
+            }
             _ => base,
         };
-        self.ranges.insert(at, Range { name: name.to_owned(), start, bytes });
+        self.ranges.insert(
+            at,
+            Range {
+                name: name.to_owned(),
+                start,
+                bytes,
+            },
+        );
         start
     }
 
@@ -75,7 +84,10 @@ impl AddressMap {
 
     /// The allocated range that starts nearest below `address`, for an error message.
     pub fn below(&self, address: u64) -> Option<&Range> {
-        self.ranges.partition_point(|r| r.start <= address).checked_sub(1).map(|i| &self.ranges[i])
+        self.ranges
+            .partition_point(|r| r.start <= address)
+            .checked_sub(1)
+            .map(|i| &self.ranges[i])
     }
 
     /// Every range, by address.

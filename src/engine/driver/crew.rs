@@ -50,8 +50,18 @@ struct Board {
 impl<M: Message> Crew<M> {
     /// A crew of `workers`, of which the caller is one, on so many cores.
     pub(crate) fn new(workers: usize, cores: usize) -> Self {
-        let patience = if workers <= cores { Patience::OWN_CORE } else { Patience::SHARED_CORE };
-        let desk = || Mutex::new(Desk { partition: None, left: None, blocked: Duration::ZERO });
+        let patience = if workers <= cores {
+            Patience::OWN_CORE
+        } else {
+            Patience::SHARED_CORE
+        };
+        let desk = || {
+            Mutex::new(Desk {
+                partition: None,
+                left: None,
+                blocked: Duration::ZERO,
+            })
+        };
         Crew {
             post: Post::new(workers, patience),
             desks: (0..workers).map(|_| desk()).collect(),
@@ -113,7 +123,9 @@ impl<M: Message> Crew<M> {
                 break;
             }
             seen = board.leg;
-            let (Some(start), first_round) = (board.start, board.first_round) else { continue };
+            let (Some(start), first_round) = (board.start, board.first_round) else {
+                continue;
+            };
             drop(board);
             if self.run(worker, first_round, start, &mut Follow).is_err() {
                 break;
@@ -126,7 +138,9 @@ impl<M: Message> Crew<M> {
 
     /// Runs the partition on a desk through a leg, and lays it back. Returns how many rounds the post has seen.
     fn run(&self, worker: usize, first_round: u64, start: Start, watch: &mut impl Watch) -> Result<u64, Abandoned> {
-        let Some(mut partition) = lock(&self.desks[worker]).partition.take() else { return Err(Abandoned) };
+        let Some(mut partition) = lock(&self.desks[worker]).partition.take() else {
+            return Err(Abandoned);
+        };
         let mut seat = Seat::new(&self.post, worker, first_round);
         let left = rounds::run(&mut partition, &mut seat, watch, start)?;
         let mut desk = lock(&self.desks[worker]);

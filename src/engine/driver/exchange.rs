@@ -48,7 +48,10 @@ pub(crate) struct Post<M> {
 impl<M> Post<M> {
     pub(crate) fn new(workers: usize, patience: Patience) -> Self {
         let boxes = (0..workers * workers).map(|_| [Mutex::new(Vec::new()), Mutex::new(Vec::new())]);
-        Post { lines: Lines::new(workers, patience), boxes: boxes.collect() }
+        Post {
+            lines: Lines::new(workers, patience),
+            boxes: boxes.collect(),
+        }
     }
 }
 
@@ -67,7 +70,13 @@ impl<'a, M> Seat<'a, M> {
     /// The place of `worker`, on the calling thread, from `round` on: the number of rounds this post has seen.
     pub(crate) fn new(post: &'a Post<M>, worker: usize, round: u64) -> Self {
         post.lines.sit_down(worker);
-        Seat { post, worker, round, spare: Vec::new(), blocked: Duration::ZERO }
+        Seat {
+            post,
+            worker,
+            round,
+            spare: Vec::new(),
+            blocked: Duration::ZERO,
+        }
     }
 
     /// How many rounds the post has seen.
@@ -104,7 +113,10 @@ impl<M: Message> Exchange<M> for Seat<'_, M> {
             };
             if theirs.sent & 1 << (me % 64) != 0 {
                 let letter_box = &self.post.boxes[other * workers + me][parity];
-                mem::swap(&mut self.spare, &mut letter_box.lock().unwrap_or_else(PoisonError::into_inner));
+                mem::swap(
+                    &mut self.spare,
+                    &mut letter_box.lock().unwrap_or_else(PoisonError::into_inner),
+                );
                 partition.deliver(&mut self.spare);
             }
             all = all.with(theirs);

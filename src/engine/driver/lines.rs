@@ -121,7 +121,12 @@ impl Lines {
                 flags: AtomicU64::new(0),
             })
         };
-        let bed = || CachePadded::new(Bed { asleep: AtomicBool::new(false), thread: Mutex::new(None) });
+        let bed = || {
+            CachePadded::new(Bed {
+                asleep: AtomicBool::new(false),
+                thread: Mutex::new(None),
+            })
+        };
         Lines {
             lines: (0..workers).map(|_| [line(), line()]).collect(),
             beds: (0..workers).map(|_| bed()).collect(),
@@ -242,7 +247,13 @@ mod tests {
     use super::*;
 
     fn report(next: Time) -> Report {
-        Report { next, events: 1, heaviest: 1, sent: 0, flags: 0 }
+        Report {
+            next,
+            events: 1,
+            heaviest: 1,
+            sent: 0,
+            flags: 0,
+        }
     }
 
     fn rounds(workers: usize, rounds: u64, patience: Patience) {
@@ -308,7 +319,17 @@ mod loom_tests {
                 lines.sit_down(me);
                 for round in 0..2 {
                     let next = round * 10 + me as u64;
-                    lines.publish(me, round, Report { next, events: 1, heaviest: 1, sent: 0, flags: 0 });
+                    lines.publish(
+                        me,
+                        round,
+                        Report {
+                            next,
+                            events: 1,
+                            heaviest: 1,
+                            sent: 0,
+                            flags: 0,
+                        },
+                    );
                     let other = lines.read(me, 1 - me, round).unwrap();
                     assert_eq!(other.next, round * 10 + 1 - me as u64);
                 }

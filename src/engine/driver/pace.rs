@@ -89,17 +89,31 @@ impl Chooser {
     /// How to run the next leg, and for how long.
     pub(crate) fn next(&self) -> (Mode, Budget) {
         let budget = match self.fallback {
-            Fallback::Forced { rounds } => {
-                Budget { warm_up: Duration::ZERO, measured: Duration::MAX, rounds: rounds.max(1) }
-            }
-            Fallback::Never => Budget { warm_up: Duration::ZERO, measured: LEG, rounds: u64::MAX },
-            Fallback::Measured if self.solo_rate.is_none() => {
-                Budget { warm_up: Duration::ZERO, measured: FIRST, rounds: u64::MAX }
-            }
-            Fallback::Measured if self.trying => Budget { warm_up: WARM_UP, measured: TRY, rounds: u64::MAX },
-            Fallback::Measured => {
-                Budget { warm_up: Duration::ZERO, measured: LEG.min(self.left_of_stay), rounds: u64::MAX }
-            }
+            Fallback::Forced { rounds } => Budget {
+                warm_up: Duration::ZERO,
+                measured: Duration::MAX,
+                rounds: rounds.max(1),
+            },
+            Fallback::Never => Budget {
+                warm_up: Duration::ZERO,
+                measured: LEG,
+                rounds: u64::MAX,
+            },
+            Fallback::Measured if self.solo_rate.is_none() => Budget {
+                warm_up: Duration::ZERO,
+                measured: FIRST,
+                rounds: u64::MAX,
+            },
+            Fallback::Measured if self.trying => Budget {
+                warm_up: WARM_UP,
+                measured: TRY,
+                rounds: u64::MAX,
+            },
+            Fallback::Measured => Budget {
+                warm_up: Duration::ZERO,
+                measured: LEG.min(self.left_of_stay),
+                rounds: u64::MAX,
+            },
         };
         (self.mode, budget)
     }
@@ -131,7 +145,11 @@ impl Chooser {
         }
         let (Some(solo), Some(crew)) = (self.solo_rate, self.crew_rate) else {
             // Nothing to compare with yet: try the other, unless this leg measured nothing.
-            self.mode = if self.solo_rate.is_some() { Mode::Crew } else { Mode::Solo };
+            self.mode = if self.solo_rate.is_some() {
+                Mode::Crew
+            } else {
+                Mode::Solo
+            };
             return;
         };
         let better = if crew > WORTH * solo { Mode::Crew } else { Mode::Solo };
@@ -156,7 +174,10 @@ mod tests {
             let (mode, budget) = chooser.next();
             let rate = if mode == Mode::Crew { crew } else { solo };
             let events = budget.measured.as_micros() as u64 * rate / 1000;
-            chooser.learn(Pace { events, elapsed: budget.measured });
+            chooser.learn(Pace {
+                events,
+                elapsed: budget.measured,
+            });
             let spent = budget.measured + budget.warm_up;
             total += spent;
             in_crew += if mode == Mode::Crew { spent } else { Duration::ZERO };

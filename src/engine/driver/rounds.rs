@@ -90,8 +90,21 @@ pub(crate) fn run<M: Message>(
     watch: &mut impl Watch,
     start: Start,
 ) -> Result<Left, Abandoned> {
-    let Start { horizon, clip, next, open_epoch, mut rounds, sample } = start;
-    let mut left = Left { next, flags: 0, open_epoch, epochs: Vec::new(), rows: Vec::new() };
+    let Start {
+        horizon,
+        clip,
+        next,
+        open_epoch,
+        mut rounds,
+        sample,
+    } = start;
+    let mut left = Left {
+        next,
+        flags: 0,
+        open_epoch,
+        epochs: Vec::new(),
+        rows: Vec::new(),
+    };
     while left.flags == 0 && left.next != NEVER && !clip.is_over(left.next) {
         if clip.epoch_ticks.is_some() {
             enter_epoch(partition, clip.epoch_of(left.next), &mut left);
@@ -111,10 +124,22 @@ pub(crate) fn run<M: Message>(
             flags |= CRASH;
         }
         // As if what was sent lay in a queue already: the same number wherever its receiver is.
-        let sent = horizon.slot_start(horizon.slot_of(partition.sink.least_sent)).max(window.bound);
-        let sent = if partition.sink.least_sent == NEVER { NEVER } else { sent };
+        let sent = horizon
+            .slot_start(horizon.slot_of(partition.sink.least_sent))
+            .max(window.bound);
+        let sent = if partition.sink.least_sent == NEVER {
+            NEVER
+        } else {
+            sent
+        };
         let next = partition.earliest().min(sent);
-        let report = Report { next, events: count.events, heaviest: count.heaviest, sent: 0, flags };
+        let report = Report {
+            next,
+            events: count.events,
+            heaviest: count.heaviest,
+            sent: 0,
+            flags,
+        };
         let all = exchange.meet(partition, report)?;
         watch.all(&all);
         (left.next, left.flags) = (all.next, all.flags);
@@ -202,7 +227,10 @@ impl<'a> Lead<'a> {
             }
             return false;
         };
-        self.pace = Pace { events: self.totals.events - events, elapsed: now - since };
+        self.pace = Pace {
+            events: self.totals.events - events,
+            elapsed: now - since,
+        };
         self.pace.elapsed >= self.budget.measured
     }
 }
