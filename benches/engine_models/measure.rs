@@ -48,7 +48,10 @@ pub(crate) fn in_turns<M: Message, const N: usize>(
             }
         }
     }
-    assert!(best.iter().all(|one| one.digest == best[0].digest), "two ways of running gave two results");
+    assert!(
+        best.iter().all(|one| one.digest == best[0].digest),
+        "two ways of running gave two results"
+    );
     best
 }
 
