@@ -10,30 +10,30 @@
 use durawarp::engine::{Component, Ctx, Link, Message, Port, Simulation, Topology};
 
 /// The least delay of every event, hence the lookahead.
-pub const LATENCY: u64 = 100;
+pub(crate) const LATENCY: u64 = 100;
 /// Delays beyond it.
-pub const SPREAD: u64 = 800;
+pub(crate) const SPREAD: u64 = 800;
 
 /// A run of PHOLD.
 #[derive(Debug, Clone, Copy)]
-pub struct Phold {
+pub(crate) struct Phold {
     /// Components.
-    pub components: u64,
+    pub(crate) components: u64,
     /// Events that each begins with.
-    pub each: u64,
+    pub(crate) each: u64,
     /// Events for another component, of 1024.
-    pub remote: u64,
+    pub(crate) remote: u64,
     /// Dependent multiplications an event, about 1.3 ns each.
-    pub work: u32,
+    pub(crate) work: u32,
     /// The first so many of 8 components do 8 times the work.
-    pub heavy: u64,
+    pub(crate) heavy: u64,
     /// Every event is handled up to this time.
-    pub until: u64,
+    pub(crate) until: u64,
 }
 
 /// What travels.
 #[derive(Debug)]
-pub struct Job(pub u64);
+pub(crate) struct Job(pub(crate) u64);
 
 impl Message for Job {
     fn digest(&self) -> u64 {
@@ -73,7 +73,7 @@ impl Node {
 
 /// A chain of dependent multiplications.
 #[inline]
-pub fn spin(mut x: u64, work: u32) -> u64 {
+pub(crate) fn spin(mut x: u64, work: u32) -> u64 {
     for _ in 0..work {
         x = x.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x55;
     }
@@ -99,7 +99,7 @@ impl Component<Job> for Node {
 
 impl Phold {
     /// Components and links, ready to run.
-    pub fn topology(&self) -> Topology<Job> {
+    pub(crate) fn topology(&self) -> Topology<Job> {
         let n = self.components;
         let ports = if n <= 64 { n - 1 } else { 15 };
         let mut topology = Topology::new();
@@ -131,7 +131,7 @@ impl Phold {
     }
 
     /// The simulation of it.
-    pub fn simulation(&self) -> Simulation<Job> {
+    pub(crate) fn simulation(&self) -> Simulation<Job> {
         Simulation::new(self.topology()).expect("a sound topology")
     }
 }

@@ -10,26 +10,26 @@ use durawarp::engine::{Component, Ctx, Link, Message, Port, Simulation, Topology
 use super::phold::spin;
 
 /// A core cycle, in ticks.
-pub const CYCLE: u64 = 14;
+pub(crate) const CYCLE: u64 = 14;
 
 /// A run of the load.
 #[derive(Debug, Clone, Copy)]
-pub struct Ticks {
+pub(crate) struct Ticks {
     /// Cores.
-    pub cores: u64,
+    pub(crate) cores: u64,
     /// Slices.
-    pub slices: u64,
+    pub(crate) slices: u64,
     /// From core to slice and back; at least one tick.
-    pub latency: u64,
+    pub(crate) latency: u64,
     /// Dependent multiplications a wake.
-    pub work: u32,
+    pub(crate) work: u32,
     /// The last wake.
-    pub until: u64,
+    pub(crate) until: u64,
 }
 
 /// What travels: as large as a message of the machine.
 #[derive(Debug)]
-pub struct Packet {
+pub(crate) struct Packet {
     port: u16,
     data: [u64; 7],
 }
@@ -101,7 +101,7 @@ impl Component<Packet> for Slice {
 
 impl Ticks {
     /// The simulation of it.
-    pub fn simulation(&self) -> Simulation<Packet> {
+    pub(crate) fn simulation(&self) -> Simulation<Packet> {
         let mut topology = Topology::new();
         let seed = |i: u64| (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let cores: Vec<_> = (0..self.cores)

@@ -86,8 +86,6 @@ struct Run<'a, 'o, M> {
     partitions: Vec<Partition<M>>,
     /// The partition of each component when the crew works.
     placed: Vec<u32>,
-    /// Whether costs had a say in `placed`.
-    balanced: bool,
     shuffles: u64,
     began: Instant,
     observed: Instant,
@@ -104,7 +102,6 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
             simulation,
             options,
             workers,
-            balanced: false,
             shuffles: 0,
             began,
             observed: began,
@@ -178,31 +175,27 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
     /// Finds a better placement from what components cost lately; whether there is one.
     fn balance(&mut self) -> bool {
         let cells = || self.partitions.iter().flat_map(|partition| &partition.cells);
-        let sampled: Vec<f32> = cells().map(|cell| cell.cost.ns_per_event).filter(|&ns| ns > 0.0).collect();
+        let sampled: Vec<f32> = cells().map(|cell| cell.cost.ns_per_event()).filter(|&ns| ns > 0.0).collect();
         if sampled.is_empty() {
             return false;
         }
         let usual = f64::from(sampled.iter().sum::<f32>()) / sampled.len() as f64;
         let mut loads = vec![0.0; self.placed.len()];
         for cell in cells() {
-            let ns = if cell.cost.ns_per_event > 0.0 { f64::from(cell.cost.ns_per_event) } else { usual };
+            let ns = if cell.cost.ns_per_event() > 0.0 { f64::from(cell.cost.ns_per_event()) } else { usual };
             loads[cell.id.0 as usize] = (cell.events() - cell.cost.events_before) as f64 * ns;
         }
         for cell in self.partitions.iter_mut().flat_map(|partition| &mut partition.cells) {
             cell.cost.events_before = cell.events();
         }
-        let better = self.simulation.blocks.balance(&loads, self.workers);
-        let first = !self.balanced && self.options.placement == Placement::Auto;
-        self.balanced = true;
+        let better = self.simulation.blocks.balance(&loads, &self.placed, self.workers);
         let gain = imbalance(&self.placed, &loads, self.workers) / imbalance(&better, &loads, self.workers);
-        if !first && gain < WORTH_MOVING {
+        if gain < WORTH_MOVING {
             return false;
         }
-        if !first {
-            let moved = better.iter().zip(&self.placed).filter(|(new, old)| new != old).count();
-            self.simulation.stats.rebalances += 1;
-            self.simulation.stats.migrations += moved as u64;
-        }
+        let moved = better.iter().zip(&self.placed).filter(|(new, old)| new != old).count();
+        self.simulation.stats.rebalances += 1;
+        self.simulation.stats.migrations += moved as u64;
         self.placed = better;
         true
     }

@@ -25,7 +25,7 @@ use super::agenda::{Agenda, NO_KEY, RoundKey, offset_of, payload_of, tie_of};
 use super::component::{Component, ComponentId, Message};
 use super::context::{Ctx, Sink, Verdict};
 use super::digest;
-use super::event::{Event, NEVER, SEQUENCE_LIMIT, Tie};
+use super::event::{Event, Key, NEVER, SEQUENCE_LIMIT, Tie};
 use super::horizon::Window;
 use super::queue::Queue;
 use super::time::Time;
@@ -54,23 +54,32 @@ pub(crate) struct Cell<M> {
 /// What running a component costs, measured now and then. Serves placement only: results never depend on it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Cost {
-    /// A robust average, in ns an event; 0 when it was never sampled.
-    pub(crate) ns_per_event: f32,
+    sampled_ns: f32,
+    sampled_events: f32,
     /// Its events when its load was last taken.
     pub(crate) events_before: u64,
 }
 
 impl Cost {
-    /// Takes in one sample. An outlier (the thread was descheduled) moves the average a little only.
+    /// Takes in one sample. The average is over the last few thousand events; an outlier (the thread was descheduled)
+    /// counts as a few usual events only.
     fn sample(&mut self, ns: u64, events: u64) {
-        if events > 0 {
-            let sample = ns as f32 / events as f32;
-            if self.ns_per_event == 0.0 {
-                self.ns_per_event = sample;
-            } else {
-                self.ns_per_event += (sample.min(4.0 * self.ns_per_event) - self.ns_per_event) / 8.0;
-            }
+        let (ns, events) = (ns as f32, events as f32);
+        if self.sampled_events == 0.0 {
+            (self.sampled_ns, self.sampled_events) = (ns, events);
+        } else {
+            self.sampled_ns += ns.min(4.0 * self.ns_per_event() * events);
+            self.sampled_events += events;
         }
+        if self.sampled_events > 4096.0 {
+            self.sampled_ns /= 2.0;
+            self.sampled_events /= 2.0;
+        }
+    }
+
+    /// What an event of it costs, in ns; 0 when it was never sampled.
+    pub(crate) fn ns_per_event(&self) -> f32 {
+        if self.sampled_events > 0.0 { self.sampled_ns / self.sampled_events } else { 0.0 }
     }
 }
 
@@ -253,13 +262,17 @@ pub(crate) fn rearrange<M: Message>(
         index_of.push(*size);
         *size += 1;
     }
-    let mut pending = Vec::new();
+    // By new partition, so that the memory of one queue does not lie between that of another.
+    let mut pending: Vec<Vec<(Key, Option<M>)>> = (0..partitions).map(|_| Vec::new()).collect();
     let mut cells: Vec<Option<Cell<M>>> = placed.iter().map(|_| None).collect();
     let (mut last_event, mut reached, mut sent_away) = (0, 0, 0);
     for mut partition in old {
         debug_assert!(partition.sink.outboxes.iter().all(Vec::is_empty), "messages are under way");
         let of = &partition.cells;
-        partition.sink.queue.drain(|key, message| pending.push((of[key.to as usize].id, key, message)));
+        partition.sink.queue.drain(|key, message| {
+            let id = of[key.to as usize].id.0 as usize;
+            pending[placed[id] as usize].push((Key { to: index_of[id], ..key }, message));
+        });
         queues.push(partition.sink.queue);
         last_event = last_event.max(partition.last_event);
         reached = reached.max(partition.reached);
@@ -278,21 +291,20 @@ pub(crate) fn rearrange<M: Message>(
         lists[placed[cell.id.0 as usize] as usize].push(cell);
     }
     let mut new: Vec<Partition<M>> = Vec::with_capacity(partitions);
-    for (index, list) in lists.into_iter().enumerate() {
+    for (index, (list, pending)) in lists.into_iter().zip(pending).enumerate() {
         let mut partition = Partition::new(index as u32, partitions, list, queues.pop().unwrap_or_else(&fresh));
         (partition.last_event, partition.reached) = (last_event, reached);
-        partition.sink.queue.advance(reached);
+        let queue = &mut partition.sink.queue;
+        queue.advance(reached);
+        for (key, message) in pending {
+            match message {
+                Some(message) => queue.push(key.time, key.tie, key.to, message),
+                None => queue.push_wake(key.time, key.to),
+            }
+        }
         new.push(partition);
     }
     new[0].sent_away = sent_away;
-    for (id, key, message) in pending {
-        let queue = &mut new[placed[id.0 as usize] as usize].sink.queue;
-        let to = index_of[id.0 as usize];
-        match message {
-            Some(message) => queue.push(key.time, key.tie, to, message),
-            None => queue.push_wake(key.time, to),
-        }
-    }
     new
 }
 

@@ -94,27 +94,89 @@ impl Blocks {
         placed
     }
 
-    /// The partition of each component by its load, longest blocks first.
-    pub(crate) fn balance(&self, loads: &[f64], partitions: usize) -> Vec<u32> {
-        let load_of = |block: usize| self.blocks[block].iter().map(|&i| loads[i as usize]).sum::<f64>();
-        let mut order: Vec<(usize, f64)> = (0..self.blocks.len()).map(|block| (block, load_of(block))).collect();
-        order.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        // Least loaded first; of equals the one with fewer blocks, so that loads of 0 spread too.
-        let mut filled = vec![(0.0f64, 0usize); partitions];
+    /// A placement balanced by loads that moves few components from where they are, if that is as good as any other.
+    ///
+    /// Small components of neighbouring ids share cache lines, so scattering them over threads costs more than a small
+    /// imbalance does: 1024 components of 72 bytes ran 1.4 times as fast on two threads as on one when dealt out in turns,
+    /// and 1.85 times in halves.
+    pub(crate) fn balance(&self, loads: &[f64], current: &[u32], partitions: usize) -> Vec<u32> {
+        let of_block: Vec<f64> = self.blocks.iter().map(|b| b.iter().map(|&i| loads[i as usize]).sum()).collect();
+        let stay: Vec<u32> = self.blocks.iter().map(|block| current[block[0] as usize]).collect();
+        let split = contiguous(&of_block, partitions);
+        let candidates = [refine(stay, &of_block, partitions), refine(split, &of_block, partitions)];
+        let mut best = longest_first(&of_block, partitions);
+        for candidate in candidates.into_iter().rev() {
+            // In rising order of preference.
+            if imbalance(&candidate, &of_block, partitions) <= 1.01 * imbalance(&best, &of_block, partitions) {
+                best = candidate;
+            }
+        }
         let mut placed = vec![0; loads.len()];
-        for (block, load) in order {
-            let least = (0..partitions).min_by(|&a, &b| {
-                filled[a].0.total_cmp(&filled[b].0).then(filled[a].1.cmp(&filled[b].1)).then(a.cmp(&b))
-            });
-            let partition = least.unwrap_or(0);
-            filled[partition].0 += load;
-            filled[partition].1 += 1;
-            for &component in &self.blocks[block] {
-                placed[component as usize] = partition as u32;
+        for (block, partition) in self.blocks.iter().zip(best) {
+            for &component in block {
+                placed[component as usize] = partition;
             }
         }
         placed
     }
+}
+
+/// Longest first, each to the partition that has the least so far.
+fn longest_first(loads: &[f64], partitions: usize) -> Vec<u32> {
+    let mut order: Vec<usize> = (0..loads.len()).collect();
+    order.sort_by(|&a, &b| loads[b].total_cmp(&loads[a]).then(a.cmp(&b)));
+    // Of equals the one with fewer items, so that loads of 0 spread too.
+    let mut filled = vec![(0.0f64, 0usize); partitions];
+    let mut placed = vec![0; loads.len()];
+    for item in order {
+        let least = (0..partitions)
+            .min_by(|&a, &b| filled[a].0.total_cmp(&filled[b].0).then(filled[a].1.cmp(&filled[b].1)).then(a.cmp(&b)));
+        let partition = least.unwrap_or(0);
+        filled[partition].0 += loads[item];
+        filled[partition].1 += 1;
+        placed[item] = partition as u32;
+    }
+    placed
+}
+
+/// Runs of neighbours of about the same load each.
+fn contiguous(loads: &[f64], partitions: usize) -> Vec<u32> {
+    let total: f64 = loads.iter().sum();
+    let mut before = 0.0;
+    let place = |&load: &f64| {
+        let middle = before + load / 2.0;
+        before += load;
+        if total > 0.0 { ((middle / total * partitions as f64) as u32).min(partitions as u32 - 1) } else { 0 }
+    };
+    loads.iter().map(place).collect()
+}
+
+/// Moves items from the fullest partition to the emptiest while that helps, each time the one that fits best.
+fn refine(mut placed: Vec<u32>, loads: &[f64], partitions: usize) -> Vec<u32> {
+    let mut filled = vec![0.0f64; partitions];
+    for (&partition, &load) in placed.iter().zip(loads) {
+        filled[partition as usize] += load;
+    }
+    let mean = filled.iter().sum::<f64>() / partitions as f64;
+    for _ in 0..loads.len() {
+        let by_load = |a: &usize, b: &usize| filled[*a].total_cmp(&filled[*b]);
+        let (Some(most), Some(least)) = ((0..partitions).max_by(by_load), (0..partitions).min_by(by_load)) else {
+            break;
+        };
+        let gap = filled[most] - filled[least];
+        if filled[most] <= 1.005 * mean {
+            break;
+        }
+        let fits = |&item: &usize| placed[item] as usize == most && loads[item] > 0.0 && loads[item] < gap;
+        let misfit = |item: usize| (loads[item] - gap / 2.0).abs();
+        let Some(item) = (0..loads.len()).filter(fits).min_by(|&a, &b| misfit(a).total_cmp(&misfit(b))) else {
+            break;
+        };
+        placed[item] = least as u32;
+        filled[most] -= loads[item];
+        filled[least] += loads[item];
+    }
+    placed
 }
 
 /// The load of the busiest partition, as a multiple of the mean: 1 is perfect, the number of partitions the worst.
@@ -172,19 +234,45 @@ mod tests {
 
     #[test]
     fn the_heaviest_goes_alone() {
-        let placed = singles(4).balance(&[1.0, 8.0, 1.0, 1.0], 2);
-        assert_eq!(placed, [1, 0, 1, 1]);
-        assert_eq!(imbalance(&placed, &[1.0, 8.0, 1.0, 1.0], 2), 8.0 * 2.0 / 11.0);
+        let loads = [1.0, 8.0, 1.0, 1.0];
+        let placed = singles(4).balance(&loads, &[0; 4], 2);
+        assert_eq!(imbalance(&placed, &loads, 2), 8.0 * 2.0 / 11.0);
+        assert!((0..4).filter(|&i| placed[i] == placed[1]).eq([1]), "{placed:?}");
+    }
+
+    #[test]
+    fn what_is_balanced_stays_and_little_moves_otherwise() {
+        let even = [1.0; 64];
+        let scattered: Vec<u32> = (0..64).map(|i| i % 2).collect();
+        assert_eq!(singles(64).balance(&even, &scattered, 2), scattered);
+        // An eighth is 8 times as heavy, all in one half: 14 light ones (or fewer heavier) must go.
+        let skewed: Vec<f64> = (0..64).map(|i| if i < 8 { 8.0 } else { 1.0 }).collect();
+        let halves: Vec<u32> = (0..64).map(|i| i / 32).collect();
+        let placed = singles(64).balance(&skewed, &halves, 2);
+        assert!(imbalance(&placed, &skewed, 2) <= 1.01);
+        assert!(placed.iter().zip(&halves).filter(|(new, old)| new != old).count() <= 8, "{placed:?}");
+    }
+
+    #[test]
+    fn many_small_ones_stay_with_their_neighbours() {
+        let loads: Vec<f64> = (0..1000).map(|i| if i < 300 { 3.0 } else { 1.0 }).collect();
+        let all_in_one = vec![0; 1000];
+        let placed = contiguous(&loads, 4);
+        assert!(imbalance(&placed, &loads, 4) < 1.01);
+        assert!(placed.is_sorted());
+        assert!(imbalance(&singles(1000).balance(&loads, &all_in_one, 4), &loads, 4) < 1.02);
     }
 
     proptest! {
         #[test]
         fn balancing_is_within_graham_of_the_mean_and_keeps_blocks(
             loads in proptest::collection::vec(0.0f64..100.0, 1..40), partitions in 1usize..6, pair in any::<bool>(),
+            seed in any::<u64>(),
         ) {
             let together = if pair && loads.len() > 1 { vec![vec![0, loads.len() as u32 - 1]] } else { vec![] };
             let blocks = Blocks::new(loads.len(), &together);
-            let placed = blocks.balance(&loads, partitions);
+            let current = blocks.place(&Placement::Shuffled(seed), partitions);
+            let placed = blocks.balance(&loads, &current, partitions);
             prop_assert!(placed.iter().all(|&p| (p as usize) < partitions));
             if let [pair] = &together[..] {
                 prop_assert_eq!(placed[pair[0] as usize], placed[pair[1] as usize]);
@@ -192,7 +280,7 @@ mod tests {
             // The busiest partition has at most the mean and one block over it.
             let mean = loads.iter().sum::<f64>() / partitions as f64;
             let largest = blocks.blocks.iter().map(|b| b.iter().map(|&i| loads[i as usize]).sum::<f64>()).fold(0.0, f64::max);
-            prop_assert!(imbalance(&placed, &loads, partitions) * mean <= mean + largest + 1e-6);
+            prop_assert!(imbalance(&placed, &loads, partitions) * mean <= 1.01 * (mean + largest) + 1e-6);
         }
     }
 }

@@ -17,8 +17,9 @@ pub struct RoundTotals {
     pub events: u64,
     /// The events of the busiest component of each round, summed: no number of threads needs fewer steps.
     pub critical_path: u64,
-    /// As `critical_path` for each of [`BOUND_WORKERS`]: a round also needs its events divided by the workers.
-    pub bounded_path: [u64; BOUND_WORKERS.len()],
+    /// For each of [`BOUND_WORKERS`], what rounds need beyond `critical_path` because workers are fewer than
+    /// components: events divided by workers, where that is more than the events of the busiest component.
+    pub beyond: [u64; BOUND_WORKERS.len()],
 }
 
 impl RoundTotals {
@@ -31,9 +32,12 @@ impl RoundTotals {
         self.rounds += 1;
         self.events += events;
         self.critical_path += heaviest;
-        for (i, path) in self.bounded_path.iter_mut().enumerate() {
+        for (i, beyond) in self.beyond.iter_mut().enumerate() {
             let share = (events + (2 << i) - 1) >> (i + 1);
-            *path += share.max(heaviest);
+            if share <= heaviest {
+                break; // shares only get smaller
+            }
+            *beyond += share - heaviest;
         }
     }
 
@@ -42,8 +46,8 @@ impl RoundTotals {
         self.rounds += later.rounds;
         self.events += later.events;
         self.critical_path += later.critical_path;
-        for (path, more) in self.bounded_path.iter_mut().zip(&later.bounded_path) {
-            *path += more;
+        for (beyond, more) in self.beyond.iter_mut().zip(&later.beyond) {
+            *beyond += more;
         }
     }
 }
@@ -96,7 +100,7 @@ impl EngineStats {
             return 1.0;
         }
         let bound = BOUND_WORKERS.iter().position(|&known| known >= workers);
-        let path = bound.map_or(self.totals.critical_path, |i| self.totals.bounded_path[i]);
+        let path = self.totals.critical_path + bound.map_or(0, |i| self.totals.beyond[i]);
         ratio(self.totals.events, path).min(f64::from(workers))
     }
 }
@@ -116,7 +120,7 @@ mod tests {
         totals.add(7, 1); // two workers: 4
         totals.add(0, 0); // not a round
         assert_eq!((totals.rounds, totals.events, totals.critical_path), (2, 107, 11));
-        assert_eq!(totals.bounded_path[..4], [50 + 4, 25 + 2, 13 + 1, 10 + 1]);
+        assert_eq!(totals.beyond[..4], [54 - 11, 27 - 11, 14 - 11, 0]);
         let stats = EngineStats { totals, ..EngineStats::default() };
         assert_eq!(stats.speedup_bound(1), 1.0);
         assert_eq!(stats.speedup_bound(2), 107.0 / 54.0);

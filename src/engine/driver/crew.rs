@@ -113,7 +113,9 @@ impl<M: Message> Crew<M> {
                 break;
             }
             seen = board.leg;
-            let (Some(start), first_round) = (board.start, board.first_round) else { continue };
+            let (Some(start), first_round) = (board.start, board.first_round) else {
+                continue;
+            };
             drop(board);
             if self.run(worker, first_round, start, &mut Follow).is_err() {
                 break;
@@ -126,7 +128,9 @@ impl<M: Message> Crew<M> {
 
     /// Runs the partition on a desk through a leg, and lays it back. Returns how many rounds the post has seen.
     fn run(&self, worker: usize, first_round: u64, start: Start, watch: &mut impl Watch) -> Result<u64, Abandoned> {
-        let Some(mut partition) = lock(&self.desks[worker]).partition.take() else { return Err(Abandoned) };
+        let Some(mut partition) = lock(&self.desks[worker]).partition.take() else {
+            return Err(Abandoned);
+        };
         let mut seat = Seat::new(&self.post, worker, first_round);
         let left = rounds::run(&mut partition, &mut seat, watch, start)?;
         let mut desk = lock(&self.desks[worker]);

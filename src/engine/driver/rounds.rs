@@ -16,7 +16,7 @@ use super::lines::{Abandoned, Report};
 use crate::engine::component::Message;
 use crate::engine::event::NEVER;
 use crate::engine::horizon::{Clip, Horizon};
-use crate::engine::partition::{Meter, NoMeter, Partition, RoundCount};
+use crate::engine::partition::{Meter, NoMeter, Partition};
 use crate::engine::stats::RoundTotals;
 use crate::engine::time::Time;
 
@@ -30,11 +30,13 @@ pub(crate) const VERDICT: u64 = 4;
 pub(crate) const CRASH: u64 = 8;
 
 /// Component costs are sampled in one round of so many.
-const SAMPLE_EVERY: u64 = 32;
+const SAMPLE_EVERY: u64 = 16;
+/// Rounds with fewer events are not worth it: reading the clock would cost more than what it tells.
+const SAMPLE_EVENTS: u64 = 32;
 
-/// A clock is looked at when so many events or rounds have passed since the last look.
-const LOOK_AFTER_EVENTS: u64 = 512;
-const LOOK_AFTER_ROUNDS: u64 = 16;
+/// Worker 0 looks at the clock after so many rounds that looks are about this far apart.
+const LOOK_EVERY: Duration = Duration::from_micros(20);
+const MOST_ROUNDS_UNSEEN: u64 = 1024;
 
 /// What all workers of a leg start from.
 #[derive(Debug, Clone, Copy)]
@@ -67,7 +69,7 @@ pub(crate) struct Left {
 /// Looks at every round as it ends.
 pub(crate) trait Watch {
     /// After the worker's own part of a round: flags to raise.
-    fn own(&mut self, count: RoundCount) -> u64;
+    fn own(&mut self) -> u64;
     /// After the meeting: what all came to.
     fn all(&mut self, report: &Report);
 }
@@ -77,7 +79,7 @@ pub(crate) trait Watch {
 pub(crate) struct Follow;
 
 impl Watch for Follow {
-    fn own(&mut self, _: RoundCount) -> u64 {
+    fn own(&mut self) -> u64 {
         0
     }
     fn all(&mut self, _: &Report) {}
@@ -92,18 +94,20 @@ pub(crate) fn run<M: Message>(
 ) -> Result<Left, Abandoned> {
     let Start { horizon, clip, next, open_epoch, mut rounds, sample } = start;
     let mut left = Left { next, flags: 0, open_epoch, epochs: Vec::new(), rows: Vec::new() };
+    let mut busy = true;
     while left.flags == 0 && left.next != NEVER && !clip.is_over(left.next) {
         if clip.epoch_ticks.is_some() {
             enter_epoch(partition, clip.epoch_of(left.next), &mut left);
         }
         let window = horizon.window(left.next, clip.of(left.next));
-        let count = if sample && rounds.is_multiple_of(SAMPLE_EVERY) {
+        let count = if sample && busy && rounds.is_multiple_of(SAMPLE_EVERY) {
             partition.run_round(window, &mut Stopwatch { last: Instant::now() })
         } else {
             partition.run_round(window, &mut NoMeter)
         };
         rounds += 1;
-        let mut flags = watch.own(count);
+        busy = count.events >= SAMPLE_EVENTS;
+        let mut flags = watch.own();
         if partition.sink.verdict.is_given() {
             flags |= VERDICT;
         }
@@ -171,8 +175,10 @@ pub(crate) struct Lead<'a> {
     warm: Option<(Instant, u64)>,
     pub(crate) pace: Pace,
     rounds: u64,
-    unseen_events: u64,
-    unseen_rounds: u64,
+    /// Rounds until the next look at the clock, how many there were between the last two, and when that was.
+    unseen: u64,
+    stride: u64,
+    looked: Instant,
 }
 
 impl<'a> Lead<'a> {
@@ -186,16 +192,23 @@ impl<'a> Lead<'a> {
             warm: budget.warm_up.is_zero().then_some((began, 0)),
             pace: Pace::default(),
             rounds: 0,
-            unseen_events: 0,
-            unseen_rounds: 0,
+            unseen: 1,
+            stride: 1,
+            looked: began,
         }
     }
 
     /// Looks at the clock: is the leg over?
     #[cold]
     fn look(&mut self) -> bool {
-        (self.unseen_events, self.unseen_rounds) = (0, 0);
         let now = Instant::now();
+        let apart = now - self.looked;
+        if apart < LOOK_EVERY / 2 {
+            self.stride = (self.stride * 2).min(MOST_ROUNDS_UNSEEN);
+        } else if apart > LOOK_EVERY * 2 {
+            self.stride = (self.stride / 2).max(1);
+        }
+        (self.looked, self.unseen) = (now, self.stride);
         let Some((since, events)) = self.warm else {
             if now - self.began >= self.budget.warm_up {
                 self.warm = Some((now, self.totals.events));
@@ -209,16 +222,14 @@ impl<'a> Lead<'a> {
 
 impl Watch for Lead<'_> {
     #[inline]
-    fn own(&mut self, count: RoundCount) -> u64 {
+    fn own(&mut self) -> u64 {
         self.rounds += 1;
-        self.unseen_rounds += 1;
-        self.unseen_events += count.events;
+        self.unseen -= 1;
         let mut flags = 0;
         if self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
             flags |= STOP;
         }
-        let look = self.unseen_events >= LOOK_AFTER_EVENTS || self.unseen_rounds >= LOOK_AFTER_ROUNDS;
-        if self.rounds >= self.budget.rounds || (look && self.look()) {
+        if self.rounds >= self.budget.rounds || (self.unseen == 0 && self.look()) {
             flags |= LEG_OVER;
         }
         flags
