@@ -5,10 +5,13 @@
 
 pub mod assemble;
 pub mod config;
+pub mod determinism;
 pub mod diagnostic;
 pub mod engine;
 pub mod kernel;
 pub mod machine;
 pub mod outcome;
+pub mod report;
+pub mod run;
 pub mod stats;
 pub mod workload;

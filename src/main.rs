@@ -1,3 +1,15 @@
 //! The `durawarp` command: arguments and exit codes only.
+//!
+//! Exit codes: 0 all is well; 2 the input is wrong; 3 the simulated program failed or its result is wrong; 4 runs that
+//! must be equal differ; 70 the simulator failed; 130 interrupted.
 
-fn main() {}
+mod cli;
+
+use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    cli::main()
+}

@@ -162,8 +162,10 @@ pub struct Engine {
 /// The simulation on its host.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Host {
-    /// Threads asked for.
+    /// The most threads that were at work at a time.
     pub threads: usize,
+    /// Threads asked for; 0 for one a core.
+    pub threads_asked: usize,
     /// Wall-clock time of the simulation, in seconds.
     pub wall_s: f64,
     /// Share of the workers' time spent waiting for each other.

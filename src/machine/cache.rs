@@ -1,6 +1,6 @@
 //! Tag arrays with LRU replacement and an XOR-folded set index, shared by the L1D and the L2 slices.
 //!
-//! Source: S0 Table IV ("XOR-indexing, allocate-on-miss, LRU"). The fold XORs every group of index bits of the line
+//! Source: AGPM Table IV ("XOR-indexing, allocate-on-miss, LRU"). The fold XORs every group of index bits of the line
 //! number, so that lines a power of two apart spread over the sets.
 //!
 //! Invariants: a line is in at most one way; a locked way (one with a fill under way) is never a victim.

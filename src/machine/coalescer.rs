@@ -3,7 +3,7 @@
 //! Two rules. `warp_sectored`: all lanes together, one access a line with the 32 B sectors touched (Maxwell and later).
 //! `half_warp_legacy`: each half-warp by itself, one access a 128 B segment for words of 4 bytes or more (64 B for
 //! 2-byte, 32 B for 1-byte words), the segment halved while only one half of it is used (compute capability 1.2, as
-//! GPGPU-Sim's `coalesce_arch 13`, which is what S0's Table II counts).
+//! GPGPU-Sim's `coalesce_arch 13`, which is what AGPM's Table II counts).
 //!
 //! Invariants: every lane is in exactly one access; accesses come in the order of their first lanes; an access's
 //! sectors cover every byte its lanes touch.

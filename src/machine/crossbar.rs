@@ -8,7 +8,7 @@
 //! Cut-through: an uncontended packet pays its serialisation once. A message's arrival is the arrival of its tail;
 //! the ejection port then delays it by what earlier packets still occupy.
 //!
-//! Source: S0 Table IV (32 B flits, 1.4 GHz); the buffers of `SM6_TITANX`. Contention is at the ports only, as in a
+//! Source: AGPM Table IV (32 B flits, 1.4 GHz); the buffers of `SM6_TITANX`. Contention is at the ports only, as in a
 //! full crossbar with enough internal speed-up. Not modelled: virtual channels, allocator iterations.
 
 use crate::engine::{Clock, Time};

@@ -7,7 +7,7 @@
 //! fill from the cache, so the fill still answers the loads that were there before but is neither joined nor kept, and a
 //! later load sends a request of its own, which follows the store to the same slice in order.
 //!
-//! Source: S0 Table IV (24 KB, 6-way, 128 B, 256 MSHRs, WEWN, XOR index, LRU, allocate-on-miss). Invariants: a reserved
+//! Source: AGPM Table IV (24 KB, 6-way, 128 B, 256 MSHRs, WEWN, XOR index, LRU, allocate-on-miss). Invariants: a reserved
 //! way is not a victim until its last fill has come; an MSHR answers each waiter exactly once, with the fill's own bytes.
 //! Not modelled: bank conflicts of the data array, a separate texture cache (texture fetches come here).
 

@@ -9,7 +9,7 @@
 //! leaves marked bytes alone. Every request to a line with a fill under way queues behind it, so that requests to one
 //! line take effect in the order of their arrival. Atomics are performed here, lane by lane.
 //!
-//! Source: S0 Table IV (128 KB a partition, 16-way, 128 B, 256 MSHRs, WBWA, XOR index, LRU, allocate-on-miss);
+//! Source: AGPM Table IV (128 KB a partition, 16-way, 128 B, 256 MSHRs, WBWA, XOR index, LRU, allocate-on-miss);
 //! `SM6_TITANX` for sectors, the pipeline before the tags (a part of the request link's latency here) and the port
 //! width. Invariants: a line with a fill under way is not evicted; bytes marked dirty are never overwritten by a fill.
 //! A requester's packet never arrives without room for it. Not modelled: prefetch, compression, inclusion of L1s.

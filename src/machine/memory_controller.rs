@@ -10,7 +10,7 @@
 //! FR-FCFS takes the oldest request whose row is open, else opens the row of the oldest; a cap on how many row hits may
 //! pass an older request of the same bank bounds its age.
 //!
-//! Source: S0 Table IV (FR-FCFS, 8 channels, ADR at the NVMC's WPQ); watermarks and front/back-end latency as in gem5's
+//! Source: AGPM Table IV (FR-FCFS, 8 channels, ADR at the NVMC's WPQ); watermarks and front/back-end latency as in gem5's
 //! memory controller. Invariants: queues never exceed their capacities (slices hold credits for the ingress); bytes
 //! accepted = bytes written to media + bytes merged + bytes still queued; reads and writes of one line keep their order.
 //! Not modelled: refresh, ECC, wear levelling.

@@ -9,7 +9,7 @@
 //! their latency has passed. Load data goes to the registers when it comes. The SM wakes for a cycle only if something
 //! can issue or move in it; while every warp waits it sleeps until the earliest timer or message.
 //!
-//! Source: S0 Table IV, the rest `SM6_TITANX`; every number is a parameter of [`SmSpec`], [`LatencySpec`] and
+//! Source: AGPM Table IV, the rest `SM6_TITANX`; every number is a parameter of [`SmSpec`], [`LatencySpec`] and
 //! [`IntervalSpec`]. Invariants: a warp issues at most `issue_width` instructions a cycle, to different units;
 //! a register is read only when its scoreboard entry allows; a CTA ends when all its loads and stores are performed.
 //! Not modelled: instruction fetch (every instruction hits), operand-collector bank conflicts, register-file ports.

@@ -1,0 +1,105 @@
+//! The command line: what is typed, what is printed, which exit code comes back. No model lives here.
+
+mod args;
+mod determinism;
+mod progress;
+mod show;
+mod simulate;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use durawarp::config::{MachineConfig, Override};
+use durawarp::diagnostic::{Diagnostic, Diagnostics};
+use durawarp::workload::{Choice, Resolved, Workload};
+
+use args::{Cli, Command, ConfigCommand, PtxCommand, Subject};
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Exit {
+    Good = 0,
+    BadInput = 2,
+    ProgramFailed = 3,
+    Different = 4,
+    Defect = 70,
+    Interrupted = 130,
+}
+
+/// Why a command stopped before it had done anything.
+#[derive(Debug)]
+enum Stop {
+    /// The input is wrong.
+    Input(Diagnostics),
+    /// A file could not be read or written.
+    File(String),
+}
+
+impl From<Diagnostics> for Stop {
+    fn from(faults: Diagnostics) -> Self {
+        Stop::Input(faults)
+    }
+}
+
+impl From<Diagnostic> for Stop {
+    fn from(fault: Diagnostic) -> Self {
+        Stop::Input(fault.into())
+    }
+}
+
+pub(crate) fn main() -> ExitCode {
+    let cli = Cli::parse();
+    terminal::listen_for_interrupts();
+    let done = match &cli.command {
+        Command::Run(args) => simulate::run(args),
+        Command::Check(args) => determinism::check(args),
+        Command::List(args) => show::list(args),
+        Command::Config(ConfigCommand::Show(args)) => show::config(args),
+        Command::Config(ConfigCommand::Check(args)) => show::check_configs(args),
+        Command::Ptx(PtxCommand::Check(args)) => show::check_ptx(args),
+    };
+    let exit = done.unwrap_or_else(|stop| {
+        match stop {
+            Stop::Input(faults) => terminal::complain(&faults),
+            Stop::File(message) => terminal::error(&message),
+        }
+        Exit::BadInput
+    });
+    ExitCode::from(exit as u8)
+}
+
+/// Reads machine and workload; the faults of both at once.
+fn resolve(
+    workload: &str,
+    subject: &Subject,
+    default_profile: Option<&str>,
+) -> Result<(MachineConfig, Resolved), Stop> {
+    let mut faults = Diagnostics::default();
+    let (mut overrides, mut params) = (Vec::new(), Vec::new());
+    for text in &subject.set {
+        match Override::parse(text) {
+            Ok(over) => match over.key.strip_prefix("params.") {
+                Some(name) => params.push((name.to_owned(), over.value)),
+                None => overrides.push(over),
+            },
+            Err(message) => faults.push(Diagnostic::nowhere("--set", message)),
+        }
+    }
+    let mut inputs = Vec::new();
+    for text in &subject.input {
+        match text.split_once('=') {
+            Some((buffer, file)) => inputs.push((buffer.to_owned(), file.into())),
+            None => faults.push(Diagnostic::nowhere("--input", format!("expected BUFFER=FILE; got `{text}`"))),
+        }
+    }
+    let mut keep = |found: Diagnostics| faults.0.extend(found.0);
+    let machine = MachineConfig::load(&subject.machine, &overrides).map_err(&mut keep).ok();
+    let profile = subject.profile.clone().or_else(|| default_profile.map(str::to_owned));
+    let choice = Choice { profile, params, seed: subject.seed, inputs };
+    let workload = Workload::load(workload).and_then(|found| found.resolve(&choice)).map_err(&mut keep).ok();
+    match (machine, workload) {
+        (Some(machine), Some(workload)) if faults.0.is_empty() => Ok((machine, workload)),
+        _ => Err(faults.into()),
+    }
+}

@@ -1,0 +1,158 @@
+//! What can be typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use durawarp::config::presets::DEFAULT_MACHINE;
+
+/// Simulates GPUs with persistent memory: executes a kernel, given as PTX, on a machine of SMs, L2 slices, DRAM and NVM.
+#[derive(Debug, Parser)]
+#[command(name = "durawarp", version, max_term_width = 100, arg_required_else_help = true)]
+#[command(after_help = "Exit codes: 0 good; 2 wrong input; 3 the simulated program failed or its result is wrong; \
+    4 runs that must be equal differ; 70 the simulator failed; 130 interrupted.")]
+pub(super) struct Cli {
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Simulate a workload on a machine and print what came of it
+    Run(RunArgs),
+    /// Prove that results do not depend on threads: run several ways and compare epoch by epoch
+    Check(CheckArgs),
+    /// List what is built in
+    List(ListArgs),
+    /// Show or check machines
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Examine PTX files
+    #[command(subcommand)]
+    Ptx(PtxCommand),
+}
+
+/// What is simulated.
+#[derive(Debug, Args)]
+pub(super) struct Subject {
+    /// Machine: a built-in name or a .toml file
+    #[arg(long, value_name = "NAME|FILE", default_value = DEFAULT_MACHINE)]
+    pub(super) machine: String,
+    /// Change a machine parameter (l2.slice_kb=256, dram.t_cl_ns=20) or a workload's (params.n=4096); repeatable
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(super) set: Vec<String>,
+    /// Size of the problem: a profile of the workload
+    #[arg(long, value_name = "NAME")]
+    pub(super) profile: Option<String>,
+    /// Fill a buffer from a file, raw little-endian or .npy; repeatable
+    #[arg(long, value_name = "BUFFER=FILE")]
+    pub(super) input: Vec<String>,
+    /// Seed of every random content
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub(super) seed: u64,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct RunArgs {
+    /// Workload: a built-in name, a folder, or a manifest
+    pub(super) workload: String,
+    #[command(flatten)]
+    pub(super) subject: Subject,
+    /// Threads: 0 for one a core, 1 for the sequential driver; results never depend on it
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub(super) threads: usize,
+    /// Write everything as JSON
+    #[arg(long, value_name = "FILE")]
+    pub(super) json: Option<PathBuf>,
+    /// Write the final bytes of a buffer, raw little-endian; repeatable
+    #[arg(long, value_name = "BUFFER=FILE")]
+    pub(super) dump: Vec<String>,
+    /// Stop after so many core cycles and report the part that ran
+    #[arg(long, value_name = "N")]
+    pub(super) max_cycles: Option<u64>,
+    /// Do not compare with the functional run; the manifest's own checks remain
+    #[arg(long)]
+    pub(super) no_reference: bool,
+    /// No progress and no table
+    #[arg(long, short)]
+    pub(super) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CheckArgs {
+    /// Workloads: built-in names, folders or manifests; none for all that are built in
+    pub(super) workloads: Vec<String>,
+    #[command(flatten)]
+    pub(super) subject: Subject,
+    /// Thread counts to try, each under several placements of components
+    #[arg(long, value_delimiter = ',', default_value = "1,2,4", value_name = "N,...")]
+    pub(super) threads: Vec<usize>,
+    /// Length of an epoch in core cycles
+    #[arg(long, default_value_t = 1000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) epoch_cycles: u64,
+    /// Stop every run after so many core cycles
+    #[arg(long, value_name = "N")]
+    pub(super) max_cycles: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ListArgs {
+    /// What to list
+    #[arg(value_enum)]
+    pub(super) what: Listed,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Listed {
+    Workloads,
+    Machines,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ConfigCommand {
+    /// Print a machine as a machine file: every parameter with its source
+    Show(ConfigShowArgs),
+    /// Check machine files: all faults at once
+    Check(ConfigCheckArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ConfigShowArgs {
+    /// Machine: a built-in name or a .toml file
+    #[arg(default_value = DEFAULT_MACHINE)]
+    pub(super) machine: String,
+    /// Change a parameter; repeatable
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(super) set: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ConfigCheckArgs {
+    /// Machines: built-in names or .toml files; none for all that are built in
+    pub(super) machines: Vec<String>,
+    /// Change a parameter; repeatable
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(super) set: Vec<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum PtxCommand {
+    /// Parse and lower PTX files: list kernels, and every construct that is not supported
+    Check(PtxCheckArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct PtxCheckArgs {
+    /// PTX files
+    #[arg(required = true)]
+    pub(super) files: Vec<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        super::Cli::command().debug_assert();
+    }
+}

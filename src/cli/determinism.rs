@@ -1,0 +1,65 @@
+//! `durawarp check`.
+
+use durawarp::determinism::{Way, compare_all, run_one};
+use durawarp::outcome::End;
+use durawarp::report;
+use durawarp::run::Experiment;
+use durawarp::workload::Workload;
+
+use super::args::CheckArgs;
+use super::{Exit, Stop, resolve, terminal};
+
+/// The profile to check when none is named: small.
+const PROFILE: &str = "ci";
+
+pub(super) fn check(args: &CheckArgs) -> Result<Exit, Stop> {
+    let all: Vec<String> = Workload::builtin().into_iter().map(|listed| listed.name).collect();
+    let names = if args.workloads.is_empty() { &all } else { &args.workloads };
+    // Every input is looked at before the first run.
+    let mut experiments = Vec::new();
+    for name in names {
+        let (machine, workload) = resolve(name, &args.subject, Some(PROFILE))?;
+        let experiment = Experiment { machine, workload, max_cycles: args.max_cycles, reference: true };
+        experiments.push((name, experiment));
+    }
+    let ways: Vec<Way> = args.threads.iter().flat_map(|&threads| Way::at(threads)).collect();
+    let stop = Some(terminal::stop_flag());
+    let mut exit = Exit::Good;
+    for (name, experiment) in &experiments {
+        let reference = run_one(experiment, &Way::REFERENCE, args.epoch_cycles, stop);
+        if terminal::interrupted() {
+            return Ok(Exit::Interrupted);
+        }
+        let outcome = &reference.outcome;
+        let cycles = report::count(outcome.time.core_cycles);
+        let epochs = reference.epochs.as_ref().map_or(0, |epochs| epochs.rows().count());
+        terminal::print(&format!(
+            "{name} on {}: {cycles} cycles, {epochs} epochs, digest {}\n",
+            outcome.machine.name, outcome.digest
+        ));
+        let verdict = match (&outcome.end, &outcome.verification) {
+            (End::Finished, Some(check)) if check.passed => None,
+            (End::Finished, Some(check)) => Some(check.failures.join("; ")),
+            (End::CycleLimit, _) if args.max_cycles.is_some() => None,
+            (end, _) => Some(format!("the run did not finish: {end:?}")),
+        };
+        if let Some(why) = verdict {
+            terminal::print(&format!("  FAILED  {}: {why}\n", Way::REFERENCE));
+            exit = Exit::ProgramFailed;
+        }
+        let compared = compare_all(experiment, &reference, &ways, args.epoch_cycles, stop, |compared| {
+            terminal::print(&match &compared.difference {
+                None => format!("  equal   {}\n", compared.way),
+                Some(difference) => format!("  DIFFERS {}: {difference}\n", compared.way),
+            });
+        });
+        if compared.iter().any(|compared| compared.difference.is_some()) {
+            exit = Exit::Different;
+        }
+        if terminal::interrupted() {
+            return Ok(Exit::Interrupted);
+        }
+    }
+    terminal::print(if exit == Exit::Good { "all equal\n" } else { "NOT all is well\n" });
+    Ok(exit)
+}

@@ -1,0 +1,51 @@
+//! The progress bar: simulated cycles, warp instructions a second, time left. Only on a terminal.
+
+use std::io::IsTerminal as _;
+
+use durawarp::engine::Snapshot;
+use durawarp::report;
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// A bar over the CTAs of a run.
+#[derive(Debug)]
+pub(super) struct Progress {
+    bar: ProgressBar,
+    /// CTAs of all launches, where that is known before the run.
+    total: Option<u64>,
+    cycle_ticks: u64,
+}
+
+impl Progress {
+    /// A bar for a run of `total` CTAs; a core cycle has `cycle_ticks` ticks.
+    pub(super) fn new(name: &str, total: Option<u64>, cycle_ticks: u64, quiet: bool) -> Self {
+        let bar =
+            if quiet || !std::io::stderr().is_terminal() { ProgressBar::hidden() } else { ProgressBar::no_length() };
+        let template = match total {
+            Some(_) => "{prefix} [{bar:30}] {percent:>3} %  {msg}  ETA {eta}",
+            None => "{prefix} {spinner} {human_pos} CTAs  {msg}  {elapsed}",
+        };
+        if let Some(total) = total {
+            bar.set_length(total);
+        }
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        bar.set_prefix(name.to_owned());
+        Progress { bar, total, cycle_ticks }
+    }
+
+    /// Shows how far the run is.
+    pub(super) fn show(&self, now: &Snapshot) {
+        let seconds = now.elapsed.as_secs_f64().max(1e-9);
+        let cycles = report::count(now.time / self.cycle_ticks);
+        let speed = report::rate(now.progress.work as f64 / seconds);
+        self.bar.set_message(format!("{cycles} cycles  {speed}warp instr/s"));
+        self.bar.set_position(self.total.map_or(now.progress.steps_done, |total| now.progress.steps_done.min(total)));
+        self.bar.tick();
+    }
+
+    /// Takes the bar away.
+    pub(super) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,101 @@
+//! `durawarp run`.
+
+use std::path::PathBuf;
+
+use durawarp::diagnostic::{Diagnostic, Diagnostics};
+use durawarp::outcome::{End, Outcome};
+use durawarp::report;
+use durawarp::run::{Conduct, Experiment, run as simulate};
+use durawarp::workload::Resolved;
+
+use super::args::RunArgs;
+use super::progress::Progress;
+use super::{Exit, Stop, resolve, terminal};
+
+pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
+    let (machine, workload) = resolve(&args.workload, &args.subject, None)?;
+    let dumps = dumps(args, &workload)?;
+    for path in args.json.iter().chain(dumps.iter().map(|(_, path)| path)) {
+        terminal::check_writable(path)?;
+    }
+    terminal::warn(&workload.warnings());
+
+    let base = machine.spec.timebase();
+    let cycle_ticks = base.map_or(1, |base| base.clock(machine.spec.clock.core_mhz.khz).period_ticks());
+    let name = workload.describe().workload;
+    let progress = Progress::new(&name, workload.total_ctas(), cycle_ticks, args.quiet);
+    let experiment = Experiment { machine, workload, max_cycles: args.max_cycles, reference: !args.no_reference };
+    let conduct = Conduct {
+        threads: args.threads,
+        stop: Some(terminal::stop_flag()),
+        observer: Some(&|now| progress.show(now)),
+        ..Conduct::default()
+    };
+    let finished = simulate(&experiment, &conduct);
+    progress.finish();
+
+    let outcome = &finished.outcome;
+    // The table first: it must not be lost to a full disk.
+    if !args.quiet {
+        terminal::print(&report::summary(outcome));
+    }
+    if let Some(path) = &args.json {
+        let mut text = serde_json::to_string_pretty(outcome).map_err(|fault| Stop::File(fault.to_string()))?;
+        text.push('\n');
+        terminal::write_file(path, text.as_bytes())?;
+    }
+    for (buffer, path) in &dumps {
+        let bytes = experiment.workload.dump(buffer, &finished.memory, &finished.bindings)?;
+        terminal::write_file(path, &bytes)?;
+    }
+    complain(outcome, args.quiet);
+    Ok(exit_of(outcome))
+}
+
+/// What to dump where; a buffer that does not exist is told before the run.
+fn dumps(args: &RunArgs, workload: &Resolved) -> Result<Vec<(String, PathBuf)>, Stop> {
+    let buffers: Vec<String> = workload.describe().buffers.into_iter().map(|buffer| buffer.name).collect();
+    let (mut dumps, mut faults) = (Vec::new(), Diagnostics::default());
+    for text in &args.dump {
+        match text.split_once('=') {
+            Some((buffer, file)) if buffers.iter().any(|known| known == buffer) => {
+                dumps.push((buffer.to_owned(), PathBuf::from(file)));
+            }
+            Some((buffer, _)) => {
+                let message = format!("there is no buffer `{buffer}`; there are {}", buffers.join(", "));
+                let fault = Diagnostic::nowhere("--dump", message);
+                faults.push(fault.with_nearest(buffer, buffers.iter().map(String::as_str)));
+            }
+            None => faults.push(Diagnostic::nowhere("--dump", format!("expected BUFFER=FILE; got `{text}`"))),
+        }
+    }
+    Ok(faults.into_result(dumps)?)
+}
+
+/// Says on standard error what the table may have said on standard output, for scripts and logs.
+fn complain(outcome: &Outcome, quiet: bool) {
+    match (&outcome.end, &outcome.verification) {
+        (End::Failed { error }, _) => terminal::error(&format!("the simulated program failed: {error}")),
+        (End::Deadlock { waits }, _) => {
+            let first = if quiet { waits.join("\n  ") } else { waits.first().cloned().unwrap_or_default() };
+            terminal::error(&format!("deadlock: {first}"));
+        }
+        (End::Panicked { message }, _) => {
+            terminal::error(&format!("the simulator failed, which is a defect: {message}"));
+        }
+        (End::Finished, Some(check)) if !check.passed => {
+            terminal::error(&format!("the result is wrong: {}", check.failures.join("\n  ")));
+        }
+        _ => {}
+    }
+}
+
+fn exit_of(outcome: &Outcome) -> Exit {
+    match (&outcome.end, &outcome.verification) {
+        (End::Panicked { .. }, _) => Exit::Defect,
+        (End::Failed { .. } | End::Deadlock { .. }, _) => Exit::ProgramFailed,
+        _ if terminal::interrupted() => Exit::Interrupted,
+        (_, Some(check)) if !check.passed => Exit::ProgramFailed,
+        _ => Exit::Good,
+    }
+}

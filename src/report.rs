@@ -1,0 +1,7 @@
+//! Outcomes as something to read: tables for the terminal. Nothing here knows a component; it reads plain data.
+
+mod numbers;
+mod summary;
+
+pub use numbers::{bandwidth, count, percent, rate, seconds};
+pub use summary::summary;

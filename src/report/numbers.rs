@@ -1,0 +1,73 @@
+//! Numbers as people read them: digits in groups of three, SI prefixes for rates, units behind.
+
+/// A count with its digits in groups of three.
+///
+/// # Example: a million
+/// ```
+/// assert_eq!(durawarp::report::count(1_234_567), "1 234 567");
+/// ```
+pub fn count(value: u64) -> String {
+    let digits = value.to_string();
+    let mut out = String::with_capacity(digits.len() * 4 / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(' ');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `value` with an SI prefix and three to four significant digits: "3.80 M".
+pub fn rate(value: f64) -> String {
+    let (scaled, prefix) = match value.abs() {
+        v if v >= 1e12 => (value / 1e12, " T"),
+        v if v >= 1e9 => (value / 1e9, " G"),
+        v if v >= 1e6 => (value / 1e6, " M"),
+        v if v >= 1e3 => (value / 1e3, " k"),
+        _ => (value, " "),
+    };
+    let digits = if scaled.abs() >= 100.0 { 0 } else { 2 };
+    format!("{scaled:.digits$}{prefix}")
+}
+
+/// A share of 1 in percent.
+pub fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+/// Bytes a second in GB/s (10^9).
+pub fn bandwidth(bytes_per_s: f64) -> String {
+    format!("{:.1} GB/s", bytes_per_s / 1e9)
+}
+
+/// A time in s, ms, µs or ns.
+pub fn seconds(value: f64) -> String {
+    match value.abs() {
+        v if v >= 1.0 => format!("{value:.3} s"),
+        v if v >= 1e-3 => format!("{:.3} ms", value * 1e3),
+        v if v >= 1e-6 => format!("{:.3} µs", value * 1e6),
+        _ => format!("{:.1} ns", value * 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_grouped() {
+        let cases = [(0, "0"), (999, "999"), (1000, "1 000"), (38_150_144, "38 150 144")];
+        for (value, text) in cases {
+            assert_eq!(count(value), text);
+        }
+    }
+
+    #[test]
+    fn rates_and_times_choose_a_prefix() {
+        assert_eq!([rate(12.0), rate(3_800_000.0), rate(250_000.0)], ["12.00 ", "3.80 M", "250 k"]);
+        assert_eq!([seconds(1.5e-3), seconds(42e-9), seconds(2.0)], ["1.500 ms", "42.0 ns", "2.000 s"]);
+        assert_eq!(percent(0.5), "50.0 %");
+        assert_eq!(bandwidth(307.2e9), "307.2 GB/s");
+    }
+}

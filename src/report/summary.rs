@@ -1,0 +1,257 @@
+//! A run on one screen: what the kernel took, where its warps waited, what moved, whether the result is right, and how
+//! fast it was simulated.
+//!
+//! Every figure is of the whole run. Hit rates are hits over lookups; a lookup that joins a fill under way is no hit.
+//! Bandwidths are bytes over simulated time, beside the peak of the data buses. Shares of warp slots are of resident
+//! warp cycles.
+
+use comfy_table::{CellAlignment, Table, presets};
+
+use super::numbers::{bandwidth, count, percent, rate, seconds};
+use crate::outcome::{End, Outcome, ratio};
+
+/// The accounts of warp slots, in the order shown: counter and what it means.
+const SLOTS: [(&str, &str); 9] = [
+    ("slots_issued", "issued"),
+    ("slots_memory", "waiting for memory data"),
+    ("slots_execution", "waiting for a result"),
+    ("slots_memory_full", "load-store unit full"),
+    ("slots_unit_busy", "unit busy"),
+    ("slots_not_selected", "ready, not selected"),
+    ("slots_barrier", "at a barrier"),
+    ("slots_fence", "at a fence"),
+    ("slots_draining", "exited, draining"),
+];
+
+/// Launches shown one by one before the rest is summed up.
+const LAUNCHES_SHOWN: usize = 8;
+
+/// The run as text, ending in a newline.
+pub fn summary(outcome: &Outcome) -> String {
+    let mut out = format!("{}\n", title(outcome));
+    out += &indent(&facts(outcome));
+    if !outcome.launches.is_empty() {
+        out += "\nLaunches\n";
+        out += &indent(&launches(outcome));
+    }
+    out += "\nWarp slots\n";
+    out += &indent(&slots(outcome));
+    out += "\nResult\n";
+    out += &indent(&result(outcome));
+    out += "\nSimulation\n";
+    out += &indent(&speed(outcome));
+    let assumed = outcome.assumptions();
+    if !assumed.is_empty() {
+        out +=
+            &format!("\n{} parameters have no source of their own (`durawarp config show` says why):\n", assumed.len());
+        out += &wrapped(assumed.iter().map(|(key, parameter)| format!("{key}={}", plain(&parameter.value))));
+    }
+    out
+}
+
+fn title(outcome: &Outcome) -> String {
+    let text = |key: &str| outcome.workload[key].as_str().unwrap_or("?").to_owned();
+    let params = outcome.workload["params"].as_object().into_iter().flatten();
+    let params: Vec<String> = params.map(|(name, value)| format!("{name}={}", plain(value))).collect();
+    let params = if params.is_empty() { String::new() } else { format!(", {}", params.join(" ")) };
+    let machine = &outcome.machine.name;
+    format!("{} ({}{params}) on {machine}, scheme {}", text("workload"), text("profile"), outcome.scheme)
+}
+
+fn plain(value: &serde_json::Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Two columns, the first the name of the fact.
+fn table() -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    table
+}
+
+fn facts(o: &Outcome) -> Table {
+    let sm = |name| o.total("sm", name);
+    let l2 = |name| o.total("l2", name);
+    let mc = |name| o.total("memory_controller", name);
+    let mut table = table();
+    table.add_row(["cycles", &format!("{} at {} MHz", count(o.time.core_cycles), o.machine.core_khz as f64 / 1e3)]);
+    table.add_row(["simulated time", &seconds(o.time.ps as f64 * 1e-12)]);
+    let (warp, thread) = (o.warp_instructions(), sm("thread_instructions"));
+    table.add_row(["instructions", &format!("{} warp, {} thread", count(warp), count(thread))]);
+    let peak = f64::from(o.machine.peak_issue_per_cycle);
+    let threads_per_cycle = ratio(thread, o.time.core_cycles);
+    table.add_row([
+        "IPC",
+        &format!("{:.2} warp ({} of {peak} peak), {threads_per_cycle:.1} thread", o.ipc(), percent(o.ipc() / peak)),
+    ]);
+    let hits = |hits: u64, of: u64| format!("{} hit", percent(ratio(hits, of)));
+    let (loads, stores) = (sm("l1_loads"), sm("l1_stores"));
+    let l1 = format!(
+        "{} loads, {}; {} stores; {} loads past it",
+        count(loads),
+        hits(sm("l1_hits"), loads),
+        count(stores),
+        count(sm("l1_bypasses"))
+    );
+    table.add_row(["L1", &l1]);
+    let reads = format!("{} reads, {}", count(l2("reads")), hits(l2("read_hits"), l2("reads")));
+    let writes = format!("{} writes, {}", count(l2("writes")), hits(l2("write_hits"), l2("writes")));
+    table.add_row(["L2", &format!("{reads}; {writes}; {} atomics", count(l2("atomics")))]);
+    let mut moved = 0;
+    for (medium, read, written) in
+        [("DRAM", "dram_read_bytes", "dram_written_bytes"), ("NVM", "nvm_read_bytes", "nvm_written_bytes")]
+    {
+        let (read, written) = (mc(read), mc(written));
+        moved += read + written;
+        let total = bandwidth(o.bytes_per_s(read + written));
+        table.add_row([medium, &format!("{} B read, {} B written, {total}", count(read), count(written))]);
+    }
+    let peak = o.machine.peak_memory_bytes_per_s as f64;
+    let used = o.bytes_per_s(moved);
+    table.add_row(["memory buses", &format!("{} of {} peak", percent(used / peak), bandwidth(peak))]);
+    table
+}
+
+fn launches(o: &Outcome) -> Table {
+    let mut table = table();
+    table.set_header(["kernel", "grid", "block", "CTAs/SM", "limited by", "start cycle", "cycles"]);
+    for column in [3, 5, 6] {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let dims = |d: [u32; 3]| match d {
+        [x, 1, 1] => x.to_string(),
+        [x, y, 1] => format!("{x}x{y}"),
+        [x, y, z] => format!("{x}x{y}x{z}"),
+    };
+    for launch in o.launches.iter().take(LAUNCHES_SHOWN) {
+        table.add_row([
+            launch.kernel.clone(),
+            dims(launch.grid),
+            dims(launch.block),
+            launch.ctas_per_sm.to_string(),
+            launch.limited_by.clone(),
+            count(launch.start.core_cycles),
+            count(launch.length.core_cycles),
+        ]);
+    }
+    if let Some(rest) = o.launches.get(LAUNCHES_SHOWN..).filter(|rest| !rest.is_empty()) {
+        let cycles: u64 = rest.iter().map(|launch| launch.length.core_cycles).sum();
+        table.add_row([
+            format!("{} more", rest.len()),
+            String::new(),
+            String::new(),
+            String::new(),
+            String::new(),
+            String::new(),
+            count(cycles),
+        ]);
+    }
+    table
+}
+
+fn slots(o: &Outcome) -> Table {
+    let resident = o.total("sm", "slots_resident");
+    let mut table = table();
+    let share = ratio(resident, o.time.core_cycles) / o.machine.warp_slots as f64;
+    table.add_row(["resident".to_owned(), percent(share), "of all warp slots; of these:".to_owned()]);
+    for (counter, meaning) in SLOTS {
+        let value = o.total("sm", counter);
+        if value > 0 {
+            let bar = "#".repeat((ratio(value, resident) * 40.0).round() as usize);
+            table.add_row([meaning.to_owned(), percent(ratio(value, resident)), bar]);
+        }
+    }
+    if let Some(column) = table.column_mut(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+fn result(o: &Outcome) -> Table {
+    let mut table = table();
+    let end = match &o.end {
+        End::Finished => "finished".to_owned(),
+        End::Deadlock { waits } => format!("DEADLOCK\n{}", waits.join("\n")),
+        End::CycleLimit => "cycle limit reached; figures are of the part that ran".to_owned(),
+        End::Stopped => "stopped; figures are of the part that ran".to_owned(),
+        End::Failed { error } => format!("FAILED: {error}"),
+        End::Panicked { message } => format!("SIMULATOR DEFECT: {message}"),
+    };
+    table.add_row(["end", &end]);
+    let check = match &o.verification {
+        None => "not done: the run did not finish".to_owned(),
+        Some(v) if v.passed => format!("passed{}", checks_in_words(&v.checks)),
+        Some(v) => format!("FAILED\n{}", v.failures.join("\n")),
+    };
+    table.add_row(["result check", &check]);
+    table.add_row(["memory digest", &o.memory_digest]);
+    table.add_row(["digest", &o.digest]);
+    table
+}
+
+/// " (C: 262 144 elements, functional: ...)".
+fn checks_in_words(checks: &serde_json::Value) -> String {
+    let words: Vec<String> = checks["checks"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|check| {
+            let name = check["name"].as_str().unwrap_or("?");
+            match (check["outcome"].as_str(), check["compared"].as_u64()) {
+                (Some("skipped"), _) => format!("{name}: skipped"),
+                (_, Some(compared)) => format!("{name}: {}", count(compared)),
+                _ => name.to_owned(),
+            }
+        })
+        .collect();
+    if words.is_empty() { String::new() } else { format!(" (elements compared: {})", words.join(", ")) }
+}
+
+fn speed(o: &Outcome) -> Table {
+    let h = &o.host;
+    let mut table = table();
+    table.add_row(["wall time", &seconds(h.wall_s)]);
+    let speed = format!("{}cycles/s, {}warp instructions/s", rate(o.cycles_per_s()), rate(o.warp_instructions_per_s()));
+    table.add_row(["speed", &speed]);
+    let blocked =
+        if h.threads > 1 { format!(", {} of their time waiting", percent(h.blocked_share)) } else { String::new() };
+    table.add_row(["threads", &format!("{}{blocked}", h.threads)]);
+    let e = &o.engine;
+    let per_round = ratio(e.events, e.rounds);
+    let engine = format!(
+        "{} events in {} rounds ({per_round:.0} a round), parallelism bound {:.1}",
+        count(e.events),
+        count(e.rounds),
+        e.parallelism_bound
+    );
+    table.add_row(["engine", &engine]);
+    if h.functional_s > 0.0 {
+        let times = h.wall_s / h.functional_s;
+        table.add_row([
+            "functional run",
+            &format!("{}; the simulation took {times:.1} times as long", seconds(h.functional_s)),
+        ]);
+    }
+    table
+}
+
+/// The table's lines, two columns in, without blanks at their ends.
+fn indent(table: &Table) -> String {
+    table.lines().map(|line| format!(" {}\n", line.trim_end())).collect()
+}
+
+/// Words in lines of at most 100 columns.
+fn wrapped(words: impl Iterator<Item = String>) -> String {
+    let (mut out, mut line) = (String::new(), String::from(" "));
+    for word in words {
+        if line.len() + word.len() > 100 {
+            out += &format!("{line}\n");
+            line = String::from(" ");
+        }
+        line += " ";
+        line += &word;
+    }
+    out + &line + "\n"
+}

@@ -1,0 +1,381 @@
+//! From an experiment to its [`Outcome`]: assemble the machine, simulate, collect the memory, compare with the
+//! functional reference, judge.
+//!
+//! Invariants: everything in an outcome but `host` follows from the experiment alone; threads, placement and observers
+//! change nothing else. The functional reference runs after the simulation, bounded by what the simulation executed, so
+//! that a program that never ends cannot hang here. Wall clocks are read here and never below.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::{Duration as WallTime, Instant};
+
+use crate::assemble::{Assembly, assemble};
+use crate::config::MachineConfig;
+use crate::engine::{
+    Blockage, EpochDigests, Fallback, Placement, Rebalance, RunEnd, RunOptions, Snapshot, Time, Timebase, blockage,
+};
+use crate::kernel::functional::Limits;
+use crate::kernel::memory::FlatMemory;
+use crate::machine::MachineSpec;
+use crate::outcome::{self, Duration, End, Engine, Host, Launch, Machine, Outcome, Parameter};
+use crate::stats::Table;
+use crate::workload::{self, Bindings, Evidence, FunctionalRun, Resolved};
+
+/// What to simulate, and how far.
+#[derive(Debug, Clone)]
+pub struct Experiment {
+    /// The machine.
+    pub machine: MachineConfig,
+    /// The workload, with its profile, parameters, inputs and seed.
+    pub workload: Resolved,
+    /// Stop after so many core cycles; events at that cycle are still handled.
+    pub max_cycles: Option<u64>,
+    /// Compare the final memory with that of the functional driver.
+    pub reference: bool,
+}
+
+/// How to simulate: nothing here changes a result, only `host` of the outcome.
+#[derive(Clone)]
+pub struct Conduct<'a> {
+    /// Threads: 0 for one a core, 1 for the sequential driver.
+    pub threads: usize,
+    /// Start all `threads` even where there are fewer cores.
+    pub oversubscribe: bool,
+    /// Where components start.
+    pub placement: Placement,
+    /// When components move.
+    pub rebalance: Rebalance,
+    /// When one thread takes over from many.
+    pub fallback: Fallback,
+    /// Keep every component's digest at multiples of so many core cycles.
+    pub epoch_cycles: Option<u64>,
+    /// Set it to end the run early; what is known by then is reported.
+    pub stop: Option<&'a AtomicBool>,
+    /// Told about every 100 ms how the simulation is getting on.
+    pub observer: Option<&'a (dyn Fn(&Snapshot) + Sync)>,
+}
+
+impl Default for Conduct<'_> {
+    /// The sequential driver, unobserved.
+    fn default() -> Self {
+        Conduct {
+            threads: 1,
+            oversubscribe: false,
+            placement: Placement::Auto,
+            rebalance: Rebalance::Measured,
+            fallback: Fallback::Measured,
+            epoch_cycles: None,
+            stop: None,
+            observer: None,
+        }
+    }
+}
+
+impl std::fmt::Debug for Conduct<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut out = f.debug_struct("Conduct");
+        out.field("threads", &self.threads).field("placement", &self.placement).field("rebalance", &self.rebalance);
+        out.finish_non_exhaustive()
+    }
+}
+
+/// An outcome, and what is too large for it.
+#[derive(Debug)]
+pub struct Finished {
+    /// The result.
+    pub outcome: Outcome,
+    /// Global memory at the end: what a read of every address would return.
+    pub memory: FlatMemory,
+    /// Which memory each buffer's name stands for at the end.
+    pub bindings: Bindings,
+    /// Every component's digest by epoch, when asked for.
+    pub epochs: Option<EpochDigests>,
+    /// Names of the components, in the order of their ids.
+    pub components: Vec<String>,
+}
+
+/// Instructions that the functional reference may execute beyond those of the simulation, and at most how many times as
+/// many: a program with races may take another way, but not without end.
+const REFERENCE_EXTRA: u64 = 1 << 20;
+const REFERENCE_FACTOR: u64 = 4;
+
+/// Simulates.
+#[expect(clippy::disallowed_methods, reason = "the wall time of a run is part of its report, not of its model")]
+pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
+    let (spec, workload) = (&experiment.machine.spec, &experiment.workload);
+    let Some(base) = spec.timebase() else { unreachable!("a machine that was loaded has a timebase") };
+    let core = base.clock(spec.clock.core_mhz.khz);
+    let mut memory = workload.image();
+    let host = workload.host();
+    let bindings = host.bindings();
+    let mut machine = assemble(spec, &memory, workload.local_bytes() as u32, Box::new(host));
+
+    let began = Instant::now();
+    let end = machine.simulation.run(&RunOptions {
+        threads: conduct.threads,
+        placement: conduct.placement.clone(),
+        rebalance: conduct.rebalance,
+        fallback: conduct.fallback,
+        time_limit: experiment.max_cycles.map(|cycles| core.cycles(cycles)),
+        epoch_ticks: conduct.epoch_cycles.map(|cycles| core.cycles(cycles)),
+        stop: conduct.stop,
+        observer: conduct.observer,
+        oversubscribe: conduct.oversubscribe,
+        ..RunOptions::default()
+    });
+    let wall = began.elapsed();
+
+    let time = time_of(&end, &machine);
+    machine.collect(&mut memory);
+    let outcome = Outcome {
+        schema: outcome::SCHEMA,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        machine: describe(&experiment.machine, base),
+        scheme: "base".to_owned(),
+        workload: serde_json::to_value(workload.describe()).unwrap_or_default(),
+        end: end_of(end, &machine, spec, base),
+        time: duration(time, base, spec),
+        launches: launches(&machine, time, base, spec),
+        counters: counters(&machine),
+        verification: None,
+        digest: format!("{:016x}", machine.simulation.digest()),
+        memory_digest: format!("{:016x}", digest_of(&memory)),
+        engine: engine_of(&machine),
+        host: host_of(&machine, conduct, wall),
+    };
+    let epochs = machine.simulation.epoch_digests().cloned();
+    let components = machine.simulation.into_components().into_iter().map(|(name, _)| name).collect();
+    let mut finished = Finished { outcome, memory, bindings, epochs, components };
+    if finished.outcome.end == End::Finished {
+        judge(experiment, conduct, &mut finished);
+    }
+    finished
+}
+
+/// Runs the reference and the checks.
+#[expect(clippy::disallowed_methods, reason = "the wall time of the reference is part of the report")]
+fn judge(experiment: &Experiment, conduct: &Conduct<'_>, finished: &mut Finished) {
+    let began = Instant::now();
+    let reference = experiment.reference.then(|| reference(experiment, conduct, &finished.outcome));
+    if reference.is_some() {
+        finished.outcome.host.functional_s = began.elapsed().as_secs_f64();
+    }
+    let functional = reference.as_ref().and_then(|result| result.as_ref().ok());
+    let metrics = metrics(&finished.outcome);
+    let evidence = Evidence { functional, metrics: Some(&metrics) };
+    let verification = experiment.workload.verify(&finished.memory, &finished.bindings, evidence);
+    let mut failures = failures(&verification);
+    if let Some(Err(why)) = &reference {
+        failures.push(format!("there is no reference to compare with: {why}"));
+    }
+    finished.outcome.verification = Some(outcome::Verification {
+        passed: failures.is_empty(),
+        checks: serde_json::to_value(&verification).unwrap_or_default(),
+        failures,
+    });
+}
+
+/// The functional run, on a thread of its own so that it can be abandoned.
+fn reference(experiment: &Experiment, conduct: &Conduct<'_>, outcome: &Outcome) -> Result<FunctionalRun, String> {
+    let limits = Limits {
+        warp_instructions: outcome.warp_instructions() * REFERENCE_FACTOR + REFERENCE_EXTRA,
+        warp_size: experiment.machine.spec.sm.warp_size,
+        ..Limits::default()
+    };
+    let (send, receive) = mpsc::channel();
+    let workload = experiment.workload.clone();
+    std::thread::spawn(move || {
+        // Nobody listens once the run was stopped.
+        let _ = send.send(workload.run_functional(&limits).map_err(|fault| fault.to_string()));
+    });
+    loop {
+        match receive.recv_timeout(WallTime::from_millis(50)) {
+            Ok(result) => return result,
+            Err(mpsc::RecvTimeoutError::Disconnected) => return Err("the functional driver panicked".to_owned()),
+            Err(mpsc::RecvTimeoutError::Timeout) => {
+                if conduct.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+                    return Err("stopped before the functional driver was done".to_owned());
+                }
+            }
+        }
+    }
+}
+
+/// The figures of a timed run that a manifest's expectations may name.
+fn metrics(outcome: &Outcome) -> BTreeMap<String, f64> {
+    let mut metrics = BTreeMap::from([
+        ("launches".to_owned(), outcome.launches.len() as f64),
+        ("ctas".to_owned(), outcome.total("sm", "ctas") as f64),
+        ("cycles".to_owned(), outcome.time.core_cycles as f64),
+    ]);
+    for table in &outcome.counters {
+        for name in &table.names {
+            metrics.insert(format!("{}.{name}", table.kind), table.total(name) as f64);
+        }
+    }
+    for name in ["warp_instructions", "thread_instructions"] {
+        metrics.insert(name.to_owned(), outcome.total("sm", name) as f64);
+    }
+    metrics
+}
+
+/// One sentence for each check or expectation that failed.
+fn failures(verification: &workload::Verification) -> Vec<String> {
+    let failed = |outcome: workload::Outcome| outcome == workload::Outcome::Failed;
+    let checks = verification.checks.iter().filter(|check| failed(check.outcome)).map(|check| {
+        let mut text = format!("check `{}` failed", check.name);
+        if check.mismatches > 0 {
+            text += &format!(": {} of {} elements differ", check.mismatches, check.compared);
+        }
+        if let Some(first) = &check.first {
+            text +=
+                &format!("; first {}[{}]: got {}, expected {}", first.buffer, first.index, first.got, first.expected);
+        }
+        if let Some(message) = &check.message {
+            text += &format!(": {message}");
+        }
+        text
+    });
+    let expectations = verification.expectations.iter().filter(|e| failed(e.outcome)).map(|e| {
+        let got = e.got.map_or_else(|| "nothing".to_owned(), |got| got.to_string());
+        format!("expectation `{}` failed: got {got}, expected {} within {}", e.metric, e.expected, e.tolerance)
+    });
+    checks.chain(expectations).collect()
+}
+
+/// When the program was over; for a run that was cut short, how far it came.
+fn time_of(end: &RunEnd, machine: &Assembly) -> Time {
+    match *end {
+        // Write-backs may go on after the host knows that its last step is done.
+        RunEnd::Finished { at } => machine.dispatch().ended().unwrap_or(at),
+        RunEnd::Deadlock { at, .. }
+        | RunEnd::TimeLimit { at }
+        | RunEnd::Stopped { at }
+        | RunEnd::Halted { at, .. }
+        | RunEnd::Failed { at, .. } => at,
+        RunEnd::Panicked { .. } => machine.simulation.reached(),
+    }
+}
+
+fn duration(ticks: Time, base: Timebase, spec: &MachineSpec) -> Duration {
+    let core = base.clock(spec.clock.core_mhz.khz).period_ticks();
+    Duration { ticks, ps: base.ps_of_ticks(ticks), core_cycles: ticks.div_ceil(core) }
+}
+
+fn end_of(end: RunEnd, machine: &Assembly, spec: &MachineSpec, base: Timebase) -> End {
+    let cycle = |ticks: Time| duration(ticks, base, spec).core_cycles;
+    match end {
+        RunEnd::Finished { .. } => End::Finished,
+        RunEnd::Deadlock { waits, .. } => {
+            let name = |id| machine.simulation.name(id);
+            let mut lines: Vec<String> = Vec::new();
+            match blockage(waits.iter().map(|(id, _, wait)| (*id, wait))) {
+                Some(Blockage::Cycle(ids)) => {
+                    let names: Vec<&str> = ids.iter().chain(ids.first()).map(|&id| name(id)).collect();
+                    lines.push(format!("each waits for the next: {}", names.join(" -> ")));
+                }
+                Some(Blockage::Chain(ids)) if ids.len() > 1 => {
+                    let names: Vec<&str> = ids.iter().map(|&id| name(id)).collect();
+                    lines.push(format!("waiting in a row: {}", names.join(" -> ")));
+                }
+                _ => {}
+            }
+            lines.extend(waits.iter().map(|(_, name, wait)| {
+                let on = wait.on.map_or_else(String::new, |on| format!(" (from {})", machine.simulation.name(on)));
+                format!("{name}: {} waits for {}{on} since cycle {}", wait.who, wait.what, cycle(wait.since))
+            }));
+            End::Deadlock { waits: lines }
+        }
+        RunEnd::TimeLimit { .. } => End::CycleLimit,
+        RunEnd::Stopped { .. } | RunEnd::Halted { .. } => End::Stopped,
+        RunEnd::Failed { at, name, error, .. } => {
+            End::Failed { error: format!("{error} [{name}, cycle {}]", cycle(at)) }
+        }
+        RunEnd::Panicked { name, message, .. } => End::Panicked { message: format!("{name}: {message}") },
+    }
+}
+
+fn launches(machine: &Assembly, time: Time, base: Timebase, spec: &MachineSpec) -> Vec<Launch> {
+    let of = |record: &crate::machine::dispatch::LaunchRecord| Launch {
+        kernel: record.kernel.clone(),
+        grid: record.grid,
+        block: record.block,
+        ctas_per_sm: record.occupancy.ctas,
+        limited_by: record.occupancy.limit.clone(),
+        start: duration(record.start, base, spec),
+        // One that was cut short lasts until the cut.
+        length: duration(record.end.max(time.min(record.start)).max(record.start) - record.start, base, spec),
+    };
+    machine.dispatch().launches().iter().map(of).collect()
+}
+
+fn counters(machine: &Assembly) -> Vec<Table> {
+    vec![
+        Table::of("sm", &machine.sms().map(|sm| sm.counters()).collect::<Vec<_>>()),
+        Table::of("l2", &machine.slices().map(|slice| *slice.counters()).collect::<Vec<_>>()),
+        Table::of("memory_controller", &machine.controllers().map(|mc| *mc.counters()).collect::<Vec<_>>()),
+    ]
+}
+
+/// FNV-1a over the bytes of every range, eight at a time.
+fn digest_of(memory: &FlatMemory) -> u64 {
+    let mut digest = 0xcbf2_9ce4_8422_2325u64;
+    let mut fold = |word: u64| digest = (digest ^ word).wrapping_mul(0x100_0000_01b3).rotate_left(23);
+    for (start, bytes) in memory.ranges() {
+        fold(start);
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            fold(u64::from_le_bytes(word));
+        }
+    }
+    digest
+}
+
+fn engine_of(machine: &Assembly) -> Engine {
+    let stats = machine.simulation.stats();
+    Engine {
+        events: stats.events(),
+        messages: stats.messages,
+        rounds: stats.totals.rounds,
+        lookahead_ticks: machine.simulation.horizon().lookahead(),
+        parallelism_bound: stats.parallelism(),
+    }
+}
+
+fn host_of(machine: &Assembly, conduct: &Conduct<'_>, wall: WallTime) -> Host {
+    let stats = machine.simulation.stats();
+    let blocked: f64 = stats.blocked.iter().map(WallTime::as_secs_f64).sum();
+    let wall_s = wall.as_secs_f64();
+    Host {
+        threads: stats.workers.max(1),
+        threads_asked: conduct.threads,
+        wall_s,
+        blocked_share: (blocked / (wall_s * stats.workers.max(1) as f64).max(1e-9)).min(1.0),
+        functional_s: 0.0,
+    }
+}
+
+fn describe(config: &MachineConfig, base: Timebase) -> Machine {
+    let values = serde_json::to_value(&config.spec).unwrap_or_default();
+    let mut parameters = BTreeMap::new();
+    for (table, keys) in MachineSpec::TABLES {
+        for key in *keys {
+            let name = format!("{table}.{}", key.name);
+            let source = config.sources.get(&name).cloned().unwrap_or_default();
+            parameters.insert(name, Parameter { value: values[*table][key.name].clone(), source });
+        }
+    }
+    let spec = &config.spec;
+    Machine {
+        name: config.name.clone(),
+        description: config.description.clone(),
+        parameters,
+        peak_memory_bytes_per_s: spec.peak_memory_bandwidth(),
+        peak_issue_per_cycle: spec.issue_peak(),
+        warp_slots: u64::from(spec.sm.count) * u64::from(spec.sm.warps),
+        core_khz: spec.clock.core_mhz.khz,
+        tick_khz: base.tick_khz(),
+    }
+}
