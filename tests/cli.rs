@@ -1,0 +1,242 @@
+//! The command line as a user meets it: what is printed, which exit code comes back, which files are written.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn durawarp(arguments: &[&str]) -> Output {
+    let output = Command::new(env!("CARGO_BIN_EXE_durawarp")).args(arguments).output();
+    output.expect("the binary starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A folder of one test, under the target folder.
+fn folder(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    // Left from an earlier run.
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).expect("the target folder is writable");
+    path
+}
+
+/// Runs and expects an exit code and words on standard error.
+#[track_caller]
+fn fails(arguments: &[&str], code: i32, words: &[&str]) -> String {
+    let output = durawarp(arguments);
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {error}");
+    for word in words {
+        assert!(error.contains(word), "{arguments:?}: no `{word}` in:\n{error}");
+    }
+    assert!(!error.contains("panicked") && !error.contains("backtrace"), "{error}");
+    error
+}
+
+#[test]
+fn a_run_prints_a_table_with_a_passed_check() {
+    let output = durawarp(&["run", "vecadd", "--profile", "ci", "--threads", "1"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let table = text(&output.stdout);
+    for word in ["cycles", "IPC", "L1", "L2", "DRAM", "NVM", "Warp slots", "passed", "digest", "warp instructions/s"] {
+        assert!(table.contains(word), "no `{word}` in:\n{table}");
+    }
+}
+
+#[test]
+fn json_holds_the_run_and_equals_itself_at_any_thread_count() {
+    let folder = folder("json");
+    let run = |threads: &str| {
+        let file = folder.join(format!("{threads}.json"));
+        let path = file.to_str().unwrap();
+        let output = durawarp(&["run", "gemm", "--profile", "ci", "--threads", threads, "--json", path, "-q"]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        assert!(output.stdout.is_empty());
+        let mut value: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        assert!(value["host"]["wall_s"].as_f64().unwrap() > 0.0);
+        value.as_object_mut().unwrap().remove("host");
+        value
+    };
+    let (one, many) = (run("1"), run("64"));
+    assert_eq!(one, many);
+    assert_eq!(one["end"]["kind"], "finished");
+    assert_eq!(one["verification"]["passed"], true);
+    assert_eq!(one["machine"]["parameters"]["l2.slices"]["value"], 16);
+    assert_eq!(one["workload"]["profile"], "ci");
+    // Written under another name first and renamed: nothing else is left.
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 2);
+}
+
+#[test]
+fn a_buffer_dumped_by_one_run_is_the_input_of_another() {
+    let folder = folder("dump");
+    let file = folder.join("c.bin");
+    let dump = format!("c={}", file.display());
+    assert_eq!(durawarp(&["run", "vecadd", "--profile", "ci", "-q", "--dump", &dump]).status.code(), Some(0));
+    let first = std::fs::read(&file).unwrap();
+    assert!(first.iter().any(|&byte| byte != 0));
+    let (input, other) = (format!("a={}", file.display()), folder.join("d.bin"));
+    let dump = format!("c={}", other.display());
+    let output = durawarp(&["run", "vecadd", "--profile", "ci", "-q", "--input", &input, "--dump", &dump]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let second = std::fs::read(&other).unwrap();
+    assert_eq!(first.len(), second.len());
+    assert_ne!(first, second);
+}
+
+#[test]
+fn machine_parameters_can_be_set_and_change_the_result() {
+    let folder = folder("set");
+    let run = |name: &str, set: &[&str]| {
+        let file = folder.join(name);
+        let mut arguments = vec!["run", "pointer_chase", "--profile", "ci", "-q", "--json", file.to_str().unwrap()];
+        arguments.extend(set.iter().flat_map(|set| ["--set", set]));
+        let output = durawarp(&arguments);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let value: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        value
+    };
+    let (usual, slow) = (run("usual", &[]), run("slow", &["nvm.t_rcd_ns=500"]));
+    let cycles = |value: &serde_json::Value| value["time"]["core_cycles"].as_u64().unwrap();
+    assert!(cycles(&slow) > cycles(&usual));
+    assert_eq!(slow["machine"]["parameters"]["nvm.t_rcd_ns"]["source"], "user: --set");
+}
+
+#[test]
+fn wrong_input_is_exit_code_2_with_the_nearest_name_and_all_faults_at_once() {
+    fails(&["run", "vecad"], 2, &["no workload `vecad`", "vecadd"]);
+    fails(&["run", "vecadd", "--machine", "agpm-table5"], 2, &["agpm-table4"]);
+    fails(&["run", "vecadd", "--profile", "c"], 2, &["profile"]);
+    let words = ["slice_kbs", "l2.slice_kb", "banana", "`sm.warps`"];
+    let set = ["--set", "l2.slice_kbs=1", "--set", "sm.warps=banana", "--set", "novalue"];
+    let error = fails(&[&["run", "vecadd"][..], &set].concat(), 2, &["slice_kb", "banana", "novalue"]);
+    assert!(error.contains("3 errors"), "{words:?} {error}");
+    fails(&["run", "vecadd", "--dump", "d=x"], 2, &["no buffer `d`", "c"]);
+    fails(&["run", "vecadd", "--json", "/nowhere/at/all.json"], 2, &["/nowhere/at/all.json"]);
+    fails(&["run", "vecadd", "--input", "a=/nowhere"], 2, &["/nowhere"]);
+    fails(&["run", "vecadd", "--thread", "1"], 2, &["--threads"]);
+    fails(&["ptx", "check", "/nowhere.ptx"], 2, &["/nowhere.ptx"]);
+}
+
+const PTX: &str = "\
+.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry k(.param .u64 p)
+{
+    .reg .b64 %rd<4>;
+    .reg .b32 %r<2>;
+    ld.param.u64 %rd1, [p];
+    mov.u32 %r1, %tid.x;
+    @BODY@
+    ret;
+}
+";
+
+const MANIFEST: &str = r#"
+name = "own"
+description = "a kernel of a test"
+ptx = ["own.ptx"]
+
+[buffers.out]
+elem = "u32"
+len = 32
+space = "dram"
+role = "output"
+init = { kind = "zeros" }
+
+[[steps]]
+kernel = "k"
+grid = [1]
+block = [32]
+args = ["out"]
+"#;
+
+/// A workload of one kernel with `body`.
+fn own(name: &str, body: &str) -> String {
+    let folder = folder(name);
+    std::fs::write(folder.join("workload.toml"), MANIFEST).unwrap();
+    std::fs::write(folder.join("own.ptx"), PTX.replace("@BODY@", body)).unwrap();
+    folder.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_program_that_fails_is_exit_code_3_with_kernel_line_thread_and_address() {
+    let path = own("bounds", "st.global.u32 [%rd1+128], %r1;");
+    fails(&["run", &path, "-q"], 3, &["own.ptx:10:", "kernel `k`", "thread (0,0,0)", "0x1", "out of bounds", "`out`"]);
+    let path = own("misaligned", "st.global.u32 [%rd1+2], %r1;");
+    fails(&["run", &path, "-q"], 3, &["own.ptx:10:", "kernel `k`", "not aligned"]);
+}
+
+#[test]
+fn a_ptx_fault_is_exit_code_2_with_line_and_column() {
+    let path = own("syntax", "st.globl.u32 [%rd1], %r1;");
+    fails(&["run", &path], 2, &["own.ptx:10:", "globl"]);
+    let file = format!("{path}/own.ptx");
+    fails(&["ptx", "check", &file], 2, &["own.ptx:10:"]);
+}
+
+#[test]
+fn an_endless_program_ends_at_its_cycle_limit() {
+    let path = own("endless", "L: bra L;");
+    let output = durawarp(&["run", &path, "--max-cycles", "5000"]);
+    let table = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(table.contains("cycle limit reached") && table.contains("5 000 at"), "{table}");
+}
+
+#[test]
+fn check_compares_thread_counts_and_placements() {
+    let output = durawarp(&["check", "histogram", "--threads", "1,3"]);
+    let told = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    assert_eq!(told.matches("  equal   ").count(), 6, "{told}");
+    assert!(told.ends_with("all equal\n"));
+}
+
+#[test]
+fn lists_and_machines_show() {
+    let list = text(&durawarp(&["list", "workloads"]).stdout);
+    assert!(list.contains("gemm_tiled") && list.contains("bfs"));
+    assert!(text(&durawarp(&["list", "machines"]).stdout).contains("titan-x"));
+    let shown = text(&durawarp(&["config", "show", "titan-x", "--set", "sm.count=2"]).stdout);
+    assert!(shown.contains("count = { value = 2, source = \"user: --set\" }"), "{shown}");
+    // What is shown is a machine file again.
+    let file = folder("config").join("mine.toml");
+    std::fs::write(&file, &shown).unwrap();
+    let output = durawarp(&["config", "check", file.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(durawarp(&["config", "check"]).status.code(), Some(0));
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_reports_what_is_known_and_exits_130() {
+    use std::time::Duration;
+    let path = own("interrupted", "L: bra L;");
+    let json = folder("interrupted_json").join("run.json");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_durawarp"));
+    command.args(["run", &path, "--json", json.to_str().unwrap()]).stdout(std::process::Stdio::piped());
+    let child = command.spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let table = text(&output.stdout);
+    assert!(table.contains("stopped; figures are of the part that ran"), "{table}");
+    let value: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    assert_eq!(value["end"]["kind"], "stopped");
+    assert!(value["time"]["core_cycles"].as_u64().unwrap() > 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_reader_that_leaves_is_no_failure() {
+    let binary = env!("CARGO_BIN_EXE_durawarp");
+    let script = format!("'{binary}' config show | head -1; echo ${{PIPESTATUS[0]}}");
+    let output = Command::new("bash").args(["-c", &script]).output().unwrap();
+    assert!(text(&output.stdout).ends_with("0\n"), "{output:?}");
+    assert!(output.stderr.is_empty(), "{}", text(&output.stderr));
+}
