@@ -11,6 +11,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use crate::counters;
 use crate::engine::{Clock, Component, Ctx, Port, Progress, Time, Wait};
 use crate::kernel::host::{HostAction, HostProgram};
 use crate::kernel::launch::Launch;
@@ -35,6 +36,22 @@ spec! {
         cta_interval_cycles: u32 where 1..=10000,
         /// Line accesses of a host read, write or copy that may be under way at once.
         host_requests: u32 where 1..=1024,
+    }
+}
+
+counters! {
+    /// What the command processor counted.
+    pub struct DispatchCounters {
+        /// CTAs that have ended [CTAs]
+        ctas,
+        /// Line accesses that host transfers read [requests]
+        host_reads,
+        /// Line accesses that host transfers wrote [requests]
+        host_writes,
+        /// Bytes sent into the crossbar, headers included [bytes]
+        bytes_out,
+        /// Bytes received from the crossbar, headers included [bytes]
+        bytes_in,
     }
 }
 
@@ -148,8 +165,8 @@ pub struct CommandProcessor {
     next_departure: Time,
     records: Vec<LaunchRecord>,
     ended: Option<Time>,
-    ctas_done: u64,
     ctas_known: u64,
+    counters: DispatchCounters,
 }
 
 /// How the command processor is wired.
@@ -191,8 +208,8 @@ impl CommandProcessor {
             next_departure: 0,
             records: Vec::new(),
             ended: None,
-            ctas_done: 0,
             ctas_known: 0,
+            counters: DispatchCounters::default(),
             spec,
             sm,
             shared,
@@ -202,6 +219,11 @@ impl CommandProcessor {
     /// Launches in order; one still running has `end` 0.
     pub fn launches(&self) -> &[LaunchRecord] {
         &self.records
+    }
+
+    /// What it counted.
+    pub fn counters(&self) -> DispatchCounters {
+        DispatchCounters { bytes_out: self.network.bytes_out, bytes_in: self.network.bytes_in, ..self.counters }
     }
 
     /// When the host program's last step was complete, in ticks.
@@ -314,7 +336,7 @@ impl CommandProcessor {
         };
         room[usize::from(sm)] += 1;
         *done += 1;
-        self.ctas_done += 1;
+        self.counters.ctas += 1;
         if *done == launch.ctas() {
             if let Some(record) = self.records.last_mut() {
                 record.end = cx.now();
@@ -359,6 +381,10 @@ impl CommandProcessor {
                 }
                 (None, None) => unreachable!("a piece reads or writes"),
             };
+            match request.kind {
+                RequestKind::Read => self.counters.host_reads += 1,
+                _ => self.counters.host_writes += 1,
+            }
             self.network.push(request, cx);
         }
     }
@@ -389,6 +415,7 @@ impl CommandProcessor {
                 line.mask = ((1u128 << (bytes - 1) << 1).wrapping_sub(1)) << target;
                 let touched = sectors_touched(line.mask);
                 let request = self.request(to, tag, RequestKind::Write, touched, Payload::Line(line));
+                self.counters.host_writes += 1;
                 self.network.push(request, cx);
             }
             _ => {
@@ -438,6 +465,6 @@ impl Component<Msg> for CommandProcessor {
     }
 
     fn progress(&self) -> Progress {
-        Progress { work: 0, steps_done: self.ctas_done, steps_total: self.ctas_known }
+        Progress { work: 0, steps_done: self.counters.ctas, steps_total: self.ctas_known }
     }
 }

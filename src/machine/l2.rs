@@ -220,9 +220,9 @@ impl L2Slice {
         self.map.in_slice(line) / u64::from(self.line_bytes) | medium
     }
 
-    /// Sends a reply; its payload's bytes decide how long it holds the port.
-    fn reply(&mut self, to: u16, reply: Reply, payload_bytes: u32, cx: &mut Ctx<'_, Msg>) {
-        let tail = self.injection.inject(cx.now(), payload_bytes);
+    /// Sends a reply that is ready `delay` from now; its payload's bytes decide how long it holds the port.
+    fn reply(&mut self, to: u16, reply: Reply, payload_bytes: u32, delay: Time, cx: &mut Ctx<'_, Msg>) {
+        let tail = self.injection.inject(cx.now() + delay, payload_bytes);
         self.counters.bytes_out += u64::from(super::msg::HEADER_BYTES + payload_bytes);
         cx.send(Port(to), Msg::Reply(reply), tail - cx.now());
     }
@@ -254,7 +254,7 @@ impl L2Slice {
                 room.mask = sector_bytes(sectors);
                 copy_masked(&mut room.bytes, &self.data[place], room.mask);
                 let bytes = sectors.count_ones() * SECTOR_BYTES;
-                self.reply(from, Reply { tag, kind, sectors, payload: Payload::Line(room) }, bytes, cx);
+                self.reply(from, Reply { tag, kind, sectors, payload: Payload::Line(room) }, bytes, 0, cx);
                 bytes
             }
             (RequestKind::Write, Payload::Line(line)) => {
@@ -262,7 +262,7 @@ impl L2Slice {
                 self.dirty[place] |= line.mask;
                 self.valid[place] |= sectors_covered(self.dirty[place]);
                 let bytes = line.mask.count_ones();
-                self.reply(from, Reply { tag, kind, sectors, payload: Payload::Line(line) }, 0, cx);
+                self.reply(from, Reply { tag, kind, sectors, payload: Payload::Line(line) }, 0, 0, cx);
                 bytes
             }
             (RequestKind::Atomic, Payload::Atomics(mut atomics)) => {
@@ -271,7 +271,7 @@ impl L2Slice {
                 let extra = self.clock.cycles(u64::from(self.spec.atomic_lane_cycles * lanes));
                 self.data_port_free = self.data_port_free.max(cx.now()) + extra;
                 let bytes = lanes * atomics.elem.bytes();
-                self.reply(from, Reply { tag, kind, sectors, payload: Payload::Atomics(atomics) }, bytes, cx);
+                self.reply(from, Reply { tag, kind, sectors, payload: Payload::Atomics(atomics) }, bytes, extra, cx);
                 bytes
             }
             (kind, payload) => panic!("a {kind:?} request with payload {payload:?}"),

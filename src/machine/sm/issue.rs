@@ -28,12 +28,7 @@ impl Sm {
             let rank = self.slots[warp].rank;
             self.schedulers[scheduler].unready(rank);
         }
-        let state = self.slots[warp].state;
-        if !matches!(state, State::Empty) {
-            self.accounts.issued_into(state);
-        } else {
-            self.accounts.issued += 1;
-        }
+        self.accounts.issued_into(self.slots[warp].state);
     }
 
     /// A warp that has just issued can issue again in the same cycle, to a unit not in `units`.

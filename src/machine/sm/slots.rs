@@ -93,7 +93,8 @@ impl Accounts {
         let cycles = u64::from(cycle - self.next);
         let mut warps = 0;
         for state in 1..STATES {
-            self.total[state] += u64::from(self.count[state]) * cycles;
+            // Wrapping: a warp that issued into a state took one cycle off before it was there for any.
+            self.total[state] = self.total[state].wrapping_add(u64::from(self.count[state]) * cycles);
             warps += self.count[state];
         }
         // The first of these cycles was a tick if there was one; ready warps were counted there one by one.
@@ -125,7 +126,13 @@ impl Accounts {
     /// A warp issued in this cycle and is now in `state`: the cycle counts as issued, not as that state's.
     pub(super) fn issued_into(&mut self, state: State) {
         self.issued += 1;
-        self.total[state as usize] = self.total[state as usize].wrapping_sub(1);
+        if state == State::Empty {
+            // It was there for this cycle, and nobody will count it when the cycle is over.
+            self.resident += 1;
+            self.active_cycles += u64::from(self.count[1..].iter().all(|&warps| warps == 0));
+        } else {
+            self.total[state as usize] = self.total[state as usize].wrapping_sub(1);
+        }
     }
 }
 
@@ -146,5 +153,16 @@ mod tests {
         let dependency = a.total[State::Execution as usize];
         assert_eq!((a.issued, dependency, a.total[State::Memory as usize]), (1, 10 + 3, 14));
         assert_eq!(a.active_cycles, 14);
+    }
+
+    #[test]
+    fn the_cycle_of_a_last_issue_is_counted() {
+        let mut a = Accounts::default();
+        a.moved(State::Empty, State::Ready);
+        a.tick(0); // issues its exit and is gone
+        a.moved(State::Ready, State::Empty);
+        a.issued_into(State::Empty);
+        a.tick(5);
+        assert_eq!((a.issued, a.resident, a.active_cycles), (1, 1, 1));
     }
 }

@@ -1,0 +1,221 @@
+//! A bench for whole machines: small kernels in PTX on an assembled machine, and a stopwatch inside the kernel.
+//!
+//! Every kernel gets the parameters `out`, `a`, `b` (addresses) and `n`, and finds them in `%out`, `%a`, `%b`, `%n`, its
+//! thread in the CTA in `%tid`, its CTA in `%cta`, its number in the grid in `%id`. Registers to use freely:
+//! `%p0..15`, `%r0..63`, `%d0..63` (64 bits), `%f0..31`, `%g0..31` (doubles). `%clock64` is read when it issues and a
+//! warp issues in order, so the difference of two reads is the number of core cycles between two issues, exactly.
+
+#![allow(dead_code, unreachable_pub, reason = "each test file uses a part of this one")]
+
+use std::sync::Arc;
+
+use durawarp::assemble::{Assembly, assemble};
+use durawarp::config::{MachineConfig, Override};
+use durawarp::engine::{RunEnd, RunOptions, Time};
+use durawarp::kernel::host::{HostAction, HostProgram};
+use durawarp::kernel::launch::{Binding, Launch, ParamBlock};
+use durawarp::kernel::memory::{AddressMap, FlatMemory, Medium};
+use durawarp::kernel::ptx;
+use durawarp::machine::MachineSpec;
+use durawarp::stats::{Counters, Table};
+
+/// A built-in machine with overrides, `KEY=VALUE` separated by blanks.
+pub fn machine(name: &str, overrides: &str) -> MachineSpec {
+    let overrides: Vec<Override> = overrides.split_whitespace().map(|o| Override::parse(o).unwrap()).collect();
+    MachineConfig::load(name, &overrides).unwrap_or_else(|faults| panic!("{faults}")).spec
+}
+
+/// `agpm-table4` with every clock at 1 GHz, so that any cycle is a nanosecond and no edge is waited for.
+pub fn one_gigahertz(overrides: &str) -> MachineSpec {
+    let clocks = "clock.core_mhz=1000 clock.crossbar_mhz=1000 clock.l2_mhz=1000 clock.memory_mhz=1000";
+    machine("agpm-table4", &format!("{clocks} dispatch.launch_ns=100 {overrides}"))
+}
+
+/// A whole PTX module around a kernel's declarations (shared memory, labels' registers) and its body.
+pub fn kernel(body: &str) -> String {
+    format!(
+        ".version 6.0
+.target sm_60
+.address_size 64
+.visible .entry k(.param .u64 p_out, .param .u64 p_a, .param .u64 p_b, .param .u32 p_n)
+{{
+.reg .pred %p<16>;
+.reg .b32 %n, %tid, %cta, %id, %nt, %r<64>;
+.reg .b64 %out, %a, %b, %d<64>;
+.reg .f32 %f<32>;
+.reg .f64 %g<32>;
+ld.param.u64 %out, [p_out];
+ld.param.u64 %a, [p_a];
+ld.param.u64 %b, [p_b];
+ld.param.u32 %n, [p_n];
+mov.u32 %tid, %tid.x;
+mov.u32 %cta, %ctaid.x;
+mov.u32 %nt, %ntid.x;
+mad.lo.s32 %id, %cta, %nt, %tid;
+{body}
+ret;
+}}
+"
+    )
+}
+
+/// What a bench's host does: launches one after another.
+#[derive(Debug)]
+struct Launches {
+    left: std::vec::IntoIter<Arc<Launch>>,
+}
+
+impl HostProgram for Launches {
+    fn next(&mut self, _: Option<u64>) -> Result<HostAction, String> {
+        Ok(self.left.next().map_or(HostAction::Done, HostAction::Launch))
+    }
+}
+
+/// One launch to come.
+struct Plan {
+    text: String,
+    grid: u32,
+    block: u32,
+    dynamic_shared: u32,
+    registers: Option<u32>,
+    params: (u64, u64, u64, u32),
+}
+
+/// Buffers, launches and a machine for them.
+pub struct Bench {
+    pub spec: MachineSpec,
+    map: AddressMap,
+    content: Vec<(u64, Vec<u8>)>,
+    plans: Vec<Plan>,
+}
+
+impl Bench {
+    pub fn new(spec: MachineSpec) -> Self {
+        Bench { spec, map: AddressMap::default(), content: Vec::new(), plans: Vec::new() }
+    }
+
+    /// A buffer of zeros; its address.
+    pub fn buffer(&mut self, bytes: u64, medium: Medium) -> u64 {
+        self.map.allocate("buffer", bytes, medium)
+    }
+
+    /// Initial content.
+    pub fn put_u64s(&mut self, address: u64, values: &[u64]) {
+        self.content.push((address, values.iter().flat_map(|v| v.to_le_bytes()).collect()));
+    }
+
+    /// Initial content.
+    pub fn put_u32s(&mut self, address: u64, values: &[u32]) {
+        self.content.push((address, values.iter().flat_map(|v| v.to_le_bytes()).collect()));
+    }
+
+    /// A launch of a kernel with this body; `params` are `out`, `a`, `b`, `n`.
+    pub fn launch(&mut self, body: &str, grid: u32, block: u32, params: (u64, u64, u64, u32)) -> &mut Self {
+        let text = kernel(body);
+        self.plans.push(Plan { text, grid, block, dynamic_shared: 0, registers: None, params });
+        self
+    }
+
+    /// Dynamic shared memory, in bytes, of the last launch.
+    pub fn with_shared(&mut self, bytes: u32) -> &mut Self {
+        self.plans.last_mut().unwrap().dynamic_shared = bytes;
+        self
+    }
+
+    /// Registers a thread of the last launch.
+    pub fn with_registers(&mut self, registers: u32) -> &mut Self {
+        self.plans.last_mut().unwrap().registers = Some(registers);
+        self
+    }
+
+    /// Runs everything as `options` says.
+    pub fn run_with(&self, options: &RunOptions<'_>) -> Ran {
+        let addresses = Arc::new(self.map.clone());
+        let mut memory = FlatMemory::new(&self.map);
+        for (address, bytes) in &self.content {
+            memory.write(*address, bytes).unwrap();
+        }
+        let bind = |plan: &Plan| {
+            let module = ptx::parse("bench.ptx", &plan.text).unwrap_or_else(|faults| panic!("{faults}"));
+            let kernel = module.kernel("k").unwrap();
+            let (out, a, b, n) = plan.params;
+            let params = ParamBlock::new(kernel).u64(out).u64(a).u64(b).u32(n).finish();
+            let binding = Binding {
+                grid: [plan.grid, 1, 1],
+                block: [plan.block, 1, 1],
+                dynamic_shared: plan.dynamic_shared,
+                params: &params,
+                globals: &[],
+                const_bank: None,
+                textures: &[],
+                registers: plan.registers,
+                addresses: addresses.clone(),
+            };
+            Arc::new(Launch::bind(&module, kernel, &binding).unwrap_or_else(|e| panic!("{e:?}")))
+        };
+        let launches: Vec<Arc<Launch>> = self.plans.iter().map(bind).collect();
+        let local = launches.iter().map(|l| l.kernel.local_bytes).max().unwrap_or(0);
+        let mut assembly = assemble(&self.spec, &memory, local, Box::new(Launches { left: launches.into_iter() }));
+        let end = assembly.simulation.run(options);
+        assembly.collect(&mut memory);
+        Ran { spec: self.spec.clone(), end, assembly, memory }
+    }
+
+    /// Runs everything on one thread to its proper end.
+    pub fn run(&self) -> Ran {
+        let ran = self.run_with(&RunOptions::default());
+        assert!(matches!(ran.end, RunEnd::Finished { .. }), "{:?}", ran.end);
+        ran
+    }
+}
+
+/// A run that is over.
+pub struct Ran {
+    pub spec: MachineSpec,
+    pub end: RunEnd,
+    pub assembly: Assembly,
+    pub memory: FlatMemory,
+}
+
+/// A counter's sum over components.
+pub fn sum<C: Counters>(components: impl Iterator<Item = C>, name: &str) -> u64 {
+    Table::of("any", &components.collect::<Vec<_>>()).total(name)
+}
+
+impl Ran {
+    pub fn u32s(&self, address: u64, count: usize) -> Vec<u32> {
+        self.memory.read_u32s(address, count).unwrap()
+    }
+
+    pub fn u64s(&self, address: u64, count: usize) -> Vec<u64> {
+        self.memory.read_u64s(address, count).unwrap()
+    }
+
+    /// A counter summed over the SMs.
+    pub fn sm(&self, name: &str) -> u64 {
+        sum(self.assembly.sms().map(|s| s.counters()), name)
+    }
+
+    /// A counter summed over the L2 slices.
+    pub fn l2(&self, name: &str) -> u64 {
+        sum(self.assembly.slices().map(|s| *s.counters()), name)
+    }
+
+    /// A counter summed over the memory controllers.
+    pub fn mc(&self, name: &str) -> u64 {
+        sum(self.assembly.controllers().map(|s| *s.counters()), name)
+    }
+
+    /// Ticks of launch number `index`, from the host's wish to the last store.
+    pub fn ticks(&self, index: usize) -> Time {
+        let record = &self.assembly.dispatch().launches()[index];
+        record.end - record.start
+    }
+
+    /// Seconds of launch number `index`, its launch latency left out.
+    pub fn seconds(&self, index: usize) -> f64 {
+        let base = self.spec.timebase().unwrap();
+        let launch = self.spec.dispatch.launch_ns.ps as f64 * 1e-12;
+        self.ticks(index) as f64 / (base.tick_khz() as f64 * 1e3) - launch
+    }
+}
