@@ -182,6 +182,31 @@ impl Resolved {
         self.plan.total_ctas()
     }
 
+    /// Local memory of a thread in bytes: the most that a kernel of the host program needs. A machine reserves it for
+    /// every thread it can hold at once.
+    pub fn local_bytes(&self) -> u64 {
+        self.plan.program.kernels().map(|kernel| u64::from(kernel.local_bytes)).max().unwrap_or(0)
+    }
+
+    /// Names of the buffers, in manifest order: what can be dumped, and given an input file.
+    pub fn buffer_names(&self) -> impl Iterator<Item = &str> {
+        self.plan.manifest.buffers.iter().map(|buffer| buffer.name.as_str())
+    }
+
+    /// What is accepted in the PTX files but worth a word, in the order of the files.
+    pub fn warnings(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.plan.programs.modules.iter().flat_map(|module| &module.warnings)
+    }
+
+    /// Names of the figures that the profile's `[expect]`s compare, each once: a run that offers them as
+    /// [`Evidence::metrics`] has them judged.
+    pub fn metrics(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = verify::expected(&self.plan).map(|expected| expected.metric.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
     /// Runs the host program on the functional driver: no time, every kernel to completion.
     ///
     /// # Errors

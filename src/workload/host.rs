@@ -16,6 +16,7 @@ use super::manifest::{LaunchStep, LoopKind, Span, Step};
 use super::resolve::Plan;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::kernel::host::{HostAction, HostProgram};
+use crate::kernel::ir::Kernel;
 
 /// Launches that [`Plan::total_ctas`] follows before it gives up.
 const MAX_COUNTED_LAUNCHES: u64 = 100_000;
@@ -73,6 +74,14 @@ impl Program {
         let mut program = Program { operations: Vec::new(), loops: Vec::new() };
         program.add(steps);
         program
+    }
+
+    /// The kernel of every launch step.
+    pub(crate) fn kernels(&self) -> impl Iterator<Item = &Kernel> {
+        self.operations.iter().filter_map(|operation| match operation {
+            Operation::Launch(step) => Some(&*step.kernel),
+            _ => None,
+        })
     }
 
     fn add(&mut self, steps: &[Step]) {

@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::data_file;
-use super::document::advised;
+use super::document::{advised, nearest};
 use super::element::{load, store};
 use super::expr::{Element, Elements, Expr, Fault, Miss, Value, Which};
 use super::functional::FunctionalRun;
 use super::host::Bindings;
-use super::manifest::{Check, CheckKind, Field, ReferenceArg, Role, Space};
+use super::manifest::{Check, CheckKind, Expectation, Field, ReferenceArg, Role, Space};
 use super::reference::{self, Argument};
 use super::resolve::Plan;
 use crate::diagnostic::Diagnostic;
@@ -104,6 +104,8 @@ pub struct ExpectationResult {
     pub got: Option<f64>,
     /// Where the expected figure comes from.
     pub source: Option<String>,
+    /// Why it was skipped, or failed without a figure.
+    pub message: Option<String>,
 }
 
 /// Bytes of buffer `number` in `memory`, as its name is bound now.
@@ -401,36 +403,48 @@ impl<'a> Judge<'a> {
         (found.run)(&values)
     }
 
-    /// The expectations of the profile; none of them where the run was altered.
+    /// The expectations of the profile.
     fn expectations(&self) -> Vec<ExpectationResult> {
-        let plan = self.plan;
-        let of_profile = |profiles: &[String]| profiles.is_empty() || profiles.contains(&plan.profile);
-        let mut out = Vec::new();
-        for form in plan.manifest.expectations.iter().filter(|form| of_profile(&form.profiles)) {
-            if plan.altered && !form.profiles.is_empty() {
-                continue;
-            }
-            let Ok(expected) = plan.value(&form.value) else {
-                continue;
-            };
-            let expected = expected.as_f64();
-            let got = self.evidence.metrics.and_then(|metrics| metrics.get(&form.metric)).copied();
-            let outcome = match got {
-                None => Outcome::Skipped,
-                Some(got) if (got - expected).abs() <= form.tolerance * expected.abs() => Outcome::Passed,
-                Some(_) => Outcome::Failed,
-            };
-            out.push(ExpectationResult {
-                metric: form.metric.clone(),
-                outcome,
-                expected,
-                tolerance: form.tolerance,
-                got,
-                source: form.source.clone(),
-            });
-        }
-        out
+        expected(self.plan).map(|form| self.expectation(form)).collect()
     }
+
+    fn expectation(&self, form: &Expectation) -> ExpectationResult {
+        let value = self.plan.value(&form.value);
+        let got = self.evidence.metrics.and_then(|metrics| metrics.get(&form.metric)).copied();
+        let (outcome, message) = match (&value, got) {
+            (Err(fault), _) => (Outcome::Failed, Some(fault.to_string())),
+            (Ok(_), None) => (Outcome::Skipped, Some(self.no_metric(&form.metric))),
+            (Ok(expected), Some(got)) => {
+                let expected = expected.as_f64();
+                let near = (got - expected).abs() <= form.tolerance * expected.abs();
+                (if near { Outcome::Passed } else { Outcome::Failed }, None)
+            }
+        };
+        ExpectationResult {
+            metric: form.metric.clone(),
+            outcome,
+            expected: value.map_or(f64::NAN, Value::as_f64),
+            tolerance: form.tolerance,
+            got,
+            source: form.source.clone(),
+            message,
+        }
+    }
+
+    fn no_metric(&self, name: &str) -> String {
+        let known = self.evidence.metrics.into_iter().flat_map(|metrics| metrics.keys().map(String::as_str));
+        match nearest(name, known) {
+            Some(near) => format!("this run gives no figure `{name}` (did you mean `{near}`?)"),
+            None => format!("this run gives no figure `{name}`"),
+        }
+    }
+}
+
+/// The expectations of a plan's profile; where the run was altered, only those that hold for every profile.
+pub(crate) fn expected(plan: &Plan) -> impl Iterator<Item = &Expectation> {
+    let holds =
+        |form: &&Expectation| form.profiles.is_empty() || form.profiles.contains(&plan.profile) && !plan.altered;
+    plan.manifest.expectations.iter().filter(holds)
 }
 
 fn full_name(buffer: &str, field: &Field) -> String {

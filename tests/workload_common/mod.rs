@@ -6,7 +6,7 @@ use durawarp::diagnostic::Diagnostics;
 use durawarp::workload::{Choice, Resolved, Workload};
 
 /// A folder with these files, new for each test.
-pub fn folder(test: &str, files: &[(&str, &str)]) -> PathBuf {
+pub(crate) fn folder(test: &str, files: &[(&str, &str)]) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("workload-{test}"));
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).unwrap();
@@ -18,18 +18,18 @@ pub fn folder(test: &str, files: &[(&str, &str)]) -> PathBuf {
 
 /// The workload in a folder.
 #[allow(dead_code, reason = "each test file uses a part of this one")]
-pub fn load(folder: &std::path::Path) -> Result<Workload, String> {
+pub(crate) fn load(folder: &std::path::Path) -> Result<Workload, String> {
     Workload::load(&folder.display().to_string()).map_err(|faults| shown(folder, &faults))
 }
 
 /// The workload in a folder with its default profile.
 #[allow(dead_code, reason = "each test file uses a part of this one")]
-pub fn resolve(folder: &std::path::Path) -> Result<Resolved, String> {
+pub(crate) fn resolve(folder: &std::path::Path) -> Result<Resolved, String> {
     load(folder)?.resolve(&Choice::default()).map_err(|faults| shown(folder, &faults))
 }
 
 /// Faults as text, `line:column: message`, without the path of the test's folder.
-pub fn shown(folder: &std::path::Path, faults: &Diagnostics) -> String {
+pub(crate) fn shown(folder: &std::path::Path, faults: &Diagnostics) -> String {
     let manifest = format!("{}:", folder.join("workload.toml").display());
     faults.to_string().replace(&manifest, "").replace(&folder.display().to_string(), "FOLDER")
 }
