@@ -99,6 +99,9 @@ machine_spec! {
     dispatch: DispatchSpec,
 }
 
+/// Core cycles that a run can have at most: SMs count them in 32 bits, less the longest wait that lies ahead.
+pub const MAX_CORE_CYCLES: u64 = (1 << 32) - (1 << 20);
+
 impl MachineSpec {
     /// The machine's tick rate; `None` when the clocks have no common multiple that fits.
     pub fn timebase(&self) -> Option<Timebase> {

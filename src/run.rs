@@ -17,7 +17,7 @@ use crate::engine::{
 };
 use crate::kernel::functional::Limits;
 use crate::kernel::memory::FlatMemory;
-use crate::machine::MachineSpec;
+use crate::machine::{MAX_CORE_CYCLES, MachineSpec};
 use crate::outcome::{self, Duration, End, Engine, Host, Launch, Machine, Outcome, Parameter};
 use crate::stats::Table;
 use crate::workload::{self, Bindings, Evidence, FunctionalRun, Resolved};
@@ -29,7 +29,7 @@ pub struct Experiment {
     pub machine: MachineConfig,
     /// The workload, with its profile, parameters, inputs and seed.
     pub workload: Resolved,
-    /// Stop after so many core cycles; events at that cycle are still handled.
+    /// Stop after so many core cycles, [`MAX_CORE_CYCLES`] at most; events at that cycle are still handled.
     pub max_cycles: Option<u64>,
     /// Compare the final memory with that of the functional driver.
     pub reference: bool,
@@ -117,7 +117,7 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
         placement: conduct.placement.clone(),
         rebalance: conduct.rebalance,
         fallback: conduct.fallback,
-        time_limit: experiment.max_cycles.map(|cycles| core.cycles(cycles)),
+        time_limit: Some(core.cycles(experiment.max_cycles.unwrap_or(u64::MAX).min(MAX_CORE_CYCLES))),
         epoch_ticks: conduct.epoch_cycles.map(|cycles| core.cycles(cycles)),
         stop: conduct.stop,
         observer: conduct.observer,

@@ -166,17 +166,6 @@ impl Resolved {
         Host::new(self.plan.clone())
     }
 
-    /// Most local memory that a kernel of the workload needs for a thread, in bytes.
-    pub fn local_bytes(&self) -> u64 {
-        let kernels = self.plan.programs.modules.iter().flat_map(|module| &module.kernels);
-        kernels.map(|kernel| u64::from(kernel.local_bytes)).max().unwrap_or(0)
-    }
-
-    /// What is odd but allowed in its PTX.
-    pub fn warnings(&self) -> Vec<Diagnostic> {
-        self.plan.programs.modules.iter().flat_map(|module| module.warnings.iter().cloned()).collect()
-    }
-
     /// CTAs of all launches, for a progress display; `None` where the run decides (a loop until converged).
     pub fn total_ctas(&self) -> Option<u64> {
         self.plan.total_ctas()

@@ -18,7 +18,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
     for path in args.json.iter().chain(dumps.iter().map(|(_, path)| path)) {
         terminal::check_writable(path)?;
     }
-    terminal::warn(&workload.warnings());
+    terminal::warn(workload.warnings());
 
     let base = machine.spec.timebase();
     let cycle_ticks = base.map_or(1, |base| base.clock(machine.spec.clock.core_mhz.khz).period_ticks());
@@ -54,17 +54,17 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
 
 /// What to dump where; a buffer that does not exist is told before the run.
 fn dumps(args: &RunArgs, workload: &Resolved) -> Result<Vec<(String, PathBuf)>, Stop> {
-    let buffers: Vec<String> = workload.describe().buffers.into_iter().map(|buffer| buffer.name).collect();
+    let buffers: Vec<&str> = workload.buffer_names().collect();
     let (mut dumps, mut faults) = (Vec::new(), Diagnostics::default());
     for text in &args.dump {
         match text.split_once('=') {
-            Some((buffer, file)) if buffers.iter().any(|known| known == buffer) => {
+            Some((buffer, file)) if buffers.contains(&buffer) => {
                 dumps.push((buffer.to_owned(), PathBuf::from(file)));
             }
             Some((buffer, _)) => {
                 let message = format!("there is no buffer `{buffer}`; there are {}", buffers.join(", "));
                 let fault = Diagnostic::nowhere("--dump", message);
-                faults.push(fault.with_nearest(buffer, buffers.iter().map(String::as_str)));
+                faults.push(fault.with_nearest(buffer, buffers.iter().copied()));
             }
             None => faults.push(Diagnostic::nowhere("--dump", format!("expected BUFFER=FILE; got `{text}`"))),
         }

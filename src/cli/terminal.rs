@@ -70,7 +70,7 @@ pub(super) fn complain(faults: &Diagnostics) {
 }
 
 /// Prints what is odd but allowed.
-pub(super) fn warn(warnings: &[Diagnostic]) {
+pub(super) fn warn<'a>(warnings: impl IntoIterator<Item = &'a Diagnostic>) {
     let renderer = if io::stderr().is_terminal() { Renderer::styled() } else { Renderer::plain() };
     for warning in warnings {
         let _ = writeln!(io::stderr(), "{}", renderer.render(&[report(warning, Level::WARNING)]));
