@@ -1,0 +1,12 @@
+//! What machine, schemes and oracle share about persistency: words, the seam between a scheme and its hosts, and the
+//! journal of physical facts.
+//!
+//! Invariants: nothing here knows a component, a scheme or the judge; everything is plain data or a trait.
+
+pub mod journal;
+pub mod site;
+pub mod vocab;
+
+pub use journal::{Fact, FactKind, Journal};
+pub use site::{HostSite, Scheme, SmSite};
+pub use vocab::{Boundary, Domain, FenceKind, FenceRule, Route, StoreClass, StoreRule, WriteBackClass, WriteBackRule};

@@ -1,0 +1,6 @@
+//! Persistency schemes: each a factory of site handlers (see [`persist::site`](crate::persist::site)).
+//!
+//! A scheme lives in a file of its own, knows no other scheme and no component, and has one line in [`catalogue`].
+
+pub mod baseline;
+pub mod catalogue;

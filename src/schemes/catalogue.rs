@@ -1,0 +1,61 @@
+//! Every scheme by name. The command line, sweeps and the contract tests iterate over this list.
+
+use std::sync::Arc;
+
+use super::baseline::{Base, Epoch, NtStore, StoreClwb, Strict};
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::persist::Scheme;
+
+/// The scheme used when none is named.
+pub const DEFAULT_SCHEME: &str = "base";
+
+/// Every scheme, in the order they are listed.
+pub fn all() -> Vec<Arc<dyn Scheme>> {
+    vec![
+        Arc::new(Base),
+        Arc::new(Strict),
+        Arc::new(Epoch::CTA),
+        Arc::new(Epoch::KERNEL),
+        Arc::new(NtStore),
+        Arc::new(StoreClwb),
+    ]
+}
+
+/// The scheme called `name`.
+///
+/// # Errors
+/// There is none; the nearest name is told.
+pub fn find(name: &str) -> Result<Arc<dyn Scheme>, Diagnostics> {
+    let schemes = all();
+    let names: Vec<&str> = schemes.iter().map(|scheme| scheme.name()).collect();
+    match schemes.iter().find(|scheme| scheme.name() == name) {
+        Some(scheme) => Ok(scheme.clone()),
+        None => {
+            let message = format!("there is no scheme `{name}`; there are {}", names.join(", "));
+            Err(Diagnostic::nowhere("--scheme", message).with_nearest(name, names).into())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_distinct_and_found() {
+        for scheme in all() {
+            assert_eq!(find(scheme.name()).unwrap().name(), scheme.name());
+            assert!(!scheme.description().is_empty());
+        }
+        let mut names: Vec<_> = all().iter().map(|scheme| scheme.name()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all().len());
+    }
+
+    #[test]
+    fn an_unknown_name_is_told_with_the_nearest() {
+        let faults = find("store-clwb").unwrap_err().to_string();
+        assert!(faults.contains("`store-clwb`") && faults.contains("did you mean `store+clwb`?"), "{faults}");
+    }
+}
