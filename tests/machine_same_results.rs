@@ -3,6 +3,8 @@
 //!
 //! `bfs` has benign races (several threads may claim one node): its levels are checked, its memory is not compared.
 
+#[path = "bench_machine/accounts.rs"]
+mod accounts;
 mod bench_machine;
 
 use bench_machine::{machine, sum};
@@ -42,44 +44,6 @@ fn timed(spec: &MachineSpec, workload: &Resolved, reference: &FunctionalRun, opt
     Timed { assembly, memory, verdict }
 }
 
-/// The accounts of a run that is over, each side of each boundary.
-fn assert_conserved(name: &str, spec: &MachineSpec, run: &Timed) {
-    let a = &run.assembly;
-    for (index, sm) in a.sms().enumerate() {
-        let c = sm.counters();
-        let accounts = c.slots_issued
-            + c.slots_not_selected
-            + c.slots_unit_busy
-            + c.slots_memory_full
-            + c.slots_execution
-            + c.slots_memory
-            + c.slots_barrier
-            + c.slots_fence
-            + c.slots_draining;
-        assert_eq!(accounts, c.slots_resident, "{name}: warp slots of SM {index}");
-        let paired = c.warp_instructions - c.slots_issued;
-        let pairs = u64::from(spec.sm.issue_width - 1) * c.slots_issued;
-        assert!(paired <= pairs, "{name}: SM {index} issued {paired} second instructions of at most {pairs}");
-    }
-    let sm = |counter: &str| sum(a.sms().map(|s| s.counters()), counter);
-    let l2 = |counter: &str| sum(a.slices().map(|s| *s.counters()), counter);
-    let mc = |counter: &str| sum(a.controllers().map(|s| *s.counters()), counter);
-    // Loads that neither hit nor joined a fill, and those past the L1, are the slices' reads; likewise stores.
-    let host = a.dispatch().counters();
-    let misses = sm("l1_loads") - sm("l1_hits") - sm("l1_merges") + sm("l1_bypasses");
-    assert_eq!(misses + host.host_reads, l2("reads"), "{name}: reads");
-    assert_eq!(sm("l1_stores") + host.host_writes, l2("writes") + l2("atomics"), "{name}: writes and atomics");
-    assert_eq!(sm("atomic_lanes"), l2("atomic_lanes"), "{name}: atomics lane by lane");
-    assert_eq!(sm("bytes_out") + host.bytes_out, l2("bytes_in"), "{name}: bytes towards the L2");
-    assert_eq!(sm("bytes_in") + host.bytes_in, l2("bytes_out"), "{name}: bytes from the L2");
-    // Every fetch is a read of memory, every write-back a write; what was accepted is at the media.
-    assert_eq!(l2("fetches"), mc("dram_reads") + mc("nvm_reads"), "{name}: fetches");
-    assert_eq!(l2("writebacks"), mc("dram_writes") + mc("nvm_writes"), "{name}: write-backs");
-    let accepted = mc("dram_accepted_bytes") + mc("nvm_accepted_bytes");
-    let written = mc("dram_written_bytes") + mc("nvm_written_bytes");
-    assert_eq!(accepted, written + mc("merged_bytes"), "{name}: accepted bytes");
-}
-
 /// Real threads, from the first round on.
 fn threads(threads: usize, placement: Placement) -> RunOptions<'static> {
     RunOptions {
@@ -104,7 +68,7 @@ fn check(machine_name: &str, name: &str, ways: &[RunOptions<'_>]) {
         let instructions = sum(first.assembly.sms().map(|s| s.counters()), "warp_instructions") as f64;
         assert_eq!(instructions, reference.metrics()["warp_instructions"], "{name}");
     }
-    assert_conserved(name, &spec, &first);
+    accounts::assert_conserved(name, &spec, &first.assembly);
     let of = |run: &Timed| (run.assembly.simulation.digest(), run.assembly.simulation.stats().events());
     for options in ways {
         let other = timed(&spec, &workload, &reference, options);
