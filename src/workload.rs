@@ -22,9 +22,11 @@ mod expr;
 mod functional;
 mod generate;
 mod graph;
+mod graph_file;
 mod host;
 mod launch;
 mod manifest;
+mod names;
 mod random;
 mod read;
 mod read_checks;
@@ -33,6 +35,7 @@ mod reference;
 mod resolve;
 mod schema;
 mod source;
+mod verdict;
 mod verify;
 
 use std::sync::Arc;
@@ -42,7 +45,7 @@ pub use functional::{FunctionalError, FunctionalRun, LaunchCount};
 pub use host::{Bindings, Host};
 pub use manifest::{Instrument, InstrumentOutput, Role, Space};
 pub use resolve::Choice;
-pub use verify::{CheckResult, Evidence, ExpectationResult, Mismatch, Outcome, Verification};
+pub use verdict::{CheckResult, Evidence, ExpectationResult, Mismatch, Outcome, Verification};
 
 use document::{Source, Table};
 use manifest::Manifest;
@@ -151,7 +154,9 @@ impl Resolved {
             memory.write(address, bytes).expect("every buffer and variable is allocated");
         };
         for allocation in plan.buffers.iter().filter(|allocation| allocation.address != 0) {
-            write(allocation.address, &allocation.initial);
+            if let Some(bytes) = allocation.kept() {
+                write(allocation.address, bytes);
+            }
         }
         for (module, addresses) in plan.programs.modules.iter().zip(&plan.globals) {
             for (index, address) in addresses.iter().enumerate() {
@@ -190,7 +195,7 @@ impl Resolved {
     /// Names of the figures that the profile's `[expect]`s compare, each once: a run that offers them as
     /// [`Evidence::metrics`] has them judged.
     pub fn metrics(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = verify::expected(&self.plan).map(|expected| expected.metric.as_str()).collect();
+        let mut names: Vec<&str> = verdict::expected(&self.plan).map(|expected| expected.metric.as_str()).collect();
         names.sort_unstable();
         names.dedup();
         names
@@ -228,7 +233,7 @@ impl Resolved {
         let buffers = plan.manifest.buffers.iter().zip(&plan.buffers).map(|(form, allocation)| BufferDescription {
             name: form.name.clone(),
             elements: allocation.len,
-            bytes: allocation.initial.len() as u64,
+            bytes: allocation.bytes,
             space: form.space,
             role: form.role,
             address: allocation.address,

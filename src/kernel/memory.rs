@@ -244,6 +244,11 @@ impl FlatMemory {
     typed!(read_f32s, write_f32s, f32);
     typed!(read_f64s, write_f64s, f64);
 
+    /// Frees the ranges whose first address `keep` does not want.
+    pub fn retain(&mut self, mut keep: impl FnMut(u64) -> bool) {
+        self.chunks.retain(|chunk| keep(chunk.start));
+    }
+
     /// Ranges and their bytes, by address.
     pub fn ranges(&self) -> impl Iterator<Item = (u64, &[u8])> {
         self.chunks.iter().map(|c| (c.start, c.bytes.as_slice()))

@@ -42,7 +42,7 @@ impl Stage<'_> {
         for (buffer, len) in self.manifest.buffers.iter().zip(lens) {
             let content = self.content(buffer, *len, inputs);
             let initial = self.keep(content).unwrap_or_default();
-            out.push(Allocation { address: 0, len: *len, initial, texture: None });
+            out.push(Allocation::new(*len, initial));
         }
         out
     }
@@ -155,7 +155,7 @@ impl Stage<'_> {
             let symbol = buffer.symbol.as_ref().map_or(&buffer.name, |(symbol, _)| symbol);
             for (module, (bank, filled)) in programs.modules.iter().zip(&mut banks) {
                 for var in module.consts.iter().filter(|var| var.name == *symbol) {
-                    let (start, room, bytes) = (var.offset as usize, var.bytes as usize, allocation.initial.len());
+                    let (start, room, bytes) = (var.offset as usize, var.bytes as usize, allocation.bytes as usize);
                     if bytes > room {
                         let message =
                             format!("buffer `{}` has {bytes} bytes, the kernel's `{symbol}` {room}", buffer.name);
@@ -163,7 +163,7 @@ impl Stage<'_> {
                         continue;
                     }
                     bank.resize(bank.len().max(start + room), 0);
-                    bank[start..start + bytes].copy_from_slice(&allocation.initial);
+                    bank[start..start + bytes].copy_from_slice(&allocation.initial());
                     *filled = true;
                 }
             }

@@ -47,6 +47,12 @@ impl FunctionalRun {
         &self.memory
     }
 
+    /// Frees the memory that [`Resolved::verify`] can do without when this run is its evidence: buffers that are not
+    /// compared, or hold what they held before. [`FunctionalRun::memory`] does not have them afterwards.
+    pub fn forget_unneeded(&mut self, resolved: &Resolved) {
+        super::verify::forget_unneeded(&resolved.plan, &mut self.memory, &self.bindings);
+    }
+
     /// Memory at the end, to change: a test of verification does.
     pub fn memory_mut(&mut self) -> &mut FlatMemory {
         &mut self.memory

@@ -1,4 +1,4 @@
-//! Graphs in compressed sparse rows: generated, or read from DIMACS `.gr` and Matrix Market `.mtx` files.
+//! Graphs in compressed sparse rows, and their generators. Files are read by `graph_file`.
 //!
 //! Edges are directed; the edges of a node are in the order in which they were made. Weights are integers from 1.
 //! Multiple edges and self-loops are kept (as Graph500 does): kernels must stand them.
@@ -35,7 +35,7 @@ impl Csr {
     }
 
     /// Sorts a list of (source, target, weight) by source, keeping the order of a source's edges.
-    fn of_edges(nodes: u64, edges: &[(u32, u32, u32)]) -> Csr {
+    pub(super) fn of_edges(nodes: u64, edges: &[(u32, u32, u32)]) -> Csr {
         let mut row_ptr = vec![0_u64; nodes as usize + 1];
         for (source, ..) in edges {
             row_ptr[*source as usize + 1] += 1;
@@ -137,102 +137,6 @@ pub(crate) fn road_grid(width: u64, height: u64, max_weight: u32, random: &mut R
     Csr::of_edges(width * height, &list)
 }
 
-/// Reads a `.gr` or `.mtx` text, told apart by their first lines.
-///
-/// # Errors
-/// The line and what is wrong with it.
-pub(crate) fn read(text: &str) -> Result<Csr, String> {
-    if text.starts_with("%%MatrixMarket") { read_matrix_market(text) } else { read_dimacs(text) }
-}
-
-/// The words of a line as numbers, or a fault that names the line.
-fn numbers<const N: usize>(words: &[&str], line: usize) -> Result<[u64; N], String> {
-    let form = || format!("line {}: expected {N} whole numbers", line + 1);
-    let found: Vec<u64> = words.iter().map(|word| word.parse().map_err(|_| form())).collect::<Result<_, _>>()?;
-    found.try_into().map_err(|_| form())
-}
-
-/// 1-based node number to 0-based.
-fn node(number: u64, nodes: u64, line: usize) -> Result<u32, String> {
-    if number == 0 || number > nodes {
-        return Err(format!("line {}: node {number} is not in 1 to {nodes}", line + 1));
-    }
-    Ok((number - 1) as u32)
-}
-
-/// The 9th DIMACS challenge's format: `c` comments, `p sp NODES EDGES`, `a FROM TO WEIGHT`.
-fn read_dimacs(text: &str) -> Result<Csr, String> {
-    let mut sizes = None;
-    let mut list = Vec::new();
-    for (line, words) in text.lines().map(|l| l.split_whitespace().collect::<Vec<_>>()).enumerate() {
-        match (words.split_first(), sizes) {
-            (None | Some((&"c", _)), _) => {}
-            (Some((&"p", rest)), None) => {
-                let [nodes, edges] = numbers(rest.get(1..).unwrap_or(&[]), line)?;
-                check_sizes(nodes as i64, edges as i64)?;
-                sizes = Some((nodes, edges));
-            }
-            (Some((&"a", rest)), Some((nodes, _))) => {
-                let [from, to, weight] = numbers(rest, line)?;
-                let weight = u32::try_from(weight).map_err(|_| format!("line {}: weight too large", line + 1))?;
-                list.push((node(from, nodes, line)?, node(to, nodes, line)?, weight));
-            }
-            _ => {
-                return Err(format!("line {}: expected `p sp NODES EDGES`, then lines `a FROM TO WEIGHT`", line + 1));
-            }
-        }
-    }
-    let (nodes, edges) = sizes.ok_or("the file has no line `p sp NODES EDGES`")?;
-    if list.len() as u64 != edges {
-        return Err(format!("the file announces {edges} edges and has {}", list.len()));
-    }
-    Ok(Csr::of_edges(nodes, &list))
-}
-
-/// Matrix Market coordinate format; the values of a non-pattern matrix are not read, weights are 1.
-fn read_matrix_market(text: &str) -> Result<Csr, String> {
-    let mut lines = text.lines().enumerate();
-    let header = lines.next().map_or("", |(_, line)| line).to_ascii_lowercase();
-    let words: Vec<&str> = header.split_whitespace().collect();
-    let ["%%matrixmarket", "matrix", "coordinate", _, symmetry] = words[..] else {
-        return Err("line 1: expected `%%MatrixMarket matrix coordinate TYPE SYMMETRY`".to_owned());
-    };
-    let both = match symmetry {
-        "general" => false,
-        "symmetric" => true,
-        _ => {
-            return Err(format!("line 1: symmetry `{symmetry}` is not supported (general, symmetric)"));
-        }
-    };
-    let mut sizes = None;
-    let mut entries = 0;
-    let mut list = Vec::new();
-    for (line, text) in lines.filter(|(_, line)| !line.starts_with('%') && !line.trim().is_empty()) {
-        let words: Vec<&str> = text.split_whitespace().collect();
-        let Some((nodes, _)) = sizes else {
-            let [rows, cols, count] = numbers(&words, line)?;
-            if rows != cols {
-                return Err(format!("line {}: a graph's matrix is square, not {rows} by {cols}", line + 1));
-            }
-            check_sizes(rows as i64, count as i64)?;
-            sizes = Some((rows, count));
-            continue;
-        };
-        let [row, col] = numbers(words.get(..2).unwrap_or(&words), line)?;
-        let (row, col) = (node(row, nodes, line)?, node(col, nodes, line)?);
-        entries += 1;
-        list.push((row, col, 1));
-        if both && row != col {
-            list.push((col, row, 1));
-        }
-    }
-    let (nodes, count) = sizes.ok_or("the file has no line of sizes")?;
-    if entries != count {
-        return Err(format!("the file announces {count} entries and has {entries}"));
-    }
-    Ok(Csr::of_edges(nodes, &list))
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::random::Seeds;
@@ -276,25 +180,5 @@ mod tests {
     fn an_rmat_graph_that_cannot_be_is_given_up() {
         assert!(rmat(3, 1, [0.0, 0.0, 0.0], 1, &mut random()).unwrap_err().contains("beyond the 3 nodes"));
         assert!(rmat(4, 1, [0.9, 0.9, 0.0], 1, &mut random()).unwrap_err().contains("no probabilities"));
-    }
-
-    #[test]
-    fn a_dimacs_file_is_read() {
-        let graph = read("c two roads\np sp 3 2\na 1 3 7\na 3 2 9\n").unwrap();
-        assert_eq!(graph, Csr { row_ptr: vec![0, 1, 1, 2], col: vec![2, 1], weight: vec![7, 9] });
-    }
-
-    #[test]
-    fn a_symmetric_matrix_gives_both_directions_and_one_self_loop() {
-        let text = "%%MatrixMarket matrix coordinate real symmetric\n% note\n3 3 2\n2 1 0.5\n3 3 1\n";
-        let graph = read(text).unwrap();
-        assert_eq!((graph.row_ptr, graph.col), (vec![0, 1, 2, 3], vec![1, 0, 2]));
-    }
-
-    #[test]
-    fn a_broken_file_is_told_by_its_line() {
-        assert_eq!(read("p sp 2 1\na 1 5 1\n"), Err("line 2: node 5 is not in 1 to 2".to_owned()));
-        assert_eq!(read("p sp 2 3\na 1 2 1\n"), Err("the file announces 3 edges and has 1".to_owned()));
-        assert!(read("hello\n").unwrap_err().starts_with("line 1: expected"));
     }
 }

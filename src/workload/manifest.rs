@@ -1,13 +1,13 @@
 //! The manifest as data: what the readers make of a well-formed document.
 //!
 //! Every expression is compiled, every name is a number: buffers, parameters and graphs are indexed in file order.
-//! Invariant: a frame of variables is laid out by [`Names`]; each scope is a part of it, so a slot means one variable
-//! wherever it is used.
+//! Names of variables and their slots are laid out by `names`.
 
 use std::sync::Arc;
 
 use super::document::Place;
-use super::expr::{Expr, Readable, Scope, Type, Value, Variable};
+use super::expr::{Expr, Type, Value};
+use super::names::Names;
 use crate::kernel::ir::{Elem, Kernel};
 
 /// A manifest, read.
@@ -371,134 +371,4 @@ pub struct InstrumentOutput {
     pub repeat: Option<String>,
     /// The element is known only at run time.
     pub dynamic: bool,
-}
-
-/// The layout of a frame: which slot holds which variable, and who may name it.
-///
-/// Parameters, then graph sizes, `grid.*` and `block.*`, lengths of buffers, `idx`, `i`, `j`, then loop variables.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Names {
-    params: Vec<Variable>,
-    graphs: Vec<Variable>,
-    extents: Vec<Variable>,
-    lens: Vec<Variable>,
-    indices: Vec<Variable>,
-    readable: Arc<[Readable]>,
-    slots: u16,
-}
-
-impl Names {
-    /// Lays out a frame.
-    pub(crate) fn new(params: &[Param], graphs: &[String], buffers: &[Buffer]) -> Self {
-        let mut all = Scope::default();
-        let mut group = |names: Vec<(String, Type)>| -> Vec<Variable> {
-            let first = all.variables.len();
-            for (name, ty) in names {
-                all.define(name, ty);
-            }
-            all.variables[first..].to_vec()
-        };
-        let ints = |names: Vec<String>| names.into_iter().map(|name| (name, Type::Int)).collect::<Vec<_>>();
-        let params = group(params.iter().map(|p| (p.name.clone(), p.value.ty())).collect());
-        let graphs = group(ints(graphs.iter().flat_map(|g| [format!("{g}.nodes"), format!("{g}.edges")]).collect()));
-        let extent = |name: &str| ["x", "y", "z"].map(|axis| format!("{name}.{axis}"));
-        let extents = group(ints(extent("grid").into_iter().chain(extent("block")).collect()));
-        let lens = group(ints(buffers.iter().map(|b| format!("len({})", b.name)).collect()));
-        let indices = group(ints(["idx", "i", "j"].map(str::to_owned).to_vec()));
-        let mut readable = Vec::new();
-        for (number, buffer) in buffers.iter().enumerate() {
-            let mut add = |name: String, field: usize, ty| {
-                readable.push(Readable { name, buffer: number as u16, field: field as u16, ty });
-            };
-            if !buffer.is_structured() {
-                add(buffer.name.clone(), 0, Some(type_of(buffer.fields[0].elem)));
-                continue;
-            }
-            add(buffer.name.clone(), 0, None);
-            for (at, field) in buffer.fields.iter().enumerate() {
-                add(format!("{}.{}", buffer.name, field.name), at, Some(type_of(field.elem)));
-            }
-        }
-        let slots = all.slots;
-        Names { params, graphs, extents, lens, indices, readable: readable.into(), slots }
-    }
-
-    fn scope(&self, groups: &[&[Variable]]) -> Scope {
-        Scope { variables: groups.concat(), slots: self.slots, buffers: self.readable.clone(), ..Scope::default() }
-    }
-
-    /// Sizes of graphs: parameters only.
-    pub(crate) fn in_graph(&self) -> Scope {
-        self.scope(&[&self.params])
-    }
-
-    /// Lengths of buffers.
-    pub(crate) fn in_len(&self) -> Scope {
-        self.scope(&[&self.params, &self.graphs, &self.extents])
-    }
-
-    /// Initial values; `indexed` where an expression gives the value of each element.
-    pub(crate) fn in_init(&self, indexed: bool) -> Scope {
-        let indices: &[Variable] = if indexed { &self.indices } else { &[] };
-        self.scope(&[&self.params, &self.graphs, &self.extents, &self.lens, indices])
-    }
-
-    /// Host steps, outside loops. Grid and block cannot name `grid.*`; the rest of a launch can.
-    pub(crate) fn in_steps(&self) -> Scope {
-        Scope { device_reads: true, ..self.scope(&[&self.params, &self.graphs, &self.lens]) }
-    }
-
-    /// `scope` with the launch's own `grid.*` and `block.*`.
-    pub(crate) fn with_extents(&self, scope: &Scope) -> Scope {
-        let mut scope = scope.clone();
-        scope.variables.extend_from_slice(&self.extents);
-        scope
-    }
-
-    /// Checks and expectations; `idx` where an expression gives the value of each element.
-    pub(crate) fn in_verify(&self, indexed: bool) -> Scope {
-        let indices: &[Variable] = if indexed { &self.indices[..1] } else { &[] };
-        let scope = self.scope(&[&self.params, &self.graphs, &self.extents, &self.lens, indices]);
-        Scope { element_reads: true, ..scope }
-    }
-
-    /// Slots of every variable but loops' and sums'.
-    pub(crate) fn slots(&self) -> usize {
-        usize::from(self.slots)
-    }
-
-    /// Slot of a parameter.
-    pub(crate) fn param(&self, number: usize) -> usize {
-        usize::from(self.params[number].slot)
-    }
-
-    /// Slots of a graph's `nodes` and `edges`.
-    pub(crate) fn graph(&self, number: usize) -> [usize; 2] {
-        [0, 1].map(|i| usize::from(self.graphs[2 * number + i].slot))
-    }
-
-    /// Slots of `grid.x`, `.y`, `.z`, `block.x`, `.y`, `.z`.
-    pub(crate) fn extents(&self) -> [usize; 6] {
-        [0, 1, 2, 3, 4, 5].map(|i| usize::from(self.extents[i].slot))
-    }
-
-    /// Slot of a buffer's length.
-    pub(crate) fn len(&self, buffer: usize) -> usize {
-        usize::from(self.lens[buffer].slot)
-    }
-
-    /// Slots of `idx`, `i`, `j`.
-    pub(crate) fn indices(&self) -> [usize; 3] {
-        [0, 1, 2].map(|i| usize::from(self.indices[i].slot))
-    }
-
-    /// Names of buffers and their fields, for messages.
-    pub(crate) fn buffer_names(&self) -> impl Iterator<Item = &str> {
-        self.readable.iter().map(|buffer| buffer.name.as_str()).filter(|name| !name.contains('.'))
-    }
-
-    /// The buffer or field called `name`.
-    pub(crate) fn find(&self, name: &str) -> Option<&Readable> {
-        self.readable.iter().find(|readable| readable.name == name)
-    }
 }

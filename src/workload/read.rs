@@ -7,9 +7,10 @@
 use super::document::{Item, Place, Table, advised};
 use super::expr::{Expr, Scope, Type, Value};
 use super::manifest::{
-    Buffer, Field, Graph, GraphKind, GraphPart, Init, Manifest, Names, Param, Profile, Role, Space, TextureForm,
-    elem_of, type_of,
+    Buffer, Field, Graph, GraphKind, GraphPart, Init, Manifest, Param, Profile, Role, Space, TextureForm, elem_of,
+    type_of,
 };
+use super::names::Names;
 use super::schema::quoted;
 use super::source::Programs;
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -87,7 +88,7 @@ pub(super) fn unknown<'n>(
     let fault = place.fault(format!("there is no {what} `{name}`"));
     advised(fault, name, valid.iter().copied(), || match valid.is_empty() {
         true => Some(format!("no {what} is declared")),
-        false => Some(format!("there is {}", quoted(&valid))),
+        false => Some(format!("declared: {}", quoted(&valid))),
     })
 }
 

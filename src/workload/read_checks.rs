@@ -253,6 +253,12 @@ impl Reader<'_> {
         let table = root.table("instrument")?;
         let flag = |table: Table<'_>, key| table.get(key).and_then(Item::boolean).unwrap_or(false);
         let text = |table: Table<'_>, key| table.text(key).map(|(text, _)| text.to_owned());
+        if let Some((mode, place)) = table.text("mode")
+            && mode != "none"
+        {
+            let fault = place.fault(format!("instrumentation with `mode = \"{mode}\"` is not supported yet"));
+            self.fault(fault.with_help("write the logging into the kernel, or `mode = \"none\"`"));
+        }
         let mut outputs = Vec::new();
         for output in table.tables("outputs") {
             let Some((buffer, place)) = output.text("buffer") else {

@@ -4,6 +4,7 @@
 //! Order: parameters, graphs, extents of the first launch, lengths, contents, launches. A stage runs on what is sound of
 //! the stages before it, so one run of it finds all the faults it can.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use super::document::advised;
 use super::expr::{Expr, Value};
 use super::generate::part_len;
 use super::graph::{self, Csr};
+use super::graph_file;
 use super::host::Program;
 use super::manifest::{Buffer, GraphKind, Init, LaunchStep, Manifest, Space, Step};
 use super::random::{Random, Seeds};
@@ -29,7 +31,7 @@ const MAX_BUFFER_BYTES: u64 = 1 << 39;
 pub struct Choice {
     /// Profile; `None` is `default`.
     pub profile: Option<String>,
-    /// Parameters to override, and their values as written (`--set NAME=VALUE`).
+    /// Parameters to override, and their values as written (`--param NAME=VALUE`).
     pub params: Vec<(String, String)>,
     /// The run's seed: changes every random content.
     pub seed: u64,
@@ -67,8 +69,30 @@ pub(crate) struct Allocation {
     pub(crate) address: u64,
     /// Elements.
     pub(crate) len: u64,
-    pub(crate) initial: Vec<u8>,
+    /// Size.
+    pub(crate) bytes: u64,
+    /// Initial content; nothing is kept of zeros.
+    initial: Option<Box<[u8]>>,
     pub(crate) texture: Option<Texture>,
+}
+
+impl Allocation {
+    /// A buffer of `len` elements without an address.
+    pub(crate) fn new(len: u64, initial: Vec<u8>) -> Self {
+        let bytes = initial.len() as u64;
+        let initial = initial.iter().any(|byte| *byte != 0).then(|| initial.into_boxed_slice());
+        Allocation { address: 0, len, bytes, initial, texture: None }
+    }
+
+    /// Initial content, if it is not all zeros.
+    pub(crate) fn kept(&self) -> Option<&[u8]> {
+        self.initial.as_deref()
+    }
+
+    /// Initial content.
+    pub(crate) fn initial(&self) -> Cow<'_, [u8]> {
+        self.kept().map_or_else(|| Cow::Owned(vec![0; self.bytes as usize]), Cow::Borrowed)
+    }
 }
 
 impl Plan {
@@ -196,7 +220,7 @@ impl Stage<'_> {
             }
         }
         for (name, text) in overrides {
-            let shown = format!("--set {name}={text}");
+            let shown = format!("--param {name}={text}");
             let Some(number) = manifest.params.iter().position(|param| param.name == *name) else {
                 let message = format!("workload `{}` has no parameter `{name}`", manifest.name);
                 let valid: Vec<&str> = manifest.params.iter().map(|param| param.name.as_str()).collect();
@@ -261,7 +285,7 @@ impl Stage<'_> {
             }
             GraphKind::File { file, place } => {
                 let text = self.folder.read_text(file).map_err(|error| place.fault(error))?;
-                graph::read(&text).map_err(|error| place.fault(format!("`{file}`: {error}")))
+                graph_file::read(&text).map_err(|error| place.fault(format!("`{file}`: {error}")))
             }
         }
     }
@@ -378,7 +402,7 @@ fn allocate(manifest: &Manifest, buffers: &mut [Allocation]) -> AddressMap {
             Space::Pm => Medium::Nvm,
             Space::Dram | Space::Texture => Medium::Dram,
         };
-        allocation.address = addresses.allocate(&buffer.name, allocation.initial.len() as u64, medium);
+        allocation.address = addresses.allocate(&buffer.name, allocation.bytes, medium);
         if let Some(texture) = &mut allocation.texture {
             texture.address = allocation.address;
         }

@@ -429,6 +429,11 @@ fn check_forms(forms: &[(&str, &[Key])], table: Table<'_>, what: &str, faults: &
     let present: Vec<_> = forms.iter().filter(|(key, _)| table.get(key).is_some()).collect();
     let names: Vec<&str> = forms.iter().filter(|f| f.1[0].need != Need::NotYet).map(|(key, _)| *key).collect();
     match present[..] {
+        [(name, [Key { need: Need::NotYet, .. }, ..])] => {
+            let place =
+                table.entries().find(|(key, ..)| key == name).map_or_else(|| table.place(), |(_, place, _)| place);
+            faults.push(place.fault(format!("a `{name}` step is not supported yet")));
+        }
         [(name, keys)] => {
             let what = if *name == "kernel" { "a launch step".to_owned() } else { format!("a `{name}` step") };
             check_keys(keys, table, &what, faults);

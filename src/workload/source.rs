@@ -3,12 +3,13 @@
 //! A built-in workload is the same folder as in the project's `workloads/`, embedded when the crate is compiled, so a
 //! manifest means the same in both. Faults in it are reported under `builtin:NAME/FILE`.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use include_dir::{Dir, include_dir};
 
-use super::document::{Item, Table, advised};
+use super::document::{Item, Table, advised, nearest};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::kernel::ir::{Kernel, Module};
 use crate::kernel::ptx;
@@ -83,12 +84,29 @@ impl Folder {
         match self {
             Folder::Builtin(dir) => match dir.get_file(dir.path().join(file)) {
                 Some(found) => Ok(found.contents().to_vec()),
-                None => Err(format!("cannot read `{file}`: the built-in workload has no such file")),
+                None => Err(format!("cannot read `{file}`: the built-in workload has no such file{}", self.near(file))),
             },
-            Folder::Disk { folder, .. } => {
-                std::fs::read(folder.join(file)).map_err(|error| format!("cannot read `{file}`: {error}"))
-            }
+            Folder::Disk { folder, .. } => std::fs::read(folder.join(file)).map_err(|error| match error.kind() {
+                ErrorKind::NotFound => format!("cannot read `{file}`: no such file{}", self.near(file)),
+                _ => format!("cannot read `{file}`: {error}"),
+            }),
         }
+    }
+
+    /// " (did you mean `FILE`?)" with the file beside the manifest whose name is nearest, or nothing.
+    fn near(&self, file: &str) -> String {
+        let mut names: Vec<String> = match self {
+            Folder::Builtin(dir) => {
+                dir.files().filter_map(|file| Some(file.path().file_name()?.to_str()?.to_owned())).collect()
+            }
+            Folder::Disk { folder, .. } => {
+                let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+                entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+            }
+        };
+        names.sort_unstable();
+        let found = nearest(file, names.iter().map(String::as_str));
+        found.map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"))
     }
 
     /// Content of a text file of the folder.

@@ -5,114 +5,49 @@
 //! run compare bits.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::data_file;
-use super::document::{advised, nearest};
+use super::document::advised;
 use super::element::{load, store};
 use super::expr::{Element, Elements, Expr, Fault, Miss, Value, Which};
-use super::functional::FunctionalRun;
 use super::host::Bindings;
-use super::manifest::{Check, CheckKind, Expectation, Field, ReferenceArg, Role, Space};
-use super::reference::{self, Argument};
+use super::manifest::{Check, CheckKind, Field, ReferenceArg, Role, Space};
+use super::reference::{self, Argument, IntegerBuffer};
 use super::resolve::Plan;
+use super::verdict::{self, CheckResult, Evidence, Mismatch, Outcome, Verification};
 use crate::diagnostic::Diagnostic;
 use crate::kernel::ir::Elem;
 use crate::kernel::memory::FlatMemory;
 
-/// What verification compares a final memory with, beside the manifest's own checks.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Evidence<'a> {
-    /// The functional run; without it, the checks that need it are not done.
-    pub functional: Option<&'a FunctionalRun>,
-    /// Figures of the run by name, for `[expect]`.
-    pub metrics: Option<&'a BTreeMap<String, f64>>,
-}
-
-/// The verdict.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
-pub struct Verification {
-    /// One a check, in manifest order; the check that inputs are unchanged comes first.
-    pub checks: Vec<CheckResult>,
-    /// One an expectation of the profile.
-    pub expectations: Vec<ExpectationResult>,
-}
-
-impl Verification {
-    /// No check and no expectation failed.
-    pub fn passed(&self) -> bool {
-        let checks = self.checks.iter().all(|check| check.outcome != Outcome::Failed);
-        checks && self.expectations.iter().all(|expectation| expectation.outcome != Outcome::Failed)
+/// Bytes of buffer `number` in `memory`, as its name is bound now; what it held before the run where `memory` was made
+/// to forget it.
+fn bytes_of<'m>(plan: &'m Plan, memory: &'m FlatMemory, bindings: &Bindings, number: usize) -> Cow<'m, [u8]> {
+    let allocation = &plan.buffers[bindings.of(number)];
+    match memory.slice(allocation.address, allocation.bytes as usize) {
+        Some(bytes) => Cow::Borrowed(bytes),
+        None => plan.buffers[number].initial(),
     }
 }
 
-/// How a check ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Outcome {
-    /// Everything compared is as it should be.
-    Passed,
-    /// Something is not.
-    Failed,
-    /// What it needs was not there (a functional run, a metric).
-    Skipped,
+/// The buffers that some check compares with the functional run's.
+fn compared(plan: &Plan) -> Vec<usize> {
+    if plan.manifest.checks.is_empty() {
+        return super::read_checks::determined(&plan.manifest.buffers);
+    }
+    let of_check = |check: &Check| match &check.kind {
+        CheckKind::Functional { buffers } => buffers.clone(),
+        _ => Vec::new(),
+    };
+    plan.manifest.checks.iter().flat_map(of_check).collect()
 }
 
-/// The result of one check.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
-pub struct CheckResult {
-    /// Name of the check.
-    pub name: String,
-    /// How it ended.
-    pub outcome: Outcome,
-    /// Elements compared.
-    pub compared: u64,
-    /// Elements that differ.
-    pub mismatches: u64,
-    /// The first that differs.
-    pub first: Option<Mismatch>,
-    /// Why it failed or was skipped where no element says it.
-    pub message: Option<String>,
-}
-
-/// An element that is not as it should be.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
-pub struct Mismatch {
-    /// Buffer, or `buffer.field`.
-    pub buffer: String,
-    /// Element number.
-    pub index: u64,
-    /// What the final memory holds, as a number.
-    pub got: String,
-    /// What it should hold.
-    pub expected: String,
-}
-
-/// The result of one expectation.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
-pub struct ExpectationResult {
-    /// Name of the figure.
-    pub metric: String,
-    /// How it ended.
-    pub outcome: Outcome,
-    /// What was expected.
-    pub expected: f64,
-    /// Relative tolerance.
-    pub tolerance: f64,
-    /// What the run gave.
-    pub got: Option<f64>,
-    /// Where the expected figure comes from.
-    pub source: Option<String>,
-    /// Why it was skipped, or failed without a figure.
-    pub message: Option<String>,
-}
-
-/// Bytes of buffer `number` in `memory`, as its name is bound now.
-pub(crate) fn bytes_of<'m>(plan: &Plan, memory: &'m FlatMemory, bindings: &Bindings, number: usize) -> &'m [u8] {
-    let allocation = &plan.buffers[bindings.of(number)];
-    let bytes = memory.slice(allocation.address, allocation.initial.len());
-    bytes.expect("the memory of a run has every buffer of its workload")
+/// Frees what no check needs of a reference run's memory: buffers that are not compared, or are as they were.
+pub(crate) fn forget_unneeded(plan: &Plan, memory: &mut FlatMemory, bindings: &Bindings) {
+    let changed = |number: &usize| bytes_of(plan, memory, bindings, *number) != plan.buffers[*number].initial();
+    let needed = compared(plan).into_iter().filter(changed).map(|number| plan.buffers[bindings.of(number)].address);
+    let needed: Vec<u64> = needed.collect();
+    memory.retain(|start| needed.contains(&start));
 }
 
 /// Compares a final memory with what it should be.
@@ -127,7 +62,7 @@ pub(crate) fn verify(plan: &Plan, memory: &FlatMemory, bindings: &Bindings, evid
         judge.functional(&buffers, &mut tally);
         checks.push(tally.result);
     }
-    Verification { checks, expectations: judge.expectations() }
+    Verification { checks, expectations: verdict::expectations(plan, evidence.metrics) }
 }
 
 /// A check's result in the making.
@@ -175,11 +110,11 @@ impl Elements for Contents<'_> {
         let form = &self.0.plan.manifest.buffers[number];
         let field = &form.fields[usize::from(element.field)];
         let bytes = match which {
-            Which::Current if form.space != Space::Const => self.0.bytes(number),
-            _ => &self.0.plan.buffers[number].initial,
+            Which::Current if form.space != Space::Const => Some(self.0.bytes(number)),
+            _ => self.0.plan.buffers[number].kept(),
         };
         let at = (element.index * form.stride + field.offset) as usize;
-        match load(field.elem, &bytes[at..]) {
+        match load(field.elem, bytes.map_or(&[0; 8], |bytes| &bytes[at..])) {
             Ok(value) => Ok(value.bits()),
             Err(large) => Err(Miss::Fault(Fault::TooLarge(large))),
         }
@@ -188,7 +123,9 @@ impl Elements for Contents<'_> {
 
 impl<'a> Judge<'a> {
     fn bytes(&self, number: usize) -> &'a [u8] {
-        bytes_of(self.plan, self.memory, self.bindings, number)
+        let allocation = &self.plan.buffers[self.bindings.of(number)];
+        let bytes = self.memory.slice(allocation.address, allocation.bytes as usize);
+        bytes.expect("the memory of a run has every buffer of its workload")
     }
 
     /// Buffers with the role `input` hold what they held before.
@@ -202,7 +139,7 @@ impl<'a> Judge<'a> {
         }
         let mut tally = Tally::new("inputs unchanged");
         for number in inputs {
-            self.same_bits(number, self.bytes(number), &self.plan.buffers[number].initial, &mut tally);
+            self.same_bits(number, self.bytes(number), &self.plan.buffers[number].initial(), &mut tally);
         }
         Some(tally.result)
     }
@@ -238,13 +175,12 @@ impl<'a> Judge<'a> {
                 let data =
                     data_file::elements(content, elem).map_err(|error| place.fault(format!("`{file}`: {error}")))?;
                 let expected = data.chunks_exact(elem.bytes() as usize).map(|bytes| load(elem, bytes));
-                let expected: Vec<_> = expected.collect();
-                self.against(check, *buffer, *field, &expected, tally)
+                self.against(check, *buffer, *field, expected, tally)
             }
             CheckKind::Reference { buffer, field, name, args } => {
                 let values = self.reference(name, args).map_err(|error| check.place.fault(error))?;
-                let expected: Vec<_> = values.into_iter().map(|value| Ok(Value::Int(value))).collect();
-                self.against(check, *buffer, *field, &expected, tally)
+                let expected = values.into_iter().map(|value| Ok(Value::Int(value)));
+                self.against(check, *buffer, *field, expected, tally)
             }
         }
     }
@@ -295,7 +231,7 @@ impl<'a> Judge<'a> {
         check: &Check,
         buffer: usize,
         field: usize,
-        expected: &[Result<Value, u64>],
+        expected: impl ExactSizeIterator<Item = Result<Value, u64>>,
         tally: &mut Tally,
     ) -> Result<(), Diagnostic> {
         let (form, bytes) = (&self.plan.manifest.buffers[buffer], self.bytes(buffer));
@@ -306,7 +242,7 @@ impl<'a> Judge<'a> {
         }
         for (index, expected) in (0..).zip(expected) {
             let got = &bytes[(index * form.stride + form.fields[field].offset) as usize..];
-            self.element(check, buffer, field, index, got, *expected, tally);
+            self.element(check, buffer, field, index, got, expected, tally);
         }
         Ok(())
     }
@@ -332,7 +268,7 @@ impl<'a> Judge<'a> {
             _ => false,
         };
         if !same {
-            let shown = |value: Result<Value, u64>| value.map_or_else(|large| large.to_string(), |v| v.to_string());
+            let shown = |value| shown(field.elem, value);
             tally.differs(|| Mismatch {
                 buffer: full_name(&form.name, field),
                 index,
@@ -349,7 +285,7 @@ impl<'a> Judge<'a> {
         };
         for number in buffers {
             let expected = bytes_of(self.plan, run.memory(), run.bindings(), *number);
-            self.same_bits(*number, self.bytes(*number), expected, tally);
+            self.same_bits(*number, self.bytes(*number), &expected, tally);
         }
     }
 
@@ -389,62 +325,13 @@ impl<'a> Judge<'a> {
                     Value::Float(value) => return Err(format!("{value} is not an integer")),
                 },
                 ReferenceArg::Buffer(number) => {
-                    let form = &self.plan.manifest.buffers[*number];
-                    let bytes = &self.plan.buffers[*number].initial;
-                    let integers =
-                        bytes.chunks_exact(form.stride as usize).map(|bytes| match load(form.fields[0].elem, bytes) {
-                            Ok(Value::Int(value)) => Ok(value),
-                            _ => Err(format!("buffer `{}` holds a value beyond 2^63", form.name)),
-                        });
-                    Argument::Integers(integers.collect::<Result<_, _>>()?)
+                    let elem = self.plan.manifest.buffers[*number].fields[0].elem;
+                    Argument::Integers(IntegerBuffer::new(elem, self.plan.buffers[*number].initial()))
                 }
             });
         }
         (found.run)(&values)
     }
-
-    /// The expectations of the profile.
-    fn expectations(&self) -> Vec<ExpectationResult> {
-        expected(self.plan).map(|form| self.expectation(form)).collect()
-    }
-
-    fn expectation(&self, form: &Expectation) -> ExpectationResult {
-        let value = self.plan.value(&form.value);
-        let got = self.evidence.metrics.and_then(|metrics| metrics.get(&form.metric)).copied();
-        let (outcome, message) = match (&value, got) {
-            (Err(fault), _) => (Outcome::Failed, Some(fault.to_string())),
-            (Ok(_), None) => (Outcome::Skipped, Some(self.no_metric(&form.metric))),
-            (Ok(expected), Some(got)) => {
-                let expected = expected.as_f64();
-                let near = (got - expected).abs() <= form.tolerance * expected.abs();
-                (if near { Outcome::Passed } else { Outcome::Failed }, None)
-            }
-        };
-        ExpectationResult {
-            metric: form.metric.clone(),
-            outcome,
-            expected: value.map_or(f64::NAN, Value::as_f64),
-            tolerance: form.tolerance,
-            got,
-            source: form.source.clone(),
-            message,
-        }
-    }
-
-    fn no_metric(&self, name: &str) -> String {
-        let known = self.evidence.metrics.into_iter().flat_map(|metrics| metrics.keys().map(String::as_str));
-        match nearest(name, known) {
-            Some(near) => format!("this run gives no figure `{name}` (did you mean `{near}`?)"),
-            None => format!("this run gives no figure `{name}`"),
-        }
-    }
-}
-
-/// The expectations of a plan's profile; where the run was altered, only those that hold for every profile.
-pub(crate) fn expected(plan: &Plan) -> impl Iterator<Item = &Expectation> {
-    let holds =
-        |form: &&Expectation| form.profiles.is_empty() || form.profiles.contains(&plan.profile) && !plan.altered;
-    plan.manifest.expectations.iter().filter(holds)
 }
 
 fn full_name(buffer: &str, field: &Field) -> String {
@@ -479,9 +366,18 @@ fn near(elem: Elem, got: Value, expected: Value, rtol: f64, atol: f64) -> bool {
     (got - expected).abs() <= atol + rtol * expected.abs()
 }
 
+/// A number as a literal of its type.
+fn shown(elem: Elem, value: Result<Value, u64>) -> String {
+    match value {
+        Ok(Value::Float(value)) if elem == Elem::F32 => format!("{:?}", value as f32),
+        Ok(value) => value.to_string(),
+        Err(large) => large.to_string(),
+    }
+}
+
 /// A number, with its bits where the number alone looks like `other`'s.
 fn shown_bits(elem: Elem, bytes: &[u8], other: &[u8]) -> String {
-    let number = |bytes: &[u8]| load(elem, bytes).map_or_else(|large| large.to_string(), |value| value.to_string());
+    let number = |bytes: &[u8]| shown(elem, load(elem, bytes));
     let text = number(bytes);
     if text != number(other) {
         return text;
@@ -506,8 +402,8 @@ pub(crate) fn dump(
         return Err(advised(fault, name, plan.manifest.names.buffer_names(), || None));
     };
     let bytes: Cow<'_, [u8]> = match plan.manifest.buffers[number].space {
-        Space::Const => Cow::Borrowed(&plan.buffers[number].initial),
-        _ => Cow::Borrowed(bytes_of(plan, memory, bindings, number)),
+        Space::Const => plan.buffers[number].initial(),
+        _ => bytes_of(plan, memory, bindings, number),
     };
     Ok(bytes.into_owned())
 }

@@ -122,7 +122,12 @@ impl Compiler<'_> {
 
     fn with_names(&self, fault: SyntaxFault, name: &str) -> SyntaxFault {
         let locals = self.locals.iter().map(|(name, _)| name.as_str());
-        let names: Vec<&str> = locals.chain(self.scope.shown_variables()).collect();
+        let mut names: Vec<&str> = Vec::new();
+        for name in locals.chain(self.scope.shown_variables()) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
         match nearest(name, names.iter().copied()) {
             Some(near) => fault.with_help(format!("did you mean `{near}`?")),
             None if names.is_empty() => fault.with_help("no names are defined here"),
@@ -339,9 +344,11 @@ impl Compiler<'_> {
 
     fn unknown_buffer(&self, name: &str, at: &Range<usize>) -> SyntaxFault {
         let fault = SyntaxFault::new(at.clone(), format!("there is no buffer `{name}`"));
-        match nearest(name, self.scope.buffers.iter().map(|b| b.name.as_str())) {
+        let names: Vec<&str> = self.scope.buffers.iter().map(|buffer| buffer.name.as_str()).collect();
+        match nearest(name, names.iter().copied()) {
             Some(near) => fault.with_help(format!("did you mean `{near}`?")),
-            None => fault,
+            None if names.is_empty() => fault.with_help("no buffer is declared"),
+            None => fault.with_help(format!("buffers: {}", names.join(", "))),
         }
     }
 

@@ -150,7 +150,7 @@ fn name_and_type_faults_have_places_and_advice() {
     fault("a + 1", "1: `a` is not defined here (`a` is a buffer: read an element with `a[index]`)");
     fault("sqr(2)", "1: no function is called `sqr` (did you mean `sqrt`?)");
     fault("min(1)", "1: `min` is called as `min(a, b, ...)`, found 1 argument");
-    fault("b[0]", "1: there is no buffer `b` (did you mean `a`?)");
+    fault("b[0]", "1: there is no buffer `b` (buffers: a, f, s, s.k)");
     fault("s[0]", "1: the elements of `s` are structures (name a field: `s.field[index]`)");
     fault("a[x]", "3: an index must be an integer, this is a float (`int(x)` rounds toward zero)");
     fault("x ? 1 : 2", "1: a condition must be an integer, this is a float (compare it: `x != 0.0`)");
