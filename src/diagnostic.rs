@@ -7,7 +7,7 @@
 use std::fmt;
 
 /// A place in a text: 1-based line and column, and the number of characters it covers (at least 1).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, serde::Serialize)]
 pub struct Span {
     /// 1-based line; 0 when the fault has no place (a missing file, a command-line override).
     pub line: u32,
@@ -33,7 +33,7 @@ impl Span {
 }
 
 /// One fault in a user's input.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Diagnostic {
     /// The file (or `--set KEY=VALUE`, or a built-in name) the fault is in.
     pub file: String,

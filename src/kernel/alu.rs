@@ -62,6 +62,10 @@ pub enum AluOp {
     },
     /// Bit-field insert of a into b at c, of m bits; 64-bit a, b, d when `true`.
     Bfi(bool),
+    /// Position of the n-th set bit of a from bit b on, n = c: upwards, or downwards when c is negative.
+    Fns,
+    /// b ones from bit a on; positions wrap around (else clamp) when `true`.
+    Bmsk(bool),
     /// Byte permutation.
     Prmt(PrmtMode),
     /// Three-input logic; `imm` is the truth table.

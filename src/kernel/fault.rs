@@ -47,6 +47,16 @@ pub enum FaultKind {
         /// "global", "shared", "local", "const".
         space: &'static str,
     },
+    /// Some lanes of a warp wait at a barrier while others of it, on another path, have a barrier still to come: the
+    /// ISA leaves undefined what happens.
+    DivergentBarrier {
+        /// Barrier resource.
+        barrier: u8,
+        /// Thread (in the CTA) of the first lane that is elsewhere.
+        absent: [u32; 3],
+        /// Where it is.
+        elsewhere: SourcePos,
+    },
     /// `trap` was executed.
     Trap,
     /// An instruction that this memory or machine cannot do (an atomic on constant memory, say).
@@ -80,6 +90,10 @@ impl fmt::Display for ProgramFault {
             }
             FaultKind::Misaligned { address, bytes, space } => {
                 write!(f, "{space} access at {address:#x} is not aligned to its {bytes} bytes")
+            }
+            FaultKind::DivergentBarrier { barrier, absent: [x, y, z], elsewhere } => {
+                write!(f, "barrier {barrier} is executed by a part of its warp: thread ({x},{y},{z}) is at line ")?;
+                write!(f, "{}, column {}", elsewhere.line, elsewhere.column)
             }
             FaultKind::Trap => write!(f, "trap executed"),
             FaultKind::Unsupported(what) => write!(f, "{what}"),

@@ -427,7 +427,7 @@ pub struct Hazards {
 }
 
 /// A kernel parameter as declared.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Param {
     /// Name in the PTX text.
     pub name: String,

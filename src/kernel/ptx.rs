@@ -66,10 +66,14 @@ pub fn parse(file: &str, text: &str) -> Result<Module, Diagnostics> {
 }
 
 /// What a PTX file holds and what of it is supported.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct PtxReport {
     /// Every `.entry` of the file, in file order.
     pub kernels: Vec<KernelReport>,
+    /// Module-scope `.const` variables, in bytes.
+    pub const_bytes: u32,
+    /// Module-scope `.global` variables, in bytes.
+    pub global_bytes: u64,
     /// Faults, in the order of their places: of the file as a whole, and of its kernels.
     pub unsupported: Vec<Diagnostic>,
     /// Accepted, but worth a word.
@@ -77,7 +81,7 @@ pub struct PtxReport {
 }
 
 /// One kernel of a file. Numbers are 0 when the kernel has faults.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct KernelReport {
     /// `.entry` name.
     pub name: String,
@@ -97,6 +101,8 @@ pub struct KernelReport {
     pub local_bytes: u32,
     /// Parameters.
     pub params: Vec<Param>,
+    /// Size of the parameter block in bytes.
+    pub param_bytes: u32,
     /// Instructions, with calls inlined.
     pub instructions: u32,
     /// Textures that it fetches from.
@@ -106,6 +112,17 @@ pub struct KernelReport {
 }
 
 /// Examines a PTX file: every kernel is listed, even if others contain what is not supported.
+///
+/// # Example: one kernel of two can run
+/// ```
+/// let text = ".entry good() { ret; }\n.entry bad() {\n  retrn;\n}";
+/// let report = durawarp::kernel::ptx::check("k.ptx", text);
+/// assert!(report.kernels[0].supported && !report.kernels[1].supported);
+/// assert_eq!(
+///     report.unsupported[0].to_string(),
+///     "k.ptx:3:3: unknown instruction `retrn` (did you mean `ret`?)"
+/// );
+/// ```
 pub fn check(file: &str, text: &str) -> PtxReport {
     let decoded = decode(file, text);
     let mut unsupported = decoded.faults;
@@ -115,7 +132,14 @@ pub fn check(file: &str, text: &str) -> PtxReport {
         }
     }
     unsupported.sort_by_key(|fault| fault.span);
-    PtxReport { kernels: decoded.kernels, unsupported, warnings: decoded.module.warnings }
+    let module = decoded.module;
+    PtxReport {
+        kernels: decoded.kernels,
+        const_bytes: module.const_bank.len() as u32,
+        global_bytes: module.globals.iter().map(|g| g.bytes).sum(),
+        unsupported,
+        warnings: module.warnings,
+    }
 }
 
 /// A module of the kernels that are supported, and a report on all.
@@ -244,6 +268,7 @@ impl KernelReport {
             dynamic_shared: false,
             local_bytes: 0,
             params: Vec::new(),
+            param_bytes: 0,
             instructions: 0,
             textures: Vec::new(),
             unsupported: Vec::new(),
@@ -259,6 +284,7 @@ impl KernelReport {
         self.dynamic_shared = kernel.dynamic_shared;
         self.local_bytes = kernel.local_bytes;
         self.params = kernel.params.clone();
+        self.param_bytes = kernel.param_bytes;
         self.instructions = kernel.code.len() as u32;
         self.textures = kernel.textures.clone();
     }

@@ -212,6 +212,8 @@ fn execute<const FMA: bool>(f: &mut Frame<'_>, inst: &Inst, op: AluOp) {
         AluOp::Count(op, wide) => bits::count(f, inst, op, wide),
         AluOp::Bfe { signed, wide } => bits::extract(f, inst, signed, wide),
         AluOp::Bfi(wide) => bits::insert(f, inst, wide),
+        AluOp::Fns => bits::find_nth_set(f, inst),
+        AluOp::Bmsk(wrap) => bits::mask(f, inst, wrap),
         AluOp::Prmt(mode) => bits::permute(f, inst, mode),
         AluOp::Lop3 => bits::lop3(f, inst),
         AluOp::Shf { left, wrap } => bits::funnel(f, inst, left, wrap),

@@ -106,7 +106,8 @@ fn in_space(
             high = high.max(addresses[lane]);
         }
     }
-    let span = (high - low) as usize + bytes;
+    // Wild addresses may lie almost a whole address space apart.
+    let span = ((high - low) as usize).saturating_add(bytes);
     match mem.kind {
         MemKind::Load | MemKind::Texture(_) => {
             if span <= 1 << 16

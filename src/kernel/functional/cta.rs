@@ -1,10 +1,11 @@
 //! One CTA of the functional driver: its warps, shared and local memory, barriers.
 //!
 //! Barriers count warps, as hardware before Volta did: a warp arrives whole, whichever of its lanes execute the barrier;
-//! exited warps are not awaited.
+//! exited warps are not awaited. A barrier executed by a part of a warp whose other lanes have one still to come is a
+//! fault of the program.
 
 use super::super::fault::{FaultKind, ProgramFault};
-use super::super::ir::{Barrier, MachineRead, Op};
+use super::super::ir::{Barrier, Guard, Inst, MachineRead, Op};
 use super::super::launch::Launch;
 use super::super::memory::FlatMemory;
 use super::super::warp::Warp;
@@ -136,6 +137,9 @@ impl Cta {
                     }
                 }
                 Op::Barrier(barrier) => {
+                    if lanes != warp.live() {
+                        whole(warp, launch, barrier, lanes)?;
+                    }
                     if lanes == 0 {
                         warp.advance();
                     } else if self.arrive(w, launch, barrier, lanes) {
@@ -257,6 +261,57 @@ impl Cta {
             waiting: waiting.join("; "),
         }
     }
+}
+
+/// A barrier that only some lanes of a warp execute is in order if none of the others meets a barrier any more.
+#[cold]
+fn whole(warp: &Warp, launch: &Launch, barrier: Barrier, lanes: u64) -> Result<(), ProgramFault> {
+    let kernel = &*launch.kernel;
+    let pc = warp.pc();
+    if lanes == 0 {
+        return Ok(());
+    }
+    let mut seen = vec![false; kernel.code.len()];
+    let mut here = lanes;
+    for (i, path) in warp.paths().iter().enumerate().rev() {
+        let absent = path.mask & !here;
+        here |= path.mask;
+        // Lanes of the current path that skip the barrier go on behind it.
+        let top = i + 1 == warp.paths().len();
+        let start = if top { pc + 1 } else { path.pc };
+        if absent != 0 && reaches_barrier(&kernel.code, start, &mut seen) {
+            let (_, thread) = warp.thread_of(absent.trailing_zeros());
+            let kind = FaultKind::DivergentBarrier {
+                barrier: barrier.id,
+                absent: launch.thread_index(thread),
+                elsewhere: kernel.pos[start as usize],
+            };
+            return Err(ProgramFault::new(kind, launch, warp, pc, lanes.trailing_zeros()));
+        }
+    }
+    Ok(())
+}
+
+/// Some way from `pc` on meets a barrier. `seen` marks what was looked at before, without finding one.
+fn reaches_barrier(code: &[Inst], pc: u32, seen: &mut [bool]) -> bool {
+    let mut todo = vec![pc];
+    while let Some(pc) = todo.pop() {
+        let Some(inst) = code.get(pc as usize).filter(|_| !seen[pc as usize]) else { continue };
+        seen[pc as usize] = true;
+        let guarded = inst.guard != Guard::ALWAYS;
+        match inst.op {
+            Op::Barrier(_) => return true,
+            Op::Branch { target, .. } => {
+                todo.push(target);
+                if guarded {
+                    todo.push(pc + 1);
+                }
+            }
+            Op::Exit | Op::Trap if !guarded => {}
+            _ => todo.push(pc + 1),
+        }
+    }
+    false
 }
 
 fn zero(bytes: &mut Vec<u8>, n: usize) {

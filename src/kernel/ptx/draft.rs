@@ -159,9 +159,7 @@ impl Body {
 
     /// Room in the thread's local memory.
     pub(super) fn allocate_local(&mut self, bytes: u32, align: u32) -> u32 {
-        let at = self.local_bytes.next_multiple_of(align.max(1));
-        self.local_bytes = at + bytes;
-        at
+        append(&mut self.local_bytes, bytes, align)
     }
 
     /// Moves a parameter block to local memory and says where.
@@ -174,6 +172,15 @@ impl Body {
         self.blocks[block as usize].local = Some(at);
         at
     }
+}
+
+/// Appends a variable to a stretch of `total` bytes and says where it starts. `total` saturates far above what
+/// `finish` accepts.
+pub(super) fn append(total: &mut u32, bytes: u32, align: u32) -> u32 {
+    const MOST: u64 = 1 << 30;
+    let at = u64::from(*total).next_multiple_of(u64::from(align.max(1))).min(MOST);
+    *total = (at + u64::from(bytes)).min(MOST) as u32;
+    at as u32
 }
 
 /// An ordinary memory access; the caller adjusts what differs.

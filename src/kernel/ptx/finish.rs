@@ -6,6 +6,7 @@ use super::super::cfg::{Blocks, Flow};
 use super::super::ir::{
     Class, ConstSource, Guard, Hazards, Inst, Kernel, NEVER, NONE, Op, Param, Slot, SourcePos, Special,
 };
+use super::super::launch::MAX_SHARED;
 use super::super::memory::SHARED_WINDOW;
 use super::allocate::{Slots, allocate, reads, writes};
 use super::draft::{Arg, Body, Const, Draft, DraftOp, Label, Pool, VReg};
@@ -28,6 +29,9 @@ const OVERHEAD: u32 = 4;
 /// Dynamic shared memory starts at multiples of this.
 const SHARED_ALIGN: u32 = 16;
 
+/// Local memory of a thread in bytes, at most (CUDA programming guide, "Compute Capabilities").
+const MAX_LOCAL: u32 = 512 << 10;
+
 /// Finishes a kernel. `position` says where a byte of the text is.
 ///
 /// # Errors
@@ -45,6 +49,12 @@ pub(super) fn finish(mut body: Body, frame: Frame, position: impl Fn(usize) -> S
     }
     if body.pool32.entries.len() >= limit || body.pool64.entries.len() >= limit {
         return Err("has too many constants".to_owned());
+    }
+    if body.local_bytes > MAX_LOCAL {
+        return Err(format!("needs {} bytes of local memory a thread, more than {MAX_LOCAL}", body.local_bytes));
+    }
+    if body.shared_bytes > MAX_SHARED {
+        return Err(format!("needs {} bytes of shared memory, more than {MAX_SHARED}", body.shared_bytes));
     }
     let shared_bytes =
         if body.dynamic_shared { body.shared_bytes.next_multiple_of(SHARED_ALIGN) } else { body.shared_bytes };

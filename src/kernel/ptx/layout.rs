@@ -46,7 +46,7 @@ pub(super) fn size_of(var: &Var<'_>) -> Result<(u64, u64), Fault> {
         count = count.saturating_mul(dim);
     }
     let bytes = element.saturating_mul(count);
-    if bytes > 1 << 40 {
+    if bytes > 1 << 34 {
         return Err((var.name.at.clone(), format!("`{}` is too large: {bytes} bytes", var.name.text)));
     }
     let align = var.align.unwrap_or(element).max(1);

@@ -21,7 +21,13 @@ use crate::diagnostic::Diagnostic;
 pub(super) type Lowered<T = ()> = Result<T, Reported>;
 
 /// Instructions after inlining, at most.
-const MAX_CODE: usize = 1 << 22;
+const MAX_CODE: usize = 1 << 20;
+
+/// Virtual registers of a kernel, at most.
+const MAX_REGISTERS: usize = 1 << 21;
+
+/// Faults of one kernel that are told.
+const MAX_FAULTS: usize = 100;
 
 /// What a module offers to its kernels.
 pub(super) struct Env<'a> {
@@ -97,16 +103,24 @@ impl<'e, 'a> Lower<'e, 'a> {
 
     /// Records a fault at a place.
     pub(super) fn fault(&mut self, at: Bytes, message: impl Into<String>) -> Reported {
-        self.faults.push(Diagnostic::at(self.env.file, self.env.text, at, message));
+        self.record(at, message, |fault| fault)
+    }
+
+    fn record(
+        &mut self,
+        at: Bytes,
+        message: impl Into<String>,
+        advise: impl FnOnce(Diagnostic) -> Diagnostic,
+    ) -> Reported {
+        if self.faults.len() < MAX_FAULTS {
+            self.faults.push(advise(Diagnostic::at(self.env.file, self.env.text, at, message)));
+        }
         Reported
     }
 
     /// Records a fault with the nearest of `valid` as advice.
     pub(super) fn fault_near(&mut self, at: Bytes, message: String, found: &str, valid: &[&'static str]) -> Reported {
-        let fault =
-            Diagnostic::at(self.env.file, self.env.text, at, message).with_nearest(found, valid.iter().copied());
-        self.faults.push(fault);
-        Reported
+        self.record(at, message, |fault| fault.with_nearest(found, valid.iter().copied()))
     }
 
     pub(super) fn warn(&mut self, at: Bytes, message: impl Into<String>) {
@@ -190,7 +204,7 @@ impl<'e, 'a> Lower<'e, 'a> {
                     }
                 };
                 self.select(instruction)?;
-                if self.body.code.len() == MAX_CODE {
+                if self.body.code.len() >= MAX_CODE {
                     return Err(self.fault(self.place(), "the kernel is too large once its calls are inlined"));
                 }
                 Ok(())
@@ -207,11 +221,11 @@ impl<'e, 'a> Lower<'e, 'a> {
         };
         for (name, count) in names {
             let n = count.unwrap_or(1);
-            if n > 1 << 20 {
+            let first = self.body.banks.len() as VReg;
+            if n > (MAX_REGISTERS - self.body.banks.len().min(MAX_REGISTERS)) as u64 {
                 self.fault(name.at.clone(), format!("{n} registers are too many"));
                 continue;
             }
-            let first = self.body.banks.len() as VReg;
             self.body.banks.extend(std::iter::repeat_n(bank, n as usize));
             let scope = self.scopes.last_mut().expect("a scope is open");
             if count.is_some() {
@@ -265,9 +279,7 @@ impl<'e, 'a> Lower<'e, 'a> {
             self.body.dynamic_shared = true;
             Name::DynamicShared
         } else {
-            let at = self.body.shared_bytes.next_multiple_of(align);
-            self.body.shared_bytes = at + bytes;
-            Name::Shared(at)
+            Name::Shared(super::draft::append(&mut self.body.shared_bytes, bytes, align))
         };
         self.shared.insert(key, name);
         Ok(name)
@@ -332,8 +344,29 @@ impl<'e, 'a> Lower<'e, 'a> {
             None if self.env.symbols.contains_key(name) || self.env.functions.contains_key(name) => {
                 Err(self.fault(at, format!("`{name}` is not a register")))
             }
-            None => Err(self.fault(at, format!("`{name}` is not declared"))),
+            None => {
+                let advice = self.register_advice(name);
+                let message = format!("`{name}` is not declared");
+                Err(self.record(at, message, |fault| match advice {
+                    Some(advice) => fault.with_help(advice),
+                    None => fault,
+                }))
+            }
         }
+    }
+
+    /// What is declared with the prefix of an undeclared register.
+    fn register_advice(&self, name: &str) -> Option<String> {
+        let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        for scope in self.scopes.iter().rev() {
+            if let Some((_, n, _)) = scope.ranges.iter().find(|(p, n, _)| *p == prefix && *n > 0) {
+                return Some(format!("`{prefix}<{n}>` declares `{prefix}0` to `{prefix}{}`", n - 1));
+            }
+            if scope.opaque {
+                return None;
+            }
+        }
+        None
     }
 
     /// The label of this name.

@@ -14,17 +14,27 @@ pub(super) struct Reported;
 
 type Parsed<T> = Result<T, Reported>;
 
+/// Faults of one file that are told; a binary file has no more to say than this.
+const MAX_FAULTS: usize = 100;
+
 /// The deepest nesting of braces, parentheses and initialisers.
 const MAX_DEPTH: u32 = 64;
 
 /// Reads a file; the tree holds everything that could be read.
 pub(super) fn parse<'a>(file: &'a str, text: &'a str) -> (File<'a>, Vec<Diagnostic>) {
-    let mut parser = Parser { file, text, tokens: Vec::new(), next: 0, depth: 0, faults: Vec::new() };
+    let mut parser =
+        Parser { file, text, tokens: Vec::new(), next: 0, depth: 0, faults: Vec::new(), strange_until: None };
     for (token, at) in Token::lexer(text).spanned() {
         match token {
             Ok(token) => parser.tokens.push((token, at)),
             Err(()) => {
                 let found = &text[at.clone()];
+                // A run of strange characters is one fault.
+                if parser.strange_until == Some(at.start) {
+                    parser.strange_until = Some(at.end);
+                    continue;
+                }
+                parser.strange_until = Some(at.end);
                 let message = if found.starts_with('"') {
                     "unterminated string".to_owned()
                 } else if found.starts_with(|c: char| c.is_ascii_digit()) {
@@ -47,11 +57,21 @@ struct Parser<'a> {
     next: usize,
     depth: u32,
     faults: Vec<Diagnostic>,
+    /// Where the last run of characters that are no token ended.
+    strange_until: Option<usize>,
 }
 
 impl<'a> Parser<'a> {
     fn fault(&mut self, at: Bytes, message: impl Into<String>) -> Reported {
-        self.faults.push(Diagnostic::at(self.file, self.text, at, message));
+        self.fault_near(at, message, "", &[])
+    }
+
+    /// Records a fault with the nearest of `valid` as advice.
+    fn fault_near(&mut self, at: Bytes, message: impl Into<String>, found: &str, valid: &[&'static str]) -> Reported {
+        if self.faults.len() < MAX_FAULTS {
+            let fault = Diagnostic::at(self.file, self.text, at, message);
+            self.faults.push(fault.with_nearest(found, valid.iter().copied()));
+        }
         Reported
     }
 
@@ -162,7 +182,7 @@ impl<'a> Parser<'a> {
 
     fn file(&mut self) -> File<'a> {
         let mut file = File::default();
-        while self.peek().is_some() {
+        while self.peek().is_some() && self.faults.len() < MAX_FAULTS {
             let before = self.next;
             match self.item(&mut file) {
                 Ok(()) => {}
@@ -239,12 +259,9 @@ impl<'a> Parser<'a> {
                 }
                 "attribute" => self.skip_parens()?,
                 _ => {
-                    let fault = self.fault(word.at, format!("unknown directive `.{}`", word.text));
-                    if let Some(last) = self.faults.last_mut() {
-                        let known = ["visible", "entry", "func", "global", "const", "shared", "extern", "weak"];
-                        *last = last.clone().with_nearest(word.text, known);
-                    }
-                    return Err(fault);
+                    let known = ["visible", "entry", "func", "global", "const", "shared", "extern", "weak", "version"];
+                    let message = format!("unknown directive `.{}`", word.text);
+                    return Err(self.fault_near(word.at, message, word.text, &known));
                 }
             }
         }
@@ -481,7 +498,11 @@ impl<'a> Parser<'a> {
                 all.extend(self.variables(space.text, true)?.into_iter().map(Statement::Var));
             }
             "pragma" | "branchtargets" | "calltargets" | "callprototype" => self.recover(),
-            _ => return Err(self.fault(word.at, format!("directive `.{}` is not supported here", word.text))),
+            _ => {
+                let message = format!("directive `.{}` is not supported here", word.text);
+                let known = ["reg", "param", "local", "shared", "pragma"];
+                return Err(self.fault_near(word.at, message, word.text, &known));
+            }
         }
         Ok(())
     }

@@ -21,124 +21,29 @@ use super::parser::Reported;
 use super::types::Ty;
 
 /// Opcodes that lower to something.
-pub(super) const KNOWN: [&str; 112] = [
-    "abs",
-    "activemask",
-    "add",
-    "addc",
-    "and",
-    "applypriority",
-    "atom",
-    "bar",
-    "barrier",
-    "bfe",
-    "bfi",
-    "bfind",
-    "bra",
-    "brev",
-    "brkpt",
-    "call",
-    "clflushopt",
-    "clwb",
-    "clz",
-    "cnot",
-    "copysign",
-    "cos",
-    "cvt",
-    "cvta",
-    "dfence",
-    "discard",
-    "div",
-    "dp2a",
-    "dp4a",
-    "ex2",
-    "exit",
-    "fence",
-    "fma",
-    "isspacep",
-    "ld",
-    "ldu",
-    "lg2",
-    "lop3",
-    "mad",
-    "mad24",
-    "madc",
-    "match",
-    "max",
-    "membar",
-    "min",
-    "mov",
-    "mul",
-    "mul24",
-    "nanosleep",
-    "neg",
-    "not",
-    "ofence",
-    "or",
-    "pm",
-    "pmevent",
-    "popc",
-    "prefetch",
-    "prefetchu",
-    "prmt",
-    "rcp",
-    "red",
-    "redux",
-    "rem",
-    "ret",
-    "rsqrt",
-    "sad",
-    "selp",
-    "set",
-    "setp",
-    "sfence",
-    "shf",
-    "shfl",
-    "shl",
-    "shr",
-    "sin",
-    "slct",
-    "sqrt",
-    "st",
-    "sub",
-    "subc",
-    "tanh",
-    "testp",
-    "tex",
-    "trap",
-    "vote",
-    "xor",
-    // Modifiers worth suggesting.
-    "acq_rel",
-    "acquire",
-    "approx",
-    "const",
-    "ftz",
-    "full",
-    "gpu",
-    "global",
-    "local",
-    "param",
-    "relaxed",
-    "release",
-    "rm",
-    "rn",
-    "rp",
-    "rz",
-    "sat",
-    "shared",
-    "sync",
-    "sys",
-    "uni",
-    "volatile",
-    "wide",
-    "cta",
-    "lo",
-    "hi",
+#[rustfmt::skip]
+pub(super) const OPCODES: [&str; 88] = [
+    "abs", "activemask", "add", "addc", "and", "applypriority", "atom", "bar", "barrier", "bfe", "bfi", "bfind",
+    "bmsk", "bra", "brev", "brkpt", "call", "clflushopt", "clwb", "clz", "cnot", "copysign", "cos", "cvt", "cvta",
+    "dfence", "discard", "div", "dp2a", "dp4a", "ex2", "exit", "fence", "fma", "fns", "isspacep", "ld", "ldu", "lg2",
+    "lop3", "mad", "mad24", "madc", "match", "max", "membar", "min", "mov", "mul", "mul24", "nanosleep", "neg", "not",
+    "ofence", "or", "pm", "pmevent", "popc", "prefetch", "prefetchu", "prmt", "rcp", "red", "redux", "rem", "ret",
+    "rsqrt", "sad", "selp", "set", "setp", "sfence", "shf", "shfl", "shl", "shr", "sin", "slct", "sqrt", "st", "sub",
+    "subc", "tanh", "testp", "tex", "trap", "vote", "xor",
+];
+
+/// Modifiers and types worth suggesting.
+#[rustfmt::skip]
+pub(super) const MODIFIERS: [&str; 69] = [
+    "acq_rel", "acquire", "add", "all", "and", "any", "approx", "ballot", "bfly", "cas", "cc", "clamp", "const",
+    "cta", "down", "eq", "exch", "ftz", "full", "ge", "global", "gpu", "gt", "hi", "idx", "le", "lo", "local", "lt",
+    "ne", "or", "param", "relaxed", "release", "rm", "rmi", "rn", "rni", "rp", "rpi", "rz", "rzi", "sat", "shared",
+    "sync", "sys", "uni", "up", "v2", "v4", "volatile", "wide", "wrap", "xor", "pred", "b8", "b16", "b32", "b64",
+    "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f32", "f64",
 ];
 
 /// Opcodes of the ISA that are deliberately not supported, and why.
-const UNSUPPORTED: [(&str, &str); 48] = [
+const UNSUPPORTED: [(&str, &str); 46] = [
     ("mma", "matrix instructions"),
     ("wmma", "matrix instructions"),
     ("wgmma", "matrix instructions"),
@@ -163,10 +68,8 @@ const UNSUPPORTED: [(&str, &str); 48] = [
     ("stacksave", "stack allocation"),
     ("stackrestore", "stack allocation"),
     ("createpolicy", "cache policies"),
-    ("fns", "fns"),
-    ("szext", "szext"),
-    ("bmsk", "bmsk"),
-    ("elect", "elect"),
+    ("szext", "sign and zero extension of bit fields"),
+    ("elect", "leader election"),
     ("setmaxnreg", "register reallocation"),
     ("griddepcontrol", "dependent launches"),
     ("vadd", "video instructions"),
@@ -254,6 +157,8 @@ impl<'a> Lower<'_, 'a> {
             "popc" | "clz" | "bfind" | "brev" => self.count(i, m)?,
             "bfe" | "bfi" => self.bit_field(i, m)?,
             "prmt" => self.permute(i, m)?,
+            "fns" => self.find_nth_set(i, m)?,
+            "bmsk" => self.bit_mask(i, m)?,
             "dp4a" | "dp2a" => self.dot_product(i, m)?,
             "and" | "or" | "xor" | "not" | "cnot" | "shl" | "shr" => self.logic(i, m)?,
             "lop3" => self.lop3(i, m)?,
@@ -293,7 +198,7 @@ impl<'a> Lower<'_, 'a> {
             None => Ok(()),
             Some(word) => {
                 let message = format!("modifier `.{}` of `{}` is not supported", word.text, i.opcode.text);
-                Err(self.fault_near(word.at.clone(), message, word.text, &KNOWN))
+                Err(self.fault_near(word.at.clone(), message, word.text, &MODIFIERS))
             }
         }
     }
@@ -302,7 +207,7 @@ impl<'a> Lower<'_, 'a> {
         if let Some((_, what)) = UNSUPPORTED.iter().find(|(name, _)| *name == opcode) {
             return self.fault(i.opcode.at.clone(), format!("`{opcode}` is not supported ({what})"));
         }
-        self.fault_near(i.opcode.at.clone(), format!("unknown instruction `{opcode}`"), opcode, &KNOWN)
+        self.fault_near(i.opcode.at.clone(), format!("unknown instruction `{opcode}`"), opcode, &OPCODES)
     }
 
     /// Exactly `N` operands.
@@ -322,14 +227,11 @@ impl<'a> Lower<'_, 'a> {
         match m.ty() {
             Some(ty) => Ok(ty),
             None => {
-                let (at, message) = match m.left_over() {
-                    Some(w) => (
-                        w.at.clone(),
-                        format!("type or modifier `.{}` of `{}` is not supported", w.text, i.opcode.text),
-                    ),
-                    None => (i.opcode.at.clone(), format!("`{}` needs a type", i.opcode.text)),
+                let Some(word) = m.left_over() else {
+                    return Err(self.fault(i.opcode.at.clone(), format!("`{}` needs a type", i.opcode.text)));
                 };
-                Err(self.fault(at, message))
+                let message = format!("type or modifier `.{}` of `{}` is not supported", word.text, i.opcode.text);
+                Err(self.fault_near(word.at.clone(), message, word.text, &MODIFIERS))
             }
         }
     }

@@ -97,6 +97,44 @@ pub(super) fn insert(f: &mut Frame<'_>, inst: &Inst, wide: bool) {
     }
 }
 
+/// The pseudo-code of the ISA's `fns`.
+fn nth_set(mask: u32, base: u32, offset: i32) -> u32 {
+    if base > 31 {
+        return u32::MAX;
+    }
+    if offset == 0 {
+        return if mask >> base & 1 == 1 { base } else { u32::MAX };
+    }
+    let (up, n) = (offset > 0, offset.unsigned_abs());
+    // Keep the bits on the side that is searched, and drop the n - 1 nearest.
+    let mut left = if up { mask >> base << base } else { mask << (31 - base) >> (31 - base) };
+    for _ in 1..n.min(33) {
+        left = if up {
+            left & left.wrapping_sub(1)
+        } else {
+            left & !(1u32 << 31).checked_shr(left.leading_zeros()).unwrap_or(0)
+        };
+    }
+    match (left, up) {
+        (0, _) => u32::MAX,
+        (_, true) => left.trailing_zeros(),
+        (_, false) => 31 - left.leading_zeros(),
+    }
+}
+
+#[inline(always)]
+pub(super) fn find_nth_set(f: &mut Frame<'_>, inst: &Inst) {
+    f.zip3_32(inst, |a, b, c| nth_set(a, b, c as i32));
+}
+
+#[inline(always)]
+pub(super) fn mask(f: &mut Frame<'_>, inst: &Inst, wrap: bool) {
+    f.zip32(inst, |a, b| {
+        let (from, n) = if wrap { (a & 31, b & 31) } else { (a, b) };
+        if from > 31 { 0 } else { (if n > 31 { u32::MAX } else { (1 << n) - 1 }) << from }
+    });
+}
+
 #[inline(always)]
 pub(super) fn permute(f: &mut Frame<'_>, inst: &Inst, mode: PrmtMode) {
     f.zip3_32(inst, |a, b, c| {

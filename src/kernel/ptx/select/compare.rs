@@ -86,6 +86,9 @@ impl<'a> Lower<'_, 'a> {
             let message = format!("`{}` needs a comparison such as `.lt`", i.opcode.text);
             return Err(self.fault(i.opcode.at.clone(), message));
         };
+        if ftz && !(ty.is_float() && ty.bits == 32) {
+            return self.bad_type(i, ty);
+        }
         let kind = match (ty.class, ty.bits) {
             (TyClass::Float, 32) => float_cmp(name).map(|c| (CompareKind::F32(c, ftz), Class::Fp32)),
             (TyClass::Float, 64) => float_cmp(name).map(|c| (CompareKind::F64(c), Class::Fp64)),

@@ -68,16 +68,15 @@ impl<'a> Lower<'_, 'a> {
 
     pub(super) fn add(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
         let adds = i.opcode.text == "add";
-        let gives = m.take("cc");
-        let (round, ftz, sat) = (m.rounding(), m.take("ftz"), m.take("sat"));
-        let ty = self.ty(i, m)?;
+        let (ty, sat) = (self.ty(i, m)?, m.take("sat"));
         if ty.is_float() {
+            let (round, ftz) = (m.rounding(), m.take("ftz"));
             let op = if adds { FloatOp::Add } else { FloatOp::Sub };
             return self.float(i, op, round.unwrap_or(Round::Nearest), ftz, sat, ty);
         }
-        if gives {
+        if m.take("cc") {
             let op = if adds { CarryOp::Add } else { CarryOp::Sub };
-            return self.with_carry(i, Carry { op, wide: ty.bits == 64, takes: false, gives }, ty, 2);
+            return self.with_carry(i, Carry { op, wide: ty.bits == 64, takes: false, gives: true }, ty, 2);
         }
         if sat {
             if ty.bits != 32 || !ty.is_signed() {
@@ -97,45 +96,57 @@ impl<'a> Lower<'_, 'a> {
     }
 
     pub(super) fn mul(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
-        let (round, ftz, sat) = (m.rounding(), m.take("ftz"), m.take("sat"));
-        let part = m.one_of(&[("lo", 0), ("hi", 1), ("wide", 2)]);
         let ty = self.ty(i, m)?;
         if ty.is_float() {
+            let (round, ftz, sat) = (m.rounding(), m.take("ftz"), m.take("sat"));
             return self.float(i, FloatOp::Mul, round.unwrap_or(Round::Nearest), ftz, sat, ty);
         }
-        match part {
-            Some(2) => self.wide(i, ty, false),
-            Some(1) => self.int(i, by_sign(ty, IntOp::MulHiS, IntOp::MulHiU), Class::IntMul, ty, 2),
-            _ => self.int(i, IntOp::MulLo, Class::IntMul, ty, 2),
+        match self.part(i, m)? {
+            Part::Wide => self.wide(i, ty, false),
+            Part::High => self.int(i, by_sign(ty, IntOp::MulHiS, IntOp::MulHiU), Class::IntMul, ty, 2),
+            Part::Low => self.int(i, IntOp::MulLo, Class::IntMul, ty, 2),
         }
     }
 
     pub(super) fn mad(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
-        let (round, ftz, sat, gives) = (m.rounding(), m.take("ftz"), m.take("sat"), m.take("cc"));
-        let part = m.one_of(&[("lo", 0), ("hi", 1), ("wide", 2)]);
         let ty = self.ty(i, m)?;
         if ty.is_float() {
+            let (round, ftz, sat) = (m.rounding(), m.take("ftz"), m.take("sat"));
             return self.float(i, FloatOp::Fma, round.unwrap_or(Round::Nearest), ftz, sat, ty);
         }
-        if gives {
+        let part = self.part(i, m)?;
+        if part != Part::Wide && m.take("cc") {
             return self.with_carry(i, mad_carry(part, ty, false, true), ty, 3);
         }
         match part {
-            Some(2) => self.wide(i, ty, true),
-            Some(1) if sat && ty.is_signed() && ty.bits == 32 => {
+            Part::Wide => self.wide(i, ty, true),
+            Part::High if ty.is_signed() && ty.bits == 32 && m.take("sat") => {
                 self.uniform(i, AluOp::Saturating(SatOp::MadHi), Class::IntMul, ty, 3)
             }
-            Some(1) if !sat => self.int(i, by_sign(ty, IntOp::MadHiS, IntOp::MadHiU), Class::IntMul, ty, 3),
-            _ if !sat => self.int(i, IntOp::MadLo, Class::IntMul, ty, 3),
-            _ => self.bad_type(i, ty),
+            Part::High => self.int(i, by_sign(ty, IntOp::MadHiS, IntOp::MadHiU), Class::IntMul, ty, 3),
+            Part::Low => self.int(i, IntOp::MadLo, Class::IntMul, ty, 3),
         }
     }
 
     pub(super) fn mad_carry(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
         let gives = m.take("cc");
-        let part = m.one_of(&[("lo", 0), ("hi", 1)]);
+        let part = self.part(i, m)?;
         let ty = self.ty(i, m)?;
+        if part == Part::Wide {
+            return self.bad_type(i, ty);
+        }
         self.with_carry(i, mad_carry(part, ty, true, gives), ty, 3)
+    }
+
+    /// `.lo`, `.hi` or `.wide`, one of which must be there.
+    fn part(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered<Part> {
+        match m.one_of(&[("lo", Part::Low), ("hi", Part::High), ("wide", Part::Wide)]) {
+            Some(part) => Ok(part),
+            None => {
+                let message = format!("`{}` on integers needs `.lo`, `.hi` or `.wide`", i.opcode.text);
+                Err(self.fault(i.opcode.at.clone(), message))
+            }
+        }
     }
 
     /// `mul.wide`, `mad.wide`
@@ -176,12 +187,15 @@ impl<'a> Lower<'_, 'a> {
     pub(super) fn arithmetic(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
         let opcode = i.opcode.text;
         let approximate = if opcode == "div" { m.one_of(&[("approx", false), ("full", true)]) } else { None };
-        let (round, ftz, nan) = (m.rounding(), m.take("ftz"), m.take("NaN"));
         let ty = self.ty(i, m)?;
         if ty.is_float() {
-            let nearest = Round::Nearest;
+            let (nearest, ftz) = (Round::Nearest, m.take("ftz"));
+            let nan = matches!(opcode, "min" | "max") && m.take("NaN");
             return match opcode {
-                "div" => self.divide(i, approximate, round, ftz, ty),
+                "div" => {
+                    let round = m.rounding();
+                    self.divide(i, approximate, round, ftz, ty)
+                }
                 "min" => self.float(i, if nan { FloatOp::MinNan } else { FloatOp::Min }, nearest, ftz, false, ty),
                 "max" => self.float(i, if nan { FloatOp::MaxNan } else { FloatOp::Max }, nearest, ftz, false, ty),
                 "abs" => self.float(i, FloatOp::Abs, nearest, ftz, false, ty),
@@ -204,7 +218,7 @@ impl<'a> Lower<'_, 'a> {
     }
 
     pub(super) fn count(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
-        let shift = m.take("shiftamt");
+        let shift = i.opcode.text == "bfind" && m.take("shiftamt");
         let ty = self.ty(i, m)?;
         if ty.is_float() || !matches!(ty.bits, 32 | 64) {
             return self.bad_type(i, ty);
@@ -261,6 +275,25 @@ impl<'a> Lower<'_, 'a> {
             return self.bad_type(i, ty);
         }
         self.uniform(i, AluOp::Prmt(mode.unwrap_or(PrmtMode::Index)), Class::Int, ty, 3)
+    }
+
+    /// `fns`: the n-th set bit.
+    pub(super) fn find_nth_set(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        let ty = self.ty(i, m)?;
+        if ty != Ty::B32 {
+            return self.bad_type(i, ty);
+        }
+        self.uniform(i, AluOp::Fns, Class::Int, ty, 3)
+    }
+
+    pub(super) fn bit_mask(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
+        let wrap = m.one_of(&[("wrap", true), ("clamp", false)]);
+        let ty = self.ty(i, m)?;
+        match wrap {
+            Some(wrap) if ty == Ty::B32 => self.uniform(i, AluOp::Bmsk(wrap), Class::Int, ty, 2),
+            Some(_) => self.bad_type(i, ty),
+            None => Err(self.fault(i.opcode.at.clone(), "`bmsk` needs `.clamp` or `.wrap`")),
+        }
     }
 
     pub(super) fn dot_product(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
@@ -329,9 +362,13 @@ impl<'a> Lower<'_, 'a> {
     }
 
     pub(super) fn funnel(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
-        let left = m.one_of(&[("l", true), ("r", false)]).unwrap_or(false);
-        let wrap = m.one_of(&[("wrap", true), ("clamp", false)]).unwrap_or(false);
+        let left = m.one_of(&[("l", true), ("r", false)]);
+        let wrap = m.one_of(&[("wrap", true), ("clamp", false)]);
         let ty = self.ty(i, m)?;
+        let (Some(left), Some(wrap)) = (left, wrap) else {
+            let message = "`shf` needs a direction and a mode, such as `.l.wrap`";
+            return Err(self.fault(i.opcode.at.clone(), message));
+        };
         if ty.bits != 32 || ty.is_float() {
             return self.bad_type(i, ty);
         }
@@ -368,10 +405,18 @@ impl<'a> Lower<'_, 'a> {
     }
 }
 
-fn mad_carry(part: Option<u8>, ty: Ty, takes: bool, gives: bool) -> Carry {
+/// Which half of a product, or all of it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Low,
+    High,
+    Wide,
+}
+
+fn mad_carry(part: Part, ty: Ty, takes: bool, gives: bool) -> Carry {
     let op = match (part, ty.is_signed()) {
-        (Some(1), true) => CarryOp::MadHiS,
-        (Some(1), false) => CarryOp::MadHiU,
+        (Part::High, true) => CarryOp::MadHiS,
+        (Part::High, false) => CarryOp::MadHiU,
         _ => CarryOp::MadLo,
     };
     Carry { op, wide: ty.bits == 64, takes, gives }
