@@ -9,6 +9,8 @@
 //! Constant pipeline delays lie on links, where they widen the engine's lookahead. A slice and its controller are kept
 //! in one partition. The memory image is cut into the controllers' shares here and put together again afterwards.
 
+use std::sync::Arc;
+
 use crate::engine::{ComponentId, Link, Port, Simulation, Topology};
 use crate::kernel::host::HostProgram;
 use crate::kernel::memory::{DRAM_BASE, FlatMemory, Medium};
@@ -21,6 +23,9 @@ use crate::machine::media::Media;
 use crate::machine::memory_controller::MemoryController;
 use crate::machine::msg::Msg;
 use crate::machine::sm::{Sm, SmParameters, SmWiring};
+use crate::persist::journal::Journal;
+use crate::persist::site::Scheme;
+use crate::schemes::baseline::Base;
 
 /// A machine on links, ready to run, and which component is what.
 #[derive(Debug)]
@@ -53,12 +58,42 @@ fn extents(memory: &FlatMemory, local_bytes: u64) -> ([u64; 2], u64) {
     (extents, local)
 }
 
+/// How persistency is done, and whether it is written down.
+#[derive(Debug, Clone)]
+pub struct Persistency {
+    /// The scheme.
+    pub scheme: Arc<dyn Scheme>,
+    /// Components keep journals of what happens to persistent memory.
+    pub journal: bool,
+}
+
+impl Default for Persistency {
+    /// No persistency, no journal.
+    fn default() -> Self {
+        Persistency { scheme: Arc::new(Base), journal: false }
+    }
+}
+
+/// Wires a machine without persistency: [`assemble_with`] the scheme `base`, and no journal.
+///
+/// # Panics
+/// When `spec` has [`MachineSpec::faults`].
+pub fn assemble(spec: &MachineSpec, memory: &FlatMemory, local_bytes: u32, host: Box<dyn HostProgram>) -> Assembly {
+    assemble_with(spec, memory, local_bytes, host, &Persistency::default())
+}
+
 /// Wires a machine around a memory image and a host program. `local_bytes` is the most local memory any kernel of the
 /// program needs a thread.
 ///
 /// # Panics
 /// When `spec` has [`MachineSpec::faults`].
-pub fn assemble(spec: &MachineSpec, memory: &FlatMemory, local_bytes: u32, host: Box<dyn HostProgram>) -> Assembly {
+pub fn assemble_with(
+    spec: &MachineSpec,
+    memory: &FlatMemory,
+    local_bytes: u32,
+    host: Box<dyn HostProgram>,
+    persistency: &Persistency,
+) -> Assembly {
     let faults = spec.faults();
     assert!(faults.is_empty(), "a machine with faults: {faults:?}");
     let Some(base) = spec.timebase() else { unreachable!("no timebase is a fault") };
@@ -93,8 +128,10 @@ pub fn assemble(spec: &MachineSpec, memory: &FlatMemory, local_bytes: u32, host:
                 map,
                 port: port.clone(),
                 local: (local + local_per_sm * index as u64, local_bytes),
+                persist: spec.persist.clone(),
             };
-            t.add(format!("sm{index}"), Box::new(Sm::new(sm_parameters.clone(), wiring)))
+            let site = persistency.scheme.sm_site(index as u16);
+            t.add(format!("sm{index}"), Box::new(Sm::new(sm_parameters.clone(), wiring, site, persistency.journal)))
         })
         .collect();
     let slice_ids: Vec<ComponentId> = (0..spec.l2.slices)
@@ -108,7 +145,9 @@ pub fn assemble(spec: &MachineSpec, memory: &FlatMemory, local_bytes: u32, host:
                 buffer_packets: spec.crossbar.buffer_packets,
                 port: port.clone(),
             };
-            t.add(format!("l2.{slice}"), Box::new(L2Slice::new(spec.l2.clone(), wiring)))
+            let mut component = L2Slice::new(spec.l2.clone(), wiring);
+            component.set_persistence(spec.persist.domain, persistency.journal);
+            t.add(format!("l2.{slice}"), Box::new(component))
         })
         .collect();
     let controller_ids: Vec<ComponentId> = (0..spec.controller.channels as usize)
@@ -116,7 +155,9 @@ pub fn assemble(spec: &MachineSpec, memory: &FlatMemory, local_bytes: u32, host:
             let media = Media::new(&spec.dram, &spec.nvm, &spec.bus, memory_clock, base);
             let forward = base.ticks_of_ps(spec.controller.forward_ns.ps);
             let images = std::mem::take(&mut shares[channel]);
-            let controller = MemoryController::new(spec.controller.clone(), memory_clock, forward, map, media, images);
+            let mut controller =
+                MemoryController::new(spec.controller.clone(), memory_clock, forward, map, media, images);
+            controller.set_persistence(spec.persist.domain, persistency.journal);
             t.add(format!("mc{channel}"), Box::new(controller))
         })
         .collect();
@@ -127,7 +168,9 @@ pub fn assemble(spec: &MachineSpec, memory: &FlatMemory, local_bytes: u32, host:
         map,
         crossbar: (spec.crossbar.clone(), port),
     };
-    let dispatch = CommandProcessor::new(spec.dispatch.clone(), spec.sm.clone(), spec.shared.clone(), wiring, host);
+    let site = persistency.scheme.host_site();
+    let dispatch =
+        CommandProcessor::new(spec.dispatch.clone(), spec.sm.clone(), spec.shared.clone(), wiring, host, site);
     let dispatch = t.add("command_processor", Box::new(dispatch));
 
     let hop = crossbar.cycles(u64::from(spec.crossbar.latency_cycles));
@@ -223,6 +266,14 @@ impl Assembly {
     /// The command processor.
     pub fn dispatch(&self) -> &CommandProcessor {
         self.component(self.dispatch)
+    }
+
+    /// What happened to persistent memory, when journals were kept: by time, SMs before slices before controllers.
+    pub fn journal(&self) -> Journal {
+        let sms = self.sms().filter_map(Sm::journal);
+        let slices = self.slices().filter_map(L2Slice::journal);
+        let controllers = self.controllers().filter_map(MemoryController::journal);
+        Journal::merged(&sms.chain(slices).chain(controllers).collect::<Vec<_>>())
     }
 
     /// Fills `memory` with what a read of every address would return now: the controllers' bytes under the dirty bytes

@@ -20,6 +20,7 @@ pub mod media;
 pub mod memory_controller;
 pub mod msg;
 pub mod network;
+pub mod persistence;
 pub mod scheduler;
 pub mod shared_memory;
 pub mod sm;
@@ -37,6 +38,7 @@ use self::l1::L1Spec;
 use self::l2::L2Spec;
 use self::media::{BusSpec, MediaSpec};
 use self::memory_controller::ControllerSpec;
+use self::persistence::PersistSpec;
 use self::shared_memory::SharedSpec;
 use self::sm::{IntervalSpec, LatencySpec, SmSpec};
 use self::spec::{Key, Megahertz, Spec};
@@ -97,6 +99,8 @@ machine_spec! {
     nvm: MediaSpec,
     /// Command processor.
     dispatch: DispatchSpec,
+    /// Persistency.
+    persist: PersistSpec,
 }
 
 /// Core cycles that a run can have at most: SMs count them in 32 bits, less the longest wait that lies ahead.

@@ -51,6 +51,13 @@ impl Interleave {
         ((place + rotation(group) % slices) % slices) as u32
     }
 
+    /// The address of a line of persistent memory that the slice serves.
+    pub fn some_line_of(self, slice: u32) -> u64 {
+        let first_group = (0..u64::from(self.slices)).map(|chunk| NVM_BASE + (chunk << self.chunk_shift));
+        let of_slice = first_group.into_iter().find(|&address| self.slice_of(address) == slice);
+        of_slice.unwrap_or_else(|| unreachable!("every slice has a chunk of every group"))
+    }
+
     /// The address within its slice's share of its medium, dense from 0.
     pub fn in_slice(self, address: u64) -> u64 {
         let offset = offset_in_medium(address);

@@ -15,6 +15,9 @@ use crate::counters;
 use crate::engine::{Clock, Component, Ctx, Port, Progress, Time, Wait};
 use crate::kernel::host::{HostAction, HostProgram};
 use crate::kernel::launch::Launch;
+use crate::kernel::memory::Medium;
+use crate::persist::site::HostSite;
+use crate::persist::vocab::Boundary;
 use crate::spec;
 
 use super::address::Interleave;
@@ -136,6 +139,8 @@ enum Step {
     Idle,
     /// CTAs of a launch are running.
     Running { launch: Arc<Launch>, next: u64, done: u64, room: Vec<u32>, next_sm: usize },
+    /// Slices write back what the kernel that has ended must leave durable.
+    WritingBack { left: u32 },
     /// Lines are moving.
     Moving { waiting: VecDeque<Piece>, data: Vec<u8> },
     /// The host program is over.
@@ -156,6 +161,8 @@ pub struct CommandProcessor {
     /// Port `first_sm_port + i` leads to SM `i`; ports below to slices.
     first_sm_port: u16,
     host: Box<dyn HostProgram>,
+    site: Box<dyn HostSite>,
+    map: Interleave,
     network: Network,
     rooms: Rooms,
     step: Step,
@@ -192,6 +199,7 @@ impl CommandProcessor {
         shared: SharedSpec,
         w: DispatchWiring,
         host: Box<dyn HostProgram>,
+        site: Box<dyn HostSite>,
     ) -> Self {
         CommandProcessor {
             clock: w.clock,
@@ -199,7 +207,9 @@ impl CommandProcessor {
             line_bytes: w.line_bytes,
             requester: sm.count as u16,
             first_sm_port: w.map.slices() as u16,
+            map: w.map,
             host,
+            site,
             network: Network::new(&w.crossbar.0, w.map, w.crossbar.1, spec.host_requests),
             rooms: Rooms::default(),
             step: Step::Idle,
@@ -338,14 +348,28 @@ impl CommandProcessor {
         *done += 1;
         self.counters.ctas += 1;
         if *done == launch.ctas() {
-            if let Some(record) = self.records.last_mut() {
-                record.end = cx.now();
+            if self.site.kernel_end() == Boundary::WriteBackL2 {
+                let slices = u32::from(self.first_sm_port);
+                self.step = Step::WritingBack { left: slices };
+                for slice in 0..slices {
+                    let line = self.map.some_line_of(slice);
+                    let request = self.request(line, 0, RequestKind::WriteBackAll, 0, Payload::None);
+                    self.network.push(request, cx);
+                }
+            } else {
+                self.end_launch(cx);
             }
-            self.step = Step::Idle;
-            self.advance(cx);
         } else {
             self.dispatch(cx);
         }
+    }
+
+    fn end_launch(&mut self, cx: &mut Ctx<'_, Msg>) {
+        if let Some(record) = self.records.last_mut() {
+            record.end = cx.now();
+        }
+        self.step = Step::Idle;
+        self.advance(cx);
     }
 
     /// Sends pieces while tags are free; ends the step when none is left.
@@ -377,7 +401,7 @@ impl CommandProcessor {
                     room.bytes[at..at + bytes].copy_from_slice(&data[piece.data_at..piece.data_at + bytes]);
                     room.mask = ((1u128 << (bytes - 1) << 1).wrapping_sub(1)) << at;
                     let touched = sectors_touched(room.mask);
-                    self.request(to, tag, RequestKind::Write, touched, Payload::Line(room))
+                    self.request(to, tag, host_write(to), touched, Payload::Line(room))
                 }
                 (None, None) => unreachable!("a piece reads or writes"),
             };
@@ -395,6 +419,13 @@ impl CommandProcessor {
     }
 
     fn reply(&mut self, reply: Reply, cx: &mut Ctx<'_, Msg>) {
+        if let Step::WritingBack { left } = &mut self.step {
+            *left -= 1;
+            if *left == 0 {
+                self.end_launch(cx);
+            }
+            return;
+        }
         let tag = reply.tag as usize;
         let Some(piece) = self.in_flight[tag] else { panic!("a reply for no piece") };
         let Payload::Line(mut line) = reply.payload else { panic!("a host transfer moves lines") };
@@ -414,7 +445,7 @@ impl CommandProcessor {
                 line.bytes.copy_within(at..at + bytes, target);
                 line.mask = ((1u128 << (bytes - 1) << 1).wrapping_sub(1)) << target;
                 let touched = sectors_touched(line.mask);
-                let request = self.request(to, tag, RequestKind::Write, touched, Payload::Line(line));
+                let request = self.request(to, tag, host_write(to), touched, Payload::Line(line));
                 self.counters.host_writes += 1;
                 self.network.push(request, cx);
             }
@@ -425,6 +456,14 @@ impl CommandProcessor {
         }
         self.move_on(cx);
         self.advance(cx);
+    }
+}
+
+/// The host's writes to persistent memory are durable when its step is done.
+fn host_write(address: u64) -> RequestKind {
+    match Medium::of(address) {
+        Medium::Dram => RequestKind::Write,
+        Medium::Nvm => RequestKind::WriteThrough,
     }
 }
 
@@ -459,6 +498,7 @@ impl Component<Msg> for CommandProcessor {
             Step::Running { launch, done, .. } => {
                 format!("CTAs of kernel `{}`: {done} of {} have ended", launch.kernel.name, launch.ctas())
             }
+            Step::WritingBack { left } => format!("{left} L2 slices to write back a kernel's results"),
             Step::Moving { waiting, .. } => format!("a host transfer: {} pieces are left", waiting.len()),
         };
         out.push(Wait { who: "host program".to_owned(), what, on: None, since: 0 });

@@ -14,6 +14,8 @@
 //! width. Invariants: a line with a fill under way is not evicted; bytes marked dirty are never overwritten by a fill.
 //! A requester's packet never arrives without room for it. Not modelled: prefetch, compression, inclusion of L1s.
 
+mod durability;
+
 use std::collections::VecDeque;
 
 use crate::counters;
@@ -25,8 +27,10 @@ use crate::spec;
 use super::address::Interleave;
 use super::cache::TagArray;
 use super::crossbar::PortEnd;
-use super::msg::{Atomics, Line, MAX_LINE_BYTES, MemoryRead, MemoryWrite, Msg, Payload, Reply, Request, RequestKind};
+use super::msg::{Atomics, Line, MAX_LINE_BYTES, MemoryRead, Msg, Payload, Reply, Request, RequestKind};
 use super::msg::{Rooms, SECTOR_BYTES, copy_masked, sector_bytes, sectors_covered};
+
+use durability::Durability;
 
 spec! {
     /// Parameters of the shared L2 cache.
@@ -79,6 +83,10 @@ counters! {
         fetches,
         /// Dirty lines written back to memory [lines]
         writebacks,
+        /// Write-backs and flushes of a line asked for by programs [requests]
+        write_backs_asked,
+        /// Writes past the array [requests]
+        write_throughs,
         /// Bytes that requesters sent to this slice, headers included [bytes]
         bytes_in,
         /// Bytes that this slice sent to requesters, headers included [bytes]
@@ -147,6 +155,7 @@ pub struct L2Slice {
     credit_batch: u16,
     credits_due: Vec<u16>,
     rooms: Rooms,
+    durability: Durability,
     counters: L2Counters,
 }
 
@@ -198,6 +207,7 @@ impl L2Slice {
             credit_batch: (wiring.buffer_packets / 4).max(1) as u16,
             credits_due: vec![0; wiring.requesters],
             rooms: Rooms::default(),
+            durability: Durability::new(),
             counters: L2Counters::default(),
             spec,
         }
@@ -242,11 +252,18 @@ impl L2Slice {
         match request.kind {
             RequestKind::Write => true,
             RequestKind::Read | RequestKind::Atomic => self.valid[place] & request.sectors == request.sectors,
+            RequestKind::WriteThrough | RequestKind::WriteBack | RequestKind::Flush => true,
+            RequestKind::WriteBackAll => unreachable!("it concerns no one line"),
         }
     }
 
     /// Performs a request on a line that satisfies it, replies, and returns the bytes moved through the data port.
     fn perform(&mut self, place: usize, request: Request, cx: &mut Ctx<'_, Msg>) -> u32 {
+        match request.kind {
+            RequestKind::WriteThrough => return self.write_through(Some(place), request, cx),
+            RequestKind::WriteBack | RequestKind::Flush => return self.write_back_line(Some(place), &request, cx),
+            _ => {}
+        }
         let Request { tag, from, kind, sectors, payload, .. } = request;
         self.tags.touch(place);
         match (kind, payload) {
@@ -261,13 +278,15 @@ impl L2Slice {
                 copy_masked(&mut self.data[place], &line.bytes, line.mask);
                 self.dirty[place] |= line.mask;
                 self.valid[place] |= sectors_covered(self.dirty[place]);
+                self.note_performed(place, line.mask, from, cx);
                 let bytes = line.mask.count_ones();
                 self.reply(from, Reply { tag, kind, sectors, payload: Payload::Line(line) }, 0, 0, cx);
                 bytes
             }
             (RequestKind::Atomic, Payload::Atomics(mut atomics)) => {
                 let lanes = u32::from(atomics.count);
-                self.perform_atomics(place, &mut atomics);
+                let written = self.perform_atomics(place, &mut atomics);
+                self.note_performed(place, written, from, cx);
                 let extra = self.clock.cycles(u64::from(self.spec.atomic_lane_cycles * lanes));
                 self.data_port_free = self.data_port_free.max(cx.now()) + extra;
                 let bytes = lanes * atomics.elem.bytes();
@@ -278,8 +297,10 @@ impl L2Slice {
         }
     }
 
-    fn perform_atomics(&mut self, place: usize, atomics: &mut Atomics) {
+    /// Performs the lanes' operations in order; returns the bytes written.
+    fn perform_atomics(&mut self, place: usize, atomics: &mut Atomics) -> u128 {
         let size = atomics.elem.bytes() as usize;
+        let mut written = 0;
         self.counters.atomic_lanes += u64::from(atomics.count);
         for i in 0..usize::from(atomics.count) {
             let at = usize::from(atomics.offset[i]);
@@ -289,9 +310,11 @@ impl L2Slice {
             let old = u64::from_le_bytes(word);
             let new = apply_atomic(atomics.op, atomics.elem, old, atomics.a[i], atomics.b[i]);
             bytes.copy_from_slice(&new.to_le_bytes()[..size]);
-            self.dirty[place] |= ((1u128 << size) - 1) << at;
+            written |= ((1u128 << size) - 1) << at;
             atomics.a[i] = old;
         }
+        self.dirty[place] |= written;
+        written
     }
 
     /// Asks memory for the sectors that the request at the head of the MSHR's queue lacks.
@@ -303,7 +326,7 @@ impl L2Slice {
         let sectors = wanted & !self.valid[place];
         let room = self.rooms.take();
         let read = MemoryRead { line, tag: mshr, slice: self.at_controller, sectors, room };
-        cx.send(memory_port(self.requesters), Msg::MemoryRead(read), 0);
+        self.to_memory(Msg::MemoryRead(read), cx);
     }
 
     /// Writes a place's dirty bytes back, if it has any.
@@ -311,16 +334,20 @@ impl L2Slice {
         if self.dirty[place] == 0 || self.tags.line_at(place).is_none() {
             return;
         }
-        self.write_credits -= 1;
         self.counters.writebacks += 1;
         let mut data = self.rooms.take();
         *data = Line { bytes: self.data[place], mask: self.dirty[place] };
         self.dirty[place] = 0;
-        let write = MemoryWrite { line: self.address[place], slice: self.at_controller, data };
-        cx.send(memory_port(self.requesters), Msg::MemoryWrite(write), 0);
+        self.write_memory(self.address[place], data, cx);
     }
 
     fn serve(&mut self, request: Request, cx: &mut Ctx<'_, Msg>) -> Served {
+        if self.durability.is_held_up() {
+            return Served::Stalled(request);
+        }
+        if request.kind == RequestKind::WriteBackAll {
+            return self.sweep(request, cx);
+        }
         let number = self.line_number(request.line);
         let found = self.tags.find(number);
         if let Some(place) = found {
@@ -339,9 +366,18 @@ impl L2Slice {
                     RequestKind::Read => self.counters.read_hits += 1,
                     RequestKind::Write => self.counters.write_hits += 1,
                     RequestKind::Atomic => self.counters.atomic_hits += 1,
+                    _ => {}
                 }
                 return Served::Done(self.perform(place, request, cx));
             }
+        }
+        match request.kind {
+            RequestKind::WriteThrough if self.write_credits == 0 => return Served::Stalled(request),
+            RequestKind::WriteThrough => return Served::Done(self.write_through(None, request, cx)),
+            RequestKind::WriteBack | RequestKind::Flush => {
+                return Served::Done(self.write_back_line(None, &request, cx));
+            }
+            _ => {}
         }
         let fetches = request.kind != RequestKind::Write;
         if fetches && (self.free_mshrs.is_empty() || self.read_credits == 0) {
@@ -397,6 +433,7 @@ impl L2Slice {
                         RequestKind::Read => self.counters.reads += 1,
                         RequestKind::Write => self.counters.writes += 1,
                         RequestKind::Atomic => self.counters.atomics += 1,
+                        _ => {}
                     }
                     self.occupy(bytes, now);
                     self.return_credit(from, slice, cx);
@@ -446,7 +483,7 @@ impl Component<Msg> for L2Slice {
         match message {
             Msg::Request(request) => {
                 let bytes = match &request.payload {
-                    Payload::Line(line) if request.kind == RequestKind::Write => line.mask.count_ones(),
+                    Payload::Line(line) if request.kind.writes() => line.mask.count_ones(),
                     Payload::Atomics(atomics) => u32::from(atomics.count) * atomics.elem.bytes(),
                     _ => 0,
                 };
@@ -458,10 +495,15 @@ impl Component<Msg> for L2Slice {
                 }
             }
             Msg::MemoryData { tag, sectors, data } => self.fill(tag, sectors, data, cx),
-            Msg::MemoryAccepted { room } => {
+            Msg::MemoryAccepted { token, durable, room } => {
                 self.write_credits += 1;
                 self.rooms.give(room);
+                self.pump_memory(cx);
+                if durable {
+                    self.durable(token, cx);
+                }
             }
+            Msg::MemoryDurable { token } => self.durable(token, cx),
             other => panic!("an L2 slice received {other:?}"),
         }
         self.serve_input(cx);

@@ -14,6 +14,7 @@ use crate::engine::{Clock, Time, Timebase};
 use crate::kernel::memory::Medium;
 use crate::spec;
 
+use super::msg::{SECTOR_BYTES, sectors_touched};
 use super::spec::Nanos;
 
 spec! {
@@ -41,6 +42,8 @@ spec! {
         t_wr_ns: Nanos,
         /// How long a write occupies its bank, from its command, when it drives the cells directly; 0 when writes go through the row buffer.
         cell_write_ns: Nanos,
+        /// Bytes whose cells are written together: a direct write of a part of them reads the rest first.
+        write_granule_bytes: u32 where 32..=128,
     }
 }
 
@@ -93,6 +96,7 @@ struct Ticks {
     rrd: Time,
     wr: Time,
     cell_write: Time,
+    granule: u32,
 }
 
 impl Ticks {
@@ -110,6 +114,7 @@ impl Ticks {
             rrd: t(spec.t_rrd_ns),
             wr: t(spec.t_wr_ns),
             cell_write: t(spec.cell_write_ns),
+            granule: spec.write_granule_bytes,
         }
     }
 }
@@ -231,6 +236,22 @@ impl Media {
     /// # Panics
     /// When it is too early.
     pub fn column(&mut self, place: Place, access: Access, bytes: u32, at: Time) -> Transfer {
+        self.transfer(place, access, bytes, at, 0)
+    }
+
+    /// Issues a write of `mask`'s bytes of a line: as [`Media::column`], but a write straight to the cells that covers
+    /// only a part of a granule reads it first (sensing and column read).
+    ///
+    /// # Panics
+    /// When it is too early.
+    pub fn write(&mut self, place: Place, mask: u128, at: Time) -> Transfer {
+        let device = self.devices[place.medium as usize];
+        let partial = device.cell_write > 0 && covers_a_part(mask, device.granule);
+        let before = if partial { device.rcd + device.cl } else { 0 };
+        self.transfer(place, Access::Write, sectors_touched(mask).count_ones() * SECTOR_BYTES, at, before)
+    }
+
+    fn transfer(&mut self, place: Place, access: Access, bytes: u32, at: Time, read_first: Time) -> Transfer {
         assert!(
             self.channel_ready(place.medium, access).max(self.bank_ready(place, access)) <= at,
             "column command at {at}, too early"
@@ -245,7 +266,7 @@ impl Media {
                 data_end
             }
             Access::Write if device.cell_write > 0 => {
-                let done = (at + device.cell_write).max(data_end);
+                let done = (at + read_first + device.cell_write).max(data_end);
                 bank.column_at = done;
                 bank.precharge_at = bank.precharge_at.max(done);
                 done
@@ -260,6 +281,12 @@ impl Media {
         self.bus_last = Some(access);
         Transfer { data_end, media_done }
     }
+}
+
+/// Some granule of a line has bytes in `mask`, but not all of them.
+fn covers_a_part(mask: u128, granule: u32) -> bool {
+    let full = u128::MAX >> (128 - granule);
+    (0..128 / granule).map(|at| mask >> (at * granule) & full).any(|bytes| bytes != 0 && bytes != full)
 }
 
 /// When a column access is over.
@@ -293,6 +320,7 @@ mod tests {
             t_rrd_ns: ns(6),
             t_wr_ns: ns(12),
             cell_write_ns: ns(0),
+            write_granule_bytes: 32,
         };
         let nvm = MediaSpec { cell_write_ns: ns(480), ..dram.clone() };
         let bus = BusSpec { bytes_per_cycle: 32, read_to_write_ns: ns(7), write_to_read_ns: ns(9) };
@@ -309,6 +337,21 @@ mod tests {
         let issue = |at| std::panic::catch_unwind(|| m.clone().column(place, access, 32, at));
         assert!(issue(t - 1).is_err(), "early");
         assert!(issue(t).is_ok(), "on time");
+    }
+
+    #[test]
+    fn a_write_of_a_part_of_a_granule_reads_it_first() {
+        let whole = media().write(at(4, 0), u128::from(u32::MAX), 0);
+        let part = media().write(at(4, 0), 0xffff, 0);
+        assert_eq!(part.media_done - whole.media_done, 124 + 36);
+        // Through a row buffer there is nothing to read.
+        let dram = |mask| {
+            let mut m = media();
+            m.open_row(at(0, 0), 0);
+            m.write(at(0, 0), mask, 124).media_done
+        };
+        assert_eq!(dram(0xffff), dram(u128::from(u32::MAX)));
+        assert!(covers_a_part(u128::from(u32::MAX), 64) && !covers_a_part(u128::from(u64::MAX) << 64, 64));
     }
 
     #[test]

@@ -8,7 +8,8 @@
 //! A write is *accepted* when it has a WPQ entry: that is when it is acknowledged, and all that ADR promises. It reaches
 //! the *media* when the queue drains, in bursts between two watermarks. Reads see accepted and waiting writes.
 //! FR-FCFS takes the oldest request whose row is open, else opens the row of the oldest; a cap on how many row hits may
-//! pass an older request of the same bank bounds its age.
+//! pass an older request of the same bank bounds its age. When the media alone is persistent, a second message says that
+//! a write's cells are written; a journal, when kept, notes both facts.
 //!
 //! Source: AGPM Table IV (FR-FCFS, 8 channels, ADR at the NVMC's WPQ); watermarks and front/back-end latency as in gem5's
 //! memory controller. Invariants: queues never exceed their capacities (slices hold credits for the ingress); bytes
@@ -20,12 +21,14 @@ use std::collections::VecDeque;
 use crate::counters;
 use crate::engine::{Clock, Component, Ctx, Port, Time, Wait};
 use crate::kernel::memory::Medium;
+use crate::persist::journal::{Author, FactKind, Journal};
+use crate::persist::vocab::Domain;
 use crate::spec;
 
 use super::address::Interleave;
 use super::media::{Access, Media, Place};
+use super::msg::sectors_covered;
 use super::msg::{Line, MAX_LINE_BYTES, MemoryRead, MemoryWrite, Msg, SECTOR_BYTES, copy_masked, sector_bytes};
-use super::msg::{sectors_covered, sectors_touched};
 use super::spec::Nanos;
 
 spec! {
@@ -101,10 +104,14 @@ counters! {
 }
 
 /// A write in the WPQ.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Default)]
 struct PendingWrite {
     line: u64,
     mask: u128,
+    /// Writes that are durable only when this entry has reached the media, and are told then.
+    told_later: smallvec::SmallVec<[(u8, u16); 2]>,
+    /// What was accepted, where reads may already see younger bytes and the journal needs the accepted ones.
+    accepted: Option<Box<Line>>,
 }
 
 /// Requests in the order of their age, with their places beside them.
@@ -161,6 +168,8 @@ pub struct MemoryController {
     last_access: Access,
     images: [Vec<u8>; 2],
     occupancy_since: Time,
+    domain: Domain,
+    journal: Option<Box<Journal>>,
     counters: ControllerCounters,
 }
 
@@ -189,9 +198,22 @@ impl MemoryController {
             last_access: Access::Read,
             images,
             occupancy_since: 0,
+            domain: Domain::Adr,
+            journal: None,
             counters: ControllerCounters::default(),
             spec,
         }
+    }
+
+    /// What survives a power failure, and hence when a write is acknowledged as durable; and whether it keeps a journal.
+    pub fn set_persistence(&mut self, domain: Domain, journal: bool) {
+        self.domain = domain;
+        self.journal = journal.then(Box::default);
+    }
+
+    /// The journal it kept.
+    pub fn journal(&self) -> Option<&Journal> {
+        self.journal.as_deref()
     }
 
     /// What it counted.
@@ -243,16 +265,24 @@ impl MemoryController {
     /// The WPQ takes a write, if it can: as a merge, or into a free entry.
     fn accept(&mut self, write: &MemoryWrite, now: Time) -> bool {
         let bytes = u64::from(write.data.mask.count_ones());
-        if let Some(entry) = self.writes.items.iter_mut().find(|w| w.line == write.line) {
-            self.counters.merged_writes += 1;
-            self.counters.merged_bytes += u64::from((entry.mask & write.data.mask).count_ones());
-            entry.mask |= write.data.mask;
-        } else if self.writes.items.len() < self.spec.write_queue_entries as usize {
-            self.count_occupancy(now);
-            let place = self.place(write.line);
-            self.writes.push(place, PendingWrite { line: write.line, mask: write.data.mask });
-        } else {
-            return false;
+        let at = match self.writes.items.iter().position(|w| w.line == write.line) {
+            Some(at) => {
+                let entry = &mut self.writes.items[at];
+                self.counters.merged_writes += 1;
+                self.counters.merged_bytes += u64::from((entry.mask & write.data.mask).count_ones());
+                entry.mask |= write.data.mask;
+                at
+            }
+            None if self.writes.items.len() < self.spec.write_queue_entries as usize => {
+                self.count_occupancy(now);
+                let place = self.place(write.line);
+                self.writes.push(place, PendingWrite { line: write.line, mask: write.data.mask, ..Default::default() });
+                self.writes.items.len() - 1
+            }
+            None => return false,
+        };
+        if Medium::of(write.line) == Medium::Nvm {
+            self.accept_persistent(at, write, now);
         }
         match Medium::of(write.line) {
             Medium::Dram => {
@@ -267,8 +297,37 @@ impl MemoryController {
         true
     }
 
-    fn acknowledge(write: MemoryWrite, cx: &mut Ctx<'_, Msg>) {
-        cx.send(Port(u16::from(write.slice)), Msg::MemoryAccepted { room: write.data }, 0);
+    /// What acceptance of a write to persistent memory by the WPQ entry at `at` means beside its place in the queue.
+    fn accept_persistent(&mut self, at: usize, write: &MemoryWrite, now: Time) {
+        let entry = &mut self.writes.items[at];
+        if self.domain == Domain::Media {
+            entry.told_later.push((write.slice, write.token));
+        }
+        if let Some(journal) = &mut self.journal {
+            let author = Author::default();
+            journal.note_data(now, FactKind::Accepted, write.line, write.data.mask, author, &write.data.bytes);
+            if self.domain == Domain::Media {
+                let accepted = entry.accepted.get_or_insert_with(Box::default);
+                copy_masked(&mut accepted.bytes, &write.data.bytes, write.data.mask);
+            }
+        }
+    }
+
+    /// The cells of a WPQ entry to persistent memory are written at `done`.
+    fn reach_media(&mut self, write: &PendingWrite, now: Time, done: Time, cx: &mut Ctx<'_, Msg>) {
+        for &(slice, token) in &write.told_later {
+            cx.send(Port(u16::from(slice)), Msg::MemoryDurable { token }, done - now);
+        }
+        if let (Some(journal), Some(accepted)) = (&mut self.journal, &write.accepted) {
+            let author = Author::default();
+            journal.note_data(done, FactKind::AtMedia, write.line, write.mask, author, &accepted.bytes);
+        }
+    }
+
+    fn acknowledge(&self, write: MemoryWrite, cx: &mut Ctx<'_, Msg>) {
+        let durable = self.domain != Domain::Media || Medium::of(write.line) == Medium::Dram;
+        let accepted = Msg::MemoryAccepted { token: write.token, durable, room: write.data };
+        cx.send(Port(u16::from(write.slice)), accepted, 0);
     }
 
     fn receive_read(&mut self, read: MemoryRead, cx: &mut Ctx<'_, Msg>) {
@@ -299,7 +358,7 @@ impl MemoryController {
         // Later reads must see it even while it waits for an entry.
         self.write_image(write.line, &write.data);
         if self.waiting_writes.is_empty() && self.accept(&write, cx.now()) {
-            Self::acknowledge(write, cx);
+            self.acknowledge(write, cx);
         } else {
             self.counters.wpq_full_arrivals += 1;
             self.waiting_writes.push_back(write);
@@ -401,8 +460,10 @@ impl MemoryController {
             Access::Write => {
                 self.count_occupancy(now);
                 let (place, write) = self.writes.remove(at);
-                let bytes = sectors_touched(write.mask).count_ones() * SECTOR_BYTES;
-                self.media.column(place, access, bytes, now);
+                let transfer = self.media.write(place, write.mask, now);
+                if place.medium == Medium::Nvm {
+                    self.reach_media(&write, now, transfer.media_done, cx);
+                }
                 self.drained += 1;
                 let written = u64::from(write.mask.count_ones());
                 match place.medium {
@@ -414,7 +475,7 @@ impl MemoryController {
                         self.waiting_writes.push_front(waiting);
                         break;
                     }
-                    Self::acknowledge(waiting, cx);
+                    self.acknowledge(waiting, cx);
                 }
             }
         }

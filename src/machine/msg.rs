@@ -88,6 +88,29 @@ pub enum RequestKind {
     Write,
     /// Perform the atomics, return the old values.
     Atomic,
+    /// Write the payload's masked bytes past the array; acknowledged when they are durable.
+    WriteThrough,
+    /// Write the line's dirty bytes back and keep it clean; acknowledged when all its bytes are durable.
+    WriteBack,
+    /// As `WriteBack`, and the line leaves the cache.
+    Flush,
+    /// Write back every dirty line of persistent memory; acknowledged when all are durable.
+    WriteBackAll,
+}
+
+impl RequestKind {
+    /// Its payload is written.
+    pub fn writes(self) -> bool {
+        matches!(self, RequestKind::Write | RequestKind::WriteThrough)
+    }
+
+    /// Its acknowledgement says that something is durable.
+    pub fn persists(self) -> bool {
+        matches!(
+            self,
+            RequestKind::WriteThrough | RequestKind::WriteBack | RequestKind::Flush | RequestKind::WriteBackAll
+        )
+    }
 }
 
 /// A box that a message carries, or none.
@@ -153,6 +176,8 @@ pub struct MemoryWrite {
     pub line: u64,
     /// The slice's place at its controller.
     pub slice: u8,
+    /// The slice's name for it; comes back when it is accepted, and when it is durable.
+    pub token: u16,
     /// Content.
     pub data: Box<Line>,
 }
@@ -184,10 +209,19 @@ pub enum Msg {
         /// Their content.
         data: Box<Line>,
     },
-    /// Controller to slice: a write was accepted by the write-pending queue (durable under ADR); frees one write credit.
+    /// Controller to slice: a write was accepted by the write-pending queue; frees one write credit.
     MemoryAccepted {
+        /// The write's token.
+        token: u16,
+        /// It is durable now; if not, `MemoryDurable` follows.
+        durable: bool,
         /// The emptied box.
         room: Box<Line>,
+    },
+    /// Controller to slice: a write that was accepted before is durable.
+    MemoryDurable {
+        /// The write's token.
+        token: u16,
     },
     /// Command processor to SM: this launch starts; its CTAs follow.
     Start(Arc<Launch>),
@@ -205,13 +239,14 @@ const _: () = assert!(size_of::<Msg>() <= 64, "a message is at most 64 bytes");
 impl Message for Msg {
     fn digest(&self) -> u64 {
         match self {
-            Msg::Request(r) => r.line ^ u64::from(r.tag) << 40 ^ (r.kind as u64) << 62 ^ u64::from(r.sectors),
+            Msg::Request(r) => r.line ^ u64::from(r.tag) << 40 ^ (r.kind as u64) << 61 ^ u64::from(r.sectors),
             Msg::Reply(r) => 1 << 63 | u64::from(r.tag) << 8 | u64::from(r.sectors),
             Msg::Credit { slice, packets } => 2 << 60 | u64::from(*slice) << 16 | u64::from(*packets),
             Msg::MemoryRead(r) => 3 << 60 ^ r.line ^ u64::from(r.sectors),
             Msg::MemoryWrite(w) => 4 << 60 ^ w.line ^ fold(w.data.mask),
             Msg::MemoryData { tag, sectors, .. } => 5 << 60 | u64::from(*tag) << 8 | u64::from(*sectors),
-            Msg::MemoryAccepted { .. } => 6 << 60,
+            Msg::MemoryAccepted { token, durable, .. } => 6 << 60 | u64::from(*token) | u64::from(*durable) << 16,
+            Msg::MemoryDurable { token } => 10 << 60 | u64::from(*token),
             Msg::Start(_) => 7 << 60,
             Msg::Cta(cta) => 8 << 60 ^ cta,
             Msg::CtaDone { sm } => 9 << 60 | u64::from(*sm),

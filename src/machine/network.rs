@@ -13,7 +13,7 @@ use crate::engine::{Ctx, Port, Time};
 /// Bytes behind the header of a request.
 pub(super) fn request_bytes(request: &Request) -> u32 {
     match (&request.payload, request.kind) {
-        (Payload::Line(line), RequestKind::Write) => line.mask.count_ones(),
+        (Payload::Line(line), kind) if kind.writes() => line.mask.count_ones(),
         (Payload::Atomics(atomics), _) => u32::from(atomics.count) * atomics.elem.bytes(),
         _ => 0,
     }

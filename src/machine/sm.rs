@@ -18,6 +18,7 @@ mod cta;
 mod issue;
 mod lsu;
 mod memory;
+mod persist;
 mod slots;
 
 use std::sync::Arc;
@@ -27,6 +28,8 @@ use crate::engine::{Clock, Component, Ctx, Port, Progress, Time, Timebase, Wait}
 use crate::kernel::fault::{FaultKind, ProgramFault};
 use crate::kernel::ir::Class;
 use crate::kernel::launch::Launch;
+use crate::persist::journal::Journal;
+use crate::persist::site::SmSite;
 use crate::spec;
 
 use super::address::Interleave;
@@ -35,6 +38,7 @@ use super::crossbar::{CrossbarSpec, PortEnd};
 use super::l1::{L1, L1Spec};
 use super::msg::{Atomics, Msg, Rooms};
 use super::network::Network;
+use super::persistence::PersistSpec;
 use super::scheduler::{Policy, Scheduler, UNITS, Unit};
 use super::shared_memory::SharedSpec;
 use super::timers::Timers;
@@ -186,6 +190,18 @@ counters! {
         bytes_out,
         /// Bytes received from the crossbar, headers included [bytes]
         bytes_in,
+        /// Stores to persistent memory, atomics apart [warp instructions]
+        pm_stores,
+        /// Of these, log updates [warp instructions]
+        pm_log_stores,
+        /// Write-backs and flushes issued [warp instructions]
+        pm_write_backs,
+        /// Persistency fences issued [warp instructions]
+        pm_fences,
+        /// Persistency operations and stores on DRAM, which have their plain meaning there [warp instructions]
+        pm_on_dram,
+        /// Write-throughs and write-backs sent, a line each [requests]
+        persists,
         /// CTAs run to their end [CTAs]
         ctas,
         /// Cycles with at least one resident warp [cycles]
@@ -208,6 +224,8 @@ counters! {
         slots_barrier,
         /// Warp-cycles: waiting at a fence for stores to be performed [warp cycles]
         slots_fence,
+        /// Warp-cycles: waiting for persists to be durable [warp cycles]
+        slots_persist,
         /// Warp-cycles: exited, loads or stores under way [warp cycles]
         slots_draining,
     }
@@ -230,6 +248,8 @@ pub struct SmWiring {
     pub port: PortEnd,
     /// Where the local memory of this SM's threads lies, and bytes a thread.
     pub local: (u64, u32),
+    /// What fences mean for persistency.
+    pub persist: PersistSpec,
 }
 
 /// The parameters of an SM and of what it contains.
@@ -268,6 +288,14 @@ pub struct Sm {
     rooms: Rooms,
     spare_atomics: Vec<Box<Atomics>>,
     accesses: Vec<LineAccess>,
+    /// Lines of one write-back instruction.
+    lines: Vec<u64>,
+    site: Box<dyn SmSite>,
+    journal: Option<Box<Journal>>,
+    /// Launches begun.
+    launches: u32,
+    /// Time of the event that is handled.
+    now: Time,
     class_counts: [u64; 12],
     counters: SmCounters,
     /// The program failed here: nothing issues any more.
@@ -275,8 +303,8 @@ pub struct Sm {
 }
 
 impl Sm {
-    /// An idle SM.
-    pub fn new(p: SmParameters, w: SmWiring) -> Self {
+    /// An idle SM that hosts a scheme's site, and keeps a journal if asked to.
+    pub fn new(p: SmParameters, w: SmWiring, site: Box<dyn SmSite>, journal: bool) -> Self {
         let l = &p.latency;
         let i = &p.interval;
         let latency = [
@@ -322,6 +350,11 @@ impl Sm {
             rooms: Rooms::default(),
             spare_atomics: Vec::new(),
             accesses: Vec::new(),
+            lines: Vec::new(),
+            site,
+            journal: journal.then(Box::default),
+            launches: 0,
+            now: 0,
             class_counts: [0; 12],
             counters: SmCounters::default(),
             failed: false,
@@ -361,6 +394,7 @@ impl Sm {
             slots_memory: a.total[State::Memory as usize],
             slots_barrier: a.total[State::Barrier as usize],
             slots_fence: a.total[State::Fence as usize],
+            slots_persist: a.total[State::Persist as usize],
             slots_draining: a.total[State::Draining as usize],
             ..self.counters
         }
@@ -503,6 +537,7 @@ impl Component<Msg> for Sm {
         if self.failed {
             return;
         }
+        self.now = cx.now();
         let cycle = self.cycle_from(cx.now());
         self.accounts.advance(cycle);
         match message {
@@ -530,6 +565,7 @@ impl Component<Msg> for Sm {
             return;
         }
         let now = cx.now();
+        self.now = now;
         let cycle = self.cycle_from(now);
         let Some(launch) = self.launch.take() else { return };
         self.accounts.advance(cycle);

@@ -36,22 +36,31 @@ pub(super) struct CtaSlot {
     pub(super) live: u64,
     /// Warps not yet retired.
     pub(super) left: u32,
+    /// L2 slices that still write back for it, after its last warp.
+    pub(super) flushing: u32,
     pub(super) shared: Vec<u8>,
     barriers: [BarrierState; 16],
+}
+
+impl CtaSlot {
+    fn is_free(&self) -> bool {
+        self.left == 0 && self.flushing == 0
+    }
 }
 
 impl Sm {
     /// A launch begins: its CTAs follow. The L1 forgets the previous one's lines.
     pub(super) fn start(&mut self, launch: Arc<Launch>) {
-        assert!(self.ctas.iter().all(|c| c.left == 0), "a launch begins while CTAs of another are resident");
+        assert!(self.ctas.iter().all(CtaSlot::is_free), "a launch begins while CTAs of another are resident");
         self.l1.invalidate_all();
         self.launch = Some(launch);
+        self.launches += 1;
     }
 
     /// Puts a CTA's warps into free slots; they may issue from `cycle` on.
     pub(super) fn start_cta(&mut self, cta: u64, cycle: u32) {
         let Some(launch) = self.launch.take() else { unreachable!("a CTA without a launch") };
-        let Some(index) = self.ctas.iter().position(|c| c.left == 0) else {
+        let Some(index) = self.ctas.iter().position(CtaSlot::is_free) else {
             panic!("CTA {cta} sent to a full SM");
         };
         let warps = launch.warps_per_cta(self.p.sm.warp_size);
@@ -81,6 +90,8 @@ impl Sm {
         slot.not_before = 0;
         slot.loads = 0;
         slot.stores = 0;
+        slot.persists = 0;
+        slot.hold = false;
         self.ctas[cta_slot].live |= 1 << at;
         let scheduler = at % self.schedulers.len();
         let slots = &mut self.slots;
@@ -163,7 +174,7 @@ impl Sm {
     /// Frees an exited warp's slot when its last load and store are done; the last warp ends the CTA.
     pub(super) fn retire_if_drained(&mut self, warp: usize, cycle: u32, cx: &mut Ctx<'_, Msg>) {
         let slot = &self.slots[warp];
-        if slot.state != State::Draining || slot.loads > 0 || slot.stores > 0 {
+        if slot.state != State::Draining || slot.loads > 0 || slot.stores > 0 || slot.persists > 0 {
             return;
         }
         let (cta, rank) = (usize::from(slot.cta), slot.rank);
@@ -172,8 +183,7 @@ impl Sm {
         self.enter(warp, State::Empty, cycle);
         self.ctas[cta].left -= 1;
         if self.ctas[cta].left == 0 {
-            self.counters.ctas += 1;
-            cx.send(self.dispatch_port(), Msg::CtaDone { sm: self.w.index }, 0);
+            self.end_cta(cta, cx);
         }
     }
 
@@ -187,7 +197,11 @@ impl Sm {
             let what = match slot.state {
                 State::Memory => "memory data for its next instruction's registers".to_owned(),
                 State::Fence => format!("{} stores and {} loads to be performed", slot.stores, slot.loads),
-                State::Draining => format!("{} stores and {} loads after its exit", slot.stores, slot.loads),
+                State::Persist => format!("{} persists to be durable", slot.persists),
+                State::Draining => {
+                    let (stores, loads, persists) = (slot.stores, slot.loads, slot.persists);
+                    format!("{stores} stores, {loads} loads and {persists} persists after its exit")
+                }
                 State::Barrier => self.describe_barrier(index),
                 State::Ready => match kernel.code.get(pc).map(|i| i.op) {
                     Some(Op::Mem(_)) => "room in the load-store unit".to_owned(),

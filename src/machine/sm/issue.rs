@@ -63,6 +63,10 @@ impl Sm {
                     return;
                 }
                 self.slots[warp].warp.advance();
+                if std::mem::take(&mut self.slots[warp].hold) {
+                    self.wait_durable(warp, cycle + 1, launch);
+                    return;
+                }
             }
             Op::Branch { target, reconverge } => {
                 let active = slot.warp.active();
@@ -80,6 +84,7 @@ impl Sm {
             Op::Fence(scope) => {
                 slot.warp.advance();
                 if lanes != 0 && scope != Scope::Cta {
+                    self.slots[warp].hold = self.fence_persists(scope);
                     self.fence(warp, cycle, launch);
                     return;
                 }
@@ -100,8 +105,22 @@ impl Sm {
                 }
                 slot.warp.advance();
             }
-            // Plain meaning: persistency operations cost their issue and nothing else.
-            Op::Nop | Op::Pm(_) => slot.warp.advance(),
+            Op::Nop => slot.warp.advance(),
+            Op::Pm(op) => {
+                let waits = self.issue_persistency(warp, inst, op, lanes, launch);
+                self.slots[warp].warp.advance();
+                match waits {
+                    Ok(false) => {}
+                    Ok(true) => {
+                        self.wait_durable(warp, cycle + 1, launch);
+                        return;
+                    }
+                    Err(fault) => {
+                        self.fail(*fault, cx);
+                        return;
+                    }
+                }
+            }
             Op::Machine(read) => {
                 self.read_machine(warp, inst, read, lanes, cycle, cx);
                 self.write_from(warp, pc, cycle + latency, launch);
@@ -139,7 +158,11 @@ impl Sm {
         if self.p.l1.fence_invalidates {
             self.l1.invalidate_all();
         }
-        self.settle(warp, cycle, launch);
+        if std::mem::take(&mut self.slots[warp].hold) {
+            self.wait_durable(warp, cycle, launch);
+        } else {
+            self.settle(warp, cycle, launch);
+        }
     }
 
     fn read_machine(&mut self, warp: usize, inst: &Inst, read: MachineRead, lanes: u64, cycle: u32, cx: &Ctx<'_, Msg>) {

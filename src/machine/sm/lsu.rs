@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 use crate::kernel::ir::Inst;
 use crate::machine::coalescer::LineAccess;
-use crate::machine::msg::Payload;
+use crate::machine::msg::{Payload, RequestKind};
 
 /// What an entry does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -28,10 +28,12 @@ pub(super) enum Work {
 }
 
 /// One memory instruction (or the part of it in one space).
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Entry {
     pub(super) warp: u8,
     pub(super) work: Work,
+    /// What a `Send` without atomics asks of the L2.
+    pub(super) kind: RequestKind,
     /// Pending load, or [`NO_LOAD`].
     pub(super) load: u16,
     /// Bank passes for shared memory.
@@ -43,6 +45,22 @@ pub(super) struct Entry {
     pub(super) payloads: Vec<Payload>,
     /// Accesses done.
     pub(super) next: usize,
+}
+
+impl Default for Entry {
+    fn default() -> Self {
+        Entry {
+            warp: 0,
+            work: Work::Shared,
+            kind: RequestKind::Write,
+            load: NO_LOAD,
+            passes: 0,
+            accesses: Vec::new(),
+            parts: Vec::new(),
+            payloads: Vec::new(),
+            next: 0,
+        }
+    }
 }
 
 /// No pending load.
@@ -105,7 +123,15 @@ impl Lsu {
         entry.warp = warp;
         entry.work = work;
         entry.load = load;
+        entry.kind = RequestKind::Write;
         entry
+    }
+
+    /// Takes back an entry that was never queued.
+    pub(super) fn discard(&mut self, mut entry: Entry) {
+        entry.accesses.clear();
+        entry.payloads.clear();
+        self.spare.push(entry);
     }
 
     /// Takes back the head entry, whose work is done.

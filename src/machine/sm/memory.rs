@@ -20,10 +20,11 @@ use crate::machine::shared_memory::passes;
 
 use super::Sm;
 use super::lsu::{NO_LOAD, Work};
+use super::persist::class_of;
 use super::slots::State;
 
 /// Boxed because it is as large as it is rare.
-type Fault = Box<ProgramFault>;
+pub(super) type Fault = Box<ProgramFault>;
 
 /// One instruction's access in one space.
 struct Share<'a> {
@@ -259,9 +260,12 @@ impl Sm {
     }
 
     /// Puts an entry with line accesses into the queue and counts what must come back.
-    fn enqueue(&mut self, warp: usize, load: u16, entry: super::lsu::Entry) {
+    pub(super) fn enqueue(&mut self, warp: usize, load: u16, entry: super::lsu::Entry) {
         let accesses = entry.accesses.len() as u32;
-        if load == NO_LOAD {
+        if entry.kind.persists() {
+            self.slots[warp].persists += accesses;
+            self.counters.persists += u64::from(accesses);
+        } else if load == NO_LOAD {
             self.slots[warp].stores += accesses;
         } else {
             self.lsu.load(load).left += accesses;
@@ -309,6 +313,8 @@ impl Sm {
                     }
                     entry.payloads.push(Payload::Line(line));
                 }
+                self.send_stores(share.warp, class_of(mem.hint), entry);
+                return Ok(());
             }
             MemKind::Atomic | MemKind::Reduction => {
                 let warp = &self.slots[warp].warp;
@@ -330,6 +336,9 @@ impl Sm {
             }
         }
         self.enqueue(warp, load, entry);
+        if matches!(mem.kind, MemKind::Atomic | MemKind::Reduction) {
+            self.after_atomic(warp);
+        }
         Ok(())
     }
 
@@ -430,14 +439,18 @@ impl Sm {
         if !self.network.has_room() {
             return false;
         }
-        self.counters.l1_stores += 1;
-        self.counters.l1_store_evictions += u64::from(self.l1.evict(access.line));
         let Some(head) = self.lsu.queue.front_mut() else { unreachable!("there is a head") };
         let payload = std::mem::replace(&mut head.payloads[head.next], Payload::None);
         let (kind, tag) = match payload {
             Payload::Atomics(_) => (RequestKind::Atomic, u32::from(head.load)),
-            _ => (RequestKind::Write, u32::from(head.warp)),
+            _ => (head.kind, u32::from(head.warp)),
         };
+        if !matches!(kind, RequestKind::WriteBack | RequestKind::Flush) {
+            self.counters.l1_stores += 1;
+            self.counters.l1_store_evictions += u64::from(self.l1.evict(access.line));
+        } else if kind == RequestKind::Flush {
+            self.l1.evict(access.line);
+        }
         let sectors = match &payload {
             Payload::Line(line) => sectors_touched(line.mask),
             _ => access.sectors,
@@ -532,6 +545,7 @@ impl Sm {
                 self.settle(warp, cycle, launch);
             }
             State::Fence if slot.loads == 0 && slot.stores == 0 => self.pass_fence(warp, cycle, launch),
+            State::Persist if slot.persists == 0 => self.pass_durable(warp, cycle, launch),
             State::Draining => self.retire_if_drained(warp, cycle, cx),
             _ => {}
         }
@@ -569,6 +583,15 @@ impl Sm {
                 }
                 self.spare_atomics.push(atomics);
                 self.answered(load, 1, cycle, cycle, launch, cx);
+            }
+            (RequestKind::WriteBackAll, _) => self.slice_written_back(reply.tag as usize, cx),
+            (kind, payload) if kind.persists() => {
+                if let Payload::Line(line) = payload {
+                    self.rooms.give(line);
+                }
+                let warp = reply.tag as usize;
+                self.slots[warp].persists -= 1;
+                self.resume(warp, cycle, launch, cx);
             }
             (kind, payload) => panic!("a reply to a {kind:?} with {payload:?}"),
         }

@@ -28,12 +28,14 @@ pub(super) enum State {
     Barrier,
     /// Waits until its stores are performed.
     Fence,
+    /// Waits until its persists are durable.
+    Persist,
     /// Has exited; loads or stores are still under way.
     Draining,
 }
 
 /// Number of states.
-pub(super) const STATES: usize = 7;
+pub(super) const STATES: usize = 8;
 
 /// One warp slot.
 #[derive(Debug, Default)]
@@ -53,6 +55,10 @@ pub(super) struct WarpSlot {
     pub(super) loads: u32,
     /// Stores not yet acknowledged.
     pub(super) stores: u32,
+    /// Write-throughs and write-backs not yet durable.
+    pub(super) persists: u32,
+    /// The instruction it has just issued makes it wait until its persists are durable.
+    pub(super) hold: bool,
     /// Cycle at which it entered its state, for reports.
     pub(super) since: u32,
 }

@@ -1,0 +1,287 @@
+//! Durability at an L2 slice: writes on their way to memory, who waits for them, and write-backs on demand.
+//!
+//! Every write to memory has a *token* until it is durable. A write-through or a write-back is acknowledged when its
+//! token is: at acceptance by the write-pending queue (ADR), when the cells are written (media), or, when the L2 itself
+//! survives (eADR), at once. A write-back of a line that is clean because its bytes are already on their way waits for
+//! these; that is what makes an acknowledgement sound whatever the cache did in between.
+//!
+//! Invariants: messages to the controller leave in the order of their causes, so that a read never overtakes a write of
+//! the same line; an acknowledged byte is durable.
+
+use std::collections::VecDeque;
+
+use crate::engine::Ctx;
+use crate::kernel::memory::Medium;
+use crate::machine::msg::{Line, MemoryWrite, Msg, Payload, Reply, Request, RequestKind, copy_masked};
+use crate::persist::journal::{Author, FactKind, Journal};
+use crate::persist::vocab::Domain;
+
+use super::{L2Slice, NO_MSHR, Served, memory_port};
+
+/// Who is told when a write is durable.
+#[derive(Debug, Clone, Copy)]
+enum Waiter {
+    Requester {
+        from: u16,
+        tag: u32,
+        kind: RequestKind,
+    },
+    /// One that waits for several, by its number.
+    Sweep(u64),
+}
+
+/// A write that is not durable yet.
+#[derive(Debug, Default)]
+struct InFlight {
+    line: u64,
+    under_way: bool,
+    waiters: Vec<Waiter>,
+}
+
+/// An acknowledgement that waits for several writes, all of which have left: of one line, or of everything.
+#[derive(Debug)]
+struct Sweep {
+    number: u64,
+    from: u16,
+    tag: u32,
+    kind: RequestKind,
+    left: u32,
+}
+
+/// A slice's books on durability.
+#[derive(Debug)]
+pub(super) struct Durability {
+    domain: Domain,
+    journal: Option<Box<Journal>>,
+    writes: Vec<InFlight>,
+    free: Vec<u16>,
+    /// Messages for the controller that wait for a write credit, with all that came after them.
+    outbox: VecDeque<Msg>,
+    /// Where the write-back of everything at the head of the input goes on.
+    sweep_at: usize,
+    sweeps: Vec<Sweep>,
+    next_sweep: u64,
+}
+
+impl Durability {
+    pub(super) fn new() -> Self {
+        Durability {
+            domain: Domain::Adr,
+            journal: None,
+            writes: Vec::new(),
+            free: Vec::new(),
+            outbox: VecDeque::new(),
+            sweep_at: 0,
+            sweeps: Vec::new(),
+            next_sweep: 0,
+        }
+    }
+
+    /// Messages wait for a write credit.
+    pub(super) fn is_held_up(&self) -> bool {
+        !self.outbox.is_empty()
+    }
+
+    fn open(&mut self, line: u64) -> u16 {
+        let token = self.free.pop().unwrap_or_else(|| {
+            self.writes.push(InFlight::default());
+            (self.writes.len() - 1) as u16
+        });
+        let write = &mut self.writes[usize::from(token)];
+        write.line = line;
+        write.under_way = true;
+        token
+    }
+
+    /// The writes of the line that are not durable yet.
+    fn of_line(&self, line: u64) -> impl Iterator<Item = u16> {
+        let of =
+            move |(token, write): (usize, &InFlight)| (write.under_way && write.line == line).then_some(token as u16);
+        self.writes.iter().enumerate().filter_map(of)
+    }
+}
+
+impl L2Slice {
+    /// What survives a power failure, and hence when a write is acknowledged as durable; and whether it keeps a journal.
+    pub fn set_persistence(&mut self, domain: Domain, journal: bool) {
+        self.durability.domain = domain;
+        self.durability.journal = journal.then(Box::default);
+    }
+
+    /// The journal it kept.
+    pub fn journal(&self) -> Option<&Journal> {
+        self.durability.journal.as_deref()
+    }
+
+    /// Sends a message to the controller, behind those that wait for a credit.
+    pub(super) fn to_memory(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
+        self.durability.outbox.push_back(message);
+        self.pump_memory(cx);
+    }
+
+    /// Sends to the controller as far as credits allow.
+    pub(super) fn pump_memory(&mut self, cx: &mut Ctx<'_, Msg>) {
+        while let Some(head) = self.durability.outbox.front() {
+            if matches!(head, Msg::MemoryWrite(_)) {
+                if self.write_credits == 0 {
+                    return;
+                }
+                self.write_credits -= 1;
+            }
+            if let Some(message) = self.durability.outbox.pop_front() {
+                cx.send(memory_port(self.requesters), message, 0);
+            }
+        }
+    }
+
+    /// Sends a write to the controller and returns its token.
+    pub(super) fn write_memory(&mut self, line: u64, data: Box<Line>, cx: &mut Ctx<'_, Msg>) -> u16 {
+        let token = self.durability.open(line);
+        let write = MemoryWrite { line, slice: self.at_controller, token, data };
+        self.to_memory(Msg::MemoryWrite(write), cx);
+        token
+    }
+
+    /// A write is durable: whoever waits for it is told.
+    pub(super) fn durable(&mut self, token: u16, cx: &mut Ctx<'_, Msg>) {
+        let write = &mut self.durability.writes[usize::from(token)];
+        write.under_way = false;
+        let mut waiters = std::mem::take(&mut write.waiters);
+        self.durability.free.push(token);
+        for waiter in waiters.drain(..) {
+            match waiter {
+                Waiter::Requester { from, tag, kind } => self.acknowledge(from, tag, kind, cx),
+                Waiter::Sweep(number) => self.sweep_advances(number, cx),
+            }
+        }
+        // The list is used again.
+        self.durability.writes[usize::from(token)].waiters = waiters;
+    }
+
+    fn sweep_advances(&mut self, number: u64, cx: &mut Ctx<'_, Msg>) {
+        let Some(at) = self.durability.sweeps.iter().position(|sweep| sweep.number == number) else { return };
+        self.durability.sweeps[at].left -= 1;
+        if self.durability.sweeps[at].left == 0 {
+            let Sweep { from, tag, kind, .. } = self.durability.sweeps.remove(at);
+            self.acknowledge(from, tag, kind, cx);
+        }
+    }
+
+    fn acknowledge(&mut self, from: u16, tag: u32, kind: RequestKind, cx: &mut Ctx<'_, Msg>) {
+        // A write-through brought a box, which went to the controller: another one goes back.
+        let payload = match kind {
+            RequestKind::WriteThrough => Payload::Line(self.rooms.take()),
+            _ => Payload::None,
+        };
+        self.reply(from, Reply { tag, kind, sectors: 0, payload }, 0, 0, cx);
+    }
+
+    /// Writes to persistent memory as they become visible to all.
+    pub(super) fn note_performed(&mut self, place: usize, mask: u128, from: u16, cx: &Ctx<'_, Msg>) {
+        let line = self.address[place];
+        let Some(journal) = &mut self.durability.journal else { return };
+        if Medium::of(line) == Medium::Nvm {
+            let author = Author { sm: from, ..Author::default() };
+            journal.note_data(cx.now(), FactKind::Performed, line, mask, author, &self.data[place]);
+        }
+    }
+
+    /// Performs a write-through: a copy in the cache takes the bytes too, but has nothing to write back for them.
+    /// Returns the bytes moved.
+    pub(super) fn write_through(&mut self, place: Option<usize>, request: Request, cx: &mut Ctx<'_, Msg>) -> u32 {
+        let Request { line: address, tag, from, kind, payload, .. } = request;
+        let Payload::Line(line) = payload else { panic!("a write-through with {payload:?}") };
+        self.counters.write_throughs += 1;
+        if let Some(place) = place {
+            copy_masked(&mut self.data[place], &line.bytes, line.mask);
+            self.dirty[place] &= !line.mask;
+        }
+        if let Some(journal) = self.durability.journal.as_mut().filter(|_| Medium::of(address) == Medium::Nvm) {
+            let author = Author { sm: from, ..Author::default() };
+            journal.note_data(cx.now(), FactKind::Performed, address, line.mask, author, &line.bytes);
+        }
+        let bytes = line.mask.count_ones();
+        let token = self.write_memory(address, line, cx);
+        self.when_durable(token, Waiter::Requester { from, tag, kind }, cx);
+        bytes
+    }
+
+    /// Tells the waiter when the write is durable, which it is already when the L2 survives.
+    fn when_durable(&mut self, token: u16, waiter: Waiter, cx: &mut Ctx<'_, Msg>) {
+        match (self.durability.domain, waiter) {
+            (Domain::Eadr, Waiter::Requester { from, tag, kind }) => self.acknowledge(from, tag, kind, cx),
+            _ => self.durability.writes[usize::from(token)].waiters.push(waiter),
+        }
+    }
+
+    /// Performs a write-back or a flush of a line that may be at `place`. Returns the bytes moved.
+    pub(super) fn write_back_line(&mut self, place: Option<usize>, request: &Request, cx: &mut Ctx<'_, Msg>) -> u32 {
+        let &Request { line, tag, from, kind, .. } = request;
+        self.counters.write_backs_asked += 1;
+        let mut bytes = 0;
+        let survives = self.durability.domain == Domain::Eadr && kind == RequestKind::WriteBack;
+        if let Some(place) = place {
+            if !survives {
+                bytes = self.dirty[place].count_ones();
+                self.write_back(place, cx);
+            }
+            if kind == RequestKind::Flush {
+                // The tag stays, of a line without bytes.
+                self.valid[place] = 0;
+            }
+        }
+        let mut waiting: smallvec::SmallVec<[u16; 4]> = self.durability.of_line(line).collect();
+        match waiting.pop() {
+            None => self.acknowledge(from, tag, kind, cx),
+            Some(_) if self.durability.domain == Domain::Eadr => self.acknowledge(from, tag, kind, cx),
+            Some(only) if waiting.is_empty() => {
+                self.when_durable(only, Waiter::Requester { from, tag, kind }, cx);
+            }
+            Some(one) => {
+                waiting.push(one);
+                let number = self.open_sweep(from, tag, kind, waiting.len() as u32);
+                for token in waiting {
+                    self.durability.writes[usize::from(token)].waiters.push(Waiter::Sweep(number));
+                }
+            }
+        }
+        bytes
+    }
+
+    fn open_sweep(&mut self, from: u16, tag: u32, kind: RequestKind, left: u32) -> u64 {
+        let number = self.durability.next_sweep;
+        self.durability.next_sweep += 1;
+        self.durability.sweeps.push(Sweep { number, from, tag, kind, left });
+        number
+    }
+
+    /// Goes on writing back every dirty line of persistent memory, as far as credits and fills under way allow.
+    pub(super) fn sweep(&mut self, request: Request, cx: &mut Ctx<'_, Msg>) -> Served {
+        let mut bytes = 0;
+        while self.durability.sweep_at < self.tags.places() {
+            let place = self.durability.sweep_at;
+            let dirty = self.dirty[place] != 0 && self.tags.line_at(place).is_some();
+            if dirty && Medium::of(self.address[place]) == Medium::Nvm && self.durability.domain != Domain::Eadr {
+                if self.write_credits == 0 || self.mshr_of[place] != NO_MSHR {
+                    return Served::Stalled(request);
+                }
+                bytes += self.dirty[place].count_ones();
+                self.write_back(place, cx);
+            }
+            self.durability.sweep_at += 1;
+        }
+        self.durability.sweep_at = 0;
+        let Request { tag, from, kind, .. } = request;
+        let nvm = |write: &InFlight| write.under_way && Medium::of(write.line) == Medium::Nvm;
+        let left = self.durability.writes.iter().filter(|write| nvm(write)).count() as u32;
+        if left == 0 || self.durability.domain == Domain::Eadr {
+            self.acknowledge(from, tag, kind, cx);
+        } else {
+            let number = self.open_sweep(from, tag, kind, left);
+            for write in self.durability.writes.iter_mut().filter(|write| nvm(write)) {
+                write.waiters.push(Waiter::Sweep(number));
+            }
+        }
+        Served::Done(bytes)
+    }
+}

@@ -1,0 +1,280 @@
+//! Persistency at an SM: the way of stores to persistent memory, write-backs, fences, and what a CTA must make durable.
+//!
+//! What a scheme decides comes from its site ([`SmSite`](crate::persist::SmSite)); the traffic, and the waiting, is done
+//! here. A *persist* is a write-through or a write-back whose acknowledgement says that it is durable; a warp counts its
+//! own. Accesses to DRAM never come to a site: persistency operations on them have their plain meaning and are counted.
+//!
+//! Invariants: requests of one SM to one line are performed in the order of issue, so that a write-back covers every
+//! earlier store of the SM; a fence that waits passes only when the warp has no persist under way.
+
+use crate::engine::Ctx;
+use crate::kernel::fault::FaultKind;
+use crate::kernel::ir::{Inst, PmOp, Scope, StoreHint};
+use crate::kernel::launch::Launch;
+use crate::kernel::memory::{Medium, resolve_generic};
+use crate::machine::coalescer::{LineAccess, coalesce};
+use crate::machine::msg::{Msg, Payload, Request, RequestKind};
+use crate::machine::persistence::MembarRule;
+use crate::persist::journal::{Author, FactKind, Journal};
+use crate::persist::vocab::{Boundary, FenceKind, FenceRule, Route, StoreClass, WriteBackClass, WriteBackRule};
+
+use super::Sm;
+use super::lsu::{Entry, NO_LOAD, Work};
+use super::memory::Fault;
+use super::slots::State;
+
+/// What a store of the program is to a scheme.
+pub(super) fn class_of(hint: StoreHint) -> StoreClass {
+    match hint {
+        StoreHint::Plain => StoreClass::Data,
+        StoreHint::NonTemporal => StoreClass::NonTemporal,
+        StoreHint::Log => StoreClass::Log,
+    }
+}
+
+impl Sm {
+    /// The journal it kept.
+    pub fn journal(&self) -> Option<&Journal> {
+        self.journal.as_deref()
+    }
+
+    /// Sends the line accesses of a store whose payloads are ready: those to persistent memory as the scheme says.
+    pub(super) fn send_stores(&mut self, warp: usize, class: StoreClass, mut entry: Entry) {
+        if entry.accesses.iter().all(|access| Medium::of(access.line) == Medium::Dram) {
+            self.counters.pm_on_dram += u64::from(class != StoreClass::Data);
+            self.enqueue(warp, NO_LOAD, entry);
+            return;
+        }
+        let rule = self.site.store(class);
+        self.counters.pm_stores += 1;
+        self.counters.pm_log_stores += u64::from(class == StoreClass::Log);
+        self.slots[warp].hold |= rule.wait && rule.route != Route::Dropped;
+        // Lanes may store to both media; each line goes its way.
+        let mut past = self.lsu.entry(warp as u8, Work::Send, NO_LOAD);
+        past.kind = RequestKind::WriteThrough;
+        let mut at = 0;
+        while at < entry.accesses.len() {
+            let persistent = Medium::of(entry.accesses[at].line) == Medium::Nvm;
+            if persistent && rule.route != Route::Dropped {
+                self.note_store(warp, &entry, at);
+            }
+            if persistent && rule.route != Route::Temporal {
+                let access = entry.accesses.remove(at);
+                let payload = entry.payloads.remove(at);
+                if rule.route == Route::NonTemporal {
+                    past.accesses.push(access);
+                    past.payloads.push(payload);
+                } else if let Payload::Line(room) = payload {
+                    self.rooms.give(room);
+                }
+            } else {
+                at += 1;
+            }
+        }
+        for entry in [entry, past] {
+            if entry.accesses.is_empty() {
+                self.lsu.discard(entry);
+            } else {
+                self.enqueue(warp, NO_LOAD, entry);
+            }
+        }
+        if rule.wait && rule.route == Route::Temporal {
+            self.write_back_accesses(warp);
+        }
+    }
+
+    /// An atomic on persistent memory is performed at the L2; a scheme that waits for every store has it written back.
+    pub(super) fn after_atomic(&mut self, warp: usize) {
+        let persistent = self.accesses.iter().any(|access| Medium::of(access.line) == Medium::Nvm);
+        if persistent && self.site.store(StoreClass::Data).wait {
+            self.slots[warp].hold = true;
+            self.write_back_accesses(warp);
+        }
+    }
+
+    /// Writes back the lines of the instruction's accesses, behind them.
+    fn write_back_accesses(&mut self, warp: usize) {
+        let mut entry = self.lsu.entry(warp as u8, Work::Send, NO_LOAD);
+        entry.kind = RequestKind::WriteBack;
+        for access in &self.accesses {
+            if Medium::of(access.line) == Medium::Nvm {
+                entry.accesses.push(*access);
+                entry.payloads.push(Payload::None);
+            }
+        }
+        self.enqueue(warp, NO_LOAD, entry);
+    }
+
+    /// Issues a persistency operation that is no store; true when the warp must wait for its persists.
+    pub(super) fn issue_persistency(
+        &mut self,
+        warp: usize,
+        inst: &Inst,
+        op: PmOp,
+        lanes: u64,
+        launch: &Launch,
+    ) -> Result<bool, Fault> {
+        if lanes == 0 {
+            return Ok(false);
+        }
+        let fence = match op {
+            PmOp::Clwb => return self.issue_write_back(warp, inst, WriteBackClass::Data, lanes, launch),
+            PmOp::ClwbLog => return self.issue_write_back(warp, inst, WriteBackClass::Log, lanes, launch),
+            PmOp::ClflushOpt => return self.issue_write_back(warp, inst, WriteBackClass::Flush, lanes, launch),
+            PmOp::Sfence => FenceKind::Sfence,
+            PmOp::Ofence => FenceKind::Ofence,
+            PmOp::Dfence => FenceKind::Dfence,
+            PmOp::BarrierWi => FenceKind::BarrierThread,
+            PmOp::BarrierWg => FenceKind::BarrierCta,
+            PmOp::BarrierKr => FenceKind::BarrierKernel,
+            // Marks of schemes that are not there yet.
+            PmOp::TxBegin | PmOp::TxEnd | PmOp::Region | PmOp::Acquire(_) | PmOp::Release(_) => return Ok(false),
+        };
+        self.counters.pm_fences += 1;
+        Ok(self.site.fence(fence) == FenceRule::WaitDurable)
+    }
+
+    fn issue_write_back(
+        &mut self,
+        warp: usize,
+        inst: &Inst,
+        class: WriteBackClass,
+        lanes: u64,
+        launch: &Launch,
+    ) -> Result<bool, Fault> {
+        let mut address = [0; 64];
+        self.slots[warp].warp.addresses(inst, launch, lanes, &mut address);
+        for lane in (0..64).filter(|lane| lanes >> lane & 1 == 1) {
+            address[lane] = resolve_generic(address[lane]).1;
+            if launch.addresses.containing(address[lane], address[lane]).is_none() {
+                let hint = launch.addresses.describe(address[lane]);
+                let kind = FaultKind::OutOfBounds { address: address[lane], bytes: 1, space: "global", hint };
+                return Err(Box::new(self.fault(warp, lane as u32, kind, launch)));
+            }
+        }
+        // One write-back a line and warp instruction.
+        self.accesses.clear();
+        coalesce(self.p.sm.coalescer, &address, lanes, 1, self.w.line_bytes, &mut self.accesses);
+        let (mut lines, mut on_dram) = (std::mem::take(&mut self.lines), false);
+        lines.clear();
+        for access in &self.accesses {
+            on_dram |= Medium::of(access.line) == Medium::Dram;
+            if Medium::of(access.line) == Medium::Nvm && !lines.contains(&access.line) {
+                lines.push(access.line);
+            }
+        }
+        self.counters.pm_on_dram += u64::from(on_dram);
+        self.counters.pm_write_backs += 1;
+        if !lines.is_empty() && self.site.write_back(class) == WriteBackRule::Done {
+            let mut entry = self.lsu.entry(warp as u8, Work::Send, NO_LOAD);
+            entry.kind = if class == WriteBackClass::Flush { RequestKind::Flush } else { RequestKind::WriteBack };
+            for &line in &lines {
+                entry.accesses.push(LineAccess { line, sectors: 0, lanes: 0 });
+                entry.payloads.push(Payload::None);
+                self.note(warp, FactKind::WroteBack, line);
+            }
+            self.enqueue(warp, NO_LOAD, entry);
+        }
+        self.lines = lines;
+        Ok(false)
+    }
+
+    /// What an ordinary fence means for persistency: true when it waits for durability too.
+    pub(super) fn fence_persists(&self, scope: Scope) -> bool {
+        let rule = match scope {
+            Scope::Cta => MembarRule::Fence,
+            Scope::Gpu => self.w.persist.membar_gl,
+            Scope::Sys => self.w.persist.membar_sys,
+        };
+        rule == MembarRule::Sfence
+    }
+
+    /// The warp goes on when all its persists are durable.
+    pub(super) fn wait_durable(&mut self, warp: usize, from: u32, launch: &Launch) {
+        if self.slots[warp].persists == 0 {
+            self.pass_durable(warp, from, launch);
+        } else {
+            self.enter(warp, State::Persist, from);
+        }
+    }
+
+    /// A warp's persists are all durable, which it waited for.
+    pub(super) fn pass_durable(&mut self, warp: usize, cycle: u32, launch: &Launch) {
+        self.note(warp, FactKind::FencePassed, 0);
+        self.settle(warp, cycle, launch);
+    }
+
+    /// A CTA's last warp is gone: ends the CTA, once what its scheme wants durable is.
+    pub(super) fn end_cta(&mut self, cta: usize, cx: &mut Ctx<'_, Msg>) {
+        if self.site.cta_end() == Boundary::WriteBackL2 {
+            let slices = self.w.map.slices();
+            self.ctas[cta].flushing = slices;
+            for slice in 0..slices {
+                self.network.push(self.write_back_slice(slice, cta as u32), cx);
+            }
+        } else {
+            self.report_cta(cta, cx);
+        }
+    }
+
+    fn write_back_slice(&self, slice: u32, tag: u32) -> Request {
+        let line = self.w.map.some_line_of(slice);
+        Request { line, tag, from: self.w.index, kind: RequestKind::WriteBackAll, sectors: 0, payload: Payload::None }
+    }
+
+    /// A slice has written back everything for a CTA that ends.
+    pub(super) fn slice_written_back(&mut self, cta: usize, cx: &mut Ctx<'_, Msg>) {
+        self.ctas[cta].flushing -= 1;
+        if self.ctas[cta].flushing == 0 {
+            self.report_cta(cta, cx);
+        }
+    }
+
+    fn report_cta(&mut self, cta: usize, cx: &mut Ctx<'_, Msg>) {
+        let time = cx.now();
+        if let Some(journal) = &mut self.journal {
+            let author = Author {
+                sm: self.w.index,
+                launch: self.launches.wrapping_sub(1),
+                cta: self.ctas[cta].cta as u32,
+                ..Author::default()
+            };
+            journal.note(time, FactKind::CtaEnded, 0, 0, author);
+        }
+        self.counters.ctas += 1;
+        cx.send(self.dispatch_port(), Msg::CtaDone { sm: self.w.index }, 0);
+    }
+
+    /// The author of what a warp does now.
+    fn author(&self, warp: usize) -> Author {
+        let slot = &self.slots[warp];
+        let (cta, thread) = slot.warp.thread_of(0);
+        Author {
+            sm: self.w.index,
+            launch: self.launches.wrapping_sub(1),
+            cta: cta as u32,
+            warp: (thread / self.p.sm.warp_size) as u16,
+            pc: slot.warp.pc(),
+        }
+    }
+
+    fn note(&mut self, warp: usize, kind: FactKind, line: u64) {
+        if self.journal.is_some() {
+            let (author, time) = (self.author(warp), self.now);
+            if let Some(journal) = &mut self.journal {
+                journal.note(time, kind, line, 0, author);
+            }
+        }
+    }
+
+    fn note_store(&mut self, warp: usize, entry: &Entry, at: usize) {
+        if self.journal.is_some()
+            && let Payload::Line(line) = &entry.payloads[at]
+        {
+            let (author, time, address) = (self.author(warp), self.now, entry.accesses[at].line);
+            if let Some(journal) = &mut self.journal {
+                journal.note_data(time, FactKind::Stored, address, line.mask, author, &line.bytes);
+            }
+        }
+    }
+}
