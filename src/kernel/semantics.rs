@@ -7,7 +7,7 @@
 //! The executor is compiled twice: for the baseline instruction set, and (x86-64) for AVX2 with FMA, because the
 //! baseline has neither wide vectors nor a fused multiply-add. Which one runs is decided once a process.
 //!
-//! Invariants: the same bits from both, and on every host (`tests/semantics_portable.rs`); sources are read before
+//! Invariants: the same bits from both, and on every host (`semantics/portable.rs`); sources are read before
 //! destinations are written; inactive lanes keep their values; no operation faults, whatever its operands.
 //!
 //! Choices where the ISA leaves one: a NaN result of arithmetic is `0x7fffffff` (f32) or `0xfff8000000000000` (f64);
@@ -21,6 +21,8 @@ mod convert;
 mod float;
 mod int;
 mod lanes;
+#[cfg(test)]
+mod portable;
 mod rounding;
 
 use std::sync::OnceLock;
