@@ -132,6 +132,62 @@ st.global.u64 [%d1], %d12;";
     assert_eq!(waited[3], 0, "warp 3 was gone");
 }
 
+#[test]
+fn a_barrier_makes_stores_of_the_cta_seen_by_its_other_warps() {
+    // Three rounds: each thread stores into its word and reads its neighbour's, of another warp, through the L1.
+    let mut bench = Bench::new(machine("agpm-table4", "sm.count=2"));
+    let (threads, ctas) = (96u64, 4u64);
+    let (out, a) = (bench.buffer(4 * threads * ctas, Medium::Dram), bench.buffer(4 * threads * ctas, Medium::Nvm));
+    let body = "add.s32 %r1, %tid, 41;
+rem.u32 %r1, %r1, %nt;
+mad.lo.s32 %r1, %cta, %nt, %r1;
+mul.wide.u32 %d1, %id, 4;
+add.s64 %d3, %d1, %out;
+add.s64 %d1, %d1, %a;
+mul.wide.u32 %d2, %r1, 4;
+add.s64 %d2, %d2, %a;
+mov.u32 %r2, %id;
+mov.u32 %r3, 0;
+ROUND:
+st.global.u32 [%d1], %r2;
+bar.sync 0;
+ld.global.ca.u32 %r4, [%d2];
+bar.sync 0;
+mad.lo.s32 %r2, %r2, 3, %r4;
+add.s32 %r3, %r3, 1;
+setp.lt.u32 %p1, %r3, 3;
+@%p1 bra ROUND;
+st.global.u32 [%d3], %r2;";
+    bench.launch(body, ctas as u32, threads as u32, (out, a, 0, 0));
+    let mut expected: Vec<u32> = (0..(threads * ctas) as u32).collect();
+    for _ in 0..3 {
+        let old = expected.clone();
+        for (i, value) in expected.iter_mut().enumerate() {
+            let (cta, thread) = (i / threads as usize, i % threads as usize);
+            let neighbour = old[cta * threads as usize + (thread + 41) % threads as usize];
+            *value = value.wrapping_mul(3).wrapping_add(neighbour);
+        }
+    }
+    assert_eq!(bench.run().u32s(out, expected.len()), expected);
+}
+
+#[test]
+fn atomics_hand_out_every_ticket_once() {
+    for scope in ["atom.global.add.u32", "atom.add.u32"] {
+        let mut bench = Bench::new(machine("agpm-table4", ""));
+        let (out, a) = (bench.buffer(4 * 40 * 64, Medium::Dram), bench.buffer(64, Medium::Nvm));
+        let body = format!(
+            "{scope} %r1, [%a], 1;\nmul.wide.u32 %d1, %id, 4;\nadd.s64 %d1, %d1, %out;\nst.global.u32 [%d1], %r1;"
+        );
+        bench.launch(&body, 40, 64, (out, a, 0, 0));
+        let ran = bench.run();
+        let mut tickets = ran.u32s(out, 40 * 64);
+        tickets.sort_unstable();
+        assert_eq!(tickets, (0..40 * 64).collect::<Vec<u32>>());
+        assert_eq!(ran.u32s(a, 1), [40 * 64]);
+    }
+}
+
 /// CTAs resident at once on the one SM, as the kernel sees it: each CTA counts itself in, waits, and counts itself out.
 fn resident(spec: &MachineSpec, block: u32, shared: u32, registers: u32) -> (u32, String) {
     let mut bench = Bench::new(spec.clone());
