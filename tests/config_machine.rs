@@ -185,7 +185,7 @@ proptest! {
         let all: Vec<_> = MachineSpec::TABLES.iter().flat_map(|(t, keys)| keys.iter().map(move |k| (*t, k))).collect();
         let (table, key) = pick.get(&all);
         let value = match key.kind {
-            Kind::Whole { min, max } => (min + number % (max - min).min(1 << 20).max(1)).to_string(),
+            Kind::Whole { min, max } => (min + number % (max - min).clamp(1, 1 << 20)).to_string(),
             Kind::Nanos | Kind::Megahertz => format!("{number}.{thousandths:03}"),
             Kind::Flag => (number % 2 == 0).to_string(),
             Kind::Choice(names) => names[number as usize % names.len()].to_owned(),

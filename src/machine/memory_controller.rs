@@ -61,41 +61,41 @@ spec! {
 counters! {
     /// What one memory controller counted.
     pub struct ControllerCounters {
-        /// Read requests to DRAM [requests]
+        /// Read requests to DRAM (requests)
         dram_reads,
-        /// Read requests to NVM [requests]
+        /// Read requests to NVM (requests)
         nvm_reads,
-        /// Bytes read from DRAM devices [bytes]
+        /// Bytes read from DRAM devices (bytes)
         dram_read_bytes,
-        /// Bytes read from NVM devices [bytes]
+        /// Bytes read from NVM devices (bytes)
         nvm_read_bytes,
-        /// Write requests accepted for DRAM [requests]
+        /// Write requests accepted for DRAM (requests)
         dram_writes,
-        /// Write requests accepted for NVM [requests]
+        /// Write requests accepted for NVM (requests)
         nvm_writes,
-        /// Bytes accepted for DRAM [bytes]
+        /// Bytes accepted for DRAM (bytes)
         dram_accepted_bytes,
-        /// Bytes accepted for NVM [bytes]
+        /// Bytes accepted for NVM (bytes)
         nvm_accepted_bytes,
-        /// Bytes written to DRAM devices [bytes]
+        /// Bytes written to DRAM devices (bytes)
         dram_written_bytes,
-        /// Bytes written to NVM devices [bytes]
+        /// Bytes written to NVM devices (bytes)
         nvm_written_bytes,
-        /// Bytes of accepted writes that a younger write in the WPQ replaced [bytes]
+        /// Bytes of accepted writes that a younger write in the WPQ replaced (bytes)
         merged_bytes,
-        /// Writes merged into a waiting WPQ entry [requests]
+        /// Writes merged into a waiting WPQ entry (requests)
         merged_writes,
-        /// Reads answered by the WPQ alone [requests]
+        /// Reads answered by the WPQ alone (requests)
         forwarded_reads,
-        /// Column commands, one a request served by the media [commands]
+        /// Column commands, one a request served by the media (commands)
         column_commands,
-        /// Rows opened [commands]
+        /// Rows opened (commands)
         activates,
-        /// WPQ entries in use, summed over time [entry ticks]
+        /// WPQ entries in use, summed over time (entry ticks)
         wpq_entry_ticks,
-        /// Writes that found the WPQ full on arrival [requests]
+        /// Writes that found the WPQ full on arrival (requests)
         wpq_full_arrivals,
-        /// Changes between serving reads and draining writes [changes]
+        /// Changes between serving reads and draining writes (changes)
         turnarounds,
     }
 }

@@ -37,6 +37,7 @@ impl Default for Line {
 /// Boxes for lines, used again and again.
 #[derive(Debug, Default)]
 pub struct Rooms {
+    #[allow(clippy::vec_box, reason = "boxes are what is recycled: they travel in messages")]
     free: Vec<Box<Line>>,
 }
 

@@ -134,81 +134,81 @@ spec! {
 counters! {
     /// What one SM counted.
     pub struct SmCounters {
-        /// Instructions issued, one a warp [warp instructions]
+        /// Instructions issued, one a warp (warp instructions)
         warp_instructions,
-        /// Lanes that executed them [thread instructions]
+        /// Lanes that executed them (thread instructions)
         thread_instructions,
-        /// Warp instructions: integer [warp instructions]
+        /// Warp instructions: integer (warp instructions)
         int_instructions,
-        /// Warp instructions: integer multiply [warp instructions]
+        /// Warp instructions: integer multiply (warp instructions)
         int_mul_instructions,
-        /// Warp instructions: integer division [warp instructions]
+        /// Warp instructions: integer division (warp instructions)
         int_div_instructions,
-        /// Warp instructions: single precision [warp instructions]
+        /// Warp instructions: single precision (warp instructions)
         fp32_instructions,
-        /// Warp instructions: single-precision division and square root [warp instructions]
+        /// Warp instructions: single-precision division and square root (warp instructions)
         fp32_div_instructions,
-        /// Warp instructions: double precision [warp instructions]
+        /// Warp instructions: double precision (warp instructions)
         fp64_instructions,
-        /// Warp instructions: double-precision division and square root [warp instructions]
+        /// Warp instructions: double-precision division and square root (warp instructions)
         fp64_div_instructions,
-        /// Warp instructions: special functions [warp instructions]
+        /// Warp instructions: special functions (warp instructions)
         sfu_instructions,
-        /// Warp instructions: shuffles and votes [warp instructions]
+        /// Warp instructions: shuffles and votes (warp instructions)
         shuffle_instructions,
-        /// Warp instructions: parameter and constant reads [warp instructions]
+        /// Warp instructions: parameter and constant reads (warp instructions)
         const_instructions,
-        /// Warp instructions: memory [warp instructions]
+        /// Warp instructions: memory (warp instructions)
         memory_instructions,
-        /// Warp instructions: control [warp instructions]
+        /// Warp instructions: control (warp instructions)
         control_instructions,
-        /// Branches whose lanes went both ways [warp instructions]
+        /// Branches whose lanes went both ways (warp instructions)
         divergent_branches,
-        /// Line accesses of loads looked up in the L1 [accesses]
+        /// Line accesses of loads looked up in the L1 (accesses)
         l1_loads,
-        /// Of these, hits [accesses]
+        /// Of these, hits (accesses)
         l1_hits,
-        /// Of these, joined a fill under way [accesses]
+        /// Of these, joined a fill under way (accesses)
         l1_merges,
-        /// Line accesses of loads past the L1 [accesses]
+        /// Line accesses of loads past the L1 (accesses)
         l1_bypasses,
-        /// Line accesses of stores and atomics [accesses]
+        /// Line accesses of stores and atomics (accesses)
         l1_stores,
-        /// Of these, evicted a line of the L1 [accesses]
+        /// Of these, evicted a line of the L1 (accesses)
         l1_store_evictions,
-        /// Atomic operations on global memory, one a lane [operations]
+        /// Atomic operations on global memory, one a lane (operations)
         atomic_lanes,
-        /// Accesses to shared memory [warp instructions]
+        /// Accesses to shared memory (warp instructions)
         shared_accesses,
-        /// Passes through its banks that conflicts added [passes]
+        /// Passes through its banks that conflicts added (passes)
         shared_conflict_passes,
-        /// Bytes sent into the crossbar, headers included [bytes]
+        /// Bytes sent into the crossbar, headers included (bytes)
         bytes_out,
-        /// Bytes received from the crossbar, headers included [bytes]
+        /// Bytes received from the crossbar, headers included (bytes)
         bytes_in,
-        /// CTAs run to their end [CTAs]
+        /// CTAs run to their end (CTAs)
         ctas,
-        /// Cycles with at least one resident warp [cycles]
+        /// Cycles with at least one resident warp (cycles)
         active_cycles,
-        /// Resident warps summed over cycles: all accounts below together [warp cycles]
+        /// Resident warps summed over cycles: all accounts below together (warp cycles)
         slots_resident,
-        /// Warp-cycles: issued [warp cycles]
+        /// Warp-cycles: issued (warp cycles)
         slots_issued,
-        /// Warp-cycles: ready, another warp was picked [warp cycles]
+        /// Warp-cycles: ready, another warp was picked (warp cycles)
         slots_not_selected,
-        /// Warp-cycles: ready, the unit was busy [warp cycles]
+        /// Warp-cycles: ready, the unit was busy (warp cycles)
         slots_unit_busy,
-        /// Warp-cycles: ready, the load-store unit was full [warp cycles]
+        /// Warp-cycles: ready, the load-store unit was full (warp cycles)
         slots_memory_full,
-        /// Warp-cycles: waiting for a result of fixed latency [warp cycles]
+        /// Warp-cycles: waiting for a result of fixed latency (warp cycles)
         slots_execution,
-        /// Warp-cycles: waiting for memory data [warp cycles]
+        /// Warp-cycles: waiting for memory data (warp cycles)
         slots_memory,
-        /// Warp-cycles: waiting at a barrier [warp cycles]
+        /// Warp-cycles: waiting at a barrier (warp cycles)
         slots_barrier,
-        /// Warp-cycles: waiting at a fence for stores to be performed [warp cycles]
+        /// Warp-cycles: waiting at a fence for stores to be performed (warp cycles)
         slots_fence,
-        /// Warp-cycles: exited, loads or stores under way [warp cycles]
+        /// Warp-cycles: exited, loads or stores under way (warp cycles)
         slots_draining,
     }
 }
@@ -266,6 +266,7 @@ pub struct Sm {
     l1: L1,
     network: Network,
     rooms: Rooms,
+    #[allow(clippy::vec_box, reason = "boxes are what is recycled: they travel in messages")]
     spare_atomics: Vec<Box<Atomics>>,
     accesses: Vec<LineAccess>,
     class_counts: [u64; 12],

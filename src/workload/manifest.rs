@@ -54,6 +54,7 @@ pub(crate) struct Graph {
 
 /// How a graph is made.
 #[derive(Debug, Clone)]
+#[allow(clippy::large_enum_variant, reason = "there are a handful of them a manifest")]
 pub(crate) enum GraphKind {
     /// Recursive matrix (Chakrabarti, Zhan, Faloutsos, SDM 2004), with the probabilities of three quadrants.
     Rmat { nodes: Expr, edges: Expr, quadrants: [Option<Expr>; 3] },

@@ -73,6 +73,7 @@ pub(super) struct Lsu {
     capacity: usize,
     loads: Vec<PendingLoad>,
     free: Vec<u16>,
+    #[allow(clippy::vec_box, reason = "boxes are what is recycled")]
     stagings: Vec<Box<[u8; 1024]>>,
     /// Cycle from which the next access may start.
     pub(super) free_at: u32,

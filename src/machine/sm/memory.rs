@@ -341,7 +341,7 @@ impl Sm {
             let kind = if address.checked_add(bytes).is_none_or(|end| end > size) {
                 let hint = format!("there are {size} bytes");
                 FaultKind::OutOfBounds { address, bytes: share.bytes, space, hint }
-            } else if address % self.alignment(share) != 0 {
+            } else if !address.is_multiple_of(self.alignment(share)) {
                 FaultKind::Misaligned { address, bytes: share.bytes, space }
             } else {
                 continue;
@@ -377,7 +377,7 @@ impl Sm {
         }
         for lane in lanes_of(share.lanes) {
             let address = share.address[lane];
-            let kind = if address % self.alignment(share) != 0 {
+            let kind = if !address.is_multiple_of(self.alignment(share)) {
                 FaultKind::Misaligned { address, bytes: share.bytes, space: "global" }
             } else if address.checked_add(last).is_none_or(|end| launch.addresses.containing(address, end).is_none()) {
                 let hint = launch.addresses.describe(address);
