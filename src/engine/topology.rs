@@ -34,6 +34,7 @@ pub struct Link {
 /// ```
 /// # use durawarp::engine::*;
 /// # struct Echo;
+/// # #[derive(Debug)]
 /// # struct Ping;
 /// # impl Message for Ping {}
 /// # impl Component<Ping> for Echo {
