@@ -1,7 +1,7 @@
 //! Whole-machine throughput: `cargo bench --bench machine`. Elements are warp instructions, simulated and executed.
 //!
 //! Each run is a fixed stretch of simulated time of a built-in workload's default profile, launch latency included, on
-//! the default machine; the machine is assembled outside the measurement.
+//! the default machine; the machine is assembled outside the measurement. `benches/machine_table.rs` measures whole runs.
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use durawarp::assemble::{Assembly, assemble};

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!   topology ──> simulation ──> driver (legs, crew, lines) ──> partition (rounds) ──> component
-//!                    │               horizon: which window       queue, agenda          Ctx: send, wake_at
+//!                    │         tiers, horizon: which windows      queue, agenda          Ctx: send, wake_at
 //!                    └─> stats, digests, RunEnd                   (what is due)
 //!   reference: the same results by one heap, for tests
 //! ```
@@ -27,6 +27,7 @@ mod partition;
 mod placement;
 mod queue;
 mod simulation;
+mod tiers;
 mod topology;
 
 pub use component::{Component, ComponentId, Ctx, Message, Port, Progress, Wait};
