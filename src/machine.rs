@@ -20,6 +20,7 @@ pub mod media;
 pub mod memory_controller;
 pub mod msg;
 pub mod network;
+mod request_queue;
 pub mod scheduler;
 pub mod shared_memory;
 pub mod sm;

@@ -16,6 +16,8 @@ mod memory;
 
 pub(super) use memory::element;
 
+use smallvec::SmallVec;
+
 use super::ir::{Barrier, BarrierRed, CONST, Inst, LANES, NONE, Op, Slot, Special};
 use super::launch::Launch;
 use super::semantics::{Frame, executor};
@@ -45,8 +47,9 @@ pub struct Path {
 /// A warp: registers and SIMT stack.
 #[derive(Debug, Clone, Default)]
 pub struct Warp {
-    groups: Vec<Registers>,
-    stack: Vec<Path>,
+    // Inline as a rule: a simulated machine has more warps than fit into a cache, and each indirection is a miss.
+    groups: SmallVec<[Registers; 1]>,
+    stack: SmallVec<[Path; 3]>,
     cta: u64,
     first_thread: u32,
 }
@@ -339,7 +342,7 @@ mod tests {
     use super::*;
 
     fn warp(mask: u64) -> Warp {
-        Warp { stack: vec![Path { pc: 0, reconverge: NEVER, mask }], ..Warp::default() }
+        Warp { stack: SmallVec::from_elem(Path { pc: 0, reconverge: NEVER, mask }, 1), ..Warp::default() }
     }
 
     #[test]

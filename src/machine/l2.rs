@@ -217,7 +217,7 @@ impl L2Slice {
 
     fn line_number(&self, line: u64) -> u64 {
         let medium = if Medium::of(line) == Medium::Nvm { 1 << 50 } else { 0 };
-        (self.map.in_slice(line) / u64::from(self.line_bytes)) | medium
+        self.map.in_slice(line) >> self.line_bytes.trailing_zeros() | medium
     }
 
     /// Sends a reply that is ready `delay` from now; its payload's bytes decide how long it holds the port.

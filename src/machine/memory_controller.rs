@@ -26,6 +26,7 @@ use super::address::Interleave;
 use super::media::{Access, Media, Place};
 use super::msg::{Line, MAX_LINE_BYTES, MemoryRead, MemoryWrite, Msg, SECTOR_BYTES, copy_masked, sector_bytes};
 use super::msg::{sectors_covered, sectors_touched};
+use super::request_queue::{At, Choice, RequestQueue};
 use super::spec::Nanos;
 
 spec! {
@@ -103,41 +104,7 @@ counters! {
 /// A write in the WPQ.
 #[derive(Debug, Clone, Copy)]
 struct PendingWrite {
-    line: u64,
     mask: u128,
-}
-
-/// Requests in the order of their age, with their places beside them.
-#[derive(Debug)]
-struct Queue<T> {
-    places: Vec<Place>,
-    items: Vec<T>,
-}
-
-impl<T> Queue<T> {
-    fn push(&mut self, place: Place, item: T) {
-        self.places.push(place);
-        self.items.push(item);
-    }
-
-    fn remove(&mut self, at: usize) -> (Place, T) {
-        (self.places.remove(at), self.items.remove(at))
-    }
-}
-
-/// What the scheduler found for one clock edge.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Choice {
-    column: Option<usize>,
-    row: Option<usize>,
-    /// When something that is not ready now becomes ready.
-    next: Time,
-}
-
-impl Choice {
-    fn acts(&self) -> bool {
-        self.column.is_some() || self.row.is_some()
-    }
 }
 
 /// The controller of one channel.
@@ -148,8 +115,8 @@ pub struct MemoryController {
     map: Interleave,
     media: Media,
     forward: Time,
-    reads: Queue<MemoryRead>,
-    writes: Queue<PendingWrite>,
+    reads: RequestQueue<MemoryRead>,
+    writes: RequestQueue<PendingWrite>,
     waiting_reads: VecDeque<MemoryRead>,
     waiting_writes: VecDeque<MemoryWrite>,
     /// Row hits in a row that passed an older request, one counter a bank.
@@ -179,8 +146,8 @@ impl MemoryController {
             map,
             media,
             forward,
-            reads: Queue { places: Vec::new(), items: Vec::new() },
-            writes: Queue { places: Vec::new(), items: Vec::new() },
+            reads: RequestQueue::new(Access::Read),
+            writes: RequestQueue::new(Access::Write),
             waiting_reads: VecDeque::new(),
             waiting_writes: VecDeque::new(),
             passed: vec![0; 64],
@@ -227,30 +194,42 @@ impl MemoryController {
 
     fn write_image(&mut self, line: u64, data: &Line) {
         let (medium, start) = self.image_range(line);
-        let image = &mut self.images[medium];
-        let end = (start + MAX_LINE_BYTES).min(image.len());
-        let mut bytes = [0; MAX_LINE_BYTES];
-        bytes[..end - start].copy_from_slice(&image[start..end]);
-        copy_masked(&mut bytes, &data.bytes, data.mask);
-        image[start..end].copy_from_slice(&bytes[..end - start]);
+        let image = &mut self.images[medium][start..];
+        if let Some(bytes) = image.first_chunk_mut::<MAX_LINE_BYTES>() {
+            copy_masked(bytes, &data.bytes, data.mask);
+        } else {
+            // The last line, shorter than the longest of any machine.
+            let mut bytes = [0; MAX_LINE_BYTES];
+            bytes[..image.len()].copy_from_slice(image);
+            copy_masked(&mut bytes, &data.bytes, data.mask);
+            image.copy_from_slice(&bytes[..image.len()]);
+        }
+    }
+
+    /// Asks the computer for a line's bytes, some time before they are needed: images are larger than its caches.
+    fn touch_image(&self, line: u64) {
+        let (medium, start) = self.image_range(line);
+        let image = &self.images[medium];
+        std::hint::black_box(image.get(start).copied());
+        std::hint::black_box(image.get(start + 64).copied());
     }
 
     fn count_occupancy(&mut self, now: Time) {
-        self.counters.wpq_entry_ticks += self.writes.items.len() as u64 * (now - self.occupancy_since);
+        self.counters.wpq_entry_ticks += self.writes.len() as u64 * (now - self.occupancy_since);
         self.occupancy_since = now;
     }
 
     /// The WPQ takes a write, if it can: as a merge, or into a free entry.
     fn accept(&mut self, write: &MemoryWrite, now: Time) -> bool {
         let bytes = u64::from(write.data.mask.count_ones());
-        if let Some(entry) = self.writes.items.iter_mut().find(|w| w.line == write.line) {
+        let place = self.place(write.line);
+        if let Some(entry) = self.writes.find_mut(place, write.line) {
             self.counters.merged_writes += 1;
             self.counters.merged_bytes += u64::from((entry.mask & write.data.mask).count_ones());
             entry.mask |= write.data.mask;
-        } else if self.writes.items.len() < self.spec.write_queue_entries as usize {
+        } else if self.writes.len() < self.spec.write_queue_entries as usize {
             self.count_occupancy(now);
-            let place = self.place(write.line);
-            self.writes.push(place, PendingWrite { line: write.line, mask: write.data.mask });
+            self.writes.push(place, write.line, PendingWrite { mask: write.data.mask });
         } else {
             return false;
         }
@@ -272,17 +251,18 @@ impl MemoryController {
     }
 
     fn receive_read(&mut self, read: MemoryRead, cx: &mut Ctx<'_, Msg>) {
+        self.touch_image(read.line);
         match Medium::of(read.line) {
             Medium::Dram => self.counters.dram_reads += 1,
             Medium::Nvm => self.counters.nvm_reads += 1,
         }
-        let pending = self.writes.items.iter().find(|w| w.line == read.line).map_or(0, |w| w.mask);
+        let place = self.place(read.line);
+        let pending = self.writes.find_mut(place, read.line).map_or(0, |write| write.mask);
         if sectors_covered(pending) & read.sectors == read.sectors {
             self.counters.forwarded_reads += 1;
             self.answer(read, self.forward, cx);
-        } else if self.reads.items.len() < self.spec.read_queue_entries as usize {
-            let place = self.place(read.line);
-            self.reads.push(place, read);
+        } else if self.reads.len() < self.spec.read_queue_entries as usize {
+            self.reads.push(place, read.line, read);
         } else {
             self.waiting_reads.push_back(read);
         }
@@ -308,7 +288,7 @@ impl MemoryController {
 
     /// Reads or writes first, at this edge: writes between the watermarks, and when no read waits.
     fn direction(&mut self) -> Access {
-        let waiting = self.writes.items.len() as u32;
+        let waiting = self.writes.len() as u32;
         if !self.must_drain && waiting >= self.spec.drain_high_entries {
             self.must_drain = true;
             self.drained = 0;
@@ -317,67 +297,35 @@ impl MemoryController {
         if self.must_drain && (enough || waiting == 0) {
             self.must_drain = false;
         }
-        if self.must_drain || self.reads.items.is_empty() { Access::Write } else { Access::Read }
+        if self.must_drain || self.reads.is_empty() { Access::Write } else { Access::Read }
     }
 
-    fn places(&self, access: Access) -> &[Place] {
+    /// FR-FCFS over the requests of one direction.
+    fn choose(&mut self, access: Access, now: Time) -> Choice {
+        let (passed, cap) = (&self.passed, self.spec.row_hit_cap);
+        let capped = |bank: u8| passed[usize::from(bank)] >= cap;
         match access {
-            Access::Read => &self.reads.places,
-            Access::Write => &self.writes.places,
+            Access::Read => self.reads.choose(&self.media, capped, now),
+            Access::Write => self.writes.choose(&self.media, capped, now),
         }
     }
 
-    /// FR-FCFS over requests in the order of age: the oldest that can transfer now, the oldest row to open now.
-    fn choose(&self, access: Access, now: Time) -> Choice {
-        let places = self.places(access);
-        let channel = [self.media.channel_ready(Medium::Dram, access), self.media.channel_ready(Medium::Nvm, access)];
-        let mut choice = Choice { next: Time::MAX, ..Choice::default() };
-        let (mut hit_banks, mut conflict_banks): (u64, u64) = (0, 0);
-        let mut oldest_of_bank: smallvec::SmallVec<[usize; 32]> = smallvec::SmallVec::new();
-        for (i, &place) in places.iter().enumerate() {
-            let bank = 1u64 << place.bank;
-            let direct = access == Access::Write && self.media.writes_cells_directly(place.medium);
-            if direct || self.media.is_open(place) {
-                let capped = self.passed[usize::from(place.bank)] >= self.spec.row_hit_cap;
-                if !direct && capped && conflict_banks & bank != 0 {
-                    continue;
-                }
-                hit_banks |= bank;
-                let ready = channel[place.medium as usize].max(self.media.bank_ready(place, access));
-                if ready > now {
-                    choice.next = choice.next.min(ready);
-                } else if choice.column.is_none() {
-                    choice.column = Some(i);
-                }
-            } else if conflict_banks & bank == 0 {
-                conflict_banks |= bank;
-                oldest_of_bank.push(i);
-            }
-        }
-        for i in oldest_of_bank {
-            if hit_banks >> places[i].bank & 1 == 0 {
-                let ready = self.media.row_ready(places[i]);
-                if ready > now {
-                    choice.next = choice.next.min(ready);
-                } else if choice.row.is_none() {
-                    choice.row = Some(i);
-                }
-            }
-        }
-        choice
+    /// A bank's open row or its count of passed requests has changed.
+    fn changed(&mut self, bank: u8) {
+        self.reads.changed(bank);
+        self.writes.changed(bank);
     }
 
-    /// The bank has requests to other rows that are older than the request at `at`.
-    fn passes_an_older(places: &[Place], at: usize) -> bool {
-        places[..at].iter().any(|p| p.bank == places[at].bank && p.row != places[at].row)
-    }
-
-    fn serve(&mut self, access: Access, at: usize, now: Time, cx: &mut Ctx<'_, Msg>) {
-        let places = self.places(access);
-        let bank = usize::from(places[at].bank);
-        if Self::passes_an_older(places, at) {
-            self.passed[bank] += 1;
+    fn serve(&mut self, access: Access, at: At, now: Time, cx: &mut Ctx<'_, Msg>) {
+        let passes = match access {
+            Access::Read => self.reads.passes_an_older(at),
+            Access::Write => self.writes.passes_an_older(at),
+        };
+        if passes {
+            self.passed[usize::from(at.bank)] += 1;
+            self.changed(at.bank);
         }
+        let place = self.media.place_in(at.bank);
         self.counters.column_commands += 1;
         if access != self.last_access {
             self.last_access = access;
@@ -385,9 +333,9 @@ impl MemoryController {
         }
         match access {
             Access::Read => {
-                let (place, read) = self.reads.remove(at);
+                let (row, read) = self.reads.remove(at);
                 let bytes = read.sectors.count_ones() * SECTOR_BYTES;
-                let transfer = self.media.column(place, access, bytes, now);
+                let transfer = self.media.column(Place { row, ..place }, access, bytes, now);
                 match place.medium {
                     Medium::Dram => self.counters.dram_read_bytes += u64::from(bytes),
                     Medium::Nvm => self.counters.nvm_read_bytes += u64::from(bytes),
@@ -395,14 +343,14 @@ impl MemoryController {
                 self.answer(read, transfer.data_end - now, cx);
                 if let Some(next) = self.waiting_reads.pop_front() {
                     let place = self.place(next.line);
-                    self.reads.push(place, next);
+                    self.reads.push(place, next.line, next);
                 }
             }
             Access::Write => {
                 self.count_occupancy(now);
-                let (place, write) = self.writes.remove(at);
+                let (row, write) = self.writes.remove(at);
                 let bytes = sectors_touched(write.mask).count_ones() * SECTOR_BYTES;
-                self.media.column(place, access, bytes, now);
+                self.media.column(Place { row, ..place }, access, bytes, now);
                 self.drained += 1;
                 let written = u64::from(write.mask.count_ones());
                 match place.medium {
@@ -428,7 +376,7 @@ impl Component<Msg> for MemoryController {
             Msg::MemoryWrite(write) => self.receive_write(write, cx),
             other => panic!("a memory controller received {other:?}"),
         }
-        if !(self.reads.items.is_empty() && self.writes.items.is_empty()) {
+        if !(self.reads.is_empty() && self.writes.is_empty()) {
             cx.wake_at(self.clock.edge_at_or_after(cx.now()));
         }
     }
@@ -437,22 +385,26 @@ impl Component<Msg> for MemoryController {
         let now = cx.now();
         let mut access = self.direction();
         let mut choice = self.choose(access, now);
-        if !choice.acts() && access == Access::Write && !self.reads.items.is_empty() {
+        if !choice.acts() && access == Access::Write && !self.reads.is_empty() {
             // Every write waits for its bank: the bus is better used by a read.
             let of_reads = self.choose(Access::Read, now);
             let next = choice.next.min(of_reads.next);
             (access, choice) = (Access::Read, Choice { next, ..of_reads });
         }
         if let Some(at) = choice.row {
-            let place = self.places(access)[at];
-            self.media.open_row(place, now);
-            self.passed[usize::from(place.bank)] = 0;
+            let row = match access {
+                Access::Read => self.reads.row(at),
+                Access::Write => self.writes.row(at),
+            };
+            self.media.open_row(Place { row, ..self.media.place_in(at.bank) }, now);
+            self.passed[usize::from(at.bank)] = 0;
+            self.changed(at.bank);
             self.counters.activates += 1;
         }
         if let Some(at) = choice.column {
             self.serve(access, at, now, cx);
         }
-        if !(self.reads.items.is_empty() && self.writes.items.is_empty()) {
+        if !(self.reads.is_empty() && self.writes.is_empty()) {
             let next = if choice.acts() { now + 1 } else { choice.next };
             cx.wake_at(self.clock.edge_at_or_after(next));
         }

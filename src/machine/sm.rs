@@ -32,7 +32,7 @@ use crate::spec;
 use super::address::Interleave;
 use super::coalescer::{LineAccess, Rule};
 use super::crossbar::{CrossbarSpec, PortEnd};
-use super::l1::{L1, L1Spec};
+use super::l1::{L1, L1Spec, Waiter};
 use super::msg::{Atomics, Msg, Rooms};
 use super::network::Network;
 use super::scheduler::{Policy, Scheduler, UNITS, Unit};
@@ -269,6 +269,8 @@ pub struct Sm {
     #[allow(clippy::vec_box, reason = "boxes are what is recycled: they travel in messages")]
     spare_atomics: Vec<Box<Atomics>>,
     accesses: Vec<LineAccess>,
+    /// Empty; recycled from fill to fill.
+    waiters: Vec<Waiter>,
     class_counts: [u64; 12],
     counters: SmCounters,
     /// The program failed here: nothing issues any more.
@@ -312,7 +314,7 @@ impl Sm {
             latency,
             interval,
             launch: None,
-            slots: (0..p.sm.warps).map(|_| WarpSlot::default()).collect(),
+            slots: (0..p.sm.warps).map(|slot| WarpSlot::new((slot % p.sm.schedulers) as u8)).collect(),
             schedulers: (0..p.sm.schedulers).map(|_| Scheduler::new(p.sm.policy)).collect(),
             timers: Timers::default(),
             accounts: Accounts::default(),
@@ -323,6 +325,7 @@ impl Sm {
             rooms: Rooms::default(),
             spare_atomics: Vec::new(),
             accesses: Vec::new(),
+            waiters: Vec::new(),
             class_counts: [0; 12],
             counters: SmCounters::default(),
             failed: false,
@@ -374,7 +377,7 @@ impl Sm {
 
     /// The first cycle at or after `now`.
     fn cycle_from(&self, now: Time) -> u32 {
-        now.div_ceil(self.w.clock.period_ticks()) as u32
+        self.w.clock.cycle_at_or_after(now) as u32
     }
 
     fn enter(&mut self, warp: usize, state: State, cycle: u32) {
@@ -389,6 +392,8 @@ impl Sm {
         let kernel = &*launch.kernel;
         let slot = &mut self.slots[warp];
         let pc = slot.warp.pc() as usize;
+        slot.class = kernel.class[pc];
+        slot.unit = Unit::of(slot.class);
         let mut at = slot.not_before;
         for &register in &kernel.hazards[pc].check {
             at = at.max(slot.ready_at[usize::from(register)]);
@@ -396,8 +401,7 @@ impl Sm {
         let state = if at == slots::PENDING {
             State::Memory
         } else if at <= from {
-            let (scheduler, rank) = (warp % self.schedulers.len(), slot.rank);
-            self.schedulers[scheduler].set_ready(rank, Unit::of(kernel.class[pc]));
+            self.schedulers[usize::from(slot.scheduler)].set_ready(slot.rank, slot.unit);
             State::Ready
         } else {
             slot.until = at;
@@ -419,7 +423,10 @@ impl Sm {
                 let until = self.slots[warp].until;
                 self.timers.insert(cycle, until, warp as u8);
             } else {
-                self.settle(warp, cycle, launch);
+                // Nothing but time could hold it back: the registers it needs are not written by anybody else.
+                let slot = &self.slots[warp];
+                self.schedulers[usize::from(slot.scheduler)].set_ready(slot.rank, slot.unit);
+                self.enter(warp, State::Ready, cycle);
             }
         }
         self.step_lsu(cycle, launch, cx);

@@ -68,8 +68,10 @@ pub(super) struct PendingLoad {
 /// Queue and pending loads of one SM.
 #[derive(Debug)]
 pub(super) struct Lsu {
-    pub(super) queue: VecDeque<Entry>,
-    spare: Vec<Entry>,
+    /// Boxed, as entries go in and out for every memory instruction.
+    pub(super) queue: VecDeque<Box<Entry>>,
+    #[allow(clippy::vec_box)]
+    spare: Vec<Box<Entry>>,
     capacity: usize,
     loads: Vec<PendingLoad>,
     free: Vec<u16>,
@@ -101,7 +103,7 @@ impl Lsu {
     }
 
     /// An empty entry.
-    pub(super) fn entry(&mut self, warp: u8, work: Work, load: u16) -> Entry {
+    pub(super) fn entry(&mut self, warp: u8, work: Work, load: u16) -> Box<Entry> {
         let mut entry = self.spare.pop().unwrap_or_default();
         entry.warp = warp;
         entry.work = work;
