@@ -8,12 +8,15 @@
 mod measure;
 #[path = "engine_models/phold.rs"]
 mod phold;
+#[path = "engine_models/ping_pong.rs"]
+mod ping_pong;
 #[path = "engine_models/ticks.rs"]
 mod ticks;
 
 use durawarp::engine::{EngineStats, Fallback, Message, Placement, Rebalance, RunOptions, Simulation};
-use measure::{in_turns, ping_pong};
+use measure::in_turns;
 use phold::Phold;
+use ping_pong::ping_pong;
 use ticks::Ticks;
 
 fn one_core<M: Message>(name: &str, target: f64, build: &dyn Fn() -> Simulation<M>) {

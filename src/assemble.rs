@@ -6,8 +6,8 @@
 //!   slice s ──last port──> its memory controller     front end;  back: back end
 //!   command processor: as an SM towards slices (requester `sm.count`); port `slices + i` to SM i
 //! ```
-//! Constant pipeline delays lie on links, where they widen the engine's lookahead. A slice and its controller are kept
-//! in one partition. The memory image is cut into the controllers' shares here and put together again afterwards.
+//! Constant pipeline delays lie on links, where they widen the engine's lookahead. Tiers: SMs; slices fused with their
+//! controller, so that the short links between these hold nobody back; the command processor. The memory image is cut into the controllers' shares here and put together again afterwards.
 
 use std::sync::Arc;
 
@@ -200,8 +200,10 @@ pub fn assemble_with(
     for (channel, &controller) in controller_ids.iter().enumerate() {
         let mut together = slice_ids[channel * per_channel..(channel + 1) * per_channel].to_vec();
         together.push(controller);
-        t.keep_together(&together);
+        t.fuse(&together);
+        t.put_in_tier(1, &together);
     }
+    t.put_in_tier(2, &[dispatch]);
     t.wake_at(dispatch, 0);
     let simulation = match Simulation::new(t) {
         Ok(simulation) => simulation,

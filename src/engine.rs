@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!   topology ──> simulation ──> driver (legs, crew, lines) ──> partition (rounds) ──> component
-//!                    │               horizon: which window       queue, agenda          Ctx: send, wake_at
+//!                    │         tiers, horizon: which windows      queue, agenda          Ctx: send, wake_at
 //!                    └─> stats, digests, RunEnd                   (what is due)
 //!   reference: the same results by one heap, for tests
 //! ```
@@ -19,6 +19,7 @@ pub mod time;
 mod agenda;
 mod context;
 mod digest;
+#[allow(clippy::disallowed_methods, reason = "clocks and threads decide placement there, never a result")]
 mod driver;
 mod event;
 mod horizon;
@@ -26,6 +27,7 @@ mod partition;
 mod placement;
 mod queue;
 mod simulation;
+mod tiers;
 mod topology;
 
 pub use component::{Component, ComponentId, Ctx, Message, Port, Progress, Wait};

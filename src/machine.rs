@@ -21,6 +21,7 @@ pub mod memory_controller;
 pub mod msg;
 pub mod network;
 pub mod persistence;
+mod request_queue;
 pub mod scheduler;
 pub mod shared_memory;
 pub mod sm;

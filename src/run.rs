@@ -106,10 +106,12 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
     let (spec, workload) = (&experiment.machine.spec, &experiment.workload);
     let Some(base) = spec.timebase() else { unreachable!("a machine that was loaded has a timebase") };
     let core = base.clock(spec.clock.core_mhz.khz);
-    let mut memory = workload.image();
+    let image = workload.image();
     let host = workload.host();
     let bindings = host.bindings();
-    let mut machine = assemble(spec, &memory, workload.local_bytes() as u32, Box::new(host));
+    let mut machine = assemble(spec, &image, workload.local_bytes() as u32, Box::new(host));
+    // From here on the bytes are in the machine's memory controllers.
+    drop(image);
 
     let began = Instant::now();
     let end = machine.simulation.run(&RunOptions {
@@ -127,6 +129,7 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
     let wall = began.elapsed();
 
     let time = time_of(&end, &machine);
+    let mut memory = FlatMemory::new(workload.addresses());
     machine.collect(&mut memory);
     let outcome = Outcome {
         schema: outcome::SCHEMA,
@@ -187,7 +190,11 @@ fn reference(experiment: &Experiment, conduct: &Conduct<'_>, outcome: &Outcome) 
     let workload = experiment.workload.clone();
     std::thread::spawn(move || {
         // Nobody listens once the run was stopped.
-        let _ = send.send(workload.run_functional(&limits).map_err(|fault| fault.to_string()));
+        let result = workload.run_functional(&limits).map(|mut run| {
+            run.forget_unneeded(&workload);
+            run
+        });
+        let _ = send.send(result.map_err(|fault| fault.to_string()));
     });
     loop {
         match receive.recv_timeout(WallTime::from_millis(50)) {

@@ -88,15 +88,16 @@ macro_rules! counters {
 }
 
 #[cfg(test)]
+#[allow(unreachable_pub, reason = "the macros declare public items")]
 mod tests {
     use super::{Counters as _, Table};
 
     counters! {
         /// Two counters.
         pub struct Sample {
-            /// Apples [pieces]
+            /// Apples (pieces)
             apples,
-            /// Pears [pieces]
+            /// Pears (pieces)
             pears,
         }
     }
@@ -112,6 +113,6 @@ mod tests {
         let mut total = Sample { apples: 1, pears: 2 };
         total.add(&Sample { apples: 10, pears: 20 });
         assert_eq!(total.values(), [11, 22]);
-        assert_eq!(Sample::DESCRIPTIONS[1].doc, "Pears [pieces]");
+        assert_eq!(Sample::DESCRIPTIONS[1].doc, "Pears (pieces)");
     }
 }

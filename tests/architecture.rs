@@ -37,7 +37,7 @@ impl Source {
 
 fn without_comment(line: &str) -> &str {
     match line.find("//") {
-        Some(at) if line[..at].matches('"').count() % 2 == 0 => &line[..at],
+        Some(at) if line[..at].matches('"').count().is_multiple_of(2) => &line[..at],
         _ => line,
     }
 }

@@ -2,6 +2,9 @@
 
 use durawarp::config::{MachineConfig, Override, presets};
 use durawarp::diagnostic::Diagnostics;
+use durawarp::machine::MachineSpec;
+use durawarp::machine::spec::Kind;
+use proptest::prelude::*;
 
 fn set(text: &str) -> Override {
     Override::parse(text).expect("KEY=VALUE")
@@ -32,6 +35,21 @@ fn every_built_in_machine_is_valid_and_every_number_has_an_owner() {
         assert_eq!(machine.name, name);
         let unowned: Vec<_> = machine.assumptions().into_iter().filter(|(_, s)| !s.starts_with("chosen")).collect();
         assert!(unowned.is_empty(), "{name}: {unowned:?}");
+    }
+}
+
+#[test]
+fn every_number_says_where_it_comes_from_and_choices_are_listed() {
+    for (name, _) in presets::MACHINES {
+        let machine = MachineConfig::load(name, &[]).unwrap_or_else(|f| panic!("{name}:\n{f}"));
+        let keys: usize = MachineSpec::TABLES.iter().map(|(_, keys)| keys.len()).sum();
+        assert_eq!(machine.sources.len(), keys, "{name}");
+        for (key, source) in &machine.sources {
+            assert!(source.len() >= 2 && !source.contains("TODO"), "{name}: {key} has the source `{source}`");
+        }
+        let chosen = machine.sources.values().filter(|source| source.starts_with("chosen")).count();
+        assert_eq!(machine.assumptions().len(), chosen, "{name}: without overrides only choices are assumptions");
+        assert!(chosen > 0, "{name}: some numbers are always chosen");
     }
 }
 
@@ -105,6 +123,82 @@ fn a_missing_file_a_syntax_error_and_an_unknown_name_are_told() {
     assert!(found[0].2.contains("circle"), "{found:?}");
     let found = faults(load("empty.toml", "name = \"x\"\n", &[]));
     assert!(found[0].2.contains("lacks") && found[0].2.contains("inherits"), "{found:?}");
+}
+
+#[test]
+fn faults_of_every_kind_of_value_say_what_is_expected() {
+    let text = r#"inherits = "agpm-table4"
+name = 3
+[clock]
+core_mhz = "1.8 furlongs"
+crossbar_mhz = 0
+[sm]
+warps = { valeu = 64, source = "me" }
+policy = 1
+count = { value = 10, source = 7 }
+[l1]
+global_loads = "yes"
+hit_cycles = 0x10
+kb = 24.5
+ways = [6]
+[dram]
+t_cl_ns = -1
+banks = 16.0
+"#;
+    let found = faults(load("values.toml", text, &[]));
+    let shown: Vec<String> = found.iter().map(|(line, column, text)| format!("{line}:{column} {text}")).collect();
+    let expected = [
+        "2:8 `name` expects a text; got integer",
+        "4:12 `core_mhz` has an unknown unit in \"1.8 furlongs\"",
+        "5:16 `crossbar_mhz` expects a frequency in MHz, for example 1400 or \"1.4GHz\"; got 0",
+        "7:9 expected `{ value = ..., source = \"...\" }`; there is no `value`",
+        "7:11 unexpected `valeu`: a value is `{ value = ..., source = \"...\" }`did you mean `value`?",
+        "8:10 `policy` expects one of",
+        "9:32 `source` expects a text; got integer",
+        "11:16 `global_loads` expects true or false; got \"yes\"",
+        "13:6 `kb` expects a whole number of KiB",
+        "14:8 `ways` expects a whole number",
+        "16:11 `t_cl_ns` expects a time in ns",
+    ];
+    assert_eq!(shown.len(), expected.len(), "{shown:#?}");
+    for (found, expected) in shown.iter().zip(expected) {
+        assert!(found.starts_with(expected), "{found}\nshould start with\n{expected}");
+    }
+}
+
+#[test]
+fn what_inherits_names_wrongly_is_blamed_on_its_line() {
+    let found = faults(load("heir.toml", "name = \"x\"\ninherits = \"titan-y\"\n", &[]));
+    assert_eq!((found[0].0, found[0].1), (2, 12), "{found:?}");
+    assert!(found[0].2.contains("did you mean `titan-x`?"), "{found:?}");
+    let found = faults(load("heir.toml", "inherits = \"gone.toml\"\n", &[]));
+    assert!(found[0].0 == 1 && found[0].2.contains("cannot read machine file `gone.toml`"), "{found:?}");
+    let folder = std::env::temp_dir();
+    let unreadable = folder.to_str().expect("UTF-8").to_owned() + "/";
+    assert!(faults(MachineConfig::load(&unreadable, &[]))[0].2.contains("cannot read machine file"));
+}
+
+proptest! {
+    /// `config show` of any valid machine is a machine file that means the same.
+    #[test]
+    fn any_valid_override_survives_being_written_out(pick in any::<prop::sample::Index>(), number in 1_u64..5000, thousandths in 0_u64..1000) {
+        let all: Vec<_> = MachineSpec::TABLES.iter().flat_map(|(t, keys)| keys.iter().map(move |k| (*t, k))).collect();
+        let (table, key) = pick.get(&all);
+        let value = match key.kind {
+            Kind::Whole { min, max } => (min + number % (max - min).clamp(1, 1 << 20)).to_string(),
+            Kind::Nanos | Kind::Megahertz => format!("{number}.{thousandths:03}"),
+            Kind::Flag => (number % 2 == 0).to_string(),
+            Kind::Choice(names) => names[number as usize % names.len()].to_owned(),
+        };
+        // Most values do not go with the others (sizes that do not divide): such a machine is refused, with a reason.
+        match MachineConfig::load("agpm-table4", &[set(&format!("{table}.{}={value}", key.name))]) {
+            Ok(machine) => {
+                let again = load(&format!("again-{table}-{}.toml", key.name), &machine.to_toml(), &[]);
+                prop_assert_eq!(again.map_err(|f| f.to_string()), Ok(machine));
+            }
+            Err(faults) => prop_assert!(faults.0.iter().all(|f| !f.message.is_empty())),
+        }
+    }
 }
 
 #[test]

@@ -128,6 +128,29 @@ fn loads_of_a_line_under_way_join_its_fill() {
 }
 
 #[test]
+fn a_hit_passes_a_miss_under_way() {
+    let spec = one_gigahertz("");
+    let mut bench = Bench::new(spec.clone());
+    let (out, a) = (bench.buffer(64, Medium::Dram), bench.buffer(1 << 16, Medium::Dram));
+    let body = "ld.global.u32 %r1, [%a];
+add.s32 %r2, %r1, 1;
+st.global.u32 [%out+8], %r2;
+mov.u64 %d10, %clock64;
+ld.global.u32 %r3, [%a+32768];
+ld.global.u32 %r4, [%a+4];
+add.s32 %r5, %r4, 1;
+mov.u64 %d11, %clock64;
+sub.s64 %d12, %d11, %d10;
+st.global.u64 [%out], %d12;
+st.global.u32 [%out+12], %r5;
+st.global.u32 [%out+16], %r3;";
+    bench.launch(body, 1, 1, (out, a, 0, 0));
+    let ran = bench.run();
+    assert_eq!((ran.sm("l1_hits"), ran.mc("dram_reads")), (1, 2));
+    assert_eq!(ran.u64s(out, 1)[0], 2 + u64::from(spec.l1.hit_cycles) + 1);
+}
+
+#[test]
 fn the_load_that_finds_no_mshr_waits_for_a_fill_and_the_one_before_it_does_not() {
     let spec = |entries: u32| one_gigahertz(&format!("l1.mshr_entries={entries}"));
     let addresses = lines(&spec(8), 4, false);

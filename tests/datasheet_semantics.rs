@@ -32,6 +32,23 @@ st.global.u32 [%out+12], %r4;"
     }
 }
 
+#[test]
+fn loads_that_look_into_the_l1_between_two_fills_of_a_line_see_the_store_between_them() {
+    // Two loads share an MSHR; the next waits for any reply, which is the fill that left before the store.
+    let mut bench = Bench::new(one_gigahertz("l1.mshr_merges=2"));
+    let (out, a) = (bench.buffer(64, Medium::Dram), bench.buffer(1024, Medium::Dram));
+    bench.put_u32s(a, &[5; 32]);
+    let mut body = String::from("mov.u32 %r40, 7;\nld.global.u32 %r0, [%a];\nst.global.u32 [%a], %r40;\n");
+    for i in 1..12 {
+        body += &format!("ld.global.u32 %r{i}, [%a];\n");
+    }
+    for i in 0..12 {
+        body += &format!("st.global.u32 [%out+{}], %r{i};\n", 4 * i);
+    }
+    bench.launch(&body, 1, 1, (out, a, 0, 0));
+    assert_eq!(bench.run().u32s(out, 12), [5, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7]);
+}
+
 /// CTA 0, on one SM, loads a word, waits until CTA 1, on another, has stored to it, and loads it again with `again`.
 fn other_sms_store_seen_by(again: &str, between: &str) -> u32 {
     let mut bench = Bench::new(one_gigahertz("sm.count=2"));
@@ -76,6 +93,8 @@ fn another_sms_store_is_seen_by_loads_past_the_l1_and_not_by_a_line_kept_there()
     for past in ["ld.global.cg.u32", "ld.global.cv.u32", "ld.volatile.global.u32", "ld.relaxed.gpu.global.u32"] {
         assert_eq!(other_sms_store_seen_by(past, ""), 2, "{past}");
     }
+    let after_past = other_sms_store_seen_by("ld.global.ca.u32", "ld.global.cg.u32 %r7, [%a];");
+    assert_eq!(after_past, 2, "once seen past the L1, the older value in it must not come back");
     for fence in ["membar.gl;", "fence.acq_rel.gpu;", "membar.sys;"] {
         assert_eq!(other_sms_store_seen_by("ld.global.ca.u32", fence), 2, "after {fence}");
     }
@@ -132,6 +151,62 @@ st.global.u64 [%d1], %d12;";
     assert_eq!(waited[3], 0, "warp 3 was gone");
 }
 
+#[test]
+fn a_barrier_makes_stores_of_the_cta_seen_by_its_other_warps() {
+    // Three rounds: each thread stores into its word and reads its neighbour's, of another warp, through the L1.
+    let mut bench = Bench::new(machine("agpm-table4", "sm.count=2"));
+    let (threads, ctas) = (96u64, 4u64);
+    let (out, a) = (bench.buffer(4 * threads * ctas, Medium::Dram), bench.buffer(4 * threads * ctas, Medium::Nvm));
+    let body = "add.s32 %r1, %tid, 41;
+rem.u32 %r1, %r1, %nt;
+mad.lo.s32 %r1, %cta, %nt, %r1;
+mul.wide.u32 %d1, %id, 4;
+add.s64 %d3, %d1, %out;
+add.s64 %d1, %d1, %a;
+mul.wide.u32 %d2, %r1, 4;
+add.s64 %d2, %d2, %a;
+mov.u32 %r2, %id;
+mov.u32 %r3, 0;
+ROUND:
+st.global.u32 [%d1], %r2;
+bar.sync 0;
+ld.global.ca.u32 %r4, [%d2];
+bar.sync 0;
+mad.lo.s32 %r2, %r2, 3, %r4;
+add.s32 %r3, %r3, 1;
+setp.lt.u32 %p1, %r3, 3;
+@%p1 bra ROUND;
+st.global.u32 [%d3], %r2;";
+    bench.launch(body, ctas as u32, threads as u32, (out, a, 0, 0));
+    let mut expected: Vec<u32> = (0..(threads * ctas) as u32).collect();
+    for _ in 0..3 {
+        let old = expected.clone();
+        for (i, value) in expected.iter_mut().enumerate() {
+            let (cta, thread) = (i / threads as usize, i % threads as usize);
+            let neighbour = old[cta * threads as usize + (thread + 41) % threads as usize];
+            *value = value.wrapping_mul(3).wrapping_add(neighbour);
+        }
+    }
+    assert_eq!(bench.run().u32s(out, expected.len()), expected);
+}
+
+#[test]
+fn atomics_hand_out_every_ticket_once() {
+    for scope in ["atom.global.add.u32", "atom.add.u32"] {
+        let mut bench = Bench::new(machine("agpm-table4", ""));
+        let (out, a) = (bench.buffer(4 * 40 * 64, Medium::Dram), bench.buffer(64, Medium::Nvm));
+        let body = format!(
+            "{scope} %r1, [%a], 1;\nmul.wide.u32 %d1, %id, 4;\nadd.s64 %d1, %d1, %out;\nst.global.u32 [%d1], %r1;"
+        );
+        bench.launch(&body, 40, 64, (out, a, 0, 0));
+        let ran = bench.run();
+        let mut tickets = ran.u32s(out, 40 * 64);
+        tickets.sort_unstable();
+        assert_eq!(tickets, (0..40 * 64).collect::<Vec<u32>>());
+        assert_eq!(ran.u32s(a, 1), [40 * 64]);
+    }
+}
+
 /// CTAs resident at once on the one SM, as the kernel sees it: each CTA counts itself in, waits, and counts itself out.
 fn resident(spec: &MachineSpec, block: u32, shared: u32, registers: u32) -> (u32, String) {
     let mut bench = Bench::new(spec.clone());
@@ -178,9 +253,12 @@ fn each_resource_of_an_sm_limits_its_ctas_at_its_boundary() {
     assert_eq!(limit(65, 0, 8), is(5, "warps"));
     assert_eq!(limit(56, 0, 8).0, 8, "448 threads");
     assert_eq!(limit(57, 0, 8), is(7, "threads"));
-    // 32 lanes of 64 registers are 2,048: eight fit; of 65 they are 2,304 in units of 256: seven.
+    // 32 lanes of 64 registers are 2,048, eight fit; of 72 they are 2,304, seven fit; of 73 they are 2,336 and take ten
+    // units, 2,560: six fit.
     assert_eq!(limit(32, 0, 64).0, 8);
     assert_eq!(limit(32, 0, 65), is(7, "registers"));
+    assert_eq!(limit(32, 0, 72), is(7, "registers"));
+    assert_eq!(limit(32, 0, 73), is(6, "registers"));
     assert_eq!(limit(32, 4096, 8).0, 8, "8 x 4 KiB");
     assert_eq!(limit(32, 4097, 8), is(7, "shared memory"));
     assert_eq!(limit(32, 32768, 8), is(1, "shared memory"));

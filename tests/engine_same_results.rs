@@ -3,6 +3,8 @@
 #[path = "engine_models/chatter.rs"]
 mod chatter;
 
+use std::sync::atomic::AtomicBool;
+
 use chatter::Model;
 use durawarp::engine::{Fallback, Placement, Rebalance, RunEnd, RunOptions, first_difference};
 use proptest::prelude::*;
@@ -86,6 +88,22 @@ proptest! {
     }
 
     #[test]
+    fn a_stopped_run_has_handled_everything_before_an_instant_and_nothing_after(model in Model::any()) {
+        let stop = AtomicBool::new(true);
+        for base in [threads(1), threads(3)] {
+            let mut pieces = model.simulation();
+            let mut reference = model.reference();
+            for _ in 0..40 {
+                let end = pieces.run(&RunOptions { stop: Some(&stop), ..base.clone() });
+                let RunEnd::Stopped { at } = end else { break };
+                prop_assert_eq!(at >= pieces.reached(), true);
+                reference.run(Some(pieces.reached() - 1));
+                prop_assert_eq!(pieces.digest(), reference.digest(), "stopped at {}", at);
+            }
+        }
+    }
+
+    #[test]
     fn epochs_are_the_same_whatever_runs_them(model in Model::any(), epoch in 1u64..3000) {
         let options = |base: RunOptions<'static>| RunOptions { epoch_ticks: Some(epoch), ..base };
         let one = model.run(&options(threads(1)));
@@ -120,6 +138,8 @@ fn sixty_four_threads_agree_with_one() {
         wakes: (0..70).map(|i| (i, 0)).collect(),
         posts: vec![],
         together: vec![],
+        tiers: vec![],
+        fused: vec![],
         wakes_left: 20,
         talk: 10,
     };
@@ -141,6 +161,8 @@ fn the_first_difference_of_two_runs_is_found() {
         wakes: vec![(0, 5)],
         posts,
         together: vec![],
+        tiers: vec![],
+        fused: vec![],
         wakes_left: 0,
         talk: 0,
     };

@@ -97,6 +97,7 @@ fn run(l2: L2Spec, memory_credits: (u32, u32), script: Vec<(Time, Request)>) -> 
         t_rrd_ns: ns(4),
         t_wr_ns: ns(6),
         cell_write_ns: ns(0),
+        write_granule_bytes: 32,
     };
     let nvm = MediaSpec { cell_write_ns: ns(480), ..dram.clone() };
     let bus = BusSpec { bytes_per_cycle: 32, read_to_write_ns: ns(2), write_to_read_ns: ns(6) };

@@ -65,6 +65,7 @@ fn dram() -> MediaSpec {
         t_rrd_ns: ns(4),
         t_wr_ns: ns(6),
         cell_write_ns: ns(0),
+        write_granule_bytes: 32,
     }
 }
 
@@ -90,7 +91,7 @@ fn read(line: u64, tag: u16) -> Msg {
 }
 
 fn write(line: u64, byte: u8, mask: u128) -> Msg {
-    Msg::MemoryWrite(MemoryWrite { line, slice: 0, data: Box::new(Line { bytes: [byte; 128], mask }) })
+    Msg::MemoryWrite(MemoryWrite { line, slice: 0, token: 0, data: Box::new(Line { bytes: [byte; 128], mask }) })
 }
 
 /// Address (from the base of its medium) of row `row` of bank 0: rows rotate over the four banks.

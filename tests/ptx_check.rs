@@ -129,7 +129,7 @@ fn one_run_reports_every_fault_and_the_kernels_that_are_sound() {
     let [good, bad] = report.kernels.as_slice() else { panic!("{report:?}") };
     assert!(good.supported && !bad.supported);
     assert_eq!((good.shared_bytes, good.local_bytes, good.param_bytes), (100, 32, 32));
-    assert_eq!((good.instructions, good.virtual_registers), (7, [1, 1, 1]));
+    assert_eq!((good.instructions, good.virtual_registers), (7, [2, 1, 1]));
     assert_eq!((report.const_bytes, report.global_bytes), (16, 64));
     assert_eq!(bad.unsupported.len(), 3);
     assert!(parse("two.ptx", text).is_err());

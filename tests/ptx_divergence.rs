@@ -191,7 +191,7 @@ fn compile(program: &[Statement]) -> String {
 const THREADS: usize = 80;
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
     fn every_lane_computes_what_its_thread_computes_alone(program in statements(), seed in any::<u32>()) {

@@ -9,7 +9,7 @@ use ptx_common::{Ran, Setup, run_text};
 /// Runs `body` (its first line is line 3) in 2 CTAs of 40 threads on 64 input and 1024 output bytes.
 fn ran(body: &str) -> Ran {
     let text = format!(
-        ".const .u32 table[2];\n.visible .entry wrong(.param .u64 input, .param .u64 output) {{ .reg .b64 %in, %out, %a; .reg .b32 %t, %c, %r<9>; .reg .pred %p<9>; .shared .align 8 .b8 s[16]; .local .align 8 .b8 depot[16]; ld.param.u64 %in, [input]; ld.param.u64 %out, [output]; mov.u32 %t, %tid.x; mov.u32 %c, %ctaid.x;\n{body}\nret;\n}}\n"
+        ".const .u32 table[2];\n.visible .entry wrong(.param .u64 input, .param .u64 output) {{ .reg .b64 %in, %out, %a, %b; .reg .b32 %t, %c, %r<9>; .reg .pred %p<9>; .shared .align 8 .b8 s[16]; .local .align 8 .b8 depot[16]; ld.param.u64 %in, [input]; ld.param.u64 %out, [output]; mov.u32 %t, %tid.x; mov.u32 %c, %ctaid.x;\n{body}\nret;\n}}\n"
     );
     run_text(&text, &Setup { input: &[0; 64], output: 1024, shape: (2, 40), ..Setup::default() })
 }
@@ -25,7 +25,7 @@ fn fault(body: &str) -> (ProgramFault, [u64; 2]) {
 /// The fault of thread 37 of CTA 1 in line 5, the only one that executes `instruction`.
 fn check(instruction: &str, expected: impl Fn([u64; 2]) -> FaultKind, told: &str) {
     let body = format!(
-        "mad.lo.u32 %r1, %c, 40, %t;\nsetp.eq.u32 %p1, %r1, 77; mov.u64 %a, s;\n   @%p1 {instruction};\nst.global.u32 [%in], 1;"
+        "mad.lo.u32 %r1, %c, 40, %t;\nsetp.eq.u32 %p1, %r1, 77; mov.u64 %a, s; mov.u64 %b, table; cvta.const.u64 %b, %b;\n   @%p1 {instruction};\nst.global.u32 [%in], 1;"
     );
     let (fault, addresses) = fault(&body);
     assert_eq!(fault.kind, expected(addresses), "{instruction}");
@@ -88,11 +88,9 @@ fn traps_and_writes_to_constants() {
     check("trap", |_| FaultKind::Trap, "trap executed");
     check("brkpt", |_| FaultKind::Trap, "trap executed");
     let what = "constant memory cannot be written";
-    check("st.u32 [%a], 1", |_| FaultKind::Unsupported(what.to_owned()), what_of_constants());
-}
-
-fn what_of_constants() -> &'static str {
-    "constant memory cannot be written"
+    for instruction in ["st.u32 [%b], 1", "atom.add.u32 %r2, [%b], 1"] {
+        check(instruction, |_| FaultKind::Unsupported(what.to_owned()), what);
+    }
 }
 
 #[test]

@@ -68,6 +68,18 @@ fn loads_extend_by_their_type_and_stores_truncate() {
 }
 
 #[test]
+fn a_warp_may_wrap_around_a_buffer_of_64_kib() {
+    // Lane offsets are 16 bits wide: 16 lanes lie at the end of the stretch, 16 at its start.
+    let input: Vec<u8> = (0..1 << 14).flat_map(u32::to_le_bytes).collect();
+    let body = "shl.b32 %r1, %tid, 2; add.u32 %r1, %r1, 65472; and.b32 %r1, %r1, 65535; cvt.u64.u32 %rd1, %r1;
+        add.u64 %rd1, %in, %rd1; ld.global.u32 %r2, [%rd1]; st.global.u32 [%rd1], %r2; st.global.u32 [%mine], %r2;";
+    let after = ran("", body, &Setup { input: &input, output: 128, shape: (1, 32), ..Setup::default() });
+    let expected: Vec<u32> = (0..32).map(|lane| (lane + 16368) % 16384).collect();
+    assert_eq!(after.u32s(), expected);
+    assert_eq!(after.input, input);
+}
+
+#[test]
 fn cache_operators_orders_and_hints_are_accepted() {
     for access in [
         "ca",
@@ -192,12 +204,17 @@ fn atomics_return_the_old_value() {
             [("global.", "%out"), ("", "%out"), ("relaxed.gpu.global.", "%out"), ("shared.", "s"), ("", "%rd1")]
         {
             let (name, fill) = match address {
-                "%out" => ("atom", format!("st.global.u32 [%out], {old};")),
-                _ => ("atom", format!("st.shared.u32 [s], {old}; mov.u64 %rd1, s; cvta.shared.u64 %rd1, %rd1;")),
+                "%out" => ("atom", format!("mov.u32 %r5, {operand}; st.global.u32 [%out], {old};")),
+                _ => (
+                    "atom",
+                    format!(
+                        "mov.u32 %r5, {operand}; st.shared.u32 [s], {old}; mov.u64 %rd1, s; cvta.shared.u64 %rd1, %rd1;"
+                    ),
+                ),
             };
             let back = if address == "%out" { "ld.global.u32 %r2, [%out];" } else { "ld.shared.u32 %r2, [s];" };
             let body = format!(
-                ".shared .u32 s; {fill} {name}.{space}{operation} %r1, [{address}], {operand}{swap}; {back}
+                ".shared .u32 s; {fill} {name}.{space}{operation} %r1, [{address}], %r5{swap}; {back}
                  st.global.v2.u32 [%out], {{%r1, %r2}};"
             );
             check(&body, u64::from(new) << 32 | u64::from(old));

@@ -340,6 +340,24 @@ fn checks_that_mean_nothing() {
 }
 
 #[test]
+fn extents_are_named_only_where_they_are_known() {
+    check("extents", &[(14, "N * 2", "grid.x * block.x * 2"), (39, "0.0", "grid.x")], &[]);
+    check(
+        "extents-late",
+        &[(14, "N * 2", "grid.x"), (26, "N, 32", "len(src), 32")],
+        &["14:7: `grid` and `block` are not known here: the first launch's depend on lengths of buffers"],
+    );
+    check(
+        "extents-never",
+        &[(15, "hi = 1.0", "hi = \"grid.x\""), (26, "ceil_div(N, 32)", "@flag[0]"), (39, "0.0", "block.x")],
+        &[
+            "15:43: `grid` and `block` are not known here: no first launch has extents that are known before the run",
+            "39:31: `grid` and `block` are not known here: no first launch has extents that are known before the run",
+        ],
+    );
+}
+
+#[test]
 fn choices_that_cannot_be() {
     let folder = folder("choices", &[("workload.toml", SOUND), ("kernel.ptx", PTX)]);
     let workload = load(&folder).unwrap();

@@ -266,7 +266,19 @@ impl Draft {
         for (name, part) in parts {
             match (&**name.get_ref(), part.get_ref()) {
                 ("value", value) => scalar = Some((scalar_of(value), part.span())),
-                ("source", DeValue::String(s)) => source = s.to_string(),
+                ("source", DeValue::String(s)) if !s.trim().is_empty() => source = s.to_string(),
+                ("source", DeValue::String(_)) => {
+                    self.faults.push(Diagnostic::at(
+                        file,
+                        text,
+                        part.span(),
+                        "`source` is empty: leave it out or say it",
+                    ));
+                }
+                ("source", other) => {
+                    let message = format!("`source` expects a text; got {}", other.type_str());
+                    self.faults.push(Diagnostic::at(file, text, part.span(), message));
+                }
                 (other, _) => {
                     let message = format!("unexpected `{other}`: a value is `{{ value = ..., source = \"...\" }}`");
                     let fault = Diagnostic::at(file, text, name.span(), message);

@@ -18,6 +18,7 @@ use super::agenda::{RoundKey, round_key};
 use super::component::{ComponentId, Message, Port};
 use super::event::{Event, NEVER, Tie};
 use super::queue::Queue;
+use super::tiers::PerTier;
 use super::time::Time;
 use super::topology::Wires;
 
@@ -28,8 +29,9 @@ pub struct Ctx<'a, M> {
     pub(crate) wake: Time,
     /// Origin and sequence number of the next message.
     pub(crate) tie: u64,
-    pub(crate) bound: Time,
     pub(crate) from: Time,
+    /// The component's own tier.
+    pub(crate) tier: usize,
     pub(crate) id: ComponentId,
     pub(crate) partition: u32,
     pub(crate) wires: &'a Wires,
@@ -66,16 +68,17 @@ impl<M: Message> Ctx<'_, M> {
         let Some(time) = arrival.filter(|&time| time != NEVER) else { past_the_end(self.id, port) };
         let tie = u64::from(wire.phase) << 60 | self.tie;
         self.tie += 1;
-        if time < self.bound {
-            if !wire.to_self {
-                lookahead_broken(self.id, self.wires.ends[usize::from(port.0)], time, self.bound);
+        let tier = wire.tier();
+        if time < self.sink.bounds[tier] {
+            if !wire.to_self() {
+                lookahead_broken(self.id, self.wires.ends[usize::from(port.0)], time, self.sink.bounds[tier]);
             }
-            let payload = self.sink.queue.store(message);
+            let payload = self.sink.queues[self.tier].store(message);
             self.sink.early.push(Reverse(round_key((time - self.from) as u32, tie, payload)));
         } else if u32::from(wire.partition) == self.partition {
-            self.sink.queue.push(time, tie, wire.index, message);
+            self.sink.queues[tier].push(time, tie, wire.index, message);
         } else {
-            self.sink.least_sent = self.sink.least_sent.min(time);
+            self.sink.least_sent[tier] = self.sink.least_sent[tier].min(time);
             let event = Event { time, tie: Tie(tie), to: wire.index, message };
             self.sink.outboxes[wire.partition as usize].push(event);
         }
@@ -121,13 +124,16 @@ impl<M> fmt::Debug for Ctx<'_, M> {
 /// Takes in what the components of one partition send.
 #[derive(Debug)]
 pub(crate) struct Sink<M> {
-    pub(crate) queue: Queue<M>,
+    /// By tier.
+    pub(crate) queues: Vec<Queue<M>>,
+    /// By tier: what arrives before is of the open round, hence the running component's own.
+    pub(crate) bounds: PerTier,
     /// What the running component sent itself inside the open round.
     pub(crate) early: BinaryHeap<Reverse<RoundKey>>,
     /// By partition; its own stays empty.
     pub(crate) outboxes: Vec<Vec<Event<M>>>,
-    /// The least arrival time in the outboxes.
-    pub(crate) least_sent: Time,
+    /// By tier: the least arrival time in the outboxes.
+    pub(crate) least_sent: PerTier,
     pub(crate) verdict: Verdict,
 }
 

@@ -38,6 +38,7 @@ use super::partition::{Crash, Partition, rearrange};
 use super::placement::{Placement, imbalance};
 use super::queue::Queue;
 use super::simulation::{Rebalance, RunEnd, RunOptions, Simulation, Snapshot};
+use super::tiers::{MAX_TIERS, least};
 
 /// Components move when that makes the busiest partition this much lighter.
 const WORTH_MOVING: f64 = 1.05;
@@ -121,9 +122,13 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
             self.arrange(mode);
             let mut lead = Lead::new(self.options.stop, budget);
             let start = Start {
-                horizon: self.simulation.horizon,
+                tiers: self.simulation.tiers,
                 clip: self.clip,
-                next: self.partitions.iter().map(Partition::earliest).min().unwrap_or(NEVER),
+                next: self
+                    .partitions
+                    .iter()
+                    .map(Partition::earliest)
+                    .fold([NEVER; MAX_TIERS], |least, of| std::array::from_fn(|tier| least[tier].min(of[tier]))),
                 open_epoch: self.simulation.open_epoch,
                 rounds: self.simulation.stats.totals.rounds,
                 sample: self.workers > 1 && self.options.rebalance == Rebalance::Measured,
@@ -138,12 +143,13 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
             };
             self.simulation.stats.totals.merge(&lead.totals);
             self.keep_epochs(&left);
-            if let Some(end) = self.end(left[0].next, left[0].flags) {
+            let next = least(&left[0].next);
+            if let Some(end) = self.end(next, left[0].flags) {
                 self.go_home();
                 return end;
             }
             self.chooser.learn(lead.pace);
-            self.observe(left[0].next, mode);
+            self.observe(next, mode);
         }
     }
 
@@ -203,8 +209,8 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
     fn form(&mut self, partitions: usize, placed: &[u32]) {
         let old = mem::take(&mut self.partitions);
         let simulation = &mut *self.simulation;
-        let (horizon, longest) = (simulation.horizon, simulation.longest_latency);
-        let fresh = || Queue::new(horizon, longest);
+        let (tiers, longest) = (simulation.tiers, simulation.longest_latency);
+        let fresh = || Queue::of_tiers(&tiers, longest);
         self.partitions = rearrange(old, placed, partitions, &mut simulation.spare_queues, fresh);
     }
 

@@ -1,7 +1,7 @@
 //! A set of components that one thread runs, with everything that is pending for them.
 //!
 //! ```text
-//!   round [from, bound):   queue ──open──> agenda: #3 [e e e]  #0 [e]  #7 []
+//!   round [from, bound) of a tier:   queue ──open──> agenda: #3 [e e e]  #0 [e]  #7 []
 //!                                            │
 //!          component-major: run #3 alone to the bound, then #0, then #7; its state stays in the cache
 //!                                            │
@@ -28,6 +28,7 @@ use super::digest;
 use super::event::{Event, Key, NEVER, SEQUENCE_LIMIT, Tie};
 use super::horizon::Window;
 use super::queue::Queue;
+use super::tiers::{MAX_TIERS, PerTier, Tiers};
 use super::time::Time;
 use super::topology::Wires;
 
@@ -37,6 +38,7 @@ const MAX_WAKES_AT_ONCE: u32 = 1 << 20;
 /// A component and what the engine keeps of it.
 pub(crate) struct Cell<M> {
     pub(crate) id: ComponentId,
+    pub(crate) tier: u8,
     pub(crate) component: Box<dyn Component<M>>,
     pub(crate) wires: Wires,
     /// Its pending wake-up, or [`NEVER`].
@@ -49,6 +51,8 @@ pub(crate) struct Cell<M> {
     pub(crate) messages: u64,
     pub(crate) wakes: u64,
     pub(crate) cost: Cost,
+    /// The latest round in which it ran, and its events in that.
+    in_round: (u64, u64),
 }
 
 /// What running a component costs, measured now and then. Serves placement only: results never depend on it.
@@ -84,6 +88,24 @@ impl Cost {
 }
 
 impl<M> Cell<M> {
+    /// A component that has not run yet.
+    pub(crate) fn new(id: ComponentId, tier: u8, component: Box<dyn Component<M>>, wires: Wires) -> Self {
+        Cell {
+            id,
+            tier,
+            component,
+            wires,
+            wake: NEVER,
+            noted: NEVER,
+            tie: Tie::new(0, id, 0).0,
+            digest: digest::START,
+            messages: 0,
+            wakes: 0,
+            cost: Cost::default(),
+            in_round: (0, 0),
+        }
+    }
+
     pub(crate) fn events(&self) -> u64 {
         self.messages + self.wakes
     }
@@ -139,8 +161,10 @@ pub(crate) struct Partition<M> {
     agenda: Agenda,
     /// The time of the latest event handled.
     pub(crate) last_event: Time,
-    /// Nothing is pending before.
-    pub(crate) reached: Time,
+    /// By tier: nothing is pending before. The same in every partition.
+    pub(crate) reached: PerTier,
+    /// Rounds run.
+    rounds: u64,
     /// Messages sent to other partitions.
     pub(crate) sent_away: u64,
     /// The panicked component of the least id.
@@ -148,36 +172,63 @@ pub(crate) struct Partition<M> {
 }
 
 impl<M: Message> Partition<M> {
-    /// A partition, one of `partitions`, of these cells, with nothing pending.
-    pub(crate) fn new(index: u32, partitions: usize, cells: Vec<Cell<M>>, queue: Queue<M>) -> Self {
+    /// A partition, one of `partitions`, of these cells, with nothing pending: a queue for each tier.
+    pub(crate) fn new(index: u32, partitions: usize, cells: Vec<Cell<M>>, queues: Vec<Queue<M>>) -> Self {
         Partition {
             index,
             agenda: Agenda::new(cells.len()),
             cells,
             sink: Sink {
-                queue,
+                queues,
+                bounds: [0; MAX_TIERS],
                 early: Default::default(),
                 outboxes: (0..partitions).map(|_| Vec::new()).collect(),
-                least_sent: NEVER,
+                least_sent: [NEVER; MAX_TIERS],
                 verdict: Verdict::default(),
             },
             last_event: 0,
-            reached: 0,
+            reached: [0; MAX_TIERS],
+            rounds: 0,
             sent_away: 0,
             crash: None,
         }
     }
 
-    /// A lower bound of the earliest time at which anything can happen here, the same however components are placed.
+    /// By tier: a lower bound of the earliest time at which anything can happen here. The least of all partitions is
+    /// the same however components are placed.
     #[inline]
-    pub(crate) fn earliest(&self) -> Time {
-        self.sink.queue.earliest_slot_start().max(self.reached)
+    pub(crate) fn earliest(&self) -> PerTier {
+        let mut earliest = [NEVER; MAX_TIERS];
+        for (tier, queue) in self.sink.queues.iter().enumerate() {
+            earliest[tier] = queue.earliest_slot_start().max(self.reached[tier]);
+        }
+        earliest
+    }
+
+    /// How far the furthest tier is.
+    pub(crate) fn furthest(&self) -> Time {
+        self.reached.iter().copied().take(self.sink.queues.len()).fold(0, Time::max)
+    }
+
+    /// As [`Partition::earliest`], for what it sent to others in the round, as if that lay in their queues already.
+    #[inline]
+    pub(crate) fn earliest_sent(&self, tiers: &Tiers) -> PerTier {
+        let mut earliest = [NEVER; MAX_TIERS];
+        for (tier, earliest) in earliest.iter_mut().enumerate().take(self.sink.queues.len()) {
+            let sent = self.sink.least_sent[tier];
+            if sent != NEVER {
+                let slots = tiers.slots(tier);
+                *earliest = slots.slot_start(slots.slot_of(sent)).max(self.reached[tier]);
+            }
+        }
+        earliest
     }
 
     /// Takes in messages from another partition.
     pub(crate) fn deliver(&mut self, batch: &mut Vec<Event<M>>) {
         for event in batch.drain(..) {
-            self.sink.queue.push(event.time, event.tie.0, event.to, event.message);
+            let tier = usize::from(self.cells[event.to as usize].tier);
+            self.sink.queues[tier].push(event.time, event.tie.0, event.to, event.message);
         }
     }
 
@@ -186,31 +237,62 @@ impl<M: Message> Partition<M> {
         for (index, cell) in self.cells.iter_mut().enumerate() {
             if cell.wake != NEVER && cell.wake != cell.noted {
                 cell.noted = cell.wake;
-                self.sink.queue.push_wake(cell.wake, index as u32);
+                self.sink.queues[usize::from(cell.tier)].push_wake(cell.wake, index as u32);
             }
         }
     }
 
-    /// Runs every component that has something to do to the bound of the round.
-    pub(crate) fn run_round(&mut self, window: Window, meter: &mut impl Meter) -> RoundCount {
-        self.sink.queue.advance(window.from);
-        self.sink.queue.open(window.bound, &mut self.agenda.opened);
-        self.agenda.arrange(window.from);
-        self.sink.least_sent = NEVER;
-        self.reached = window.bound;
+    /// Runs every component that has something to do to the bound of its tier.
+    pub(crate) fn run_round(
+        &mut self,
+        tiers: &Tiers,
+        windows: &[Window; MAX_TIERS],
+        meter: &mut impl Meter,
+    ) -> RoundCount {
+        self.rounds += 1;
+        self.sink.least_sent = [NEVER; MAX_TIERS];
+        for (bound, window) in self.sink.bounds.iter_mut().zip(windows) {
+            *bound = window.bound;
+        }
         let mut count = RoundCount::default();
-        let mut next = 0;
-        while next < self.agenda.len() {
-            // One net under all of them; only after a panic is it spread again, for the rest.
-            let rest = AssertUnwindSafe(|| self.run_groups(&mut next, window, &mut count, meter));
-            if let Err(payload) = catch_unwind(rest) {
-                self.note_crash(next - 1, payload.as_ref());
+        for (tier, &window) in windows.iter().enumerate().take(self.sink.queues.len()) {
+            if window.from < window.bound {
+                self.run_tier(tier, tiers, window, &mut count, meter);
             }
+            self.reached[tier] = self.reached[tier].max(window.bound);
         }
         count
     }
 
-    fn run_groups(&mut self, next: &mut usize, window: Window, count: &mut RoundCount, meter: &mut impl Meter) {
+    fn run_tier(&mut self, tier: usize, tiers: &Tiers, window: Window, count: &mut RoundCount, meter: &mut impl Meter) {
+        let mut earliest = window.from;
+        while let Some(mut step) = tiers.step(tier, earliest, window) {
+            let queue = &mut self.sink.queues[tier];
+            queue.advance(step.from);
+            step.bound = step.bound.min(queue.end());
+            queue.open(step.bound, &mut self.agenda.opened);
+            self.agenda.arrange(step.from);
+            self.sink.bounds[tier] = step.bound;
+            let mut next = 0;
+            while next < self.agenda.len() {
+                // One net under all of them; only after a panic is it spread again, for the rest.
+                let rest = AssertUnwindSafe(|| self.run_groups(tier, &mut next, step, count, meter));
+                if let Err(payload) = catch_unwind(rest) {
+                    self.note_crash(next - 1, payload.as_ref());
+                }
+            }
+            earliest = self.sink.queues[tier].earliest_slot_start().max(step.bound);
+        }
+    }
+
+    fn run_groups(
+        &mut self,
+        tier: usize,
+        next: &mut usize,
+        window: Window,
+        count: &mut RoundCount,
+        meter: &mut impl Meter,
+    ) {
         meter.lap();
         while *next < self.agenda.len() {
             let (to, keys) = self.agenda.group(*next);
@@ -220,14 +302,16 @@ impl<M: Message> Partition<M> {
             if let Some((last, events)) = last {
                 self.last_event = self.last_event.max(last);
                 count.events += events;
-                count.heaviest = count.heaviest.max(events);
+                let before = if cell.in_round.0 == self.rounds { cell.in_round.1 } else { 0 };
+                cell.in_round = (self.rounds, before + events);
+                count.heaviest = count.heaviest.max(before + events);
                 if let Some(ns) = meter.lap() {
                     cell.cost.sample(ns, events);
                 }
             }
             if cell.wake != cell.noted && cell.wake != NEVER {
                 cell.noted = cell.wake;
-                self.sink.queue.push_wake(cell.wake, to);
+                self.sink.queues[tier].push_wake(cell.wake, to);
             }
         }
     }
@@ -247,13 +331,14 @@ impl<M: Message> Partition<M> {
 
 /// Forms partitions anew: all components, where `placed` says, with everything that is pending for them.
 ///
-/// `queues` are empty ones to be used, and those no longer used are left there; `fresh` makes more.
+/// `queues` are empty ones to be used, a set of one a tier for each partition, and those no longer used are left there;
+/// `fresh` makes more.
 pub(crate) fn rearrange<M: Message>(
     old: Vec<Partition<M>>,
     placed: &[u32],
     partitions: usize,
-    queues: &mut Vec<Queue<M>>,
-    fresh: impl Fn() -> Queue<M>,
+    queues: &mut Vec<Vec<Queue<M>>>,
+    fresh: impl Fn() -> Vec<Queue<M>>,
 ) -> Vec<Partition<M>> {
     let mut sizes = vec![0; partitions];
     let mut index_of = Vec::with_capacity(placed.len());
@@ -265,18 +350,23 @@ pub(crate) fn rearrange<M: Message>(
     // By new partition, so that the memory of one queue does not lie between that of another.
     let mut pending: Vec<Vec<(Key, Option<M>)>> = (0..partitions).map(|_| Vec::new()).collect();
     let mut cells: Vec<Option<Cell<M>>> = placed.iter().map(|_| None).collect();
-    let (mut last_event, mut reached, mut sent_away) = (0, 0, 0);
+    let (mut last_event, mut reached, mut sent_away, mut rounds) = (0, [0; MAX_TIERS], 0, 0);
     for mut partition in old {
         debug_assert!(partition.sink.outboxes.iter().all(Vec::is_empty), "messages are under way");
         let of = &partition.cells;
-        partition.sink.queue.drain(|key, message| {
-            let id = of[key.to as usize].id.0 as usize;
-            pending[placed[id] as usize].push((Key { to: index_of[id], ..key }, message));
-        });
-        queues.push(partition.sink.queue);
+        for queue in &mut partition.sink.queues {
+            queue.drain(|key, message| {
+                let id = of[key.to as usize].id.0 as usize;
+                pending[placed[id] as usize].push((Key { to: index_of[id], ..key }, message));
+            });
+        }
+        queues.push(partition.sink.queues);
         last_event = last_event.max(partition.last_event);
-        reached = reached.max(partition.reached);
+        for (reached, of) in reached.iter_mut().zip(partition.reached) {
+            *reached = of.max(*reached);
+        }
         sent_away += partition.sent_away;
+        rounds = rounds.max(partition.rounds);
         for cell in partition.cells {
             let id = cell.id.0 as usize;
             cells[id] = Some(cell);
@@ -293,10 +383,12 @@ pub(crate) fn rearrange<M: Message>(
     let mut new: Vec<Partition<M>> = Vec::with_capacity(partitions);
     for (index, (list, pending)) in lists.into_iter().zip(pending).enumerate() {
         let mut partition = Partition::new(index as u32, partitions, list, queues.pop().unwrap_or_else(&fresh));
-        (partition.last_event, partition.reached) = (last_event, reached);
-        let queue = &mut partition.sink.queue;
-        queue.advance(reached);
+        (partition.last_event, partition.reached, partition.rounds) = (last_event, reached, rounds);
+        for (queue, reached) in partition.sink.queues.iter_mut().zip(reached) {
+            queue.advance(reached);
+        }
         for (key, message) in pending {
+            let queue = &mut partition.sink.queues[usize::from(partition.cells[key.to as usize].tier)];
             match message {
                 Some(message) => queue.push(key.time, key.tie, key.to, message),
                 None => queue.push_wake(key.time, key.to),
@@ -323,8 +415,8 @@ fn run_cell<M: Message>(
         now: window.from,
         wake: cell.wake,
         tie: cell.tie,
-        bound: window.bound,
         from: window.from,
+        tier: usize::from(cell.tier),
         id: cell.id,
         partition,
         wires: &cell.wires,
@@ -368,7 +460,7 @@ fn run_cell<M: Message>(
                 posted = keys.next().unwrap_or(NO_KEY);
             }
             cx.now = due;
-            let message = cx.sink.queue.take(payload_of(next));
+            let message = cx.sink.queues[cx.tier].take(payload_of(next));
             rolling = digest::fold(rolling, due, tie_of(next), message.digest());
             component.handle(message, &mut cx);
             messages += 1;

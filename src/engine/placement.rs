@@ -18,7 +18,8 @@ pub enum Placement {
     Blocks,
     /// At random, balanced by number: for tests. The seed decides.
     Shuffled(u64),
-    /// By component, its partition, taken modulo their number; hints to keep components together are ignored.
+    /// By component, its partition, taken modulo their number; hints to keep components together are ignored, but
+    /// fused components stay with the first of them.
     /// Components past the end of the list are in partition 0.
     Explicit(Vec<u16>),
 }
@@ -27,11 +28,13 @@ pub enum Placement {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Blocks {
     blocks: Vec<Vec<u32>>,
+    /// Sets that no placement parts.
+    fused: Vec<Vec<u32>>,
 }
 
 impl Blocks {
-    /// The blocks of `components` components that these hints make, in order of their first component.
-    pub(crate) fn new(components: usize, together: &[Vec<u32>]) -> Self {
+    /// The blocks of `components` components that these hints and fused sets make, in order of their first component.
+    pub(crate) fn new(components: usize, together: &[Vec<u32>], fused: &[Vec<u32>]) -> Self {
         let mut leader: Vec<u32> = (0..components as u32).collect();
         fn find(leader: &mut [u32], mut i: u32) -> u32 {
             while leader[i as usize] != i {
@@ -41,7 +44,7 @@ impl Blocks {
             }
             i
         }
-        for hint in together {
+        for hint in together.iter().chain(fused) {
             for pair in hint.windows(2) {
                 let (a, b) = (find(&mut leader, pair[0]), find(&mut leader, pair[1]));
                 leader[a.max(b) as usize] = a.min(b);
@@ -57,7 +60,14 @@ impl Blocks {
             }
             blocks[block_of[first] as usize].push(i);
         }
-        Blocks { blocks }
+        Blocks { blocks, fused: fused.to_vec() }
+    }
+
+    /// Calls `f` with every component and its block.
+    pub(crate) fn each(&self, mut f: impl FnMut(u32, u32)) {
+        for (block, components) in self.blocks.iter().enumerate() {
+            components.iter().for_each(|&component| f(block as u32, component));
+        }
     }
 
     /// How many blocks there are: more partitions than that are idle.
@@ -79,7 +89,14 @@ impl Blocks {
             }
             Placement::Explicit(list) => {
                 let of = |i: usize| list.get(i).map_or(0, |&partition| usize::from(partition) % partitions);
-                (0..components).map(|i| of(i) as u32).collect()
+                let mut placed: Vec<u32> = (0..components).map(|i| of(i) as u32).collect();
+                if !self.fused.is_empty() {
+                    // By whole fused sets, where their first component is to be.
+                    for block in &Blocks::new(components, &self.fused, &[]).blocks {
+                        block.iter().for_each(|&i| placed[i as usize] = placed[block[0] as usize]);
+                    }
+                }
+                placed
             }
         }
     }
@@ -208,7 +225,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn singles(components: usize) -> Blocks {
-        Blocks::new(components, &[])
+        Blocks::new(components, &[], &[])
     }
 
     #[test]
@@ -224,12 +241,19 @@ mod tests {
 
     #[test]
     fn hints_that_share_a_component_join() {
-        let blocks = Blocks::new(6, &[vec![1, 4], vec![5, 4], vec![2]]);
+        let blocks = Blocks::new(6, &[vec![1, 4], vec![5, 4], vec![2]], &[]);
         assert_eq!(blocks.blocks, [vec![0], vec![1, 4, 5], vec![2], vec![3]]);
         for placement in [Placement::RoundRobin, Placement::Blocks, Placement::Shuffled(3)] {
             let placed = blocks.place(&placement, 3);
             assert_eq!((placed[1], placed[1]), (placed[4], placed[5]), "{placement:?}");
         }
+    }
+
+    #[test]
+    fn nothing_parts_what_is_fused() {
+        let blocks = Blocks::new(5, &[vec![0, 1]], &[vec![1, 3], vec![3, 4]]);
+        assert_eq!(blocks.blocks, [vec![0, 1, 3, 4], vec![2]]);
+        assert_eq!(blocks.place(&Placement::Explicit(vec![0, 1, 1, 0, 0]), 2), [0, 1, 1, 1, 1]);
     }
 
     #[test]
@@ -270,7 +294,7 @@ mod tests {
             seed in any::<u64>(),
         ) {
             let together = if pair && loads.len() > 1 { vec![vec![0, loads.len() as u32 - 1]] } else { vec![] };
-            let blocks = Blocks::new(loads.len(), &together);
+            let blocks = Blocks::new(loads.len(), &together, &[]);
             let current = blocks.place(&Placement::Shuffled(seed), partitions);
             let placed = blocks.balance(&loads, &current, partitions);
             prop_assert!(placed.iter().all(|&p| (p as usize) < partitions));

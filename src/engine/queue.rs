@@ -9,7 +9,7 @@
 //! ```
 //! A push appends 24 bytes to a slot and moves the message to the slab: O(1), no comparison. Nothing is sorted before
 //! its round opens; slots then come in order of time, so what is left to sort is nearly sorted. Sizes: the wheel has
-//! up to 4096 slots and [`Horizon`] fits 8 to 127 of them in a window.
+//! up to 4096 slots and [`Horizon`] fits 8 to 127 of them in a window; a wider window of a tier is run in steps.
 //!
 //! Source: hashed timing wheels (Varghese and Lauck, 1987), with slots of more than a tick.
 //!
@@ -21,6 +21,7 @@ use std::collections::BinaryHeap;
 
 use super::event::{Key, NEVER};
 use super::horizon::Horizon;
+use super::tiers::Tiers;
 use super::time::Time;
 
 /// Two levels of 64 bits find the next occupied slot, so there are at most 64 * 64.
@@ -55,6 +56,11 @@ impl<M> Queue<M> {
             far: BinaryHeap::new(),
             payloads: Slab::new(),
         }
+    }
+
+    /// An empty set for each tier.
+    pub(crate) fn of_tiers(tiers: &Tiers, longest_latency: Time) -> Vec<Self> {
+        (0..tiers.count()).map(|tier| Queue::new(tiers.slots(tier), longest_latency)).collect()
     }
 
     /// Adds a message. O(1), or O(log n) when it is beyond the wheel.
@@ -149,6 +155,11 @@ impl<M> Queue<M> {
         }
     }
 
+    /// The end of the wheel: before it, no event is far.
+    pub(crate) fn end(&self) -> Time {
+        self.first.saturating_add(self.slots.len() as u64).saturating_mul(self.horizon.slot_ticks())
+    }
+
     /// Far events that the wheel covers now go into it.
     #[inline(never)]
     fn bring_near(&mut self) {
@@ -163,8 +174,9 @@ impl<M> Queue<M> {
     }
 
     /// Appends the keys of all events before `bound` to `out`, slot by slot; their payloads stay until taken.
-    /// The wheel must have been advanced to the round before.
+    /// The wheel must have been advanced to the round before, and must cover it.
     pub(crate) fn open(&mut self, bound: Time, out: &mut Vec<Key>) {
+        debug_assert!(bound <= self.end(), "a round longer than the wheel");
         let end = self.horizon.slot_of(bound);
         let mask = self.slots.len() - 1;
         while let Some(slot) = self.next_occupied() {

@@ -14,6 +14,7 @@ use super::context::{Ctx, Sink, Verdict};
 use super::digest;
 use super::event::{Event, Key, NEVER, OUTSIDE, Tie};
 use super::queue::Queue;
+use super::tiers::MAX_TIERS;
 use super::time::Time;
 use super::topology::{Topology, TopologyError, Wires};
 
@@ -58,10 +59,11 @@ impl<M: Message> Reference<M> {
             heap: BinaryHeap::new(),
             messages: Vec::new(),
             sink: Sink {
-                queue: Queue::new(parts.horizon, 0),
+                queues: vec![Queue::new(parts.tiers.slots(0), 0)],
+                bounds: [0; MAX_TIERS],
                 early: Default::default(),
                 outboxes: vec![Vec::new(), Vec::new()],
-                least_sent: NEVER,
+                least_sent: [NEVER; MAX_TIERS],
                 verdict: Verdict::default(),
             },
             last_event: 0,
@@ -110,8 +112,8 @@ impl<M: Message> Reference<M> {
             now: key.time,
             wake: noted,
             tie: node.tie,
-            bound: 0,
             from: 0,
+            tier: 0,
             id: ComponentId(key.to),
             partition: 0,
             wires: &node.wires,

@@ -9,12 +9,13 @@ use std::time::Duration;
 use super::component::{Component, ComponentId, Message, Progress, Wait};
 use super::digest::{self, EpochDigests};
 use super::driver::{self, Fallback};
-use super::event::{NEVER, OUTSIDE, Tie};
+use super::event::{OUTSIDE, Tie};
 use super::horizon::Horizon;
 use super::partition::{Cell, Partition};
 use super::placement::{Blocks, Placement};
 use super::queue::Queue;
 use super::stats::EngineStats;
+use super::tiers::Tiers;
 use super::time::Time;
 use super::topology::{Topology, TopologyError};
 
@@ -202,12 +203,12 @@ pub enum RunEnd {
 pub struct Simulation<M> {
     pub(crate) names: Vec<String>,
     pub(crate) blocks: Blocks,
-    pub(crate) horizon: Horizon,
+    pub(crate) tiers: Tiers,
     pub(crate) longest_latency: Time,
     /// Everything, while no run is on.
     pub(crate) home: Partition<M>,
     /// Queues of partitions that are not there just now, to be used again.
-    pub(crate) spare_queues: Vec<Queue<M>>,
+    pub(crate) spare_queues: Vec<Vec<Queue<M>>>,
     pub(crate) stats: EngineStats,
     pub(crate) epochs: Option<EpochDigests>,
     pub(crate) open_epoch: Option<u64>,
@@ -223,26 +224,19 @@ impl<M: Message> Simulation<M> {
     pub fn new(topology: Topology<M>) -> Result<Self, TopologyError> {
         let parts = topology.assemble()?;
         let components = parts.components.len();
-        let cell = |(id, (component, wires)): (usize, (_, _))| Cell {
-            id: ComponentId(id as u32),
-            component,
-            wires,
-            wake: NEVER,
-            noted: NEVER,
-            tie: Tie::new(0, ComponentId(id as u32), 0).0,
-            digest: digest::START,
-            messages: 0,
-            wakes: 0,
-            cost: Default::default(),
+        let all = parts.components.into_iter().zip(parts.wires).zip(&parts.tier_of).enumerate();
+        let cells =
+            all.map(|(id, ((component, wires), &tier))| Cell::new(ComponentId(id as u32), tier, component, wires));
+        let cells = cells.collect();
+        let ids = |sets: &[Vec<ComponentId>]| -> Vec<Vec<u32>> {
+            sets.iter().map(|set| set.iter().map(|id| id.0).collect()).collect()
         };
-        let cells = parts.components.into_iter().zip(parts.wires).enumerate().map(cell).collect();
-        let together: Vec<Vec<u32>> = parts.together.iter().map(|hint| hint.iter().map(|id| id.0).collect()).collect();
         let mut simulation = Simulation {
             names: parts.names,
-            blocks: Blocks::new(components, &together),
-            horizon: parts.horizon,
+            blocks: Blocks::new(components, &ids(&parts.together), &ids(&parts.fused)),
+            tiers: parts.tiers,
             longest_latency: parts.longest_latency,
-            home: Partition::new(0, 1, cells, Queue::new(parts.horizon, parts.longest_latency)),
+            home: Partition::new(0, 1, cells, Queue::of_tiers(&parts.tiers, parts.longest_latency)),
             spare_queues: Vec::new(),
             stats: EngineStats::default(),
             epochs: None,
@@ -306,30 +300,32 @@ impl<M: Message> Simulation<M> {
         self.check_start(to, time);
         let tie = Tie::new(0, ComponentId(OUTSIDE), self.posted);
         self.posted += 1;
-        self.home.sink.queue.push(time, tie.0, to.0, message);
+        let tier = usize::from(self.home.cells[to.0 as usize].tier);
+        self.home.sink.queues[tier].push(time, tie.0, to.0, message);
     }
 
     fn check_start(&self, component: ComponentId, time: Time) {
         assert!((component.0 as usize) < self.names.len(), "there is no component {component}");
-        assert!(time >= self.home.reached, "a start at {time}, but everything before {} is past", self.home.reached);
+        let reached = self.reached();
+        assert!(time >= reached, "a start at {time}, but everything before {reached} is past");
     }
 
     /// Hands out everything, for a run.
     pub(crate) fn leave_home(&mut self) -> Partition<M> {
-        let queue = self.fresh_queue();
-        mem::replace(&mut self.home, Partition::new(0, 1, Vec::new(), queue))
+        let queues = self.fresh_queues();
+        mem::replace(&mut self.home, Partition::new(0, 1, Vec::new(), queues))
     }
 
     /// Takes everything back, after a run.
     pub(crate) fn come_home(&mut self, mut home: Partition<M>) {
         home.sent_away = 0;
         let away = mem::replace(&mut self.home, home);
-        self.spare_queues.push(away.sink.queue);
+        self.spare_queues.push(away.sink.queues);
     }
 
-    /// An empty queue, used before if there is one.
-    pub(crate) fn fresh_queue(&mut self) -> Queue<M> {
-        self.spare_queues.pop().unwrap_or_else(|| Queue::new(self.horizon, self.longest_latency))
+    /// Empty queues, used before if there are any.
+    pub(crate) fn fresh_queues(&mut self) -> Vec<Queue<M>> {
+        self.spare_queues.pop().unwrap_or_else(|| Queue::of_tiers(&self.tiers, self.longest_latency))
     }
 
     /// Records an epoch that is complete.
@@ -341,7 +337,7 @@ impl<M: Message> Simulation<M> {
 
     /// Every event before this time is handled, and none at or after it.
     pub fn reached(&self) -> Time {
-        self.home.reached
+        self.home.furthest()
     }
 
     /// What the engine did so far.
@@ -349,9 +345,9 @@ impl<M: Message> Simulation<M> {
         &self.stats
     }
 
-    /// The windows of this topology.
+    /// The windows of this topology's first tier when nothing else holds it back.
     pub fn horizon(&self) -> Horizon {
-        self.horizon
+        self.tiers.slots(0)
     }
 
     /// A number that stands for every event handled so far, in order, and for the state of all components.

@@ -55,7 +55,7 @@ impl Timebase {
             "{frequency_khz} kHz does not divide the tick rate of {} kHz",
             self.tick_khz
         );
-        Clock { period: self.tick_khz / frequency_khz }
+        Clock::of_period(self.tick_khz / frequency_khz)
     }
 
     /// A duration in picoseconds as ticks, rounded up to a whole tick.
@@ -73,6 +73,9 @@ impl Timebase {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Clock {
     period: Time,
+    /// 2^64 / period, rounded up: a multiplication in place of a division, exact for times below `exact_below`.
+    reciprocal: u64,
+    exact_below: Time,
 }
 
 impl Clock {
@@ -82,7 +85,10 @@ impl Clock {
     /// When the period is 0.
     pub fn of_period(period: Time) -> Self {
         assert!(period > 0, "a clock's period is at least one tick");
-        Clock { period }
+        // With e = reciprocal * period - 2^64 < period, t * reciprocal / 2^64 exceeds t / period by t * e / (period * 2^64),
+        // less than t / 2^64: too little to reach the next integer while t < 2^64 / period.
+        let reciprocal = if period == 1 { 0 } else { u64::MAX / period + 1 };
+        Clock { period, reciprocal, exact_below: if period == 1 { 0 } else { u64::MAX / period } }
     }
 
     /// Ticks from one edge to the next.
@@ -96,8 +102,16 @@ impl Clock {
     }
 
     /// The earliest edge at or after `t`.
+    #[inline]
     pub fn edge_at_or_after(self, t: Time) -> Time {
-        t.next_multiple_of(self.period)
+        self.cycle_at_or_after(t) * self.period
+    }
+
+    /// The number of the earliest cycle whose edge is at or after `t`.
+    #[inline]
+    pub fn cycle_at_or_after(self, t: Time) -> u64 {
+        let passed = self.cycle_of(t);
+        passed + u64::from(passed * self.period != t)
     }
 
     /// The earliest edge strictly after `t`.
@@ -106,8 +120,13 @@ impl Clock {
     }
 
     /// How many whole cycles have passed at `t`.
+    #[inline]
     pub fn cycle_of(self, t: Time) -> u64 {
-        t / self.period
+        if t < self.exact_below {
+            ((u128::from(t) * u128::from(self.reciprocal)) >> 64) as u64
+        } else {
+            t / self.period
+        }
     }
 }
 
@@ -129,6 +148,24 @@ mod tests {
         assert_eq!(clock.edge_at_or_after(29), 42);
         assert_eq!(clock.edge_after(28), 42);
         assert_eq!(clock.edge_after(27), 28);
+    }
+
+    #[test]
+    fn cycles_are_counted_as_by_division() {
+        for period in [1u64, 2, 3, 7, 14, 18, 21, 64, 12_345, 1 << 40] {
+            let clock = Clock::of_period(period);
+            for multiple in
+                [0u64, 1, 2, 1000, 123_456_789, (1 << 40) / period, u64::MAX / period / 2, u64::MAX / period]
+            {
+                let Some(edge) = period.checked_mul(multiple) else { continue };
+                for t in [edge, edge.saturating_add(1), edge.saturating_sub(1)] {
+                    assert_eq!(clock.cycle_of(t), t / period, "{t} of {period}");
+                    if let Some(edge) = t.checked_next_multiple_of(period) {
+                        assert_eq!((clock.edge_at_or_after(t), clock.cycle_at_or_after(t)), (edge, edge / period));
+                    }
+                }
+            }
+        }
     }
 
     #[test]

@@ -5,6 +5,9 @@
 //!   sm0 --Port(1)-- latency 120, phase 0 -->  l2.1         ports of a component are dense from 0
 //!   l2.0 -Port(0)-- latency 1 ---------------> l2.0        a link to itself may be short: it limits no window
 //! ```
+//! Components may be dealt into *tiers*, each with windows of its own (see `tiers.rs`), and *fused*, which keeps them in one
+//! partition whatever the placement, so that a link between them may be shorter than a round.
+//!
 //! Invariant: a topology that became a simulation has only links of latency >= 1, to components that exist, from ports
 //! without gaps or doubles. All faults are reported at once, each naming both components.
 
@@ -12,7 +15,8 @@ use std::fmt;
 
 use super::component::{Component, ComponentId, Message, Port};
 use super::event::{MAX_COMPONENTS, MAX_PHASE, NEVER};
-use super::horizon::Horizon;
+use super::placement::Blocks;
+use super::tiers::{MAX_TIERS, Tiers};
 use super::time::Time;
 
 /// Longer latencies are refused, so that a time plus a latency does not overflow.
@@ -34,6 +38,7 @@ pub struct Link {
 /// ```
 /// # use durawarp::engine::*;
 /// # struct Echo;
+/// # #[derive(Debug)]
 /// # struct Ping;
 /// # impl Message for Ping {}
 /// # impl Component<Ping> for Echo {
@@ -52,6 +57,7 @@ pub struct Topology<M> {
     parts: Vec<Part<M>>,
     connections: Vec<Connection>,
     together: Vec<Vec<ComponentId>>,
+    fused: Vec<Vec<ComponentId>>,
     wakes: Vec<(ComponentId, Time)>,
     posts: Vec<(ComponentId, Time, M)>,
 }
@@ -59,6 +65,7 @@ pub struct Topology<M> {
 struct Part<M> {
     name: String,
     component: Box<dyn Component<M>>,
+    tier: u8,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -80,8 +87,24 @@ pub(crate) struct Wire {
     /// The partition that the destination is in.
     pub(crate) partition: u16,
     pub(crate) phase: u8,
+    /// The destination's tier, and whether it is the sender.
+    end: u8,
+}
+
+impl Wire {
+    const TO_SELF: u8 = 1 << 7;
+
     /// Whether it leads back to the sender.
-    pub(crate) to_self: bool,
+    #[inline]
+    pub(crate) fn to_self(self) -> bool {
+        self.end & Wire::TO_SELF != 0
+    }
+
+    /// The destination's tier.
+    #[inline]
+    pub(crate) fn tier(self) -> usize {
+        usize::from(self.end & !Wire::TO_SELF)
+    }
 }
 
 /// The links of one component, by port.
@@ -97,8 +120,11 @@ pub(crate) struct Assembly<M> {
     pub(crate) names: Vec<String>,
     pub(crate) components: Vec<Box<dyn Component<M>>>,
     pub(crate) wires: Vec<Wires>,
+    /// By component.
+    pub(crate) tier_of: Vec<u8>,
     pub(crate) together: Vec<Vec<ComponentId>>,
-    pub(crate) horizon: Horizon,
+    pub(crate) fused: Vec<Vec<ComponentId>>,
+    pub(crate) tiers: Tiers,
     pub(crate) longest_latency: Time,
     pub(crate) wakes: Vec<(ComponentId, Time)>,
     pub(crate) posts: Vec<(ComponentId, Time, M)>,
@@ -111,6 +137,7 @@ impl<M: Message> Topology<M> {
             parts: Vec::new(),
             connections: Vec::new(),
             together: Vec::new(),
+            fused: Vec::new(),
             wakes: Vec::new(),
             posts: Vec::new(),
         }
@@ -118,7 +145,7 @@ impl<M: Message> Topology<M> {
 
     /// Adds a component. Its name is for reports; it need not be unique.
     pub fn add(&mut self, name: impl Into<String>, component: Box<dyn Component<M>>) -> ComponentId {
-        self.parts.push(Part { name: name.into(), component });
+        self.parts.push(Part { name: name.into(), component, tier: 0 });
         ComponentId(self.parts.len() as u32 - 1)
     }
 
@@ -130,6 +157,26 @@ impl<M: Message> Topology<M> {
     /// Asks for these components to share a partition, hence a thread: for pairs that talk much.
     pub fn keep_together(&mut self, components: &[ComponentId]) {
         self.together.push(components.to_vec());
+    }
+
+    /// Puts components into a tier: 0 (where all are at first), 1 or 2. Worth it when a link from one tier to another is
+    /// long and the way back is short: each tier then runs as far as the others let it, instead of all as far as the
+    /// shortest link lets anybody. Results do not depend on it.
+    ///
+    /// # Panics
+    /// When there is no such tier, or a component was not added.
+    pub fn put_in_tier(&mut self, tier: usize, components: &[ComponentId]) {
+        assert!(tier < MAX_TIERS, "tier {tier}, where at most {} is possible", MAX_TIERS - 1);
+        for id in components {
+            assert!((id.0 as usize) < self.parts.len(), "there is no component {id} to put in a tier");
+            self.parts[id.0 as usize].tier = tier as u8;
+        }
+    }
+
+    /// Fuses components of one tier: they are always in one partition, whatever the placement, and links between them do
+    /// not limit how far their tier may run.
+    pub fn fuse(&mut self, components: &[ComponentId]) {
+        self.fused.push(components.to_vec());
     }
 
     /// Wakes a component at `time`, to start it. The earlier one is kept, as with [`Ctx::wake_at`](super::Ctx::wake_at).
@@ -162,7 +209,8 @@ impl<M: Message> Topology<M> {
         let mut lists: Vec<Vec<(Port, Wire, ComponentId)>> = (0..self.parts.len()).map(|_| Vec::new()).collect();
         for &Connection { from, port, to, link } in &self.connections {
             let Link { latency, phase } = link;
-            let wire = Wire { latency, index: to.0, partition: 0, phase, to_self: from == to };
+            let end = self.parts[to.0 as usize].tier | if from == to { Wire::TO_SELF } else { 0 };
+            let wire = Wire { latency, index: to.0, partition: 0, phase, end };
             lists[from.0 as usize].push((port, wire, to));
         }
         let wires = lists.into_iter().map(|mut list| {
@@ -170,10 +218,12 @@ impl<M: Message> Topology<M> {
             let ends = list.iter().map(|(.., to)| *to).collect();
             Wires { wires: list.into_iter().map(|(_, wire, _)| wire).collect(), ends }
         });
-        let between = self.connections.iter().filter(|c| c.from != c.to).map(|c| c.link.latency);
+        let tiers = self.tiers();
         Ok(Assembly {
             wires: wires.collect(),
-            horizon: Horizon::of_lookahead(between.min()),
+            tiers,
+            tier_of: self.parts.iter().map(|part| part.tier).collect(),
+            fused: self.fused,
             longest_latency: self.connections.iter().map(|c| c.link.latency).max().unwrap_or(0),
             names: self.parts.iter().map(|part| part.name.clone()).collect(),
             components: self.parts.into_iter().map(|part| part.component).collect(),
@@ -183,17 +233,40 @@ impl<M: Message> Topology<M> {
         })
     }
 
+    fn tiers(&self) -> Tiers {
+        let tier = |id: ComponentId| usize::from(self.parts[id.0 as usize].tier);
+        let mut block_of: Vec<u32> = vec![u32::MAX; self.parts.len()];
+        let ids: Vec<Vec<u32>> = self.fused.iter().map(|fused| fused.iter().map(|id| id.0).collect()).collect();
+        let blocks = Blocks::new(self.parts.len(), &[], &ids);
+        blocks.each(|block, component| block_of[component as usize] = block);
+        let mut inner = [NEVER; MAX_TIERS];
+        let between = || self.connections.iter().filter(|c| c.from != c.to);
+        let fused = |c: &Connection| block_of[c.from.0 as usize] == block_of[c.to.0 as usize];
+        for c in between().filter(|c| fused(c)) {
+            inner[tier(c.from)] = inner[tier(c.from)].min(c.link.latency);
+        }
+        let count = self.parts.iter().map(|part| usize::from(part.tier) + 1).max().unwrap_or(1);
+        let apart = between().filter(|c| !fused(c));
+        Tiers::new(count, apart.map(|c| (tier(c.from), tier(c.to), c.link.latency)), inner)
+    }
+
     fn faults(&self) -> Vec<TopologyFault> {
         let mut faults = Vec::new();
         if self.parts.len() > MAX_COMPONENTS {
             faults.push(TopologyFault::TooManyComponents { components: self.parts.len() });
         }
         let known = |id: ComponentId| (id.0 as usize) < self.parts.len();
-        let mentioned = self.together.iter().flatten().copied();
+        let mentioned = self.together.iter().chain(&self.fused).flatten().copied();
         let mentioned = mentioned.chain(self.wakes.iter().map(|(id, _)| *id));
         for id in mentioned.chain(self.posts.iter().map(|(id, ..)| *id)) {
             if !known(id) {
                 faults.push(TopologyFault::UnknownComponent { id, place: "a start or a hint".to_owned() });
+            }
+        }
+        for fused in &self.fused {
+            let tier = |id: &ComponentId| self.parts.get(id.0 as usize).map_or(0, |part| part.tier);
+            for pair in fused.windows(2).filter(|pair| tier(&pair[0]) != tier(&pair[1])) {
+                faults.push(TopologyFault::FusedAcrossTiers { components: [self.name(pair[0]), self.name(pair[1])] });
             }
         }
         for &(id, time) in &self.wakes {
@@ -336,6 +409,12 @@ pub enum TopologyFault {
         found: Port,
         /// Where that one goes.
         to: String,
+    },
+    /// Fused components are in different tiers.
+    #[error("{} and {} are fused, but in different tiers", .components[0], .components[1])]
+    FusedAcrossTiers {
+        /// Two of them.
+        components: [String; 2],
     },
     /// A start at a time that stands for never.
     #[error("a start of {component} at the end of time")]

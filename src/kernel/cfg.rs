@@ -84,11 +84,31 @@ impl Blocks {
     }
 
     /// For each block, the pc at which every path from its end meets again; [`NEVER`] if that is only the exit.
+    ///
+    /// A way that does nothing but leave the kernel does not count where there is another one: its lanes exit, and
+    /// those that stay need not wait for the end of the kernel to meet. Hardware leaves by a predicated exit there.
     pub(super) fn joins(&self) -> Vec<u32> {
+        let stays = |to: &Vec<u32>| {
+            let stays: Vec<u32> = to.iter().copied().filter(|&s| !self.leaves(s)).collect();
+            if stays.is_empty() { to.clone() } else { stays }
+        };
+        let all = self.post_dominators(&self.successors);
+        let staying = self.post_dominators(&self.successors.iter().map(stays).collect::<Vec<_>>());
+        staying.into_iter().zip(all).map(|(staying, all)| if staying == NEVER { all } else { staying }).collect()
+    }
+
+    /// A block of one instruction that ends its lanes.
+    fn leaves(&self, block: u32) -> bool {
+        let exit = self.len() as u32;
+        block == exit || self.range(block as usize).len() == 1 && self.successors[block as usize] == [exit]
+    }
+
+    /// The first pc of the immediate post-dominator of each block, [`NEVER`] where that is the exit or nothing.
+    fn post_dominators(&self, successors: &[Vec<u32>]) -> Vec<u32> {
         let n = self.len();
         let exit = n;
         let mut predecessors = vec![Vec::new(); n + 1];
-        for (b, to) in self.successors.iter().enumerate() {
+        for (b, to) in successors.iter().enumerate() {
             for &s in to {
                 predecessors[s as usize].push(b);
             }
@@ -119,7 +139,7 @@ impl Blocks {
             changed = false;
             for &b in order.iter().rev().skip(1) {
                 let mut new = usize::MAX;
-                for &s in &self.successors[b] {
+                for &s in &successors[b] {
                     let s = s as usize;
                     if idom[s] == usize::MAX {
                         continue;
@@ -274,6 +294,13 @@ mod tests {
     fn paths_that_exit_apart_never_meet() {
         let flow = [conditional(2), EXIT, EXIT];
         assert_eq!(join_of(&flow, 0), NEVER);
+    }
+
+    #[test]
+    fn lanes_that_only_leave_are_not_awaited() {
+        // 0: @p bra 3; 1: @q bra 4; 2: ...; 3: ...; 4: exit.
+        let flow = [conditional(3), conditional(4), Flow::NEXT, Flow::NEXT, EXIT];
+        assert_eq!((join_of(&flow, 0), join_of(&flow, 1)), (3, 2));
     }
 
     #[test]

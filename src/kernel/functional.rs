@@ -6,9 +6,11 @@
 //! resident CTAs. All of it is deterministic.
 //!
 //! Not modelled: caches, persistence (PM operations are counted and their addresses checked), concurrency finer than
-//! [`SLICE`] instructions.
+//! `SLICE` instructions.
 
+#[allow(clippy::result_large_err, reason = "a fault ends the run: it is made once")]
 mod access;
+#[allow(clippy::result_large_err, reason = "a fault ends the run: it is made once")]
 mod cta;
 
 use super::fault::ProgramFault;

@@ -73,7 +73,7 @@ pub enum Op {
     Branch {
         /// Program counter of the taken path.
         target: u32,
-        /// The immediate post-dominator of the branch.
+        /// The immediate post-dominator of the branch, ways that only leave the kernel left aside.
         reconverge: u32,
     },
     /// A CTA barrier.

@@ -7,7 +7,7 @@
 //! The executor is compiled twice: for the baseline instruction set, and (x86-64) for AVX2 with FMA, because the
 //! baseline has neither wide vectors nor a fused multiply-add. Which one runs is decided once a process.
 //!
-//! Invariants: the same bits from both, and on every host (`tests/semantics_portable.rs`); sources are read before
+//! Invariants: the same bits from both, and on every host (`semantics/portable.rs`); sources are read before
 //! destinations are written; inactive lanes keep their values; no operation faults, whatever its operands.
 //!
 //! Choices where the ISA leaves one: a NaN result of arithmetic is `0x7fffffff` (f32) or `0xfff8000000000000` (f64);
@@ -21,15 +21,13 @@ mod convert;
 mod float;
 mod int;
 mod lanes;
+#[cfg(test)]
+mod portable;
 mod rounding;
 
 use std::sync::OnceLock;
 
-use super::alu::{
-    AluOp, ApproxOp, Carry, Compare, CountOp, Cvt, FloatMode, FloatOp, IntOp, PrmtMode, SatOp, ShflMode, SpaceTest, Split,
-    TestOp, VoteOp,
-};
-use super::alu::Round;
+use super::alu::{AluOp, Split};
 use super::ir::{CONST, Inst, LANES, NONE, Slot};
 use super::warp::Registers;
 
@@ -192,116 +190,65 @@ where
     }
 }
 
-/// Declares the executor for one instruction set: a dispatch over operations whose families are functions of their own.
-///
-/// The lane loops must be compiled for the instruction set, so everything below a family is inlined into it; families
-/// themselves are not, because one function of all operations took minutes to compile.
-macro_rules! executor {
-    ($(#[$doc:meta])* $name:ident, fma: $fma:expr $(, $feature:meta)?) => {
-        $(#[$doc])*
-        $(#[$feature])?
-        fn $name(f: &mut Frame<'_>, inst: &Inst, op: AluOp) {
-            executor!(@family [$($feature)?] move_vector(wide: bool), move_vector);
-            executor!(@family [$($feature)?] pack(split: Split), pack);
-            executor!(@family [$($feature)?] int32(op: IntOp), int::execute32);
-            executor!(@family [$($feature)?] int64(op: IntOp), int::execute64);
-            executor!(@family [$($feature)?] int16(op: IntOp), int::execute16);
-            executor!(@family [$($feature)?] mul_wide32(signed: bool), int::mul_wide32);
-            executor!(@family [$($feature)?] mad_wide32(signed: bool), int::mad_wide32);
-            executor!(@family [$($feature)?] mul_wide16(signed: bool, add: bool), int::mul_wide16);
-            executor!(@family [$($feature)?] mul24(signed: bool, high: bool, add: bool, sat: bool), int::mul24);
-            executor!(@family [$($feature)?] saturating(op: SatOp), int::saturating);
-            executor!(@family [$($feature)?] carry(carry: Carry), int::carry);
-            executor!(@family [$($feature)?] count(op: CountOp, wide: bool), bits::count);
-            executor!(@family [$($feature)?] extract(signed: bool, wide: bool), bits::extract);
-            executor!(@family [$($feature)?] insert(wide: bool), bits::insert);
-            executor!(@family [$($feature)?] find_nth_set(), bits::find_nth_set);
-            executor!(@family [$($feature)?] bit_mask(wrap: bool), bits::mask);
-            executor!(@family [$($feature)?] permute(mode: PrmtMode), bits::permute);
-            executor!(@family [$($feature)?] lop3(), bits::lop3);
-            executor!(@family [$($feature)?] funnel(left: bool, wrap: bool), bits::funnel);
-            executor!(@family [$($feature)?] dp4a(a: bool, b: bool), bits::dp4a);
-            executor!(@family [$($feature)?] dp2a(a: bool, b: bool, high: bool), bits::dp2a);
-            executor!(@family [$($feature)?] setp(compare: Compare), compare::setp);
-            executor!(@family [$($feature)?] set(compare: Compare, integer: bool), compare::set);
-            executor!(@family [$($feature)?] slct(wide: bool, float: bool, ftz: bool), compare::slct);
-            executor!(@family [$($feature)?] f32(op: FloatOp, mode: FloatMode), float::execute32::<{ $fma }>);
-            executor!(@family [$($feature)?] f64(op: FloatOp, round: Round), float::execute64::<{ $fma }>);
-            executor!(@family [$($feature)?] approx32(op: ApproxOp, ftz: bool), approx::execute32);
-            executor!(@family [$($feature)?] approx64(rsqrt: bool), approx::execute64);
-            executor!(@family [$($feature)?] testp32(test: TestOp), compare::testp32);
-            executor!(@family [$($feature)?] testp64(test: TestOp), compare::testp64);
-            executor!(@family [$($feature)?] convert(cvt: Cvt), convert::execute);
-            executor!(@family [$($feature)?] shuffle(mode: ShflMode), lanes::shuffle);
-            executor!(@family [$($feature)?] vote(op: VoteOp), lanes::vote);
-            executor!(@family [$($feature)?] is_space(space: SpaceTest), lanes::is_space);
-            executor!(@family [$($feature)?] matching(all: bool, wide: bool), lanes::matching);
-            executor!(@family [$($feature)?] reduce(op: IntOp), lanes::reduce);
-            let [a, b, ..] = inst.src;
-            let d = inst.dst[0];
-            match op {
-                AluOp::Mov32 => f.map32(inst, |a| a),
-                AluOp::Mov64 => f.map64(inst, |a| a),
-                AluOp::MovPred => f.put_p(d, f.get_p(a) ^ negation(inst)),
-                AluOp::MovVec(wide) => move_vector(f, inst, wide),
-                AluOp::Split(split) => pack(f, inst, split),
-                AluOp::Int32(op) => int32(f, inst, op),
-                AluOp::Int64(op) => int64(f, inst, op),
-                AluOp::Int16(op) => int16(f, inst, op),
-                AluOp::MulWide32(signed) => mul_wide32(f, inst, signed),
-                AluOp::MadWide32(signed) => mad_wide32(f, inst, signed),
-                AluOp::MulWide16(signed) => mul_wide16(f, inst, signed, false),
-                AluOp::MadWide16(signed) => mul_wide16(f, inst, signed, true),
-                AluOp::Mul24 { signed, high, add, sat } => mul24(f, inst, signed, high, add, sat),
-                AluOp::Saturating(op) => saturating(f, inst, op),
-                AluOp::Carry(op) => carry(f, inst, op),
-                AluOp::Count(op, wide) => count(f, inst, op, wide),
-                AluOp::Bfe { signed, wide } => extract(f, inst, signed, wide),
-                AluOp::Bfi(wide) => insert(f, inst, wide),
-                AluOp::Fns => find_nth_set(f, inst),
-                AluOp::Bmsk(wrap) => bit_mask(f, inst, wrap),
-                AluOp::Prmt(mode) => permute(f, inst, mode),
-                AluOp::Lop3 => lop3(f, inst),
-                AluOp::Shf { left, wrap } => funnel(f, inst, left, wrap),
-                AluOp::Dp4a(sa, sb) => dp4a(f, inst, sa, sb),
-                AluOp::Dp2a(sa, sb, high) => dp2a(f, inst, sa, sb, high),
-                AluOp::Setp(compare) => setp(f, inst, compare),
-                AluOp::Set(compare, integer) => set(f, inst, compare, integer),
-                AluOp::Selp32 => {
-                    let mut out = *f.get32(b);
-                    merge(&mut out, f.get32(a), f.get_p(inst.src[2]) ^ negation(inst), u32::MAX, 0);
-                    f.put32(d, &out);
-                }
-                AluOp::Selp64 => {
-                    let mut out = *f.get64(b);
-                    merge(&mut out, f.get64(a), f.get_p(inst.src[2]) ^ negation(inst), u64::MAX, 0);
-                    f.put64(d, &out);
-                }
-                AluOp::Slct { wide, float, ftz } => slct(f, inst, wide, float, ftz),
-                AluOp::Pred(op) => compare::predicate(f, inst, op),
-                AluOp::F32(op, mode) => f32(f, inst, op, mode),
-                AluOp::F64(op, round) => f64(f, inst, op, round),
-                AluOp::Approx32(op, ftz) => approx32(f, inst, op, ftz),
-                AluOp::Approx64(rsqrt) => approx64(f, inst, rsqrt),
-                AluOp::Testp32(test) => testp32(f, inst, test),
-                AluOp::Testp64(test) => testp64(f, inst, test),
-                AluOp::Cvt(cvt) => convert(f, inst, cvt),
-                AluOp::Shfl(mode) => shuffle(f, inst, mode),
-                AluOp::Vote(op) => vote(f, inst, op),
-                AluOp::ActiveMask => f.put32(d, &[f.mask; LANES]),
-                AluOp::IsSpace(space) => is_space(f, inst, space),
-                AluOp::Match(all, wide) => matching(f, inst, all, wide),
-                AluOp::Redux(op) => reduce(f, inst, op),
-            }
+/// Executes `op` in one register group.
+#[inline(always)]
+fn execute<const FMA: bool>(f: &mut Frame<'_>, inst: &Inst, op: AluOp) {
+    let [a, b, ..] = inst.src;
+    let d = inst.dst[0];
+    match op {
+        AluOp::Mov32 => f.map32(inst, |a| a),
+        AluOp::Mov64 => f.map64(inst, |a| a),
+        AluOp::MovPred => f.put_p(d, f.get_p(a) ^ negation(inst)),
+        AluOp::MovVec(wide) => move_vector(f, inst, wide),
+        AluOp::Split(split) => pack(f, inst, split),
+        AluOp::Int32(op) => int::execute32(f, inst, op),
+        AluOp::Int64(op) => int::execute64(f, inst, op),
+        AluOp::Int16(op) => int::execute16(f, inst, op),
+        AluOp::MulWide32(signed) => int::mul_wide32(f, inst, signed),
+        AluOp::MadWide32(signed) => int::mad_wide32(f, inst, signed),
+        AluOp::MulWide16(signed) => int::mul_wide16(f, inst, signed, false),
+        AluOp::MadWide16(signed) => int::mul_wide16(f, inst, signed, true),
+        AluOp::Mul24 { signed, high, add, sat } => int::mul24(f, inst, signed, high, add, sat),
+        AluOp::Saturating(op) => int::saturating(f, inst, op),
+        AluOp::Carry(carry) => int::carry(f, inst, carry),
+        AluOp::Count(op, wide) => bits::count(f, inst, op, wide),
+        AluOp::Bfe { signed, wide } => bits::extract(f, inst, signed, wide),
+        AluOp::Bfi(wide) => bits::insert(f, inst, wide),
+        AluOp::Fns => bits::find_nth_set(f, inst),
+        AluOp::Bmsk(wrap) => bits::mask(f, inst, wrap),
+        AluOp::Prmt(mode) => bits::permute(f, inst, mode),
+        AluOp::Lop3 => bits::lop3(f, inst),
+        AluOp::Shf { left, wrap } => bits::funnel(f, inst, left, wrap),
+        AluOp::Dp4a(sa, sb) => bits::dp4a(f, inst, sa, sb),
+        AluOp::Dp2a(sa, sb, high) => bits::dp2a(f, inst, sa, sb, high),
+        AluOp::Setp(compare) => compare::setp(f, inst, compare),
+        AluOp::Set(compare, integer) => compare::set(f, inst, compare, integer),
+        AluOp::Selp32 => {
+            let mut out = *f.get32(b);
+            merge(&mut out, f.get32(a), f.get_p(inst.src[2]) ^ negation(inst), u32::MAX, 0);
+            f.put32(d, &out);
         }
-    };
-    (@family [$($feature:meta)?] $family:ident($($arg:ident : $ty:ty),*), $body:expr) => {
-        $(#[$feature])?
-        #[inline(never)]
-        fn $family(f: &mut Frame<'_>, inst: &Inst $(, $arg: $ty)*) {
-            $body(f, inst $(, $arg)*);
+        AluOp::Selp64 => {
+            let mut out = *f.get64(b);
+            merge(&mut out, f.get64(a), f.get_p(inst.src[2]) ^ negation(inst), u64::MAX, 0);
+            f.put64(d, &out);
         }
-    };
+        AluOp::Slct { wide, float, ftz } => compare::slct(f, inst, wide, float, ftz),
+        AluOp::Pred(op) => compare::predicate(f, inst, op),
+        AluOp::F32(op, mode) => float::execute32::<FMA>(f, inst, op, mode),
+        AluOp::F64(op, round) => float::execute64::<FMA>(f, inst, op, round),
+        AluOp::Approx32(op, ftz) => approx::execute32(f, inst, op, ftz),
+        AluOp::Approx64(rsqrt) => approx::execute64(f, inst, rsqrt),
+        AluOp::Testp32(test) => compare::testp32(f, inst, test),
+        AluOp::Testp64(test) => compare::testp64(f, inst, test),
+        AluOp::Cvt(cvt) => convert::execute(f, inst, cvt),
+        AluOp::Shfl(mode) => lanes::shuffle(f, inst, mode),
+        AluOp::Vote(op) => lanes::vote(f, inst, op),
+        AluOp::ActiveMask => f.put32(d, &[f.mask; LANES]),
+        AluOp::IsSpace(space) => lanes::is_space(f, inst, space),
+        AluOp::Match(all, wide) => lanes::matching(f, inst, all, wide),
+        AluOp::Redux(op) => lanes::reduce(f, inst, op),
+    }
 }
 
 /// All ones when `imm` bit 0 says that the predicate source is negated.
@@ -375,26 +322,19 @@ fn unpack32(f: &mut Frame<'_>, inst: &Inst, bits: u32) {
 /// The executor: a function of the frame, the instruction and its operation.
 pub(super) type Executor = fn(&mut Frame<'_>, &Inst, AluOp);
 
-executor! {
-    /// The executor for any host.
-    execute_any, fma: cfg!(any(target_arch = "aarch64", target_feature = "fma"))
-}
-
-#[cfg(target_arch = "x86_64")]
-executor! {
-    /// The executor for hosts with AVX2 and FMA.
-    execute_avx2, fma: true, target_feature(enable = "avx2,fma,bmi2,lzcnt,popcnt")
-}
-
 /// The executor for any host.
 pub(super) fn execute_portable(f: &mut Frame<'_>, inst: &Inst, op: AluOp) {
-    execute_any(f, inst, op);
+    execute::<{ cfg!(any(target_arch = "aarch64", target_feature = "fma")) }>(f, inst, op);
 }
 
 /// The executor for hosts with AVX2 and FMA, if this is one.
 pub(super) fn execute_vector() -> Option<Executor> {
     #[cfg(target_arch = "x86_64")]
     {
+        #[target_feature(enable = "avx2,fma,bmi2,lzcnt,popcnt")]
+        fn execute_avx2(f: &mut Frame<'_>, inst: &Inst, op: AluOp) {
+            execute::<true>(f, inst, op);
+        }
         let present = is_x86_feature_detected!("avx2")
             && is_x86_feature_detected!("fma")
             && is_x86_feature_detected!("bmi2")

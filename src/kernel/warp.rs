@@ -6,7 +6,7 @@
 //! The SIMT stack reconverges at immediate post-dominators (Fung et al., "Dynamic Warp Formation", MICRO 2007): a
 //! divergent branch turns the current path into the one that continues at the reconvergence point, and puts one path
 //! a side above it; a path that arrives there is popped. The fall-through side runs first. Lanes that exit leave every
-//! path. Memory operands are in `warp/memory.rs`.
+//! path, so an early exit keeps nobody from meeting (see `cfg.rs`). Memory operands are in `warp/memory.rs`.
 //!
 //! Invariants: masks shrink from bottom to top of the stack; the top path has a lane, or the stack is empty; the top
 //! path is never at its own reconvergence point. Not modelled: independent thread scheduling (Volta and later); two
@@ -15,6 +15,8 @@
 mod memory;
 
 pub(super) use memory::element;
+
+use smallvec::SmallVec;
 
 use super::ir::{Barrier, BarrierRed, CONST, Inst, LANES, NONE, Op, Slot, Special};
 use super::launch::Launch;
@@ -45,8 +47,9 @@ pub struct Path {
 /// A warp: registers and SIMT stack.
 #[derive(Debug, Clone, Default)]
 pub struct Warp {
-    groups: Vec<Registers>,
-    stack: Vec<Path>,
+    // Inline as a rule: a simulated machine has more warps than fit into a cache, and each indirection is a miss.
+    groups: SmallVec<[Registers; 1]>,
+    stack: SmallVec<[Path; 3]>,
     cta: u64,
     first_thread: u32,
 }
@@ -339,7 +342,7 @@ mod tests {
     use super::*;
 
     fn warp(mask: u64) -> Warp {
-        Warp { stack: vec![Path { pc: 0, reconverge: NEVER, mask }], ..Warp::default() }
+        Warp { stack: SmallVec::from_elem(Path { pc: 0, reconverge: NEVER, mask }, 1), ..Warp::default() }
     }
 
     #[test]

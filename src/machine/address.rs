@@ -15,6 +15,8 @@ pub struct Interleave {
     slices: u32,
     slices_per_channel: u32,
     chunk_shift: u32,
+    /// The logarithm of `slices`, when it is a power of two.
+    slice_shift: Option<u32>,
 }
 
 impl Interleave {
@@ -25,7 +27,9 @@ impl Interleave {
     pub fn new(slices: u32, channels: u32, chunk_bytes: u32) -> Self {
         assert!(slices > 0 && channels > 0 && slices.is_multiple_of(channels), "{slices} slices, {channels} channels");
         assert!(chunk_bytes.is_power_of_two(), "a chunk of {chunk_bytes} bytes is not a power of two");
-        Interleave { slices, slices_per_channel: slices / channels, chunk_shift: chunk_bytes.trailing_zeros() }
+        let slice_shift = slices.is_power_of_two().then(|| slices.trailing_zeros());
+        let chunk_shift = chunk_bytes.trailing_zeros();
+        Interleave { slices, slices_per_channel: slices / channels, chunk_shift, slice_shift }
     }
 
     /// Number of slices.
@@ -44,9 +48,13 @@ impl Interleave {
     }
 
     /// The slice that serves an address.
+    #[inline]
     pub fn slice_of(self, address: u64) -> u32 {
         let chunk = offset_in_medium(address) >> self.chunk_shift;
         let slices = u64::from(self.slices);
+        if let Some(shift) = self.slice_shift {
+            return ((chunk + rotation(chunk >> shift)) & (slices - 1)) as u32;
+        }
         let (group, place) = (chunk / slices, chunk % slices);
         ((place + rotation(group) % slices) % slices) as u32
     }
@@ -58,10 +66,20 @@ impl Interleave {
         of_slice.unwrap_or_else(|| unreachable!("every slice has a chunk of every group"))
     }
 
+    /// The group of chunks that an offset in a medium is in.
+    #[inline]
+    fn group_of(self, offset: u64) -> u64 {
+        let chunk = offset >> self.chunk_shift;
+        match self.slice_shift {
+            Some(shift) => chunk >> shift,
+            None => chunk / u64::from(self.slices),
+        }
+    }
+
     /// The address within its slice's share of its medium, dense from 0.
     pub fn in_slice(self, address: u64) -> u64 {
         let offset = offset_in_medium(address);
-        let group = (offset >> self.chunk_shift) / u64::from(self.slices);
+        let group = self.group_of(offset);
         group << self.chunk_shift | offset & ((1 << self.chunk_shift) - 1)
     }
 

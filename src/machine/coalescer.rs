@@ -33,6 +33,76 @@ pub struct LineAccess {
     pub sectors: u8,
 }
 
+/// What the addresses of a warp's lanes look like together. Most instructions of most kernels are of the two simple
+/// forms, of which accesses follow by arithmetic, without a look at each lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// 32 lanes, and no others, access one and the same address.
+    Uniform,
+    /// 32 lanes, and no others, access one stretch of memory in the order of lanes, from an address that is a multiple
+    /// of the bytes a lane.
+    Consecutive,
+    /// Anything else.
+    Any,
+}
+
+impl Form {
+    /// The form of the accesses of `lanes`, `bytes` each.
+    #[inline]
+    pub fn of(address: &[u64; 64], lanes: u64, bytes: u32) -> Form {
+        if lanes != u64::from(u32::MAX) || !bytes.is_power_of_two() {
+            return Form::Any;
+        }
+        // Branch-free, so that it becomes vector code; only equality is asked for, which even SSE2 has.
+        let (first, bytes) = (address[0], u64::from(bytes));
+        let (mut from_first, mut from_line) = (0, 0);
+        for (i, &a) in address[..32].iter().enumerate() {
+            from_first |= a ^ first;
+            from_line |= a ^ first.wrapping_add(i as u64 * bytes);
+        }
+        if from_line == 0 && first & (bytes - 1) == 0 && first.checked_add(32 * bytes).is_some() {
+            Form::Consecutive
+        } else if from_first == 0 {
+            Form::Uniform
+        } else {
+            Form::Any
+        }
+    }
+}
+
+/// [`coalesce`] for accesses whose form is known.
+#[inline]
+pub fn coalesce_form(
+    form: Form,
+    rule: Rule,
+    address: &[u64; 64],
+    lanes: u64,
+    bytes: u32,
+    line_bytes: u32,
+    out: &mut Vec<LineAccess>,
+) {
+    let (first, in_line) = (address[0], u64::from(line_bytes) - 1);
+    match (form, rule) {
+        (Form::Uniform, Rule::WarpSectored) => {
+            out.push(LineAccess { line: first & !in_line, lanes, sectors: sectors_at(first & in_line, bytes) });
+        }
+        (Form::Consecutive, Rule::WarpSectored) => {
+            let bytes = u64::from(bytes);
+            let end = first + 32 * bytes;
+            let mut at = first;
+            while at < end {
+                let line = at & !in_line;
+                let next = (line + u64::from(line_bytes)).min(end);
+                let (from_lane, to_lane) = ((at - first) / bytes, (next - first) / bytes);
+                let lanes = (u64::MAX >> (64 - (to_lane - from_lane))) << from_lane;
+                out.push(LineAccess { line, lanes, sectors: sectors_at(at - line, (next - at) as u32) });
+                at = next;
+            }
+        }
+        _ => coalesce(rule, address, lanes, bytes, line_bytes, out),
+    }
+}
+
 /// Splits the accesses of `lanes`, `bytes` each (aligned), into line accesses appended to `out`.
 pub fn coalesce(rule: Rule, address: &[u64; 64], lanes: u64, bytes: u32, line_bytes: u32, out: &mut Vec<LineAccess>) {
     match rule {
@@ -176,6 +246,40 @@ mod tests {
         let out = run(Rule::HalfWarpLegacy, |i| 0x1000 + 8 * i, WARP, 8);
         assert_eq!(out.len(), 2);
         assert!(out.iter().all(|a| a.sectors == 0b1111));
+    }
+
+    #[test]
+    fn simple_forms_come_to_the_same_accesses() {
+        for (line_bytes, bytes, start) in [32, 64, 128].into_iter().flat_map(|line| {
+            [1, 2, 4, 8, 16].into_iter().flat_map(move |bytes| (0..300).step_by(3).map(move |at| (line, bytes, at)))
+        }) {
+            for stride in [0, u64::from(bytes)] {
+                for rule in [Rule::WarpSectored, Rule::HalfWarpLegacy] {
+                    let start = 0x1000 + start / u64::from(bytes) * u64::from(bytes);
+                    let address = std::array::from_fn(|i| start + stride * i as u64);
+                    let form = Form::of(&address, WARP, bytes);
+                    assert_eq!(form, if stride == 0 { Form::Uniform } else { Form::Consecutive });
+                    let (mut expected, mut found) = (Vec::new(), Vec::new());
+                    coalesce(rule, &address, WARP, bytes, line_bytes, &mut expected);
+                    coalesce_form(form, rule, &address, WARP, bytes, line_bytes, &mut found);
+                    assert_eq!(found, expected, "{bytes} B at {start:#x}, lines of {line_bytes} B");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn other_forms_are_told_apart() {
+        let line = |i: usize| 0x1000 + 4 * i as u64;
+        assert_eq!(Form::of(&std::array::from_fn(line), WARP >> 1, 4), Form::Any, "not every lane");
+        assert_eq!(Form::of(&std::array::from_fn(line), u64::MAX, 4), Form::Any, "64 lanes");
+        assert_eq!(Form::of(&std::array::from_fn(|i| line(i) + 2), WARP, 4), Form::Any, "misaligned");
+        assert_eq!(Form::of(&std::array::from_fn(|i| line(i ^ 1)), WARP, 4), Form::Any, "permuted");
+        assert_eq!(
+            Form::of(&std::array::from_fn(|i| line(i).wrapping_sub(0x1040)), WARP, 4),
+            Form::Any,
+            "over the end"
+        );
     }
 
     proptest! {

@@ -35,6 +35,8 @@ spec! {
 pub struct PortEnd {
     clock: Clock,
     flit_bytes: u32,
+    /// Its logarithm, when it is a power of two.
+    flit_shift: Option<u32>,
     free_at: Time,
     flits: u64,
 }
@@ -42,12 +44,17 @@ pub struct PortEnd {
 impl PortEnd {
     /// A port with nothing in it.
     pub fn new(clock: Clock, flit_bytes: u32) -> Self {
-        PortEnd { clock, flit_bytes, free_at: 0, flits: 0 }
+        let flit_shift = flit_bytes.is_power_of_two().then(|| flit_bytes.trailing_zeros());
+        PortEnd { clock, flit_bytes, flit_shift, free_at: 0, flits: 0 }
     }
 
     /// Crossbar cycles that a packet with `payload_bytes` behind its header takes.
     pub fn flits_of(&self, payload_bytes: u32) -> u64 {
-        u64::from((HEADER_BYTES + payload_bytes).div_ceil(self.flit_bytes))
+        let bytes = HEADER_BYTES + payload_bytes;
+        u64::from(match self.flit_shift {
+            Some(shift) => (bytes + self.flit_bytes - 1) >> shift,
+            None => bytes.div_ceil(self.flit_bytes),
+        })
     }
 
     /// Injects a packet that is ready at `now`: returns when its tail has left, from which the link's latency counts.
@@ -61,7 +68,7 @@ impl PortEnd {
 
     /// Flits that still wait or move in the port at `now`, rounded up.
     pub fn backlog_flits(&self, now: Time) -> u64 {
-        self.free_at.saturating_sub(now).div_ceil(self.clock.period_ticks())
+        self.clock.cycle_at_or_after(self.free_at.saturating_sub(now))
     }
 
     /// The first time at which no more than `flits` flits are left in the port.

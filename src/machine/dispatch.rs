@@ -45,15 +45,15 @@ spec! {
 counters! {
     /// What the command processor counted.
     pub struct DispatchCounters {
-        /// CTAs that have ended [CTAs]
+        /// CTAs that have ended (CTAs)
         ctas,
-        /// Line accesses that host transfers read [requests]
+        /// Line accesses that host transfers read (requests)
         host_reads,
-        /// Line accesses that host transfers wrote [requests]
+        /// Line accesses that host transfers wrote (requests)
         host_writes,
-        /// Bytes sent into the crossbar, headers included [bytes]
+        /// Bytes sent into the crossbar, headers included (bytes)
         bytes_out,
-        /// Bytes received from the crossbar, headers included [bytes]
+        /// Bytes received from the crossbar, headers included (bytes)
         bytes_in,
     }
 }

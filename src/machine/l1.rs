@@ -206,10 +206,11 @@ impl L1 {
         }
     }
 
-    /// A fill has come: keeps its sectors if still attached, and hands over who waits for it.
-    pub fn fill(&mut self, index: u16, sectors: u8, line: &Line) -> SmallVec<[Waiter; 8]> {
+    /// A fill has come: keeps its sectors if still attached, and appends who waits for it to `waiters`.
+    pub fn fill(&mut self, index: u16, sectors: u8, line: &Line, waiters: &mut Vec<Waiter>) {
         let mshr = &mut self.mshrs[usize::from(index)];
-        let waiters = std::mem::take(&mut mshr.waiters);
+        waiters.extend_from_slice(&mshr.waiters);
+        mshr.waiters.clear();
         if let Some(place) = mshr.place.take() {
             copy_masked(&mut self.data[place], &line.bytes, sector_bytes(sectors));
             self.valid[place] |= sectors;
@@ -219,7 +220,6 @@ impl L1 {
             }
         }
         self.free.push(index);
-        waiters
     }
 
     /// The line that a miss under way is for.
@@ -257,6 +257,12 @@ mod tests {
         Waiter { load, part: 0, lanes: 1 }
     }
 
+    fn fill(cache: &mut L1, index: u16, sectors: u8, line: &Line) -> Vec<Waiter> {
+        let mut waiters = Vec::new();
+        cache.fill(index, sectors, line, &mut waiters);
+        waiters
+    }
+
     fn line(byte: u8) -> Line {
         Line { bytes: [byte; MAX_LINE_BYTES], mask: u128::MAX }
     }
@@ -267,7 +273,7 @@ mod tests {
         assert_eq!(c.load(0, 0b1, waiter(1)), Lookup::Miss(0));
         assert_eq!(c.load(0, 0b1, waiter(2)), Lookup::Merged);
         assert_eq!(c.load(0, 0b10, waiter(3)), Lookup::Miss(1), "another sector is another request");
-        assert_eq!(c.fill(0, 0b1, &line(7)).as_slice(), [waiter(1), waiter(2)]);
+        assert_eq!(fill(&mut c, 0, 0b1, &line(7)), [waiter(1), waiter(2)]);
         let Lookup::Hit(place) = c.load(0, 0b1, waiter(4)) else { panic!("a hit") };
         assert_eq!(c.data(place)[0], 7);
     }
@@ -278,9 +284,9 @@ mod tests {
         assert_eq!(c.load(0, 0b1, waiter(1)), Lookup::Miss(0));
         assert!(c.evict(0));
         assert_eq!(c.load(0, 0b1, waiter(2)), Lookup::Miss(1), "it must not join the older fill");
-        assert_eq!(c.fill(0, 0b1, &line(7)).as_slice(), [waiter(1)]);
+        assert_eq!(fill(&mut c, 0, 0b1, &line(7)), [waiter(1)]);
         assert_eq!(c.load(0, 0b1, waiter(3)), Lookup::Merged, "the old bytes were not kept");
-        assert_eq!(c.fill(1, 0b1, &line(8)).len(), 2);
+        assert_eq!(fill(&mut c, 1, 0b1, &line(8)).len(), 2);
         let Lookup::Hit(place) = c.load(0, 0b1, waiter(4)) else { panic!("a hit") };
         assert_eq!(c.data(place)[0], 8);
     }
@@ -307,7 +313,7 @@ mod tests {
         let mut c = l1(4, 8);
         assert_eq!(c.load(0, 1, waiter(1)), Lookup::Miss(0));
         c.invalidate_all();
-        c.fill(0, 1, &line(7));
+        fill(&mut c, 0, 1, &line(7));
         assert_eq!(c.load(0, 1, waiter(2)), Lookup::Miss(0), "nothing was kept");
     }
 }

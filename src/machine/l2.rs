@@ -63,35 +63,35 @@ spec! {
 counters! {
     /// What one L2 slice counted.
     pub struct L2Counters {
-        /// Read requests [requests]
+        /// Read requests (requests)
         reads,
-        /// Read requests whose sectors were all there [requests]
+        /// Read requests whose sectors were all there (requests)
         read_hits,
-        /// Write requests [requests]
+        /// Write requests (requests)
         writes,
-        /// Write requests whose line was there [requests]
+        /// Write requests whose line was there (requests)
         write_hits,
-        /// Atomic requests [requests]
+        /// Atomic requests (requests)
         atomics,
-        /// Atomic requests whose sectors were all there [requests]
+        /// Atomic requests whose sectors were all there (requests)
         atomic_hits,
-        /// Atomic operations, one a lane [operations]
+        /// Atomic operations, one a lane (operations)
         atomic_lanes,
-        /// Requests that waited for a fill already under way [requests]
+        /// Requests that waited for a fill already under way (requests)
         mshr_merges,
-        /// Lines fetched from memory, whole or in part [lines]
+        /// Lines fetched from memory, whole or in part (lines)
         fetches,
-        /// Dirty lines written back to memory [lines]
+        /// Dirty lines written back to memory (lines)
         writebacks,
-        /// Write-backs and flushes of a line asked for by programs [requests]
+        /// Write-backs and flushes of a line asked for by programs (requests)
         write_backs_asked,
-        /// Writes past the array [requests]
+        /// Writes past the array (requests)
         write_throughs,
-        /// Bytes that requesters sent to this slice, headers included [bytes]
+        /// Bytes that requesters sent to this slice, headers included (bytes)
         bytes_in,
-        /// Bytes that this slice sent to requesters, headers included [bytes]
+        /// Bytes that this slice sent to requesters, headers included (bytes)
         bytes_out,
-        /// Requests found at the head of the input buffer without the MSHR, way or credit they needed [requests]
+        /// Requests found at the head of the input buffer without the MSHR, way or credit they needed (requests)
         stalls,
     }
 }
@@ -227,7 +227,7 @@ impl L2Slice {
 
     fn line_number(&self, line: u64) -> u64 {
         let medium = if Medium::of(line) == Medium::Nvm { 1 << 50 } else { 0 };
-        self.map.in_slice(line) / u64::from(self.line_bytes) | medium
+        self.map.in_slice(line) >> self.line_bytes.trailing_zeros() | medium
     }
 
     /// Sends a reply that is ready `delay` from now; its payload's bytes decide how long it holds the port.

@@ -167,15 +167,29 @@ impl Media {
         let device = &self.devices[medium as usize];
         let row_number = channel_address >> device.row_shift;
         let banks = u64::from(device.banks);
-        let (row, column) = (row_number / banks, row_number % banks);
-        let bank = (column + (row ^ row >> 4 ^ row >> 8)) % banks;
+        let turned = |row: u64| row ^ row >> 4 ^ row >> 8;
+        let (row, bank) = if device.banks.is_power_of_two() {
+            let row = row_number >> device.banks.trailing_zeros();
+            (row, (row_number + turned(row)) & (banks - 1))
+        } else {
+            let (row, column) = (row_number / banks, row_number % banks);
+            (row, (column + turned(row)) % banks)
+        };
         let first = if medium == Medium::Nvm { self.devices[0].banks } else { 0 };
         Place { bank: (u64::from(first) + bank) as BankId, row: row as u32, medium }
     }
 
-    /// The place's row is open in its bank.
-    pub fn is_open(&self, place: Place) -> bool {
-        self.banks[usize::from(place.bank)].open == Some(place.row)
+    /// The row that is open in a bank.
+    #[inline]
+    pub fn open_row_of(&self, bank: BankId) -> Option<u32> {
+        self.banks[usize::from(bank)].open
+    }
+
+    /// Row 0 of a bank.
+    #[inline]
+    pub fn place_in(&self, bank: BankId) -> Place {
+        let medium = if u32::from(bank) < self.devices[0].banks { Medium::Dram } else { Medium::Nvm };
+        Place { bank, row: 0, medium }
     }
 
     /// A write to this medium needs no open row.

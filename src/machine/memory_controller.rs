@@ -29,6 +29,7 @@ use super::address::Interleave;
 use super::media::{Access, Media, Place};
 use super::msg::sectors_covered;
 use super::msg::{Line, MAX_LINE_BYTES, MemoryRead, MemoryWrite, Msg, SECTOR_BYTES, copy_masked, sector_bytes};
+use super::request_queue::{At, Choice, RequestQueue};
 use super::spec::Nanos;
 
 spec! {
@@ -64,41 +65,41 @@ spec! {
 counters! {
     /// What one memory controller counted.
     pub struct ControllerCounters {
-        /// Read requests to DRAM [requests]
+        /// Read requests to DRAM (requests)
         dram_reads,
-        /// Read requests to NVM [requests]
+        /// Read requests to NVM (requests)
         nvm_reads,
-        /// Bytes read from DRAM devices [bytes]
+        /// Bytes read from DRAM devices (bytes)
         dram_read_bytes,
-        /// Bytes read from NVM devices [bytes]
+        /// Bytes read from NVM devices (bytes)
         nvm_read_bytes,
-        /// Write requests accepted for DRAM [requests]
+        /// Write requests accepted for DRAM (requests)
         dram_writes,
-        /// Write requests accepted for NVM [requests]
+        /// Write requests accepted for NVM (requests)
         nvm_writes,
-        /// Bytes accepted for DRAM [bytes]
+        /// Bytes accepted for DRAM (bytes)
         dram_accepted_bytes,
-        /// Bytes accepted for NVM [bytes]
+        /// Bytes accepted for NVM (bytes)
         nvm_accepted_bytes,
-        /// Bytes written to DRAM devices [bytes]
+        /// Bytes written to DRAM devices (bytes)
         dram_written_bytes,
-        /// Bytes written to NVM devices [bytes]
+        /// Bytes written to NVM devices (bytes)
         nvm_written_bytes,
-        /// Bytes of accepted writes that a younger write in the WPQ replaced [bytes]
+        /// Bytes of accepted writes that a younger write in the WPQ replaced (bytes)
         merged_bytes,
-        /// Writes merged into a waiting WPQ entry [requests]
+        /// Writes merged into a waiting WPQ entry (requests)
         merged_writes,
-        /// Reads answered by the WPQ alone [requests]
+        /// Reads answered by the WPQ alone (requests)
         forwarded_reads,
-        /// Column commands, one a request served by the media [commands]
+        /// Column commands, one a request served by the media (commands)
         column_commands,
-        /// Rows opened [commands]
+        /// Rows opened (commands)
         activates,
-        /// WPQ entries in use, summed over time [entry ticks]
+        /// WPQ entries in use, summed over time (entry ticks)
         wpq_entry_ticks,
-        /// Writes that found the WPQ full on arrival [requests]
+        /// Writes that found the WPQ full on arrival (requests)
         wpq_full_arrivals,
-        /// Changes between serving reads and draining writes [changes]
+        /// Changes between serving reads and draining writes (changes)
         turnarounds,
     }
 }
@@ -106,45 +107,11 @@ counters! {
 /// A write in the WPQ.
 #[derive(Debug, Default)]
 struct PendingWrite {
-    line: u64,
     mask: u128,
     /// Writes that are durable only when this entry has reached the media, and are told then.
     told_later: smallvec::SmallVec<[(u8, u16); 2]>,
     /// What was accepted, where reads may already see younger bytes and the journal needs the accepted ones.
     accepted: Option<Box<Line>>,
-}
-
-/// Requests in the order of their age, with their places beside them.
-#[derive(Debug)]
-struct Queue<T> {
-    places: Vec<Place>,
-    items: Vec<T>,
-}
-
-impl<T> Queue<T> {
-    fn push(&mut self, place: Place, item: T) {
-        self.places.push(place);
-        self.items.push(item);
-    }
-
-    fn remove(&mut self, at: usize) -> (Place, T) {
-        (self.places.remove(at), self.items.remove(at))
-    }
-}
-
-/// What the scheduler found for one clock edge.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Choice {
-    column: Option<usize>,
-    row: Option<usize>,
-    /// When something that is not ready now becomes ready.
-    next: Time,
-}
-
-impl Choice {
-    fn acts(&self) -> bool {
-        self.column.is_some() || self.row.is_some()
-    }
 }
 
 /// The controller of one channel.
@@ -155,8 +122,8 @@ pub struct MemoryController {
     map: Interleave,
     media: Media,
     forward: Time,
-    reads: Queue<MemoryRead>,
-    writes: Queue<PendingWrite>,
+    reads: RequestQueue<MemoryRead>,
+    writes: RequestQueue<PendingWrite>,
     waiting_reads: VecDeque<MemoryRead>,
     waiting_writes: VecDeque<MemoryWrite>,
     /// Row hits in a row that passed an older request, one counter a bank.
@@ -188,8 +155,8 @@ impl MemoryController {
             map,
             media,
             forward,
-            reads: Queue { places: Vec::new(), items: Vec::new() },
-            writes: Queue { places: Vec::new(), items: Vec::new() },
+            reads: RequestQueue::new(Access::Read),
+            writes: RequestQueue::new(Access::Write),
             waiting_reads: VecDeque::new(),
             waiting_writes: VecDeque::new(),
             passed: vec![0; 64],
@@ -249,40 +216,47 @@ impl MemoryController {
 
     fn write_image(&mut self, line: u64, data: &Line) {
         let (medium, start) = self.image_range(line);
-        let image = &mut self.images[medium];
-        let end = (start + MAX_LINE_BYTES).min(image.len());
-        let mut bytes = [0; MAX_LINE_BYTES];
-        bytes[..end - start].copy_from_slice(&image[start..end]);
-        copy_masked(&mut bytes, &data.bytes, data.mask);
-        image[start..end].copy_from_slice(&bytes[..end - start]);
+        let image = &mut self.images[medium][start..];
+        if let Some(bytes) = image.first_chunk_mut::<MAX_LINE_BYTES>() {
+            copy_masked(bytes, &data.bytes, data.mask);
+        } else {
+            // The last line, shorter than the longest of any machine.
+            let mut bytes = [0; MAX_LINE_BYTES];
+            bytes[..image.len()].copy_from_slice(image);
+            copy_masked(&mut bytes, &data.bytes, data.mask);
+            image.copy_from_slice(&bytes[..image.len()]);
+        }
+    }
+
+    /// Asks the computer for a line's bytes, some time before they are needed: images are larger than its caches.
+    fn touch_image(&self, line: u64) {
+        let (medium, start) = self.image_range(line);
+        let image = &self.images[medium];
+        std::hint::black_box(image.get(start).copied());
+        std::hint::black_box(image.get(start + 64).copied());
     }
 
     fn count_occupancy(&mut self, now: Time) {
-        self.counters.wpq_entry_ticks += self.writes.items.len() as u64 * (now - self.occupancy_since);
+        self.counters.wpq_entry_ticks += self.writes.len() as u64 * (now - self.occupancy_since);
         self.occupancy_since = now;
     }
 
     /// The WPQ takes a write, if it can: as a merge, or into a free entry.
     fn accept(&mut self, write: &MemoryWrite, now: Time) -> bool {
         let bytes = u64::from(write.data.mask.count_ones());
-        let at = match self.writes.items.iter().position(|w| w.line == write.line) {
-            Some(at) => {
-                let entry = &mut self.writes.items[at];
-                self.counters.merged_writes += 1;
-                self.counters.merged_bytes += u64::from((entry.mask & write.data.mask).count_ones());
-                entry.mask |= write.data.mask;
-                at
-            }
-            None if self.writes.items.len() < self.spec.write_queue_entries as usize => {
-                self.count_occupancy(now);
-                let place = self.place(write.line);
-                self.writes.push(place, PendingWrite { line: write.line, mask: write.data.mask, ..Default::default() });
-                self.writes.items.len() - 1
-            }
-            None => return false,
-        };
+        let place = self.place(write.line);
+        if let Some(entry) = self.writes.find_mut(place, write.line) {
+            self.counters.merged_writes += 1;
+            self.counters.merged_bytes += u64::from((entry.mask & write.data.mask).count_ones());
+            entry.mask |= write.data.mask;
+        } else if self.writes.len() < self.spec.write_queue_entries as usize {
+            self.count_occupancy(now);
+            self.writes.push(place, write.line, PendingWrite { mask: write.data.mask, ..Default::default() });
+        } else {
+            return false;
+        }
         if Medium::of(write.line) == Medium::Nvm {
-            self.accept_persistent(at, write, now);
+            self.accept_persistent(place, write, now);
         }
         match Medium::of(write.line) {
             Medium::Dram => {
@@ -297,9 +271,12 @@ impl MemoryController {
         true
     }
 
-    /// What acceptance of a write to persistent memory by the WPQ entry at `at` means beside its place in the queue.
-    fn accept_persistent(&mut self, at: usize, write: &MemoryWrite, now: Time) {
-        let entry = &mut self.writes.items[at];
+    /// What acceptance of a write to persistent memory means beside its place in the WPQ.
+    fn accept_persistent(&mut self, place: Place, write: &MemoryWrite, now: Time) {
+        if self.domain != Domain::Media && self.journal.is_none() {
+            return;
+        }
+        let Some(entry) = self.writes.find_mut(place, write.line) else { unreachable!("it was accepted") };
         if self.domain == Domain::Media {
             entry.told_later.push((write.slice, write.token));
         }
@@ -314,13 +291,13 @@ impl MemoryController {
     }
 
     /// The cells of a WPQ entry to persistent memory are written at `done`.
-    fn reach_media(&mut self, write: &PendingWrite, now: Time, done: Time, cx: &mut Ctx<'_, Msg>) {
+    fn reach_media(&mut self, line: u64, write: &PendingWrite, now: Time, done: Time, cx: &mut Ctx<'_, Msg>) {
         for &(slice, token) in &write.told_later {
             cx.send(Port(u16::from(slice)), Msg::MemoryDurable { token }, done - now);
         }
         if let (Some(journal), Some(accepted)) = (&mut self.journal, &write.accepted) {
             let author = Author::default();
-            journal.note_data(done, FactKind::AtMedia, write.line, write.mask, author, &accepted.bytes);
+            journal.note_data(done, FactKind::AtMedia, line, write.mask, author, &accepted.bytes);
         }
     }
 
@@ -331,17 +308,18 @@ impl MemoryController {
     }
 
     fn receive_read(&mut self, read: MemoryRead, cx: &mut Ctx<'_, Msg>) {
+        self.touch_image(read.line);
         match Medium::of(read.line) {
             Medium::Dram => self.counters.dram_reads += 1,
             Medium::Nvm => self.counters.nvm_reads += 1,
         }
-        let pending = self.writes.items.iter().find(|w| w.line == read.line).map_or(0, |w| w.mask);
+        let place = self.place(read.line);
+        let pending = self.writes.find_mut(place, read.line).map_or(0, |write| write.mask);
         if sectors_covered(pending) & read.sectors == read.sectors {
             self.counters.forwarded_reads += 1;
             self.answer(read, self.forward, cx);
-        } else if self.reads.items.len() < self.spec.read_queue_entries as usize {
-            let place = self.place(read.line);
-            self.reads.push(place, read);
+        } else if self.reads.len() < self.spec.read_queue_entries as usize {
+            self.reads.push(place, read.line, read);
         } else {
             self.waiting_reads.push_back(read);
         }
@@ -367,7 +345,7 @@ impl MemoryController {
 
     /// Reads or writes first, at this edge: writes between the watermarks, and when no read waits.
     fn direction(&mut self) -> Access {
-        let waiting = self.writes.items.len() as u32;
+        let waiting = self.writes.len() as u32;
         if !self.must_drain && waiting >= self.spec.drain_high_entries {
             self.must_drain = true;
             self.drained = 0;
@@ -376,67 +354,35 @@ impl MemoryController {
         if self.must_drain && (enough || waiting == 0) {
             self.must_drain = false;
         }
-        if self.must_drain || self.reads.items.is_empty() { Access::Write } else { Access::Read }
+        if self.must_drain || self.reads.is_empty() { Access::Write } else { Access::Read }
     }
 
-    fn places(&self, access: Access) -> &[Place] {
+    /// FR-FCFS over the requests of one direction.
+    fn choose(&mut self, access: Access, now: Time) -> Choice {
+        let (passed, cap) = (&self.passed, self.spec.row_hit_cap);
+        let capped = |bank: u8| passed[usize::from(bank)] >= cap;
         match access {
-            Access::Read => &self.reads.places,
-            Access::Write => &self.writes.places,
+            Access::Read => self.reads.choose(&self.media, capped, now),
+            Access::Write => self.writes.choose(&self.media, capped, now),
         }
     }
 
-    /// FR-FCFS over requests in the order of age: the oldest that can transfer now, the oldest row to open now.
-    fn choose(&self, access: Access, now: Time) -> Choice {
-        let places = self.places(access);
-        let channel = [self.media.channel_ready(Medium::Dram, access), self.media.channel_ready(Medium::Nvm, access)];
-        let mut choice = Choice { next: Time::MAX, ..Choice::default() };
-        let (mut hit_banks, mut conflict_banks): (u64, u64) = (0, 0);
-        let mut oldest_of_bank: smallvec::SmallVec<[usize; 32]> = smallvec::SmallVec::new();
-        for (i, &place) in places.iter().enumerate() {
-            let bank = 1u64 << place.bank;
-            let direct = access == Access::Write && self.media.writes_cells_directly(place.medium);
-            if direct || self.media.is_open(place) {
-                let capped = self.passed[usize::from(place.bank)] >= self.spec.row_hit_cap;
-                if !direct && capped && conflict_banks & bank != 0 {
-                    continue;
-                }
-                hit_banks |= bank;
-                let ready = channel[place.medium as usize].max(self.media.bank_ready(place, access));
-                if ready > now {
-                    choice.next = choice.next.min(ready);
-                } else if choice.column.is_none() {
-                    choice.column = Some(i);
-                }
-            } else if conflict_banks & bank == 0 {
-                conflict_banks |= bank;
-                oldest_of_bank.push(i);
-            }
-        }
-        for i in oldest_of_bank {
-            if hit_banks >> places[i].bank & 1 == 0 {
-                let ready = self.media.row_ready(places[i]);
-                if ready > now {
-                    choice.next = choice.next.min(ready);
-                } else if choice.row.is_none() {
-                    choice.row = Some(i);
-                }
-            }
-        }
-        choice
+    /// A bank's open row or its count of passed requests has changed.
+    fn changed(&mut self, bank: u8) {
+        self.reads.changed(bank);
+        self.writes.changed(bank);
     }
 
-    /// The bank has requests to other rows that are older than the request at `at`.
-    fn passes_an_older(places: &[Place], at: usize) -> bool {
-        places[..at].iter().any(|p| p.bank == places[at].bank && p.row != places[at].row)
-    }
-
-    fn serve(&mut self, access: Access, at: usize, now: Time, cx: &mut Ctx<'_, Msg>) {
-        let places = self.places(access);
-        let bank = usize::from(places[at].bank);
-        if Self::passes_an_older(places, at) {
-            self.passed[bank] += 1;
+    fn serve(&mut self, access: Access, at: At, now: Time, cx: &mut Ctx<'_, Msg>) {
+        let passes = match access {
+            Access::Read => self.reads.passes_an_older(at),
+            Access::Write => self.writes.passes_an_older(at),
+        };
+        if passes {
+            self.passed[usize::from(at.bank)] += 1;
+            self.changed(at.bank);
         }
+        let place = self.media.place_in(at.bank);
         self.counters.column_commands += 1;
         if access != self.last_access {
             self.last_access = access;
@@ -444,9 +390,9 @@ impl MemoryController {
         }
         match access {
             Access::Read => {
-                let (place, read) = self.reads.remove(at);
+                let (row, _, read) = self.reads.remove(at);
                 let bytes = read.sectors.count_ones() * SECTOR_BYTES;
-                let transfer = self.media.column(place, access, bytes, now);
+                let transfer = self.media.column(Place { row, ..place }, access, bytes, now);
                 match place.medium {
                     Medium::Dram => self.counters.dram_read_bytes += u64::from(bytes),
                     Medium::Nvm => self.counters.nvm_read_bytes += u64::from(bytes),
@@ -454,15 +400,15 @@ impl MemoryController {
                 self.answer(read, transfer.data_end - now, cx);
                 if let Some(next) = self.waiting_reads.pop_front() {
                     let place = self.place(next.line);
-                    self.reads.push(place, next);
+                    self.reads.push(place, next.line, next);
                 }
             }
             Access::Write => {
                 self.count_occupancy(now);
-                let (place, write) = self.writes.remove(at);
-                let transfer = self.media.write(place, write.mask, now);
+                let (row, line, write) = self.writes.remove(at);
+                let transfer = self.media.write(Place { row, ..place }, write.mask, now);
                 if place.medium == Medium::Nvm {
-                    self.reach_media(&write, now, transfer.media_done, cx);
+                    self.reach_media(line, &write, now, transfer.media_done, cx);
                 }
                 self.drained += 1;
                 let written = u64::from(write.mask.count_ones());
@@ -489,7 +435,7 @@ impl Component<Msg> for MemoryController {
             Msg::MemoryWrite(write) => self.receive_write(write, cx),
             other => panic!("a memory controller received {other:?}"),
         }
-        if !(self.reads.items.is_empty() && self.writes.items.is_empty()) {
+        if !(self.reads.is_empty() && self.writes.is_empty()) {
             cx.wake_at(self.clock.edge_at_or_after(cx.now()));
         }
     }
@@ -498,22 +444,26 @@ impl Component<Msg> for MemoryController {
         let now = cx.now();
         let mut access = self.direction();
         let mut choice = self.choose(access, now);
-        if !choice.acts() && access == Access::Write && !self.reads.items.is_empty() {
+        if !choice.acts() && access == Access::Write && !self.reads.is_empty() {
             // Every write waits for its bank: the bus is better used by a read.
             let of_reads = self.choose(Access::Read, now);
             let next = choice.next.min(of_reads.next);
             (access, choice) = (Access::Read, Choice { next, ..of_reads });
         }
         if let Some(at) = choice.row {
-            let place = self.places(access)[at];
-            self.media.open_row(place, now);
-            self.passed[usize::from(place.bank)] = 0;
+            let row = match access {
+                Access::Read => self.reads.row(at),
+                Access::Write => self.writes.row(at),
+            };
+            self.media.open_row(Place { row, ..self.media.place_in(at.bank) }, now);
+            self.passed[usize::from(at.bank)] = 0;
+            self.changed(at.bank);
             self.counters.activates += 1;
         }
         if let Some(at) = choice.column {
             self.serve(access, at, now, cx);
         }
-        if !(self.reads.items.is_empty() && self.writes.items.is_empty()) {
+        if !(self.reads.is_empty() && self.writes.is_empty()) {
             let next = if choice.acts() { now + 1 } else { choice.next };
             cx.wake_at(self.clock.edge_at_or_after(next));
         }

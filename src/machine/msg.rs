@@ -37,6 +37,7 @@ impl Default for Line {
 /// Boxes for lines, used again and again.
 #[derive(Debug, Default)]
 pub struct Rooms {
+    #[allow(clippy::vec_box, reason = "boxes are what is recycled: they travel in messages")]
     free: Vec<Box<Line>>,
 }
 
@@ -259,15 +260,25 @@ fn fold(mask: u128) -> u64 {
 }
 
 /// The bytes that sectors cover in a line, as a byte mask.
+#[inline]
 pub fn sector_bytes(sectors: u8) -> u128 {
     const ONE: u128 = u32::MAX as u128;
-    let mut mask = 0;
-    for sector in 0..4 {
-        if sectors >> sector & 1 == 1 {
-            mask |= ONE << (32 * sector);
+    const OF: [u128; 16] = {
+        let mut of = [0; 16];
+        let mut sectors = 0;
+        while sectors < 16 {
+            let mut sector = 0;
+            while sector < 4 {
+                if sectors >> sector & 1 == 1 {
+                    of[sectors] |= ONE << (32 * sector);
+                }
+                sector += 1;
+            }
+            sectors += 1;
         }
-    }
-    mask
+        of
+    };
+    OF[usize::from(sectors & 15)]
 }
 
 /// The sectors that a byte mask touches.
@@ -281,7 +292,16 @@ pub fn sectors_covered(mask: u128) -> u8 {
 }
 
 /// Copies the bytes of `from` that `mask` names onto `to`.
+#[inline]
 pub fn copy_masked(to: &mut [u8; MAX_LINE_BYTES], from: &[u8; MAX_LINE_BYTES], mask: u128) {
+    if mask == u128::MAX {
+        *to = *from;
+    } else {
+        copy_parts(to, from, mask);
+    }
+}
+
+fn copy_parts(to: &mut [u8; MAX_LINE_BYTES], from: &[u8; MAX_LINE_BYTES], mask: u128) {
     for sector in 0..4 {
         let bits = (mask >> (32 * sector)) as u32;
         let range = 32 * sector..32 * sector + 32;

@@ -73,8 +73,12 @@ impl Network {
 
     /// Queues a request and sends what can be sent. Credits and ports decide when it leaves.
     pub(super) fn push(&mut self, request: Request, cx: &mut Ctx<'_, Msg>) {
-        self.queue.push_back(request);
-        self.pump(cx);
+        if self.queue.is_empty() && self.may_leave(request.line, cx) {
+            self.inject(request, cx);
+        } else {
+            self.queue.push_back(request);
+            self.pump(cx);
+        }
     }
 
     /// Credits came back.
@@ -84,23 +88,35 @@ impl Network {
 
     /// Sends waiting requests as far as credits and the injection port allow; wakes the owner when the port empties.
     pub(super) fn pump(&mut self, cx: &mut Ctx<'_, Msg>) {
-        while let Some(head) = self.queue.front() {
-            let slice = self.map.slice_of(head.line);
-            if !self.credits.has(slice) {
-                return;
-            }
-            let room_at = self.injection.backlog_at_most(self.injection_flits);
-            if room_at > cx.now() {
-                cx.wake_at(room_at);
-                return;
-            }
-            let Some(request) = self.queue.pop_front() else { unreachable!("there is a head") };
-            self.credits.take(slice);
-            let bytes = request_bytes(&request);
-            self.bytes_out += u64::from(HEADER_BYTES + bytes);
-            let tail = self.injection.inject(cx.now(), bytes);
-            cx.send(Port(slice as u16), Msg::Request(request), tail - cx.now());
+        while let Some(head) = self.queue.front()
+            && self.may_leave(head.line, cx)
+            && let Some(request) = self.queue.pop_front()
+        {
+            self.inject(request, cx);
         }
+    }
+
+    /// There are a credit and room in the injection port for a request that is the next to leave. Asks for a wake-up
+    /// when only the port holds it back; a credit comes as a message.
+    fn may_leave(&self, line: u64, cx: &mut Ctx<'_, Msg>) -> bool {
+        if !self.credits.has(self.map.slice_of(line)) {
+            return false;
+        }
+        let room_at = self.injection.backlog_at_most(self.injection_flits);
+        if room_at > cx.now() {
+            cx.wake_at(room_at);
+            return false;
+        }
+        true
+    }
+
+    fn inject(&mut self, request: Request, cx: &mut Ctx<'_, Msg>) {
+        let slice = self.map.slice_of(request.line);
+        self.credits.take(slice);
+        let bytes = request_bytes(&request);
+        self.bytes_out += u64::from(HEADER_BYTES + bytes);
+        let tail = self.injection.inject(cx.now(), bytes);
+        cx.send(Port(slice as u16), Msg::Request(request), tail - cx.now());
     }
 
     /// A reply's tail has arrived: hands it over when the ejection port is done with it now, else keeps it until

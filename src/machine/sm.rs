@@ -35,7 +35,7 @@ use crate::spec;
 use super::address::Interleave;
 use super::coalescer::{LineAccess, Rule};
 use super::crossbar::{CrossbarSpec, PortEnd};
-use super::l1::{L1, L1Spec};
+use super::l1::{L1, L1Spec, Waiter};
 use super::msg::{Atomics, Msg, Rooms};
 use super::network::Network;
 use super::persistence::PersistSpec;
@@ -138,95 +138,95 @@ spec! {
 counters! {
     /// What one SM counted.
     pub struct SmCounters {
-        /// Instructions issued, one a warp [warp instructions]
+        /// Instructions issued, one a warp (warp instructions)
         warp_instructions,
-        /// Lanes that executed them [thread instructions]
+        /// Lanes that executed them (thread instructions)
         thread_instructions,
-        /// Warp instructions: integer [warp instructions]
+        /// Warp instructions: integer (warp instructions)
         int_instructions,
-        /// Warp instructions: integer multiply [warp instructions]
+        /// Warp instructions: integer multiply (warp instructions)
         int_mul_instructions,
-        /// Warp instructions: integer division [warp instructions]
+        /// Warp instructions: integer division (warp instructions)
         int_div_instructions,
-        /// Warp instructions: single precision [warp instructions]
+        /// Warp instructions: single precision (warp instructions)
         fp32_instructions,
-        /// Warp instructions: single-precision division and square root [warp instructions]
+        /// Warp instructions: single-precision division and square root (warp instructions)
         fp32_div_instructions,
-        /// Warp instructions: double precision [warp instructions]
+        /// Warp instructions: double precision (warp instructions)
         fp64_instructions,
-        /// Warp instructions: double-precision division and square root [warp instructions]
+        /// Warp instructions: double-precision division and square root (warp instructions)
         fp64_div_instructions,
-        /// Warp instructions: special functions [warp instructions]
+        /// Warp instructions: special functions (warp instructions)
         sfu_instructions,
-        /// Warp instructions: shuffles and votes [warp instructions]
+        /// Warp instructions: shuffles and votes (warp instructions)
         shuffle_instructions,
-        /// Warp instructions: parameter and constant reads [warp instructions]
+        /// Warp instructions: parameter and constant reads (warp instructions)
         const_instructions,
-        /// Warp instructions: memory [warp instructions]
+        /// Warp instructions: memory (warp instructions)
         memory_instructions,
-        /// Warp instructions: control [warp instructions]
+        /// Warp instructions: control (warp instructions)
         control_instructions,
-        /// Branches whose lanes went both ways [warp instructions]
+        /// Branches whose lanes went both ways (warp instructions)
         divergent_branches,
-        /// Line accesses of loads looked up in the L1 [accesses]
+        /// Line accesses of loads looked up in the L1 (accesses)
         l1_loads,
-        /// Of these, hits [accesses]
+        /// Of these, hits (accesses)
         l1_hits,
-        /// Of these, joined a fill under way [accesses]
+        /// Of these, joined a fill under way (accesses)
         l1_merges,
-        /// Line accesses of loads past the L1 [accesses]
+        /// Line accesses of loads past the L1 (accesses)
         l1_bypasses,
-        /// Line accesses of stores and atomics [accesses]
+        /// Line accesses of stores and atomics (accesses)
         l1_stores,
-        /// Of these, evicted a line of the L1 [accesses]
+        /// Of these, evicted a line of the L1 (accesses)
         l1_store_evictions,
-        /// Atomic operations on global memory, one a lane [operations]
+        /// Atomic operations on global memory, one a lane (operations)
         atomic_lanes,
-        /// Accesses to shared memory [warp instructions]
+        /// Accesses to shared memory (warp instructions)
         shared_accesses,
-        /// Passes through its banks that conflicts added [passes]
+        /// Passes through its banks that conflicts added (passes)
         shared_conflict_passes,
-        /// Bytes sent into the crossbar, headers included [bytes]
+        /// Bytes sent into the crossbar, headers included (bytes)
         bytes_out,
-        /// Bytes received from the crossbar, headers included [bytes]
+        /// Bytes received from the crossbar, headers included (bytes)
         bytes_in,
-        /// Stores to persistent memory, atomics apart [warp instructions]
+        /// Stores to persistent memory, atomics apart (warp instructions)
         pm_stores,
-        /// Of these, log updates [warp instructions]
+        /// Of these, log updates (warp instructions)
         pm_log_stores,
-        /// Write-backs and flushes issued [warp instructions]
+        /// Write-backs and flushes issued (warp instructions)
         pm_write_backs,
-        /// Persistency fences issued [warp instructions]
+        /// Persistency fences issued (warp instructions)
         pm_fences,
-        /// Persistency operations and stores on DRAM, which have their plain meaning there [warp instructions]
+        /// Persistency operations and stores on DRAM, which have their plain meaning there (warp instructions)
         pm_on_dram,
-        /// Write-throughs and write-backs sent, a line each [requests]
+        /// Write-throughs and write-backs sent, a line each (requests)
         persists,
-        /// CTAs run to their end [CTAs]
+        /// CTAs run to their end (CTAs)
         ctas,
-        /// Cycles with at least one resident warp [cycles]
+        /// Cycles with at least one resident warp (cycles)
         active_cycles,
-        /// Resident warps summed over cycles: all accounts below together [warp cycles]
+        /// Resident warps summed over cycles: all accounts below together (warp cycles)
         slots_resident,
-        /// Warp-cycles: issued [warp cycles]
+        /// Warp-cycles: issued (warp cycles)
         slots_issued,
-        /// Warp-cycles: ready, another warp was picked [warp cycles]
+        /// Warp-cycles: ready, another warp was picked (warp cycles)
         slots_not_selected,
-        /// Warp-cycles: ready, the unit was busy [warp cycles]
+        /// Warp-cycles: ready, the unit was busy (warp cycles)
         slots_unit_busy,
-        /// Warp-cycles: ready, the load-store unit was full [warp cycles]
+        /// Warp-cycles: ready, the load-store unit was full (warp cycles)
         slots_memory_full,
-        /// Warp-cycles: waiting for a result of fixed latency [warp cycles]
+        /// Warp-cycles: waiting for a result of fixed latency (warp cycles)
         slots_execution,
-        /// Warp-cycles: waiting for memory data [warp cycles]
+        /// Warp-cycles: waiting for memory data (warp cycles)
         slots_memory,
-        /// Warp-cycles: waiting at a barrier [warp cycles]
+        /// Warp-cycles: waiting at a barrier (warp cycles)
         slots_barrier,
-        /// Warp-cycles: waiting at a fence for stores to be performed [warp cycles]
+        /// Warp-cycles: waiting at a fence for stores to be performed (warp cycles)
         slots_fence,
-        /// Warp-cycles: waiting for persists to be durable [warp cycles]
+        /// Warp-cycles: waiting for persists to be durable (warp cycles)
         slots_persist,
-        /// Warp-cycles: exited, loads or stores under way [warp cycles]
+        /// Warp-cycles: exited, loads or stores under way (warp cycles)
         slots_draining,
     }
 }
@@ -286,6 +286,7 @@ pub struct Sm {
     l1: L1,
     network: Network,
     rooms: Rooms,
+    #[allow(clippy::vec_box, reason = "boxes are what is recycled: they travel in messages")]
     spare_atomics: Vec<Box<Atomics>>,
     accesses: Vec<LineAccess>,
     /// Lines of one write-back instruction.
@@ -296,6 +297,8 @@ pub struct Sm {
     launches: u32,
     /// Time of the event that is handled.
     now: Time,
+    /// Empty; recycled from fill to fill.
+    waiters: Vec<Waiter>,
     class_counts: [u64; 12],
     counters: SmCounters,
     /// The program failed here: nothing issues any more.
@@ -339,7 +342,7 @@ impl Sm {
             latency,
             interval,
             launch: None,
-            slots: (0..p.sm.warps).map(|_| WarpSlot::default()).collect(),
+            slots: (0..p.sm.warps).map(|slot| WarpSlot::new((slot % p.sm.schedulers) as u8)).collect(),
             schedulers: (0..p.sm.schedulers).map(|_| Scheduler::new(p.sm.policy)).collect(),
             timers: Timers::default(),
             accounts: Accounts::default(),
@@ -355,6 +358,7 @@ impl Sm {
             journal: journal.then(Box::default),
             launches: 0,
             now: 0,
+            waiters: Vec::new(),
             class_counts: [0; 12],
             counters: SmCounters::default(),
             failed: false,
@@ -407,7 +411,7 @@ impl Sm {
 
     /// The first cycle at or after `now`.
     fn cycle_from(&self, now: Time) -> u32 {
-        now.div_ceil(self.w.clock.period_ticks()) as u32
+        self.w.clock.cycle_at_or_after(now) as u32
     }
 
     fn enter(&mut self, warp: usize, state: State, cycle: u32) {
@@ -422,6 +426,8 @@ impl Sm {
         let kernel = &*launch.kernel;
         let slot = &mut self.slots[warp];
         let pc = slot.warp.pc() as usize;
+        slot.class = kernel.class[pc];
+        slot.unit = Unit::of(slot.class);
         let mut at = slot.not_before;
         for &register in &kernel.hazards[pc].check {
             at = at.max(slot.ready_at[usize::from(register)]);
@@ -429,8 +435,7 @@ impl Sm {
         let state = if at == slots::PENDING {
             State::Memory
         } else if at <= from {
-            let (scheduler, rank) = (warp % self.schedulers.len(), slot.rank);
-            self.schedulers[scheduler].set_ready(rank, Unit::of(kernel.class[pc]));
+            self.schedulers[usize::from(slot.scheduler)].set_ready(slot.rank, slot.unit);
             State::Ready
         } else {
             slot.until = at;
@@ -452,7 +457,10 @@ impl Sm {
                 let until = self.slots[warp].until;
                 self.timers.insert(cycle, until, warp as u8);
             } else {
-                self.settle(warp, cycle, launch);
+                // Nothing but time could hold it back: the registers it needs are not written by anybody else.
+                let slot = &self.slots[warp];
+                self.schedulers[usize::from(slot.scheduler)].set_ready(slot.rank, slot.unit);
+                self.enter(warp, State::Ready, cycle);
             }
         }
         self.step_lsu(cycle, launch, cx);

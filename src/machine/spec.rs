@@ -175,6 +175,7 @@ macro_rules! choice {
 }
 
 #[cfg(test)]
+#[allow(unreachable_pub, reason = "the macros declare public items")]
 mod tests {
     use super::*;
 

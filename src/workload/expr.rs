@@ -21,6 +21,12 @@ pub(crate) use eval::{Element, Elements, Fault, Miss, NoElements, Stop};
 use super::document::Place;
 use crate::diagnostic::Diagnostic;
 
+/// Names of all functions.
+#[cfg(test)]
+pub(crate) fn function_names() -> impl Iterator<Item = &'static str> {
+    compile::FUNCTIONS.into_iter().map(|(name, _)| name)
+}
+
 /// The kind of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Type {

@@ -54,6 +54,7 @@ pub(crate) struct Graph {
 
 /// How a graph is made.
 #[derive(Debug, Clone)]
+#[allow(clippy::large_enum_variant, reason = "there are a handful of them a manifest")]
 pub(crate) enum GraphKind {
     /// Recursive matrix (Chakrabarti, Zhan, Faloutsos, SDM 2004), with the probabilities of three quadrants.
     Rmat { nodes: Expr, edges: Expr, quadrants: [Option<Expr>; 3] },
@@ -196,6 +197,21 @@ pub(crate) enum Init {
     Zero,
 }
 
+impl Init {
+    /// Every expression of it.
+    pub(crate) fn exprs(&self) -> Vec<&Expr> {
+        match self {
+            Init::Const(value) => vec![value],
+            Init::Iota { start, step } => start.iter().chain(step).collect(),
+            Init::Uniform { lo, hi, .. } => vec![lo, hi],
+            Init::Lcg { modulo, .. } => modulo.iter().collect(),
+            Init::Expr { expr, cols } => cols.iter().chain([expr]).collect(),
+            Init::Chase { stride, .. } => stride.iter().collect(),
+            Init::File { .. } | Init::Graph { .. } | Init::Permutation { .. } | Init::Zero => Vec::new(),
+        }
+    }
+}
+
 /// A vector of a graph in compressed sparse rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GraphPart {
@@ -222,6 +238,13 @@ pub(crate) struct TextureForm {
     pub(crate) pitch: Option<Expr>,
     pub(crate) channels: Option<Expr>,
     pub(crate) normalized: bool,
+}
+
+impl TextureForm {
+    /// Every expression of it.
+    pub(crate) fn exprs(&self) -> impl Iterator<Item = &Expr> {
+        [Some(&self.width), self.height.as_ref(), self.pitch.as_ref(), self.channels.as_ref()].into_iter().flatten()
+    }
 }
 
 /// A host step.
@@ -312,6 +335,18 @@ pub(crate) struct Check {
     pub(crate) sample: Option<Expr>,
 }
 
+impl Check {
+    /// Every expression of it.
+    pub(crate) fn exprs(&self) -> Vec<&Expr> {
+        let of_kind: Vec<&Expr> = match &self.kind {
+            CheckKind::Expr { expr, .. } | CheckKind::Invariant(expr) => vec![expr],
+            CheckKind::Reference { args, .. } => args.iter().filter_map(ReferenceArg::expr).collect(),
+            CheckKind::File { .. } | CheckKind::Functional { .. } => Vec::new(),
+        };
+        self.sample.iter().chain(of_kind).collect()
+    }
+}
+
 /// What a check compares with.
 #[derive(Debug, Clone)]
 pub(crate) enum CheckKind {
@@ -332,6 +367,15 @@ pub(crate) enum CheckKind {
 pub(crate) enum ReferenceArg {
     Buffer(usize),
     Number(Expr),
+}
+
+impl ReferenceArg {
+    fn expr(&self) -> Option<&Expr> {
+        match self {
+            ReferenceArg::Number(expr) => Some(expr),
+            ReferenceArg::Buffer(_) => None,
+        }
+    }
 }
 
 /// `[expect]`: a figure that a run should come near.

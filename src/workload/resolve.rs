@@ -15,7 +15,7 @@ use super::generate::part_len;
 use super::graph::{self, Csr};
 use super::graph_file;
 use super::host::Program;
-use super::manifest::{Buffer, GraphKind, Init, LaunchStep, Manifest, Space, Step};
+use super::manifest::{Buffer, GraphKind, Init, LaunchStep, Manifest, Space, Step, TextureForm};
 use super::random::{Random, Seeds};
 use super::read::param_value;
 use super::source::{Folder, Programs};
@@ -25,6 +25,9 @@ use crate::kernel::memory::{AddressMap, Medium};
 
 /// Largest buffer in bytes: the DRAM window ends 1 TiB after its start.
 const MAX_BUFFER_BYTES: u64 = 1 << 39;
+
+/// Why extents of the first launch have no value.
+const NO_EXTENTS: &str = "no first launch has extents that are known before the run";
 
 /// What the user chose for a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -123,6 +126,8 @@ impl Plan {
         let lens = stage.lens(extents, &choice.inputs);
         stage.sound()?;
         stage.extents_after_lengths(extents);
+        stage.extents_are_known(extents);
+        stage.sound()?;
         let mut buffers = stage.contents(&lens, &choice.inputs);
         stage.textures(&mut buffers);
         let mut addresses = allocate(manifest, &mut buffers);
@@ -334,6 +339,19 @@ impl Stage<'_> {
         (names && !known).then(|| expr.place().fault(format!("`grid` and `block` are not known here: {why}")))
     }
 
+    /// Contents, checks and expectations name extents only if these have values before the run.
+    fn extents_are_known(&mut self, extents: Extents) {
+        let manifest = self.manifest;
+        let fields = manifest.buffers.iter().flat_map(|buffer| &buffer.fields).flat_map(|field| field.init.exprs());
+        let textures = manifest.buffers.iter().filter_map(|buffer| buffer.texture.as_ref());
+        let checks = manifest.checks.iter().flat_map(|check| check.exprs());
+        let expectations = manifest.expectations.iter().map(|form| &form.value);
+        for expr in fields.chain(textures.flat_map(TextureForm::exprs)).chain(checks).chain(expectations) {
+            let fault = self.extents_fault(expr, extents != Extents::Never, NO_EXTENTS);
+            self.faults.0.extend(fault);
+        }
+    }
+
     fn lens(&mut self, extents: Extents, inputs: &[(String, PathBuf)]) -> Vec<u64> {
         let mut lens = Vec::new();
         for (number, buffer) in self.manifest.buffers.iter().enumerate() {
@@ -363,7 +381,7 @@ impl Stage<'_> {
         };
         let why = match extents {
             Extents::Late => "the first launch's depend on lengths of buffers",
-            _ => "no first launch has extents that are known before the run",
+            _ => NO_EXTENTS,
         };
         if let Some(fault) = self.extents_fault(expr, extents == Extents::Early, why) {
             return Err(fault);

@@ -351,10 +351,11 @@ fn near(elem: Elem, got: Value, expected: Value, rtol: f64, atol: f64) -> bool {
     let Some(expected) = rounded(elem, expected) else {
         return false;
     };
-    if let (Value::Int(got), Value::Int(expected)) = (got, expected) {
-        if rtol == 0.0 && atol == 0.0 {
-            return got == expected;
-        }
+    if let (Value::Int(got), Value::Int(expected)) = (got, expected)
+        && rtol == 0.0
+        && atol == 0.0
+    {
+        return got == expected;
     }
     let (got, expected) = (got.as_f64(), expected.as_f64());
     if got.is_nan() || expected.is_nan() {

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use durawarp::assemble::{Assembly, assemble};
 use durawarp::config::{MachineConfig, Override};
 use durawarp::engine::{RunEnd, RunOptions, Time};
+use durawarp::kernel::functional::{self, Limits};
 use durawarp::kernel::host::{HostAction, HostProgram};
 use durawarp::kernel::launch::{Binding, Launch, ParamBlock};
 use durawarp::kernel::memory::{AddressMap, FlatMemory, Medium};
@@ -128,13 +129,17 @@ impl Bench {
         self
     }
 
-    /// Runs everything as `options` says.
-    pub fn run_with(&self, options: &RunOptions<'_>) -> Ran {
-        let addresses = Arc::new(self.map.clone());
+    /// Memory before the first launch.
+    fn image(&self) -> FlatMemory {
         let mut memory = FlatMemory::new(&self.map);
         for (address, bytes) in &self.content {
             memory.write(*address, bytes).unwrap();
         }
+        memory
+    }
+
+    fn launches(&self) -> Vec<Arc<Launch>> {
+        let addresses = Arc::new(self.map.clone());
         let bind = |plan: &Plan| {
             let module = ptx::parse("bench.ptx", &plan.text).unwrap_or_else(|faults| panic!("{faults}"));
             let kernel = module.kernel("k").unwrap();
@@ -153,7 +158,23 @@ impl Bench {
             };
             Arc::new(Launch::bind(&module, kernel, &binding).unwrap_or_else(|e| panic!("{e:?}")))
         };
-        let launches: Vec<Arc<Launch>> = self.plans.iter().map(bind).collect();
+        self.plans.iter().map(bind).collect()
+    }
+
+    /// Memory after every launch, without time.
+    pub fn functional(&self) -> FlatMemory {
+        let mut memory = self.image();
+        let limits = Limits { warp_size: self.spec.sm.warp_size, ..Limits::default() };
+        for launch in self.launches() {
+            functional::run(&launch, &mut memory, &limits).unwrap_or_else(|error| panic!("{error}"));
+        }
+        memory
+    }
+
+    /// Runs everything as `options` says.
+    pub fn run_with(&self, options: &RunOptions<'_>) -> Ran {
+        let mut memory = self.image();
+        let launches = self.launches();
         let local = launches.iter().map(|l| l.kernel.local_bytes).max().unwrap_or(0);
         let mut assembly = assemble(&self.spec, &memory, local, Box::new(Launches { left: launches.into_iter() }));
         let end = assembly.simulation.run(options);

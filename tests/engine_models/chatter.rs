@@ -95,6 +95,10 @@ pub(crate) struct Model {
     pub(crate) wakes: Vec<(u32, u64)>,
     pub(crate) posts: Vec<(u32, u64)>,
     pub(crate) together: Vec<Vec<u32>>,
+    /// By component; those past the end are in tier 0.
+    pub(crate) tiers: Vec<usize>,
+    /// Of each set, those in the tier of its first are fused.
+    pub(crate) fused: Vec<Vec<u32>>,
     pub(crate) wakes_left: u32,
     pub(crate) talk: u32,
 }
@@ -111,15 +115,19 @@ impl Model {
             proptest::collection::vec(start.clone(), 1..12),
             proptest::collection::vec(start, 0..8),
             proptest::collection::vec(proptest::collection::vec(0u32..16, 0..4), 0..3),
+            prop_oneof![Just(vec![]), proptest::collection::vec(0usize..3, 16)],
+            proptest::collection::vec(proptest::collection::vec(0u32..16, 0..4), 0..3),
             0u32..60,
             1u32..24,
         )
-            .prop_map(|(components, links, wakes, posts, together, wakes_left, talk)| Model {
+            .prop_map(|(components, links, wakes, posts, together, tiers, fused, wakes_left, talk)| Model {
                 components,
                 links,
                 wakes,
                 posts,
                 together,
+                tiers,
+                fused,
                 wakes_left,
                 talk,
             })
@@ -144,6 +152,14 @@ impl Model {
         }
         for (value, &(to, time)) in self.posts.iter().enumerate() {
             topology.post(id(to), time, Word { value: value as u64, left: self.talk });
+        }
+        let tier = |i: u32| self.tiers.get((i % n) as usize).copied().unwrap_or(0);
+        for i in 0..n {
+            topology.put_in_tier(tier(i), &[id(i)]);
+        }
+        for set in &self.fused {
+            let fused = set.iter().filter(|&&i| tier(i) == tier(set[0]));
+            topology.fuse(&fused.map(|&i| id(i)).collect::<Vec<_>>());
         }
         for hint in &self.together {
             topology.keep_together(&hint.iter().map(|&i| id(i)).collect::<Vec<_>>());

@@ -1,8 +1,8 @@
 //! The one barrier of a round: each worker writes a line of its own and reads the others'.
 //!
 //! ```text
-//!   worker 0:  even [stamp next events heaviest sent flags]   odd [...]      two lines a worker, by parity of the round
-//!   worker 1:  even [stamp next events heaviest sent flags]   odd [...]
+//!   worker 0:  even [stamp next... events heaviest sent flags]   odd [...]      two lines a worker, by parity of the round
+//!   worker 1:  even [stamp next... events heaviest sent flags]   odd [...]
 //! ```
 //! A worker publishes what its round came to, stamped with the round, then reads the line of every other worker once its
 //! stamp is there. Nobody can be a round ahead of a reader by more than one: to publish round r + 2 it must have read
@@ -33,13 +33,15 @@ use std::{
 
 use crossbeam_utils::CachePadded;
 
+use crate::engine::tiers::{MAX_TIERS, PerTier};
+#[cfg(test)]
 use crate::engine::time::Time;
 
 /// What one worker says of its round, and what all say together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Report {
-    /// Nothing can happen before, in its partition or by what it sent.
-    pub(crate) next: Time,
+    /// By tier: nothing can happen before, in its partition or by what it sent.
+    pub(crate) next: PerTier,
     /// Events handled.
     pub(crate) events: u64,
     /// The most events of one component.
@@ -55,7 +57,7 @@ impl Report {
     #[inline]
     pub(crate) fn with(self, other: Report) -> Report {
         Report {
-            next: self.next.min(other.next),
+            next: std::array::from_fn(|tier| self.next[tier].min(other.next[tier])),
             events: self.events + other.events,
             heaviest: self.heaviest.max(other.heaviest),
             sent: 0,
@@ -82,7 +84,7 @@ impl Patience {
 struct Line {
     /// The round it is of, plus one.
     stamp: AtomicU64,
-    next: AtomicU64,
+    next: [AtomicU64; MAX_TIERS],
     events: AtomicU64,
     heaviest: AtomicU64,
     sent: AtomicU64,
@@ -114,7 +116,7 @@ impl Lines {
         let line = || {
             CachePadded::new(Line {
                 stamp: AtomicU64::new(0),
-                next: AtomicU64::new(0),
+                next: std::array::from_fn(|_| AtomicU64::new(0)),
                 events: AtomicU64::new(0),
                 heaviest: AtomicU64::new(0),
                 sent: AtomicU64::new(0),
@@ -146,7 +148,9 @@ impl Lines {
     #[inline]
     pub(crate) fn publish(&self, worker: usize, round: u64, report: Report) {
         let line = &self.lines[worker][(round & 1) as usize];
-        line.next.store(report.next, Ordering::Relaxed);
+        for (next, time) in line.next.iter().zip(report.next) {
+            next.store(time, Ordering::Relaxed);
+        }
         line.events.store(report.events, Ordering::Relaxed);
         line.heaviest.store(report.heaviest, Ordering::Relaxed);
         line.sent.store(report.sent, Ordering::Relaxed);
@@ -169,7 +173,7 @@ impl Lines {
             self.wait(me, line, round)?;
         }
         Ok(Report {
-            next: line.next.load(Ordering::Relaxed),
+            next: std::array::from_fn(|tier| line.next[tier].load(Ordering::Relaxed)),
             events: line.events.load(Ordering::Relaxed),
             heaviest: line.heaviest.load(Ordering::Relaxed),
             sent: line.sent.load(Ordering::Relaxed),
@@ -242,7 +246,7 @@ mod tests {
     use super::*;
 
     fn report(next: Time) -> Report {
-        Report { next, events: 1, heaviest: 1, sent: 0, flags: 0 }
+        Report { next: [next; MAX_TIERS], events: 1, heaviest: 1, sent: 0, flags: 0 }
     }
 
     fn rounds(workers: usize, rounds: u64, patience: Patience) {
@@ -259,7 +263,7 @@ mod tests {
                             .filter(|&other| other != me)
                             .map(|other| lines.read(me, other, round).unwrap())
                             .fold(mine, Report::with);
-                        assert_eq!((all.next, all.events), (round * 100, workers as u64));
+                        assert_eq!((all.next, all.events), ([round * 100; MAX_TIERS], workers as u64));
                     }
                 });
             }
@@ -308,9 +312,13 @@ mod loom_tests {
                 lines.sit_down(me);
                 for round in 0..2 {
                     let next = round * 10 + me as u64;
-                    lines.publish(me, round, Report { next, events: 1, heaviest: 1, sent: 0, flags: 0 });
+                    lines.publish(
+                        me,
+                        round,
+                        Report { next: [next; MAX_TIERS], events: 1, heaviest: 1, sent: 0, flags: 0 },
+                    );
                     let other = lines.read(me, 1 - me, round).unwrap();
-                    assert_eq!(other.next, round * 10 + 1 - me as u64);
+                    assert_eq!(other.next, [round * 10 + 1 - me as u64; MAX_TIERS]);
                 }
             };
             let theirs = Arc::clone(&lines);

@@ -1,10 +1,13 @@
 //! The loop over rounds that every worker runs in step: same windows, same reasons to leave, at any number of workers.
 //!
 //! ```text
-//!   next ──> window ──> run the partition ──> meet ──> next, flags ──> leave? ──> ...
+//!   next ──> windows ──> run the partition ──> meet ──> next, flags ──> leave? ──> ...
 //! ```
 //! Whoever decides that the loop must end (worker 0: a leg is over, the stop flag) or knows a reason (a component failed)
 //! sets a flag in its line; all read the same lines, so all leave after the same round.
+//!
+//! A run that is to end at once (stopped, failed, halted) first brings every tier as far as the furthest is: so that
+//! everything before one instant is handled, and nothing after.
 //!
 //! Invariant: the number and the bounds of rounds depend on the model and its limits only.
 
@@ -15,9 +18,10 @@ use super::exchange::Exchange;
 use super::lines::{Abandoned, Report};
 use crate::engine::component::Message;
 use crate::engine::event::NEVER;
-use crate::engine::horizon::{Clip, Horizon};
+use crate::engine::horizon::Clip;
 use crate::engine::partition::{Meter, NoMeter, Partition};
 use crate::engine::stats::RoundTotals;
+use crate::engine::tiers::{PerTier, Tiers, least};
 use crate::engine::time::Time;
 
 /// Flag: worker 0 wants everybody back, for whatever reason of its own.
@@ -41,10 +45,10 @@ const MOST_ROUNDS_UNSEEN: u64 = 1024;
 /// What all workers of a leg start from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Start {
-    pub(crate) horizon: Horizon,
+    pub(crate) tiers: Tiers,
     pub(crate) clip: Clip,
-    /// Nothing is pending before.
-    pub(crate) next: Time,
+    /// By tier: nothing is pending before.
+    pub(crate) next: PerTier,
     /// The epoch that has begun and is not recorded, if any.
     pub(crate) open_epoch: Option<u64>,
     /// Rounds run before, for sampling.
@@ -56,8 +60,8 @@ pub(crate) struct Start {
 /// Where the loop was left. The same for all workers.
 #[derive(Debug, Clone)]
 pub(crate) struct Left {
-    /// Nothing is pending before; [`NEVER`] when nothing is pending.
-    pub(crate) next: Time,
+    /// By tier: nothing is pending before; [`NEVER`] when nothing is pending.
+    pub(crate) next: PerTier,
     pub(crate) flags: u64,
     pub(crate) open_epoch: Option<u64>,
     /// The epochs whose digests were recorded, in order: one row of `Recorded` each.
@@ -92,18 +96,36 @@ pub(crate) fn run<M: Message>(
     watch: &mut impl Watch,
     start: Start,
 ) -> Result<Left, Abandoned> {
-    let Start { horizon, clip, next, open_epoch, mut rounds, sample } = start;
+    let Start { tiers, clip, next, open_epoch, mut rounds, sample } = start;
     let mut left = Left { next, flags: 0, open_epoch, epochs: Vec::new(), rows: Vec::new() };
     let mut busy = true;
-    while left.flags == 0 && left.next != NEVER && !clip.is_over(left.next) {
-        if clip.epoch_ticks.is_some() {
-            enter_epoch(partition, clip.epoch_of(left.next), &mut left);
+    // How far the furthest tier is, once the run is to end: nobody goes further.
+    let mut align: Option<Time> = None;
+    loop {
+        let earliest = least(&left.next);
+        if earliest == NEVER || clip.is_over(earliest) || left.flags & CRASH != 0 {
+            break;
         }
-        let window = horizon.window(left.next, clip.of(left.next));
+        if left.flags & (STOP | VERDICT) != 0 {
+            let furthest = *align.get_or_insert_with(|| partition.furthest());
+            if earliest >= furthest {
+                break;
+            }
+        } else if left.flags != 0 {
+            break;
+        }
+        if clip.epoch_ticks.is_some() {
+            enter_epoch(partition, clip.epoch_of(earliest), &mut left);
+        }
+        let clipped = match (clip.of(earliest), align) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (one, other) => one.or(other),
+        };
+        let windows = tiers.windows(&left.next, clipped);
         let count = if sample && busy && rounds.is_multiple_of(SAMPLE_EVERY) {
-            partition.run_round(window, &mut Stopwatch { last: Instant::now() })
+            partition.run_round(&tiers, &windows, &mut Stopwatch { last: Instant::now() })
         } else {
-            partition.run_round(window, &mut NoMeter)
+            partition.run_round(&tiers, &windows, &mut NoMeter)
         };
         rounds += 1;
         busy = count.events >= SAMPLE_EVENTS;
@@ -115,13 +137,13 @@ pub(crate) fn run<M: Message>(
             flags |= CRASH;
         }
         // As if what was sent lay in a queue already: the same number wherever its receiver is.
-        let sent = horizon.slot_start(horizon.slot_of(partition.sink.least_sent)).max(window.bound);
-        let sent = if partition.sink.least_sent == NEVER { NEVER } else { sent };
-        let next = partition.earliest().min(sent);
+        let (pending, sent) = (partition.earliest(), partition.earliest_sent(&tiers));
+        let next = std::array::from_fn(|tier| pending[tier].min(sent[tier]));
         let report = Report { next, events: count.events, heaviest: count.heaviest, sent: 0, flags };
         let all = exchange.meet(partition, report)?;
         watch.all(&all);
-        (left.next, left.flags) = (all.next, all.flags);
+        // A reason to end at once stays one while tiers are brought up.
+        (left.next, left.flags) = (all.next, all.flags | left.flags & (STOP | VERDICT));
     }
     Ok(left)
 }

@@ -74,13 +74,7 @@ fn in_space(
 ) -> Result<(), ProgramFault> {
     let launch = site.launch;
     let bytes = launch.access_bytes(inst, mem) as usize;
-    let (mut low, mut high, mut all) = (u64::MAX, 0, 0);
-    for lane in lanes_of(lanes) {
-        let address = addresses[lane];
-        low = low.min(address);
-        high = high.max(address);
-        all |= address;
-    }
+    let (mut low, mut high, all) = extent(lanes, addresses);
     if all & (bytes as u64 - 1) != 0 && bytes.is_power_of_two() {
         return Err(misaligned(warp, lanes, addresses, bytes, space, site));
     }
@@ -98,13 +92,11 @@ fn in_space(
                 addresses,
             ));
         }
-        (low, high) = (u64::MAX, 0);
         for lane in lanes_of(lanes) {
             let (_, thread) = warp.thread_of(lane as u32);
             addresses[lane] += u64::from(thread) * size;
-            low = low.min(addresses[lane]);
-            high = high.max(addresses[lane]);
         }
+        (low, high, _) = extent(lanes, addresses);
     }
     // Wild addresses may lie almost a whole address space apart.
     let span = ((high - low) as usize).saturating_add(bytes);
@@ -113,7 +105,7 @@ fn in_space(
             if span <= 1 << 16
                 && let Some(data) = read(memories, launch, space, low, span)
             {
-                let offset = offsets(lanes, addresses, low);
+                let offset = offsets(addresses, low);
                 warp.write_back(inst, launch, lanes, &offset, data);
                 return Ok(());
             }
@@ -132,7 +124,7 @@ fn in_space(
             if span <= 1 << 16
                 && let Some(data) = write(memories, space, low, span)
             {
-                let offset = offsets(lanes, addresses, low);
+                let offset = offsets(addresses, low);
                 warp.gather(inst, launch, lanes, &offset, data);
                 return Ok(());
             }
@@ -166,12 +158,25 @@ fn in_space(
     Ok(())
 }
 
-fn offsets(lanes: u64, addresses: &[u64; 64], low: u64) -> [u16; 64] {
-    let mut offset = [0; 64];
-    for lane in lanes_of(lanes) {
-        offset[lane] = (addresses[lane] - low) as u16;
+/// The least and the greatest address of `lanes`, and the union of their bits.
+fn extent(lanes: u64, addresses: &[u64; 64]) -> (u64, u64, u64) {
+    let (mut low, mut high, mut all) = (u64::MAX, 0, 0);
+    let mut include = |address: u64| {
+        low = low.min(address);
+        high = high.max(address);
+        all |= address;
+    };
+    if lanes == u64::from(u32::MAX) {
+        addresses[..32].iter().for_each(|&address| include(address));
+    } else {
+        lanes_of(lanes).for_each(|lane| include(addresses[lane]));
     }
-    offset
+    (low, high, all)
+}
+
+/// Addresses relative to the lowest; those of other lanes mean nothing.
+fn offsets(addresses: &[u64; 64], low: u64) -> [u16; 64] {
+    addresses.map(|address| address.wrapping_sub(low) as u16)
 }
 
 fn read<'m>(memories: &'m Memories<'_>, launch: &'m Launch, space: Space, at: u64, bytes: usize) -> Option<&'m [u8]> {

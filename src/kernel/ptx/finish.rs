@@ -84,10 +84,10 @@ pub(super) fn finish(mut body: Body, frame: Frame, position: impl Fn(usize) -> S
         param_bank: body.uses_param_bank.then_some(frame.param_bank),
         virtual_registers: slots.registers,
     };
-    for block in 0..blocks.len() {
+    for (block, &join) in joins.iter().enumerate().take(blocks.len()) {
         for pc in blocks.range(block) {
             let draft = &body.code[pc];
-            kernel.code.push(numbering.inst(draft, &body.labels, joins[block]));
+            kernel.code.push(numbering.inst(draft, &body.labels, join));
             kernel.class.push(class_of(draft));
             kernel.hazards.push(numbering.hazards(draft));
             kernel.pos.push(position(draft.at));

@@ -344,19 +344,21 @@ impl<'e, 'a> Lower<'e, 'a> {
             None if self.env.symbols.contains_key(name) || self.env.functions.contains_key(name) => {
                 Err(self.fault(at, format!("`{name}` is not a register")))
             }
-            None => {
-                let advice = self.register_advice(name);
-                let message = format!("`{name}` is not declared");
-                Err(self.record(at, message, |fault| match advice {
-                    Some(advice) => fault.with_help(advice),
-                    None => fault,
-                }))
-            }
+            None => Err(self.undeclared(name, at)),
         }
     }
 
+    /// Records that a name is not declared.
+    pub(super) fn undeclared(&mut self, name: &str, at: Bytes) -> Reported {
+        let advice = self.register_advice(name);
+        self.record(at, format!("`{name}` is not declared"), |fault| match advice {
+            Some(advice) => fault.with_help(advice),
+            None => fault,
+        })
+    }
+
     /// What is declared with the prefix of an undeclared register.
-    fn register_advice(&self, name: &str) -> Option<String> {
+    pub(super) fn register_advice(&self, name: &str) -> Option<String> {
         let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
         for scope in self.scopes.iter().rev() {
             if let Some((_, n, _)) = scope.ranges.iter().find(|(p, n, _)| *p == prefix && *n > 0) {

@@ -145,6 +145,9 @@ impl<'a> Lower<'_, 'a> {
     }
 
     fn unknown_register<T>(&mut self, name: &str, component: Option<&str>, operand: &Operand<'a>) -> Lowered<T> {
+        if component.is_none() && self.register_advice(name).is_some() {
+            return Err(self.undeclared(name, operand.at.clone()));
+        }
         const KNOWN: [&str; 22] = [
             "%tid.x",
             "%tid.y",

@@ -12,11 +12,8 @@ pub(super) type Bytes = std::ops::Range<usize>;
 /// A token; text and numbers are read from the source when needed.
 #[derive(Logos, Debug, Clone, Copy, PartialEq)]
 #[logos(skip r"[ \t\r\n\f]+")]
-#[logos(skip(r"//[^\n]*", allow_greedy = true))]
 #[logos(skip r"/\*([^*]|\*+[^*/])*\*+/")]
-#[logos(skip(r"\.loc[ \t][^\n]*", allow_greedy = true))]
-#[logos(skip(r"\.file[ \t][^\n]*", allow_greedy = true))]
-#[logos(skip(r"@@DWARF[^\n]*", allow_greedy = true))]
+#[logos(skip(r"(//|\.loc[ \t]|\.file[ \t]|@@DWARF)[^\n]*", allow_greedy = true))]
 pub(super) enum Token<'a> {
     /// An opcode, register, label, variable or keyword.
     #[regex(r"[a-zA-Z_$%][a-zA-Z0-9_$]*", |lex| lex.slice())]

@@ -110,8 +110,16 @@ impl Warp {
                 let mask = lanes >> (i * LANES) & 0xffff_ffff;
                 if mask != 0 {
                     let values = get(&group.r32, &launch.consts32, inst.dst[0]);
+                    let offset: &[u16; LANES] = (&offset[i * LANES..][..LANES]).try_into().expect("a group's lanes");
+                    if mask == u64::from(u32::MAX) && side_by_side(offset, 4) {
+                        let data = &mut data[usize::from(offset[0])..][..4 * LANES];
+                        for (bytes, value) in data.chunks_exact_mut(4).zip(values) {
+                            bytes.copy_from_slice(&value.to_le_bytes());
+                        }
+                        continue;
+                    }
                     for lane in lanes_of(mask) {
-                        let at = usize::from(offset[i * LANES + lane]);
+                        let at = usize::from(offset[lane]);
                         data[at..at + 4].copy_from_slice(&values[lane].to_le_bytes());
                     }
                 }
@@ -171,10 +179,11 @@ fn select(out: &mut [u64; LANES], mask: u32, f: impl Fn(usize) -> u64) {
 }
 
 /// Every lane's bytes follow those of the lane before, `step` bytes apart.
-fn side_by_side(offset: &[u16; LANES], step: u16) -> bool {
+fn side_by_side(offset: &[u16; LANES], step: u32) -> bool {
+    let first = u32::from(offset[0]);
     let mut same = true;
     for (lane, &at) in offset.iter().enumerate() {
-        same &= at == offset[0].wrapping_add(step * lane as u16);
+        same &= u32::from(at) == first + step * lane as u32;
     }
     same
 }
@@ -189,6 +198,9 @@ fn scatter32(register: &mut [u32; LANES], elem: Elem, mask: u32, offset: &[u16; 
         for (value, bytes) in register.iter_mut().zip(data.chunks_exact(4)) {
             *value = u32::from_le_bytes(bytes.try_into().expect("four bytes"));
         }
+    } else if mask == u32::MAX && side_by_side(offset, 0) {
+        let data = &data[usize::from(offset[0])..][..4];
+        register.fill(u32::from_le_bytes(data.try_into().expect("four bytes")));
     } else {
         for lane in lanes_of(u64::from(mask)) {
             let at = usize::from(offset[lane]);

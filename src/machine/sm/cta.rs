@@ -93,7 +93,7 @@ impl Sm {
         slot.persists = 0;
         slot.hold = false;
         self.ctas[cta_slot].live |= 1 << at;
-        let scheduler = at % self.schedulers.len();
+        let scheduler = usize::from(self.slots[at].scheduler);
         let slots = &mut self.slots;
         let rank = self.schedulers[scheduler].admit(at as u8, |slot, rank| slots[usize::from(slot)].rank = rank);
         self.slots[at].rank = rank;
@@ -178,7 +178,7 @@ impl Sm {
             return;
         }
         let (cta, rank) = (usize::from(slot.cta), slot.rank);
-        let scheduler = warp % self.schedulers.len();
+        let scheduler = usize::from(slot.scheduler);
         self.schedulers[scheduler].release(rank);
         self.enter(warp, State::Empty, cycle);
         self.ctas[cta].left -= 1;

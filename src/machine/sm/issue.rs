@@ -13,11 +13,10 @@ use super::slots::{PENDING, State};
 impl Sm {
     /// Issues the next instruction of a warp that its scheduler has picked, and a second one where the machine can.
     pub(super) fn issue(&mut self, warp: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
-        let scheduler = warp % self.schedulers.len();
+        let scheduler = usize::from(self.slots[warp].scheduler);
         let mut units = 0u8;
         for nth in 1..=self.p.sm.issue_width {
-            let class = launch.kernel.class[self.slots[warp].warp.pc() as usize];
-            let unit = Unit::of(class);
+            let (class, unit) = (self.slots[warp].class, self.slots[warp].unit);
             units |= 1 << unit as u8;
             self.schedulers[scheduler].free_at[unit as usize] = cycle + self.interval[class as usize];
             self.class_counts[class as usize] += 1;
@@ -38,9 +37,9 @@ impl Sm {
             return false;
         }
         let pc = slot.warp.pc() as usize;
-        let unit = Unit::of(launch.kernel.class[pc]);
+        let unit = slot.unit;
         let registers_ready = launch.kernel.hazards[pc].check.iter().all(|&r| slot.ready_at[usize::from(r)] <= cycle);
-        let free = self.schedulers[warp % self.schedulers.len()].free_at[unit as usize] <= cycle;
+        let free = self.schedulers[usize::from(slot.scheduler)].free_at[unit as usize] <= cycle;
         units >> unit as u8 & 1 == 0 && registers_ready && free && (unit != Unit::Memory || self.lsu.has_room())
     }
 

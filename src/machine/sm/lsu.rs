@@ -86,11 +86,14 @@ pub(super) struct PendingLoad {
 /// Queue and pending loads of one SM.
 #[derive(Debug)]
 pub(super) struct Lsu {
-    pub(super) queue: VecDeque<Entry>,
-    spare: Vec<Entry>,
+    /// Boxed, as entries go in and out for every memory instruction.
+    pub(super) queue: VecDeque<Box<Entry>>,
+    #[allow(clippy::vec_box)]
+    spare: Vec<Box<Entry>>,
     capacity: usize,
     loads: Vec<PendingLoad>,
     free: Vec<u16>,
+    #[allow(clippy::vec_box, reason = "boxes are what is recycled")]
     stagings: Vec<Box<[u8; 1024]>>,
     /// Cycle from which the next access may start.
     pub(super) free_at: u32,
@@ -118,7 +121,7 @@ impl Lsu {
     }
 
     /// An empty entry.
-    pub(super) fn entry(&mut self, warp: u8, work: Work, load: u16) -> Entry {
+    pub(super) fn entry(&mut self, warp: u8, work: Work, load: u16) -> Box<Entry> {
         let mut entry = self.spare.pop().unwrap_or_default();
         entry.warp = warp;
         entry.work = work;
@@ -128,7 +131,7 @@ impl Lsu {
     }
 
     /// Takes back an entry that was never queued.
-    pub(super) fn discard(&mut self, mut entry: Entry) {
+    pub(super) fn discard(&mut self, mut entry: Box<Entry>) {
         entry.accesses.clear();
         entry.payloads.clear();
         self.spare.push(entry);

@@ -13,7 +13,7 @@ use crate::kernel::ir::{CacheOp, Inst, Mem, MemKind, Space};
 use crate::kernel::launch::Launch;
 use crate::kernel::memory::resolve_generic;
 use crate::kernel::semantics::atomic::apply_atomic;
-use crate::machine::coalescer::{LineAccess, coalesce};
+use crate::machine::coalescer::{Form, LineAccess, coalesce, coalesce_form};
 use crate::machine::l1::{Lookup, Waiter};
 use crate::machine::msg::{Atomics, Msg, Payload, Reply, Request, RequestKind, sectors_touched};
 use crate::machine::shared_memory::passes;
@@ -37,8 +37,32 @@ struct Share<'a> {
     lanes: u64,
     /// Addresses in the space.
     address: &'a [u64; 64],
+    form: Form,
     /// Pending load, opened by the first share that needs one.
     load: &'a mut u16,
+}
+
+impl Share<'_> {
+    /// The least and the greatest address, and all addresses or'ed together.
+    #[inline]
+    fn extent(&self) -> (u64, u64, u64) {
+        let first = self.address[self.lanes.trailing_zeros() as usize];
+        match self.form {
+            Form::Uniform => (first, first, first),
+            // Aligned, by its form.
+            Form::Consecutive => (first, first + 31 * u64::from(self.bytes), first),
+            Form::Any => {
+                let (mut low, mut high, mut bits) = (first, first, 0);
+                for lane in lanes_of(self.lanes) {
+                    let address = self.address[lane];
+                    low = low.min(address);
+                    high = high.max(address);
+                    bits |= address;
+                }
+                (low, high, bits)
+            }
+        }
+    }
 }
 
 /// Lanes of a mask, in order.
@@ -54,7 +78,13 @@ fn lanes_of(mut mask: u64) -> impl Iterator<Item = usize> {
 
 /// Calls `f` with a base address and each lane's distance from it: once for all lanes, or, when they lie too far apart
 /// for 16 bits, lane by lane.
-fn in_reach(address: &[u64; 64], lanes: u64, mut f: impl FnMut(usize, &[u16; 64], u64)) {
+fn in_reach(share: &Share<'_>, mut f: impl FnMut(usize, &[u16; 64], u64)) {
+    let Share { address, lanes, bytes, form, .. } = *share;
+    match form {
+        Form::Uniform => return f(address[0] as usize, &[0; 64], lanes),
+        Form::Consecutive => return f(address[0] as usize, &std::array::from_fn(|i| (i as u32 * bytes) as u16), lanes),
+        Form::Any => {}
+    }
     let (low, high) =
         lanes_of(lanes).fold((u64::MAX, 0), |(low, high), lane| (low.min(address[lane]), high.max(address[lane])));
     let mut offset = [0; 64];
@@ -94,7 +124,8 @@ impl Sm {
         };
         let mut load = NO_LOAD;
         if mem.space != Space::Generic {
-            let share = Share { warp, pc, inst, mem, bytes, lanes, address: &address, load: &mut load };
+            let form = Form::of(&address, lanes, bytes);
+            let share = Share { warp, pc, inst, mem, bytes, lanes, address: &address, form, load: &mut load };
             self.access(mem.space, share, cycle, launch)?;
         } else {
             // A generic access: lanes by the window they fall in, usually all in one.
@@ -111,7 +142,8 @@ impl Sm {
                     }
                 }
                 left &= !members;
-                let share = Share { warp, pc, inst, mem, bytes, lanes: members, address: &within, load: &mut load };
+                let (lanes, form) = (members, Form::of(&within, members, bytes));
+                let share = Share { warp, pc, inst, mem, bytes, lanes, address: &within, form, load: &mut load };
                 self.access(space, share, cycle, launch)?;
             }
         }
@@ -145,14 +177,16 @@ impl Sm {
             let what = FaultKind::Unsupported("a write to constant memory".to_owned());
             return Err(Box::new(self.fault(share.warp, share.lanes.trailing_zeros(), what, launch)));
         }
-        let mut distinct = 0u32;
-        let mut last = u64::MAX;
-        for lane in lanes_of(share.lanes) {
-            distinct += u32::from(share.address[lane] != last);
-            last = share.address[lane];
+        let mut distinct = u32::from(share.form == Form::Uniform);
+        if distinct == 0 {
+            let mut last = u64::MAX;
+            for lane in lanes_of(share.lanes) {
+                distinct += u32::from(share.address[lane] != last);
+                last = share.address[lane];
+            }
         }
         let warp = &mut self.slots[share.warp].warp;
-        in_reach(share.address, share.lanes, |base, offset, lanes| {
+        in_reach(&share, |base, offset, lanes| {
             warp.write_back(share.inst, launch, lanes, offset, &launch.const_bank[base..]);
         });
         let latency = self.p.latency.const_cycles + distinct.saturating_sub(1);
@@ -162,15 +196,15 @@ impl Sm {
 
     fn access_shared(&mut self, mut share: Share<'_>, launch: &Launch) -> Result<(), Fault> {
         self.check(&share, "shared", u64::from(launch.shared_bytes), launch)?;
-        let Share { warp, inst, mem, bytes, lanes, address, .. } = share;
+        let Share { warp, inst, mem, bytes, lanes, address, form, .. } = share;
         let atomic = matches!(mem.kind, MemKind::Atomic | MemKind::Reduction);
         let slot = &mut self.slots[warp];
         let memory = &mut self.ctas[usize::from(slot.cta)].shared;
         match mem.kind {
-            MemKind::Load | MemKind::Texture(_) => in_reach(address, lanes, |base, offset, lanes| {
+            MemKind::Load | MemKind::Texture(_) => in_reach(&share, |base, offset, lanes| {
                 slot.warp.write_back(inst, launch, lanes, offset, &memory[base..]);
             }),
-            MemKind::Store => in_reach(address, lanes, |base, offset, lanes| {
+            MemKind::Store => in_reach(&share, |base, offset, lanes| {
                 slot.warp.gather(inst, launch, lanes, offset, &mut memory[base..]);
             }),
             MemKind::Atomic | MemKind::Reduction => {
@@ -189,7 +223,11 @@ impl Sm {
                 }
             }
         }
-        let passes = passes(address, lanes, bytes, self.p.shared.banks, atomic);
+        let passes = match form {
+            // One word for all, or one of each bank's.
+            Form::Uniform | Form::Consecutive if bytes == 4 && !atomic && self.p.shared.banks >= 32 => 1,
+            _ => passes(address, lanes, bytes, self.p.shared.banks, atomic),
+        };
         self.counters.shared_accesses += 1;
         self.counters.shared_conflict_passes += u64::from(passes - 1);
         let load = if mem.kind == MemKind::Load || mem.kind == MemKind::Atomic {
@@ -260,7 +298,7 @@ impl Sm {
     }
 
     /// Puts an entry with line accesses into the queue and counts what must come back.
-    pub(super) fn enqueue(&mut self, warp: usize, load: u16, entry: super::lsu::Entry) {
+    pub(super) fn enqueue(&mut self, warp: usize, load: u16, entry: Box<super::lsu::Entry>) {
         let accesses = entry.accesses.len() as u32;
         if entry.kind.persists() {
             self.slots[warp].persists += accesses;
@@ -275,10 +313,8 @@ impl Sm {
 
     fn access_global(&mut self, mut share: Share<'_>, launch: &Launch) -> Result<(), Fault> {
         self.check_global(&share, launch)?;
-        let Share { warp, inst, mem, bytes, lanes, address, .. } = share;
+        let Share { warp, inst, mem, bytes, lanes, address, form, .. } = share;
         let line_bytes = self.w.line_bytes;
-        self.accesses.clear();
-        coalesce(self.p.sm.coalescer, address, lanes, bytes, line_bytes, &mut self.accesses);
         let in_line = u64::from(line_bytes) - 1;
         let work = match mem.kind {
             MemKind::Load | MemKind::Texture(_) => {
@@ -293,9 +329,10 @@ impl Sm {
         };
         let load = if mem.kind == MemKind::Store { NO_LOAD } else { self.open_load(&mut share) };
         let mut entry = self.lsu.entry(warp as u8, work, load);
-        entry.accesses.extend_from_slice(&self.accesses);
+        coalesce_form(form, self.p.sm.coalescer, address, lanes, bytes, line_bytes, &mut entry.accesses);
+        let used = if lanes >> 32 == 0 { 32 } else { 64 };
         let mut offset = [0u16; 64];
-        for (to, from) in offset.iter_mut().zip(address) {
+        for (to, from) in offset[..used].iter_mut().zip(&address[..used]) {
             *to = (from & in_line) as u16;
         }
         match mem.kind {
@@ -308,8 +345,13 @@ impl Sm {
                     let mut line = self.rooms.take();
                     warp.gather(inst, launch, access.lanes, &offset, &mut line.bytes);
                     let one = (1u128 << bytes) - 1;
-                    for lane in lanes_of(access.lanes) {
-                        line.mask |= one << offset[lane];
+                    if form == Form::Consecutive {
+                        let length = bytes * access.lanes.count_ones();
+                        line.mask = (u128::MAX >> (128 - length)) << offset[access.lanes.trailing_zeros() as usize];
+                    } else {
+                        for lane in lanes_of(access.lanes) {
+                            line.mask |= one << offset[lane];
+                        }
                     }
                     entry.payloads.push(Payload::Line(line));
                 }
@@ -335,9 +377,9 @@ impl Sm {
                 }
             }
         }
-        self.enqueue(warp, load, entry);
-        if matches!(mem.kind, MemKind::Atomic | MemKind::Reduction) {
-            self.after_atomic(warp);
+        match mem.kind {
+            MemKind::Atomic | MemKind::Reduction => self.send_atomics(warp, load, entry),
+            _ => self.enqueue(warp, load, entry),
         }
         Ok(())
     }
@@ -345,12 +387,17 @@ impl Sm {
     /// Bounds and alignment in a space that starts at 0.
     fn check(&self, share: &Share<'_>, space: &'static str, size: u64, launch: &Launch) -> Result<(), Fault> {
         let bytes = u64::from(share.bytes);
+        let (_, high, bits) = share.extent();
+        let inside = high.checked_add(bytes).is_some_and(|end| end <= size);
+        if inside && bits & (self.alignment(share) - 1) == 0 {
+            return Ok(());
+        }
         for lane in lanes_of(share.lanes) {
             let address = share.address[lane];
             let kind = if address.checked_add(bytes).is_none_or(|end| end > size) {
                 let hint = format!("there are {size} bytes");
                 FaultKind::OutOfBounds { address, bytes: share.bytes, space, hint }
-            } else if address % self.alignment(share) != 0 {
+            } else if !address.is_multiple_of(self.alignment(share)) {
                 FaultKind::Misaligned { address, bytes: share.bytes, space }
             } else {
                 continue;
@@ -370,14 +417,7 @@ impl Sm {
 
     /// Bounds and alignment of global accesses, all lanes at once when they are in one allocation.
     fn check_global(&self, share: &Share<'_>, launch: &Launch) -> Result<(), Fault> {
-        let first = share.address[share.lanes.trailing_zeros() as usize];
-        let (mut low, mut high, mut bits) = (first, first, 0);
-        for (lane, &address) in share.address.iter().enumerate() {
-            let address = if share.lanes >> lane & 1 == 1 { address } else { first };
-            low = low.min(address);
-            high = high.max(address);
-            bits |= address;
-        }
+        let (low, high, bits) = share.extent();
         let last = u64::from(share.bytes) - 1;
         if bits & (self.alignment(share) - 1) == 0
             && high.checked_add(last).is_some_and(|end| launch.addresses.containing(low, end).is_some())
@@ -386,7 +426,7 @@ impl Sm {
         }
         for lane in lanes_of(share.lanes) {
             let address = share.address[lane];
-            let kind = if address % self.alignment(share) != 0 {
+            let kind = if !address.is_multiple_of(self.alignment(share)) {
                 FaultKind::Misaligned { address, bytes: share.bytes, space: "global" }
             } else if address.checked_add(last).is_none_or(|end| launch.addresses.containing(address, end).is_none()) {
                 let hint = launch.addresses.describe(address);
@@ -557,12 +597,14 @@ impl Sm {
         self.lsu.blocked = false;
         match (reply.kind, reply.payload) {
             (RequestKind::Read, Payload::Line(line)) => {
-                let waiters = self.l1.fill(reply.tag as u16, reply.sectors, &line);
-                for Waiter { load, part, lanes } in waiters {
+                let mut waiters = std::mem::take(&mut self.waiters);
+                self.l1.fill(reply.tag as u16, reply.sectors, &line, &mut waiters);
+                for Waiter { load, part, lanes } in waiters.drain(..) {
                     let pending = self.lsu.load(load);
                     deliver(pending, &mut self.slots, part, lanes, &line.bytes, launch);
                     self.answered(load, 1, cycle, cycle, launch, cx);
                 }
+                self.waiters = waiters;
                 self.rooms.give(line);
             }
             (RequestKind::Write, Payload::Line(line)) => {

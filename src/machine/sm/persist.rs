@@ -39,7 +39,7 @@ impl Sm {
     }
 
     /// Sends the line accesses of a store whose payloads are ready: those to persistent memory as the scheme says.
-    pub(super) fn send_stores(&mut self, warp: usize, class: StoreClass, mut entry: Entry) {
+    pub(super) fn send_stores(&mut self, warp: usize, class: StoreClass, mut entry: Box<Entry>) {
         if entry.accesses.iter().all(|access| Medium::of(access.line) == Medium::Dram) {
             self.counters.pm_on_dram += u64::from(class != StoreClass::Data);
             self.enqueue(warp, NO_LOAD, entry);
@@ -50,6 +50,7 @@ impl Sm {
         self.counters.pm_log_stores += u64::from(class == StoreClass::Log);
         self.slots[warp].hold |= rule.wait && rule.route != Route::Dropped;
         // Lanes may store to both media; each line goes its way.
+        self.keep_lines(&entry);
         let mut past = self.lsu.entry(warp as u8, Work::Send, NO_LOAD);
         past.kind = RequestKind::WriteThrough;
         let mut at = 0;
@@ -79,28 +80,41 @@ impl Sm {
             }
         }
         if rule.wait && rule.route == Route::Temporal {
-            self.write_back_accesses(warp);
+            self.write_back_lines(warp, RequestKind::WriteBack);
         }
     }
 
-    /// An atomic on persistent memory is performed at the L2; a scheme that waits for every store has it written back.
-    pub(super) fn after_atomic(&mut self, warp: usize) {
-        let persistent = self.accesses.iter().any(|access| Medium::of(access.line) == Medium::Nvm);
-        if persistent && self.site.store(StoreClass::Data).wait {
+    /// Sends an atomic. It is performed at the L2; a scheme that waits for every store has its lines written back then.
+    pub(super) fn send_atomics(&mut self, warp: usize, load: u16, entry: Box<Entry>) {
+        let persistent = entry.accesses.iter().any(|access| Medium::of(access.line) == Medium::Nvm);
+        let wait = persistent && self.site.store(StoreClass::Data).wait;
+        if wait {
+            self.keep_lines(&entry);
+        }
+        self.enqueue(warp, load, entry);
+        if wait {
             self.slots[warp].hold = true;
-            self.write_back_accesses(warp);
+            self.write_back_lines(warp, RequestKind::WriteBack);
         }
     }
 
-    /// Writes back the lines of the instruction's accesses, behind them.
-    fn write_back_accesses(&mut self, warp: usize) {
-        let mut entry = self.lsu.entry(warp as u8, Work::Send, NO_LOAD);
-        entry.kind = RequestKind::WriteBack;
-        for access in &self.accesses {
-            if Medium::of(access.line) == Medium::Nvm {
-                entry.accesses.push(*access);
-                entry.payloads.push(Payload::None);
+    /// Keeps the lines of persistent memory that an entry accesses, each once.
+    fn keep_lines(&mut self, entry: &Entry) {
+        self.lines.clear();
+        for access in &entry.accesses {
+            if Medium::of(access.line) == Medium::Nvm && !self.lines.contains(&access.line) {
+                self.lines.push(access.line);
             }
+        }
+    }
+
+    /// Writes back the kept lines, behind every earlier access of the SM.
+    fn write_back_lines(&mut self, warp: usize, kind: RequestKind) {
+        let mut entry = self.lsu.entry(warp as u8, Work::Send, NO_LOAD);
+        entry.kind = kind;
+        for &line in &self.lines {
+            entry.accesses.push(LineAccess { line, sectors: 0, lanes: 0 });
+            entry.payloads.push(Payload::None);
         }
         self.enqueue(warp, NO_LOAD, entry);
     }
@@ -153,29 +167,20 @@ impl Sm {
             }
         }
         // One write-back a line and warp instruction.
-        self.accesses.clear();
-        coalesce(self.p.sm.coalescer, &address, lanes, 1, self.w.line_bytes, &mut self.accesses);
-        let (mut lines, mut on_dram) = (std::mem::take(&mut self.lines), false);
-        lines.clear();
-        for access in &self.accesses {
-            on_dram |= Medium::of(access.line) == Medium::Dram;
-            if Medium::of(access.line) == Medium::Nvm && !lines.contains(&access.line) {
-                lines.push(access.line);
-            }
-        }
+        let mut touched = self.lsu.entry(warp as u8, Work::Send, NO_LOAD);
+        coalesce(self.p.sm.coalescer, &address, lanes, 1, self.w.line_bytes, &mut touched.accesses);
+        self.keep_lines(&touched);
+        let on_dram = touched.accesses.iter().any(|access| Medium::of(access.line) == Medium::Dram);
+        self.lsu.discard(touched);
         self.counters.pm_on_dram += u64::from(on_dram);
         self.counters.pm_write_backs += 1;
-        if !lines.is_empty() && self.site.write_back(class) == WriteBackRule::Done {
-            let mut entry = self.lsu.entry(warp as u8, Work::Send, NO_LOAD);
-            entry.kind = if class == WriteBackClass::Flush { RequestKind::Flush } else { RequestKind::WriteBack };
-            for &line in &lines {
-                entry.accesses.push(LineAccess { line, sectors: 0, lanes: 0 });
-                entry.payloads.push(Payload::None);
-                self.note(warp, FactKind::WroteBack, line);
+        if !self.lines.is_empty() && self.site.write_back(class) == WriteBackRule::Done {
+            for at in 0..self.lines.len() {
+                self.note(warp, FactKind::WroteBack, self.lines[at]);
             }
-            self.enqueue(warp, NO_LOAD, entry);
+            let kind = if class == WriteBackClass::Flush { RequestKind::Flush } else { RequestKind::WriteBack };
+            self.write_back_lines(warp, kind);
         }
-        self.lines = lines;
         Ok(false)
     }
 

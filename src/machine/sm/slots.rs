@@ -6,7 +6,11 @@
 //! Invariant: every resident warp is in exactly one [`State`], and every cycle of it is counted in exactly one account:
 //! the sum of all accounts is the integral of resident warps over cycles.
 
+use smallvec::SmallVec;
+
+use crate::kernel::ir::Class;
 use crate::kernel::warp::Warp;
+use crate::machine::scheduler::Unit;
 
 /// Scoreboard entry of a register that waits for memory.
 pub(super) const PENDING: u32 = u32::MAX;
@@ -38,11 +42,17 @@ pub(super) enum State {
 pub(super) const STATES: usize = 8;
 
 /// One warp slot.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct WarpSlot {
     pub(super) warp: Warp,
+    /// Its scheduler; never changes.
+    pub(super) scheduler: u8,
+    /// Class and unit of its next instruction, as of when it was last settled: the tick needs no more of a warp that
+    /// does not issue.
+    pub(super) class: Class,
+    pub(super) unit: Unit,
     /// Cycle from which each register may be used.
-    pub(super) ready_at: Vec<u32>,
+    pub(super) ready_at: SmallVec<[u32; 64]>,
     pub(super) state: State,
     pub(super) rank: u8,
     /// CTA slot.
@@ -61,6 +71,29 @@ pub(super) struct WarpSlot {
     pub(super) hold: bool,
     /// Cycle at which it entered its state, for reports.
     pub(super) since: u32,
+}
+
+impl WarpSlot {
+    /// An empty slot of a scheduler.
+    pub(super) fn new(scheduler: u8) -> Self {
+        WarpSlot {
+            warp: Warp::default(),
+            scheduler,
+            class: Class::Control,
+            unit: Unit::Core,
+            ready_at: SmallVec::new(),
+            state: State::Empty,
+            rank: 0,
+            cta: 0,
+            not_before: 0,
+            until: 0,
+            loads: 0,
+            stores: 0,
+            persists: 0,
+            hold: false,
+            since: 0,
+        }
+    }
 }
 
 /// Where the cycles of warp slots went.
