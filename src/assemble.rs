@@ -169,8 +169,11 @@ pub fn assemble_with(
         crossbar: (spec.crossbar.clone(), port),
     };
     let site = persistency.scheme.host_site();
-    let dispatch =
+    let mut dispatch =
         CommandProcessor::new(spec.dispatch.clone(), spec.sm.clone(), spec.shared.clone(), wiring, host, site);
+    if persistency.journal {
+        dispatch.keep_journal();
+    }
     let dispatch = t.add("command_processor", Box::new(dispatch));
 
     let hop = crossbar.cycles(u64::from(spec.crossbar.latency_cycles));
@@ -270,9 +273,10 @@ impl Assembly {
         self.component(self.dispatch)
     }
 
-    /// What happened to persistent memory, when journals were kept: by time, SMs before slices before controllers.
+    /// What happened to persistent memory, when journals were kept: by time, then the command processor before SMs before
+    /// slices before controllers.
     pub fn journal(&self) -> Journal {
-        let sms = self.sms().filter_map(Sm::journal);
+        let sms = self.dispatch().journal().into_iter().chain(self.sms().filter_map(Sm::journal));
         let slices = self.slices().filter_map(L2Slice::journal);
         let controllers = self.controllers().filter_map(MemoryController::journal);
         Journal::merged(&sms.chain(slices).chain(controllers).collect::<Vec<_>>())

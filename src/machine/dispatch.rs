@@ -16,6 +16,7 @@ use crate::engine::{Clock, Component, Ctx, Port, Progress, Time, Wait};
 use crate::kernel::host::{HostAction, HostProgram};
 use crate::kernel::launch::Launch;
 use crate::kernel::memory::Medium;
+use crate::persist::journal::{Author, FactKind, Journal};
 use crate::persist::site::HostSite;
 use crate::persist::vocab::Boundary;
 use crate::spec;
@@ -162,6 +163,7 @@ pub struct CommandProcessor {
     first_sm_port: u16,
     host: Box<dyn HostProgram>,
     site: Box<dyn HostSite>,
+    journal: Option<Box<Journal>>,
     map: Interleave,
     network: Network,
     rooms: Rooms,
@@ -210,6 +212,7 @@ impl CommandProcessor {
             map: w.map,
             host,
             site,
+            journal: None,
             network: Network::new(&w.crossbar.0, w.map, w.crossbar.1, spec.host_requests),
             rooms: Rooms::default(),
             step: Step::Idle,
@@ -223,6 +226,23 @@ impl CommandProcessor {
             spec,
             sm,
             shared,
+        }
+    }
+
+    /// Keeps a journal from now on.
+    pub fn keep_journal(&mut self) {
+        self.journal = Some(Box::default());
+    }
+
+    /// The journal it kept.
+    pub fn journal(&self) -> Option<&Journal> {
+        self.journal.as_deref()
+    }
+
+    fn note(&mut self, kind: FactKind, time: Time) {
+        let author = Author { sm: self.requester, launch: self.records.len() as u32 - 1, ..Author::default() };
+        if let Some(journal) = &mut self.journal {
+            journal.note(time, kind, 0, 0, author);
         }
     }
 
@@ -314,6 +334,7 @@ impl CommandProcessor {
             end: 0,
             occupancy: occupancy.clone(),
         });
+        self.note(FactKind::KernelStarted, cx.now());
         self.ctas_known += launch.ctas();
         self.next_departure = cx.now() + self.launch_ticks;
         let room = vec![occupancy.ctas; self.sm.count as usize];
@@ -368,6 +389,7 @@ impl CommandProcessor {
         if let Some(record) = self.records.last_mut() {
             record.end = cx.now();
         }
+        self.note(FactKind::KernelEnded, cx.now());
         self.step = Step::Idle;
         self.advance(cx);
     }

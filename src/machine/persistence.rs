@@ -1,7 +1,8 @@
 //! Parameters of persistency: what survives a power failure, and what ordinary fences mean for it.
 
+use crate::choice;
 use crate::persist::vocab::Domain;
-use crate::{choice, spec};
+use crate::spec;
 
 use super::spec::{Kind, Parameter};
 

@@ -19,14 +19,22 @@ pub enum FactKind {
     AtMedia,
     /// A warp's fence let it go on: every persist of the warp before it was acknowledged.
     FencePassed,
-    /// A warp issued a store (program order within a warp).
+    /// A warp issued a store through the caches (program order within a warp).
     Stored,
+    /// A warp issued a store past the caches, which a fence of the warp covers without a write-back.
+    StoredThrough,
+    /// A warp issued an atomic on the line; what it wrote is in the [`FactKind::Performed`] that follows from it.
+    Updated,
     /// A warp issued a write-back of the line (program order within a warp).
     WroteBack,
     /// A CTA started.
     CtaStarted,
     /// A CTA ended: all that it had to make durable is.
     CtaEnded,
+    /// The command processor began a launch; its own writes before are durable.
+    KernelStarted,
+    /// A launch ended: all that it had to make durable is.
+    KernelEnded,
 }
 
 /// Who in the program did it, as far as the component that noted the fact knows.
@@ -105,10 +113,18 @@ impl Journal {
         let bytes = fact.mask.count_ones() as usize;
         let start = fact.data as usize;
         match fact.kind {
-            FactKind::Performed | FactKind::Accepted | FactKind::AtMedia | FactKind::Stored => {
-                self.bytes.get(start..start + bytes).unwrap_or_default()
-            }
-            FactKind::FencePassed | FactKind::WroteBack | FactKind::CtaStarted | FactKind::CtaEnded => &[],
+            FactKind::Performed
+            | FactKind::Accepted
+            | FactKind::AtMedia
+            | FactKind::Stored
+            | FactKind::StoredThrough => self.bytes.get(start..start + bytes).unwrap_or_default(),
+            FactKind::Updated
+            | FactKind::FencePassed
+            | FactKind::WroteBack
+            | FactKind::CtaStarted
+            | FactKind::CtaEnded
+            | FactKind::KernelStarted
+            | FactKind::KernelEnded => &[],
         }
     }
 

@@ -8,6 +8,7 @@ use crate::engine::{Ctx, Wait};
 use crate::kernel::ir::{Barrier, Class, Op};
 use crate::kernel::launch::Launch;
 use crate::machine::msg::Msg;
+use crate::persist::journal::FactKind;
 
 use super::Sm;
 use super::slots::State;
@@ -79,6 +80,7 @@ impl Sm {
             self.start_warp(free, index, cta, warp, cycle, &launch);
         }
         self.launch = Some(launch);
+        self.note_cta(index, FactKind::CtaStarted);
     }
 
     fn start_warp(&mut self, at: usize, cta_slot: usize, cta: u64, warp: u32, cycle: u32, launch: &Launch) {

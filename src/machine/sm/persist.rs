@@ -57,7 +57,9 @@ impl Sm {
         while at < entry.accesses.len() {
             let persistent = Medium::of(entry.accesses[at].line) == Medium::Nvm;
             if persistent && rule.route != Route::Dropped {
-                self.note_store(warp, &entry, at);
+                let past = rule.route == Route::NonTemporal;
+                let kind = if past { FactKind::StoredThrough } else { FactKind::Stored };
+                self.note_store(warp, kind, &entry, at);
             }
             if persistent && rule.route != Route::Temporal {
                 let access = entry.accesses.remove(at);
@@ -91,6 +93,11 @@ impl Sm {
         if wait {
             self.keep_lines(&entry);
         }
+        if self.journal.is_some() {
+            for access in entry.accesses.iter().filter(|access| Medium::of(access.line) == Medium::Nvm) {
+                self.note(warp, FactKind::Updated, access.line);
+            }
+        }
         self.enqueue(warp, load, entry);
         if wait {
             self.slots[warp].hold = true;
@@ -112,9 +119,10 @@ impl Sm {
     fn write_back_lines(&mut self, warp: usize, kind: RequestKind) {
         let mut entry = self.lsu.entry(warp as u8, Work::Send, NO_LOAD);
         entry.kind = kind;
-        for &line in &self.lines {
-            entry.accesses.push(LineAccess { line, sectors: 0, lanes: 0 });
+        for at in 0..self.lines.len() {
+            entry.accesses.push(LineAccess { line: self.lines[at], sectors: 0, lanes: 0 });
             entry.payloads.push(Payload::None);
+            self.note(warp, FactKind::WroteBack, self.lines[at]);
         }
         self.enqueue(warp, NO_LOAD, entry);
     }
@@ -175,9 +183,6 @@ impl Sm {
         self.counters.pm_on_dram += u64::from(on_dram);
         self.counters.pm_write_backs += 1;
         if !self.lines.is_empty() && self.site.write_back(class) == WriteBackRule::Done {
-            for at in 0..self.lines.len() {
-                self.note(warp, FactKind::WroteBack, self.lines[at]);
-            }
             let kind = if class == WriteBackClass::Flush { RequestKind::Flush } else { RequestKind::WriteBack };
             self.write_back_lines(warp, kind);
         }
@@ -236,18 +241,17 @@ impl Sm {
     }
 
     fn report_cta(&mut self, cta: usize, cx: &mut Ctx<'_, Msg>) {
-        let time = cx.now();
-        if let Some(journal) = &mut self.journal {
-            let author = Author {
-                sm: self.w.index,
-                launch: self.launches.wrapping_sub(1),
-                cta: self.ctas[cta].cta as u32,
-                ..Author::default()
-            };
-            journal.note(time, FactKind::CtaEnded, 0, 0, author);
-        }
+        self.note_cta(cta, FactKind::CtaEnded);
         self.counters.ctas += 1;
         cx.send(self.dispatch_port(), Msg::CtaDone { sm: self.w.index }, 0);
+    }
+
+    pub(super) fn note_cta(&mut self, cta: usize, kind: FactKind) {
+        let launch = self.launches.wrapping_sub(1);
+        let author = Author { sm: self.w.index, launch, cta: self.ctas[cta].cta as u32, ..Author::default() };
+        if let Some(journal) = &mut self.journal {
+            journal.note(self.now, kind, 0, 0, author);
+        }
     }
 
     /// The author of what a warp does now.
@@ -272,13 +276,13 @@ impl Sm {
         }
     }
 
-    fn note_store(&mut self, warp: usize, entry: &Entry, at: usize) {
+    fn note_store(&mut self, warp: usize, kind: FactKind, entry: &Entry, at: usize) {
         if self.journal.is_some()
             && let Payload::Line(line) = &entry.payloads[at]
         {
             let (author, time, address) = (self.author(warp), self.now, entry.accesses[at].line);
             if let Some(journal) = &mut self.journal {
-                journal.note_data(time, FactKind::Stored, address, line.mask, author, &line.bytes);
+                journal.note_data(time, kind, address, line.mask, author, &line.bytes);
             }
         }
     }
