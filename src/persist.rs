@@ -3,10 +3,13 @@
 //!
 //! Invariants: nothing here knows a component, a scheme or the judge; everything is plain data or a trait.
 
+pub mod image;
 pub mod journal;
 pub mod site;
+pub mod undo;
 pub mod vocab;
 
+pub use image::PmImage;
 pub use journal::{Fact, FactKind, Journal};
 pub use site::{HostSite, Scheme, SmSite};
 pub use vocab::{Boundary, Domain, FenceKind, FenceRule, Route, StoreClass, StoreRule, WriteBackClass, WriteBackRule};
