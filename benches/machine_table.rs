@@ -59,7 +59,7 @@ fn measure(name: &str, target: f64) {
     let mut first = None;
     let (mut shares, mut peak) = (0.0, 0.0);
     for _ in 0..TURNS {
-        let Timed { seconds, mut machine } = timed(&config, &workload, 1);
+        let Timed { seconds, machine } = timed(&config, &workload, 1);
         one = one.min(seconds);
         let digest = machine.simulation.digest();
         let known = *first.get_or_insert_with(|| {

@@ -8,10 +8,13 @@ mod simulate;
 mod terminal;
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Parser as _;
 use durawarp::config::{MachineConfig, Override};
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
+use durawarp::persist::Scheme;
+use durawarp::schemes::catalogue;
 use durawarp::workload::{Choice, Resolved, Workload};
 
 use args::{Cli, Command, ConfigCommand, PtxCommand, Subject};
@@ -69,12 +72,15 @@ pub(crate) fn main() -> ExitCode {
     ExitCode::from(exit as u8)
 }
 
-/// Reads machine and workload; the faults of both at once.
-fn resolve(
-    workload: &str,
-    subject: &Subject,
-    default_profile: Option<&str>,
-) -> Result<(MachineConfig, Resolved), Stop> {
+/// What a command line names, read and checked.
+struct Resolution {
+    machine: MachineConfig,
+    workload: Resolved,
+    scheme: Arc<dyn Scheme>,
+}
+
+/// Reads machine, workload and scheme; the faults of all at once.
+fn resolve(workload: &str, subject: &Subject, default_profile: Option<&str>) -> Result<Resolution, Stop> {
     let mut faults = Diagnostics::default();
     let (mut overrides, mut params) = (Vec::new(), Vec::new());
     for text in &subject.set {
@@ -98,8 +104,11 @@ fn resolve(
     let profile = subject.profile.clone().or_else(|| default_profile.map(str::to_owned));
     let choice = Choice { profile, params, seed: subject.seed, inputs };
     let workload = Workload::load(workload).and_then(|found| found.resolve(&choice)).map_err(&mut keep).ok();
-    match (machine, workload) {
-        (Some(machine), Some(workload)) if faults.0.is_empty() => Ok((machine, workload)),
+    let scheme = catalogue::find(&subject.scheme).map_err(&mut keep).ok();
+    match (machine, workload, scheme) {
+        (Some(machine), Some(workload), Some(scheme)) if faults.0.is_empty() => {
+            Ok(Resolution { machine, workload, scheme })
+        }
         _ => Err(faults.into()),
     }
 }

@@ -6,11 +6,12 @@
 //! that a program that never ends cannot hang here. Wall clocks are read here and never below.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration as WallTime, Instant};
 
-use crate::assemble::{Assembly, assemble};
+use crate::assemble::{Assembly, Persistency, assemble_with};
 use crate::config::MachineConfig;
 use crate::engine::{
     Blockage, EpochDigests, Fallback, Placement, Rebalance, RunEnd, RunOptions, Snapshot, Time, Timebase, blockage,
@@ -19,6 +20,7 @@ use crate::kernel::functional::Limits;
 use crate::kernel::memory::FlatMemory;
 use crate::machine::{MAX_CORE_CYCLES, MachineSpec};
 use crate::outcome::{self, Duration, End, Engine, Host, Launch, Machine, Outcome, Parameter};
+use crate::persist::{Journal, Scheme};
 use crate::stats::Table;
 use crate::workload::{self, Bindings, Evidence, FunctionalRun, Resolved};
 
@@ -29,6 +31,8 @@ pub struct Experiment {
     pub machine: MachineConfig,
     /// The workload, with its profile, parameters, inputs and seed.
     pub workload: Resolved,
+    /// The persistency scheme.
+    pub scheme: Arc<dyn Scheme>,
     /// Stop after so many core cycles, [`MAX_CORE_CYCLES`] at most; events at that cycle are still handled.
     pub max_cycles: Option<u64>,
     /// Compare the final memory with that of the functional driver.
@@ -50,6 +54,8 @@ pub struct Conduct<'a> {
     pub fallback: Fallback,
     /// Keep every component's digest at multiples of so many core cycles.
     pub epoch_cycles: Option<u64>,
+    /// Keep a journal of what happens to persistent memory.
+    pub journal: bool,
     /// Set it to end the run early; what is known by then is reported.
     pub stop: Option<&'a AtomicBool>,
     /// Told about every 100 ms how the simulation is getting on.
@@ -66,6 +72,7 @@ impl Default for Conduct<'_> {
             rebalance: Rebalance::Measured,
             fallback: Fallback::Measured,
             epoch_cycles: None,
+            journal: false,
             stop: None,
             observer: None,
         }
@@ -93,6 +100,8 @@ pub struct Finished {
     pub epochs: Option<EpochDigests>,
     /// Names of the components, in the order of their ids.
     pub components: Vec<String>,
+    /// What happened to persistent memory, when asked for.
+    pub journal: Option<Journal>,
 }
 
 /// Instructions that the functional reference may execute beyond those of the simulation, and at most how many times as
@@ -109,7 +118,8 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
     let image = workload.image();
     let host = workload.host();
     let bindings = host.bindings();
-    let mut machine = assemble(spec, &image, workload.local_bytes() as u32, Box::new(host));
+    let persistency = Persistency { scheme: experiment.scheme.clone(), journal: conduct.journal };
+    let mut machine = assemble_with(spec, &image, workload.local_bytes() as u32, Box::new(host), &persistency);
     // From here on the bytes are in the machine's memory controllers.
     drop(image);
 
@@ -135,7 +145,7 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
         schema: outcome::SCHEMA,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         machine: describe(&experiment.machine, base),
-        scheme: "base".to_owned(),
+        scheme: experiment.scheme.name().to_owned(),
         workload: serde_json::to_value(workload.describe()).unwrap_or_default(),
         end: end_of(end, &machine, spec, base),
         time: duration(time, base, spec),
@@ -148,8 +158,9 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
         host: host_of(&machine, conduct, wall),
     };
     let epochs = machine.simulation.epoch_digests().cloned();
+    let journal = conduct.journal.then(|| machine.journal());
     let components = machine.simulation.into_components().into_iter().map(|(name, _)| name).collect();
-    let mut finished = Finished { outcome, memory, bindings, epochs, components };
+    let mut finished = Finished { outcome, memory, bindings, epochs, components, journal };
     if finished.outcome.end == End::Finished {
         judge(experiment, conduct, &mut finished);
     }

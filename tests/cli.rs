@@ -200,10 +200,30 @@ fn check_compares_thread_counts_and_placements() {
 }
 
 #[test]
+fn every_scheme_runs_and_an_unknown_one_is_told_with_the_nearest() {
+    let cycles = |scheme: &str| {
+        let output = durawarp(&["run", "gemm", "--profile", "ci", "--scheme", scheme]);
+        assert_eq!(output.status.code(), Some(0), "{scheme}: {}", text(&output.stderr));
+        let out = text(&output.stdout);
+        assert!(out.contains(&format!("scheme {scheme}")) && out.contains("passed"), "{out}");
+        let line = out.lines().find(|line| line.trim_start().starts_with("cycles")).unwrap().to_owned();
+        line.split_whitespace().filter_map(|word| word.parse::<u64>().ok()).fold(0, |all, part| all * 1000 + part)
+    };
+    let base = cycles("base");
+    for scheme in ["epoch-kernel", "epoch-cta", "strict"] {
+        assert!(cycles(scheme) > base, "{scheme} costs nothing");
+    }
+    let output = durawarp(&["run", "gemm", "--scheme", "strikt"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("did you mean `strict`?"), "{}", text(&output.stderr));
+}
+
+#[test]
 fn lists_and_machines_show() {
     let list = text(&durawarp(&["list", "workloads"]).stdout);
     assert!(list.contains("gemm_tiled") && list.contains("bfs"));
     assert!(text(&durawarp(&["list", "machines"]).stdout).contains("titan-x"));
+    assert!(text(&durawarp(&["list", "schemes"]).stdout).contains("store+clwb"));
     let shown = text(&durawarp(&["config", "show", "titan-x", "--set", "sm.count=2"]).stdout);
     assert!(shown.contains("count = { value = 2, source = \"user: --set\" }"), "{shown}");
     // What is shown is a machine file again.

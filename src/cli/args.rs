@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use durawarp::config::presets::DEFAULT_MACHINE;
+use durawarp::schemes::catalogue::DEFAULT_SCHEME;
 
 /// Simulates GPUs with persistent memory: executes a kernel, given as PTX, on a machine of SMs, L2 slices, DRAM and NVM.
 #[derive(Debug, Parser)]
@@ -37,6 +38,9 @@ pub(super) struct Subject {
     /// Machine: a built-in name or a .toml file
     #[arg(long, value_name = "NAME|FILE", default_value = DEFAULT_MACHINE)]
     pub(super) machine: String,
+    /// Persistency scheme (`durawarp list schemes`)
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_SCHEME)]
+    pub(super) scheme: String,
     /// Change a machine parameter (l2.slice_kb=256, dram.t_cl_ns=20) or a workload's (params.n=4096); repeatable
     #[arg(long, value_name = "KEY=VALUE")]
     pub(super) set: Vec<String>,
@@ -105,6 +109,7 @@ pub(super) struct ListArgs {
 pub(super) enum Listed {
     Workloads,
     Machines,
+    Schemes,
 }
 
 #[derive(Debug, Subcommand)]

@@ -7,7 +7,7 @@ use durawarp::run::Experiment;
 use durawarp::workload::Workload;
 
 use super::args::CheckArgs;
-use super::{Exit, Stop, resolve, terminal};
+use super::{Exit, Resolution, Stop, resolve, terminal};
 
 /// The profile to check when none is named: small.
 const PROFILE: &str = "ci";
@@ -18,8 +18,8 @@ pub(super) fn check(args: &CheckArgs) -> Result<Exit, Stop> {
     // Every input is looked at before the first run.
     let mut experiments = Vec::new();
     for name in names {
-        let (machine, workload) = resolve(name, &args.subject, Some(PROFILE))?;
-        let experiment = Experiment { machine, workload, max_cycles: args.max_cycles, reference: true };
+        let Resolution { machine, workload, scheme } = resolve(name, &args.subject, Some(PROFILE))?;
+        let experiment = Experiment { machine, workload, scheme, max_cycles: args.max_cycles, reference: true };
         experiments.push((name, experiment));
     }
     let ways: Vec<Way> = args.threads.iter().flat_map(|&threads| Way::at(threads)).collect();

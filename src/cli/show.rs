@@ -4,6 +4,7 @@ use comfy_table::{Table, presets};
 use durawarp::config::{MachineConfig, Override, presets as machines};
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
 use durawarp::kernel::ptx;
+use durawarp::schemes::catalogue;
 use durawarp::workload::Workload;
 
 use super::args::{ConfigCheckArgs, ConfigShowArgs, ListArgs, Listed, PtxCheckArgs};
@@ -27,6 +28,13 @@ pub(super) fn list(args: &ListArgs) -> Result<Exit, Stop> {
                 let counts = [spec.sm.count, spec.l2.slices, spec.controller.channels].map(|n| n.to_string());
                 let [sms, slices, channels] = counts;
                 table.add_row([machine.name, sms, slices, channels, machine.description]);
+            }
+        }
+        Listed::Schemes => {
+            table.set_header(["name", "undo logs", "what it is"]);
+            for scheme in catalogue::all() {
+                let logs = if scheme.logs() { "yes" } else { "no" };
+                table.add_row([scheme.name(), logs, scheme.description()]);
             }
         }
     }

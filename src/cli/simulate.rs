@@ -10,10 +10,10 @@ use durawarp::workload::Resolved;
 
 use super::args::RunArgs;
 use super::progress::Progress;
-use super::{Exit, Stop, resolve, terminal};
+use super::{Exit, Resolution, Stop, resolve, terminal};
 
 pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
-    let (machine, workload) = resolve(&args.workload, &args.subject, None)?;
+    let Resolution { machine, workload, scheme } = resolve(&args.workload, &args.subject, None)?;
     let dumps = dumps(args, &workload)?;
     for path in args.json.iter().chain(dumps.iter().map(|(_, path)| path)) {
         terminal::check_writable(path)?;
@@ -24,7 +24,8 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
     let cycle_ticks = base.map_or(1, |base| base.clock(machine.spec.clock.core_mhz.khz).period_ticks());
     let name = workload.describe().workload;
     let progress = Progress::new(&name, workload.total_ctas(), cycle_ticks, args.quiet);
-    let experiment = Experiment { machine, workload, max_cycles: args.max_cycles, reference: !args.no_reference };
+    let experiment =
+        Experiment { machine, workload, scheme, max_cycles: args.max_cycles, reference: !args.no_reference };
     let conduct = Conduct {
         threads: args.threads,
         stop: Some(terminal::stop_flag()),

@@ -326,7 +326,7 @@ impl L2Slice {
         let sectors = wanted & !self.valid[place];
         let room = self.rooms.take();
         let read = MemoryRead { line, tag: mshr, slice: self.at_controller, sectors, room };
-        self.to_memory(Msg::MemoryRead(read), cx);
+        self.send_to_memory(Msg::MemoryRead(read), cx);
     }
 
     /// Writes a place's dirty bytes back, if it has any.

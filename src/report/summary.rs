@@ -11,7 +11,7 @@ use super::numbers::{bandwidth, count, percent, rate, seconds};
 use crate::outcome::{End, Outcome, ratio};
 
 /// The accounts of warp slots, in the order shown: counter and what it means.
-const SLOTS: [(&str, &str); 9] = [
+const SLOTS: [(&str, &str); 10] = [
     ("slots_issued", "issued"),
     ("slots_memory", "waiting for memory data"),
     ("slots_execution", "waiting for a result"),
@@ -20,6 +20,7 @@ const SLOTS: [(&str, &str); 9] = [
     ("slots_not_selected", "ready, not selected"),
     ("slots_barrier", "at a barrier"),
     ("slots_fence", "at a fence"),
+    ("slots_persist", "waiting for persists"),
     ("slots_draining", "exited, draining"),
 ];
 
@@ -105,6 +106,17 @@ fn facts(o: &Outcome) -> Table {
         moved += read + written;
         let total = bandwidth(o.bytes_per_s(read + written));
         table.add_row([medium, &format!("{} B read, {} B written, {total}", count(read), count(written))]);
+    }
+    let (stores, logs, fences) = (sm("pm_stores"), sm("pm_log_stores"), sm("pm_fences"));
+    if stores + fences + sm("pm_write_backs") > 0 {
+        let (write_backs, persists) = (count(sm("pm_write_backs")), count(sm("persists")));
+        let of_logs = if logs > 0 { format!(" ({} of logs)", count(logs)) } else { String::new() };
+        let text = format!(
+            "{} stores{of_logs}, {write_backs} write-backs, {} fences; {persists} lines persisted",
+            count(stores),
+            count(fences)
+        );
+        table.add_row(["persistency", &text]);
     }
     let peak = o.machine.peak_memory_bytes_per_s as f64;
     let used = o.bytes_per_s(moved);

@@ -18,6 +18,7 @@ pub fn assert_conserved(name: &str, spec: &MachineSpec, a: &Assembly) {
             + c.slots_memory
             + c.slots_barrier
             + c.slots_fence
+            + c.slots_persist
             + c.slots_draining;
         assert_eq!(accounts, c.slots_resident, "{name}: warp slots of SM {index}");
         let paired = c.warp_instructions - c.slots_issued;
@@ -31,13 +32,14 @@ pub fn assert_conserved(name: &str, spec: &MachineSpec, a: &Assembly) {
     let host = a.dispatch().counters();
     let misses = sm("l1_loads") - sm("l1_hits") - sm("l1_merges") + sm("l1_bypasses");
     assert_eq!(misses + host.host_reads, l2("reads"), "{name}: reads");
-    assert_eq!(sm("l1_stores") + host.host_writes, l2("writes") + l2("atomics"), "{name}: writes and atomics");
+    let writes = l2("writes") + l2("atomics") + l2("write_throughs");
+    assert_eq!(sm("l1_stores") + host.host_writes, writes, "{name}: writes and atomics");
     assert_eq!(sm("atomic_lanes"), l2("atomic_lanes"), "{name}: atomics lane by lane");
     assert_eq!(sm("bytes_out") + host.bytes_out, l2("bytes_in"), "{name}: bytes towards the L2");
     assert_eq!(sm("bytes_in") + host.bytes_in, l2("bytes_out"), "{name}: bytes from the L2");
     // Every fetch is a read of memory, every write-back a write; what was accepted is at the media.
     assert_eq!(l2("fetches"), mc("dram_reads") + mc("nvm_reads"), "{name}: fetches");
-    assert_eq!(l2("writebacks"), mc("dram_writes") + mc("nvm_writes"), "{name}: write-backs");
+    assert_eq!(l2("writebacks") + l2("write_throughs"), mc("dram_writes") + mc("nvm_writes"), "{name}: write-backs");
     let accepted = mc("dram_accepted_bytes") + mc("nvm_accepted_bytes");
     let written = mc("dram_written_bytes") + mc("nvm_written_bytes");
     assert_eq!(accepted, written + mc("merged_bytes"), "{name}: accepted bytes");

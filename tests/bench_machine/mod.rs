@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use durawarp::assemble::{Assembly, assemble};
+use durawarp::assemble::{Assembly, Persistency, assemble_with};
 use durawarp::config::{MachineConfig, Override};
 use durawarp::engine::{RunEnd, RunOptions, Time};
 use durawarp::kernel::functional::{self, Limits};
@@ -18,6 +18,7 @@ use durawarp::kernel::launch::{Binding, Launch, ParamBlock};
 use durawarp::kernel::memory::{AddressMap, FlatMemory, Medium};
 use durawarp::kernel::ptx;
 use durawarp::machine::MachineSpec;
+use durawarp::schemes::catalogue;
 use durawarp::stats::{Counters, Table};
 
 /// A built-in machine with overrides, `KEY=VALUE` separated by blanks.
@@ -171,12 +172,26 @@ impl Bench {
         memory
     }
 
-    /// Runs everything as `options` says.
+    /// Runs everything as `options` says, without persistency.
     pub fn run_with(&self, options: &RunOptions<'_>) -> Ran {
+        self.run_under(&Persistency::default(), options)
+    }
+
+    /// Runs everything under a scheme, with journals, on one thread to its proper end.
+    pub fn run_scheme(&self, scheme: &str) -> Ran {
+        let scheme = catalogue::find(scheme).unwrap_or_else(|faults| panic!("{faults}"));
+        let ran = self.run_under(&Persistency { scheme, journal: true }, &RunOptions::default());
+        assert!(matches!(ran.end, RunEnd::Finished { .. }), "{:?}", ran.end);
+        ran
+    }
+
+    /// Runs everything under a scheme as `options` says.
+    pub fn run_under(&self, persistency: &Persistency, options: &RunOptions<'_>) -> Ran {
         let mut memory = self.image();
         let launches = self.launches();
         let local = launches.iter().map(|l| l.kernel.local_bytes).max().unwrap_or(0);
-        let mut assembly = assemble(&self.spec, &memory, local, Box::new(Launches { left: launches.into_iter() }));
+        let host = Box::new(Launches { left: launches.into_iter() });
+        let mut assembly = assemble_with(&self.spec, &memory, local, host, persistency);
         let end = assembly.simulation.run(options);
         assembly.collect(&mut memory);
         Ran { spec: self.spec.clone(), end, assembly, memory }

@@ -114,7 +114,7 @@ impl L2Slice {
     }
 
     /// Sends a message to the controller, behind those that wait for a credit.
-    pub(super) fn to_memory(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
+    pub(super) fn send_to_memory(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
         self.durability.outbox.push_back(message);
         self.pump_memory(cx);
     }
@@ -138,7 +138,7 @@ impl L2Slice {
     pub(super) fn write_memory(&mut self, line: u64, data: Box<Line>, cx: &mut Ctx<'_, Msg>) -> u16 {
         let token = self.durability.open(line);
         let write = MemoryWrite { line, slice: self.at_controller, token, data };
-        self.to_memory(Msg::MemoryWrite(write), cx);
+        self.send_to_memory(Msg::MemoryWrite(write), cx);
         token
     }
 
