@@ -4,6 +4,8 @@
 //! computer meets all of them, and the best of each counts; beside them stand the round trip between the cores, the
 //! bound that the model's imbalance sets, and the most memory that the process had (fresh for each workload).
 
+#![allow(clippy::disallowed_methods, reason = "measuring time is what this is for")]
+
 #[path = "engine_models/ping_pong.rs"]
 mod ping_pong;
 

@@ -1,5 +1,7 @@
 //! How far apart two cores are just now.
 
+#![allow(clippy::disallowed_methods, reason = "measuring time is what this is for")]
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
