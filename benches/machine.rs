@@ -15,7 +15,7 @@ const STRETCHES: [(&str, u64); 4] =
     [("gemm_tiled", 60_000), ("gemm", 60_000), ("stream_triad", 200_000), ("fma", 60_000)];
 
 fn machine(config: &MachineConfig, workload: &Resolved) -> Assembly {
-    assemble(&config.spec, &workload.image(), workload.local_bytes() as u32, Box::new(workload.host()))
+    assemble(&config.spec, workload.image(), workload.local_bytes() as u32, Box::new(workload.host()))
 }
 
 fn run(machine: &mut Assembly, threads: usize, limit: Time) -> u64 {

@@ -32,7 +32,7 @@ struct Timed {
 
 fn timed(config: &MachineConfig, workload: &Resolved, threads: usize) -> Timed {
     let local = workload.local_bytes() as u32;
-    let mut machine = assemble(&config.spec, &workload.image(), local, Box::new(workload.host()));
+    let mut machine = assemble(&config.spec, workload.image(), local, Box::new(workload.host()));
     let since = Instant::now();
     let end = machine.simulation.run(&RunOptions { threads, ..RunOptions::default() });
     let seconds = since.elapsed().as_secs_f64();

@@ -18,6 +18,7 @@ use crate::machine::MachineSpec;
 use crate::machine::address::{Interleave, offset_in_medium};
 use crate::machine::crossbar::PortEnd;
 use crate::machine::dispatch::{CommandProcessor, DispatchWiring};
+use crate::machine::image::Image;
 use crate::machine::l2::{L2Slice, L2Wiring};
 use crate::machine::media::Media;
 use crate::machine::memory_controller::MemoryController;
@@ -78,7 +79,7 @@ impl Default for Persistency {
 ///
 /// # Panics
 /// When `spec` has [`MachineSpec::faults`].
-pub fn assemble(spec: &MachineSpec, memory: &FlatMemory, local_bytes: u32, host: Box<dyn HostProgram>) -> Assembly {
+pub fn assemble(spec: &MachineSpec, memory: FlatMemory, local_bytes: u32, host: Box<dyn HostProgram>) -> Assembly {
     assemble_with(spec, memory, local_bytes, host, &Persistency::default())
 }
 
@@ -89,7 +90,7 @@ pub fn assemble(spec: &MachineSpec, memory: &FlatMemory, local_bytes: u32, host:
 /// When `spec` has [`MachineSpec::faults`].
 pub fn assemble_with(
     spec: &MachineSpec,
-    memory: &FlatMemory,
+    memory: FlatMemory,
     local_bytes: u32,
     host: Box<dyn HostProgram>,
     persistency: &Persistency,
@@ -106,7 +107,7 @@ pub fn assemble_with(
     let sms = spec.sm.count as usize;
     let local_bytes = local_bytes.next_multiple_of(4);
     let local_per_sm = u64::from(spec.sm.warps * spec.sm.warp_size) * u64::from(local_bytes);
-    let (extents, local) = extents(memory, local_per_sm * sms as u64);
+    let (extents, local) = extents(&memory, local_per_sm * sms as u64);
     let mut shares = cut(memory, map, spec.controller.channels, extents);
 
     let mut t: Topology<Msg> = Topology::new();
@@ -228,20 +229,32 @@ fn pieces(start: u64, bytes: u64, chunk: u64) -> impl Iterator<Item = (u64, usiz
     })
 }
 
-/// Cuts an image into the channels' shares of DRAM and NVM.
-fn cut(memory: &FlatMemory, map: Interleave, channels: u32, extents: [u64; 2]) -> Vec<[Vec<u8>; 2]> {
+/// Bytes after which a machine that is taken apart frees what has been moved out.
+const FREED_BYTES: usize = 1 << 20;
+
+/// Cuts an image into the channels' shares of DRAM and NVM, and frees it range by range.
+fn cut(memory: FlatMemory, map: Interleave, channels: u32, extents: [u64; 2]) -> Vec<[Image; 2]> {
     let share = extents.map(|bytes| map.channel_share(bytes) as usize);
-    let mut shares: Vec<[Vec<u8>; 2]> = (0..channels).map(|_| share.map(|bytes| vec![0; bytes])).collect();
-    for (start, bytes) in memory.ranges() {
+    let mut shares: Vec<[Image; 2]> = (0..channels).map(|_| share.map(Image::new)).collect();
+    for (start, bytes) in memory.into_ranges() {
         for (address, length) in pieces(start, bytes.len() as u64, map.chunk_bytes()) {
             let channel = (map.slice_of(address) / map.slices_per_channel()) as usize;
-            let to = map.in_channel(address) as usize;
             let from = (address - start) as usize;
             let image = &mut shares[channel][Medium::of(address) as usize];
-            image[to..to + length].copy_from_slice(&bytes[from..from + length]);
+            image.write(map.in_channel(address) as usize, &bytes[from..from + length]);
         }
     }
     shares
+}
+
+/// Puts bytes of dirty lines over what memory holds.
+fn put_dirty(memory: &mut FlatMemory, line: u64, bytes: &[u8], dirty: u128) {
+    for (i, &byte) in bytes.iter().enumerate().filter(|(i, _)| dirty >> i & 1 == 1) {
+        // Bytes outside every allocation (local memory) are nobody's result.
+        if let Some(to) = memory.slice_mut(line + i as u64, 1) {
+            to[0] = byte;
+        }
+    }
 }
 
 impl Assembly {
@@ -282,31 +295,76 @@ impl Assembly {
         Journal::merged(&sms.chain(slices).chain(controllers).collect::<Vec<_>>())
     }
 
+    /// Names of all components, in the order of their ids.
+    pub fn component_names(&self) -> Vec<String> {
+        let ids = self.sms.iter().chain(&self.slices).chain(&self.controllers).chain([&self.dispatch]);
+        let mut ids: Vec<ComponentId> = ids.copied().collect();
+        ids.sort_unstable_by_key(|id| id.0);
+        ids.into_iter().map(|id| self.simulation.name(id).to_owned()).collect()
+    }
+
     /// Fills `memory` with what a read of every address would return now: the controllers' bytes under the dirty bytes
     /// of the L2.
     pub fn collect(&self, memory: &mut FlatMemory) {
         let controllers: Vec<&MemoryController> = self.controllers().collect();
         let map = self.map;
-        let ranges: Vec<(u64, u64)> = memory.ranges().map(|(start, bytes)| (start, bytes.len() as u64)).collect();
-        for &(start, bytes) in &ranges {
-            for (address, length) in pieces(start, bytes, map.chunk_bytes()) {
+        for (start, bytes) in memory.ranges_mut() {
+            for (address, length) in pieces(start, bytes.len() as u64, map.chunk_bytes()) {
                 let channel = (map.slice_of(address) / map.slices_per_channel()) as usize;
-                let from = map.in_channel(address) as usize;
-                let image = &controllers[channel].image(Medium::of(address))[from..from + length];
-                if memory.write(address, image).is_err() {
-                    unreachable!("{address:#x} is in a range");
-                }
+                let to = (address - start) as usize;
+                let image = controllers[channel].image(Medium::of(address));
+                image.read(map.in_channel(address) as usize, &mut bytes[to..to + length]);
             }
         }
         for slice in self.slices() {
             for (line, bytes, dirty) in slice.dirty_lines() {
-                for (i, &byte) in bytes.iter().enumerate().filter(|(i, _)| dirty >> i & 1 == 1) {
-                    // Bytes outside every allocation (local memory) are nobody's result.
-                    if let Some(to) = memory.slice_mut(line + i as u64, 1) {
-                        to[0] = byte;
-                    }
+                put_dirty(memory, line, bytes, dirty);
+            }
+        }
+    }
+
+    /// Takes the machine apart and brings `memory`, as it was before the first step, to what [`Assembly::collect`] would
+    /// fill in. Its bytes are freed on the way, and what has not changed stays shared.
+    pub fn into_memory(self, mut memory: FlatMemory) -> FlatMemory {
+        let dirty: Vec<(u64, Vec<u8>, u128)> = self
+            .slices()
+            .flat_map(|slice| slice.dirty_lines().map(|(line, bytes, dirty)| (line, bytes.to_vec(), dirty)))
+            .collect();
+        let (map, ids) = (self.map, self.controllers);
+        let mut images: Vec<[Image; 2]> = Vec::new();
+        for (id, (_, component)) in self.simulation.into_components().into_iter().enumerate() {
+            if ids.contains(&ComponentId(id as u32)) {
+                let component: Box<dyn std::any::Any> = component;
+                match component.downcast::<MemoryController>() {
+                    Ok(controller) => images.push(controller.into_images()),
+                    Err(_) => panic!("component {id} is not a memory controller"),
                 }
             }
         }
+        let round = u64::from(map.slices_per_channel()) * map.chunk_bytes();
+        let mut now = vec![0; map.chunk_bytes() as usize];
+        let mut moved = 0;
+        let ranges: Vec<(u64, u64)> = memory.ranges().map(|(start, bytes)| (start, bytes.len() as u64)).collect();
+        for (address, length) in ranges.into_iter().flat_map(|(start, bytes)| pieces(start, bytes, map.chunk_bytes())) {
+            let channel = (map.slice_of(address) / map.slices_per_channel()) as usize;
+            let (medium, from, now) = (Medium::of(address) as usize, map.in_channel(address), &mut now[..length]);
+            images[channel][medium].read(from as usize, now);
+            if memory.slice(address, length) != Some(&*now) && memory.write(address, now).is_err() {
+                unreachable!("{address:#x} is in a range");
+            }
+            moved += length;
+            if moved >= FREED_BYTES {
+                // Pieces come by address, so nobody asks again for what lies below by more than the chunks of a round
+                // over all slices.
+                moved = 0;
+                for image in &mut images {
+                    image[medium].forget_below(from.saturating_sub(round) as usize);
+                }
+            }
+        }
+        for (line, bytes, mask) in dirty {
+            put_dirty(&mut memory, line, &bytes, mask);
+        }
+        memory
     }
 }

@@ -14,6 +14,7 @@ pub mod cache;
 pub mod coalescer;
 pub mod crossbar;
 pub mod dispatch;
+pub mod image;
 pub mod l1;
 pub mod l2;
 pub mod media;

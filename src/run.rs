@@ -7,8 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration as WallTime, Instant};
 
 use crate::assemble::{Assembly, Persistency, assemble_with};
@@ -119,9 +118,7 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
     let host = workload.host();
     let bindings = host.bindings();
     let persistency = Persistency { scheme: experiment.scheme.clone(), journal: conduct.journal };
-    let mut machine = assemble_with(spec, &image, workload.local_bytes() as u32, Box::new(host), &persistency);
-    // From here on the bytes are in the machine's memory controllers.
-    drop(image);
+    let mut machine = assemble_with(spec, image, workload.local_bytes() as u32, Box::new(host), &persistency);
 
     let began = Instant::now();
     let end = machine.simulation.run(&RunOptions {
@@ -139,9 +136,7 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
     let wall = began.elapsed();
 
     let time = time_of(&end, &machine);
-    let mut memory = FlatMemory::new(workload.addresses());
-    machine.collect(&mut memory);
-    let outcome = Outcome {
+    let mut outcome = Outcome {
         schema: outcome::SCHEMA,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         machine: describe(&experiment.machine, base),
@@ -153,13 +148,15 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
         counters: counters(&machine),
         verification: None,
         digest: format!("{:016x}", machine.simulation.digest()),
-        memory_digest: format!("{:016x}", digest_of(&memory)),
+        memory_digest: String::new(),
         engine: engine_of(&machine),
         host: host_of(&machine, conduct, wall),
     };
     let epochs = machine.simulation.epoch_digests().cloned();
     let journal = conduct.journal.then(|| machine.journal());
-    let components = machine.simulation.into_components().into_iter().map(|(name, _)| name).collect();
+    let components = machine.component_names();
+    let memory = machine.into_memory(workload.image());
+    outcome.memory_digest = format!("{:016x}", digest_of(&memory));
     let mut finished = Finished { outcome, memory, bindings, epochs, components, journal };
     if finished.outcome.end == End::Finished {
         judge(experiment, conduct, &mut finished);
@@ -190,34 +187,17 @@ fn judge(experiment: &Experiment, conduct: &Conduct<'_>, finished: &mut Finished
     });
 }
 
-/// The functional run, on a thread of its own so that it can be abandoned.
+/// The functional run.
 fn reference(experiment: &Experiment, conduct: &Conduct<'_>, outcome: &Outcome) -> Result<FunctionalRun, String> {
     let limits = Limits {
         warp_instructions: outcome.warp_instructions() * REFERENCE_FACTOR + REFERENCE_EXTRA,
         warp_size: experiment.machine.spec.sm.warp_size,
+        stop: conduct.stop,
         ..Limits::default()
     };
-    let (send, receive) = mpsc::channel();
-    let workload = experiment.workload.clone();
-    std::thread::spawn(move || {
-        // Nobody listens once the run was stopped.
-        let result = workload.run_functional(&limits).map(|mut run| {
-            run.forget_unneeded(&workload);
-            run
-        });
-        let _ = send.send(result.map_err(|fault| fault.to_string()));
-    });
-    loop {
-        match receive.recv_timeout(WallTime::from_millis(50)) {
-            Ok(result) => return result,
-            Err(mpsc::RecvTimeoutError::Disconnected) => return Err("the functional driver panicked".to_owned()),
-            Err(mpsc::RecvTimeoutError::Timeout) => {
-                if conduct.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
-                    return Err("stopped before the functional driver was done".to_owned());
-                }
-            }
-        }
-    }
+    let mut run = experiment.workload.run_functional(&limits).map_err(|fault| fault.to_string())?;
+    run.forget_unneeded(&experiment.workload);
+    Ok(run)
 }
 
 /// The figures of a timed run that a manifest's expectations may name.

@@ -38,6 +38,7 @@ mod source;
 mod verdict;
 mod verify;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use expr::Value;
@@ -149,18 +150,14 @@ impl Resolved {
     /// Global memory before the first step.
     pub fn image(&self) -> FlatMemory {
         let plan = &self.plan;
-        let mut memory = FlatMemory::new(&plan.addresses);
-        let mut write = |address: u64, bytes: &[u8]| {
-            memory.write(address, bytes).expect("every buffer and variable is allocated");
-        };
-        for allocation in plan.buffers.iter().filter(|allocation| allocation.address != 0) {
-            if let Some(bytes) = allocation.kept() {
-                write(allocation.address, bytes);
-            }
-        }
+        let kept = plan.buffers.iter().filter(|buffer| buffer.address != 0);
+        let kept: BTreeMap<u64, &Arc<Vec<u8>>> =
+            kept.filter_map(|buffer| Some((buffer.address, buffer.kept()?))).collect();
+        let mut memory = FlatMemory::shared(&plan.addresses, |start| kept.get(&start).copied().cloned());
         for (module, addresses) in plan.programs.modules.iter().zip(&plan.globals) {
             for (index, address) in addresses.iter().enumerate() {
-                write(*address, &module.initial_bytes(index, addresses));
+                let bytes = module.initial_bytes(index, addresses);
+                memory.write(*address, &bytes).expect("every variable is allocated");
             }
         }
         memory
@@ -205,7 +202,7 @@ impl Resolved {
     ///
     /// # Errors
     /// A fault of the simulated program or of the host program, or `limits` reached.
-    pub fn run_functional(&self, limits: &Limits) -> Result<FunctionalRun, FunctionalError> {
+    pub fn run_functional(&self, limits: &Limits<'_>) -> Result<FunctionalRun, FunctionalError> {
         functional::run(self, limits)
     }
 

@@ -156,7 +156,7 @@ fn fused_multiply_adds_reach_the_issue_peak() {
 fn run_workload(spec: &MachineSpec, name: &str) -> (u64, u64, u64) {
     let choice = Choice { profile: Some("ci".to_owned()), ..Choice::default() };
     let workload = Workload::load(name).unwrap().resolve(&choice).unwrap();
-    let mut assembly = durawarp::assemble::assemble(spec, &workload.image(), 64, Box::new(workload.host()));
+    let mut assembly = durawarp::assemble::assemble(spec, workload.image(), 64, Box::new(workload.host()));
     let end = assembly.simulation.run(&durawarp::engine::RunOptions::default());
     assert!(matches!(end, RunEnd::Finished { .. }), "{end:?}");
     let ended = assembly.dispatch().ended().unwrap();

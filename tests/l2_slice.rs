@@ -9,6 +9,7 @@ use durawarp::kernel::ir::{AtomOp, Elem};
 use durawarp::kernel::memory::{DRAM_BASE, Medium, NVM_BASE};
 use durawarp::machine::address::Interleave;
 use durawarp::machine::crossbar::PortEnd;
+use durawarp::machine::image::Image;
 use durawarp::machine::l2::{L2Counters, L2Slice, L2Spec, L2Wiring};
 use durawarp::machine::media::{BusSpec, Media, MediaSpec};
 use durawarp::machine::memory_controller::{ControllerSpec, MemoryController};
@@ -60,6 +61,12 @@ impl Component<Msg> for Requester {
             cx.wake_at(*at);
         }
     }
+}
+
+fn filled(bytes: &[u8]) -> Image {
+    let mut image = Image::new(bytes.len());
+    image.write(0, bytes);
+    image
 }
 
 fn ns(ns: u64) -> Nanos {
@@ -117,7 +124,7 @@ fn run(l2: L2Spec, memory_credits: (u32, u32), script: Vec<(Time, Request)>) -> 
     };
     let image: Vec<u8> = (0..IMAGE).map(initial).collect();
     let media = Media::new(&dram, &nvm, &bus, clock, base);
-    let controller = MemoryController::new(controller, clock, 5, map, media, [image.clone(), image]);
+    let controller = MemoryController::new(controller, clock, 5, map, media, [filled(&image), filled(&image)]);
     let wiring = L2Wiring {
         slice: 0,
         clock,

@@ -50,7 +50,7 @@ fn check(name: &str, overrides: &str) {
     let limits = Limits { warp_size: spec.sm.warp_size, ..Limits::default() };
     let reference = workload.run_functional(&limits).unwrap();
     let mut memory = workload.image();
-    let mut assembly = assemble(&spec, &memory, 256, Box::new(workload.host()));
+    let mut assembly = assemble(&spec, memory.clone(), 256, Box::new(workload.host()));
     let end = assembly.simulation.run(&RunOptions::default());
     assert!(matches!(end, RunEnd::Finished { .. }), "{name} with {overrides}: {end:?}");
     assembly.collect(&mut memory);

@@ -35,7 +35,7 @@ fn timed(spec: &MachineSpec, workload: &Resolved, reference: &FunctionalRun, opt
     let host = workload.host();
     let bindings = host.bindings();
     let mut memory = workload.image();
-    let mut assembly = assemble(spec, &memory, 256, Box::new(host));
+    let mut assembly = assemble(spec, memory.clone(), 256, Box::new(host));
     let end = assembly.simulation.run(options);
     assert!(matches!(end, RunEnd::Finished { .. }), "{end:?}");
     assembly.collect(&mut memory);

@@ -8,6 +8,7 @@ use std::any::Any;
 use durawarp::engine::*;
 use durawarp::kernel::memory::{DRAM_BASE, Medium, NVM_BASE};
 use durawarp::machine::address::Interleave;
+use durawarp::machine::image::Image;
 use durawarp::machine::media::{BusSpec, Media, MediaSpec};
 use durawarp::machine::memory_controller::{ControllerCounters, ControllerSpec, MemoryController};
 use durawarp::machine::msg::{Line, MemoryRead, MemoryWrite, Msg};
@@ -46,6 +47,12 @@ impl Component<Msg> for Probe {
             cx.wake_at(*next);
         }
     }
+}
+
+fn filled(bytes: &[u8]) -> Image {
+    let mut image = Image::new(bytes.len());
+    image.write(0, bytes);
+    image
 }
 
 fn ns(ns: u64) -> Nanos {
@@ -111,7 +118,7 @@ fn run(spec: ControllerSpec, script: Vec<(Time, Msg)>) -> (Vec<Seen>, Controller
     let image: Vec<u8> = (0..1 << 17).map(|i| (i / 128 % 251) as u8).collect();
     let map = Interleave::new(1, 1, 256);
     let forward = base.ticks_of_ps(spec.forward_ns.ps);
-    let controller = MemoryController::new(spec, clock, forward, map, media, [image.clone(), image]);
+    let controller = MemoryController::new(spec, clock, forward, map, media, [filled(&image), filled(&image)]);
     let mut t = Topology::new();
     let first = script.first().map_or(0, |s| s.0);
     let script = script.into_iter().map(|(at, m)| (at, Some(m))).collect();

@@ -13,6 +13,8 @@ mod access;
 #[allow(clippy::result_large_err, reason = "a fault ends the run: it is made once")]
 mod cta;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use super::fault::ProgramFault;
 use super::ir::Class;
 use super::launch::Launch;
@@ -26,19 +28,21 @@ pub(super) const SLICE: u32 = 1024;
 const TURN: u64 = 1 << 16;
 
 /// How far a run may go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+#[derive(Debug, Clone, Copy)]
+pub struct Limits<'a> {
     /// Warp instructions of the launch.
     pub warp_instructions: u64,
     /// CTAs that may be under way at once.
     pub resident_ctas: usize,
     /// Lanes of a warp, 32 or 64.
     pub warp_size: u32,
+    /// Set it to end the run early.
+    pub stop: Option<&'a AtomicBool>,
 }
 
-impl Default for Limits {
+impl Default for Limits<'_> {
     fn default() -> Self {
-        Limits { warp_instructions: u64::MAX, resident_ctas: 1024, warp_size: 32 }
+        Limits { warp_instructions: u64::MAX, resident_ctas: 1024, warp_size: 32, stop: None }
     }
 }
 
@@ -81,6 +85,9 @@ pub enum RunError {
         /// The limit.
         limit: u64,
     },
+    /// The caller's flag was set.
+    #[error("stopped")]
+    Stopped,
 }
 
 impl From<ProgramFault> for RunError {
@@ -92,8 +99,8 @@ impl From<ProgramFault> for RunError {
 /// Runs a launch to its end.
 ///
 /// # Errors
-/// The first fault of the program, a deadlock, or the instruction limit; memory keeps what was written until then.
-pub fn run(launch: &Launch, memory: &mut FlatMemory, limits: &Limits) -> Result<Counts, RunError> {
+/// The first fault of the program, a deadlock, the instruction limit, or the stop flag; memory keeps what was written until then.
+pub fn run(launch: &Launch, memory: &mut FlatMemory, limits: &Limits<'_>) -> Result<Counts, RunError> {
     let mut counts = Counts::default();
     let mut resident: std::collections::VecDeque<Cta> = std::collections::VecDeque::new();
     // Finished CTAs, whose allocations are used again.
@@ -114,6 +121,9 @@ pub fn run(launch: &Launch, memory: &mut FlatMemory, limits: &Limits) -> Result<
         if left == 0 {
             let (kernel, limit) = (launch.kernel.name.clone(), limits.warp_instructions);
             return Err(RunError::InstructionLimit { kernel, limit });
+        }
+        if limits.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+            return Err(RunError::Stopped);
         }
         match cta.run(launch, memory, &mut counts, left.min(TURN))? {
             Progress::Done => spare.push(cta),

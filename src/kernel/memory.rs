@@ -4,6 +4,7 @@
 //! through windows far above them. Invariant: ranges never overlap, nor touch.
 
 use std::fmt;
+use std::sync::Arc;
 
 use super::ir::Space;
 
@@ -145,8 +146,44 @@ pub struct FlatMemory {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Chunk {
     start: u64,
-    bytes: Vec<u8>,
+    bytes: Bytes,
 }
+
+/// The bytes of a range. Initial contents are shared until somebody writes.
+#[derive(Debug, Clone)]
+enum Bytes {
+    Own(Vec<u8>),
+    Shared(Arc<Vec<u8>>),
+}
+
+impl Bytes {
+    #[inline]
+    fn as_slice(&self) -> &[u8] {
+        match self {
+            Bytes::Own(bytes) => bytes,
+            Bytes::Shared(bytes) => bytes,
+        }
+    }
+
+    #[inline]
+    fn to_mut(&mut self) -> &mut Vec<u8> {
+        if let Bytes::Shared(bytes) = self {
+            *self = Bytes::Own(bytes.to_vec());
+        }
+        match self {
+            Bytes::Own(bytes) => bytes,
+            Bytes::Shared(_) => unreachable!("just made its own"),
+        }
+    }
+}
+
+impl PartialEq for Bytes {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_slice() == other.as_slice()
+    }
+}
+
+impl Eq for Bytes {}
 
 /// An access to memory that is not allocated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -191,8 +228,23 @@ macro_rules! typed {
 impl FlatMemory {
     /// Zeros at every allocated address.
     pub fn new(map: &AddressMap) -> Self {
-        let chunks = map.ranges().iter().map(|r| Chunk { start: r.start, bytes: vec![0; r.bytes as usize] }).collect();
-        FlatMemory { chunks }
+        FlatMemory::shared(map, |_| None)
+    }
+
+    /// Each range holds what `content` has for its first address, shared until somebody writes to it, or zeros.
+    ///
+    /// # Panics
+    /// When a content has not the length of its range.
+    pub fn shared(map: &AddressMap, mut content: impl FnMut(u64) -> Option<Arc<Vec<u8>>>) -> Self {
+        let chunk = |range: &Range| {
+            let bytes = match content(range.start) {
+                Some(bytes) => Bytes::Shared(bytes),
+                None => Bytes::Own(vec![0; range.bytes as usize]),
+            };
+            assert_eq!(bytes.as_slice().len() as u64, range.bytes, "the content of `{}`", range.name);
+            Chunk { start: range.start, bytes }
+        };
+        FlatMemory { chunks: map.ranges().iter().map(chunk).collect() }
     }
 
     /// The chunk that may hold an address.
@@ -206,7 +258,7 @@ impl FlatMemory {
     pub fn slice(&self, address: u64, bytes: usize) -> Option<&[u8]> {
         let chunk = &self.chunks[self.at(address)?];
         let from = (address - chunk.start) as usize;
-        chunk.bytes.get(from..from.checked_add(bytes)?)
+        chunk.bytes.as_slice().get(from..from.checked_add(bytes)?)
     }
 
     /// Bytes of one range, to be written.
@@ -215,7 +267,7 @@ impl FlatMemory {
         let at = self.at(address)?;
         let chunk = &mut self.chunks[at];
         let from = (address - chunk.start) as usize;
-        chunk.bytes.get_mut(from..from.checked_add(bytes)?)
+        chunk.bytes.to_mut().get_mut(from..from.checked_add(bytes)?)
     }
 
     /// Bytes from an address on.
@@ -249,6 +301,19 @@ impl FlatMemory {
         self.chunks.retain(|chunk| keep(chunk.start));
     }
 
+    /// Ranges and their bytes, by address, to be written.
+    pub fn ranges_mut(&mut self) -> impl Iterator<Item = (u64, &mut [u8])> {
+        self.chunks.iter_mut().map(|c| (c.start, c.bytes.to_mut().as_mut_slice()))
+    }
+
+    /// Ranges and their bytes, by address, each freed when its taker is done with it.
+    pub fn into_ranges(self) -> impl Iterator<Item = (u64, Arc<Vec<u8>>)> {
+        self.chunks.into_iter().map(|c| match c.bytes {
+            Bytes::Own(bytes) => (c.start, Arc::new(bytes)),
+            Bytes::Shared(bytes) => (c.start, bytes),
+        })
+    }
+
     /// Ranges and their bytes, by address.
     pub fn ranges(&self) -> impl Iterator<Item = (u64, &[u8])> {
         self.chunks.iter().map(|c| (c.start, c.bytes.as_slice()))
@@ -268,6 +333,19 @@ mod tests {
         assert_eq!(map.describe(b - 3), "3 bytes before `b`");
         assert_eq!(map.describe(b + 98), "it starts 98 bytes into `b`, which has 100 bytes");
         assert_eq!(map.describe(8), "a null pointer?");
+    }
+
+    #[test]
+    fn a_shared_range_becomes_its_own_when_written() {
+        let mut map = AddressMap::default();
+        let (a, b) = (map.allocate("a", 4, Medium::Dram), map.allocate("b", 8, Medium::Dram));
+        let content = Arc::new(vec![1, 2, 3, 4]);
+        let image = || FlatMemory::shared(&map, |start| (start == a).then(|| content.clone()));
+        let (mut one, other) = (image(), image());
+        one.write(a + 1, &[9]).unwrap();
+        assert_eq!((one.read(a, 4).unwrap(), other.read(a, 4).unwrap()), (&[1, 9, 3, 4][..], &[1, 2, 3, 4][..]));
+        assert_eq!(other.read(b, 8).unwrap(), [0; 8]);
+        assert_ne!(one, other);
     }
 
     #[test]

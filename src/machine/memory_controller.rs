@@ -26,9 +26,10 @@ use crate::persist::vocab::Domain;
 use crate::spec;
 
 use super::address::Interleave;
+use super::image::Image;
 use super::media::{Access, Media, Place};
 use super::msg::sectors_covered;
-use super::msg::{Line, MAX_LINE_BYTES, MemoryRead, MemoryWrite, Msg, SECTOR_BYTES, copy_masked, sector_bytes};
+use super::msg::{Line, MemoryRead, MemoryWrite, Msg, SECTOR_BYTES, copy_masked, sector_bytes};
 use super::request_queue::{At, Choice, RequestQueue};
 use super::spec::Nanos;
 
@@ -133,7 +134,7 @@ pub struct MemoryController {
     /// Writes drained since then.
     drained: u32,
     last_access: Access,
-    images: [Vec<u8>; 2],
+    images: [Image; 2],
     occupancy_since: Time,
     domain: Domain,
     journal: Option<Box<Journal>>,
@@ -148,7 +149,7 @@ impl MemoryController {
         forward: Time,
         map: Interleave,
         media: Media,
-        images: [Vec<u8>; 2],
+        images: [Image; 2],
     ) -> Self {
         MemoryController {
             clock,
@@ -189,13 +190,17 @@ impl MemoryController {
     }
 
     /// The bytes of a medium as reads would see them, by channel-local address.
-    pub fn image(&self, medium: Medium) -> &[u8] {
+    pub fn image(&self, medium: Medium) -> &Image {
         &self.images[medium as usize]
     }
 
-    fn image_range(&self, line: u64) -> (usize, usize) {
-        let medium = Medium::of(line);
-        (medium as usize, self.map.in_channel(line) as usize)
+    /// The bytes of both media.
+    pub fn into_images(self) -> [Image; 2] {
+        self.images
+    }
+
+    fn image_place(&self, line: u64) -> (usize, usize) {
+        (Medium::of(line) as usize, self.map.in_channel(line) as usize)
     }
 
     fn place(&self, line: u64) -> Place {
@@ -203,37 +208,24 @@ impl MemoryController {
     }
 
     fn read_image(&self, line: u64, sectors: u8, room: &mut Line) {
-        let (medium, start) = self.image_range(line);
-        let image = &self.images[medium];
+        let (medium, start) = self.image_place(line);
         for sector in 0..4 {
             if sectors >> sector & 1 == 1 {
                 let at = 32 * sector;
-                room.bytes[at..at + 32].copy_from_slice(&image[start + at..start + at + 32]);
+                self.images[medium].read(start + at, &mut room.bytes[at..at + 32]);
             }
         }
         room.mask = sector_bytes(sectors);
     }
 
     fn write_image(&mut self, line: u64, data: &Line) {
-        let (medium, start) = self.image_range(line);
-        let image = &mut self.images[medium][start..];
-        if let Some(bytes) = image.first_chunk_mut::<MAX_LINE_BYTES>() {
-            copy_masked(bytes, &data.bytes, data.mask);
-        } else {
-            // The last line, shorter than the longest of any machine.
-            let mut bytes = [0; MAX_LINE_BYTES];
-            bytes[..image.len()].copy_from_slice(image);
-            copy_masked(&mut bytes, &data.bytes, data.mask);
-            image.copy_from_slice(&bytes[..image.len()]);
-        }
+        let (medium, start) = self.image_place(line);
+        self.images[medium].write_line(start, data);
     }
 
-    /// Asks the computer for a line's bytes, some time before they are needed: images are larger than its caches.
     fn touch_image(&self, line: u64) {
-        let (medium, start) = self.image_range(line);
-        let image = &self.images[medium];
-        std::hint::black_box(image.get(start).copied());
-        std::hint::black_box(image.get(start + 64).copied());
+        let (medium, start) = self.image_place(line);
+        self.images[medium].touch(start);
     }
 
     fn count_occupancy(&mut self, now: Time) {
@@ -487,11 +479,7 @@ impl Component<Msg> for MemoryController {
     fn digest(&self) -> u64 {
         let mut hash = 0xcbf2_9ce4_8422_2325u64;
         for image in &self.images {
-            for chunk in image.chunks(8) {
-                let mut word = [0; 8];
-                word[..chunk.len()].copy_from_slice(chunk);
-                hash = (hash ^ u64::from_le_bytes(word)).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23);
-            }
+            hash = image.hash_into(hash);
         }
         hash
     }

@@ -85,7 +85,7 @@ impl FunctionalRun {
 }
 
 /// Runs the host program of `resolved` to its end.
-pub(super) fn run(resolved: &Resolved, limits: &Limits) -> Result<FunctionalRun, FunctionalError> {
+pub(super) fn run(resolved: &Resolved, limits: &Limits<'_>) -> Result<FunctionalRun, FunctionalError> {
     let mut memory = resolved.image();
     let mut host = resolved.host();
     let mut launches = Vec::new();

@@ -75,7 +75,7 @@ pub(crate) struct Allocation {
     /// Size.
     pub(crate) bytes: u64,
     /// Initial content; nothing is kept of zeros.
-    initial: Option<Box<[u8]>>,
+    initial: Option<Arc<Vec<u8>>>,
     pub(crate) texture: Option<Texture>,
 }
 
@@ -83,18 +83,26 @@ impl Allocation {
     /// A buffer of `len` elements without an address.
     pub(crate) fn new(len: u64, initial: Vec<u8>) -> Self {
         let bytes = initial.len() as u64;
-        let initial = initial.iter().any(|byte| *byte != 0).then(|| initial.into_boxed_slice());
+        let initial = initial.iter().any(|byte| *byte != 0).then(|| Arc::new(initial));
         Allocation { address: 0, len, bytes, initial, texture: None }
     }
 
     /// Initial content, if it is not all zeros.
-    pub(crate) fn kept(&self) -> Option<&[u8]> {
-        self.initial.as_deref()
+    pub(crate) fn kept(&self) -> Option<&Arc<Vec<u8>>> {
+        self.initial.as_ref()
+    }
+
+    /// Whether the initial content is `bytes`.
+    pub(crate) fn began_as(&self, bytes: &[u8]) -> bool {
+        match &self.initial {
+            Some(initial) => initial.as_slice() == bytes,
+            None => bytes.iter().all(|&byte| byte == 0),
+        }
     }
 
     /// Initial content.
     pub(crate) fn initial(&self) -> Cow<'_, [u8]> {
-        self.kept().map_or_else(|| Cow::Owned(vec![0; self.bytes as usize]), Cow::Borrowed)
+        self.kept().map_or_else(|| Cow::Owned(vec![0; self.bytes as usize]), |bytes| Cow::Borrowed(bytes.as_slice()))
     }
 }
 

@@ -44,7 +44,7 @@ fn compared(plan: &Plan) -> Vec<usize> {
 
 /// Frees what no check needs of a reference run's memory: buffers that are not compared, or are as they were.
 pub(crate) fn forget_unneeded(plan: &Plan, memory: &mut FlatMemory, bindings: &Bindings) {
-    let changed = |number: &usize| bytes_of(plan, memory, bindings, *number) != plan.buffers[*number].initial();
+    let changed = |number: &usize| !plan.buffers[*number].began_as(&bytes_of(plan, memory, bindings, *number));
     let needed = compared(plan).into_iter().filter(changed).map(|number| plan.buffers[bindings.of(number)].address);
     let needed: Vec<u64> = needed.collect();
     memory.retain(|start| needed.contains(&start));
@@ -111,7 +111,7 @@ impl Elements for Contents<'_> {
         let field = &form.fields[usize::from(element.field)];
         let bytes = match which {
             Which::Current if form.space != Space::Const => Some(self.0.bytes(number)),
-            _ => self.0.plan.buffers[number].kept(),
+            _ => self.0.plan.buffers[number].kept().map(|bytes| bytes.as_slice()),
         };
         let at = (element.index * form.stride + field.offset) as usize;
         match load(field.elem, bytes.map_or(&[0; 8], |bytes| &bytes[at..])) {

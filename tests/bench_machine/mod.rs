@@ -191,7 +191,7 @@ impl Bench {
         let launches = self.launches();
         let local = launches.iter().map(|l| l.kernel.local_bytes).max().unwrap_or(0);
         let host = Box::new(Launches { left: launches.into_iter() });
-        let mut assembly = assemble_with(&self.spec, &memory, local, host, persistency);
+        let mut assembly = assemble_with(&self.spec, memory.clone(), local, host, persistency);
         let end = assembly.simulation.run(options);
         assembly.collect(&mut memory);
         Ran { spec: self.spec.clone(), end, assembly, memory }

@@ -1,0 +1,170 @@
+//! The bytes of one medium on one channel, in pages that exist once something other than zero was put there.
+//!
+//! Invariants: bytes never written are zero; an access beyond the end panics, but for the tail of the last line, which may be
+//! shorter than the longest line of any machine. Cost: one look at a table more than a flat array; memory is what is used.
+
+use super::msg::{Line, MAX_LINE_BYTES, copy_masked};
+
+/// A line never straddles two pages.
+const PAGE_BYTES: usize = 1 << 16;
+const _: () = assert!(PAGE_BYTES.is_multiple_of(MAX_LINE_BYTES));
+
+type Page = [u8; PAGE_BYTES];
+
+/// Bytes by channel-local address.
+#[derive(Debug, Clone, Default)]
+pub struct Image {
+    pages: Vec<Option<Box<Page>>>,
+    bytes: usize,
+}
+
+/// Page and offset in it.
+fn place(at: usize) -> (usize, usize) {
+    (at / PAGE_BYTES, at % PAGE_BYTES)
+}
+
+fn zeros() -> Box<Page> {
+    match vec![0; PAGE_BYTES].into_boxed_slice().try_into() {
+        Ok(page) => page,
+        Err(_) => unreachable!("a page has the bytes of a page"),
+    }
+}
+
+impl Image {
+    /// `bytes` zeros.
+    pub fn new(bytes: usize) -> Image {
+        Image { pages: vec![None; bytes.div_ceil(PAGE_BYTES)], bytes }
+    }
+
+    /// Length in bytes.
+    pub fn len(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether there are no bytes at all.
+    pub fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
+    /// Copies the bytes from `at` on into `out`.
+    ///
+    /// # Panics
+    /// When they go beyond the end.
+    pub fn read(&self, mut at: usize, mut out: &mut [u8]) {
+        assert!(at + out.len() <= self.bytes, "{} bytes at {at} of {}", out.len(), self.bytes);
+        while !out.is_empty() {
+            let (page, from) = place(at);
+            let length = out.len().min(PAGE_BYTES - from);
+            let (now, rest) = out.split_at_mut(length);
+            match &self.pages[page] {
+                Some(page) => now.copy_from_slice(&page[from..from + length]),
+                None => now.fill(0),
+            }
+            (at, out) = (at + length, rest);
+        }
+    }
+
+    /// Overwrites the bytes from `at` on.
+    ///
+    /// # Panics
+    /// When they go beyond the end.
+    pub fn write(&mut self, mut at: usize, mut data: &[u8]) {
+        assert!(at + data.len() <= self.bytes, "{} bytes at {at} of {}", data.len(), self.bytes);
+        while !data.is_empty() {
+            let (page, to) = place(at);
+            let (now, rest) = data.split_at(data.len().min(PAGE_BYTES - to));
+            if self.pages[page].is_some() || now.iter().any(|&byte| byte != 0) {
+                self.pages[page].get_or_insert_with(zeros)[to..to + now.len()].copy_from_slice(now);
+            }
+            (at, data) = (at + now.len(), rest);
+        }
+    }
+
+    /// Overwrites those bytes of the line at `at` that its mask names and that exist.
+    #[inline]
+    pub fn write_line(&mut self, at: usize, line: &Line) {
+        let (page, to) = place(at);
+        let bytes = &mut self.pages[page].get_or_insert_with(zeros)[to..];
+        let left = self.bytes - at;
+        let Some(bytes) = bytes.first_chunk_mut::<MAX_LINE_BYTES>() else { unreachable!("lines are aligned") };
+        let exist = if left < MAX_LINE_BYTES { (1u128 << left) - 1 } else { u128::MAX };
+        copy_masked(bytes, &line.bytes, line.mask & exist);
+    }
+
+    /// Asks the computer for a line's bytes, some time before they are needed: images are larger than its caches.
+    #[inline]
+    pub fn touch(&self, at: usize) {
+        let (page, from) = place(at);
+        if let Some(Some(page)) = self.pages.get(page) {
+            std::hint::black_box(page[from]);
+            std::hint::black_box(page.get(from + 64).copied());
+        }
+    }
+
+    /// Frees the pages that lie below `at`: their bytes are zero afterwards.
+    pub fn forget_below(&mut self, at: usize) {
+        let below = (at / PAGE_BYTES).min(self.pages.len());
+        for page in &mut self.pages[..below] {
+            *page = None;
+        }
+    }
+
+    /// All bytes in one piece.
+    pub fn to_vec(&self) -> Vec<u8> {
+        let mut out = vec![0; self.bytes];
+        self.read(0, &mut out);
+        out
+    }
+
+    /// Mixes all bytes into a hash.
+    pub fn hash_into(&self, mut hash: u64) -> u64 {
+        for (number, page) in self.pages.iter().enumerate() {
+            let Some(page) = page else { continue };
+            hash = (hash ^ number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            for word in page.as_chunks::<8>().0 {
+                hash = (hash ^ u64::from_le_bytes(*word)).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23);
+            }
+        }
+        hash
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn pages_exist_once_something_is_put_there() {
+        let mut image = Image::new(3 * PAGE_BYTES + 40);
+        image.write(10, &[0; 100]);
+        assert!(image.pages.iter().all(Option::is_none), "zeros need no page");
+        image.write(2 * PAGE_BYTES - 1, &[1, 2]);
+        assert_eq!(image.pages.iter().map(Option::is_some).collect::<Vec<_>>(), [false, true, true, false]);
+        image.forget_below(2 * PAGE_BYTES + 5);
+        let mut bytes = [9; 2];
+        image.read(2 * PAGE_BYTES - 1, &mut bytes);
+        assert_eq!(bytes, [0, 2], "the page that lies below as a whole is gone");
+    }
+
+    #[test]
+    fn the_last_line_may_be_short() {
+        let mut image = Image::new(PAGE_BYTES + 40);
+        image.write_line(PAGE_BYTES, &Line { bytes: [7; MAX_LINE_BYTES], mask: u128::MAX });
+        assert_eq!(image.to_vec()[PAGE_BYTES..], [7; 40]);
+    }
+
+    proptest! {
+        #[test]
+        fn an_image_is_an_array(
+            writes in prop::collection::vec((0usize..2 * PAGE_BYTES, prop::collection::vec(0u8..3, 0..300)), 0..20)
+        ) {
+            let (mut image, mut plain) = (Image::new(2 * PAGE_BYTES + 300), vec![0; 2 * PAGE_BYTES + 300]);
+            for (at, data) in writes {
+                image.write(at, &data);
+                plain[at..at + data.len()].copy_from_slice(&data);
+            }
+            prop_assert!(image.to_vec() == plain);
+        }
+    }
+}
