@@ -69,12 +69,14 @@ pub struct Allowed<'a> {
     initial: &'a PmImage,
     regions: Regions,
     budget: Budget,
+    /// Facts that a launch began.
+    launches: Vec<u32>,
 }
 
 impl<'a> Allowed<'a> {
     /// The states that `order` allows from an initial image on. What is outside of the image is not looked at.
     pub fn new(order: &'a Order<'a>, initial: &'a PmImage, regions: Regions, budget: Budget) -> Allowed<'a> {
-        Allowed { order, initial, regions, budget }
+        Allowed { order, initial, regions, budget, launches: super::crash::launches(order.journal) }
     }
 
     /// The order that allows them.
@@ -85,6 +87,11 @@ impl<'a> Allowed<'a> {
     /// The image before the first fact.
     pub fn initial(&self) -> &'a PmImage {
         self.initial
+    }
+
+    /// How many launches had begun at an instant.
+    pub fn launches_begun(&self, instant: usize) -> u32 {
+        self.launches.partition_point(|&launch| (launch as usize) < instant) as u32
     }
 
     /// When the last fact before an instant was noted, in ticks.

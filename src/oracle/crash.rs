@@ -77,6 +77,14 @@ pub struct CrashStates<'a> {
     domain: Domain,
     /// Facts that change the durable state.
     changes: Vec<u32>,
+    /// Facts that a launch began.
+    launches: Vec<u32>,
+}
+
+/// Where in a journal launches began.
+pub(super) fn launches(journal: &Journal) -> Vec<u32> {
+    let numbered = journal.facts().iter().zip(0..);
+    numbered.filter(|(fact, _)| fact.kind == FactKind::KernelStarted).map(|(_, at)| at).collect()
 }
 
 /// The facts that change what is durable in a domain.
@@ -102,7 +110,7 @@ impl<'a> CrashStates<'a> {
             }
             changes.push(at as u32);
         }
-        Ok(CrashStates { journal, initial, domain, changes })
+        Ok(CrashStates { journal, initial, domain, changes, launches: launches(journal) })
     }
 
     /// How many changes there are; the last crash point.
@@ -142,6 +150,12 @@ impl<'a> CrashStates<'a> {
     /// The change that leads from point `change` to the next.
     pub(super) fn change(&self, change: u64) -> &'a Fact {
         &self.journal.facts()[self.changes[change as usize] as usize]
+    }
+
+    /// How many launches had begun when the image of a point was last there, just before the next change.
+    pub fn launches_begun(&self, point: u64) -> u32 {
+        let until = self.changes.get(point as usize).copied().unwrap_or(u32::MAX);
+        self.launches.partition_point(|&launch| launch < until) as u32
     }
 
     /// A cursor at a point. Cost: all changes before it.
@@ -338,6 +352,15 @@ mod tests {
         }
         let time = |domain| CrashStates::new(&script.journal, &initial, domain).unwrap().time(1);
         assert_eq!((time(Domain::Eadr), time(Domain::Adr), time(Domain::Media)), (Ok(2), Ok(3), Ok(6)));
+    }
+
+    #[test]
+    fn a_point_lasts_until_the_next_change_and_counts_launches_until_then() {
+        let mut script = Script::default();
+        script.accepted(0, 1).launch(0).accepted(0, 2).launch(1);
+        let initial = blank(128);
+        let states = CrashStates::new(&script.journal, &initial, Domain::Adr).unwrap();
+        assert_eq!([0, 1, 2].map(|point| states.launches_begun(point)), [0, 1, 2]);
     }
 
     #[test]

@@ -4,7 +4,8 @@
 //!  points or choices ─ hash ─> distinct images ─ chunks ─> [survived ─ recovery ─> recovered ─> rules] ─> verdict
 //! ```
 //! Equal images are judged once: first all hashes are taken, then each distinct image is judged at the first point that
-//! has it. Chunks do not depend on the number of threads, and failures are sorted, so neither does the verdict.
+//! has it. (Images are equal when as many launches had begun, too: a transaction's elements count from its launch on.)
+//! Chunks do not depend on the number of threads, and failures are sorted, so neither does the verdict.
 //!
 //! Source: `fail -> recover -> check` as in XFDetector (ASPLOS'20). Invariants: an image is judged by its bytes alone.
 //! Not modelled: time that recovery takes.
@@ -15,12 +16,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rayon::prelude::*;
 
-use super::Regions;
 use super::allowed::Allowed;
 use super::crash::{BeyondEnd, CrashStates, Plan};
 use super::order::Order;
 use super::undo::{Finding, UndoRule};
 use super::verdict::{Failure, Level, Property, Verdict};
+use super::{Regions, mix};
 use crate::persist::image::PmImage;
 
 /// Pieces of work, each of which starts with a replay.
@@ -81,6 +82,8 @@ pub struct Rules<'a> {
     pub recovery: Option<Recovery<'a>>,
     /// Conditions on the result.
     pub checks: &'a [&'a dyn Check],
+    /// States are judged only when so many launches had begun: 1 when the host first has to put the input there.
+    pub launches: u32,
     /// How many failures to keep.
     pub keep: usize,
 }
@@ -95,7 +98,13 @@ impl fmt::Debug for Rules<'_> {
 
 impl Rules<'_> {
     /// Judges one image; `recovered` is room for what recovery makes of it.
-    fn judge(&self, survived: &PmImage, recovered: &mut PmImage, order: Option<&Order<'_>>) -> Vec<Finding> {
+    fn judge(
+        &self,
+        survived: &PmImage,
+        begun: u32,
+        recovered: &mut PmImage,
+        order: Option<&Order<'_>>,
+    ) -> Vec<Finding> {
         let mut found = Vec::new();
         if recovered.write(survived.base(), survived.bytes()).is_err() {
             *recovered = survived.clone();
@@ -110,7 +119,7 @@ impl Rules<'_> {
             Err(what) => return vec![Finding { property: Property::Recovery, what, witness: None }],
         };
         if let Some(undo) = self.undo {
-            undo.judge(survived, recovered, order, &mut found);
+            undo.judge(survived, begun, recovered, order, &mut found);
             undo.judge_cuts(survived, &steps, recovered, &mut found);
         }
         for check in self.checks {
@@ -162,10 +171,10 @@ impl Bench<'_> {
         self.watch.stop.load(Ordering::Relaxed)
     }
 
-    fn judge(&mut self, survived: &PmImage, failure: &Failure) {
+    fn judge(&mut self, survived: &PmImage, begun: u32, failure: &Failure) {
         // Witnesses are sought for the failures that are kept.
         let order = (self.part.failures.len() < self.rules.keep).then_some(self.order);
-        let found = self.rules.judge(survived, &mut self.recovered, order);
+        let found = self.rules.judge(survived, begun, &mut self.recovered, order);
         self.part.judged += 1;
         self.part.passed += u64::from(found.is_empty());
         self.part.failed += found.len() as u64;
@@ -190,6 +199,11 @@ fn place(level: Level, point: u64, choice: Option<u64>, time: u64) -> Failure {
 fn chunks(count: usize) -> Vec<Range<usize>> {
     let size = count.div_ceil(CHUNKS).max(1);
     (0..count).step_by(size).map(|start| start..(start + size).min(count)).collect()
+}
+
+/// What rules say of an image depends on how many launches had begun, too.
+fn with_launches(hash: u128, begun: u32) -> u128 {
+    hash.wrapping_add(u128::from(mix(u64::from(begun))) << 64 | u128::from(mix(!u64::from(begun))))
 }
 
 /// For each hash its first place, in the order of places.
@@ -227,18 +241,20 @@ pub fn judge_actual(
     seed: u64,
     watch: &Watch<'_>,
 ) -> Result<Verdict, BeyondEnd> {
-    let planned = states.points(plan, &regions.flag, seed)?;
+    let mut planned = states.points(plan, &regions.flag, seed)?;
+    planned.points.retain(|&point| states.launches_begun(point) >= rules.launches);
     let mut cursor = states.cursor(planned.points.first().copied().unwrap_or_default())?;
     let hash = |&point: &u64| {
         cursor.advance_to(point);
-        (cursor.hash(), point)
+        (with_launches(cursor.hash(), states.launches_begun(point)), point)
     };
     let distinct = first_of_each(planned.points.iter().map(hash).collect());
     let failures = rules.undo.map(UndoRule::overlaps).unwrap_or_default();
     let verdict = Verdict {
         points: planned.points.len() as u64,
         distinct: distinct.len() as u64,
-        left_out: states.changes() + 1 - planned.points.len() as u64,
+        left_out: (0..=states.changes()).filter(|&point| states.launches_begun(point) >= rules.launches).count() as u64
+            - planned.points.len() as u64,
         exhaustive: planned.exhaustive,
         failed: failures.len() as u64,
         failures,
@@ -255,7 +271,7 @@ pub fn judge_actual(
             }
             cursor.advance_to(point);
             let time = states.time(point).unwrap_or_default();
-            bench.judge(cursor.image(), &place(Level::Actual, point, None, time));
+            bench.judge(cursor.image(), states.launches_begun(point), &place(Level::Actual, point, None, time));
         }
         bench.part
     };
@@ -265,7 +281,8 @@ pub fn judge_actual(
 
 /// Level B: judges the states that the model allows.
 pub fn judge_allowed(allowed: &Allowed<'_>, rules: &Rules<'_>, watch: &Watch<'_>) -> Verdict {
-    let (instants, left_out) = allowed.instants();
+    let (mut instants, left_out) = allowed.instants();
+    instants.retain(|&instant| allowed.launches_begun(instant) >= rules.launches);
     let chunks = chunks(instants.len());
     // First all hashes, then each distinct image where it comes first.
     let hash = |chunk: &Range<usize>| {
@@ -280,7 +297,9 @@ pub fn judge_allowed(allowed: &Allowed<'_>, rules: &Rules<'_>, watch: &Watch<'_>
             let choices = walk.choices();
             exhaustive &= choices.is_exhaustive();
             let numbered = (0..).zip(walk.hashes(&choices));
-            hashes.extend(numbered.map(|(choice, hash): (u32, u128)| (hash, (instant as u32, choice))));
+            let begun = allowed.launches_begun(instant);
+            let placed = |(choice, hash): (u32, u128)| (with_launches(hash, begun), (instant as u32, choice));
+            hashes.extend(numbered.map(placed));
         }
         (hashes, exhaustive)
     };
@@ -312,7 +331,8 @@ pub fn judge_allowed(allowed: &Allowed<'_>, rules: &Rules<'_>, watch: &Watch<'_>
                 }
                 let choice = u64::from(choice);
                 let failure = place(Level::Allowed, instant as u64, Some(choice), allowed.time(instant));
-                walk.with(&choices, choice, |survived| bench.judge(survived, &failure));
+                let begun = allowed.launches_begun(instant);
+                walk.with(&choices, choice, |survived| bench.judge(survived, begun, &failure));
             }
         }
         bench.part
@@ -327,7 +347,7 @@ pub fn judge_allowed(allowed: &Allowed<'_>, rules: &Rules<'_>, watch: &Watch<'_>
 /// Judges one allowed state again, by the instant and number of a failure; none when there is no such number.
 pub fn judge_choice(allowed: &Allowed<'_>, rules: &Rules<'_>, instant: usize, choice: u64) -> Option<Vec<Failure>> {
     let survived = allowed.image(instant, choice)?;
-    let found = rules.judge(&survived, &mut survived.clone(), Some(allowed.order()));
+    let found = rules.judge(&survived, allowed.launches_begun(instant), &mut survived.clone(), Some(allowed.order()));
     let failure = place(Level::Allowed, instant as u64, Some(choice), allowed.time(instant));
     let failure = |Finding { property, what, witness }| Failure { property, what, witness, ..failure.clone() };
     Some(found.into_iter().map(failure).collect())

@@ -67,6 +67,11 @@ impl Script {
         self.fact(FactKind::FencePassed, 0, author)
     }
 
+    /// A launch began.
+    pub(crate) fn launch(&mut self, launch: u32) -> &mut Script {
+        self.fact(FactKind::KernelStarted, 0, Author { sm: HOST, launch, ..Author::default() })
+    }
+
     /// A word was accepted by a controller.
     pub(crate) fn accepted(&mut self, address: u64, value: u32) -> &mut Script {
         self.data(FactKind::Accepted, address, &value.to_le_bytes(), Author::default())
