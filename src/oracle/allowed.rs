@@ -5,6 +5,8 @@
 //!  line b        ├──┤                  or, torn, one of each 8-byte word
 //!  line c        ┤                     (nothing to choose)
 //! ```
+//! A store past the caches may also be durable while older bytes of its line still lie in a cache.
+//!
 //! All combinations are judged when they are few; else everything at its oldest, everything at its newest, each line
 //! alone, pairs of a log, a flag and data, and some drawn. Each image is a number: the same instant, number and budget
 //! give the same image again.
@@ -24,6 +26,9 @@ use super::{Draw, LINE, Regions, WORDS, line_overlaps, mix, overlaps};
 use crate::engine::Time;
 use crate::persist::image::PmImage;
 use crate::persist::journal::FactKind;
+
+/// At most how many states of one line in which stores past the caches are ahead of others.
+const AHEAD: usize = 64;
 
 /// How much of what is allowed to judge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -140,14 +145,47 @@ impl<'a> Allowed<'a> {
     }
 }
 
-/// A line that may be in several states.
-#[derive(Debug, Clone, Copy)]
+/// A line that may be in several states, which are numbered: first its versions, oldest first, then those in which
+/// stores past the caches are ahead of others.
+#[derive(Debug, Clone)]
 struct Open {
     line: usize,
     bounds: Bounds,
+    /// (prefix, through)
+    ahead: Vec<(u32, u32)>,
 }
 
-/// What a line is in an image.
+impl Open {
+    fn new(order: &Order<'_>, line: usize, bounds: Bounds) -> Open {
+        let Bounds { must, through, may } = bounds;
+        let past = |version: &u32| order.lines[line].versions[*version as usize - 1].through;
+        // Where the version after the prefix went past the caches itself, a longer prefix is the same.
+        let left_behind: Vec<u32> = (must..may).filter(|prefix| !past(&(prefix + 1))).collect();
+        let late = (through.max(must) + 1..=may).rev().filter(past);
+        let behind = |late: u32| left_behind.iter().take_while(move |&&prefix| prefix < late);
+        let ahead = late.flat_map(|late| behind(late).map(move |&prefix| (prefix, late)));
+        Open { line, bounds, ahead: ahead.take(AHEAD).collect() }
+    }
+
+    fn newest(&self) -> u32 {
+        self.bounds.may - self.bounds.must
+    }
+
+    fn states(&self) -> u64 {
+        u64::from(self.newest()) + 1 + self.ahead.len() as u64
+    }
+
+    /// Prefix and stores past the caches of a state.
+    fn state(&self, number: u32) -> (u32, u32) {
+        let Bounds { must, through, .. } = self.bounds;
+        match number.checked_sub(self.newest() + 1) {
+            None => (must + number, through),
+            Some(ahead) => self.ahead[ahead as usize],
+        }
+    }
+}
+
+/// What a line is in an image: one of its states, or one for each word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pick {
     Whole(u32),
@@ -160,8 +198,8 @@ pub struct Choices {
     open: Vec<Open>,
     /// All combinations of whole lines, when these are all judged.
     product: Option<u64>,
-    singles: Vec<usize>,
-    pairs: Vec<(usize, usize)>,
+    singles: Vec<Vec<usize>>,
+    pairs: Vec<Vec<usize>>,
     /// How many images.
     count: u64,
     tear: bool,
@@ -179,67 +217,60 @@ impl Choices {
         self.product.is_some()
     }
 
-    fn uniform(&self, pick: impl Fn(&Bounds) -> u32) -> Vec<Pick> {
-        self.open.iter().map(|open| Pick::Whole(pick(&open.bounds))).collect()
+    fn uniform(&self, mut pick: impl FnMut(&Open) -> u32) -> Vec<Pick> {
+        self.open.iter().map(|open| Pick::Whole(pick(open))).collect()
     }
 
     /// All lines newest but these, or all oldest but these.
     fn but(&self, lines: &[usize], newest: bool) -> Vec<Pick> {
-        let end = |bounds: &Bounds, newest: bool| if newest { bounds.may } else { bounds.must };
-        let mut picks = self.uniform(|bounds| end(bounds, newest));
+        let end = |open: &Open, newest: bool| if newest { open.newest() } else { 0 };
+        let mut picks = self.uniform(|open| end(open, newest));
         for &line in lines {
-            picks[line] = Pick::Whole(end(&self.open[line].bounds, !newest));
+            picks[line] = Pick::Whole(end(&self.open[line], !newest));
         }
         picks
     }
 
     fn picks(&self, choice: u64) -> Vec<Pick> {
-        let (mut left, drawn) = (choice, |left: u64, whole_too| self.drawn(left, whole_too));
+        let mut left = choice;
         if let Some(product) = self.product {
             if choice >= product {
-                return drawn(choice - product, false);
+                return self.drawn(choice - product, false);
             }
-            return self.uniform_by(|bounds| {
-                let versions = u64::from(bounds.may - bounds.must) + 1;
-                let pick = bounds.must + (left % versions) as u32;
-                left /= versions;
-                pick
+            return self.uniform(|open| {
+                let pick = left % open.states();
+                left /= open.states();
+                pick as u32
             });
         }
         match left {
-            0 => return self.uniform(|bounds| bounds.must),
-            1 => return self.uniform(|bounds| bounds.may),
+            0 => return self.but(&[], false),
+            1 => return self.but(&[], true),
             _ => left -= 2,
         }
-        if left < 2 * self.singles.len() as u64 {
-            return self.but(&[self.singles[left as usize / 2]], left.is_multiple_of(2));
+        for lines in [&self.singles, &self.pairs] {
+            if left < 2 * lines.len() as u64 {
+                return self.but(&lines[left as usize / 2], left.is_multiple_of(2));
+            }
+            left -= 2 * lines.len() as u64;
         }
-        left -= 2 * self.singles.len() as u64;
-        if left < 2 * self.pairs.len() as u64 {
-            let (one, other) = self.pairs[left as usize / 2];
-            return self.but(&[one, other], left.is_multiple_of(2));
-        }
-        drawn(left - 2 * self.pairs.len() as u64, true)
+        self.drawn(left, true)
     }
 
-    fn uniform_by(&self, mut pick: impl FnMut(&Bounds) -> u32) -> Vec<Pick> {
-        self.open.iter().map(|open| Pick::Whole(pick(&open.bounds))).collect()
-    }
-
-    /// A combination drawn: ends of intervals more often than what is between; with torn lines, in every second at least.
+    /// A combination drawn: ends of intervals more often than what is between; every one with torn lines, or every second.
     fn drawn(&self, number: u64, whole_too: bool) -> Vec<Pick> {
         let mut draw = Draw::new(self.seed ^ mix(number + 1));
         let tear = self.tear && (!whole_too || number % 2 == 1);
-        let version = |draw: &mut Draw, bounds: &Bounds| match draw.below(3) {
-            0 => bounds.must,
-            1 => bounds.may,
-            _ => bounds.must + draw.below(u64::from(bounds.may - bounds.must) + 1) as u32,
+        let state = |draw: &mut Draw, open: &Open| match draw.below(3) {
+            0 => 0,
+            1 => open.newest(),
+            _ => draw.below(open.states()) as u32,
         };
         let pick = |open: &Open| {
             if tear && draw.below(2) == 0 {
-                Pick::Torn(std::array::from_fn(|_| version(&mut draw, &open.bounds)))
+                Pick::Torn(std::array::from_fn(|_| state(&mut draw, open)))
             } else {
-                Pick::Whole(version(&mut draw, &open.bounds))
+                Pick::Whole(state(&mut draw, open))
             }
         };
         self.open.iter().map(pick).collect()
@@ -286,10 +317,11 @@ impl Walk<'_> {
     pub fn choices(&self) -> Choices {
         let Budget { product, singles, pairs, random, torn, seed, .. } = self.allowed.budget;
         let bounds = self.instant.bounds();
-        let open: Vec<Open> = self.open.iter().map(|&line| Open { line, bounds: bounds[line] }).collect();
-        let versions = |open: &Open| u64::from(open.bounds.may - open.bounds.must) + 1;
-        let all =
-            open.iter().try_fold(1_u64, |all, open| all.checked_mul(versions(open)).filter(|&all| all <= product));
+        let open = |&line: &usize| Open::new(self.allowed.order, line, bounds[line]);
+        let open: Vec<Open> = self.open.iter().map(open).collect();
+        let all = open.iter().try_fold(1_u64, |all, open| {
+            all.checked_mul(open.states()).filter(|&all| all <= product && open.ahead.len() < AHEAD)
+        });
         let mut choices = Choices {
             product: all,
             singles: Vec::new(),
@@ -301,7 +333,7 @@ impl Walk<'_> {
         };
         let Some(all) = all else {
             let mut draw = Draw::new(choices.seed);
-            choices.singles = (0..choices.open.len()).collect();
+            choices.singles = (0..choices.open.len()).map(|line| vec![line]).collect();
             draw.thin(&mut choices.singles, singles as usize);
             choices.pairs = self.pairs(&choices.open, pairs, &mut draw);
             choices.count = 2 + 2 * (choices.singles.len() + choices.pairs.len()) as u64 + random;
@@ -312,7 +344,7 @@ impl Walk<'_> {
     }
 
     /// Pairs of open lines with different roles.
-    fn pairs(&self, open: &[Open], count: u64, draw: &mut Draw) -> Vec<(usize, usize)> {
+    fn pairs(&self, open: &[Open], count: u64, draw: &mut Draw) -> Vec<Vec<usize>> {
         let Regions { flag, log, data } = &self.allowed.regions;
         let with = |ranges: &[Range<u64>]| -> Vec<usize> {
             let address = |open: &Open| self.allowed.order.lines[open.line].address;
@@ -331,19 +363,22 @@ impl Walk<'_> {
             draw.thin(&mut chosen, (count / 3) as usize);
             pairs.extend(chosen.into_iter().map(pair).filter(|(one, other)| one != other));
         }
-        pairs.into_iter().collect()
+        pairs.into_iter().map(|(one, other)| vec![one, other]).collect()
     }
 
     fn content(&self, open: &Open, pick: &Pick) -> [u8; LINE] {
         let order = self.allowed.order;
-        let through = open.bounds.through;
         match pick {
-            Pick::Whole(version) => order.content(open.line, *version, through),
-            Pick::Torn(versions) => {
+            Pick::Whole(state) => {
+                let (prefix, through) = open.state(*state);
+                order.content(open.line, prefix, through)
+            }
+            Pick::Torn(states) => {
                 let mut bytes = [0; LINE];
-                for (word, &version) in versions.iter().enumerate() {
-                    order.word_into(&mut bytes, open.line, word, version);
-                    order.lay_over(&mut bytes, open.line, version, through, 0xff << (word * 8));
+                for (word, &state) in states.iter().enumerate() {
+                    let (prefix, through) = open.state(state);
+                    order.word_into(&mut bytes, open.line, word, prefix);
+                    order.lay_over(&mut bytes, open.line, prefix, through, 0xff << (word * 8));
                 }
                 bytes
             }
@@ -353,20 +388,19 @@ impl Walk<'_> {
     /// The lines of an image that differ from what must be durable, perhaps: each with its bytes.
     fn differences(&self, choices: &Choices, choice: u64) -> Vec<(usize, [u8; LINE])> {
         let picks = choices.picks(choice);
-        let open = choices.open.iter().zip(&picks).filter(|(open, pick)| **pick != Pick::Whole(open.bounds.must));
+        let open = choices.open.iter().zip(&picks).filter(|(_, pick)| **pick != Pick::Whole(0));
         open.map(|(open, pick)| (open.line, self.content(open, pick))).collect()
     }
 
     /// The hashes of all images, by number. Cost: for all combinations of few lines, a sum each.
     pub fn hashes(&mut self, choices: &Choices) -> Vec<u128> {
-        let versions = |bounds: &Bounds| bounds.must..=bounds.may;
         let Some(product) = choices.product else {
             return (0..choices.count).map(|choice| self.hash(choices, choice)).collect();
         };
         let (mut hashes, base) = (vec![0; 1], self.must.hash);
         for open in &choices.open {
-            let version = |version| (open.line, self.content(open, &Pick::Whole(version)));
-            let parts: Vec<_> = versions(&open.bounds).map(version).collect();
+            let state = |state| (open.line, self.content(open, &Pick::Whole(state)));
+            let parts: Vec<_> = (0..open.states() as u32).map(state).collect();
             let parts: Vec<u128> = parts.iter().map(|part| self.part(part)).collect();
             hashes = parts.iter().flat_map(|part| hashes.iter().map(|hash: &u128| hash.wrapping_add(*part))).collect();
         }
@@ -415,4 +449,5 @@ impl Walk<'_> {
 }
 
 #[cfg(test)]
+#[allow(clippy::single_range_in_vec_init)]
 mod tests;

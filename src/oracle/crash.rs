@@ -319,6 +319,7 @@ impl Hashed {
 }
 
 #[cfg(test)]
+#[allow(clippy::single_range_in_vec_init)]
 mod tests {
     use proptest::prelude::*;
 

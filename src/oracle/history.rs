@@ -12,7 +12,7 @@
 //! instruction, which have no order among each other.
 
 use super::crash::{CrashStates, Hashed};
-use super::order::{Effect, Entry, Order, byte_mask};
+use super::order::{Effect, Entry, Order, byte_mask, warp_key};
 use super::verdict::{Failure, Level, Persist, Property, Verdict, Witness};
 use super::{LINE, WORDS, runs};
 use crate::persist::journal::{Fact, FactKind};
@@ -166,7 +166,7 @@ impl History<'_, '_> {
     fn program_order(&mut self, at: usize, line: usize, version: u32) {
         let Some(author) = self.order.author(line, version) else { return };
         let Some(program) = self.order.lines[line].versions[version as usize - 1].program else { return };
-        let key = (author.sm, author.launch, author.cta, author.warp);
+        let key = warp_key(author);
         let Ok(warp) = self.order.warps.binary_search_by_key(&key, |warp| warp.key) else { return };
         let facts = self.states.journal().facts();
         let stores = &self.order.warps[warp].stores;
@@ -326,6 +326,20 @@ mod tests {
         assert_eq!(properties(&script, true), []);
         let mut script = Script::default();
         script.store(warp(0), 0, 1).store(warp(0), 128, 2).accepted(0, 1).accepted(128, 2);
+        assert_eq!(properties(&script, true), []);
+    }
+
+    #[test]
+    fn the_lanes_of_one_instruction_have_no_order() {
+        let mut script = Script::default();
+        for line in [0, 128] {
+            let author = Author { pc: 3, ..warp(0) };
+            script.journal.note_data(1, FactKind::Stored, line, 1, author, &[7; 128]);
+        }
+        script.time = 1;
+        let far = Author { sm: 0, ..Author::default() };
+        script.data(FactKind::Performed, 0, &[7], far).data(FactKind::Performed, 128, &[7], far);
+        script.data(FactKind::Accepted, 128, &[7], far).data(FactKind::Accepted, 0, &[7], far);
         assert_eq!(properties(&script, true), []);
     }
 

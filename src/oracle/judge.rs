@@ -242,7 +242,8 @@ pub fn judge_actual(
     watch: &Watch<'_>,
 ) -> Result<Verdict, BeyondEnd> {
     let mut planned = states.points(plan, &regions.flag, seed)?;
-    planned.points.retain(|&point| states.launches_begun(point) >= rules.launches);
+    let counts = |point: &u64| states.launches_begun(*point) >= rules.launches;
+    planned.points.retain(|point| matches!(plan, Plan::Only(_)) || counts(point));
     let mut cursor = states.cursor(planned.points.first().copied().unwrap_or_default())?;
     let hash = |&point: &u64| {
         cursor.advance_to(point);
@@ -253,8 +254,7 @@ pub fn judge_actual(
     let verdict = Verdict {
         points: planned.points.len() as u64,
         distinct: distinct.len() as u64,
-        left_out: (0..=states.changes()).filter(|&point| states.launches_begun(point) >= rules.launches).count() as u64
-            - planned.points.len() as u64,
+        left_out: ((0..=states.changes()).filter(counts).count() as u64).saturating_sub(planned.points.len() as u64),
         exhaustive: planned.exhaustive,
         failed: failures.len() as u64,
         failures,

@@ -74,11 +74,13 @@ pub struct Line {
     pub(super) words: [Vec<Entry>; WORDS],
 }
 
+/// A warp: (SM, launch, CTA, warp).
+pub(super) type WarpKey = (u16, u32, u32, u16);
+
 /// A warp and what it stored.
 #[derive(Debug, Clone)]
 pub(super) struct Warp {
-    /// (SM, launch, CTA, warp)
-    pub(super) key: (u16, u32, u32, u16),
+    pub(super) key: WarpKey,
     /// Its stores and atomics, in program order.
     pub(super) stores: Vec<u32>,
 }
@@ -138,13 +140,15 @@ pub struct Order<'a> {
 /// What a warp has under way while facts are read.
 #[derive(Default)]
 struct Pending {
+    /// All its stores so far.
+    stores: Vec<u32>,
     /// By line, the last store through the caches that no write-back covers yet.
     cached: BTreeMap<u32, u32>,
     /// What the next fence guarantees: stores, and whether they went past the caches.
     covered: Vec<(u32, bool)>,
 }
 
-fn warp_key(author: Author) -> (u16, u32, u32, u16) {
+pub(super) fn warp_key(author: Author) -> WarpKey {
     (author.sm, author.launch, author.cta, author.warp)
 }
 
@@ -258,12 +262,12 @@ impl<'a> Order<'a> {
 fn copy(bytes: &mut [u8; LINE], mask: u128, within: u128, data: &[u8]) {
     let mut at = 0;
     for (start, count) in runs(mask) {
-        for byte in start..start + count {
+        for (byte, &value) in (start..start + count).zip(&data[at..]) {
             if within >> byte & 1 == 1 {
-                bytes[byte] = data[at];
+                bytes[byte] = value;
             }
-            at += 1;
         }
+        at += count;
     }
 }
 
@@ -273,7 +277,7 @@ struct Reader<'o, 'a> {
     model: Model,
     /// Stores of an SM to a line that are not performed yet.
     issued: BTreeMap<(u16, u32), VecDeque<u32>>,
-    warps: BTreeMap<(u16, u32, u32, u16), (Pending, Vec<u32>)>,
+    warps: BTreeMap<WarpKey, Pending>,
     /// Stores of a CTA (or of a launch: no CTA) whose end guarantees them.
     epochs: BTreeMap<(u32, Option<u32>), Vec<u32>>,
 }
@@ -287,11 +291,11 @@ impl Reader<'_, '_> {
                 FactKind::Performed => self.perform(at, fact),
                 FactKind::WroteBack => {
                     let line = self.line(fact.line);
-                    let (pending, _) = self.warps.entry(warp_key(fact.author)).or_default();
+                    let pending = self.warps.entry(warp_key(fact.author)).or_default();
                     pending.covered.extend(pending.cached.remove(&line).map(|store| (store, false)));
                 }
                 FactKind::FencePassed => {
-                    let (pending, _) = self.warps.entry(warp_key(fact.author)).or_default();
+                    let pending = self.warps.entry(warp_key(fact.author)).or_default();
                     let covered = std::mem::take(&mut pending.covered);
                     self.guarantee(at, &covered);
                 }
@@ -309,7 +313,7 @@ impl Reader<'_, '_> {
                 | FactKind::AtMedia => {}
             }
         }
-        self.order.warps = self.warps.into_iter().map(|(key, (_, stores))| Warp { key, stores }).collect();
+        self.order.warps = self.warps.into_iter().map(|(key, Pending { stores, .. })| Warp { key, stores }).collect();
     }
 
     fn line(&self, address: u64) -> u32 {
@@ -319,8 +323,8 @@ impl Reader<'_, '_> {
     fn issue(&mut self, at: u32, fact: &Fact) {
         let line = self.line(fact.line);
         self.issued.entry((fact.author.sm, line)).or_default().push_back(at);
-        let (pending, stores) = self.warps.entry(warp_key(fact.author)).or_default();
-        stores.push(at);
+        let pending = self.warps.entry(warp_key(fact.author)).or_default();
+        pending.stores.push(at);
         if fact.kind == FactKind::StoredThrough {
             pending.covered.push((at, true));
         } else {

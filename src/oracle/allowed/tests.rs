@@ -2,10 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use super::super::crash::hash_of;
+use proptest::prelude::*;
+
+use super::super::crash::{CrashStates, hash_of};
+use super::super::history::judge_history;
 use super::super::order::{Guarantees, Model};
 use super::super::script::{HOST, Script, warp};
 use super::*;
+use crate::persist::journal::Author;
 use crate::persist::vocab::Domain;
 
 fn order<'a>(script: &'a Script, initial: &PmImage) -> Order<'a> {
@@ -147,4 +151,104 @@ fn thinned_instants_keep_those_around_fences_and_flags() {
     }
     // The flag's own change, and the fence without a guarantee, are among the boundaries; the 200 others change lines.
     assert_eq!((instants.len(), left_out), (15, 188));
+}
+
+#[test]
+fn a_store_past_the_caches_may_be_durable_before_what_lies_in_them() {
+    let mut script = Script::default();
+    script.store(warp(0), 0, 1).through(warp(0), 8, 2).store(warp(0), 16, 3).through(warp(0), 24, 4);
+    let found = at_end(&script, WHOLE, &[0, 8, 16, 24]);
+    let prefixes = [[0, 0, 0, 0], [1, 0, 0, 0], [1, 2, 0, 0], [1, 2, 3, 0], [1, 2, 3, 4]];
+    let ahead = [[0, 2, 0, 0], [0, 2, 0, 4], [1, 2, 0, 4]];
+    assert_eq!(found, prefixes.into_iter().chain(ahead).map(Vec::from).collect());
+}
+
+/// One step of a machine with two lines, each with a copy in a cache.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Store { warp: u16, address: u64 },
+    Through { warp: u16, address: u64 },
+    WriteBack { warp: u16, line: u64 },
+    Evict { line: u64 },
+    Fence { warp: u16 },
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let address = || (0u64..2, 0u64..3).prop_map(|(line, word)| line * 128 + word * 4);
+    prop_oneof![
+        4 => (0u16..2, address()).prop_map(|(warp, address)| Step::Store { warp, address }),
+        2 => (0u16..2, address()).prop_map(|(warp, address)| Step::Through { warp, address }),
+        2 => (0u16..2, 0u64..2).prop_map(|(warp, line)| Step::WriteBack { warp, line: line * 128 }),
+        1 => (0u64..2).prop_map(|line| Step::Evict { line: line * 128 }),
+        2 => (0u16..2).prop_map(|warp| Step::Fence { warp }),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn whatever_a_right_machine_leaves_is_allowed_and_its_history_is_without_fault(
+        steps in prop::collection::vec(step(), 0..14),
+        late in any::<bool>(),
+    ) {
+        let mut script = Script::default();
+        let (mut content, mut dirty) = ([[0_u8; 128]; 2], [0_u128; 2]);
+        let mut ends = Vec::new();
+        let accept = |script: &mut Script, line: u64, mask: u128, bytes: &[u8; 128]| {
+            script.time += 1;
+            let kind = FactKind::Accepted;
+            script.journal.note_data(script.time, kind, line, mask, Author::default(), bytes);
+        };
+        for (nth, &step) in steps.iter().enumerate() {
+            let value = nth as u32 + 1;
+            let write = |content: &mut [[u8; 128]; 2], address: u64| {
+                let at = (address & 127) as usize;
+                content[address as usize / 128][at..at + 4].copy_from_slice(&value.to_le_bytes());
+                0xf_u128 << at
+            };
+            match step {
+                Step::Store { warp: who, address } => {
+                    script.store(warp(who), address, value);
+                    dirty[address as usize / 128] |= write(&mut content, address);
+                }
+                Step::Through { warp: who, address } => {
+                    let mask = write(&mut content, address);
+                    dirty[address as usize / 128] &= !mask;
+                    script.through(warp(who), address, value);
+                    accept(&mut script, address & !127, mask, &content[address as usize / 128]);
+                }
+                Step::WriteBack { line, .. } | Step::Evict { line } => {
+                    if let Step::WriteBack { warp: who, .. } = step {
+                        script.write_back(warp(who), line);
+                    }
+                    let mask = std::mem::take(&mut dirty[line as usize / 128]);
+                    if mask != 0 {
+                        accept(&mut script, line, mask, &content[line as usize / 128]);
+                    }
+                }
+                Step::Fence { warp: who } => {
+                    script.fence(warp(who));
+                }
+            }
+            ends.push(script.journal.facts().len());
+        }
+        if late {
+            // What was never written back stays behind.
+            script.fence(warp(0));
+        }
+        let initial = blank();
+        let order = order(&script, &initial);
+        let states = CrashStates::new(&script.journal, &initial, Domain::Adr).unwrap();
+        prop_assert_eq!(judge_history(&states, &order, false, 10).failures, []);
+        let allowed = Allowed::new(&order, &initial, Regions::default(), Budget { torn: 8, ..WHOLE });
+        let (mut walk, mut cursor) = (allowed.walk(), states.cursor(0).unwrap());
+        for end in ends {
+            walk.advance_to(end);
+            let accepted = script.journal.facts()[..end].iter().filter(|fact| fact.kind == FactKind::Accepted).count();
+            cursor.advance_to(accepted as u64);
+            let choices = walk.choices();
+            let hashes = walk.hashes(&choices);
+            prop_assert!(choices.is_exhaustive());
+            prop_assert!(hashes.contains(&cursor.hash()), "after {} facts", end);
+        }
+    }
 }

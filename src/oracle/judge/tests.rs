@@ -15,7 +15,6 @@ use crate::persist::vocab::Domain;
 const DATA: u64 = 0;
 const LOG: u64 = 256;
 const FLAG: u64 = 512;
-const RUNNING: AtomicBool = AtomicBool::new(false);
 
 /// An image in which the two data words are 1 and 2.
 fn initial() -> PmImage {
@@ -45,7 +44,7 @@ fn judge(script: &Script, rules: &Rules<'_>, domain: Domain) -> Both {
     assert_eq!(order.faults(), []);
     let states = CrashStates::new(&script.journal, &initial, domain).unwrap();
     let regions = rules.undo.map(|undo| Regions::of(undo.log())).unwrap_or_default();
-    let stop = RUNNING;
+    let stop = AtomicBool::new(false);
     let watch = Watch { stop: &stop, progress: &|_, _| {} };
     let actual = judge_actual(&states, &order, rules, &regions, Plan::All, 0, &watch).unwrap();
     let allowed = Allowed::new(&order, &initial, regions, Budget::default());
@@ -311,68 +310,4 @@ fn a_verdict_is_the_same_on_any_number_of_threads_and_equal_images_are_judged_on
     assert_eq!((&one.actual, &one.allowed), (&three.actual, &three.allowed));
     assert!(one.actual.distinct < one.actual.points && one.actual.judged == one.actual.distinct);
     assert_eq!(one.actual.failures.len(), 7);
-}
-
-#[test]
-#[ignore = "prints how fast judging is"]
-#[allow(clippy::print_stdout, clippy::disallowed_methods)]
-fn speed_of_judging() {
-    // 64 CTAs, each with 128 elements of 4 bytes in a log and at home: an image of 64 KiB, and flags.
-    let (ctas, elements) = (64_u64, 128_u64);
-    let (log, flag, bytes) = (ctas * elements * 4, 2 * ctas * elements * 4, (2 * elements * 4 + 128) * ctas);
-    let mut initial = PmImage::new(0, vec![0; bytes as usize]);
-    initial.write(0, &3_u32.to_le_bytes().repeat((ctas * elements) as usize)).unwrap();
-    let mut script = Script::default();
-    script.launch(0);
-    let mut transactions = Vec::new();
-    for cta in 0..ctas {
-        let element = |at: u64| (cta * elements + at) * 4;
-        let slot = |at: u64| LogSlot { home: element(at), log: log + element(at), bytes: 4 };
-        let slots = (0..elements).map(slot).collect();
-        transactions.push(Transaction { launch: 0, cta: Some(cta as u32), flag: flag + cta * 128, slots });
-    }
-    let words = |value: u32| value.to_le_bytes().repeat(elements as usize);
-    let expected = |_| Expected { old: words(3), new: words(5) };
-    let rule = UndoRule::new(UndoLog { transactions }, (0..ctas).map(expected).collect(), false);
-    // All CTAs at once: the worst case for recovery.
-    for step in 0..2 * elements + 2 {
-        for cta in 0..ctas {
-            let element = |at: u64| (cta * elements + at) * 4;
-            let (address, value) = match step {
-                step if step < elements => (log + element(step), 3),
-                step if step == elements => (flag + cta * 128, IN_TX),
-                step if step <= 2 * elements => (element(step - elements - 1), 5),
-                _ => (flag + cta * 128, COMPLETE),
-            };
-            script.persist(crate::persist::journal::Author { cta: cta as u32, ..warp(0) }, address, value);
-        }
-    }
-    let rules = Rules { undo: Some(&rule), keep: 10, ..Rules::default() };
-    let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: HOST };
-    let start = std::time::Instant::now();
-    let order = Order::new(&script.journal, &initial, model);
-    let ordered = start.elapsed();
-    let states = CrashStates::new(&script.journal, &initial, Domain::Adr).unwrap();
-    let stop = RUNNING;
-    let watch = Watch { stop: &stop, progress: &|_, _| {} };
-    let regions = Regions::of(rule.log());
-    let start = std::time::Instant::now();
-    let actual = judge_actual(&states, &order, &rules, &regions, Plan::All, 0, &watch).unwrap();
-    let a = start.elapsed();
-    let start = std::time::Instant::now();
-    let history = super::super::history::judge_history(&states, &order, true, 10);
-    let h = start.elapsed();
-    let start = std::time::Instant::now();
-    let allowed =
-        Allowed::new(&order, &initial, regions, Budget { instants: 64, boundaries: 1024, ..Budget::default() });
-    let allowed = judge_allowed(&allowed, &rules, &watch);
-    let b = start.elapsed();
-    println!(
-        "{} facts ordered in {ordered:?}, history of {} changes in {h:?}",
-        script.journal.facts().len(),
-        history.points
-    );
-    println!("actual: {} points, {} distinct in {a:?}", actual.points, actual.distinct);
-    println!("allowed: {} points, {} distinct in {b:?}", allowed.points, allowed.distinct);
-    assert_eq!((actual.failures, allowed.failures, history.failures), Default::default());
 }
