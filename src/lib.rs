@@ -10,6 +10,7 @@ pub mod diagnostic;
 pub mod engine;
 pub mod kernel;
 pub mod machine;
+pub mod oracle;
 pub mod outcome;
 pub mod persist;
 pub mod report;

@@ -1,0 +1,179 @@
+//! The judge of crash consistency: whether what a power failure leaves, at any instant, is what the program was promised.
+//!
+//! ```text
+//!              ┌─ crash   the images that the machine really left ──────┐
+//!  journal ────┤                                                        ├─ judge ─> verdict
+//!  (facts)     └─ order ── allowed  the images that it might have left ─┘
+//!                   └───── history  what no image shows: order, acknowledgements
+//! ```
+//! *Level A* judges actual states: the durable image changes only at certain facts of the journal, and every such change
+//! is an instant at which power may fail. *Level B* judges allowed states: from the program's own stores, write-backs and
+//! fences an independent model tells which versions of a line must be durable and which may be; any combination of these
+//! is an image that another timing could have left. A bug that timing happens to hide shows at level B.
+//!
+//! Sources: Intel's persistent-memory programming model (8-byte atomicity, ADR); intervals of possible persists as in
+//! PMTest (ASPLOS'19) and Jaaru (ASPLOS'21); undo logging as in AGPM section II-B.
+//!
+//! Invariants: it shares no code with the machine or a scheme; it reads facts and images only. The same input gives the
+//! same verdict on any number of threads. Not modelled: power failures that tear a word of 8 bytes; media errors.
+
+pub mod allowed;
+pub mod crash;
+pub mod history;
+pub mod judge;
+pub mod order;
+pub mod undo;
+pub mod verdict;
+
+#[cfg(test)]
+pub(crate) mod script;
+
+use std::ops::Range;
+
+use crate::persist::undo::UndoLog;
+
+/// Bytes of a line.
+pub(crate) const LINE: usize = 128;
+/// Words of 8 bytes in a line.
+pub(crate) const WORDS: usize = LINE / 8;
+
+/// What parts of persistent memory are for. Ranges of addresses, sorted and disjoint once [`Regions::new`] made them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Regions {
+    /// Flags of transactions, and whatever else says which of the data counts.
+    pub flag: Vec<Range<u64>>,
+    /// Logs.
+    pub log: Vec<Range<u64>>,
+    /// Data that transactions change.
+    pub data: Vec<Range<u64>>,
+}
+
+impl Regions {
+    /// Regions from ranges in any order.
+    pub fn new(flag: Vec<Range<u64>>, log: Vec<Range<u64>>, data: Vec<Range<u64>>) -> Regions {
+        Regions { flag: joined(flag), log: joined(log), data: joined(data) }
+    }
+
+    /// Where the transactions of an undo log keep their flags, logs and data.
+    pub fn of(undo: &UndoLog) -> Regions {
+        let slots = || undo.transactions.iter().flat_map(|transaction| &transaction.slots);
+        Regions::new(
+            undo.transactions.iter().map(|transaction| transaction.flag..transaction.flag + 4).collect(),
+            slots().map(|slot| slot.log..slot.log + u64::from(slot.bytes)).collect(),
+            slots().map(|slot| slot.home..slot.home + u64::from(slot.bytes)).collect(),
+        )
+    }
+}
+
+/// Sorts ranges and joins those that touch; empty ones go.
+fn joined(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    ranges.retain(|range| !range.is_empty());
+    ranges.sort_unstable_by_key(|range| range.start);
+    let mut out: Vec<Range<u64>> = Vec::new();
+    for range in ranges {
+        match out.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            _ => out.push(range),
+        }
+    }
+    out
+}
+
+/// Whether bytes of `range` are in one of `ranges`, which are sorted and disjoint.
+pub(crate) fn overlaps(ranges: &[Range<u64>], range: &Range<u64>) -> bool {
+    let next = ranges.partition_point(|candidate| candidate.end <= range.start);
+    ranges.get(next).is_some_and(|candidate| candidate.start < range.end)
+}
+
+/// Whether the bytes of a line that `mask` names are in one of `ranges`.
+pub(crate) fn line_overlaps(ranges: &[Range<u64>], line: u64, mask: u128) -> bool {
+    runs(mask).any(|(start, bytes)| overlaps(ranges, &(line + start as u64..line + (start + bytes) as u64)))
+}
+
+/// The runs of ones of a mask, as (first, how many).
+pub(crate) fn runs(mask: u128) -> impl Iterator<Item = (usize, usize)> {
+    let mut left = mask;
+    std::iter::from_fn(move || {
+        if left == 0 {
+            return None;
+        }
+        let start = left.trailing_zeros() as usize;
+        let run = (left >> start).trailing_ones() as usize;
+        left &= u128::MAX.checked_shl((start + run) as u32).unwrap_or(0);
+        Some((start, run))
+    })
+}
+
+/// A mixing of 64 bits in which every bit of the input changes half of the output (the finish of splitmix64).
+pub(crate) fn mix(mut word: u64) -> u64 {
+    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
+}
+
+/// Numbers drawn from a seed (splitmix64): the same ones for the same seed.
+#[derive(Debug, Clone)]
+pub(crate) struct Draw(u64);
+
+impl Draw {
+    pub(crate) fn new(seed: u64) -> Draw {
+        Draw(mix(seed ^ 0x6f72_6163_6c65))
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        mix(self.0)
+    }
+
+    /// A number below `bound`, which is not 0.
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
+    }
+
+    /// Keeps `count` of the items, drawn without bias, in their order.
+    pub(crate) fn thin<T>(&mut self, items: &mut Vec<T>, count: usize) {
+        let (mut left, mut wanted) = (items.len() as u64, count as u64);
+        items.retain(|_| {
+            let keep = left != 0 && self.below(left) < wanted;
+            left -= 1;
+            wanted -= u64::from(keep);
+            keep
+        });
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::single_range_in_vec_init)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_that_touch_are_joined_and_found_by_any_byte() {
+        let ranges = joined(vec![20..30, 5..5, 0..4, 4..8, 25..28]);
+        assert_eq!(ranges, [0..8, 20..30]);
+        for (range, expected) in [(7..8, true), (8..20, false), (8..21, true), (29..99, true), (30..31, false)] {
+            assert_eq!(overlaps(&ranges, &range), expected, "{range:?}");
+        }
+        assert!(line_overlaps(&ranges, 0, 1 << 29) && !line_overlaps(&ranges, 0, 1 << 30 | 1 << 10));
+    }
+
+    #[test]
+    fn runs_of_a_mask_cover_it() {
+        assert_eq!(runs(0b1101 | 1 << 127).collect::<Vec<_>>(), [(0, 1), (2, 2), (127, 1)]);
+        assert_eq!(runs(u128::MAX).collect::<Vec<_>>(), [(0, 128)]);
+        assert_eq!(runs(0).count(), 0);
+    }
+
+    #[test]
+    fn thinning_keeps_exactly_as_many_as_asked_in_their_order() {
+        let mut items: Vec<u32> = (0..1000).collect();
+        Draw::new(1).thin(&mut items, 100);
+        assert_eq!(items.len(), 100);
+        assert!(items.is_sorted());
+        let mut other: Vec<u32> = (0..1000).collect();
+        Draw::new(2).thin(&mut other, 100);
+        assert_ne!(items, other);
+        Draw::new(3).thin(&mut other, 200);
+        assert_eq!(other.len(), 100);
+    }
+}

@@ -1,0 +1,420 @@
+//! What no single image shows, judged along the whole run: values that never were, versions that go back, program order,
+//! ends of epochs, and acknowledgements that came too early.
+//!
+//! Durable bytes are matched to versions by value, word by word: a word that changes takes the *earliest* version not
+//! older than its last one that has these bytes. So "this version is durable" is claimed only when no older version
+//! explains the bytes, and "that version is not durable" only when neither it nor a later one does: equal values can hide
+//! a fault, never make one. Under ADR and eADR what becomes durable comes from one content of its word; where the media
+//! alone survives, the queue merges writes of several, so bytes are matched one by one there.
+//!
+//! Source: properties P0, P1, P2, P9 of the oracle's design; strict and epoch persistency as in Pelley et al. (ISCA'14).
+//! Invariants: cost is linear in facts and bytes, as matches only go forward. Not modelled: P1 for the lanes of one
+//! instruction, which have no order among each other.
+
+use super::crash::{CrashStates, Hashed};
+use super::order::{Effect, Entry, Order, byte_mask, warp_key};
+use super::verdict::{Failure, Level, Persist, Property, Verdict, Witness};
+use super::{LINE, WORDS, runs};
+use crate::persist::journal::{Fact, FactKind};
+use crate::persist::vocab::Domain;
+
+/// Judges the history of a run: the facts' agreement, P0, P2 and P9, and with `strict` P1. Which ends of CTAs and
+/// kernels P2 holds for is what the order was told that they guarantee. Keeps the first `keep` failures.
+///
+/// # Panics
+/// When states and order are not of the same journal.
+pub fn judge_history(states: &CrashStates<'_>, order: &Order<'_>, strict: bool, keep: usize) -> Verdict {
+    assert!(std::ptr::eq(states.journal(), order.journal), "states and order of different journals");
+    let mut history = History {
+        states,
+        order,
+        durable: Hashed::new(states.initial().clone()),
+        reached: vec![[0; WORDS]; order.lines.len()],
+        confirmed: vec![Some(0); order.warps.len()],
+        point: 0,
+        keep,
+        verdict: Verdict { points: states.changes(), exhaustive: true, ..Verdict::default() },
+    };
+    history.run(strict);
+    let History { mut verdict, .. } = history;
+    verdict.distinct = states.changes();
+    verdict.judged = verdict.distinct;
+    let mut bad: Vec<u64> = verdict.failures.iter().map(|failure| failure.point).collect();
+    bad.dedup();
+    verdict.passed = verdict.judged.saturating_sub(bad.len() as u64);
+    verdict.settle(keep)
+}
+
+struct History<'s, 'a> {
+    states: &'s CrashStates<'a>,
+    order: &'s Order<'a>,
+    durable: Hashed,
+    /// By line and word: the entry of its history that it has surely come to.
+    reached: Vec<[u32; WORDS]>,
+    /// By warp: how many of its stores are known to be durable; none once it was reported.
+    confirmed: Vec<Option<usize>>,
+    point: u64,
+    keep: usize,
+    verdict: Verdict,
+}
+
+impl History<'_, '_> {
+    fn run(&mut self, strict: bool) {
+        let facts = self.states.journal().facts();
+        let change = super::crash::change_kind(self.states.domain());
+        let (mut next_event, mut next_fault) = (0, 0);
+        // The faults of one fact are noted as facts are read, hence in order.
+        let (events, faults) = (&self.order.events, self.order.faults());
+        for (at, fact) in facts.iter().enumerate() {
+            if fact.kind == change && fact.mask != 0 {
+                self.point += 1;
+                self.change(at, fact, strict);
+            }
+            while let Some(fault) = faults.get(next_fault).filter(|fault| fault.fact == at) {
+                self.fail(Property::Facts, at, fault.what.clone(), None);
+                next_fault += 1;
+            }
+            while let Some(event) = events.get(next_event).filter(|event| event.fact as usize == at) {
+                if fact.kind != FactKind::Performed {
+                    self.guaranteed(at, fact, event.line as usize, event.version, event.effect);
+                }
+                next_event += 1;
+            }
+        }
+    }
+
+    fn fail(&mut self, property: Property, at: usize, what: String, witness: Option<Witness>) {
+        self.verdict.failed += 1;
+        if self.verdict.failures.len() < self.keep {
+            let (point, time) = (self.point, self.states.journal().facts()[at].time);
+            let (level, choice) = (Level::Actual, None);
+            self.verdict.failures.push(Failure { property, level, point, choice, time, what, witness });
+        }
+    }
+
+    /// A change of the durable state: P0, and what follows for P1.
+    fn change(&mut self, at: usize, fact: &Fact, strict: bool) {
+        let Some(line) = self.order.line_at(fact.line) else { return };
+        let data = self.states.journal().data(fact);
+        let bytes = spread(fact.mask, data);
+        // Before any word is judged by what else is durable, all are in place.
+        self.durable.write_masked(fact.line, fact.mask, data);
+        for word in 0..WORDS {
+            let mask = byte_mask(fact.mask, word);
+            if mask == 0 {
+                continue;
+            }
+            let value = super::order::word_of(&bytes, word);
+            let before = self.reached[line][word];
+            let entries = &self.order.lines[line].words[word];
+            let performed = |entry: &Entry| entry.version == 0 || self.performed(line, entry.version) <= at;
+            let matches = |entries: &[Entry], from: u32, mask: u64| {
+                let ahead = entries.iter().enumerate().skip(from as usize).take_while(|(_, entry)| performed(entry));
+                ahead.filter(|(_, entry)| (entry.value ^ value) & mask == 0).map(|(nth, _)| nth as u32).next()
+            };
+            let whole = matches(entries, before, mask);
+            let found = whole.or_else(|| {
+                let merged = self.states.domain() == Domain::Media;
+                let byte = |byte: usize| match 0xff_u64 << (byte * 8) & mask {
+                    0 => Some(u32::MAX),
+                    bits => matches(entries, before, bits),
+                };
+                let bytes = (0..8).map(byte).try_fold(u32::MAX, |least, found| Some(least.min(found?)));
+                bytes.filter(|_| merged)
+            });
+            match found {
+                Some(reached) => {
+                    let version = entries[reached as usize].version;
+                    self.reached[line][word] = reached;
+                    if strict && reached != before {
+                        self.program_order(at, line, version);
+                    }
+                }
+                None => {
+                    let older = matches(&entries[..before as usize], 0, mask).map(|nth| entries[nth as usize].version);
+                    let newer = entries[before as usize].version;
+                    self.value_fault(at, line, word, older, newer);
+                }
+            }
+        }
+    }
+
+    fn performed(&self, line: usize, version: u32) -> usize {
+        self.order.lines[line].versions[version as usize - 1].performed as usize
+    }
+
+    fn value_fault(&mut self, at: usize, line: usize, word: usize, older: Option<u32>, newer: u32) {
+        let address = self.order.lines[line].address + word as u64 * 8;
+        let (what, missing) = match older {
+            Some(older) => (
+                format!("the word at {address:#x} goes back from version {newer} of its line to version {older}"),
+                self.persist(line, newer, address),
+            ),
+            None => (format!("the word at {address:#x} is durable with bytes that no version has"), None),
+        };
+        let present = older.and_then(|older| self.persist(line, older, address));
+        let witness = (missing.is_some() || present.is_some()).then_some(Witness { missing, present });
+        self.fail(Property::Value, at, what, witness);
+    }
+
+    fn persist(&self, line: usize, version: u32, address: u64) -> Option<Persist> {
+        let author = self.order.author(line, version)?;
+        Some(Persist::new("store", author, self.order.lines[line].address, address))
+    }
+
+    /// P1: a version is durable, so all that its warp stored before must be.
+    fn program_order(&mut self, at: usize, line: usize, version: u32) {
+        let Some(author) = self.order.author(line, version) else { return };
+        let Some(program) = self.order.lines[line].versions[version as usize - 1].program else { return };
+        let key = warp_key(author);
+        let Ok(warp) = self.order.warps.binary_search_by_key(&key, |warp| warp.key) else { return };
+        let facts = self.states.journal().facts();
+        let stores = &self.order.warps[warp].stores;
+        let mut before = stores.partition_point(|&store| store < program);
+        // The lanes of one instruction have no order.
+        let instruction = |store: u32| (facts[store as usize].time, facts[store as usize].author.pc);
+        while before > 0 && instruction(stores[before - 1]) == instruction(program) {
+            before -= 1;
+        }
+        let Some(mut confirmed) = self.confirmed[warp] else { return };
+        while confirmed < before {
+            let store = stores[confirmed] as usize;
+            let place = self.order.version_of(store);
+            if place.is_none_or(|(line, version)| self.lacks(at, line, version, false).is_some()) {
+                let earlier = facts[store];
+                let missing = Persist::new("store", earlier.author, earlier.line, earlier.line);
+                let present = self.persist(line, version, self.order.lines[line].address);
+                let what = format!(
+                    "warp {} of CTA {}: pc {} is durable before pc {}, which it stored earlier",
+                    author.warp, author.cta, author.pc, earlier.author.pc
+                );
+                self.confirmed[warp] = None;
+                self.fail(Property::Strict, at, what, Some(Witness { missing: Some(missing), present }));
+                return;
+            }
+            confirmed += 1;
+        }
+        self.confirmed[warp] = Some(confirmed);
+    }
+
+    /// P2 and P9: what counts as durable from here on is.
+    fn guaranteed(&mut self, at: usize, fact: &Fact, line: usize, version: u32, effect: Effect) {
+        let Some(address) = self.lacks(at, line, version, effect == Effect::Prefix) else { return };
+        let missing = self.persist(line, version, address);
+        let (property, what) = match fact.kind {
+            FactKind::CtaEnded => (Property::Epoch, format!("CTA {} ended", fact.author.cta)),
+            FactKind::KernelEnded => (Property::Epoch, format!("launch {} ended", fact.author.launch)),
+            FactKind::KernelStarted => (Property::Acknowledged, format!("launch {} began", fact.author.launch)),
+            _ => {
+                let who = fact.author;
+                (Property::Acknowledged, format!("warp {} of CTA {} passed its fence", who.warp, who.cta))
+            }
+        };
+        let what = format!("{what} while bytes at {address:#x} were not durable");
+        self.fail(property, at, what, missing.map(|missing| Witness { missing: Some(missing), present: None }));
+    }
+
+    /// The address of a word that is surely older than a version: of the version's own words, or of those of all
+    /// versions before as well.
+    fn lacks(&self, at: usize, line: usize, version: u32, prefix: bool) -> Option<u64> {
+        let history = &self.order.lines[line];
+        let own = self.states.journal().facts()[self.performed(line, version)].mask;
+        let image = &self.durable.image;
+        (0..WORDS).find_map(|word| {
+            let address = history.address + word as u64 * 8;
+            let mask = if prefix { u64::MAX } else { byte_mask(own, word) };
+            let entries = &history.words[word];
+            let from = entries.partition_point(|entry| entry.version <= version) - 1;
+            if mask == 0 || entries[from].version == 0 {
+                return None;
+            }
+            let later = || entries[from..].iter().take_while(|entry| self.performed(line, entry.version) <= at);
+            let byte = |byte: u64| {
+                let value = image.read(address + byte, 1).ok()?[0];
+                let bits = 0xff << (byte * 8) & mask;
+                let fits = |entry: &Entry| (entry.value ^ u64::from(value) << (byte * 8)) & bits == 0;
+                (bits != 0 && !later().any(fits)).then_some(address + byte)
+            };
+            (0..8).find_map(byte)
+        })
+    }
+}
+
+/// The bytes of a line that a mask names, in their places.
+fn spread(mask: u128, data: &[u8]) -> [u8; LINE] {
+    let mut bytes = [0; LINE];
+    let mut at = 0;
+    for (start, count) in runs(mask) {
+        bytes[start..start + count].copy_from_slice(&data[at..at + count]);
+        at += count;
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::order::{Guarantees, Model};
+    use super::super::script::{HOST, Script, warp};
+    use super::*;
+    use crate::persist::image::PmImage;
+    use crate::persist::journal::Author;
+
+    fn judge(script: &Script, domain: Domain, guarantees: Guarantees, strict: bool) -> Vec<Failure> {
+        let initial = PmImage::new(0, vec![0; 1024]);
+        let states = CrashStates::new(&script.journal, &initial, domain).unwrap();
+        let order = Order::new(&script.journal, &initial, Model { domain, guarantees, host: HOST });
+        judge_history(&states, &order, strict, 100).failures
+    }
+
+    fn properties(script: &Script, strict: bool) -> Vec<Property> {
+        let all = Guarantees { cta_end: true, kernel_end: true };
+        judge(script, Domain::Adr, all, strict).into_iter().map(|failure| failure.property).collect()
+    }
+
+    #[test]
+    fn an_older_cached_copy_must_not_overwrite_what_went_past_the_caches() {
+        let mut script = Script::default();
+        script.store(warp(0), 0, 1).through(warp(1), 0, 2).accepted(0, 2);
+        assert_eq!(properties(&script, false), []);
+        script.accepted(0, 1);
+        let failures = judge(&script, Domain::Adr, Guarantees::default(), false);
+        assert_eq!(failures.len(), 1);
+        let witness = failures[0].witness.as_ref().unwrap();
+        assert_eq!((&failures[0].property, failures[0].point, failures[0].time), (&Property::Value, 2, 6));
+        assert_eq!(witness.missing.as_ref().unwrap().warp, 1);
+        assert_eq!(witness.present.as_ref().unwrap().warp, 0);
+    }
+
+    #[test]
+    fn bytes_that_no_version_has_are_found_and_those_not_performed_yet() {
+        let mut script = Script::default();
+        script.store(warp(0), 0, 1).accepted(0, 9);
+        assert_eq!(properties(&script, false), [Property::Value]);
+        let mut script = Script::default();
+        script.store(warp(0), 0, 1).accepted(0, 2).store(warp(0), 0, 2);
+        assert_eq!(properties(&script, false), [Property::Value]);
+        let mut script = Script::default();
+        script.store(warp(0), 0, 1).store(warp(0), 4, 2).accepted(0, 1).accepted(4, 2);
+        assert_eq!(properties(&script, false), []);
+    }
+
+    #[test]
+    fn a_word_of_two_writes_is_a_fault_only_where_queues_do_not_merge_them() {
+        // The low half as of version 1, the high half as of version 3: no version has both.
+        let mut script = Script::default();
+        script.store(warp(0), 0, 1).store(warp(0), 0, 2).through(warp(0), 4, 3);
+        let merged = [1, 0, 0, 0, 3, 0, 0, 0];
+        script.data(FactKind::AtMedia, 0, &merged, Author::default());
+        script.data(FactKind::Accepted, 0, &merged, Author::default());
+        assert_eq!(judge(&script, Domain::Media, Guarantees::default(), false), []);
+        assert_eq!(judge(&script, Domain::Adr, Guarantees::default(), false).len(), 1);
+    }
+
+    #[test]
+    fn strict_persistency_is_broken_when_a_later_store_is_durable_first() {
+        let mut script = Script::default();
+        script.store(warp(0), 0, 1).store(warp(0), 128, 2).accepted(128, 2).accepted(0, 1);
+        assert_eq!(properties(&script, false), []);
+        let failures = judge(&script, Domain::Adr, Guarantees::default(), true);
+        assert_eq!(failures.len(), 1);
+        assert_eq!((&failures[0].property, failures[0].point), (&Property::Strict, 1));
+        let Some(Witness { missing: Some(missing), present: Some(present) }) = &failures[0].witness else { panic!() };
+        assert_eq!((missing.line, present.line), (0, 128));
+        // Another warp's order is its own business.
+        let mut script = Script::default();
+        script.store(warp(0), 0, 1).store(warp(1), 128, 2).accepted(128, 2).accepted(0, 1);
+        assert_eq!(properties(&script, true), []);
+        let mut script = Script::default();
+        script.store(warp(0), 0, 1).store(warp(0), 128, 2).accepted(0, 1).accepted(128, 2);
+        assert_eq!(properties(&script, true), []);
+    }
+
+    #[test]
+    fn the_lanes_of_one_instruction_have_no_order() {
+        let mut script = Script::default();
+        for line in [0, 128] {
+            let author = Author { pc: 3, ..warp(0) };
+            script.journal.note_data(1, FactKind::Stored, line, 1, author, &[7; 128]);
+        }
+        script.time = 1;
+        let far = Author { sm: 0, ..Author::default() };
+        script.data(FactKind::Performed, 0, &[7], far).data(FactKind::Performed, 128, &[7], far);
+        script.data(FactKind::Accepted, 128, &[7], far).data(FactKind::Accepted, 0, &[7], far);
+        assert_eq!(properties(&script, true), []);
+    }
+
+    #[test]
+    fn a_fence_must_not_pass_before_its_write_back_is_durable() {
+        let mut early = Script::default();
+        early.store(warp(0), 0, 1).write_back(warp(0), 0).fence(warp(0)).accepted(0, 1);
+        assert_eq!(properties(&early, false), [Property::Acknowledged]);
+        let mut on_time = Script::default();
+        on_time.store(warp(0), 0, 1).write_back(warp(0), 0).accepted(0, 1).fence(warp(0));
+        assert_eq!(properties(&on_time, false), []);
+        // Without a write-back, or by another warp, the fence promises nothing.
+        let mut other = Script::default();
+        other.store(warp(0), 0, 1).fence(warp(0)).write_back(warp(0), 0).fence(warp(1));
+        assert_eq!(properties(&other, false), []);
+        // Under media, acceptance is not enough.
+        assert_eq!(judge(&on_time, Domain::Media, Guarantees::default(), false).len(), 1);
+        assert_eq!(judge(&early, Domain::Eadr, Guarantees::default(), false), []);
+    }
+
+    #[test]
+    fn a_store_past_the_caches_must_be_durable_at_the_fence_but_not_what_lies_in_the_cache() {
+        let mut script = Script::default();
+        script.store(warp(0), 0, 1).through(warp(0), 4, 2).accepted(4, 2).fence(warp(0));
+        assert_eq!(properties(&script, false), []);
+        let mut script = Script::default();
+        script.store(warp(0), 0, 1).through(warp(0), 4, 2).fence(warp(0)).accepted(4, 2);
+        assert_eq!(properties(&script, false), [Property::Acknowledged]);
+    }
+
+    #[test]
+    fn a_newer_version_of_the_line_is_as_good_as_the_one_waited_for() {
+        let mut script = Script::default();
+        script.store(warp(0), 0, 1).write_back(warp(0), 0).store(warp(1), 0, 2).accepted(0, 2).fence(warp(0));
+        assert_eq!(properties(&script, false), []);
+    }
+
+    #[test]
+    fn all_of_an_epoch_is_durable_when_it_ends() {
+        let kernel = Author { sm: HOST, ..Author::default() };
+        for (end, author) in [(FactKind::CtaEnded, warp(0)), (FactKind::KernelEnded, kernel)] {
+            let mut early = Script::default();
+            early.store(warp(0), 0, 1).fact(end, 0, author).accepted(0, 1);
+            assert_eq!(properties(&early, false), [Property::Epoch]);
+            assert_eq!(judge(&early, Domain::Adr, Guarantees::default(), false), []);
+            let mut on_time = Script::default();
+            on_time.store(warp(0), 0, 1).accepted(0, 1).fact(end, 0, author);
+            assert_eq!(properties(&on_time, false), []);
+        }
+    }
+
+    #[test]
+    fn facts_that_contradict_each_other_are_reported() {
+        let mut unissued = Script::default();
+        unissued.performed(0, 0, 1);
+        assert_eq!(properties(&unissued, false), [Property::Facts]);
+        let mut different = Script::default();
+        different.data(FactKind::Stored, 0, &[1, 0, 0, 0], warp(0)).performed(0, 0, 2);
+        assert_eq!(properties(&different, false), [Property::Facts]);
+        let mut never = Script::default();
+        never.data(FactKind::StoredThrough, 0, &[1], warp(0)).fence(warp(0));
+        assert_eq!(properties(&never, false), [Property::Facts]);
+        let mut host = Script::default();
+        host.performed(HOST, 0, 1);
+        assert_eq!(properties(&host, false), []);
+    }
+
+    #[test]
+    fn the_hosts_writes_are_durable_when_a_kernel_begins() {
+        let kernel = Author { sm: HOST, ..Author::default() };
+        let mut early = Script::default();
+        early.performed(HOST, 0, 1).fact(FactKind::KernelStarted, 0, kernel).accepted(0, 1);
+        assert_eq!(properties(&early, false), [Property::Acknowledged]);
+        let mut on_time = Script::default();
+        on_time.performed(HOST, 0, 1).accepted(0, 1).fact(FactKind::KernelStarted, 0, kernel);
+        assert_eq!(properties(&on_time, false), []);
+    }
+}

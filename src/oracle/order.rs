@@ -1,0 +1,474 @@
+//! The reference model of persist order: which version of each line must be durable at an instant, and which may be.
+//!
+//! ```text
+//!  versions of a line, in the order of coherence:   0 ── 1 ── 2 ── 3 ── 4 ── 5
+//!                                                   initial   │         │    not performed yet
+//!      covered by write-back and fence ───────────────────  must       may
+//! ```
+//! A line's content is a prefix of its versions: where version v is durable, so is what came before it. A version is
+//! *guaranteed* when its own warp stored it through the caches, wrote the line back later, and then passed a fence; or
+//! stored it past the caches and then passed a fence. A store past the caches takes along earlier ones of the line that
+//! went the same way, but nothing that still lies in a cache: such versions are kept apart (`through`) and laid over the
+//! prefix. The host's writes go past the caches and are guaranteed when a kernel starts. Anything performed may be
+//! durable, since a cache may evict at any time.
+//!
+//! Sources: the rules of clwb, non-temporal stores and sfence in Intel's persistent-memory programming model; intervals
+//! as in PMTest (ASPLOS'19) and Jaaru (ASPLOS'21). Invariants: must <= may; neither goes back. Not modelled: that a
+//! barrier between warps makes one warp's write-back cover another's stores (a warp covers its own); values that loads
+//! returned.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::{LINE, WORDS, runs};
+use crate::persist::image::PmImage;
+use crate::persist::journal::{Author, Fact, FactKind, Journal};
+use crate::persist::vocab::Domain;
+
+const NONE: u32 = u32::MAX;
+
+/// What ends of CTAs and kernels guarantee, which a scheme may promise beyond fences.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Guarantees {
+    /// At the end of a CTA all its stores are durable.
+    pub cta_end: bool,
+    /// At the end of a kernel all its stores are durable.
+    pub kernel_end: bool,
+}
+
+/// What the model has to know besides the facts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Model {
+    /// What survives.
+    pub domain: Domain,
+    /// What else is promised.
+    pub guarantees: Guarantees,
+    /// The SM number under which the host's facts are noted.
+    pub host: u16,
+}
+
+/// One version of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Version {
+    /// The fact that it was performed, by its place in the journal.
+    pub performed: u32,
+    /// The fact that a warp issued it; none for the host's.
+    pub program: Option<u32>,
+    /// It went past the caches.
+    pub through: bool,
+}
+
+/// A word of a line from a version on, until the next entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) version: u32,
+    pub(super) value: u64,
+}
+
+/// A line's history: version v is `versions[v - 1]`, version 0 is the initial content.
+#[derive(Debug, Clone)]
+pub struct Line {
+    /// Address of its first byte.
+    pub address: u64,
+    /// Its versions, in the order of coherence.
+    pub versions: Vec<Version>,
+    pub(super) words: [Vec<Entry>; WORDS],
+}
+
+/// A warp: (SM, launch, CTA, warp).
+pub(super) type WarpKey = (u16, u32, u32, u16);
+
+/// A warp and what it stored.
+#[derive(Debug, Clone)]
+pub(super) struct Warp {
+    pub(super) key: WarpKey,
+    /// Its stores and atomics, in program order.
+    pub(super) stores: Vec<u32>,
+}
+
+/// What an instant does to a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// The version may be durable.
+    May,
+    /// All versions up to this one must be.
+    Prefix,
+    /// All versions up to this one that went past the caches must be.
+    Through,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Event {
+    /// The fact that brings it.
+    pub(super) fact: u32,
+    pub(super) line: u32,
+    pub(super) version: u32,
+    pub(super) effect: Effect,
+}
+
+/// Facts that contradict each other or the machine's own rules.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// The fact at which it shows, by its place in the journal.
+    pub fact: usize,
+    /// What is wrong.
+    pub what: String,
+}
+
+/// Where a line stands at an instant: version numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Bounds {
+    /// Every version up to this one is durable.
+    pub must: u32,
+    /// Every version past the caches up to this one is durable.
+    pub through: u32,
+    /// No later version is durable.
+    pub may: u32,
+}
+
+/// The persist order of a run.
+#[derive(Debug, Clone)]
+pub struct Order<'a> {
+    pub(super) journal: &'a Journal,
+    pub(super) lines: Vec<Line>,
+    pub(super) warps: Vec<Warp>,
+    pub(super) events: Vec<Event>,
+    /// Line and version of each fact that is a store, an atomic or a performance.
+    place: Vec<(u32, u32)>,
+    faults: Vec<Fault>,
+}
+
+/// What a warp has under way while facts are read.
+#[derive(Default)]
+struct Pending {
+    /// All its stores so far.
+    stores: Vec<u32>,
+    /// By line, the last store through the caches that no write-back covers yet.
+    cached: BTreeMap<u32, u32>,
+    /// What the next fence guarantees: stores, and whether they went past the caches.
+    covered: Vec<(u32, bool)>,
+}
+
+pub(super) fn warp_key(author: Author) -> WarpKey {
+    (author.sm, author.launch, author.cta, author.warp)
+}
+
+pub(super) fn is_store(kind: FactKind) -> bool {
+    matches!(kind, FactKind::Stored | FactKind::StoredThrough | FactKind::Updated)
+}
+
+/// A line's bytes in an image; those outside are 0.
+pub(super) fn read_line(image: &PmImage, address: u64) -> [u8; LINE] {
+    std::array::from_fn(|at| image.read(address + at as u64, 1).map_or(0, |byte| byte[0]))
+}
+
+pub(super) fn word_of(bytes: &[u8; LINE], word: usize) -> u64 {
+    let word = &bytes[word * 8..word * 8 + 8];
+    word.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte))
+}
+
+impl<'a> Order<'a> {
+    /// Reads the facts of a merged journal of a run that began with `initial`. Cost: facts × log(lines).
+    pub fn new(journal: &'a Journal, initial: &PmImage, model: Model) -> Order<'a> {
+        let concerned = |fact: &&Fact| {
+            is_store(fact.kind)
+                || matches!(
+                    fact.kind,
+                    FactKind::Performed | FactKind::WroteBack | FactKind::Accepted | FactKind::AtMedia
+                )
+        };
+        let mut addresses: Vec<u64> = journal.facts().iter().filter(concerned).map(|fact| fact.line).collect();
+        addresses.sort_unstable();
+        addresses.dedup();
+        let line = |&address: &u64| {
+            let bytes = read_line(initial, address);
+            let words = std::array::from_fn(|word| vec![Entry { version: 0, value: word_of(&bytes, word) }]);
+            Line { address, versions: Vec::new(), words }
+        };
+        let mut order = Order {
+            journal,
+            lines: addresses.iter().map(line).collect(),
+            warps: Vec::new(),
+            events: Vec::new(),
+            place: vec![(NONE, NONE); journal.facts().len()],
+            faults: Vec::new(),
+        };
+        Reader { order: &mut order, model, issued: BTreeMap::new(), warps: BTreeMap::new(), epochs: BTreeMap::new() }
+            .read();
+        order
+    }
+
+    /// Contradictions among the facts.
+    pub fn faults(&self) -> &[Fault] {
+        &self.faults
+    }
+
+    /// The lines' histories, by address.
+    pub fn lines(&self) -> &[Line] {
+        &self.lines
+    }
+
+    /// The number of a line.
+    pub fn line_at(&self, address: u64) -> Option<usize> {
+        self.lines.binary_search_by_key(&address, |line| line.address).ok()
+    }
+
+    /// Line and version that a store, an atomic or a performance made; none when it was never performed.
+    pub fn version_of(&self, fact: usize) -> Option<(usize, u32)> {
+        let (line, version) = self.place[fact];
+        (version != NONE).then_some((line as usize, version))
+    }
+
+    /// Who in the program wrote a version; the host's own and the initial one have none.
+    pub fn author(&self, line: usize, version: u32) -> Option<Author> {
+        let version = self.lines[line].versions.get(version.checked_sub(1)? as usize)?;
+        Some(self.journal.facts()[version.program? as usize].author)
+    }
+
+    /// A line's content when all versions up to `prefix` are there, and those past the caches up to `through`.
+    pub fn content(&self, line: usize, prefix: u32, through: u32) -> [u8; LINE] {
+        let mut bytes = [0; LINE];
+        for word in 0..WORDS {
+            self.word_into(&mut bytes, line, word, prefix);
+        }
+        self.lay_over(&mut bytes, line, prefix, through, u128::MAX);
+        bytes
+    }
+
+    /// Puts word `word` of version `prefix` in its place.
+    pub(super) fn word_into(&self, bytes: &mut [u8; LINE], line: usize, word: usize, prefix: u32) {
+        let entries = &self.lines[line].words[word];
+        let at = entries.partition_point(|entry| entry.version <= prefix) - 1;
+        bytes[word * 8..word * 8 + 8].copy_from_slice(&entries[at].value.to_le_bytes());
+    }
+
+    /// Lays what went past the caches after `prefix`, up to `through`, over the bytes that `within` names.
+    pub(super) fn lay_over(&self, bytes: &mut [u8; LINE], line: usize, prefix: u32, through: u32, within: u128) {
+        for version in prefix..through {
+            let version = self.lines[line].versions[version as usize];
+            if version.through {
+                let fact = &self.journal.facts()[version.performed as usize];
+                copy(bytes, fact.mask, within, self.journal.data(fact));
+            }
+        }
+    }
+
+    /// A walk over instants, from the first.
+    pub fn instants(&self) -> Instant<'_> {
+        Instant { order: self, at: 0, next: 0, bounds: vec![Bounds::default(); self.lines.len()] }
+    }
+}
+
+/// Copies the data of `mask` (bytes one after the other) as far as `within` goes.
+fn copy(bytes: &mut [u8; LINE], mask: u128, within: u128, data: &[u8]) {
+    let mut at = 0;
+    for (start, count) in runs(mask) {
+        for (byte, &value) in (start..start + count).zip(&data[at..]) {
+            if within >> byte & 1 == 1 {
+                bytes[byte] = value;
+            }
+        }
+        at += count;
+    }
+}
+
+/// Reads facts in order.
+struct Reader<'o, 'a> {
+    order: &'o mut Order<'a>,
+    model: Model,
+    /// Stores of an SM to a line that are not performed yet.
+    issued: BTreeMap<(u16, u32), VecDeque<u32>>,
+    warps: BTreeMap<WarpKey, Pending>,
+    /// Stores of a CTA (or of a launch: no CTA) whose end guarantees them.
+    epochs: BTreeMap<(u32, Option<u32>), Vec<u32>>,
+}
+
+impl Reader<'_, '_> {
+    fn read(mut self) {
+        for (at, fact) in self.order.journal.facts().iter().enumerate() {
+            let at = at as u32;
+            match fact.kind {
+                FactKind::Stored | FactKind::StoredThrough | FactKind::Updated => self.issue(at, fact),
+                FactKind::Performed => self.perform(at, fact),
+                FactKind::WroteBack => {
+                    let line = self.line(fact.line);
+                    let pending = self.warps.entry(warp_key(fact.author)).or_default();
+                    pending.covered.extend(pending.cached.remove(&line).map(|store| (store, false)));
+                }
+                FactKind::FencePassed => {
+                    let pending = self.warps.entry(warp_key(fact.author)).or_default();
+                    let covered = std::mem::take(&mut pending.covered);
+                    self.guarantee(at, &covered);
+                }
+                FactKind::KernelStarted => self.end_epoch(at, (NONE, None)),
+                FactKind::CtaEnded if self.model.guarantees.cta_end => {
+                    self.end_epoch(at, (fact.author.launch, Some(fact.author.cta)));
+                }
+                FactKind::KernelEnded if self.model.guarantees.kernel_end => {
+                    self.end_epoch(at, (fact.author.launch, None));
+                }
+                FactKind::CtaStarted
+                | FactKind::CtaEnded
+                | FactKind::KernelEnded
+                | FactKind::Accepted
+                | FactKind::AtMedia => {}
+            }
+        }
+        self.order.warps = self.warps.into_iter().map(|(key, Pending { stores, .. })| Warp { key, stores }).collect();
+    }
+
+    fn line(&self, address: u64) -> u32 {
+        self.order.line_at(address).map_or(NONE, |line| line as u32)
+    }
+
+    fn issue(&mut self, at: u32, fact: &Fact) {
+        let line = self.line(fact.line);
+        self.issued.entry((fact.author.sm, line)).or_default().push_back(at);
+        let pending = self.warps.entry(warp_key(fact.author)).or_default();
+        pending.stores.push(at);
+        if fact.kind == FactKind::StoredThrough {
+            pending.covered.push((at, true));
+        } else {
+            pending.cached.insert(line, at);
+        }
+        let Author { launch, cta, .. } = fact.author;
+        if self.model.guarantees.cta_end {
+            self.epochs.entry((launch, Some(cta))).or_default().push(at);
+        }
+        if self.model.guarantees.kernel_end {
+            self.epochs.entry((launch, None)).or_default().push(at);
+        }
+    }
+
+    fn perform(&mut self, at: u32, fact: &Fact) {
+        let line = self.line(fact.line);
+        let by_host = fact.author.sm == self.model.host;
+        let program = self.issued.get_mut(&(fact.author.sm, line)).and_then(VecDeque::pop_front);
+        let journal = self.order.journal;
+        match program.map(|program| &journal.facts()[program as usize]) {
+            None if by_host => {}
+            None => self.fault(at, format!("SM {} performed a store that it never issued", fact.author.sm)),
+            Some(issued) if issued.kind == FactKind::Updated => {}
+            Some(issued) => {
+                if (issued.mask, journal.data(issued)) != (fact.mask, journal.data(fact)) {
+                    self.fault(at, format!("what was performed is not what pc {} stored", issued.author.pc));
+                }
+            }
+        }
+        let through =
+            program.map_or(by_host, |program| journal.facts()[program as usize].kind == FactKind::StoredThrough);
+        let history = &mut self.order.lines[line as usize];
+        history.versions.push(Version { performed: at, program, through });
+        let version = history.versions.len() as u32;
+        let mut bytes = [0; LINE];
+        copy(&mut bytes, fact.mask, u128::MAX, journal.data(fact));
+        for (word, entries) in history.words.iter_mut().enumerate() {
+            let mask = byte_mask(fact.mask, word);
+            if mask != 0 {
+                let before = entries[entries.len() - 1].value;
+                entries.push(Entry { version, value: before & !mask | word_of(&bytes, word) });
+            }
+        }
+        self.order.place[at as usize] = (line, version);
+        if let Some(program) = program {
+            self.order.place[program as usize] = (line, version);
+        }
+        self.order.events.push(Event { fact: at, line, version, effect: Effect::May });
+        if self.model.domain == Domain::Eadr {
+            self.order.events.push(Event { fact: at, line, version, effect: Effect::Prefix });
+        } else if by_host {
+            self.epochs.entry((NONE, None)).or_default().push(at);
+        }
+    }
+
+    /// The stores and host writes of an epoch are guaranteed.
+    fn end_epoch(&mut self, at: u32, epoch: (u32, Option<u32>)) {
+        let facts = self.epochs.remove(&epoch).unwrap_or_default();
+        let through = |fact: u32| match self.order.place[fact as usize] {
+            (line, version) if version != NONE => {
+                self.order.lines[line as usize].versions[version as usize - 1].through
+            }
+            _ => false,
+        };
+        let covered: Vec<(u32, bool)> = facts.into_iter().map(|fact| (fact, through(fact))).collect();
+        self.guarantee(at, &covered);
+    }
+
+    fn guarantee(&mut self, at: u32, covered: &[(u32, bool)]) {
+        let mut latest: BTreeMap<(u32, bool), u32> = BTreeMap::new();
+        for &(store, through) in covered {
+            let (line, version) = self.order.place[store as usize];
+            if version == NONE {
+                let store = self.order.journal.facts()[store as usize];
+                let what = format!(
+                    "the store of pc {} to line {:#x} counts as durable and was never performed",
+                    store.author.pc, store.line
+                );
+                self.fault(at, what);
+            } else {
+                let known = latest.entry((line, through)).or_default();
+                *known = version.max(*known);
+            }
+        }
+        for ((line, through), version) in latest {
+            let effect = if through { Effect::Through } else { Effect::Prefix };
+            self.order.events.push(Event { fact: at, line, version, effect });
+        }
+    }
+
+    fn fault(&mut self, at: u32, what: String) {
+        self.order.faults.push(Fault { fact: at as usize, what });
+    }
+}
+
+/// The bits of a word whose bytes a line's mask names.
+pub(super) fn byte_mask(mask: u128, word: usize) -> u64 {
+    let bytes = (mask >> (word * 8)) as u8;
+    (0..8).filter(|byte| bytes >> byte & 1 == 1).fold(0, |bits, byte| bits | 0xff << (byte * 8))
+}
+
+/// A walk over the instants of a journal, forward only. Instant t is when the first t facts have been noted.
+#[derive(Debug, Clone)]
+pub struct Instant<'a> {
+    order: &'a Order<'a>,
+    at: usize,
+    next: usize,
+    bounds: Vec<Bounds>,
+}
+
+impl Instant<'_> {
+    /// Where it is: how many facts have been noted.
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Where each line stands.
+    pub fn bounds(&self) -> &[Bounds] {
+        &self.bounds
+    }
+
+    /// Goes on to an instant, which lies ahead; returns the lines that changed, each once, in order.
+    pub fn advance_to(&mut self, at: usize) -> Vec<usize> {
+        let mut changed = Vec::new();
+        while let Some(event) = self.order.events.get(self.next).filter(|event| (event.fact as usize) < at) {
+            let bounds = &mut self.bounds[event.line as usize];
+            match event.effect {
+                Effect::May => bounds.may = event.version,
+                Effect::Prefix => bounds.must = bounds.must.max(event.version),
+                Effect::Through => bounds.through = bounds.through.max(event.version),
+            }
+            let versions = &self.order.lines[event.line as usize].versions;
+            while bounds.must < bounds.through && versions[bounds.must as usize].through {
+                bounds.must += 1;
+            }
+            changed.push(event.line as usize);
+            self.next += 1;
+        }
+        self.at = self.at.max(at);
+        changed.sort_unstable();
+        changed.dedup();
+        changed
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,254 @@
+//! Tests of the reference model: each rule by hand, and all of them against a naive recomputation.
+
+use proptest::prelude::*;
+
+use super::super::script::{HOST, Script, warp};
+use super::*;
+
+fn model(domain: Domain) -> Model {
+    Model { domain, guarantees: Guarantees::default(), host: HOST }
+}
+
+fn blank() -> PmImage {
+    PmImage::new(0, vec![0; 1024])
+}
+
+/// (must, through, may) of the line at 0 when all facts are noted.
+fn end(script: &Script, domain: Domain) -> (u32, u32, u32) {
+    let order = Order::new(&script.journal, &blank(), model(domain));
+    assert_eq!(order.faults(), []);
+    let mut instant = order.instants();
+    instant.advance_to(script.journal.facts().len());
+    let Bounds { must, through, may } = instant.bounds()[0];
+    (must, through, may)
+}
+
+#[test]
+fn a_store_is_guaranteed_by_write_back_and_then_fence_of_its_own_warp() {
+    let check = |build: &dyn Fn(&mut Script), must: u32| {
+        let mut script = Script::default();
+        build(&mut script);
+        assert_eq!(end(&script, Domain::Adr), (must, 0, 1));
+        assert_eq!(end(&script, Domain::Media), (must, 0, 1));
+        assert_eq!(end(&script, Domain::Eadr), (1, 0, 1));
+    };
+    check(
+        &|s| {
+            s.store(warp(0), 0, 1).write_back(warp(0), 0).fence(warp(0));
+        },
+        1,
+    );
+    check(
+        &|s| {
+            s.store(warp(0), 0, 1).write_back(warp(0), 0);
+        },
+        0,
+    );
+    check(
+        &|s| {
+            s.store(warp(0), 0, 1).fence(warp(0)).write_back(warp(0), 0);
+        },
+        0,
+    );
+    // A write-back before the store covers nothing of it.
+    check(
+        &|s| {
+            s.write_back(warp(0), 0).store(warp(0), 0, 1).fence(warp(0));
+        },
+        0,
+    );
+    // Nor does one of another line, or another warp's, or another warp's fence.
+    check(
+        &|s| {
+            s.store(warp(0), 0, 1).write_back(warp(0), 128).fence(warp(0));
+        },
+        0,
+    );
+    check(
+        &|s| {
+            s.store(warp(0), 0, 1).write_back(warp(1), 0).fence(warp(1));
+        },
+        0,
+    );
+    check(
+        &|s| {
+            s.store(warp(0), 0, 1).write_back(warp(0), 0).fence(warp(1));
+        },
+        0,
+    );
+}
+
+#[test]
+fn a_guarantee_holds_for_all_earlier_versions_of_the_line_and_for_no_later_one() {
+    let mut script = Script::default();
+    script.store(warp(1), 4, 1).store(warp(0), 0, 1).store(warp(2), 8, 1).write_back(warp(0), 0).fence(warp(0));
+    assert_eq!(end(&script, Domain::Adr), (2, 0, 3));
+}
+
+#[test]
+fn an_interval_changes_with_the_fence_and_not_before() {
+    let mut script = Script::default();
+    script.store(warp(0), 0, 1).write_back(warp(0), 0).fence(warp(0));
+    let order = Order::new(&script.journal, &blank(), model(Domain::Adr));
+    let mut instant = order.instants();
+    let mut seen = Vec::new();
+    for at in 0..=4 {
+        let changed = instant.advance_to(at);
+        seen.push((changed.len(), instant.bounds()[0].must, instant.bounds()[0].may));
+    }
+    assert_eq!(seen, [(0, 0, 0), (0, 0, 0), (1, 0, 1), (0, 0, 1), (1, 1, 1)]);
+}
+
+#[test]
+fn a_store_past_the_caches_leaves_behind_what_lies_in_them() {
+    let mut script = Script::default();
+    script.through(warp(0), 8, 7).store(warp(1), 0, 1).through(warp(2), 4, 2).fence(warp(2));
+    assert_eq!(end(&script, Domain::Adr), (1, 3, 3));
+    let order = Order::new(&script.journal, &blank(), model(Domain::Adr));
+    let words = |prefix| {
+        let bytes = order.content(0, prefix, 3);
+        [bytes[0], bytes[4], bytes[8]]
+    };
+    assert_eq!((words(1), words(2)), ([0, 2, 7], [1, 2, 7]));
+    // The write-back of what was left behind closes the gap.
+    script.write_back(warp(1), 0).fence(warp(1));
+    assert_eq!(end(&script, Domain::Adr), (3, 3, 3));
+}
+
+#[test]
+fn an_atomic_is_a_version_whose_bytes_come_from_its_performance() {
+    let mut script = Script::default();
+    script.fact(FactKind::Updated, 0, warp(0)).performed(0, 0, 5).write_back(warp(0), 0).fence(warp(0));
+    assert_eq!(end(&script, Domain::Adr), (1, 0, 1));
+    let order = Order::new(&script.journal, &blank(), model(Domain::Adr));
+    assert_eq!(order.content(0, 1, 0)[0], 5);
+    assert_eq!(order.author(0, 1).map(|author| (author.warp, author.pc)), Some((0, 0)));
+}
+
+#[test]
+fn ends_of_ctas_and_kernels_guarantee_what_the_scheme_says() {
+    let kernel = Author { sm: HOST, ..Author::default() };
+    let other = Author { cta: 1, sm: 1, ..Author::default() };
+    let mut script = Script::default();
+    script.store(warp(0), 0, 1).store(other, 0, 2).fact(FactKind::CtaEnded, 0, warp(0));
+    script.fact(FactKind::KernelEnded, 0, kernel);
+    for (cta_end, kernel_end, expected) in [(false, false, (0, 0)), (true, false, (1, 1)), (true, true, (1, 2))] {
+        let guarantees = Guarantees { cta_end, kernel_end };
+        let order = Order::new(&script.journal, &blank(), Model { guarantees, ..model(Domain::Adr) });
+        let mut instant = order.instants();
+        instant.advance_to(5);
+        let after_cta = instant.bounds()[0].must;
+        instant.advance_to(6);
+        assert_eq!((after_cta, instant.bounds()[0].must), expected);
+    }
+}
+
+#[test]
+fn performances_are_matched_to_stores_by_sm_and_line_in_order() {
+    let far = Author { sm: 1, ..Author::default() };
+    let mut script = Script::default();
+    script.data(FactKind::Stored, 0, &[1, 0, 0, 0], warp(0));
+    script.data(FactKind::Stored, 0, &[2, 0, 0, 0], far);
+    script.data(FactKind::Stored, 0, &[3, 0, 0, 0], warp(1));
+    script.performed(1, 0, 2).performed(0, 0, 1).performed(0, 0, 3);
+    let order = Order::new(&script.journal, &blank(), model(Domain::Adr));
+    assert_eq!(order.faults(), []);
+    let authors: Vec<_> = (1..=3).map(|version| order.author(0, version).map(|who| (who.sm, who.warp))).collect();
+    assert_eq!(authors, [Some((1, 0)), Some((0, 0)), Some((0, 1))]);
+    assert_eq!(order.version_of(1), Some((0, 1)));
+}
+
+/// One step of a random program.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Store { warp: u16, word: u64 },
+    Through { warp: u16, word: u64 },
+    Host { word: u64 },
+    WriteBack { warp: u16, line: u64 },
+    Fence { warp: u16 },
+    Kernel,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let word = || (0u64..2, 0u64..3).prop_map(|(line, word)| line * 128 + word * 4);
+    prop_oneof![
+        4 => (0u16..3, word()).prop_map(|(warp, word)| Step::Store { warp, word }),
+        2 => (0u16..3, word()).prop_map(|(warp, word)| Step::Through { warp, word }),
+        1 => word().prop_map(|word| Step::Host { word }),
+        3 => (0u16..3, 0u64..2).prop_map(|(warp, line)| Step::WriteBack { warp, line: line * 128 }),
+        2 => (0u16..3).prop_map(|warp| Step::Fence { warp }),
+        1 => Just(Step::Kernel),
+    ]
+}
+
+/// Whether by the rules, read off the facts one by one, the store `store` is guaranteed after `noted` facts.
+fn covered(facts: &[Fact], store: usize, noted: usize) -> bool {
+    let author = facts[store].author;
+    let own = |fact: &Fact| warp_key(fact.author) == warp_key(author);
+    (store + 1..noted).any(|at| match facts[store].kind {
+        FactKind::Performed => facts[at].kind == FactKind::KernelStarted,
+        FactKind::StoredThrough => facts[at].kind == FactKind::FencePassed && own(&facts[at]),
+        _ => {
+            facts[at].kind == FactKind::FencePassed
+                && own(&facts[at])
+                && (store + 1..at).any(|between| {
+                    let fact = &facts[between];
+                    fact.kind == FactKind::WroteBack && fact.line == facts[store].line && own(fact)
+                })
+        }
+    })
+}
+
+proptest! {
+    #[test]
+    fn must_may_and_content_are_those_of_a_naive_recomputation(
+        steps in prop::collection::vec(step(), 0..40),
+        instant in 0usize..100,
+    ) {
+        let mut script = Script::default();
+        for (nth, &step) in steps.iter().enumerate() {
+            let value = nth as u32 + 1;
+            match step {
+                Step::Store { warp: who, word } => { script.store(warp(who), word, value); }
+                Step::Through { warp: who, word } => { script.through(warp(who), word, value); }
+                Step::Host { word } => { script.performed(HOST, word, value); }
+                Step::WriteBack { warp: who, line } => { script.write_back(warp(who), line); }
+                Step::Fence { warp: who } => { script.fence(warp(who)); }
+                Step::Kernel => {
+                    script.fact(FactKind::KernelStarted, 0, Author { sm: HOST, ..Author::default() });
+                }
+            }
+        }
+        let facts = script.journal.facts();
+        let noted = instant.min(facts.len());
+        let order = Order::new(&script.journal, &blank(), model(Domain::Adr));
+        prop_assert_eq!(order.faults(), &[]);
+        let mut walk = order.instants();
+        walk.advance_to(noted / 2);
+        walk.advance_to(noted);
+        for (number, line) in order.lines().iter().enumerate() {
+            // (store, past the caches, performed), in the order of coherence.
+            let versions: Vec<(usize, bool, usize)> = (0..facts.len())
+                .filter(|&at| facts[at].kind == FactKind::Performed && facts[at].line == line.address)
+                .map(|at| if facts[at].author.sm == HOST { (at, true, at) } else {
+                    (at - 1, facts[at - 1].kind == FactKind::StoredThrough, at)
+                })
+                .collect();
+            let may = versions.iter().filter(|version| version.2 < noted).count();
+            let sure = |version: &(usize, bool, usize)| covered(facts, version.0, noted);
+            let prefix = versions.iter().rposition(|version| !version.1 && sure(version)).map_or(0, |at| at + 1);
+            let through = versions.iter().rposition(|version| version.1 && sure(version)).map_or(0, |at| at + 1);
+            // The bytes that the rules make durable, version by version.
+            let mut bytes = [0; LINE];
+            let kept = |at: usize| at < prefix || versions[at].1 && at < through;
+            for (at, version) in versions.iter().enumerate().filter(|&(at, _)| kept(at)) {
+                copy(&mut bytes, facts[version.2].mask, u128::MAX, script.journal.data(&facts[version.2]));
+                prop_assert!(at < may);
+            }
+            let bounds = walk.bounds()[number];
+            prop_assert_eq!(bounds.may as usize, may);
+            prop_assert_eq!(order.content(number, bounds.must, bounds.through), bytes);
+            prop_assert_eq!((0..).take_while(|&at| at < versions.len() && kept(at)).count(), bounds.must as usize);
+        }
+    }
+}

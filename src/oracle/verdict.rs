@@ -1,0 +1,189 @@
+//! Verdicts: what was judged and what was found, as plain data that says how to see each finding again.
+//!
+//! Source: the list of properties is that of the oracle's design (P0 to P9); a witness names the two persists whose order
+//! is missing, as PMTest and Witcher report them. Invariants: failures are sorted by instant; the same input gives the
+//! same verdict. Not modelled: liveness and the comparison with a functional reference, which belong to who runs the
+//! machine.
+
+use serde::{Deserialize, Serialize};
+
+use crate::engine::Time;
+use crate::persist::journal::Author;
+
+/// What was judged.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Property {
+    /// The facts themselves agree with each other.
+    Facts,
+    /// P0: durable bytes are some version's, and versions never go back.
+    Value,
+    /// P1: what is durable is closed under each warp's program order.
+    Strict,
+    /// P2: all of a CTA or kernel is durable when it ends.
+    Epoch,
+    /// P3: after recovery each transaction's data is all old or all new.
+    Undo,
+    /// P3: log slots, and homes, of the transactions of one launch do not overlap.
+    Disjoint,
+    /// P8: recovery that is cut off and starts again comes to the same image.
+    Idempotent,
+    /// P9: nobody goes on before what it waited for is durable.
+    Acknowledged,
+    /// Recovery comes to an end without a fault.
+    Recovery,
+    /// A condition of the caller's, by its name.
+    Check(String),
+}
+
+/// How the judged image came about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// It follows from the program's description alone.
+    Program,
+    /// The machine really left it (level A); `point` is a crash point.
+    Actual,
+    /// The model allows it (level B); `point` is an instant, `choice` one of its images.
+    Allowed,
+}
+
+/// A write of the program, and by whom.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Persist {
+    /// What it was for: "flag", "log", "data", "store".
+    pub role: String,
+    /// SM.
+    pub sm: u16,
+    /// Launch.
+    pub launch: u32,
+    /// CTA of the launch.
+    pub cta: u32,
+    /// Warp of the CTA.
+    pub warp: u16,
+    /// Instruction.
+    pub pc: u32,
+    /// The line's address.
+    pub line: u64,
+    /// Address of the bytes in question.
+    pub address: u64,
+}
+
+impl Persist {
+    /// A write of an author.
+    pub fn new(role: &str, author: Author, line: u64, address: u64) -> Persist {
+        let Author { sm, launch, cta, warp, pc } = author;
+        Persist { role: role.to_owned(), sm, launch, cta, warp, pc, line, address }
+    }
+}
+
+/// The two persists whose order is missing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Witness {
+    /// This one should have been durable first, and is not; none when the program never makes it.
+    pub missing: Option<Persist>,
+    /// This one is durable.
+    pub present: Option<Persist>,
+}
+
+/// One finding.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// What does not hold.
+    pub property: Property,
+    /// In which kind of state.
+    pub level: Level,
+    /// Crash point (actual) or instant (allowed).
+    pub point: u64,
+    /// Which of the instant's images.
+    pub choice: Option<u64>,
+    /// When, in ticks.
+    pub time: Time,
+    /// What is wrong, in words.
+    pub what: String,
+    /// The two persists whose order is missing.
+    pub witness: Option<Witness>,
+}
+
+/// What a judgement came to.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Verdict {
+    /// Crash points or choices that were planned.
+    pub points: u64,
+    /// How many of them have images of their own; the others equal one of these.
+    pub distinct: u64,
+    /// Images judged: `distinct`, unless it was stopped.
+    pub judged: u64,
+    /// Images in which everything holds.
+    pub passed: u64,
+    /// Instants that the budget left out.
+    pub left_out: u64,
+    /// Whether these are all states there are.
+    pub exhaustive: bool,
+    /// Whether it was stopped before its end.
+    pub stopped: bool,
+    /// How many failures there were; `failures` holds the first of them.
+    pub failed: u64,
+    /// Failures, sorted by point and choice.
+    pub failures: Vec<Failure>,
+}
+
+impl Verdict {
+    /// Whether nothing was found.
+    pub fn holds(&self) -> bool {
+        self.failed == 0
+    }
+
+    /// Sorts failures and keeps the first ones.
+    pub(super) fn settle(mut self, keep: usize) -> Verdict {
+        self.failures.sort_by(|a, b| (a.point, a.choice, &a.property).cmp(&(b.point, b.choice, &b.property)));
+        self.failures.truncate(keep);
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_are_sorted_by_instant_and_the_first_are_kept() {
+        let failure = |point, choice, property| Failure {
+            property,
+            level: Level::Allowed,
+            point,
+            choice,
+            time: 0,
+            what: String::new(),
+            witness: None,
+        };
+        let failures = vec![
+            failure(2, Some(1), Property::Undo),
+            failure(1, Some(5), Property::Undo),
+            failure(2, Some(0), Property::Undo),
+            failure(1, Some(5), Property::Value),
+        ];
+        let verdict = Verdict { failed: 4, failures, ..Verdict::default() }.settle(3);
+        let found: Vec<_> = verdict.failures.iter().map(|f| (f.point, f.choice, f.property.clone())).collect();
+        assert_eq!(found, [(1, Some(5), Property::Value), (1, Some(5), Property::Undo), (2, Some(0), Property::Undo)]);
+        assert!(!verdict.holds() && Verdict::default().holds());
+    }
+
+    #[test]
+    fn a_verdict_is_plain_data() {
+        let author = Author { sm: 1, launch: 2, cta: 3, warp: 4, pc: 5 };
+        let witness = Witness { missing: Some(Persist::new("flag", author, 128, 132)), present: None };
+        let failure = Failure {
+            property: Property::Check("sum".into()),
+            level: Level::Actual,
+            point: 1,
+            choice: None,
+            time: 7,
+            what: "x".into(),
+            witness: Some(witness),
+        };
+        let verdict = Verdict { failed: 1, failures: vec![failure], ..Verdict::default() };
+        let text = serde_json::to_string(&verdict).unwrap();
+        assert_eq!(serde_json::from_str::<Verdict>(&text).unwrap(), verdict);
+    }
+}
