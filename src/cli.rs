@@ -96,7 +96,7 @@ fn resolve(
     let mut keep = |found: Diagnostics| faults.0.extend(found.0);
     let machine = MachineConfig::load(&subject.machine, &overrides).map_err(&mut keep).ok();
     let profile = subject.profile.clone().or_else(|| default_profile.map(str::to_owned));
-    let choice = Choice { profile, params, seed: subject.seed, inputs };
+    let choice = Choice { profile, params, seed: subject.seed, inputs, ..Choice::default() };
     let workload = Workload::load(workload).and_then(|found| found.resolve(&choice)).map_err(&mut keep).ok();
     match (machine, workload) {
         (Some(machine), Some(workload)) if faults.0.is_empty() => Ok((machine, workload)),
