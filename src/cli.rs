@@ -58,6 +58,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Config(ConfigCommand::Show(args)) => show::config(args),
         Command::Config(ConfigCommand::Check(args)) => show::check_configs(args),
         Command::Ptx(PtxCommand::Check(args)) => show::check_ptx(args),
+        Command::Ptx(PtxCommand::Instrument(args)) => show::instrumented(args),
     };
     let exit = done.unwrap_or_else(|stop| {
         match stop {

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::document::Place;
 use super::element::{load, store};
 use super::expr::{Element, Elements, Expr, Fault, Miss, Stop, Value, Which};
-use super::instrument::Undo;
+use super::instrument::{Begun, Undo};
 use super::manifest::{LaunchStep, LoopKind, Span, Step};
 use super::resolve::Plan;
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -274,16 +274,6 @@ pub struct Host {
     loops: Vec<(i64, i64)>,
     waiting: Option<Element>,
     begun: Option<Begun>,
-}
-
-/// Where the transactions of a launch keep what they need.
-#[derive(Debug)]
-pub(super) struct Begun {
-    pub(super) undo: Arc<Undo>,
-    /// Address of the first flag.
-    pub(super) flag: u64,
-    /// Addresses of the buffers that change, and of their logs.
-    pub(super) buffers: Vec<(u64, u64)>,
 }
 
 impl Host {

@@ -19,9 +19,12 @@
 //! Not modelled: undo logging of single iterations of a loop, logs of launches whose number is known only at run time.
 
 pub(super) mod apply;
+mod launches;
 pub(super) mod layout;
 mod read;
 mod text;
+
+use std::sync::Arc;
 
 use super::document::{Place, nearest};
 use super::expr::Expr;
@@ -198,6 +201,16 @@ impl Undo {
     pub(crate) fn flags_at_launch(&self, ctas: u64) -> u64 {
         if self.mode.by_cta() { ctas } else { 0 }
     }
+}
+
+/// Where the transactions of a launch that begins now keep what they need.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    pub(crate) undo: Arc<Undo>,
+    /// Address of the first flag.
+    pub(crate) flag: u64,
+    /// Addresses of the buffers that change, and of their logs.
+    pub(crate) buffers: Vec<(u64, u64)>,
 }
 
 /// An argument that instrumentation adds to a launch.

@@ -11,13 +11,14 @@ use std::sync::Arc;
 
 use super::super::expr::Expr;
 use super::super::functional::{self, FunctionalError, When};
-use super::super::host::{Begun, Host};
+use super::super::host::Host;
 use super::super::resolve::Plan;
 use super::super::{Limits, Resolved};
-use super::{Mode, Output};
+use super::{Begun, Mode, Output};
 use crate::diagnostic::Diagnostic;
 use crate::kernel::host::{HostAction, HostProgram};
 use crate::kernel::launch::Launch;
+use crate::kernel::memory::FlatMemory;
 use crate::persist::undo::{LogSlot, Transaction, UndoLog};
 
 /// Bytes of a slot of a whole buffer, at most.
@@ -194,15 +195,75 @@ fn outside(plan: &Plan, output: &Output, index: &Expr, element: i64, frame: &[u6
     Box::new(index.place().fault(message).with_help("`guard` says which threads update one"))
 }
 
-/// Old and new bytes of every transaction.
+/// The outputs before a launch, to see that it changes only what is logged.
+struct Outputs<'a> {
+    plan: &'a Plan,
+    before: Vec<(usize, Vec<u8>)>,
+}
+
+impl Outputs<'_> {
+    fn remember(&mut self, memory: &FlatMemory) -> Result<(), FunctionalError> {
+        self.before.clear();
+        let mut buffers: Vec<usize> = self.outputs().map(|output| output.buffer).collect();
+        buffers.sort_unstable();
+        buffers.dedup();
+        for number in buffers {
+            let form = &self.plan.buffers[number];
+            self.before.push((number, memory.read(form.address, form.bytes as usize)?.to_vec()));
+        }
+        Ok(())
+    }
+
+    fn outputs(&self) -> impl Iterator<Item = &Output> {
+        self.plan.manifest.instrument.iter().flat_map(|instrument| &instrument.outputs)
+    }
+
+    /// Bytes outside of `logged` (sorted by address) that have changed are a fault of the manifest.
+    fn compare(&self, launch: u32, logged: &[LogSlot], memory: &FlatMemory) -> Result<(), FunctionalError> {
+        for (number, before) in &self.before {
+            let address = self.plan.buffers[*number].address;
+            let now = memory.read(address, before.len())?;
+            let changed = (0..before.len()).filter(|at| before[*at] != now[*at]);
+            for at in changed {
+                let byte = address + at as u64;
+                let slot = logged.partition_point(|slot| slot.home <= byte).checked_sub(1).map(|slot| logged[slot]);
+                if slot.is_some_and(|slot| byte < slot.home + u64::from(slot.bytes)) {
+                    continue;
+                }
+                let form = &self.plan.manifest.buffers[*number];
+                let place = self.outputs().find(|output| output.buffer == *number).map(|output| &output.place);
+                let message = format!(
+                    "launch {launch} updates element {} of `{}`, which no thread logs",
+                    at as u64 / form.stride,
+                    form.name
+                );
+                let fault = place.map_or_else(|| Diagnostic::nowhere("", &message), |place| place.fault(&message));
+                return Err(FunctionalError::Host(fault.to_string()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Old and new bytes of every transaction. A launch that changes an output where no transaction logs it is a fault.
 pub(in crate::workload) fn expected(
     resolved: &Resolved,
     limits: &Limits,
 ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, FunctionalError> {
     let undo = resolved.undo().map_err(|fault| FunctionalError::Host(fault.to_string()))?.unwrap_or_default();
     let mut out: Vec<(Vec<u8>, Vec<u8>)> = vec![Default::default(); undo.transactions.len()];
+    let has_log = resolved.settings().is_some_and(|settings| settings.mode.has_log());
+    let mut outputs = Outputs { plan: &resolved.plan, before: Vec::new() };
     functional::run_observed(resolved, limits, &mut |launch, when, memory| {
         let first = undo.transactions.partition_point(|transaction| transaction.launch < launch);
+        let own = undo.transactions[first..].iter().take_while(|transaction| transaction.launch == launch);
+        let mut logged: Vec<LogSlot> = own.flat_map(|transaction| transaction.slots.iter().copied()).collect();
+        logged.sort_unstable_by_key(|slot| slot.home);
+        match when {
+            When::Before => outputs.remember(memory)?,
+            When::After if has_log && !logged.is_empty() => outputs.compare(launch, &logged, memory)?,
+            When::After => {}
+        }
         for (transaction, (old, new)) in undo.transactions.iter().zip(&mut out).skip(first) {
             if transaction.launch != launch {
                 break;
