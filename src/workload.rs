@@ -44,7 +44,7 @@ use std::sync::Arc;
 pub use expr::Value;
 pub use functional::{FunctionalError, FunctionalRun, LaunchCount};
 pub use host::{Bindings, Host};
-pub use instrument::{FlagBarrier, Mode, Overrides, Settings};
+pub use instrument::{FlagBarrier, Mode, OldAndNew, Overrides, Settings};
 pub use manifest::{Role, Space};
 pub use resolve::Choice;
 pub use verdict::{CheckResult, Evidence, ExpectationResult, Mismatch, Outcome, Verification};
@@ -233,7 +233,7 @@ impl Resolved {
     ///
     /// # Errors
     /// As [`Resolved::run_functional`] and [`Resolved::undo`].
-    pub fn expected(&self, limits: &Limits) -> Result<Vec<(Vec<u8>, Vec<u8>)>, FunctionalError> {
+    pub fn expected(&self, limits: &Limits) -> Result<Vec<OldAndNew>, FunctionalError> {
         instrument::layout::expected(self, limits)
     }
 

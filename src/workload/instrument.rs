@@ -147,6 +147,9 @@ pub struct Settings {
     pub logs: bool,
 }
 
+/// The bytes of a transaction's slots, one after the other: before its launch, and after.
+pub type OldAndNew = (Vec<u8>, Vec<u8>);
+
 /// `[instrument]`.
 #[derive(Debug, Clone)]
 pub(crate) struct Instrument {

@@ -45,7 +45,6 @@ impl Names {
         let indices = group(ints(["idx", "i", "j"].map(str::to_owned).to_vec()));
         // Threads' own frames have these where a host program's has its loops.
         let slots = all.slots;
-        let mut all = all;
         let first = all.variables.len();
         for name in THREAD_VARIABLES {
             all.define(name, Type::Int);

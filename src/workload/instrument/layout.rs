@@ -14,7 +14,7 @@ use super::super::functional::{self, FunctionalError, When};
 use super::super::host::Host;
 use super::super::resolve::Plan;
 use super::super::{Limits, Resolved};
-use super::{Begun, Mode, Output};
+use super::{Begun, Mode, OldAndNew, Output};
 use crate::diagnostic::Diagnostic;
 use crate::kernel::host::{HostAction, HostProgram};
 use crate::kernel::launch::Launch;
@@ -246,12 +246,9 @@ impl Outputs<'_> {
 }
 
 /// Old and new bytes of every transaction. A launch that changes an output where no transaction logs it is a fault.
-pub(in crate::workload) fn expected(
-    resolved: &Resolved,
-    limits: &Limits,
-) -> Result<Vec<(Vec<u8>, Vec<u8>)>, FunctionalError> {
+pub(in crate::workload) fn expected(resolved: &Resolved, limits: &Limits) -> Result<Vec<OldAndNew>, FunctionalError> {
     let undo = resolved.undo().map_err(|fault| FunctionalError::Host(fault.to_string()))?.unwrap_or_default();
-    let mut out: Vec<(Vec<u8>, Vec<u8>)> = vec![Default::default(); undo.transactions.len()];
+    let mut out: Vec<OldAndNew> = vec![Default::default(); undo.transactions.len()];
     let has_log = resolved.settings().is_some_and(|settings| settings.mode.has_log());
     let mut outputs = Outputs { plan: &resolved.plan, before: Vec::new() };
     functional::run_observed(resolved, limits, &mut |launch, when, memory| {

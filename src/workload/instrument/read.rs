@@ -33,9 +33,11 @@ impl Reader<'_> {
                 let place = self.buffers[second].place.clone();
                 self.fault(place.fault("there is a second buffer with the role `tx_flag`: one holds all flags"));
             }
-            for fault in check(&instrument, mode, &self.buffers).into_iter().chain(converging(&instrument, steps)) {
-                self.fault(fault);
+            // Outputs that could not be read have faults of their own.
+            if !instrument.outputs.is_empty() || table.tables("outputs").is_empty() {
+                check(&instrument, mode, &self.buffers).into_iter().for_each(|fault| self.fault(fault));
             }
+            converging(&instrument, steps).into_iter().for_each(|fault| self.fault(fault));
         }
         Some(instrument)
     }
@@ -61,6 +63,12 @@ impl Reader<'_> {
         let guard = self.integer_at(table, "guard", &each);
         let repeat = self.integer_at(table, "repeat", &whole);
         let dynamic = table.get("dynamic").and_then(Item::boolean).unwrap_or(false);
+        // An expression that could not be read has its own fault.
+        for (key, read) in [("index", &index), ("guard", &guard), ("repeat", &repeat)] {
+            if table.get(key).is_some() && read.is_none() {
+                return None;
+            }
+        }
         let (buffer, log) = (buffer?, self.log_of(table, buffer?));
         let form = &self.buffers[buffer];
         let home = table.get("buffer").map_or_else(|| place.clone(), |item| item.place());
@@ -87,6 +95,7 @@ impl Reader<'_> {
             };
             if let Some(message) = wrong {
                 self.fault(place.fault(message));
+                return None;
             }
             return Some(log);
         }
