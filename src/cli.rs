@@ -61,6 +61,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Config(ConfigCommand::Show(args)) => show::config(args),
         Command::Config(ConfigCommand::Check(args)) => show::check_configs(args),
         Command::Ptx(PtxCommand::Check(args)) => show::check_ptx(args),
+        Command::Ptx(PtxCommand::Instrument(args)) => show::instrumented(args),
     };
     let exit = done.unwrap_or_else(|stop| {
         match stop {
@@ -102,7 +103,7 @@ fn resolve(workload: &str, subject: &Subject, default_profile: Option<&str>) -> 
     let mut keep = |found: Diagnostics| faults.0.extend(found.0);
     let machine = MachineConfig::load(&subject.machine, &overrides).map_err(&mut keep).ok();
     let profile = subject.profile.clone().or_else(|| default_profile.map(str::to_owned));
-    let choice = Choice { profile, params, seed: subject.seed, inputs };
+    let choice = Choice { profile, params, seed: subject.seed, inputs, ..Choice::default() };
     let workload = Workload::load(workload).and_then(|found| found.resolve(&choice)).map_err(&mut keep).ok();
     let scheme = catalogue::find(&subject.scheme).map_err(&mut keep).ok();
     match (machine, workload, scheme) {

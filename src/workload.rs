@@ -24,6 +24,7 @@ mod generate;
 mod graph;
 mod graph_file;
 mod host;
+mod instrument;
 mod launch;
 mod manifest;
 mod names;
@@ -44,7 +45,8 @@ use std::sync::Arc;
 pub use expr::Value;
 pub use functional::{FunctionalError, FunctionalRun, LaunchCount};
 pub use host::{Bindings, Host};
-pub use manifest::{Instrument, InstrumentOutput, Role, Space};
+pub use instrument::{FlagBarrier, Mode, OldAndNew, Overrides, Settings};
+pub use manifest::{Role, Space};
 pub use resolve::Choice;
 pub use verdict::{CheckResult, Evidence, ExpectationResult, Mismatch, Outcome, Verification};
 
@@ -56,6 +58,7 @@ use source::{Folder, Programs};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::kernel::functional::Limits;
 use crate::kernel::memory::{AddressMap, FlatMemory};
+use crate::persist::undo::UndoLog;
 
 /// A workload that was read and found sound, whatever the profile.
 #[derive(Debug, Clone)]
@@ -120,9 +123,9 @@ impl Workload {
         &self.manifest.name
     }
 
-    /// The instrumentation that the manifest wishes for.
-    pub fn instrument(&self) -> Option<&Instrument> {
-        self.manifest.instrument.as_ref()
+    /// What the manifest's `[instrument]` makes of the kernels; [`Mode::None`] without one.
+    pub fn instrument(&self) -> Mode {
+        self.manifest.instrument.as_ref().map_or(Mode::None, |instrument| instrument.mode)
     }
 
     /// Applies a choice: every size is computed, every buffer allocated and filled, every launch that does not depend on
@@ -206,6 +209,36 @@ impl Resolved {
         functional::run(self, limits)
     }
 
+    /// How the kernels were instrumented; `None` where the manifest has no `[instrument]`.
+    pub fn settings(&self) -> Option<&Settings> {
+        self.plan.settings.as_ref()
+    }
+
+    /// Where transactions keep flags and logs; `None` where none are kept: the manifest has no `[instrument]`, or
+    /// [`Choice::logs`] was not set. A transaction's `launch` counts the launches of the host program as it runs, those
+    /// of generated kernels that log whole buffers too: it is the number that a machine gives the launch.
+    ///
+    /// # Errors
+    /// An index outside its buffer, or two CTAs that update one element; seen by [`Workload::resolve`] already unless
+    /// there are millions of elements.
+    pub fn undo(&self) -> Result<Option<Arc<UndoLog>>, Diagnostic> {
+        instrument::layout::undo(&self.plan)
+    }
+
+    /// The bytes that each transaction of [`Resolved::undo`] finds and leaves: those of its slots, one after the other,
+    /// before and after its launch on the functional driver.
+    ///
+    /// # Errors
+    /// As [`Resolved::run_functional`] and [`Resolved::undo`].
+    pub fn expected(&self, limits: &Limits<'_>) -> Result<Vec<OldAndNew>, FunctionalError> {
+        instrument::layout::expected(self, limits)
+    }
+
+    /// Name and text of each PTX file as it runs: with its instrumentation, and with generated kernels.
+    pub fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.plan.programs.texts.iter().map(|(file, text)| (file.as_str(), text.as_str()))
+    }
+
     /// Judges the memory at the end of a run.
     pub fn verify(&self, memory: &FlatMemory, bindings: &Bindings, evidence: Evidence<'_>) -> Verification {
         verify::verify(&self.plan, memory, bindings, evidence)
@@ -242,6 +275,7 @@ impl Resolved {
             seed: plan.seed,
             params: params.collect(),
             buffers: buffers.collect(),
+            instrument: plan.settings,
         }
     }
 }
@@ -257,8 +291,11 @@ pub struct Description {
     pub seed: u64,
     /// Every parameter and its value.
     pub params: std::collections::BTreeMap<String, Value>,
-    /// Every buffer, in manifest order.
+    /// Every buffer, in manifest order; those that instrumentation adds come last.
     pub buffers: Vec<BufferDescription>,
+    /// What `[instrument]` made of the kernels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instrument: Option<Settings>,
 }
 
 /// A buffer of a resolved workload.

@@ -264,3 +264,15 @@ fn a_reader_that_leaves_is_no_failure() {
     assert!(text(&output.stdout).ends_with("0\n"), "{output:?}");
     assert!(output.stderr.is_empty(), "{}", text(&output.stderr));
 }
+
+#[test]
+fn the_instrumented_text_of_a_workload_can_be_read() {
+    let output = durawarp(&["ptx", "instrument", "vecadd", "--profile", "ci"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let safe = text(&output.stdout);
+    assert!(safe.contains("pm.st.log.global.u32") && safe.contains("st.global.f32"), "{safe}");
+    let output = durawarp(&["ptx", "instrument", "vecadd", "--flag-barrier", "paper"]);
+    assert_eq!(text(&output.stdout).matches("bar.sync").count() + 1, safe.matches("bar.sync").count());
+    fails(&["ptx", "instrument", "vecadd", "--mode", "cta"], 2, &["cta_undo", "idempotent_cta"]);
+    fails(&["ptx", "instrument", "fma", "--mode", "cta_undo"], 2, &["workload `fma` has no `[instrument]` to change"]);
+}

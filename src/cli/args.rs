@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use durawarp::config::presets::DEFAULT_MACHINE;
 use durawarp::schemes::catalogue::DEFAULT_SCHEME;
+use durawarp::workload::{FlagBarrier, Mode};
 
 /// Simulates GPUs with persistent memory: executes a kernel, given as PTX, on a machine of SMs, L2 slices, DRAM and NVM.
 #[derive(Debug, Parser)]
@@ -143,6 +144,26 @@ pub(super) struct ConfigCheckArgs {
 pub(super) enum PtxCommand {
     /// Parse and lower PTX files: list kernels, and every construct that is not supported
     Check(PtxCheckArgs),
+    /// Print a workload's PTX with the undo logging that its [instrument] asks for
+    Instrument(InstrumentArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct InstrumentArgs {
+    /// Workload: a built-in name or a path of a folder
+    pub(super) workload: String,
+    /// Profile of the workload: the text holds its sizes
+    #[arg(long)]
+    pub(super) profile: Option<String>,
+    /// cta_undo, kernel_undo or idempotent_cta instead of the manifest's mode
+    #[arg(long)]
+    pub(super) mode: Option<Mode>,
+    /// safe or paper: whether a CTA waits until its flag is durable
+    #[arg(long)]
+    pub(super) flag_barrier: Option<FlagBarrier>,
+    /// true or false: whether every update is logged
+    #[arg(long)]
+    pub(super) loop_log: Option<bool>,
 }
 
 #[derive(Debug, Args)]

@@ -5,9 +5,9 @@ use durawarp::config::{MachineConfig, Override, presets as machines};
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
 use durawarp::kernel::ptx;
 use durawarp::schemes::catalogue;
-use durawarp::workload::Workload;
+use durawarp::workload::{Choice, Overrides, Workload};
 
-use super::args::{ConfigCheckArgs, ConfigShowArgs, ListArgs, Listed, PtxCheckArgs};
+use super::args::{ConfigCheckArgs, ConfigShowArgs, InstrumentArgs, ListArgs, Listed, PtxCheckArgs};
 use super::{Exit, Stop, terminal};
 
 pub(super) fn list(args: &ListArgs) -> Result<Exit, Stop> {
@@ -87,6 +87,19 @@ pub(super) fn check_configs(args: &ConfigCheckArgs) -> Result<Exit, Stop> {
         }
     }
     Ok(exit)
+}
+
+pub(super) fn instrumented(args: &InstrumentArgs) -> Result<Exit, Stop> {
+    let instrument = Overrides { mode: args.mode, flag_barrier: args.flag_barrier, loop_log: args.loop_log };
+    let choice = Choice { profile: args.profile.clone(), logs: true, instrument, ..Choice::default() };
+    let resolved = Workload::load(&args.workload)?.resolve(&choice)?;
+    let texts: Vec<(&str, &str)> = resolved.texts().collect();
+    for (file, text) in &texts {
+        // A single file keeps its line numbers.
+        let head = if texts.len() > 1 { format!("// {file}\n") } else { String::new() };
+        terminal::print(&format!("{head}{text}"));
+    }
+    Ok(Exit::Good)
 }
 
 pub(super) fn check_ptx(args: &PtxCheckArgs) -> Result<Exit, Stop> {

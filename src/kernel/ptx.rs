@@ -13,12 +13,14 @@ mod allocate;
 mod ast;
 mod draft;
 mod finish;
+mod flow;
 mod layout;
 mod lower;
 mod operand;
 mod params;
 mod parser;
 mod select;
+pub(crate) mod sites;
 mod token;
 mod types;
 

@@ -9,6 +9,7 @@
 
 mod compile;
 mod eval;
+mod ptx;
 mod syntax;
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 pub(crate) use eval::{Element, Elements, Fault, Miss, NoElements, Stop};
+pub(crate) use ptx::{Condition, Emit};
 
 use super::document::Place;
 use crate::diagnostic::Diagnostic;

@@ -86,6 +86,25 @@ impl FunctionalRun {
 
 /// Runs the host program of `resolved` to its end.
 pub(super) fn run(resolved: &Resolved, limits: &Limits<'_>) -> Result<FunctionalRun, FunctionalError> {
+    run_observed(resolved, limits, &mut |_, _, _| Ok(()))
+}
+
+/// What looks at memory before and after each launch.
+pub(super) type Observer<'a> = dyn FnMut(u32, When, &FlatMemory) -> Result<(), FunctionalError> + 'a;
+
+/// Which side of a launch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum When {
+    Before,
+    After,
+}
+
+/// Runs the host program, and shows memory to `observe` around each launch.
+pub(super) fn run_observed(
+    resolved: &Resolved,
+    limits: &Limits<'_>,
+    observe: &mut Observer<'_>,
+) -> Result<FunctionalRun, FunctionalError> {
     let mut memory = resolved.image();
     let mut host = resolved.host();
     let mut launches = Vec::new();
@@ -93,7 +112,10 @@ pub(super) fn run(resolved: &Resolved, limits: &Limits<'_>) -> Result<Functional
     loop {
         match host.next(read.take()).map_err(FunctionalError::Host)? {
             HostAction::Launch(launch) => {
+                let number = launches.len() as u32;
+                observe(number, When::Before, &memory)?;
                 let counts = functional::run(&launch, &mut memory, limits)?;
+                observe(number, When::After, &memory)?;
                 launches.push(LaunchCount { kernel: launch.kernel.name.clone(), ctas: launch.ctas(), counts });
             }
             HostAction::Read { address, bytes } => {

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::document::Place;
 use super::element::{load, store};
 use super::expr::{Element, Elements, Expr, Fault, Miss, Stop, Value, Which};
+use super::instrument::{Begun, Undo};
 use super::manifest::{LaunchStep, LoopKind, Span, Step};
 use super::resolve::Plan;
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -44,6 +45,12 @@ enum Operation {
         place: Place,
     },
     Swap(usize, usize),
+    /// Sets the flag of the next transaction, or ends it.
+    Flag {
+        buffer: usize,
+        value: u32,
+        ends: bool,
+    },
     /// Starts loop `number`, or jumps to `exit`.
     Enter {
         number: usize,
@@ -102,6 +109,9 @@ impl Program {
                 }),
                 Step::Swap(a, b) => self.operations.push(Operation::Swap(*a, *b)),
                 Step::Persist => {}
+                Step::Flag { buffer, value, ends } => {
+                    self.operations.push(Operation::Flag { buffer: *buffer, value: *value, ends: *ends });
+                }
                 Step::Loop(inner) => {
                     let number = self.loops.len();
                     let (kind, place, slot) = (inner.kind.clone(), inner.place.clone(), usize::from(inner.slot));
@@ -194,13 +204,15 @@ pub(super) struct View {
     pub(super) plan: Arc<Plan>,
     pub(super) bindings: Bindings,
     pub(super) frame: Vec<u64>,
+    /// Flags of transactions that are over: the number of the next one.
+    pub(super) flags: u64,
     reads: Reads,
 }
 
 impl View {
     pub(super) fn new(plan: Arc<Plan>) -> Self {
         let (bindings, frame) = (Bindings::new(plan.buffers.len()), plan.frame.clone());
-        View { plan, bindings, frame, reads: Reads::default() }
+        View { plan, bindings, frame, flags: 0, reads: Reads::default() }
     }
 
     pub(super) fn value(&mut self, expr: &Expr) -> Result<Value, Interrupt> {
@@ -261,17 +273,33 @@ pub struct Host {
     /// Iterations done and, for counted loops, to do.
     loops: Vec<(i64, i64)>,
     waiting: Option<Element>,
+    begun: Option<Begun>,
 }
 
 impl Host {
     pub(crate) fn new(plan: Arc<Plan>) -> Self {
         let loops = vec![(0, 0); plan.program.loops.len()];
-        Host { view: View::new(plan), at: 0, loops, waiting: None }
+        Host { view: View::new(plan), at: 0, loops, waiting: None, begun: None }
     }
 
     /// Which memory each buffer's name stands for, now and later.
     pub fn bindings(&self) -> Bindings {
         self.view.bindings.clone()
+    }
+
+    /// The transactions of the launch that was asked for last, if it has any; once.
+    pub(super) fn begun(&mut self) -> Option<Begun> {
+        self.begun.take()
+    }
+
+    /// Notes the transactions of a launch, whose flags are used now.
+    fn begin(&mut self, undo: &Arc<Undo>, ctas: u64) {
+        let address = |number: usize| self.view.address(number, 0);
+        let flag = address(undo.flag) + 4 * self.view.flags;
+        let buffers = undo.buffers.iter().map(|(home, log)| (address(*home), log.map_or(0, address))).collect();
+        self.begun = Some(Begun { undo: undo.clone(), flag, buffers });
+        // The host ends a kernel's own transaction when it is over.
+        self.view.flags += undo.flags_at_launch(ctas);
     }
 
     /// Does the operation at hand; an action, or nothing that the device takes part in.
@@ -282,7 +310,13 @@ impl Host {
         };
         let mut next = self.at + 1;
         let action = match operation {
-            Operation::Launch(step) => Some(HostAction::Launch(Arc::new(self.view.launch(step)?))),
+            Operation::Launch(step) => {
+                let launch = Arc::new(self.view.launch(step)?);
+                if let Some(undo) = &step.undo {
+                    self.begin(undo, launch.ctas());
+                }
+                Some(HostAction::Launch(launch))
+            }
             Operation::Copy { from, to, count, place } => {
                 let (source, target) = (self.view.index(from)?, self.view.index(to)?);
                 let count = self.view.count(count.as_ref(), from.buffer, source, place)?;
@@ -310,6 +344,11 @@ impl Host {
             Operation::Swap(a, b) => {
                 self.view.bindings.swap(*a, *b);
                 None
+            }
+            Operation::Flag { buffer, value, ends } => {
+                let address = self.view.address(*buffer, 0) + 4 * self.view.flags;
+                self.view.flags += u64::from(*ends);
+                Some(HostAction::Write { address, data: value.to_le_bytes().to_vec() })
             }
             Operation::Enter { number, exit } => {
                 let form = &plan.program.loops[*number];

@@ -3,6 +3,7 @@
 use super::element::store;
 use super::expr::{Expr, Value};
 use super::host::{Interrupt, View};
+use super::instrument::Generated;
 use super::manifest::{Arg, Buffer, LaunchStep, elem_name};
 use crate::diagnostic::Diagnostics;
 use crate::kernel::ir::Elem;
@@ -120,6 +121,15 @@ impl View {
                 let number = self.value(value)?;
                 number_bytes(*elem, number, to).map_err(|error| value.place().fault(error))?;
             }
+            Arg::Generated(generated) => {
+                let address = |number: usize| self.address(number, 0);
+                let value = match *generated {
+                    Generated::Home(buffer) => address(buffer),
+                    Generated::Shift(from, to) => address(to).wrapping_sub(address(from)),
+                    Generated::Flag(buffer) => address(buffer) + 4 * self.flags,
+                };
+                to[..8].copy_from_slice(&value.to_le_bytes());
+            }
             Arg::Struct(parts) => {
                 for (offset, part) in parts {
                     self.argument(part, &mut to[*offset as usize..])?;
@@ -151,6 +161,7 @@ impl LaunchStep {
             match arg {
                 Arg::Address { to } => to.index.iter().collect(),
                 Arg::Number { value, .. } => vec![value],
+                Arg::Generated(_) => Vec::new(),
                 Arg::Struct(parts) => parts.iter().flat_map(|(_, part)| of_arg(part)).collect(),
             }
         }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::document::Place;
 use super::expr::{Expr, Type, Value};
+use super::instrument::{Generated, Instrument, Undo};
 use super::names::Names;
 use crate::kernel::ir::{Elem, Kernel};
 
@@ -267,6 +268,12 @@ pub(crate) enum Step {
     /// A host-side flush: nothing to do as long as host writes are durable at once.
     Persist,
     Loop(Box<LoopStep>),
+    /// The host sets the flag of the next launch's transaction; `ends` the transaction.
+    Flag {
+        buffer: usize,
+        value: u32,
+        ends: bool,
+    },
 }
 
 /// A buffer and the element where something starts.
@@ -288,6 +295,8 @@ pub(crate) struct LaunchStep {
     pub(crate) regs: Option<Expr>,
     /// One a parameter of the kernel.
     pub(crate) args: Vec<Arg>,
+    /// The transactions of an instrumented launch.
+    pub(crate) undo: Option<Arc<Undo>>,
 }
 
 /// A kernel argument.
@@ -299,6 +308,8 @@ pub(crate) enum Arg {
     Number { value: Expr, elem: Elem },
     /// A structure: byte offset and part.
     Struct(Vec<(u32, Arg)>),
+    /// What instrumentation adds.
+    Generated(Generated),
 }
 
 /// A loop of host steps.
@@ -322,6 +333,13 @@ pub(crate) enum LoopKind {
     Until { condition: Expr, max: Expr },
     /// Before the first iteration at whose start the condition fails; more than `max` iterations are a fault.
     While { condition: Expr, max: Expr },
+}
+
+impl LoopKind {
+    /// The number of iterations is computed when the loop begins.
+    pub(crate) fn counted(&self) -> bool {
+        matches!(self, LoopKind::Count(_))
+    }
 }
 
 /// A check of the result.
@@ -387,32 +405,4 @@ pub(crate) struct Expectation {
     pub(crate) source: Option<String>,
     /// The profiles it holds for; all if empty.
     pub(crate) profiles: Vec<String>,
-}
-
-/// `[instrument]`, kept for the pass that will act on it.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Instrument {
-    /// `none`, `cta_undo`, `kernel_undo` or `loop_undo`.
-    pub mode: String,
-    /// Log each update of a loop, not only the first.
-    pub loop_log: bool,
-    /// The buffers to log.
-    pub outputs: Vec<InstrumentOutput>,
-}
-
-/// A buffer that instrumentation logs.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct InstrumentOutput {
-    /// Its name.
-    pub buffer: String,
-    /// The kernel, where there are several.
-    pub kernel: Option<String>,
-    /// Element that a thread updates, as text over `tid`, `ctaid`, `ntid` and parameters.
-    pub index: Option<String>,
-    /// Which threads update one.
-    pub guard: Option<String>,
-    /// Elements a thread updates.
-    pub repeat: Option<String>,
-    /// The element is known only at run time.
-    pub dynamic: bool,
 }

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use super::expr::{Readable, Scope, Type, Variable};
+use super::instrument::THREAD_VARIABLES;
 use super::manifest::{Buffer, Param, type_of};
 
 /// The layout of a frame: which slot holds which variable, and who may name it.
@@ -19,6 +20,7 @@ pub(crate) struct Names {
     extents: Vec<Variable>,
     lens: Vec<Variable>,
     indices: Vec<Variable>,
+    threads: Vec<Variable>,
     readable: Arc<[Readable]>,
     slots: u16,
 }
@@ -41,6 +43,13 @@ impl Names {
         let extents = group(ints(extent("grid").into_iter().chain(extent("block")).collect()));
         let lens = group(ints(buffers.iter().map(|b| format!("len({})", b.name)).collect()));
         let indices = group(ints(["idx", "i", "j"].map(str::to_owned).to_vec()));
+        // Threads' own frames have these where a host program's has its loops.
+        let slots = all.slots;
+        let first = all.variables.len();
+        for name in THREAD_VARIABLES {
+            all.define(name, Type::Int);
+        }
+        let threads = all.variables[first..].to_vec();
         let mut readable = Vec::new();
         for (number, buffer) in buffers.iter().enumerate() {
             let mut add = |name: String, field: usize, ty| {
@@ -55,8 +64,7 @@ impl Names {
                 add(format!("{}.{}", buffer.name, field.name), at, Some(type_of(field.elem)));
             }
         }
-        let slots = all.slots;
-        Names { params, graphs, extents, lens, indices, readable: readable.into(), slots }
+        Names { params, graphs, extents, lens, indices, threads, readable: readable.into(), slots }
     }
 
     fn scope(&self, groups: &[&[Variable]]) -> Scope {
@@ -96,6 +104,18 @@ impl Names {
         let indices: &[Variable] = if indexed { &self.indices[..1] } else { &[] };
         let scope = self.scope(&[&self.params, &self.graphs, &self.extents, &self.lens, indices]);
         Scope { element_reads: true, ..scope }
+    }
+
+    /// What each thread of an instrumented kernel computes; `r` where it has several elements.
+    pub(crate) fn in_thread(&self, repeated: bool) -> Scope {
+        let shown = &self.threads[..self.threads.len() - usize::from(!repeated)];
+        let scope = self.scope(&[&self.params, &self.graphs, &self.lens, shown]);
+        Scope { slots: self.slots + self.threads.len() as u16, ..scope }
+    }
+
+    /// Slots of `tid.x` to `nctaid.z` and `r`, one after the other, behind those of the host.
+    pub(crate) fn threads(&self) -> std::ops::Range<usize> {
+        self.slots()..self.slots() + self.threads.len()
     }
 
     /// Slots of every variable but loops' and sums'.

@@ -113,7 +113,7 @@ pub(crate) fn manifest(root: Table<'_>, programs: &Programs, faults: &mut Diagno
     let steps = reader.steps(root);
     let checks = reader.checks(root);
     let expectations = reader.expectations(root, &profiles);
-    let instrument = reader.instrument(root);
+    let instrument = reader.instrument(root, &steps);
     let text = |key| root.text(key).map_or_else(String::new, |(text, _)| text.to_owned());
     let seed = root.get("seed").and_then(Item::number).map_or(1, |value| value.bits());
     let Reader { names, buffers, .. } = reader;

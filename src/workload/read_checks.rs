@@ -1,8 +1,8 @@
-//! Checks of the result, expected figures, and the (kept) wishes for instrumentation.
+//! Checks of the result and expected figures.
 
 use super::document::{Item, Place, Table, advised};
 use super::expr::{Type, Value};
-use super::manifest::{Check, CheckKind, Expectation, Instrument, InstrumentOutput, Profile, ReferenceArg, type_of};
+use super::manifest::{Check, CheckKind, Expectation, Profile, ReferenceArg, type_of};
 use super::read::{Reader, unknown};
 use super::reference::{self, ArgumentKind};
 use super::schema::{self, quoted};
@@ -246,47 +246,6 @@ impl Reader<'_> {
             out.push(Expectation { metric: metric.to_owned(), value, tolerance, source, profiles: names });
         }
         out
-    }
-
-    /// `[instrument]`.
-    pub(super) fn instrument(&mut self, root: Table<'_>) -> Option<Instrument> {
-        let table = root.table("instrument")?;
-        let flag = |table: Table<'_>, key| table.get(key).and_then(Item::boolean).unwrap_or(false);
-        let text = |table: Table<'_>, key| table.text(key).map(|(text, _)| text.to_owned());
-        if let Some((mode, place)) = table.text("mode")
-            && mode != "none"
-        {
-            let fault = place.fault(format!("instrumentation with `mode = \"{mode}\"` is not supported yet"));
-            self.fault(fault.with_help("write the logging into the kernel, or `mode = \"none\"`"));
-        }
-        let mut outputs = Vec::new();
-        for output in table.tables("outputs") {
-            let Some((buffer, place)) = output.text("buffer") else {
-                continue;
-            };
-            self.buffer(buffer, &place);
-            if let Some((kernel, place)) = output.text("kernel")
-                && self.programs.complete
-                && self.programs.kernel(kernel).is_none()
-            {
-                let fault = unknown("kernel", kernel, &place, self.programs.kernel_names());
-                self.fault(fault);
-            }
-            let dynamic = flag(output, "dynamic");
-            if dynamic == output.get("index").is_some() {
-                let fault = output.place().fault("an output has either an `index` or `dynamic = true`");
-                self.fault(fault);
-            }
-            outputs.push(InstrumentOutput {
-                buffer: buffer.to_owned(),
-                kernel: text(output, "kernel"),
-                index: text(output, "index"),
-                guard: text(output, "guard"),
-                repeat: text(output, "repeat"),
-                dynamic,
-            });
-        }
-        Some(Instrument { mode: text(table, "mode")?, loop_log: flag(table, "loop_log"), outputs })
     }
 }
 

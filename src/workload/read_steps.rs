@@ -245,7 +245,7 @@ impl Reader<'_> {
             args.extend(self.arg(item, kernel.params.get(number), &inner));
         }
         let place = table.place();
-        Some(LaunchStep { place, kernel, module, grid: grid?, block: block?, shared, regs, args })
+        Some(LaunchStep { place, kernel, module, grid: grid?, block: block?, shared, regs, args, undo: None })
     }
 
     /// One to three sizes.

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::contents::input_bytes;
 use super::document::advised;
@@ -15,6 +15,7 @@ use super::generate::part_len;
 use super::graph::{self, Csr};
 use super::graph_file;
 use super::host::Program;
+use super::instrument::{Overrides, Settings};
 use super::manifest::{Buffer, GraphKind, Init, LaunchStep, Manifest, Space, Step, TextureForm};
 use super::random::{Random, Seeds};
 use super::read::param_value;
@@ -22,6 +23,7 @@ use super::source::{Folder, Programs};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::kernel::launch::Texture;
 use crate::kernel::memory::{AddressMap, Medium};
+use crate::persist::undo::UndoLog;
 
 /// Largest buffer in bytes: the DRAM window ends 1 TiB after its start.
 const MAX_BUFFER_BYTES: u64 = 1 << 39;
@@ -40,6 +42,11 @@ pub struct Choice {
     pub seed: u64,
     /// Buffers to fill from a file instead of as the manifest says (`--input BUFFER=FILE`): raw little-endian or `.npy`.
     pub inputs: Vec<(String, PathBuf)>,
+    /// The scheme keeps undo logs: kernels are instrumented as the manifest says. Without it they run as they are; logs
+    /// and flags are allocated all the same, so that buffers lie at the same addresses.
+    pub logs: bool,
+    /// What to do otherwise than the manifest's `[instrument]` says.
+    pub instrument: Overrides,
 }
 
 /// Everything about a run that is known before it starts. Shared by its host program and its verification.
@@ -63,6 +70,9 @@ pub(crate) struct Plan {
     pub(crate) const_banks: Vec<Option<Vec<u8>>>,
     /// The host program.
     pub(crate) program: Program,
+    /// What instrumentation did, and where transactions keep what they need (computed when first asked for).
+    pub(crate) settings: Option<Settings>,
+    pub(crate) undo: OnceLock<Result<Arc<UndoLog>, Box<Diagnostic>>>,
 }
 
 /// A buffer's place, size and initial content.
@@ -85,6 +95,11 @@ impl Allocation {
         let bytes = initial.len() as u64;
         let initial = initial.iter().any(|byte| *byte != 0).then(|| Arc::new(initial));
         Allocation { address: 0, len, bytes, initial, texture: None }
+    }
+
+    /// A buffer of `len` elements of `stride` bytes, all zeros.
+    pub(crate) fn zeros(len: u64, stride: u64) -> Self {
+        Allocation { address: 0, len, bytes: len * stride, initial: None, texture: None }
     }
 
     /// Initial content, if it is not all zeros.
@@ -157,9 +172,12 @@ impl Plan {
             globals,
             const_banks,
             program: Program::new(&manifest.steps),
+            settings: None,
+            undo: OnceLock::new(),
         };
         let plan = plan.check_steps(&mut faults);
-        faults.into_result(plan)
+        let plan = faults.into_result(plan)?;
+        super::instrument::apply::apply(plan, choice)
     }
 
     /// Value of an expression over what is known before the run.

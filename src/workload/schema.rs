@@ -246,16 +246,18 @@ const EXPECTATION: Shape = Shape::Table(&[
 ]);
 
 const INSTRUMENT: Shape = Shape::Table(&[
-    required("mode", Words(&["none", "cta_undo", "kernel_undo", "loop_undo"])),
+    required("mode", Words(&["none", "cta_undo", "kernel_undo", "idempotent_cta", "manual"])),
+    optional("flag_barrier", Words(&["paper", "safe"])),
     optional("loop_log", Boolean),
     optional(
         "outputs",
         List(&Shape::Table(&[
             required("buffer", Text),
+            optional("log", Text),
             optional("kernel", Text),
-            optional("index", Text),
-            optional("guard", Text),
-            optional("repeat", Text),
+            optional("index", Expression),
+            optional("guard", Expression),
+            optional("repeat", Expression),
             optional("dynamic", Boolean),
         ])),
     ),

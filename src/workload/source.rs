@@ -134,6 +134,8 @@ pub(crate) fn builtin_names() -> impl Iterator<Item = &'static str> {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Programs {
     pub(crate) modules: Vec<Module>,
+    /// Name and text of each module's file.
+    pub(crate) texts: Vec<(String, String)>,
     /// Every file could be read: a kernel that is not here does not exist.
     pub(crate) complete: bool,
 }
@@ -141,13 +143,16 @@ pub(crate) struct Programs {
 impl Programs {
     /// Reads and decodes the files that `[isa]` names.
     pub(crate) fn read(root: Table<'_>, folder: &Folder, faults: &mut Diagnostics) -> Programs {
-        let mut programs = Programs { modules: Vec::new(), complete: true };
+        let mut programs = Programs { modules: Vec::new(), texts: Vec::new(), complete: true };
         let item = root.table("isa").and_then(|isa| isa.get("file"));
         let files = item.map_or_else(Vec::new, |item| item.list().unwrap_or_else(|| vec![item]));
         programs.complete = !files.is_empty();
         for file in files {
             match programs.module(file, folder) {
-                Ok(module) => programs.modules.push(module),
+                Ok((module, text)) => {
+                    programs.modules.push(module);
+                    programs.texts.push(text);
+                }
                 Err(found) => {
                     programs.complete = false;
                     found.0.into_iter().for_each(|fault| faults.push(fault));
@@ -157,17 +162,18 @@ impl Programs {
         programs
     }
 
-    fn module(&self, file: Item<'_>, folder: &Folder) -> Result<Module, Diagnostics> {
+    fn module(&self, file: Item<'_>, folder: &Folder) -> Result<(Module, (String, String)), Diagnostics> {
         let Some(name) = file.text() else {
             return Err(Diagnostics::default());
         };
         let text = folder.read_text(name).map_err(|error| Diagnostics::from(file.place().fault(error)))?;
-        let module = ptx::parse(&folder.shown(name), &text)?;
+        let shown = folder.shown(name);
+        let module = ptx::parse(&shown, &text)?;
         if let Some(twice) = module.kernels.iter().find(|kernel| self.kernel(&kernel.name).is_some()) {
             let message = format!("kernel `{}` is also in another file of `[isa]`", twice.name);
             return Err(file.place().fault(message).into());
         }
-        Ok(module)
+        Ok((module, (shown, text)))
     }
 
     /// A kernel and the number of its module.

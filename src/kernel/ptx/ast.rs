@@ -64,6 +64,10 @@ pub(super) struct Function<'a> {
     pub(super) limits: Vec<(Word<'a>, Vec<u64>)>,
     /// `None` for a declaration.
     pub(super) body: Option<Vec<Statement<'a>>>,
+    /// First byte of the `)` behind the parameters, if there is a list of them.
+    pub(super) close: Option<usize>,
+    /// From `{` to behind `}`; empty for a declaration.
+    pub(super) braces: Bytes,
 }
 
 /// A formal parameter: in the parameter space, or (old style) a register.
@@ -87,6 +91,8 @@ pub(super) enum Statement<'a> {
 /// `@p opcode.mod.mod operand, operand;`
 #[derive(Debug)]
 pub(super) struct Instruction<'a> {
+    /// From its guard to behind its semicolon.
+    pub(super) at: Bytes,
     /// Predicate register and whether it is negated.
     pub(super) guard: Option<(Word<'a>, bool)>,
     pub(super) opcode: Word<'a>,

@@ -281,11 +281,15 @@ impl<'a> Parser<'a> {
         }
         let returns = if self.peek() == Some(Token::ParenOpen) { self.formals()? } else { Vec::new() };
         let name = self.word("a function name")?;
-        let params = if self.peek() == Some(Token::ParenOpen) { self.formals()? } else { Vec::new() };
+        let (mut params, mut close) = (Vec::new(), None);
+        if self.peek() == Some(Token::ParenOpen) {
+            params = self.formals()?;
+            close = Some(self.last_end() - 1);
+        }
         let mut limits = Vec::new();
         loop {
             if self.accept(Token::Semicolon) {
-                return Ok(Function { entry, name, returns, params, limits, body: None });
+                return Ok(Function { entry, name, returns, params, limits, body: None, close, braces: 0..0 });
             }
             let Some(word) = self.dot() else { break };
             match word.text {
@@ -303,9 +307,11 @@ impl<'a> Parser<'a> {
                 }
             }
         }
+        let start = self.here().start;
         self.expect(Token::BraceOpen, "`{`")?;
         let body = self.statements()?;
-        Ok(Function { entry, name, returns, params, limits, body: Some(body) })
+        let braces = start..self.last_end();
+        Ok(Function { entry, name, returns, params, limits, body: Some(body), close, braces })
     }
 
     fn formals(&mut self) -> Parsed<Vec<Formal<'a>>> {
@@ -508,6 +514,7 @@ impl<'a> Parser<'a> {
     }
 
     fn instruction(&mut self) -> Parsed<Instruction<'a>> {
+        let start = self.here().start;
         let guard = if self.accept(Token::At) {
             let negated = self.accept(Token::Not);
             Some((self.word("a predicate register")?, negated))
@@ -526,7 +533,7 @@ impl<'a> Parser<'a> {
             }
             operands.push(self.operand()?);
         }
-        Ok(Instruction { guard, opcode, mods, operands })
+        Ok(Instruction { at: start..self.last_end(), guard, opcode, mods, operands })
     }
 
     fn operand(&mut self) -> Parsed<Operand<'a>> {

@@ -1,0 +1,228 @@
+//! Undo logging in persistent memory, added to kernels that know nothing of it: what a manifest's `[instrument]` says.
+//!
+//! ```text
+//! [instrument] ─ read ─> Instrument ─┐
+//! Choice (logs, Overrides) ──────────┼─ apply ─> Plan with logs, flags and steps ─┬─> host program
+//! kernel.ptx ─ kernel::ptx::sites ───┴─ text ──> PTX with logging ────────────────┘
+//!                                       layout: the same expressions for every thread ─> persist::undo::UndoLog
+//! ```
+//! Source: AGPM section II-B and Fig. 1 (a CTA's transaction), the public PACT 2019 kernels (values of the flag, kernel
+//! undo logs, idempotent CTAs).
+//!
+//! A log mirrors its buffer: the old value of element `i` goes to element `i` of the log. A log serves all launches,
+//! because a launch's transactions are complete, durably, before the next launch begins; flags are a word a
+//! transaction, in the order in which transactions begin, and never used twice.
+//!
+//! Invariants: without [`Choice::logs`](super::Choice::logs) the kernels are the manifest's own and addresses are the
+//! same as with it (but for the loop log, which comes last); every original line of PTX keeps its number.
+//!
+//! Not modelled: undo logging of single iterations of a loop, logs of launches whose number is known only at run time.
+
+pub(super) mod apply;
+mod launches;
+pub(super) mod layout;
+mod read;
+mod text;
+
+use std::sync::Arc;
+
+use super::document::{Place, nearest};
+use super::expr::Expr;
+
+/// What is made of a plain kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// It is left alone.
+    None,
+    /// Each CTA is a transaction: it logs its elements, sets its flag, works, and sets its flag again.
+    CtaUndo,
+    /// Each launch is a transaction: whole buffers are logged before it, by a kernel of their own.
+    KernelUndo,
+    /// Each CTA sets its flag before and after, without a log: it can be run again.
+    IdempotentCta,
+    /// The kernel does by itself what `cta_undo` would do; the manifest declares where.
+    Manual,
+}
+
+impl Mode {
+    /// Every mode and its word.
+    pub const ALL: [(&'static str, Mode); 5] = [
+        ("none", Mode::None),
+        ("cta_undo", Mode::CtaUndo),
+        ("kernel_undo", Mode::KernelUndo),
+        ("idempotent_cta", Mode::IdempotentCta),
+        ("manual", Mode::Manual),
+    ];
+
+    /// Its word in a manifest.
+    pub fn name(self) -> &'static str {
+        Mode::ALL.iter().find(|(_, mode)| *mode == self).map_or("none", |(name, _)| name)
+    }
+
+    /// Each CTA has a flag of its own.
+    fn by_cta(self) -> bool {
+        matches!(self, Mode::CtaUndo | Mode::IdempotentCta | Mode::Manual)
+    }
+
+    /// Old values are kept.
+    fn has_log(self) -> bool {
+        matches!(self, Mode::CtaUndo | Mode::KernelUndo | Mode::Manual)
+    }
+
+    /// Each thread must say which elements it changes.
+    fn needs_index(self) -> bool {
+        matches!(self, Mode::CtaUndo | Mode::Manual)
+    }
+}
+
+impl std::fmt::Display for Mode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl std::str::FromStr for Mode {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Mode, String> {
+        word(text, &Mode::ALL)
+    }
+}
+
+/// Whether the CTA waits until its flag says that it is in its transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FlagBarrier {
+    /// It does not, as published: other warps may make data durable before the flag is.
+    Paper,
+    /// It does.
+    #[default]
+    Safe,
+}
+
+impl FlagBarrier {
+    /// Every choice and its word.
+    pub const ALL: [(&'static str, FlagBarrier); 2] = [("paper", FlagBarrier::Paper), ("safe", FlagBarrier::Safe)];
+}
+
+impl std::str::FromStr for FlagBarrier {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<FlagBarrier, String> {
+        word(text, &FlagBarrier::ALL)
+    }
+}
+
+fn word<T: Copy>(text: &str, all: &[(&'static str, T)]) -> Result<T, String> {
+    let found = all.iter().find(|(name, _)| *name == text).map(|(_, value)| *value);
+    found.ok_or_else(|| {
+        let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
+        let near = nearest(text, names.iter().copied()).map(|near| format!(" (did you mean `{near}`?)"));
+        format!("expected one of {}, found `{text}`{}", super::schema::quoted(&names), near.unwrap_or_default())
+    })
+}
+
+/// What the user wants otherwise than the manifest's `[instrument]` says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Overrides {
+    /// Another mode.
+    pub mode: Option<Mode>,
+    /// The barrier behind the flag, or not.
+    pub flag_barrier: Option<FlagBarrier>,
+    /// Log every update, not only the first.
+    pub loop_log: Option<bool>,
+}
+
+/// What a run's instrumentation was, for its result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub struct Settings {
+    /// What was made of the kernels.
+    pub mode: Mode,
+    /// Whether CTAs wait for their flag.
+    pub flag_barrier: FlagBarrier,
+    /// Whether every update is logged.
+    pub loop_log: bool,
+    /// Whether any of it applies: the scheme keeps undo logs.
+    pub logs: bool,
+}
+
+/// The bytes of a transaction's slots, one after the other: before its launch, and after.
+pub type OldAndNew = (Vec<u8>, Vec<u8>);
+
+/// `[instrument]`.
+#[derive(Debug, Clone)]
+pub(crate) struct Instrument {
+    pub(crate) place: Place,
+    pub(crate) mode: Mode,
+    pub(crate) flag_barrier: FlagBarrier,
+    pub(crate) loop_log: bool,
+    pub(crate) outputs: Vec<Output>,
+    /// The buffer of flags, where one is declared.
+    pub(crate) flag: Option<usize>,
+}
+
+/// A buffer that transactions change, and who changes which element.
+#[derive(Debug, Clone)]
+pub(crate) struct Output {
+    pub(crate) place: Place,
+    pub(crate) buffer: usize,
+    /// The log, where one is declared.
+    pub(crate) log: Option<usize>,
+    /// The kernel that changes it.
+    pub(crate) kernel: Option<String>,
+    /// Element of the buffer.
+    pub(crate) index: Option<Expr>,
+    /// Whether the thread changes it.
+    pub(crate) guard: Option<Expr>,
+    /// Elements of the thread: `r` counts them.
+    pub(crate) repeat: Option<Expr>,
+    /// Only the run tells which elements.
+    pub(crate) dynamic: bool,
+}
+
+/// Variables that a thread gives to `index`, `guard` and `repeat`, in the order of their slots; `r` comes last.
+pub(crate) const THREAD_VARIABLES: [&str; 13] = [
+    "tid.x", "tid.y", "tid.z", "ctaid.x", "ctaid.y", "ctaid.z", "ntid.x", "ntid.y", "ntid.z", "nctaid.x", "nctaid.y",
+    "nctaid.z", "r",
+];
+
+/// The part of a transaction that a launch step carries.
+#[derive(Debug, Clone)]
+pub(crate) struct Undo {
+    pub(crate) mode: Mode,
+    /// Numbers of the manifest's outputs that the launch's kernel changes.
+    pub(crate) outputs: Vec<usize>,
+    /// Buffers that it changes, each once, with their logs.
+    pub(crate) buffers: Vec<(usize, Option<usize>)>,
+    /// The buffer of flags.
+    pub(crate) flag: usize,
+}
+
+impl Undo {
+    /// Flags that a launch of so many CTAs uses up itself.
+    pub(crate) fn flags_at_launch(&self, ctas: u64) -> u64 {
+        if self.mode.by_cta() { ctas } else { 0 }
+    }
+}
+
+/// Where the transactions of a launch that begins now keep what they need.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    pub(crate) undo: Arc<Undo>,
+    /// Address of the first flag.
+    pub(crate) flag: u64,
+    /// Addresses of the buffers that change, and of their logs.
+    pub(crate) buffers: Vec<(u64, u64)>,
+}
+
+/// An argument that instrumentation adds to a launch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Generated {
+    /// Address of a buffer.
+    Home(usize),
+    /// What leads from an address in the first buffer to the same element of the second.
+    Shift(usize, usize),
+    /// Address of the launch's first flag.
+    Flag(usize),
+}
