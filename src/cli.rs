@@ -1,6 +1,7 @@
 //! The command line: what is typed, what is printed, which exit code comes back. No model lives here.
 
 mod args;
+mod crash;
 mod determinism;
 mod progress;
 mod show;
@@ -15,7 +16,7 @@ use durawarp::config::{MachineConfig, Override};
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
 use durawarp::persist::Scheme;
 use durawarp::schemes::catalogue;
-use durawarp::workload::{Choice, Resolved, Workload};
+use durawarp::workload::{Choice, Overrides, Resolved, Workload};
 
 use args::{Cli, Command, ConfigCommand, PtxCommand, Subject};
 
@@ -56,6 +57,7 @@ pub(crate) fn main() -> ExitCode {
     terminal::listen_for_interrupts();
     let done = match &cli.command {
         Command::Run(args) => simulate::run(args),
+        Command::Crash(args) => crash::crash(args),
         Command::Check(args) => determinism::check(args),
         Command::List(args) => show::list(args),
         Command::Config(ConfigCommand::Show(args)) => show::config(args),
@@ -103,9 +105,12 @@ fn resolve(workload: &str, subject: &Subject, default_profile: Option<&str>) -> 
     let mut keep = |found: Diagnostics| faults.0.extend(found.0);
     let machine = MachineConfig::load(&subject.machine, &overrides).map_err(&mut keep).ok();
     let profile = subject.profile.clone().or_else(|| default_profile.map(str::to_owned));
-    let choice = Choice { profile, params, seed: subject.seed, inputs, ..Choice::default() };
-    let workload = Workload::load(workload).and_then(|found| found.resolve(&choice)).map_err(&mut keep).ok();
     let scheme = catalogue::find(&subject.scheme).map_err(&mut keep).ok();
+    let logs = scheme.as_ref().is_some_and(|scheme| scheme.logs());
+    let Subject { instrument: mode, flag_barrier, loop_log, seed, .. } = *subject;
+    let instrument = Overrides { mode, flag_barrier, loop_log };
+    let choice = Choice { profile, params, seed, inputs, logs, instrument };
+    let workload = Workload::load(workload).and_then(|found| found.resolve(&choice)).map_err(&mut keep).ok();
     match (machine, workload, scheme) {
         (Some(machine), Some(workload), Some(scheme)) if faults.0.is_empty() => {
             Ok(Resolution { machine, workload, scheme })

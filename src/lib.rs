@@ -5,6 +5,7 @@
 
 pub mod assemble;
 pub mod config;
+pub mod crash;
 pub mod determinism;
 pub mod diagnostic;
 pub mod engine;

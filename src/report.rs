@@ -1,7 +1,9 @@
 //! Outcomes as something to read: tables for the terminal. Nothing here knows a component; it reads plain data.
 
+mod crash;
 mod numbers;
 mod summary;
 
+pub use crash::{crash_summary, state_name};
 pub use numbers::{bandwidth, count, percent, rate, seconds};
 pub use summary::summary;

@@ -209,6 +209,12 @@ impl Resolved {
         functional::run(self, limits)
     }
 
+    /// Where instruction `pc` of a kernel stands: PTX file, line.
+    pub fn source_of(&self, kernel: &str, pc: u32) -> Option<(String, u32)> {
+        let kernel = self.plan.program.kernels().find(|candidate| candidate.name == kernel)?;
+        Some((kernel.file.to_string(), kernel.pos.get(pc as usize)?.line))
+    }
+
     /// How the kernels were instrumented; `None` where the manifest has no `[instrument]`.
     pub fn settings(&self) -> Option<&Settings> {
         self.plan.settings.as_ref()

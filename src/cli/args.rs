@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use durawarp::config::presets::DEFAULT_MACHINE;
+use durawarp::oracle::crash::Plan;
 use durawarp::schemes::catalogue::DEFAULT_SCHEME;
 use durawarp::workload::{FlagBarrier, Mode};
 
@@ -21,6 +22,8 @@ pub(super) struct Cli {
 pub(super) enum Command {
     /// Simulate a workload on a machine and print what came of it
     Run(RunArgs),
+    /// Let power fail at every instant that matters, recover, and judge what is left
+    Crash(CrashArgs),
     /// Prove that results do not depend on threads: run several ways and compare epoch by epoch
     Check(CheckArgs),
     /// List what is built in
@@ -51,6 +54,15 @@ pub(super) struct Subject {
     /// Fill a buffer from a file, raw little-endian or .npy; repeatable
     #[arg(long, value_name = "BUFFER=FILE")]
     pub(super) input: Vec<String>,
+    /// Undo logging: with the barrier behind the flag (safe) or without, as published (paper); the manifest's by default
+    #[arg(long, value_name = "safe|paper")]
+    pub(super) flag_barrier: Option<FlagBarrier>,
+    /// Undo logging: log every update, not only the first (true or false); the manifest's by default
+    #[arg(long, value_name = "BOOL")]
+    pub(super) loop_log: Option<bool>,
+    /// Undo logging: another mode than the manifest's (cta_undo, kernel_undo, idempotent_cta, none)
+    #[arg(long, value_name = "MODE")]
+    pub(super) instrument: Option<Mode>,
     /// Seed of every random content
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub(super) seed: u64,
@@ -80,6 +92,71 @@ pub(super) struct RunArgs {
     /// No progress and no table
     #[arg(long, short)]
     pub(super) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CrashArgs {
+    /// Workload: a built-in name, a folder, or a manifest; profile `ci` unless another is named
+    pub(super) workload: String,
+    #[command(flatten)]
+    pub(super) subject: Subject,
+    /// Crash points of the states that the run leaves: auto, all, boundaries (of flags), or so many
+    #[arg(long, default_value = "auto", value_name = "auto|all|boundaries|N", value_parser = points)]
+    pub(super) points: Plan,
+    /// Let power fail in recovery too, at each of its steps
+    #[arg(long)]
+    pub(super) double: bool,
+    /// Judge only states that the run really leaves, not those that the model allows
+    #[arg(long)]
+    pub(super) actual_only: bool,
+    /// Judge one state again, by the name that a failure was reported with
+    #[arg(long, value_name = "A:POINT|B:INSTANT:CHOICE", value_parser = state, conflicts_with = "points")]
+    pub(super) only: Option<State>,
+    /// Threads of the simulation: 0 for one a core; judging takes every core
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub(super) threads: usize,
+    /// Write everything as JSON
+    #[arg(long, value_name = "FILE")]
+    pub(super) json: Option<PathBuf>,
+    /// Failures of each kind of state to keep for the JSON
+    #[arg(long, default_value_t = 8, value_name = "N")]
+    pub(super) keep: usize,
+    /// No progress and no report
+    #[arg(long, short)]
+    pub(super) quiet: bool,
+}
+
+/// One state of a crash test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// A crash point.
+    Actual(u64),
+    /// An instant and one of the images that the model allows there.
+    Allowed(u64, u64),
+}
+
+fn points(text: &str) -> Result<Plan, String> {
+    match text {
+        "auto" => Ok(Plan::Auto),
+        "all" => Ok(Plan::All),
+        "boundaries" => Ok(Plan::Boundaries),
+        number => match number.parse() {
+            Ok(0) | Err(_) => Err("expected auto, all, boundaries or a number from 1".to_owned()),
+            Ok(number) => Ok(Plan::Count(number)),
+        },
+    }
+}
+
+fn state(text: &str) -> Result<State, String> {
+    let wrong = || "expected A:POINT or B:INSTANT:CHOICE, as a failure is reported".to_owned();
+    let number = |text: Option<&str>| text.and_then(|text| text.parse().ok()).ok_or_else(wrong);
+    let mut parts = text.split(':');
+    let state = match parts.next() {
+        Some("A") => State::Actual(number(parts.next())?),
+        Some("B") => State::Allowed(number(parts.next())?, number(parts.next())?),
+        _ => return Err(wrong()),
+    };
+    if parts.next().is_some() { Err(wrong()) } else { Ok(state) }
 }
 
 #[derive(Debug, Args)]
@@ -180,5 +257,14 @@ mod tests {
     #[test]
     fn the_arguments_are_consistent() {
         super::Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn states_are_named_as_they_are_reported() {
+        assert_eq!(super::state("A:17"), Ok(super::State::Actual(17)));
+        assert_eq!(super::state("B:17:3"), Ok(super::State::Allowed(17, 3)));
+        for wrong in ["", "A", "A:x", "A:1:2", "B:1", "C:1", "B:1:2:3"] {
+            assert!(super::state(wrong).is_err(), "{wrong}");
+        }
     }
 }

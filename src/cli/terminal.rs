@@ -55,6 +55,11 @@ pub(super) fn error(message: &str) {
     let _ = writeln!(io::stderr(), "error: {message}");
 }
 
+/// Prints a line about what is odd but allowed.
+pub(super) fn note(message: &str) {
+    let _ = writeln!(io::stderr(), "warning: {message}");
+}
+
 /// Prints every fault of an input with the line it is in.
 pub(super) fn complain(faults: &Diagnostics) {
     let renderer = if io::stderr().is_terminal() { Renderer::styled() } else { Renderer::plain() };

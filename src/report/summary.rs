@@ -250,7 +250,7 @@ fn speed(o: &Outcome) -> Table {
 }
 
 /// The table's lines, two columns in, without blanks at their ends.
-fn indent(table: &Table) -> String {
+pub(super) fn indent(table: &Table) -> String {
     table.lines().map(|line| format!(" {}\n", line.trim_end())).collect()
 }
 

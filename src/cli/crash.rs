@@ -1,0 +1,119 @@
+//! `durawarp crash`.
+
+use std::io::IsTerminal as _;
+
+use durawarp::crash::{Phase, Request, Watching, crash as judge};
+use durawarp::oracle::allowed::Budget;
+use durawarp::oracle::crash::Plan;
+use durawarp::outcome::End;
+use durawarp::report;
+use durawarp::run::{Conduct, Experiment};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::args::{CrashArgs, State};
+use super::{Exit, Resolution, Stop, resolve, terminal};
+
+/// The profile to judge when none is named: small.
+const PROFILE: &str = "ci";
+
+pub(super) fn crash(args: &CrashArgs) -> Result<Exit, Stop> {
+    let Resolution { machine, workload, scheme } = resolve(&args.workload, &args.subject, Some(PROFILE))?;
+    if let Some(path) = &args.json {
+        terminal::check_writable(path)?;
+    }
+    terminal::warn(workload.warnings());
+    let logs = workload.undo()?.is_some();
+    if scheme.logs() && !logs {
+        terminal::note(&format!(
+            "scheme {} keeps undo logs, but workload {} has no [instrument]: nothing says what a consistent image is",
+            scheme.name(),
+            workload.describe().workload
+        ));
+    }
+    let experiment = Experiment { machine, workload, scheme, max_cycles: None, reference: true };
+    let request = Request {
+        plan: match args.only {
+            Some(State::Actual(point)) => Plan::Only(point),
+            _ => args.points,
+        },
+        double: args.double,
+        allowed: (!args.actual_only).then(Budget::default),
+        only_allowed: match args.only {
+            Some(State::Allowed(instant, choice)) => Some((instant, choice)),
+            _ => None,
+        },
+        seed: args.subject.seed,
+        keep: args.keep.max(1),
+    };
+    let stop = terminal::stop_flag();
+    let bar = bar(args.quiet);
+    let conduct = Conduct { threads: args.threads, stop: Some(stop), ..Conduct::default() };
+    let progress = |phase: Phase, done: u64, total: u64| {
+        bar.set_prefix(if phase == Phase::Actual { "states left" } else { "states allowed" });
+        bar.set_length(total);
+        bar.set_position(done);
+    };
+    let report = judge(&experiment, &request, &Watching { conduct: &conduct, stop, progress: &progress })?;
+    bar.finish_and_clear();
+    if !args.quiet {
+        terminal::print(&report::crash_summary(&report, &replay));
+    }
+    if let Some(path) = &args.json {
+        let mut text = serde_json::to_string_pretty(&report).map_err(|fault| Stop::File(fault.to_string()))?;
+        text.push('\n');
+        terminal::write_file(path, text.as_bytes())?;
+    }
+    let outcome = &report.outcome;
+    match &outcome.end {
+        End::Panicked { message } => {
+            terminal::error(&format!("the simulator failed, which is a defect: {message}"));
+            return Ok(Exit::Defect);
+        }
+        End::Failed { error } => terminal::error(&format!("the simulated program failed: {error}")),
+        End::Deadlock { waits } => terminal::error(&format!("deadlock: {}", waits.join("\n  "))),
+        _ => {}
+    }
+    if outcome.end == End::Finished
+        && let Some(check) = outcome.verification.as_ref().filter(|check| !check.passed)
+    {
+        terminal::error(&format!("the result without a failure is wrong: {}", check.failures.join("\n  ")));
+    }
+    if terminal::interrupted() {
+        return Ok(Exit::Interrupted);
+    }
+    if report.holds() {
+        return Ok(Exit::Good);
+    }
+    if report.ended_well() {
+        terminal::error("a power failure can leave what recovery does not make right");
+    }
+    Ok(Exit::ProgramFailed)
+}
+
+fn bar(quiet: bool) -> ProgressBar {
+    let bar = if quiet || !std::io::stderr().is_terminal() { ProgressBar::hidden() } else { ProgressBar::no_length() };
+    if let Ok(style) = ProgressStyle::with_template("{prefix} [{bar:30}] {human_pos} of {human_len}  ETA {eta}") {
+        bar.set_style(style.progress_chars("=> "));
+    }
+    bar
+}
+
+/// The command that judges one state again: this one, asked for that state.
+fn replay(state: &str) -> String {
+    let mut out = String::from("durawarp");
+    let mut skip = false;
+    for arg in std::env::args().skip(1) {
+        let named = |names: &[&str]| names.iter().any(|name| arg == *name || arg.starts_with(&format!("{name}=")));
+        if std::mem::take(&mut skip) {
+            continue;
+        }
+        if named(&["--points", "--json", "--only", "--keep"]) {
+            skip = !arg.contains('=');
+        } else if arg.chars().all(|c| c.is_ascii_alphanumeric() || "+-_=./,:".contains(c)) {
+            out += &format!(" {arg}");
+        } else {
+            out += &format!(" '{}'", arg.replace('\'', r"'\''"));
+        }
+    }
+    format!("{out} --only {state}")
+}

@@ -1,0 +1,347 @@
+//! Power fails at any instant: one run with journals, then every state that a failure can leave is recovered and judged.
+//!
+//! ```text
+//!  experiment ─ run (journals on) ─┬─ crash states ─ salvage ─ recovery ─┐
+//!                                  └─ allowed states ────────────────────┴─ oracle ─> CrashReport
+//! ```
+//! Three judgements: the *history* (acknowledgements, order, values: what no single image shows), *level A* (the states
+//! that this run really left, one for each change of what is durable) and *level B* (states that the persistency model
+//! allows although this run's timing did not leave them). What is promised follows from the scheme: end of CTA or
+//! kernel, every store, or the program's own undo log.
+//!
+//! Invariants: everything in a report but `host` follows from the experiment and the request. Not modelled: DRAM after
+//! the failure (recovery here works on persistent memory alone), time that recovery takes.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use serde::Serialize;
+
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::kernel::functional::Limits;
+use crate::kernel::memory::{FlatMemory, Medium, NVM_BASE};
+use crate::oracle::Regions;
+use crate::oracle::allowed::{Allowed, Budget};
+use crate::oracle::crash::{CrashStates, Plan};
+use crate::oracle::history::judge_history;
+use crate::oracle::judge::{Rules, Watch, judge_actual, judge_allowed, judge_choice};
+use crate::oracle::order::{Guarantees, Model, Order};
+use crate::oracle::undo::{Expected, UndoRule};
+use crate::oracle::verdict::{Failure, Persist, Verdict};
+use crate::outcome::{End, Outcome};
+use crate::persist::vocab::{Boundary, Domain, StoreClass};
+use crate::persist::{Journal, PmImage, Scheme};
+use crate::run::{Conduct, Experiment, run};
+use crate::workload::Resolved;
+
+/// Lines of persistent memory are aligned to this.
+const LINE_BYTES: usize = 128;
+
+/// What to judge.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Request {
+    /// Crash points of level A.
+    pub plan: Plan,
+    /// Cut recovery off after each of its steps and run it again.
+    pub double: bool,
+    /// How much of level B to judge; none for none of it.
+    pub allowed: Option<Budget>,
+    /// Just this state of level B: instant and number.
+    pub only_allowed: Option<(u64, u64)>,
+    /// Seed of everything drawn.
+    pub seed: u64,
+    /// Failures kept a judgement.
+    pub keep: usize,
+}
+
+impl Default for Request {
+    /// Every point if there are few enough, level B, eight failures kept.
+    fn default() -> Self {
+        let allowed = Some(Budget::default());
+        Request { plan: Plan::Auto, double: false, allowed, only_allowed: None, seed: 0, keep: 8 }
+    }
+}
+
+/// Which part of a crash test is under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// States that the run left.
+    Actual,
+    /// States that the model allows.
+    Allowed,
+}
+
+/// How a crash test is watched and stopped; nothing here changes a verdict that is not stopped.
+#[derive(Clone, Copy)]
+pub struct Watching<'a> {
+    /// How the simulation is run.
+    pub conduct: &'a Conduct<'a>,
+    /// Set it, and what is judged by then is reported.
+    pub stop: &'a AtomicBool,
+    /// Told how many states are judged, of how many.
+    pub progress: &'a (dyn Fn(Phase, u64, u64) + Sync),
+}
+
+impl std::fmt::Debug for Watching<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Watching").finish_non_exhaustive()
+    }
+}
+
+/// A persist of a witness, with its place in the program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Placed {
+    /// What the oracle says of it.
+    #[serde(flatten)]
+    pub persist: Persist,
+    /// Kernel, where a warp did it.
+    pub kernel: Option<String>,
+    /// PTX file, line.
+    pub source: Option<(String, u32)>,
+    /// What is at the address: buffer and byte offset in it.
+    pub buffer: Option<(String, u64)>,
+}
+
+/// A failure, with the two persists whose order is missing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Found {
+    /// What the oracle found.
+    #[serde(flatten)]
+    pub failure: Failure,
+    /// The one that should have been durable first.
+    pub missing: Option<Placed>,
+    /// The one that is durable.
+    pub present: Option<Placed>,
+    /// When, in core cycles.
+    pub core_cycle: u64,
+}
+
+/// What one judgement came to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Judgement {
+    /// Its figures.
+    #[serde(flatten)]
+    pub verdict: Verdict,
+    /// Its failures, with their places in the program.
+    pub found: Vec<Found>,
+}
+
+/// A crash test's result.
+#[derive(Debug, Clone, Serialize)]
+pub struct CrashReport {
+    /// The run that was judged.
+    pub outcome: Outcome,
+    /// What survives a power failure.
+    pub domain: Domain,
+    /// How recovery works.
+    pub recovery: String,
+    /// What is promised, in words.
+    pub promises: Vec<String>,
+    /// Transactions of the program.
+    pub transactions: u64,
+    /// Bytes of persistent memory judged.
+    pub image_bytes: u64,
+    /// Changes of what is durable: level A has one point more.
+    pub changes: u64,
+    /// Seed of everything drawn.
+    pub seed: u64,
+    /// What no single state shows.
+    pub history: Judgement,
+    /// Level A.
+    pub actual: Judgement,
+    /// Level B.
+    pub allowed: Option<Judgement>,
+    /// Wall time of simulation and judgements, in s: of the host, not of the model.
+    pub wall_s: [f64; 2],
+}
+
+impl CrashReport {
+    /// Nothing was found, in a run that came to its end with the right result.
+    pub fn holds(&self) -> bool {
+        let judged = |judgement: &Judgement| judgement.verdict.holds();
+        self.ended_well() && judged(&self.history) && judged(&self.actual) && self.allowed.as_ref().is_none_or(judged)
+    }
+
+    /// The run itself finished with the result of the functional driver.
+    pub fn ended_well(&self) -> bool {
+        self.outcome.end == End::Finished && self.outcome.verification.as_ref().is_some_and(|v| v.passed)
+    }
+
+    /// A judgement was stopped before its end.
+    pub fn stopped(&self) -> bool {
+        self.history.verdict.stopped
+            || self.actual.verdict.stopped
+            || self.allowed.as_ref().is_some_and(|allowed| allowed.verdict.stopped)
+            || self.outcome.end == End::Stopped
+    }
+}
+
+/// Persistent memory as a power failure before the first step would leave it.
+fn initial_image(memory: &FlatMemory) -> PmImage {
+    let persistent = || memory.ranges().filter(|(start, _)| Medium::of(*start) == Medium::Nvm);
+    let end = persistent().map(|(start, bytes)| start + bytes.len() as u64).max().unwrap_or(NVM_BASE);
+    let mut image = PmImage::new(NVM_BASE, vec![0; ((end - NVM_BASE) as usize).next_multiple_of(LINE_BYTES)]);
+    for (start, bytes) in persistent() {
+        if let Err(outside) = image.write(start, bytes) {
+            unreachable!("{outside}, which was measured");
+        }
+    }
+    image
+}
+
+/// What a scheme promises at the ends of CTAs and kernels, and whether it makes every store durable before the next:
+/// asked of its sites, as the machine asks them.
+fn promises(scheme: &dyn Scheme) -> (Guarantees, bool) {
+    let mut sm = scheme.sm_site(0);
+    let cta_end = sm.cta_end() == Boundary::WriteBackL2;
+    let kernel_end = scheme.host_site().kernel_end() == Boundary::WriteBackL2;
+    (Guarantees { cta_end, kernel_end }, sm.store(StoreClass::Data).wait)
+}
+
+/// Puts findings into the terms of the program.
+struct Places<'a> {
+    workload: &'a Resolved,
+    outcome: &'a Outcome,
+    ticks_a_cycle: u64,
+}
+
+impl Places<'_> {
+    fn place(&self, persist: &Persist, of_warp: bool) -> Placed {
+        let kernel = self.outcome.launches.get(persist.launch as usize).filter(|_| of_warp);
+        let kernel = kernel.map(|launch| launch.kernel.clone());
+        let source = kernel.as_deref().and_then(|kernel| self.workload.source_of(kernel, persist.pc));
+        let range = self.workload.addresses().containing(persist.address, persist.address);
+        let buffer = range.map(|range| (range.name.clone(), persist.address - range.start));
+        Placed { persist: persist.clone(), kernel, source, buffer }
+    }
+
+    fn judgement(&self, verdict: Verdict, host: u16) -> Judgement {
+        let place = |persist: &Persist| self.place(persist, persist.sm != host);
+        let found = |failure: &Failure| {
+            let witness = failure.witness.as_ref();
+            Found {
+                missing: witness.and_then(|witness| witness.missing.as_ref()).map(place),
+                present: witness.and_then(|witness| witness.present.as_ref()).map(place),
+                core_cycle: failure.time / self.ticks_a_cycle,
+                failure: failure.clone(),
+            }
+        };
+        Judgement { found: verdict.failures.iter().map(found).collect(), verdict }
+    }
+}
+
+/// The undo log of the program, with what its transactions do, from a functional run.
+fn undo_rule(
+    workload: &Resolved,
+    warp_size: u32,
+    double: bool,
+    stop: &AtomicBool,
+) -> Result<Option<UndoRule>, Diagnostics> {
+    let Some(log) = workload.undo()? else { return Ok(None) };
+    let limits = Limits { warp_size, stop: Some(stop), ..Limits::default() };
+    let expected =
+        workload.expected(&limits).map_err(|fault| Diagnostic::nowhere("functional run", fault.to_string()))?;
+    let expected = expected.into_iter().map(|(old, new)| Expected { old, new }).collect();
+    Ok(Some(UndoRule::new((*log).clone(), expected, double)))
+}
+
+/// Runs once and judges what power failures leave.
+///
+/// # Errors
+/// A crash point beyond the end of the run; an undo log that cannot be laid out.
+#[expect(clippy::disallowed_methods, reason = "the wall time of a test is part of its report, not of its model")]
+pub fn crash(experiment: &Experiment, request: &Request, watching: &Watching<'_>) -> Result<CrashReport, Diagnostics> {
+    let began = Instant::now();
+    let (spec, workload, scheme) = (&experiment.machine.spec, &experiment.workload, &*experiment.scheme);
+    let domain = spec.persist.domain;
+    let undo = undo_rule(workload, spec.sm.warp_size, request.double, watching.stop)?;
+    let finished = run(experiment, &Conduct { journal: true, ..watching.conduct.clone() });
+    let simulated = began.elapsed();
+    let Some(journal) = &finished.journal else { unreachable!("a journal was asked for") };
+
+    let initial = initial_image(&workload.image());
+    let host = spec.sm.count as u16;
+    let (guarantees, strict) = promises(scheme);
+    let order = Order::new(journal, &initial, Model { domain, guarantees, host });
+    let states = CrashStates::new(journal, &initial, domain)
+        .map_err(|outside| Diagnostic::nowhere("journal", format!("a write outside persistent memory: {outside}")))?;
+    let regions = undo.as_ref().map(|undo| Regions::of(undo.log())).unwrap_or_default();
+    let rules = Rules { undo: undo.as_ref(), launches: 0, keep: request.keep, ..Rules::default() };
+    let places = Places {
+        workload,
+        outcome: &finished.outcome,
+        ticks_a_cycle: spec.timebase().map_or(1, |base| base.clock(spec.clock.core_mhz.khz).period_ticks()),
+    };
+    let [actual, allowed] = judge_states(&states, &order, &rules, regions, &initial, request, watching)?;
+    let history = judge_history(&states, &order, strict, request.keep);
+    let mut promised = Vec::new();
+    let mut promise = |holds: bool, what: &str| promised.extend(holds.then(|| what.to_owned()));
+    promise(true, "durable bytes are bytes that were stored, and never go back (P0)");
+    promise(strict, "a warp's stores become durable in program order (P1)");
+    promise(guarantees.cta_end, "all stores of a CTA are durable when it ends (P2)");
+    promise(guarantees.kernel_end, "all stores of a kernel are durable when it ends (P2)");
+    promise(undo.is_some(), "after recovery, a transaction's data is all old or all new (P3)");
+    promise(undo.is_some() && request.double, "recovery cut off anywhere can start again (P8)");
+    promise(true, "what a fence let pass is durable (P9)");
+    let changes = states.changes();
+    let transactions = undo.as_ref().map_or(0, |undo| undo.log().transactions.len() as u64);
+    let report = CrashReport {
+        domain,
+        recovery: if undo.is_some() { "undo log" } else { "none" }.to_owned(),
+        promises: promised,
+        transactions,
+        image_bytes: initial.bytes().len() as u64,
+        changes,
+        seed: request.seed,
+        history: places.judgement(history, host),
+        actual: places.judgement(actual.unwrap_or_default(), host),
+        allowed: allowed.map(|verdict| places.judgement(verdict, host)),
+        wall_s: [simulated.as_secs_f64(), (began.elapsed() - simulated).as_secs_f64()],
+        outcome: finished.outcome.clone(),
+    };
+    Ok(report)
+}
+
+/// Levels A and B, as far as asked for.
+fn judge_states(
+    states: &CrashStates<'_>,
+    order: &Order<'_>,
+    rules: &Rules<'_>,
+    regions: Regions,
+    initial: &PmImage,
+    request: &Request,
+    watching: &Watching<'_>,
+) -> Result<[Option<Verdict>; 2], Diagnostics> {
+    let watch = |phase: Phase| move |done: u64, total: u64| (watching.progress)(phase, done, total);
+    let budget = request.allowed.unwrap_or_default();
+    let allowed = Allowed::new(order, initial, regions.clone(), Budget { seed: request.seed, ..budget });
+    if let Some((instant, choice)) = request.only_allowed {
+        let nothing = || Diagnostic::nowhere("--only", format!("there is no state {choice} at instant {instant}"));
+        let failures = judge_choice(&allowed, rules, instant as usize, choice).ok_or_else(nothing)?;
+        let failed = failures.len() as u64;
+        let passed = u64::from(failed == 0);
+        let verdict = Verdict { points: 1, distinct: 1, judged: 1, passed, failed, failures, ..Verdict::default() };
+        return Ok([None, Some(verdict)]);
+    }
+    let show = watch(Phase::Actual);
+    let actual = judge_actual(
+        states,
+        order,
+        rules,
+        &regions,
+        request.plan,
+        request.seed,
+        &Watch { stop: watching.stop, progress: &show },
+    )
+    .map_err(|beyond| Diagnostic::nowhere("--points", beyond.to_string()))?;
+    let show = watch(Phase::Allowed);
+    let wanted = request.allowed.is_some() && !matches!(request.plan, Plan::Only(_));
+    let verdict = wanted.then(|| judge_allowed(&allowed, rules, &Watch { stop: watching.stop, progress: &show }));
+    Ok([Some(actual), verdict])
+}
+
+/// What happened to persistent memory in a run, and where it began: for tests that judge by themselves.
+pub fn journal_of(experiment: &Experiment, conduct: &Conduct<'_>) -> (Journal, PmImage) {
+    let finished = run(experiment, &Conduct { journal: true, ..conduct.clone() });
+    (finished.journal.unwrap_or_default(), initial_image(&experiment.workload.image()))
+}

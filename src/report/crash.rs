@@ -1,0 +1,133 @@
+//! A crash test as text: what was promised, what was judged, and for each failure the two persists whose order is missing.
+
+use comfy_table::{CellAlignment, Table, presets};
+
+use super::numbers::{count, seconds};
+use super::summary::indent;
+use crate::crash::{CrashReport, Found, Judgement, Placed};
+use crate::oracle::verdict::{Level, Property};
+
+/// The text of a crash test. `replay` makes the command that judges one state again, from what names it.
+pub fn crash_summary(report: &CrashReport, replay: &dyn Fn(&str) -> String) -> String {
+    let o = &report.outcome;
+    let name = |value: &serde_json::Value| value.as_str().unwrap_or("?").to_owned();
+    let mut out = format!(
+        "{} ({}) on {}, scheme {}, domain {}, recovery by {}\n",
+        name(&o.workload["workload"]),
+        name(&o.workload["profile"]),
+        o.machine.name,
+        o.scheme,
+        serde_json::to_value(report.domain).ok().as_ref().map_or_else(String::new, name),
+        report.recovery,
+    );
+    let transactions = match report.transactions {
+        0 => String::new(),
+        some => format!(", {} transactions", count(some)),
+    };
+    out += &format!(
+        "{} cycles, {} changes of {} B of persistent memory{transactions}\n\npromised\n",
+        count(o.time.core_cycles),
+        count(report.changes),
+        count(report.image_bytes)
+    );
+    for promise in &report.promises {
+        out += &format!("  {promise}\n");
+    }
+    out += "\njudged\n";
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    table.set_header(["", "states", "distinct", "consistent", "failures", "", ""]);
+    for column in 1..=4 {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let mut row = |what: &str, judgement: &Judgement| {
+        let v = &judgement.verdict;
+        let all = match (v.exhaustive, v.left_out, v.stopped) {
+            (_, _, true) => format!("stopped after {}", count(v.judged)),
+            (true, ..) => "all there are".to_owned(),
+            (false, 0, _) => "a choice of combinations".to_owned(),
+            (false, left_out, _) => format!("a choice, {} instants left out", count(left_out)),
+        };
+        let verdict = if v.holds() { "ok" } else { "FAILED" };
+        table.add_row([what, &count(v.points), &count(v.distinct), &count(v.passed), &count(v.failed), &all, verdict]);
+    };
+    row("history", &report.history);
+    row("level A, actual states", &report.actual);
+    if let Some(allowed) = &report.allowed {
+        row("level B, allowed states", allowed);
+    }
+    out += &indent(&table);
+    let (simulated, judged) = (seconds(report.wall_s[0]), seconds(report.wall_s[1]));
+    out += &format!("\nsimulated in {simulated}, judged in {judged}, seed {}\n", report.seed);
+    let judgements = [Some(&report.history), Some(&report.actual), report.allowed.as_ref()];
+    for judgement in judgements.into_iter().flatten() {
+        if let Some(first) = judgement.found.first() {
+            out += &failure(first, judgement.verdict.failed, replay);
+        }
+    }
+    out
+}
+
+/// The name by which a state can be asked for again.
+pub fn state_name(found: &Found) -> String {
+    match (found.failure.level, found.failure.choice) {
+        (Level::Allowed, Some(choice)) => format!("B:{}:{choice}", found.failure.point),
+        _ => format!("A:{}", found.failure.point),
+    }
+}
+
+fn failure(found: &Found, failed: u64, replay: &dyn Fn(&str) -> String) -> String {
+    let f = &found.failure;
+    let mut out = format!(
+        "\nfirst failure of {}, at cycle {} ({})\n",
+        count(failed),
+        count(found.core_cycle),
+        property(&f.property)
+    );
+    out += &format!("  {}\n", f.what);
+    if let Some(missing) = &found.missing {
+        out += &format!("  not durable: {}\n", placed(missing));
+    }
+    if let Some(present) = &found.present {
+        out += &format!("  durable:     {}\n", placed(present));
+    }
+    let level =
+        if f.level == Level::Allowed { "allowed by the model, not seen in this run" } else { "seen in this run" };
+    out += &format!("  {level}; judge just this state: {}\n", replay(&state_name(found)));
+    out
+}
+
+fn property(property: &Property) -> &str {
+    match property {
+        Property::Facts => "the facts disagree",
+        Property::Value => "P0",
+        Property::Strict => "P1",
+        Property::Epoch => "P2",
+        Property::Undo => "P3",
+        Property::Disjoint => "P3, logs or data shared",
+        Property::Idempotent => "P8",
+        Property::Acknowledged => "P9",
+        Property::Recovery => "recovery",
+        Property::Check(name) => name,
+    }
+}
+
+fn placed(placed: &Placed) -> String {
+    let p = &placed.persist;
+    let what = match &placed.buffer {
+        Some((buffer, offset)) => format!("{} at {buffer}+{offset}", p.role),
+        None => format!("{} at {:#x}", p.role, p.address),
+    };
+    match (&placed.kernel, &placed.source) {
+        (Some(kernel), Some((file, line))) => format!(
+            "{what}, by kernel `{kernel}` ({file}:{line}), launch {}, CTA {}, warp {}, SM {}",
+            p.launch, p.cta, p.warp, p.sm
+        ),
+        (Some(kernel), None) => {
+            format!("{what}, by kernel `{kernel}`, launch {}, CTA {}, warp {}", p.launch, p.cta, p.warp)
+        }
+        _ => format!("{what}, by the host"),
+    }
+}
