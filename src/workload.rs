@@ -6,6 +6,8 @@
 //!                                                       │                  └─> verification <─ final memory
 //! ```
 //!
+//! `instrument` stands between plan and host program: it adds undo logging to plain kernels.
+//!
 //! [`Workload::load`] finds and reads a workload and reports every fault of its text at once. [`Workload::resolve`]
 //! applies a [`Choice`] and allocates and fills every buffer. A [`Resolved`] workload gives the initial memory and the
 //! host program to whoever executes it (the functional driver here, a timed machine elsewhere) and judges the memory
@@ -189,7 +191,13 @@ impl Resolved {
 
     /// What is accepted in the PTX files but worth a word, in the order of the files.
     pub fn warnings(&self) -> impl Iterator<Item = &Diagnostic> {
-        self.plan.programs.modules.iter().flat_map(|module| &module.warnings)
+        let modules = &self.plan.programs.modules;
+        // An instrumented copy of a module warns of the same.
+        let earlier =
+            |warning: &Diagnostic, number: usize| modules[..number].iter().any(|m| m.warnings.contains(warning));
+        let all =
+            modules.iter().enumerate().flat_map(|(number, m)| m.warnings.iter().map(move |found| (number, found)));
+        all.filter(move |(number, found)| !earlier(found, *number)).map(|(_, found)| found)
     }
 
     /// Names of the figures that the profile's `[expect]`s compare, each once: a run that offers them as

@@ -101,6 +101,24 @@ fn functions<'f, 'a>(tree: &'f File<'a>) -> impl Iterator<Item = &'f Function<'a
     })
 }
 
+/// Whether a call reaches a function that stores to global memory.
+fn call_stores(call: &Instruction<'_>, called: &[&Function<'_>]) -> bool {
+    let to_memory = |inst: &Instruction<'_>| {
+        let apart = ["shared", "local", "param"];
+        let space = |word: &super::ast::Word<'_>| word.text.split("::").next().is_some_and(|w| apart.contains(&w));
+        matches!(inst.opcode.text, "st" | "red" | "atom") && !inst.mods.iter().any(space)
+    };
+    // Recursion is refused when the file is decoded, so this ends.
+    let callee = call.operands.iter().find_map(|operand| match operand.kind {
+        Kind::Name { name, .. } => Some(name),
+        _ => None,
+    });
+    let bodies = called.iter().filter(|function| Some(function.name.text) == callee).filter_map(|f| f.body.as_deref());
+    bodies
+        .into_iter()
+        .any(|body| any(body, &|inst| to_memory(inst) || (inst.opcode.text == "call" && call_stores(inst, called))))
+}
+
 /// Examines kernel `name` of a file that was decoded before.
 ///
 /// # Errors
@@ -146,6 +164,10 @@ pub(crate) fn sites(file: &str, text: &str, name: &str, pointers: &[Pointer]) ->
                 let message = "the kernel has persistent-memory instructions of its own".to_owned();
                 let help = "`mode = \"manual\"` declares the log of a kernel that keeps one by itself";
                 faults.push(fault(whole, message).with_help(help));
+            }
+            "call" if call_stores(inst, &called) || !outputs(flow.read_by(number)).is_empty() => {
+                let message = "what this function stores, and where, cannot be followed";
+                faults.push(fault(whole, message.to_owned()).with_help("have the function inlined"));
             }
             "call" if calls_may_end => {
                 faults.push(fault(whole, "a called function may `exit` past the end of the transaction".to_owned()));
@@ -275,6 +297,23 @@ mod tests {
         assert!(said.starts_with("k.ptx:10:1: it cannot be told which buffer this stores to: the address is loaded"));
         let own = examine("pm.sfence;\nret;\n").unwrap_err();
         assert!(own.starts_with("k.ptx:8:1: the kernel has persistent-memory instructions of its own"), "{own}");
+    }
+
+    #[test]
+    fn a_call_of_a_function_that_stores_is_reported_and_one_that_does_not_is_none() {
+        let with = |function: &str| {
+            let head = ".version 7.0\n.target sm_60\n.address_size 64\n.func f(.param .u64 p)\n{\n.reg .b64 %rd<2>; \
+                .reg .b32 %r<2>;\nld.param.u64 %rd1, [p];\n";
+            let body = "ret;\n}\n.visible .entry k(.param .u64 y)\n{\n.reg .b64 %rd<2>;\n{\n.param .u64 p0;\n\
+                mov.u64 %rd1, 64;\nst.param.u64 [p0], %rd1;\ncall f, (p0);\n}\nret;\n}\n";
+            let text = format!("{head}{function}{body}");
+            super::super::parse("k.ptx", &text).unwrap_or_else(|faults| panic!("{faults}"));
+            let y = Pointer { offset: 0, output: Some(0) };
+            sites("k.ptx", &text, "k", &[y]).map(|found| found.stores.len()).map_err(|faults| faults.to_string())
+        };
+        let said = "k.ptx:18:1: what this function stores, and where, cannot be followed (have the function inlined)";
+        assert_eq!(with("st.global.u32 [%rd1], 1;\n"), Err(said.to_owned()));
+        assert_eq!(with("ld.global.u32 %r1, [%rd1];\n"), Ok(0));
     }
 
     #[test]

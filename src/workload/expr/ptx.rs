@@ -17,6 +17,10 @@ pub(crate) trait Emit {
     fn predicate(&mut self) -> String;
     /// Appends an instruction, without its semicolon.
     fn push(&mut self, instruction: String);
+    /// The register that an operation on these operands was put in already, if it still holds that everywhere here.
+    fn computed(&self, operation: &str) -> Option<String>;
+    /// Notes that `operation` is in `register`.
+    fn remember(&mut self, operation: String, register: &str);
     /// The register that holds the variable in this slot of the frame, if it depends on the thread.
     fn variable(&self, slot: u16) -> Option<String>;
 }
@@ -111,8 +115,14 @@ impl<E: Emit> Emitter<'_, E> {
     }
 
     fn computed(&mut self, operation: &str, operands: &[&str]) -> String {
+        let operands = operands.join(", ");
+        let key = format!("{operation} {operands}");
+        if let Some(register) = self.out.computed(&key) {
+            return register;
+        }
         let register = self.out.long();
-        self.out.push(format!("{operation} {register}, {}", operands.join(", ")));
+        self.out.push(format!("{operation} {register}, {operands}"));
+        self.out.remember(key, &register);
         register
     }
 

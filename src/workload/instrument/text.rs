@@ -97,6 +97,8 @@ struct Code<'a> {
     counts: [u32; 4],
     /// Registers of the thread's variables.
     variables: Vec<Option<String>>,
+    /// What was computed since the last label, and the registers that hold it.
+    computed: Vec<(String, String)>,
 }
 
 impl Emit for Code<'_> {
@@ -112,6 +114,14 @@ impl Emit for Code<'_> {
         self.text.push(' ');
         self.text.push_str(&instruction);
         self.text.push(';');
+    }
+
+    fn computed(&self, operation: &str) -> Option<String> {
+        self.computed.iter().find(|(known, _)| known == operation).map(|(_, register)| register.clone())
+    }
+
+    fn remember(&mut self, operation: String, register: &str) {
+        self.computed.push((operation, register.to_owned()));
     }
 
     fn variable(&self, slot: u16) -> Option<String> {
@@ -134,7 +144,9 @@ impl Code<'_> {
         self.name(3, "", "L")
     }
 
+    /// Code may come here by several ways: nothing is known to be computed.
     fn place(&mut self, label: &str) {
+        self.computed.clear();
         let _ = write!(self.text, " {label}:");
     }
 
@@ -199,7 +211,7 @@ impl Job<'_> {
         }
         let variables = vec![None; THREAD_VARIABLES.len()];
         let (stem, threads) = (self.stem, self.threads.clone());
-        let mut code = Code { stem, threads, text: String::new(), counts: [0; 4], variables };
+        let mut code = Code { stem, threads, text: String::new(), counts: [0; 4], variables, computed: Vec::new() };
         let mut edits = Vec::new();
         let end = self.mode.by_cta().then(|| code.label());
         if let Some(end) = &end {
