@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use durawarp::assemble::{Assembly, assemble};
+use durawarp::assemble::{Assembly, Persistency, assemble_with};
 use durawarp::config::{MachineConfig, Override};
 use durawarp::engine::{RunEnd, RunOptions, Time};
 use durawarp::kernel::functional::{self, Limits};
@@ -130,7 +130,7 @@ impl Bench {
     }
 
     /// Memory before the first launch.
-    fn image(&self) -> FlatMemory {
+    pub fn image(&self) -> FlatMemory {
         let mut memory = FlatMemory::new(&self.map);
         for (address, bytes) in &self.content {
             memory.write(*address, bytes).unwrap();
@@ -173,10 +173,16 @@ impl Bench {
 
     /// Runs everything as `options` says.
     pub fn run_with(&self, options: &RunOptions<'_>) -> Ran {
+        self.run_as(options, &Persistency::default())
+    }
+
+    /// Runs everything as `options` says, with a scheme and perhaps journals.
+    pub fn run_as(&self, options: &RunOptions<'_>, persistency: &Persistency) -> Ran {
         let mut memory = self.image();
         let launches = self.launches();
         let local = launches.iter().map(|l| l.kernel.local_bytes).max().unwrap_or(0);
-        let mut assembly = assemble(&self.spec, &memory, local, Box::new(Launches { left: launches.into_iter() }));
+        let host = Box::new(Launches { left: launches.into_iter() });
+        let mut assembly = assemble_with(&self.spec, &memory, local, host, persistency);
         let end = assembly.simulation.run(options);
         assembly.collect(&mut memory);
         Ran { spec: self.spec.clone(), end, assembly, memory }
