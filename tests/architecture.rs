@@ -153,7 +153,7 @@ fn persistency_vocabulary_lies_below_who_uses_it() {
 #[test]
 fn nothing_at_or_below_the_machine_looks_up() {
     let low = ["engine", "kernel", "workload", "persist", "stats", "machine", "schemes", "oracle", "diagnostic"];
-    let high = ["config", "assemble", "run", "determinism", "outcome", "sweep", "report", "cli"];
+    let high = ["config", "assemble", "run", "crash", "determinism", "outcome", "sweep", "report", "cli"];
     forbid("at or below machine -> above", |s| low.contains(&s.room()), |_, m| high.contains(&room_of(m)));
 }
 
@@ -239,6 +239,8 @@ fn macros_at_the_root_are_the_known_ones() {
         "config",
         "assemble",
         "run",
+        "crash",
+        "determinism",
         "outcome",
         "sweep",
         "report",

@@ -34,9 +34,9 @@ const AHEAD: usize = 64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Budget {
-    /// Instants besides those before and after fences and writes of flags.
+    /// Instants besides those before and after fences, starts of kernels and writes of flags.
     pub instants: u64,
-    /// Instants before and after fences and writes of flags.
+    /// Instants before and after fences, starts of kernels and writes of flags.
     pub boundaries: u64,
     /// Up to how many combinations all are judged.
     pub product: u64,
@@ -111,7 +111,8 @@ impl<'a> Allowed<'a> {
         let flag = |line, mask| line_overlaps(&self.regions.flag, line, mask);
         let mut boundaries = vec![facts.len()];
         for (at, fact) in facts.iter().enumerate() {
-            if fact.kind == FactKind::FencePassed || fact.kind == FactKind::Performed && flag(fact.line, fact.mask) {
+            let always = matches!(fact.kind, FactKind::FencePassed | FactKind::KernelStarted);
+            if always || fact.kind == FactKind::Performed && flag(fact.line, fact.mask) {
                 boundaries.extend([at, at + 1]);
             }
         }

@@ -131,7 +131,7 @@ impl Bench {
     }
 
     /// Memory before the first launch.
-    fn image(&self) -> FlatMemory {
+    pub fn image(&self) -> FlatMemory {
         let mut memory = FlatMemory::new(&self.map);
         for (address, bytes) in &self.content {
             memory.write(*address, bytes).unwrap();

@@ -174,6 +174,41 @@ fn states_before_the_first_launch_are_the_hosts_business() {
     assert!(allowed.points > 0 && allowed.holds());
 }
 
+#[test]
+fn an_image_that_is_right_before_a_launch_is_judged_again_after_it() {
+    // The data is not there when the launch begins, in the same image as at the start.
+    let mut script = Script::default();
+    script.store(warp(0), 900, 1).store(warp(0), 900, 0);
+    script.accepted(900, 1).accepted(900, 0).launch(0).accepted(900, 0);
+    let slots = vec![LogSlot { home: 904, log: 908, bytes: 4 }];
+    let transactions = vec![Transaction { launch: 0, cta: None, flag: FLAG, slots }];
+    let expected = Expected { old: vec![1; 4], new: vec![2; 4] };
+    let rule = UndoRule::new(UndoLog { transactions }, vec![expected], false);
+    let rules = Rules { undo: Some(&rule), keep: 10, ..Rules::default() };
+    let Both { actual, allowed } = judge(&script, &rules, Domain::Adr);
+    let points: Vec<u64> = actual.failures.iter().map(|failure| failure.point).collect();
+    assert_eq!((points, actual.points, actual.distinct), (vec![2], 4, 3));
+    assert_eq!(allowed.failures[0].point, 7);
+}
+
+#[test]
+fn recovery_that_overwrites_a_log_it_still_needs_is_found_by_cutting_it_off() {
+    // The second element lies where the first one's log is.
+    let slots = vec![LogSlot { home: 0, log: 900, bytes: 4 }, LogSlot { home: 900, log: 904, bytes: 4 }];
+    let transactions = vec![Transaction { launch: 0, cta: None, flag: FLAG, slots }];
+    let expected = Expected { old: vec![1, 0, 0, 0, 7, 0, 0, 0], new: vec![2, 0, 0, 0, 8, 0, 0, 0] };
+    let mut script = Script::default();
+    script.launch(0).persist(warp(0), 900, 1).persist(warp(0), 904, 7).persist(warp(0), FLAG, IN_TX);
+    for double in [false, true] {
+        let log = UndoLog { transactions: transactions.clone() };
+        let rule = UndoRule::new(log, vec![expected.clone()], double);
+        let rules = Rules { undo: Some(&rule), keep: 10, ..Rules::default() };
+        let last = judge(&script, &rules, Domain::Adr).actual.failures.pop();
+        let found = last.map(|failure| (failure.property, failure.point));
+        assert_eq!(found == Some((Property::Idempotent, 3)), double, "{found:?}");
+    }
+}
+
 /// Data at 0, then a flag at 128 that says it is there.
 fn message(image: &PmImage) -> Result<(), String> {
     let word = |address| image.word(address).map_err(|outside| outside.to_string());
