@@ -4,9 +4,10 @@
 //!  experiment ─ run (journals on) ─┬─ crash states ─ salvage ─ recovery ─┐
 //!                                  └─ allowed states ────────────────────┴─ oracle ─> CrashReport
 //! ```
-//! Three judgements: the *history* (acknowledgements, order, values: what no single image shows), *level A* (the states
-//! that this run really left, one for each change of what is durable) and *level B* (states that the persistency model
-//! allows although this run's timing did not leave them). What is promised follows from the scheme: end of CTA or
+//! Four judgements: the *history* (acknowledgements, order, values: what no single image shows), *level A* (the states
+//! that this run really left, one for each change of what is durable), *level B* (states that the persistency model
+//! allows although this run's timing did not leave them) and *level C* (states in which a warp has run ahead of the others
+//! of its CTA as far as barriers let it). What is promised follows from the scheme: end of CTA or
 //! kernel, every store, or the program's own undo log.
 //!
 //! Invariants: everything in a report but `host` follows from the experiment and the request. Not modelled: DRAM after
@@ -24,8 +25,9 @@ use crate::oracle::Regions;
 use crate::oracle::allowed::{Allowed, Budget};
 use crate::oracle::crash::{CrashStates, Plan};
 use crate::oracle::history::judge_history;
-use crate::oracle::judge::{Rules, Watch, judge_actual, judge_allowed, judge_choice};
+use crate::oracle::judge::{Rules, Watch, judge_actual, judge_allowed, judge_choice, judge_overtaking, judge_store};
 use crate::oracle::order::{Guarantees, Model, Order};
+use crate::oracle::overtaking::Overtaking;
 use crate::oracle::undo::{Expected, UndoRule};
 use crate::oracle::verdict::{Failure, Persist, Verdict};
 use crate::outcome::{End, Outcome};
@@ -46,8 +48,12 @@ pub struct Request {
     pub double: bool,
     /// How much of level B to judge; none for none of it.
     pub allowed: Option<Budget>,
+    /// States of level C to judge, at most.
+    pub overtaking: u64,
     /// Just this state of level B: instant and number.
     pub only_allowed: Option<(u64, u64)>,
+    /// Just this state of level C: a store, by its place in the journal.
+    pub only_overtaking: Option<u64>,
     /// Seed of everything drawn.
     pub seed: u64,
     /// Failures kept a judgement.
@@ -58,7 +64,16 @@ impl Default for Request {
     /// Every point if there are few enough, level B, eight failures kept.
     fn default() -> Self {
         let allowed = Some(Budget::default());
-        Request { plan: Plan::Auto, double: false, allowed, only_allowed: None, seed: 0, keep: 8 }
+        Request {
+            plan: Plan::Auto,
+            double: false,
+            allowed,
+            overtaking: 20_000,
+            only_allowed: None,
+            only_overtaking: None,
+            seed: 0,
+            keep: 8,
+        }
     }
 }
 
@@ -69,6 +84,8 @@ pub enum Phase {
     Actual,
     /// States that the model allows.
     Allowed,
+    /// States in which a warp ran ahead.
+    Overtaking,
 }
 
 /// How a crash test is watched and stopped; nothing here changes a verdict that is not stopped.
@@ -148,9 +165,11 @@ pub struct CrashReport {
     /// What no single state shows.
     pub history: Judgement,
     /// Level A.
-    pub actual: Judgement,
+    pub actual: Option<Judgement>,
     /// Level B.
     pub allowed: Option<Judgement>,
+    /// Level C.
+    pub overtaking: Option<Judgement>,
     /// Wall time of simulation and judgements, in s: of the host, not of the model.
     pub wall_s: [f64; 2],
 }
@@ -158,8 +177,7 @@ pub struct CrashReport {
 impl CrashReport {
     /// Nothing was found, in a run that came to its end with the right result.
     pub fn holds(&self) -> bool {
-        let judged = |judgement: &Judgement| judgement.verdict.holds();
-        self.ended_well() && judged(&self.history) && judged(&self.actual) && self.allowed.as_ref().is_none_or(judged)
+        self.ended_well() && self.judgements().all(|(_, judgement)| judgement.verdict.holds())
     }
 
     /// The run itself finished with the result of the functional driver.
@@ -169,10 +187,18 @@ impl CrashReport {
 
     /// A judgement was stopped before its end.
     pub fn stopped(&self) -> bool {
-        self.history.verdict.stopped
-            || self.actual.verdict.stopped
-            || self.allowed.as_ref().is_some_and(|allowed| allowed.verdict.stopped)
-            || self.outcome.end == End::Stopped
+        self.outcome.end == End::Stopped || self.judgements().any(|(_, judgement)| judgement.verdict.stopped)
+    }
+
+    /// Everything that was judged, and what it is called.
+    pub fn judgements(&self) -> impl Iterator<Item = (&'static str, &Judgement)> {
+        let all = [
+            ("history", Some(&self.history)),
+            ("level A, actual states", self.actual.as_ref()),
+            ("level B, allowed states", self.allowed.as_ref()),
+            ("level C, overtaking warps", self.overtaking.as_ref()),
+        ];
+        all.into_iter().filter_map(|(name, judgement)| Some((name, judgement?)))
     }
 }
 
@@ -272,7 +298,7 @@ pub fn crash(experiment: &Experiment, request: &Request, watching: &Watching<'_>
         outcome: &finished.outcome,
         ticks_a_cycle: spec.timebase().map_or(1, |base| base.clock(spec.clock.core_mhz.khz).period_ticks()),
     };
-    let [actual, allowed] = judge_states(&states, &order, &rules, regions, &initial, request, watching)?;
+    let [actual, allowed, overtaking] = judge_states(&states, &order, &rules, regions, &initial, request, watching)?;
     let history = judge_history(&states, &order, strict, request.keep);
     let mut promised = Vec::new();
     let mut promise = |holds: bool, what: &str| promised.extend(holds.then(|| what.to_owned()));
@@ -294,8 +320,9 @@ pub fn crash(experiment: &Experiment, request: &Request, watching: &Watching<'_>
         changes,
         seed: request.seed,
         history: places.judgement(history, host),
-        actual: places.judgement(actual.unwrap_or_default(), host),
+        actual: actual.map(|verdict| places.judgement(verdict, host)),
         allowed: allowed.map(|verdict| places.judgement(verdict, host)),
+        overtaking: overtaking.map(|verdict| places.judgement(verdict, host)),
         wall_s: [simulated.as_secs_f64(), (began.elapsed() - simulated).as_secs_f64()],
         outcome: finished.outcome.clone(),
     };
@@ -311,17 +338,25 @@ fn judge_states(
     initial: &PmImage,
     request: &Request,
     watching: &Watching<'_>,
-) -> Result<[Option<Verdict>; 2], Diagnostics> {
+) -> Result<[Option<Verdict>; 3], Diagnostics> {
     let watch = |phase: Phase| move |done: u64, total: u64| (watching.progress)(phase, done, total);
     let budget = request.allowed.unwrap_or_default();
     let allowed = Allowed::new(order, initial, regions.clone(), Budget { seed: request.seed, ..budget });
+    let overtaking = Overtaking::new(order, initial);
+    let one = |failures: Vec<Failure>| {
+        let failed = failures.len() as u64;
+        let passed = u64::from(failed == 0);
+        Some(Verdict { points: 1, distinct: 1, judged: 1, passed, failed, failures, ..Verdict::default() })
+    };
     if let Some((instant, choice)) = request.only_allowed {
         let nothing = || Diagnostic::nowhere("--only", format!("there is no state {choice} at instant {instant}"));
         let failures = judge_choice(&allowed, rules, instant as usize, choice).ok_or_else(nothing)?;
-        let failed = failures.len() as u64;
-        let passed = u64::from(failed == 0);
-        let verdict = Verdict { points: 1, distinct: 1, judged: 1, passed, failed, failures, ..Verdict::default() };
-        return Ok([None, Some(verdict)]);
+        return Ok([None, one(failures), None]);
+    }
+    if let Some(store) = request.only_overtaking {
+        let nothing = || Diagnostic::nowhere("--only", format!("fact {store} is not a store of a warp"));
+        let failures = judge_store(&overtaking, rules, store as usize).ok_or_else(nothing)?;
+        return Ok([None, None, one(failures)]);
     }
     let show = watch(Phase::Actual);
     let actual = judge_actual(
@@ -337,7 +372,10 @@ fn judge_states(
     let show = watch(Phase::Allowed);
     let wanted = request.allowed.is_some() && !matches!(request.plan, Plan::Only(_));
     let verdict = wanted.then(|| judge_allowed(&allowed, rules, &Watch { stop: watching.stop, progress: &show }));
-    Ok([Some(actual), verdict])
+    let show = watch(Phase::Overtaking);
+    let watch = Watch { stop: watching.stop, progress: &show };
+    let overtaken = wanted.then(|| judge_overtaking(&overtaking, rules, request.overtaking, request.seed, &watch));
+    Ok([Some(actual), verdict, overtaken])
 }
 
 /// What happened to persistent memory in a run, and where it began: for tests that judge by themselves.

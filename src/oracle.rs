@@ -9,7 +9,8 @@
 //! *Level A* judges actual states: the durable image changes only at certain facts of the journal, and every such change
 //! is an instant at which power may fail. *Level B* judges allowed states: from the program's own stores, write-backs and
 //! fences an independent model tells which versions of a line must be durable and which may be; any combination of these
-//! is an image that another timing could have left. A bug that timing happens to hide shows at level B.
+//! is an image that another timing of the caches could have left. *Level C* judges states that another timing of the
+//! warps could have left (`overtaking`). A bug that timing happens to hide shows at these levels.
 //!
 //! Sources: Intel's persistent-memory programming model (8-byte atomicity, ADR); intervals of possible persists as in
 //! PMTest (ASPLOS'19) and Jaaru (ASPLOS'21); undo logging as in AGPM section II-B.
@@ -22,6 +23,7 @@ pub mod crash;
 pub mod history;
 pub mod judge;
 pub mod order;
+pub mod overtaking;
 pub mod undo;
 pub mod verdict;
 

@@ -110,7 +110,7 @@ pub(super) struct CrashArgs {
     #[arg(long)]
     pub(super) actual_only: bool,
     /// Judge one state again, by the name that a failure was reported with
-    #[arg(long, value_name = "A:POINT|B:INSTANT:CHOICE", value_parser = state, conflicts_with = "points")]
+    #[arg(long, value_name = "A:..|B:..|C:..", value_parser = state, conflicts_with = "points")]
     pub(super) only: Option<State>,
     /// Threads of the simulation: 0 for one a core; judging takes every core
     #[arg(long, default_value_t = 0, value_name = "N")]
@@ -133,6 +133,8 @@ pub(super) enum State {
     Actual(u64),
     /// An instant and one of the images that the model allows there.
     Allowed(u64, u64),
+    /// A store of a warp that ran ahead.
+    Overtaking(u64),
 }
 
 fn points(text: &str) -> Result<Plan, String> {
@@ -148,11 +150,12 @@ fn points(text: &str) -> Result<Plan, String> {
 }
 
 fn state(text: &str) -> Result<State, String> {
-    let wrong = || "expected A:POINT or B:INSTANT:CHOICE, as a failure is reported".to_owned();
+    let wrong = || "expected A:POINT, B:INSTANT:CHOICE or C:STORE, as a failure is reported".to_owned();
     let number = |text: Option<&str>| text.and_then(|text| text.parse().ok()).ok_or_else(wrong);
     let mut parts = text.split(':');
     let state = match parts.next() {
         Some("A") => State::Actual(number(parts.next())?),
+        Some("C") => State::Overtaking(number(parts.next())?),
         Some("B") => State::Allowed(number(parts.next())?, number(parts.next())?),
         _ => return Err(wrong()),
     };
@@ -263,7 +266,8 @@ mod tests {
     fn states_are_named_as_they_are_reported() {
         assert_eq!(super::state("A:17"), Ok(super::State::Actual(17)));
         assert_eq!(super::state("B:17:3"), Ok(super::State::Allowed(17, 3)));
-        for wrong in ["", "A", "A:x", "A:1:2", "B:1", "C:1", "B:1:2:3"] {
+        assert_eq!(super::state("C:5"), Ok(super::State::Overtaking(5)));
+        for wrong in ["", "A", "A:x", "A:1:2", "B:1", "C:1:2", "D:1", "B:1:2:3"] {
             assert!(super::state(wrong).is_err(), "{wrong}");
         }
     }

@@ -42,14 +42,23 @@ pub(super) fn crash(args: &CrashArgs) -> Result<Exit, Stop> {
             Some(State::Allowed(instant, choice)) => Some((instant, choice)),
             _ => None,
         },
+        only_overtaking: match args.only {
+            Some(State::Overtaking(store)) => Some(store),
+            _ => None,
+        },
         seed: args.subject.seed,
         keep: args.keep.max(1),
+        ..Request::default()
     };
     let stop = terminal::stop_flag();
     let bar = bar(args.quiet);
     let conduct = Conduct { threads: args.threads, stop: Some(stop), ..Conduct::default() };
     let progress = |phase: Phase, done: u64, total: u64| {
-        bar.set_prefix(if phase == Phase::Actual { "states left" } else { "states allowed" });
+        bar.set_prefix(match phase {
+            Phase::Actual => "states left",
+            Phase::Allowed => "states allowed",
+            Phase::Overtaking => "overtaking warps",
+        });
         bar.set_length(total);
         bar.set_position(done);
     };

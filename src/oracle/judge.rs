@@ -19,6 +19,7 @@ use rayon::prelude::*;
 use super::allowed::Allowed;
 use super::crash::{BeyondEnd, CrashStates, Plan};
 use super::order::Order;
+use super::overtaking::Overtaking;
 use super::undo::{Finding, UndoRule};
 use super::verdict::{Failure, Level, Property, Verdict};
 use super::{Regions, mix};
@@ -349,6 +350,52 @@ pub fn judge_choice(allowed: &Allowed<'_>, rules: &Rules<'_>, instant: usize, ch
     let survived = allowed.image(instant, choice)?;
     let found = rules.judge(&survived, allowed.launches_begun(instant), &mut survived.clone(), Some(allowed.order()));
     let failure = place(Level::Allowed, instant as u64, Some(choice), allowed.time(instant));
+    let failure = |Finding { property, what, witness }| Failure { property, what, witness, ..failure.clone() };
+    Some(found.into_iter().map(failure).collect())
+}
+
+/// Level C: judges the states in which one store is durable that its warp could have issued earlier, `count` of them.
+pub fn judge_overtaking(
+    overtaking: &Overtaking<'_>,
+    rules: &Rules<'_>,
+    count: u64,
+    seed: u64,
+    watch: &Watch<'_>,
+) -> Verdict {
+    let (mut stores, left_out) = overtaking.stores(count, seed);
+    stores.retain(|&store| overtaking.launches_begun(store) >= rules.launches);
+    let verdict = Verdict {
+        points: stores.len() as u64,
+        distinct: stores.len() as u64,
+        left_out,
+        exhaustive: left_out == 0,
+        ..Verdict::default()
+    };
+    let (done, total) = (AtomicU64::new(0), verdict.distinct);
+    let judge = |chunk: Range<usize>| {
+        let (order, recovered) = (overtaking.order(), overtaking.initial().clone());
+        let mut bench = Bench { rules, order, watch, done: &done, total, recovered, part: Part::default() };
+        for &store in &stores[chunk] {
+            if bench.stopped() {
+                break;
+            }
+            if let Some(survived) = overtaking.image(store) {
+                let failure = place(Level::Overtaking, store as u64, None, overtaking.time(store));
+                bench.judge(&survived, overtaking.launches_begun(store), &failure);
+            }
+        }
+        bench.part
+    };
+    let parts = chunks(stores.len()).into_par_iter().map(judge).collect();
+    sum(verdict, parts, rules)
+}
+
+/// Judges one state of level C again; none when there is no such store.
+pub fn judge_store(overtaking: &Overtaking<'_>, rules: &Rules<'_>, store: usize) -> Option<Vec<Failure>> {
+    let survived = overtaking.image(store)?;
+    let begun = overtaking.launches_begun(store);
+    let found = rules.judge(&survived, begun, &mut survived.clone(), Some(overtaking.order()));
+    let failure = place(Level::Overtaking, store as u64, None, overtaking.time(store));
     let failure = |Finding { property, what, witness }| Failure { property, what, witness, ..failure.clone() };
     Some(found.into_iter().map(failure).collect())
 }

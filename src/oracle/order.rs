@@ -306,7 +306,10 @@ impl Reader<'_, '_> {
                 FactKind::KernelEnded if self.model.guarantees.kernel_end => {
                     self.end_epoch(at, (fact.author.launch, None));
                 }
-                FactKind::CtaStarted
+                FactKind::BarrierReached
+                | FactKind::BarrierPassed
+                | FactKind::Synchronised
+                | FactKind::CtaStarted
                 | FactKind::CtaEnded
                 | FactKind::KernelEnded
                 | FactKind::Accepted

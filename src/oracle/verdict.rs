@@ -46,6 +46,8 @@ pub enum Level {
     Actual,
     /// The model allows it (level B); `point` is an instant, `choice` one of its images.
     Allowed,
+    /// It could be if a warp had run ahead of others (level C); `point` is the fact that it stored.
+    Overtaking,
 }
 
 /// A write of the program, and by whom.

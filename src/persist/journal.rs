@@ -27,6 +27,12 @@ pub enum FactKind {
     Updated,
     /// A warp issued a write-back of the line (program order within a warp).
     WroteBack,
+    /// A warp came to a barrier of its CTA.
+    BarrierReached,
+    /// A barrier that the warp waited at opened.
+    BarrierPassed,
+    /// A warp did something by which warps of a CTA may pass messages: an atomic, or a memory fence.
+    Synchronised,
     /// A CTA started.
     CtaStarted,
     /// A CTA ended: all that it had to make durable is.
@@ -120,6 +126,9 @@ impl Journal {
             | FactKind::StoredThrough => self.bytes.get(start..start + bytes).unwrap_or_default(),
             FactKind::Updated
             | FactKind::FencePassed
+            | FactKind::BarrierReached
+            | FactKind::BarrierPassed
+            | FactKind::Synchronised
             | FactKind::WroteBack
             | FactKind::CtaStarted
             | FactKind::CtaEnded

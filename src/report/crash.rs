@@ -48,21 +48,18 @@ pub fn crash_summary(report: &CrashReport, replay: &dyn Fn(&str) -> String) -> S
             (_, _, true) => format!("stopped after {}", count(v.judged)),
             (true, ..) => "all there are".to_owned(),
             (false, 0, _) => "a choice of combinations".to_owned(),
-            (false, left_out, _) => format!("a choice, {} instants left out", count(left_out)),
+            (false, left_out, _) => format!("a choice, {} left out", count(left_out)),
         };
         let verdict = if v.holds() { "ok" } else { "FAILED" };
         table.add_row([what, &count(v.points), &count(v.distinct), &count(v.passed), &count(v.failed), &all, verdict]);
     };
-    row("history", &report.history);
-    row("level A, actual states", &report.actual);
-    if let Some(allowed) = &report.allowed {
-        row("level B, allowed states", allowed);
+    for (what, judgement) in report.judgements() {
+        row(what, judgement);
     }
     out += &indent(&table);
     let (simulated, judged) = (seconds(report.wall_s[0]), seconds(report.wall_s[1]));
     out += &format!("\nsimulated in {simulated}, judged in {judged}, seed {}\n", report.seed);
-    let judgements = [Some(&report.history), Some(&report.actual), report.allowed.as_ref()];
-    for judgement in judgements.into_iter().flatten() {
+    for (_, judgement) in report.judgements() {
         if let Some(first) = judgement.found.first() {
             out += &failure(first, judgement.verdict.failed, replay);
         }
@@ -74,6 +71,7 @@ pub fn crash_summary(report: &CrashReport, replay: &dyn Fn(&str) -> String) -> S
 pub fn state_name(found: &Found) -> String {
     match (found.failure.level, found.failure.choice) {
         (Level::Allowed, Some(choice)) => format!("B:{}:{choice}", found.failure.point),
+        (Level::Overtaking, _) => format!("C:{}", found.failure.point),
         _ => format!("A:{}", found.failure.point),
     }
 }
@@ -93,8 +91,11 @@ fn failure(found: &Found, failed: u64, replay: &dyn Fn(&str) -> String) -> Strin
     if let Some(present) = &found.present {
         out += &format!("  durable:     {}\n", placed(present));
     }
-    let level =
-        if f.level == Level::Allowed { "allowed by the model, not seen in this run" } else { "seen in this run" };
+    let level = match f.level {
+        Level::Program | Level::Actual => "seen in this run",
+        Level::Allowed => "allowed by the model, not seen in this run",
+        Level::Overtaking => "left when this warp runs ahead of the others, not seen in this run",
+    };
     out += &format!("  {level}; judge just this state: {}\n", replay(&state_name(found)));
     out
 }

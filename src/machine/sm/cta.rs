@@ -104,6 +104,7 @@ impl Sm {
 
     /// A warp arrives at the barrier instruction at its pc in `cycle`, with `lanes`; it waits, or the barrier opens.
     pub(super) fn arrive(&mut self, warp: usize, barrier: Barrier, lanes: u64, cycle: u32, launch: &Launch) {
+        self.note(warp, FactKind::BarrierReached, 0);
         let cta = usize::from(self.slots[warp].cta);
         let inst = &launch.kernel.code[self.slots[warp].warp.pc() as usize];
         let state = &mut self.ctas[cta].barriers[usize::from(barrier.id)];
@@ -148,6 +149,7 @@ impl Sm {
     }
 
     fn pass_barrier(&mut self, warp: usize, opened: BarrierState, cycle: u32, launch: &Launch) {
+        self.note(warp, FactKind::BarrierPassed, 0);
         let slot = &mut self.slots[warp];
         let pc = slot.warp.pc() as usize;
         let inst = &launch.kernel.code[pc];

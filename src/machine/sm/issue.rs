@@ -2,10 +2,11 @@
 
 use crate::engine::Ctx;
 use crate::kernel::fault::FaultKind;
-use crate::kernel::ir::{Class, Inst, MachineRead, Op, Scope};
+use crate::kernel::ir::{Class, Inst, MachineRead, MemKind, Op, Scope};
 use crate::kernel::launch::Launch;
 use crate::machine::msg::Msg;
 use crate::machine::scheduler::Unit;
+use crate::persist::journal::FactKind;
 
 use super::Sm;
 use super::slots::{PENDING, State};
@@ -57,6 +58,9 @@ impl Sm {
                 self.slots[warp].warp.advance();
             }
             Op::Mem(mem) => {
+                if lanes != 0 && matches!(mem.kind, MemKind::Atomic | MemKind::Reduction) {
+                    self.note(warp, FactKind::Synchronised, 0);
+                }
                 if let Err(fault) = self.issue_memory(warp, pc, inst, mem, lanes, cycle, launch) {
                     self.fail(*fault, cx);
                     return;
@@ -82,6 +86,9 @@ impl Sm {
             }
             Op::Fence(scope) => {
                 slot.warp.advance();
+                if lanes != 0 {
+                    self.note(warp, FactKind::Synchronised, 0);
+                }
                 if lanes != 0 && scope != Scope::Cta {
                     self.slots[warp].hold = self.fence_persists(scope);
                     self.fence(warp, cycle, launch);

@@ -267,7 +267,8 @@ impl Sm {
         }
     }
 
-    fn note(&mut self, warp: usize, kind: FactKind, line: u64) {
+    /// Notes a fact of a warp, where a journal is kept.
+    pub(super) fn note(&mut self, warp: usize, kind: FactKind, line: u64) {
         if self.journal.is_some() {
             let (author, time) = (self.author(warp), self.now);
             if let Some(journal) = &mut self.journal {

@@ -1,0 +1,293 @@
+//! Level C, overtaking: states that a run could have left if one warp of a CTA had run ahead of the others.
+//!
+//! ```text
+//!   warp 0:  log  fence  |  flag := 1  fence             data          s: data of warp 1
+//!   warp 1:  log  fence  |                       s       ...           durable for certain: both logs
+//!                     bar.sync                                         not certain: the flag, unless a barrier follows
+//! ```
+//! Levels A and B look at instants of one run, where a slow warp's flag is durable long before a fast warp's first store.
+//! Here each store of the program is a state of its own: the store is durable, and of everything else only what must
+//! be durable whenever that store has been issued. Between warps of a CTA that follows from *happens-before*: program order,
+//! barriers, and whatever else warps can pass messages by. What other CTAs and launches made durable is as it was in time.
+//!
+//! Source: happens-before by vector clocks (Lamport; FastTrack, PLDI'09), applied to persist-before as XFDetector
+//! (ASPLOS'20) applies program order. Invariants: a state judged here respects every fence, barrier, atomic and memory
+//! fence of the CTA and the coherence order of each line, so a correct program has no failure here. Not modelled: two
+//! warps that run ahead at once; atomics and memory fences count as synchronising with all earlier ones of the CTA, whatever
+//! they address, so that a hole behind one of these can be overlooked; spinning on plain loads is seen as no
+//! synchronisation at all.
+
+use std::collections::BTreeMap;
+
+use super::order::{Bounds, Effect, Order, WarpKey, is_store, warp_key};
+use super::{Draw, LINE};
+use crate::engine::Time;
+use crate::persist::image::PmImage;
+use crate::persist::journal::FactKind;
+
+/// A warp's knowledge of the warps of its CTA: of each, how many of its facts come before.
+type Clock = BTreeMap<u16, u32>;
+
+/// Where a fact of a warp stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stand {
+    /// Its place in the warp's own order.
+    number: u32,
+    /// What the warp knows of others.
+    clock: u32,
+}
+
+/// Something that is guaranteed from a fact on.
+#[derive(Debug, Clone, Copy)]
+struct Guarantee {
+    fact: u32,
+    line: u32,
+    version: u32,
+    through: bool,
+}
+
+/// The states of a run in which a warp has run ahead.
+#[derive(Debug)]
+pub struct Overtaking<'a> {
+    order: &'a Order<'a>,
+    initial: &'a PmImage,
+    /// Of facts of warps: where they stand; by place in the journal.
+    stands: BTreeMap<u32, Stand>,
+    clocks: Vec<Clock>,
+    guarantees: Vec<Guarantee>,
+    launches: Vec<u32>,
+}
+
+impl<'a> Overtaking<'a> {
+    /// The states that `order` allows from an initial image on. Cost: facts × warps of a CTA.
+    pub fn new(order: &'a Order<'a>, initial: &'a PmImage) -> Overtaking<'a> {
+        let mut readers: BTreeMap<WarpKey, (u32, u32)> = BTreeMap::new();
+        let (mut stands, mut clocks) = (BTreeMap::new(), vec![Clock::new()]);
+        // By CTA: what came before its barriers opened, and what was passed on otherwise.
+        let mut meetings: BTreeMap<(u32, u32), [Clock; 2]> = BTreeMap::new();
+        for (at, fact) in order.journal.facts().iter().enumerate() {
+            let of_warp = is_store(fact.kind)
+                || matches!(
+                    fact.kind,
+                    FactKind::FencePassed | FactKind::BarrierReached | FactKind::BarrierPassed | FactKind::Synchronised
+                );
+            if !of_warp {
+                continue;
+            }
+            let (number, clock) = readers.entry(warp_key(fact.author)).or_default();
+            stands.insert(at as u32, Stand { number: *number, clock: *clock });
+            *number += 1;
+            let meeting = meetings.entry((fact.author.launch, fact.author.cta)).or_default();
+            let (gives, takes, which) = match fact.kind {
+                FactKind::BarrierReached => (true, false, 0),
+                FactKind::BarrierPassed => (false, true, 0),
+                FactKind::Synchronised => (true, true, 1),
+                _ => continue,
+            };
+            if gives {
+                join(&mut meeting[which], &clocks[*clock as usize]);
+                meeting[which].insert(fact.author.warp, *number);
+            }
+            if takes {
+                let mut known = clocks[*clock as usize].clone();
+                join(&mut known, &meeting[which]);
+                if known != clocks[*clock as usize] {
+                    clocks.push(known);
+                    *clock = (clocks.len() - 1) as u32;
+                }
+            }
+        }
+        let guarantee = |event: &super::order::Event| {
+            let through = match event.effect {
+                Effect::May => return None,
+                Effect::Prefix => false,
+                Effect::Through => true,
+            };
+            Some(Guarantee { fact: event.fact, line: event.line, version: event.version, through })
+        };
+        let guarantees = order.events.iter().filter_map(guarantee).collect();
+        Overtaking { order, initial, stands, clocks, guarantees, launches: super::crash::launches(order.journal) }
+    }
+
+    /// The order that allows them.
+    pub fn order(&self) -> &'a Order<'a> {
+        self.order
+    }
+
+    /// The image before the first fact.
+    pub fn initial(&self) -> &'a PmImage {
+        self.initial
+    }
+
+    /// The stores that are a state each, by their places in the journal, thinned to `count`; and how many were left out.
+    pub fn stores(&self, count: u64, seed: u64) -> (Vec<usize>, u64) {
+        let facts = self.order.journal.facts().iter().enumerate();
+        let performed = |at: &usize| self.order.version_of(*at).is_some();
+        let mut stores: Vec<usize> =
+            facts.filter(|(_, f)| is_store(f.kind)).map(|(at, _)| at).filter(performed).collect();
+        let all = stores.len() as u64;
+        Draw::new(seed).thin(&mut stores, count as usize);
+        let left_out = all - stores.len() as u64;
+        (stores, left_out)
+    }
+
+    /// How many launches had begun when a store was issued.
+    pub fn launches_begun(&self, store: usize) -> u32 {
+        self.launches.partition_point(|&launch| (launch as usize) < store) as u32
+    }
+
+    /// When a store was issued, in ticks.
+    pub fn time(&self, store: usize) -> Time {
+        self.order.journal.facts()[store].time
+    }
+
+    /// Whether what `fact` guarantees holds whenever `store` has been issued.
+    fn comes_before(&self, fact: u32, store: u32) -> bool {
+        let facts = self.order.journal.facts();
+        let (one, other) = (&facts[fact as usize], &facts[store as usize]);
+        let same_cta = (one.author.launch, one.author.cta) == (other.author.launch, other.author.cta);
+        match (self.stands.get(&fact), self.stands.get(&store)) {
+            (Some(first), Some(then)) if same_cta && one.author.warp == other.author.warp => first.number < then.number,
+            (Some(first), Some(then)) if same_cta => {
+                self.clocks[then.clock as usize].get(&one.author.warp).is_some_and(|&known| first.number < known)
+            }
+            // A write of the CTA's own that was performed (eADR) is guaranteed by no fence yet.
+            (None, Some(_)) if same_cta && one.kind == FactKind::Performed => false,
+            _ => fact < store,
+        }
+    }
+
+    /// The image in which `store` is durable, and else only what must be; none when there is no such store.
+    pub fn image(&self, store: usize) -> Option<PmImage> {
+        let fact = self.order.journal.facts().get(store)?;
+        let (line, version) = self.order.version_of(store).filter(|_| is_store(fact.kind))?;
+        let through = fact.kind == FactKind::StoredThrough;
+        // Earlier versions of its line come with it, and what these could count on.
+        let history = &self.order.lines()[line].versions[..version as usize];
+        let with: Vec<u32> = history.iter().filter(|v| !through || v.through).filter_map(|v| v.program).collect();
+        let mut bounds: BTreeMap<u32, Bounds> = BTreeMap::new();
+        let last = with.iter().copied().max().unwrap_or(store as u32);
+        let end = self.guarantees.partition_point(|guarantee| guarantee.fact < last);
+        for guarantee in &self.guarantees[..end] {
+            if with.iter().any(|&store| self.comes_before(guarantee.fact, store)) {
+                let bounds = bounds.entry(guarantee.line).or_default();
+                let bound = if guarantee.through { &mut bounds.through } else { &mut bounds.must };
+                *bound = guarantee.version.max(*bound);
+            }
+        }
+        let own = bounds.entry(line as u32).or_default();
+        let bound = if through { &mut own.through } else { &mut own.must };
+        *bound = version.max(*bound);
+        let mut image = self.initial.clone();
+        for (line, Bounds { must, through, .. }) in bounds {
+            let address = self.order.lines()[line as usize].address;
+            let content = self.order.content(line as usize, must, through);
+            let inside = inside(&image, address);
+            // What is outside of the image is not looked at.
+            let _ = image.write(address + inside.start as u64, &content[inside]);
+        }
+        Some(image)
+    }
+}
+
+/// The bytes of a line that are in an image.
+fn inside(image: &PmImage, address: u64) -> std::ops::Range<usize> {
+    let end = image.base() + image.bytes().len() as u64;
+    let start = image.base().saturating_sub(address).min(LINE as u64);
+    start as usize..end.saturating_sub(address).clamp(start, LINE as u64) as usize
+}
+
+fn join(clock: &mut Clock, other: &Clock) {
+    for (&warp, &known) in other {
+        let entry = clock.entry(warp).or_default();
+        *entry = known.max(*entry);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::order::{Guarantees, Model};
+    use super::super::script::{HOST, Script, warp};
+    use super::*;
+    use crate::persist::vocab::Domain;
+
+    const LOG: u64 = 0;
+    const FLAG: u64 = 128;
+    const DATA: u64 = 256;
+
+    /// The image in which the `nth` store from the end is durable: the first byte of each of three lines.
+    fn state(script: &Script, nth_from_end: usize) -> [u8; 3] {
+        let initial = PmImage::new(0, vec![0; 512]);
+        let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: HOST };
+        let order = Order::new(&script.journal, &initial, model);
+        assert!(order.faults().is_empty(), "{:?}", order.faults());
+        let overtaking = Overtaking::new(&order, &initial);
+        let (stores, _) = overtaking.stores(u64::MAX, 0);
+        let image = overtaking.image(stores[stores.len() - 1 - nth_from_end]).unwrap();
+        [LOG, FLAG, DATA].map(|at| image.bytes()[at as usize])
+    }
+
+    fn barrier(script: &mut Script) {
+        for kind in [FactKind::BarrierReached, FactKind::BarrierPassed] {
+            script.fact(kind, 0, warp(0)).fact(kind, 0, warp(1));
+        }
+    }
+
+    /// Warp 0 logs and sets the flag, warp 1 writes the data long afterwards.
+    fn transaction(barrier_behind_log: bool, barrier_behind_flag: bool) -> Script {
+        let mut script = Script::default();
+        script.persist(warp(0), LOG, 1);
+        if barrier_behind_log {
+            barrier(&mut script);
+        }
+        script.persist(warp(0), FLAG, 2);
+        if barrier_behind_flag {
+            barrier(&mut script);
+        }
+        script.persist(warp(1), DATA, 3);
+        script
+    }
+
+    #[test]
+    fn a_warp_runs_ahead_of_another_up_to_a_barrier() {
+        assert_eq!(state(&transaction(true, true), 0), [1, 2, 3]);
+        assert_eq!(state(&transaction(true, false), 0), [1, 0, 3], "the flag is not certain");
+        assert_eq!(state(&transaction(false, false), 0), [0, 0, 3], "nor is the log");
+    }
+
+    #[test]
+    fn a_warp_does_not_run_ahead_of_itself() {
+        let mut script = Script::default();
+        script.persist(warp(0), LOG, 1).persist(warp(0), FLAG, 2).persist(warp(0), DATA, 3);
+        assert_eq!(state(&script, 0), [1, 2, 3]);
+        assert_eq!(state(&script, 1), [1, 2, 0]);
+    }
+
+    #[test]
+    fn atomics_order_warps_of_a_cta() {
+        let mut script = Script::default();
+        script.persist(warp(0), FLAG, 2).fact(FactKind::Synchronised, 0, warp(0));
+        script.fact(FactKind::Synchronised, 0, warp(1)).persist(warp(1), DATA, 3);
+        assert_eq!(state(&script, 0), [0, 2, 3]);
+        let mut too_early = Script::default();
+        too_early.fact(FactKind::Synchronised, 0, warp(0)).persist(warp(0), FLAG, 2);
+        too_early.fact(FactKind::Synchronised, 0, warp(1)).persist(warp(1), DATA, 3);
+        assert_eq!(state(&too_early, 0), [0, 0, 3]);
+    }
+
+    #[test]
+    fn other_ctas_are_as_they_were_in_time() {
+        let mut other = warp(0);
+        other.cta = 7;
+        let mut script = Script::default();
+        script.persist(other, FLAG, 2).persist(warp(1), DATA, 3);
+        assert_eq!(state(&script, 0), [0, 2, 3]);
+    }
+
+    #[test]
+    fn earlier_versions_of_the_line_bring_what_they_could_count_on() {
+        let mut script = Script::default();
+        script.persist(warp(0), FLAG, 2).persist(warp(0), DATA, 3).persist(warp(1), DATA + 8, 4);
+        assert_eq!(state(&script, 0), [0, 2, 3], "warp 1's store persists with warp 0's, in one line");
+    }
+}
