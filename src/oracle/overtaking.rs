@@ -141,39 +141,68 @@ impl<'a> Overtaking<'a> {
         self.order.journal.facts()[store].time
     }
 
-    /// Whether what `fact` guarantees holds whenever `store` has been issued.
-    fn comes_before(&self, fact: u32, store: u32) -> bool {
-        let facts = self.order.journal.facts();
-        let (one, other) = (&facts[fact as usize], &facts[store as usize]);
-        let same_cta = (one.author.launch, one.author.cta) == (other.author.launch, other.author.cta);
-        match (self.stands.get(&fact), self.stands.get(&store)) {
-            (Some(first), Some(then)) if same_cta && one.author.warp == other.author.warp => first.number < then.number,
-            (Some(first), Some(then)) if same_cta => {
-                self.clocks[then.clock as usize].get(&one.author.warp).is_some_and(|&known| first.number < known)
+    /// What the stores of `facts` could count on, all together.
+    fn knowledge(&self, facts: impl Iterator<Item = u32>) -> Knowledge {
+        let mut knowledge = Knowledge::default();
+        for fact in facts {
+            let author = self.order.journal.facts()[fact as usize].author;
+            let cta = (author.launch, author.cta);
+            if let Some(stand) = self.stands.get(&fact) {
+                let clock = knowledge.of_cta.entry(cta).or_default();
+                join(clock, &self.clocks[stand.clock as usize]);
+                let own = clock.entry(author.warp).or_default();
+                *own = stand.number.max(*own);
             }
-            // A write of the CTA's own that was performed (eADR) is guaranteed by no fence yet.
-            (None, Some(_)) if same_cta && one.kind == FactKind::Performed => false,
-            _ => fact < store,
+            let known = &mut knowledge.latest;
+            match known.iter_mut().find(|(of, _)| *of == cta) {
+                Some((_, latest)) => *latest = fact.max(*latest),
+                None => known.push((cta, fact)),
+            }
+            known.sort_unstable_by_key(|&(_, latest)| std::cmp::Reverse(latest));
+            known.truncate(2);
         }
+        knowledge
     }
 
-    /// The image in which `store` is durable, and else only what must be; none when there is no such store.
+    /// Whether a guarantee holds whenever the stores of a knowledge have been issued.
+    fn comes_before(&self, guarantee: &Guarantee, knowledge: &Knowledge) -> bool {
+        let facts = self.order.journal.facts();
+        let fact = &facts[guarantee.fact as usize];
+        let version = || self.order.lines()[guarantee.line as usize].versions[guarantee.version as usize - 1];
+        let cta = match fact.kind {
+            FactKind::FencePassed => Some((fact.author.launch, fact.author.cta)),
+            // Performed is durable (eADR), but another warp of the CTA had no way to count on it without a fence.
+            FactKind::Performed => {
+                version().program.map(|store| facts[store as usize].author).map(|author| (author.launch, author.cta))
+            }
+            _ => None,
+        };
+        let in_time = knowledge.latest.iter().any(|&(other, latest)| Some(other) != cta && guarantee.fact < latest);
+        let by_order = || {
+            let stand = self.stands.get(&guarantee.fact)?;
+            let known = knowledge.of_cta.get(&cta?)?.get(&fact.author.warp)?;
+            Some(stand.number < *known)
+        };
+        in_time || by_order() == Some(true)
+    }
+
+    /// The image in which `store` is durable, and else only what must be; none when there is no such store. Cost: versions
+    /// of the line and guarantees before the store.
     pub fn image(&self, store: usize) -> Option<PmImage> {
         let fact = self.order.journal.facts().get(store)?;
         let (line, version) = self.order.version_of(store).filter(|_| is_store(fact.kind))?;
         let through = fact.kind == FactKind::StoredThrough;
         // Earlier versions of its line come with it, and what these could count on.
         let history = &self.order.lines()[line].versions[..version as usize];
-        let with: Vec<u32> = history.iter().filter(|v| !through || v.through).filter_map(|v| v.program).collect();
+        let with = || history.iter().filter(|v| !through || v.through).filter_map(|v| v.program);
+        let knowledge = self.knowledge(with());
+        let last = with().max().unwrap_or(store as u32);
         let mut bounds: BTreeMap<u32, Bounds> = BTreeMap::new();
-        let last = with.iter().copied().max().unwrap_or(store as u32);
         let end = self.guarantees.partition_point(|guarantee| guarantee.fact < last);
-        for guarantee in &self.guarantees[..end] {
-            if with.iter().any(|&store| self.comes_before(guarantee.fact, store)) {
-                let bounds = bounds.entry(guarantee.line).or_default();
-                let bound = if guarantee.through { &mut bounds.through } else { &mut bounds.must };
-                *bound = guarantee.version.max(*bound);
-            }
+        for guarantee in self.guarantees[..end].iter().filter(|guarantee| self.comes_before(guarantee, &knowledge)) {
+            let bounds = bounds.entry(guarantee.line).or_default();
+            let bound = if guarantee.through { &mut bounds.through } else { &mut bounds.must };
+            *bound = guarantee.version.max(*bound);
         }
         let own = bounds.entry(line as u32).or_default();
         let bound = if through { &mut own.through } else { &mut own.must };
@@ -188,6 +217,15 @@ impl<'a> Overtaking<'a> {
         }
         Some(image)
     }
+}
+
+/// What a set of stores could count on.
+#[derive(Debug, Default)]
+struct Knowledge {
+    /// Of each CTA with such a store: of its warps, how many of their facts come before.
+    of_cta: BTreeMap<(u32, u32), Clock>,
+    /// The latest of the stores, and the latest of another CTA.
+    latest: Vec<((u32, u32), u32)>,
 }
 
 /// The bytes of a line that are in an image.

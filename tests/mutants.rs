@@ -1,0 +1,429 @@
+//! Faults that a machine, a scheme or a program could have, each of which the oracle must find, and at which level it does.
+//!
+//! Three kinds: decorators around a scheme's site (the machine runs the faulty scheme), programs with a fault, and
+//! journals in which the machine's facts were changed as a faulty machine would have noted them.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use durawarp::config::{MachineConfig, Override};
+use durawarp::crash::{CrashReport, Request, Watching, crash, journal_of};
+use durawarp::kernel::functional::Limits;
+use durawarp::oracle::Regions;
+use durawarp::oracle::allowed::Budget;
+use durawarp::oracle::crash::{CrashStates, Plan};
+use durawarp::oracle::history::judge_history;
+use durawarp::oracle::judge::{Rules, Watch, judge_actual};
+use durawarp::oracle::order::{Guarantees, Model, Order};
+use durawarp::oracle::undo::{Expected, UndoRule};
+use durawarp::oracle::verdict::Property;
+use durawarp::persist::{
+    Boundary, Domain, Fact, FactKind, FenceKind, FenceRule, HostSite, Journal, PmImage, Route, Scheme, SmSite,
+    StoreClass, StoreRule, WriteBackClass, WriteBackRule,
+};
+use durawarp::run::{Conduct, Experiment};
+use durawarp::schemes::catalogue;
+use durawarp::workload::{Choice, FlagBarrier, Overrides, Workload};
+
+/// What a decorator does to the answers of a site.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Fault {
+    None,
+    FencesPass,
+    LogWriteBackLost,
+    DataWriteBackLost,
+    EveryThirdWriteBackLost,
+    LogDropped,
+    LogPastTheCachesNotWaitedFor,
+    EpochEndsAtOnce,
+    StrictDoesNotWait,
+}
+
+/// A scheme with a fault.
+#[derive(Debug)]
+struct Mutant {
+    of: Arc<dyn Scheme>,
+    fault: Fault,
+}
+
+#[derive(Debug)]
+struct Site {
+    of: Box<dyn SmSite>,
+    fault: Fault,
+    asked: u64,
+}
+
+impl SmSite for Site {
+    fn store(&mut self, class: StoreClass) -> StoreRule {
+        let rule = self.of.store(class);
+        match (self.fault, class) {
+            (Fault::LogDropped, StoreClass::Log) => StoreRule { route: Route::Dropped, ..rule },
+            (Fault::StrictDoesNotWait, _) => StoreRule { wait: false, ..rule },
+            // The caches take it, and nobody writes it back.
+            (Fault::LogPastTheCachesNotWaitedFor, StoreClass::Log) => StoreRule { route: Route::Temporal, ..rule },
+            _ => rule,
+        }
+    }
+
+    fn write_back(&mut self, class: WriteBackClass) -> WriteBackRule {
+        self.asked += 1;
+        let lost = match self.fault {
+            Fault::LogWriteBackLost => class == WriteBackClass::Log,
+            Fault::DataWriteBackLost => class == WriteBackClass::Data,
+            Fault::EveryThirdWriteBackLost => self.asked.is_multiple_of(3),
+            _ => false,
+        };
+        if lost { WriteBackRule::Dropped } else { self.of.write_back(class) }
+    }
+
+    fn fence(&mut self, kind: FenceKind) -> FenceRule {
+        if self.fault == Fault::FencesPass { FenceRule::Pass } else { self.of.fence(kind) }
+    }
+
+    fn cta_end(&mut self) -> Boundary {
+        if self.fault == Fault::EpochEndsAtOnce { Boundary::None } else { self.of.cta_end() }
+    }
+}
+
+impl Scheme for Mutant {
+    fn name(&self) -> &'static str {
+        self.of.name()
+    }
+
+    fn description(&self) -> &'static str {
+        self.of.description()
+    }
+
+    fn sm_site(&self, sm: u16) -> Box<dyn SmSite> {
+        Box::new(Site { of: self.of.sm_site(sm), fault: self.fault, asked: 0 })
+    }
+
+    fn host_site(&self) -> Box<dyn HostSite> {
+        self.of.host_site()
+    }
+
+    fn logs(&self) -> bool {
+        self.of.logs()
+    }
+}
+
+fn experiment(scheme: &str, fault: Fault, barrier: FlagBarrier, domain: &str) -> Experiment {
+    experiment_of(("gemm", &[("NI", "16"), ("NJ", "40"), ("NK", "6")]), scheme, fault, barrier, domain)
+}
+
+fn experiment_of(
+    (workload, params): (&str, &[(&str, &str)]),
+    scheme: &str,
+    fault: Fault,
+    barrier: FlagBarrier,
+    domain: &str,
+) -> Experiment {
+    let overrides: Vec<Override> = ["sm.count=4".to_owned(), format!("persist.domain={domain}")]
+        .iter()
+        .map(|text| Override::parse(text).unwrap())
+        .collect();
+    let of = catalogue::find(scheme).unwrap();
+    let choice = Choice {
+        profile: Some("ci".to_owned()),
+        params: params.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+        logs: of.logs(),
+        instrument: Overrides { flag_barrier: Some(barrier), ..Overrides::default() },
+        ..Choice::default()
+    };
+    Experiment {
+        machine: MachineConfig::load("agpm-table4", &overrides).unwrap(),
+        workload: Workload::load(workload).unwrap().resolve(&choice).unwrap(),
+        scheme: Arc::new(Mutant { of, fault }),
+        max_cycles: None,
+        reference: true,
+    }
+}
+
+/// A budget that keeps these tests short.
+fn request() -> Request {
+    let allowed = Budget { instants: 40, boundaries: 120, product: 256, random: 32, ..Budget::default() };
+    Request { plan: Plan::All, allowed: Some(allowed), overtaking: 2000, keep: 4, ..Request::default() }
+}
+
+fn judged(experiment: &Experiment) -> CrashReport {
+    let stop = AtomicBool::new(false);
+    let watching = Watching { conduct: &Conduct::default(), stop: &stop, progress: &|_, _, _| {} };
+    crash(experiment, &request(), &watching).unwrap_or_else(|faults| panic!("{faults}"))
+}
+
+/// The levels that found something: H(istory), A, B, C.
+fn levels(report: &CrashReport) -> String {
+    let failed = |(name, judgement): (&str, &durawarp::crash::Judgement)| {
+        let letter = name.strip_prefix("level ").unwrap_or("H").chars().next().unwrap();
+        (!judgement.verdict.holds()).then_some(letter)
+    };
+    report.judgements().filter_map(failed).collect()
+}
+
+fn under(scheme: &str, fault: Fault) -> String {
+    let report = judged(&experiment(scheme, fault, FlagBarrier::Safe, "adr"));
+    assert!(report.ended_well(), "{scheme}, {fault:?}: {:?}", report.outcome.verification);
+    levels(&report)
+}
+
+#[test]
+fn without_a_fault_nothing_is_found() {
+    for scheme in catalogue::all() {
+        assert_eq!(under(scheme.name(), Fault::None), "", "{}", scheme.name());
+    }
+    for domain in ["media", "eadr"] {
+        for scheme in ["nt-store", "store+clwb"] {
+            let report = judged(&experiment(scheme, Fault::None, FlagBarrier::Safe, domain));
+            assert!(report.holds(), "{scheme} under {domain}: {}", levels(&report));
+        }
+    }
+}
+
+#[test]
+fn faults_of_a_scheme_are_found() {
+    // (scheme, fault, levels that find it)
+    let found = [
+        ("store+clwb", Fault::FencesPass),
+        ("nt-store", Fault::FencesPass),
+        ("store+clwb", Fault::LogWriteBackLost),
+        ("store+clwb", Fault::DataWriteBackLost),
+        ("nt-store", Fault::DataWriteBackLost),
+        ("store+clwb", Fault::EveryThirdWriteBackLost),
+        ("store+clwb", Fault::LogDropped),
+        ("nt-store", Fault::LogDropped),
+        ("nt-store", Fault::LogPastTheCachesNotWaitedFor),
+    ]
+    .map(|(scheme, fault)| (scheme, fault, under(scheme, fault)));
+    for (scheme, fault, levels) in &found {
+        println!("{scheme:12} {fault:?}: found at {levels}");
+        assert!(!levels.is_empty(), "{fault:?} under {scheme} survived");
+    }
+    let at = |scheme: &str, fault: Fault| found.iter().find(|f| (f.0, f.1) == (scheme, fault)).unwrap().2.as_str();
+    // A lost log shows in the states that the machine really left.
+    for scheme in ["store+clwb", "nt-store"] {
+        assert!(at(scheme, Fault::LogDropped).contains('A'), "{found:?}");
+    }
+    assert!(at("store+clwb", Fault::LogWriteBackLost).contains('A'), "{found:?}");
+    // Without fences, this run's timing hides much; the model's states do not.
+    assert!(at("store+clwb", Fault::FencesPass).contains('B'), "{found:?}");
+}
+
+#[test]
+fn the_flag_without_a_barrier_is_found_where_warps_overtake() {
+    for scheme in ["nt-store", "store+clwb"] {
+        let report = judged(&experiment(scheme, Fault::None, FlagBarrier::Paper, "adr"));
+        assert!(levels(&report).ends_with('C'), "{scheme}: {}", levels(&report));
+        let found = &report.overtaking.as_ref().unwrap().found[0];
+        let (missing, present) = (found.missing.as_ref().unwrap(), found.present.as_ref().unwrap());
+        assert_eq!(missing.buffer.as_ref().unwrap().0, "tx_flag");
+        assert_eq!(present.buffer.as_ref().unwrap().0, "C");
+        assert_eq!(missing.persist.cta, present.persist.cta);
+        assert_ne!(missing.persist.warp, present.persist.warp);
+        assert!(present.source.as_ref().unwrap().0.contains("gemm") && present.source.as_ref().unwrap().1 > 0);
+    }
+}
+
+/// History and level A of a run, judged as if `domain` were what survives, with promises beyond the scheme's.
+fn judged_as(
+    experiment: &Experiment,
+    change: impl Fn(&Journal) -> Journal,
+    domain: Domain,
+    (guarantees, strict): (Guarantees, bool),
+) -> Vec<Property> {
+    let (journal, initial) = journal_of(experiment, &Conduct::default());
+    let journal = change(&journal);
+    let host = experiment.machine.spec.sm.count as u16;
+    let order = Order::new(&journal, &initial, Model { domain, guarantees, host });
+    let states = CrashStates::new(&journal, &initial, domain).unwrap();
+    let mut found: Vec<Property> =
+        judge_history(&states, &order, strict, 50).failures.into_iter().map(|failure| failure.property).collect();
+    if let Some(log) = experiment.workload.undo().unwrap() {
+        let expected = experiment.workload.expected(&Limits::default()).unwrap();
+        let expected = expected.into_iter().map(|(old, new)| Expected { old, new }).collect();
+        let undo = UndoRule::new((*log).clone(), expected, false);
+        let rules = Rules { undo: Some(&undo), keep: 8, ..Rules::default() };
+        let stop = AtomicBool::new(false);
+        let watch = Watch { stop: &stop, progress: &|_, _| {} };
+        let regions = Regions::of(undo.log());
+        let actual = judge_actual(&states, &order, &rules, &regions, Plan::All, 0, &watch).unwrap();
+        found.extend(actual.failures.into_iter().map(|failure| failure.property));
+    }
+    found.sort();
+    found.dedup();
+    found
+}
+
+const NOTHING: (Guarantees, bool) = (Guarantees { cta_end: false, kernel_end: false }, false);
+
+fn same(journal: &Journal) -> Journal {
+    journal.clone()
+}
+
+/// A journal with facts put into another order, each with its data and the time of its new place.
+fn reordered(journal: &Journal, order: &[usize]) -> Journal {
+    let mut out = Journal::default();
+    for (&at, place) in order.iter().zip(journal.facts()) {
+        let fact = &journal.facts()[at];
+        let mut line = [0; 128];
+        let mut data = journal.data(fact).iter();
+        for byte in (0..128).filter(|byte| fact.mask >> byte & 1 == 1) {
+            line[byte] = data.next().copied().unwrap_or_default();
+        }
+        match journal.data(fact) {
+            [] => out.note(place.time, fact.kind, fact.line, fact.mask, fact.author),
+            _ => out.note_data(place.time, fact.kind, fact.line, fact.mask, fact.author, &line),
+        }
+    }
+    out
+}
+
+#[test]
+fn an_acknowledgement_before_acceptance_is_found() {
+    // The machine answers as if its L2 survived; power fails, and it does not.
+    let experiment = experiment("store+clwb", Fault::None, FlagBarrier::Safe, "eadr");
+    assert_eq!(judged_as(&experiment, same, Domain::Eadr, NOTHING), []);
+    let found = judged_as(&experiment, same, Domain::Adr, NOTHING);
+    assert!(found.contains(&Property::Acknowledged), "{found:?}");
+}
+
+#[test]
+fn an_acknowledgement_at_acceptance_is_too_early_where_only_the_media_survive() {
+    let experiment = experiment("nt-store", Fault::None, FlagBarrier::Safe, "media");
+    assert_eq!(judged_as(&experiment, same, Domain::Media, NOTHING), []);
+    // Every fence as early as the acceptance of what it waited for.
+    let early = |journal: &Journal| {
+        let facts = journal.facts();
+        let mut order: Vec<usize> = (0..facts.len()).collect();
+        let late = |at: &usize| facts[*at].kind == FactKind::AtMedia;
+        let (media, others): (Vec<usize>, Vec<usize>) = order.drain(..).partition(late);
+        reordered(journal, &others.into_iter().chain(media).collect::<Vec<_>>())
+    };
+    let found = judged_as(&experiment, early, Domain::Media, NOTHING);
+    assert!(found.contains(&Property::Acknowledged), "{found:?}");
+}
+
+#[test]
+fn an_older_copy_that_overwrites_a_newer_value_is_found() {
+    let experiment = experiment("store+clwb", Fault::None, FlagBarrier::Safe, "adr");
+    let older_last = |journal: &Journal| {
+        let facts = journal.facts();
+        let accepted = |at: &usize| facts[*at].kind == FactKind::Accepted;
+        // The first line that was written twice with different bytes of the same mask.
+        let twice = (0..facts.len()).filter(accepted).find_map(|first| {
+            let same = |next: &usize| {
+                let (one, other): (&Fact, &Fact) = (&facts[first], &facts[*next]);
+                (one.line, one.mask) == (other.line, other.mask) && journal.data(one) != journal.data(other)
+            };
+            Some((first, (first + 1..facts.len()).filter(accepted).find(same)?))
+        });
+        let (first, second) = twice.expect("partial sums are stored again and again");
+        let mut order: Vec<usize> = (0..facts.len()).collect();
+        order.swap(first, second);
+        reordered(journal, &order)
+    };
+    let found = judged_as(&experiment, older_last, Domain::Adr, NOTHING);
+    assert!(found.contains(&Property::Value), "{found:?}");
+}
+
+#[test]
+fn a_write_that_never_was_a_store_is_found() {
+    let experiment = experiment("nt-store", Fault::None, FlagBarrier::Safe, "adr");
+    let corrupt = |journal: &Journal| {
+        let mut out = Journal::default();
+        let last = journal.facts().iter().rposition(|fact| fact.kind == FactKind::Accepted);
+        for (at, fact) in journal.facts().iter().enumerate() {
+            let one = reordered_one(journal, fact, Some(at) == last);
+            match journal.data(fact) {
+                [] => out.note(fact.time, fact.kind, fact.line, fact.mask, fact.author),
+                _ => out.note_data(fact.time, fact.kind, fact.line, fact.mask, fact.author, &one),
+            }
+        }
+        out
+    };
+    let found = judged_as(&experiment, corrupt, Domain::Adr, NOTHING);
+    assert!(found.contains(&Property::Value), "{found:?}");
+}
+
+/// A fact's line, its bytes turned over if `corrupt`.
+fn reordered_one(journal: &Journal, fact: &Fact, corrupt: bool) -> [u8; 128] {
+    let mut line = [0; 128];
+    let mut data = journal.data(fact).iter();
+    for byte in (0..128).filter(|byte| fact.mask >> byte & 1 == 1) {
+        line[byte] = data.next().copied().unwrap_or_default() ^ if corrupt { 0xff } else { 0 };
+    }
+    line
+}
+
+#[test]
+fn an_epoch_that_ends_before_its_stores_are_durable_is_found() {
+    let promised = (Guarantees { cta_end: true, kernel_end: false }, false);
+    let right = experiment("epoch-cta", Fault::None, FlagBarrier::Safe, "adr");
+    assert_eq!(judged_as(&right, same, Domain::Adr, promised), []);
+    let wrong = experiment("epoch-cta", Fault::EpochEndsAtOnce, FlagBarrier::Safe, "adr");
+    let found = judged_as(&wrong, same, Domain::Adr, promised);
+    assert!(found.contains(&Property::Epoch), "{found:?}");
+}
+
+#[test]
+fn strict_stores_that_do_not_wait_are_found() {
+    let promised = (Guarantees::default(), true);
+    let right = experiment("strict", Fault::None, FlagBarrier::Safe, "adr");
+    assert_eq!(judged_as(&right, same, Domain::Adr, promised), []);
+    // A thread stores 16 elements to as many lines.
+    let tiled: (&str, &[(&str, &str)]) = ("gemm_tiled", &[("M", "64"), ("N", "64"), ("K", "16")]);
+    let right = experiment_of(tiled, "strict", Fault::None, FlagBarrier::Safe, "media");
+    assert_eq!(judged_as(&right, same, Domain::Media, promised), []);
+    let wrong = experiment_of(tiled, "strict", Fault::StrictDoesNotWait, FlagBarrier::Safe, "media");
+    let found = judged_as(&wrong, same, Domain::Media, promised);
+    assert!(found.contains(&Property::Strict), "{found:?}");
+    // Nor does anything keep the order through the caches.
+    let wrong = experiment("epoch-kernel", Fault::None, FlagBarrier::Safe, "adr");
+    let found = judged_as(&wrong, same, Domain::Adr, promised);
+    assert!(found.contains(&Property::Strict), "{found:?}");
+}
+
+/// Level A's findings when recovery works with another layout than the program.
+fn with_layout(change: impl Fn(&mut durawarp::persist::undo::UndoLog)) -> Vec<Property> {
+    let experiment = experiment("store+clwb", Fault::None, FlagBarrier::Safe, "adr");
+    let (journal, initial): (Journal, PmImage) = journal_of(&experiment, &Conduct::default());
+    let mut log = (*experiment.workload.undo().unwrap().unwrap()).clone();
+    change(&mut log);
+    let expected = experiment.workload.expected(&Limits::default()).unwrap();
+    let expected = expected.into_iter().map(|(old, new)| Expected { old, new }).collect();
+    let undo = UndoRule::new(log, expected, false);
+    let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: 4 };
+    let order = Order::new(&journal, &initial, model);
+    let states = CrashStates::new(&journal, &initial, Domain::Adr).unwrap();
+    let rules = Rules { undo: Some(&undo), keep: 8, ..Rules::default() };
+    let stop = AtomicBool::new(false);
+    let watch = Watch { stop: &stop, progress: &|_, _| {} };
+    let regions = Regions::of(undo.log());
+    let verdict = judge_actual(&states, &order, &rules, &regions, Plan::All, 0, &watch).unwrap();
+    let mut found: Vec<Property> = verdict.failures.into_iter().map(|failure| failure.property).collect();
+    found.dedup();
+    found
+}
+
+#[test]
+fn shared_and_wrong_log_slots_are_found() {
+    assert_eq!(with_layout(|_| {}), []);
+    // As in the published SAD kernel: no CTA offset, so that all CTAs log to the slots of the first.
+    let shared = with_layout(|log| {
+        let first = log.transactions[0].slots.clone();
+        for transaction in &mut log.transactions {
+            for (slot, of_first) in transaction.slots.iter_mut().zip(&first) {
+                slot.log = of_first.log;
+            }
+        }
+    });
+    assert!(shared.contains(&Property::Disjoint), "{shared:?}");
+    // As in the published splitSort kernel: an element is looked for in the slot of another.
+    let wrong = with_layout(|log| {
+        for transaction in &mut log.transactions {
+            let (first, last) = (transaction.slots[0].log, transaction.slots.len() - 1);
+            transaction.slots[0].log = transaction.slots[last].log;
+            transaction.slots[last].log = first;
+        }
+    });
+    assert!(wrong.contains(&Property::Undo), "{wrong:?}");
+}

@@ -1,0 +1,119 @@
+//! What every scheme in the catalogue promises, on every small workload: the contract that a new scheme must pass.
+//!
+//! Without a failure: the final memory is that of the functional run, digests are equal at any number of threads and
+//! any placement, everything drains, counters conserve. With one, at any instant: recovery makes what is left right,
+//! even when it is cut off itself.
+
+use std::sync::atomic::AtomicBool;
+
+use durawarp::config::{MachineConfig, Override};
+use durawarp::crash::{CrashReport, Request, Watching, crash};
+use durawarp::determinism::{Way, compare_all, run_one};
+use durawarp::oracle::allowed::Budget;
+use durawarp::oracle::crash::Plan;
+use durawarp::outcome::End;
+use durawarp::run::{Conduct, Experiment};
+use durawarp::schemes::catalogue;
+use durawarp::workload::{Choice, Workload};
+
+/// Small ones with every kind of step: affine outputs, two kernels, atomics and a log of whole buffers, barriers and shared
+/// memory, a loop until converged.
+const WORKLOADS: [(&str, &[(&str, &str)]); 5] = [
+    ("vecadd", &[("N", "700")]),
+    ("atax", &[("NX", "40"), ("NY", "48")]),
+    ("histogram", &[("N", "900"), ("CTAS", "2")]),
+    ("gemm_tiled", &[("M", "64"), ("N", "64"), ("K", "16")]),
+    ("bfs", &[]),
+];
+
+fn experiment(workload: &str, params: &[(&str, &str)], scheme: &str, domain: &str) -> Experiment {
+    let overrides = ["sm.count=3".to_owned(), format!("persist.domain={domain}")];
+    let overrides: Vec<Override> = overrides.iter().map(|text| Override::parse(text).unwrap()).collect();
+    let scheme = catalogue::find(scheme).unwrap();
+    let params = params.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let choice = Choice { profile: Some("ci".to_owned()), params, logs: scheme.logs(), ..Choice::default() };
+    // A loop until converged cannot keep undo logs, and says so.
+    let loaded = Workload::load(workload).unwrap();
+    let resolved = loaded.resolve(&choice).or_else(|_| loaded.resolve(&Choice { logs: false, ..choice.clone() }));
+    Experiment {
+        machine: MachineConfig::load("agpm-table4", &overrides).unwrap(),
+        workload: resolved.unwrap_or_else(|faults| panic!("{workload}: {faults}")),
+        scheme,
+        max_cycles: None,
+        reference: true,
+    }
+}
+
+/// Calls `check` for every workload, scheme and domain.
+fn for_all(domains: &[&str], check: impl Fn(&str, &Experiment)) {
+    for (workload, params) in WORKLOADS {
+        for scheme in catalogue::all() {
+            for domain in domains {
+                let name = format!("{workload} under {} in {domain}", scheme.name());
+                check(&name, &experiment(workload, params, scheme.name(), domain));
+            }
+        }
+    }
+}
+
+#[test]
+fn without_a_failure_every_scheme_ends_with_the_memory_of_the_functional_run() {
+    for_all(&["media", "adr", "eadr"], |name, experiment| {
+        let outcome = durawarp::run::run(experiment, &Conduct::default()).outcome;
+        assert_eq!(outcome.end, End::Finished, "{name}");
+        let check = outcome.verification.as_ref().unwrap();
+        assert!(check.passed, "{name}: {:?}", check.failures);
+        // Bytes that a controller accepted are at the media, or were merged on the way.
+        let mc = |counter: &str| outcome.total("memory_controller", counter);
+        let accepted = mc("dram_accepted_bytes") + mc("nvm_accepted_bytes");
+        assert_eq!(accepted, mc("dram_written_bytes") + mc("nvm_written_bytes") + mc("merged_bytes"), "{name}");
+    });
+}
+
+#[test]
+fn results_do_not_depend_on_threads_under_any_scheme() {
+    for_all(&["adr"], |name, experiment| {
+        let ways: Vec<Way> = [2, 3].into_iter().flat_map(Way::at).collect();
+        let reference = run_one(experiment, &Way::REFERENCE, 1000, None);
+        for compared in compare_all(experiment, &reference, &ways, 1000, None, |_| {}) {
+            assert!(compared.difference.is_none(), "{name}, {}: {}", compared.way, compared.difference.unwrap());
+        }
+    });
+}
+
+fn judged(experiment: &Experiment) -> CrashReport {
+    let budget =
+        Budget { instants: 20, boundaries: 60, product: 64, random: 16, pairs: 60, singles: 60, ..Budget::default() };
+    let request =
+        Request { plan: Plan::Count(150), double: true, allowed: Some(budget), overtaking: 200, ..Request::default() };
+    let stop = AtomicBool::new(false);
+    let watching = Watching { conduct: &Conduct::default(), stop: &stop, progress: &|_, _, _| {} };
+    crash(experiment, &request, &watching).unwrap_or_else(|faults| panic!("{faults}"))
+}
+
+#[test]
+fn what_a_power_failure_leaves_is_what_was_promised() {
+    for_all(&["media", "adr", "eadr"], |name, experiment| {
+        let report = judged(experiment);
+        for (level, judgement) in report.judgements() {
+            assert!(judgement.verdict.holds(), "{name}, {level}: {:?}", judgement.found.first());
+        }
+        assert!(report.holds(), "{name}");
+        if experiment.scheme.logs() && experiment.workload.undo().unwrap().is_some() {
+            assert!(report.transactions > 0 && report.actual.as_ref().unwrap().verdict.judged > 5, "{name}");
+        }
+    });
+}
+
+#[test]
+fn a_persistency_scheme_costs_time_and_strict_costs_most_of_those_without_logs() {
+    let cycles = |scheme: &str| {
+        let experiment = experiment("gemm_tiled", &[("M", "64"), ("N", "64"), ("K", "16")], scheme, "adr");
+        durawarp::run::run(&experiment, &Conduct::default()).outcome.time.core_cycles
+    };
+    let [base, kernel, cta, strict] = ["base", "epoch-kernel", "epoch-cta", "strict"].map(cycles);
+    assert!(base < kernel && kernel <= cta && cta < strict, "{base} {kernel} {cta} {strict}");
+    for scheme in ["nt-store", "store+clwb"] {
+        assert!(cycles(scheme) > base, "{scheme}");
+    }
+}
