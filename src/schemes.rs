@@ -2,5 +2,6 @@
 //!
 //! A scheme lives in a file of its own, knows no other scheme and no component, and has one line in [`catalogue`].
 
+pub mod agpm;
 pub mod baseline;
 pub mod catalogue;

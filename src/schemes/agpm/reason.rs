@@ -1,0 +1,205 @@
+//! AGPM's statistics-based reasoning: from the localities of a period, a reason, and from the reason the way of log updates.
+//!
+//! | reason | condition | type | way |
+//! |---|---|---|---|
+//! | h | the kernel communicates through shared memory | II | past the caches |
+//! | e | at most 100 log updates | III | past the caches |
+//! | f | no locality, neither in the L1 nor in the L2 | II, III | past the caches |
+//! | c | none in the L1; all four kinds in the L2 | I | through the caches |
+//! | g | in the L1 no temporal locality, but spatial, of log updates too | I | through the caches |
+//! | a | in the L1 both kinds, none of it of log updates | I | through the caches |
+//! | b, d | in the L1 both kinds, of log updates too; their share over 0.25 (b) or not (d) | II, I | past, through |
+//!
+//! Source: AGPM Table III and section IV-B. The paper gives no precedence; h, e before the others is forced by its Table
+//! II, the rest do not overlap. Section IV-B lists g for both ways: its type is I, hence through the caches. Where a share
+//! of temporal and one of spatial locality lie on different sides of 0.25, the larger decides. Invariant: a pattern that
+//! no rule covers is [`Reason::None`], past the caches (16 of 36 patterns of zeros are).
+
+use crate::persist::Route;
+
+/// Locality in one cache: of how many accesses, by kind and by who made them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Locality {
+    /// Temporal (the same bytes again), of all accesses.
+    pub t_all: u64,
+    /// Temporal, of log updates.
+    pub t_log: u64,
+    /// Temporal or spatial (the same line again), of all accesses.
+    pub s_all: u64,
+    /// Temporal or spatial, of log updates.
+    pub s_log: u64,
+}
+
+/// What a period's decision rests on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Evidence {
+    /// In the L1D.
+    pub l1: Locality,
+    /// In the L2.
+    pub l2: Locality,
+    /// Log updates of the kernel so far.
+    pub logs: u64,
+    /// The kernel's warps communicate through shared memory.
+    pub shared_memory: bool,
+}
+
+/// Why a way was chosen (Table III).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    /// Locality in the L1, none of it of log updates.
+    A,
+    /// Too strong a locality of log updates in the L1.
+    B,
+    /// Locality in the L2 alone.
+    C,
+    /// Locality of log updates in the L1, a small share of it.
+    D,
+    /// Few log updates.
+    E,
+    /// No locality.
+    F,
+    /// Spatial locality alone in the L1.
+    G,
+    /// Shared memory.
+    H,
+    /// No rule covers it.
+    None,
+}
+
+impl Reason {
+    /// The paper's letter.
+    pub fn letter(self) -> &'static str {
+        match self {
+            Reason::A => "a",
+            Reason::B => "b",
+            Reason::C => "c",
+            Reason::D => "d",
+            Reason::E => "e",
+            Reason::F => "f",
+            Reason::G => "g",
+            Reason::H => "h",
+            Reason::None => "none",
+        }
+    }
+
+    /// The way that log updates take.
+    pub fn route(self) -> Route {
+        match self {
+            Reason::A | Reason::C | Reason::D | Reason::G => Route::Temporal,
+            Reason::B | Reason::E | Reason::F | Reason::H | Reason::None => Route::NonTemporal,
+        }
+    }
+}
+
+/// Up to so many log updates, the way makes no difference (reason e).
+pub const FEW_LOGS: u64 = 100;
+
+/// Whether `part` is more than a quarter of `all`.
+fn over_a_quarter(part: u64, all: u64) -> bool {
+    u128::from(part) * 4 > u128::from(all)
+}
+
+/// Every rule whose own condition holds, in the order in which [`reason`] asks them.
+pub fn rules(evidence: &Evidence) -> impl Iterator<Item = Reason> {
+    let Evidence { l1, l2, logs, shared_memory } = *evidence;
+    let none = |at: Locality| at == Locality::default();
+    let all_kinds = |at: Locality| at.t_all != 0 && at.t_log != 0 && at.s_all != 0 && at.s_log != 0;
+    let strong = over_a_quarter(l1.t_log, l1.t_all) || over_a_quarter(l1.s_log, l1.s_all);
+    [
+        (Reason::H, shared_memory),
+        (Reason::E, logs <= FEW_LOGS),
+        (Reason::F, none(l1) && none(l2)),
+        (Reason::C, none(l1) && all_kinds(l2)),
+        (Reason::G, l1.t_all == 0 && l1.t_log == 0 && l1.s_all != 0 && l1.s_log != 0),
+        (Reason::A, l1.t_all != 0 && l1.s_all != 0 && l1.t_log == 0 && l1.s_log == 0),
+        (Reason::B, all_kinds(l1) && strong),
+        (Reason::D, all_kinds(l1) && !strong),
+    ]
+    .into_iter()
+    .filter_map(|(reason, holds)| holds.then_some(reason))
+}
+
+/// The reason that decides.
+pub fn reason(evidence: &Evidence) -> Reason {
+    rules(evidence).next().unwrap_or(Reason::None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// AGPM Table II: kernel, evidence, reason. The paper labels SGEMM and NW by their shared memory.
+    fn table_2() -> Vec<(String, Evidence, String)> {
+        let text = include_str!("../../../tests/data/agpm_table2.csv");
+        let row = |line: &str| {
+            let cells: Vec<&str> = line.split(',').collect();
+            let n = |at: usize| cells[at].parse().unwrap();
+            let at =
+                |from: usize| Locality { t_all: n(from), t_log: n(from + 1), s_all: n(from + 2), s_log: n(from + 3) };
+            let shared_memory = ["SGEMM", "NW"].contains(&cells[0]);
+            let evidence = Evidence { l1: at(1), l2: at(5), logs: n(10), shared_memory };
+            (cells[0].to_owned(), evidence, cells[12].trim().to_owned())
+        };
+        text.lines().skip(1).filter(|line| !line.is_empty()).map(row).collect()
+    }
+
+    #[test]
+    fn every_row_of_table_2_has_the_reason_that_the_paper_gives() {
+        let rows = table_2();
+        assert_eq!(rows.len(), 22);
+        for (kernel, evidence, expected) in rows {
+            assert_eq!(reason(&evidence).letter(), expected, "{kernel}");
+        }
+    }
+
+    #[test]
+    fn only_three_rows_satisfy_more_than_one_rule() {
+        let letters = |evidence: &Evidence| rules(evidence).map(Reason::letter).collect::<String>();
+        let several: Vec<(String, String)> = table_2()
+            .iter()
+            .map(|(kernel, evidence, _)| (kernel.clone(), letters(evidence)))
+            .filter(|row| row.1.len() > 1)
+            .collect();
+        let expected = [("SGEMM", "hf"), ("NW", "hb"), ("BFS", "ea")].map(|(k, l)| (k.to_owned(), l.to_owned()));
+        assert_eq!(several, expected);
+    }
+
+    #[test]
+    fn without_its_precedence_few_logs_would_be_decided_otherwise() {
+        let bfs = table_2().into_iter().find(|row| row.0 == "BFS").unwrap().1;
+        assert_eq!((reason(&bfs), reason(&Evidence { logs: 101, ..bfs })), (Reason::E, Reason::A));
+        assert_eq!(Reason::E.route(), Route::NonTemporal);
+        assert_eq!(Reason::A.route(), Route::Temporal);
+    }
+
+    #[test]
+    fn a_quarter_is_not_yet_too_strong() {
+        let with = |t_log, s_log| {
+            let l1 = Locality { t_all: 400, t_log, s_all: 800, s_log };
+            reason(&Evidence { l1, logs: 1000, ..Evidence::default() })
+        };
+        assert_eq!(with(100, 200), Reason::D);
+        assert_eq!(with(101, 200), Reason::B);
+        assert_eq!(with(100, 201), Reason::B, "the larger share decides");
+    }
+
+    #[test]
+    fn sixteen_of_thirty_six_patterns_are_covered_by_no_rule() {
+        // Temporal accesses are spatial ones too, log updates are accesses.
+        let patterns = || {
+            (0..16u64)
+                .map(|bits| Locality {
+                    t_all: bits & 1,
+                    t_log: bits >> 1 & 1,
+                    s_all: bits >> 2 & 1,
+                    s_log: bits >> 3 & 1,
+                })
+                .filter(|l| l.t_log <= l.t_all && l.s_log <= l.s_all && l.t_all <= l.s_all && l.t_log <= l.s_log)
+        };
+        assert_eq!(patterns().count(), 6);
+        let all =
+            patterns().flat_map(|l1| patterns().map(move |l2| Evidence { l1, l2, logs: 1000, shared_memory: false }));
+        assert_eq!(all.filter(|evidence| reason(evidence) == Reason::None).count(), 16);
+        assert_eq!(Reason::None.route(), Route::NonTemporal);
+    }
+}
