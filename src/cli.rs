@@ -104,13 +104,17 @@ fn resolve(workload: &str, subject: &Subject, default_profile: Option<&str>) -> 
     }
     let mut keep = |found: Diagnostics| faults.0.extend(found.0);
     let machine = MachineConfig::load(&subject.machine, &overrides).map_err(&mut keep).ok();
-    let profile = subject.profile.clone().or_else(|| default_profile.map(str::to_owned));
     let scheme = catalogue::find(&subject.scheme).map_err(&mut keep).ok();
     let logs = scheme.as_ref().is_some_and(|scheme| scheme.logs());
     let Subject { instrument: mode, flag_barrier, loop_log, seed, .. } = *subject;
     let instrument = Overrides { mode, flag_barrier, loop_log };
-    let choice = Choice { profile, params, seed, inputs, logs, instrument };
-    let workload = Workload::load(workload).and_then(|found| found.resolve(&choice)).map_err(&mut keep).ok();
+    let loaded = Workload::load(workload).and_then(|found| {
+        // Small programs have no profiles.
+        let has = |name: &&str| found.listing().profiles.iter().any(|profile| profile == name);
+        let profile = subject.profile.clone().or_else(|| default_profile.filter(has).map(str::to_owned));
+        found.resolve(&Choice { profile, params, seed, inputs, logs, instrument })
+    });
+    let workload = loaded.map_err(&mut keep).ok();
     match (machine, workload, scheme) {
         (Some(machine), Some(workload), Some(scheme)) if faults.0.is_empty() => {
             Ok(Resolution { machine, workload, scheme })

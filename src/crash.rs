@@ -8,10 +8,13 @@
 //! that this run really left, one for each change of what is durable), *level B* (states that the persistency model
 //! allows although this run's timing did not leave them) and *level C* (states in which a warp has run ahead of the others
 //! of its CTA as far as barriers let it). What is promised follows from the scheme: end of CTA or
-//! kernel, every store, or the program's own undo log.
+//! kernel, every store, the program's own undo log, and the conditions of its manifest ([`conditions`]). Recovery is the
+//! program's own kernels where it has some, else that of the undo log.
 //!
 //! Invariants: everything in a report but `host` follows from the experiment and the request. Not modelled: DRAM after
 //! the failure (recovery here works on persistent memory alone), time that recovery takes.
+
+pub mod conditions;
 
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -25,7 +28,9 @@ use crate::oracle::Regions;
 use crate::oracle::allowed::{Allowed, Budget};
 use crate::oracle::crash::{CrashStates, Plan};
 use crate::oracle::history::judge_history;
-use crate::oracle::judge::{Rules, Watch, judge_actual, judge_allowed, judge_choice, judge_overtaking, judge_store};
+use crate::oracle::judge::{
+    Check, Recovery, Rules, Watch, judge_actual, judge_allowed, judge_choice, judge_overtaking, judge_store,
+};
 use crate::oracle::order::{Guarantees, Model, Order};
 use crate::oracle::overtaking::Overtaking;
 use crate::oracle::undo::{Expected, UndoRule};
@@ -34,7 +39,9 @@ use crate::outcome::{End, Outcome};
 use crate::persist::vocab::{Boundary, Domain, StoreClass};
 use crate::persist::{Journal, PmImage, Scheme};
 use crate::run::{Conduct, Experiment, run};
-use crate::workload::Resolved;
+use crate::schemes::catalogue;
+use crate::workload::{Resolved, Role, Space};
+use conditions::{Bound, Condition};
 
 /// Lines of persistent memory are aligned to this.
 const LINE_BYTES: usize = 128;
@@ -170,14 +177,18 @@ pub struct CrashReport {
     pub allowed: Option<Judgement>,
     /// Level C.
     pub overtaking: Option<Judgement>,
+    /// The manifest's conditions.
+    pub conditions: Vec<Condition>,
     /// Wall time of simulation and judgements, in s: of the host, not of the model.
     pub wall_s: [f64; 2],
 }
 
 impl CrashReport {
-    /// Nothing was found, in a run that came to its end with the right result.
+    /// Nothing was found, in a run that came to its end with the right result, and conditions are as the manifest says.
     pub fn holds(&self) -> bool {
-        self.ended_well() && self.judgements().all(|(_, judgement)| judgement.verdict.holds())
+        self.ended_well()
+            && self.conditions.iter().all(|condition| condition.as_expected)
+            && self.judgements().all(|(_, judgement)| judgement.verdict.holds())
     }
 
     /// The run itself finished with the result of the functional driver.
@@ -248,12 +259,34 @@ impl Places<'_> {
             Found {
                 missing: witness.and_then(|witness| witness.missing.as_ref()).map(place),
                 present: witness.and_then(|witness| witness.present.as_ref()).map(place),
-                core_cycle: failure.time / self.ticks_a_cycle,
-                failure: failure.clone(),
+                ..self.found(failure)
             }
         };
         Judgement { found: verdict.failures.iter().map(found).collect(), verdict }
     }
+
+    /// A failure without witnesses.
+    fn found(&self, failure: &Failure) -> Found {
+        let core_cycle = failure.time / self.ticks_a_cycle;
+        Found { missing: None, present: None, core_cycle, failure: failure.clone() }
+    }
+}
+
+/// What buffers are for, by their roles, where conditions are all that says what is consistent.
+fn by_role(workload: &Resolved) -> Regions {
+    let mut regions = [Vec::new(), Vec::new(), Vec::new()];
+    if workload.conditions().next().is_some() {
+        for buffer in workload.describe().buffers.iter().filter(|buffer| buffer.space == Space::Pm) {
+            let kind = match buffer.role {
+                Role::TxFlag => 0,
+                Role::UndoLog => 1,
+                _ => 2,
+            };
+            regions[kind].push(buffer.address..buffer.address + buffer.bytes);
+        }
+    }
+    let [flag, log, data] = regions;
+    Regions::new(flag, log, data)
 }
 
 /// The undo log of the program, with what its transactions do, from a functional run.
@@ -274,12 +307,22 @@ fn undo_rule(
 /// Runs once and judges what power failures leave.
 ///
 /// # Errors
-/// A crash point beyond the end of the run; an undo log that cannot be laid out.
+/// A workload without persistent memory; a crash point beyond the end of the run; an undo log that cannot be laid out; a
+/// condition that names a scheme that there is not.
 #[expect(clippy::disallowed_methods, reason = "the wall time of a test is part of its report, not of its model")]
 pub fn crash(experiment: &Experiment, request: &Request, watching: &Watching<'_>) -> Result<CrashReport, Diagnostics> {
     let began = Instant::now();
     let (spec, workload, scheme) = (&experiment.machine.spec, &experiment.workload, &*experiment.scheme);
     let domain = spec.persist.domain;
+    if !workload.has_persistent_memory() {
+        let message = "the workload has no buffer in persistent memory: a power failure leaves nothing to judge";
+        let name = workload.describe().workload;
+        return Err(Diagnostic::nowhere(&name, message).with_help("`space = \"pm\"` of a buffer").into());
+    }
+    let known = catalogue::all();
+    let mut known: Vec<&str> = known.iter().map(|scheme| scheme.name()).collect();
+    known.push(scheme.name());
+    workload.check_schemes(&known)?;
     let undo = undo_rule(workload, spec.sm.warp_size, request.double, watching.stop)?;
     let finished = run(experiment, &Conduct { journal: true, ..watching.conduct.clone() });
     let simulated = began.elapsed();
@@ -291,8 +334,26 @@ pub fn crash(experiment: &Experiment, request: &Request, watching: &Watching<'_>
     let order = Order::new(journal, &initial, Model { domain, guarantees, host });
     let states = CrashStates::new(journal, &initial, domain)
         .map_err(|outside| Diagnostic::nowhere("journal", format!("a write outside persistent memory: {outside}")))?;
-    let regions = undo.as_ref().map(|undo| Regions::of(undo.log())).unwrap_or_default();
-    let rules = Rules { undo: undo.as_ref(), launches: 0, keep: request.keep, ..Rules::default() };
+    let regions = undo.as_ref().map_or_else(|| by_role(workload), |undo| Regions::of(undo.log()));
+    let kernels = workload.recovery();
+    let at_boot = kernels.as_ref().map(|kernels| {
+        move |image: &mut PmImage| {
+            let (base, warp_size, stop) = (image.base(), spec.sm.warp_size, Some(watching.stop));
+            kernels.run(base, image.bytes_mut(), warp_size, request.double, stop)
+        }
+    });
+    let bound: Vec<Bound> =
+        workload.conditions().map(|condition| Bound::new(condition, scheme.name(), domain)).collect();
+    let checks: Vec<&dyn Check> = bound.iter().map(|bound| bound as &dyn Check).collect();
+    let rules = Rules {
+        salvage: scheme.salvage(),
+        undo: undo.as_ref(),
+        recovery: at_boot.as_ref().map(|recovery| recovery as Recovery<'_>),
+        double: request.double,
+        checks: &checks,
+        launches: 0,
+        keep: request.keep,
+    };
     let places = Places {
         workload,
         outcome: &finished.outcome,
@@ -307,13 +368,28 @@ pub fn crash(experiment: &Experiment, request: &Request, watching: &Watching<'_>
     promise(guarantees.cta_end, "all stores of a CTA are durable when it ends (P2)");
     promise(guarantees.kernel_end, "all stores of a kernel are durable when it ends (P2)");
     promise(undo.is_some(), "after recovery, a transaction's data is all old or all new (P3)");
-    promise(undo.is_some() && request.double, "recovery cut off anywhere can start again (P8)");
+    let recovers = undo.is_some() || kernels.is_some();
+    promise(kernels.is_some(), "recovery comes to its end without a fault");
+    promise(recovers && request.double, "recovery cut off anywhere can start again (P8)");
     promise(true, "what a fence let pass is durable (P9)");
     let changes = states.changes();
+    let verdicts = [actual, allowed, overtaking];
+    let complete = verdicts.iter().all(|verdict| verdict.as_ref().is_some_and(|verdict| !verdict.stopped));
+    let found = |failure: &Failure| places.found(failure);
+    let conditions = bound.iter().enumerate().map(|(number, bound)| {
+        bound.report(verdicts.each_ref().map(|verdict| verdict.as_ref()?.conditions.get(number)), complete, &found)
+    });
+    let conditions = conditions.collect();
+    let [actual, allowed, overtaking] = verdicts;
     let transactions = undo.as_ref().map_or(0, |undo| undo.log().transactions.len() as u64);
     let report = CrashReport {
         domain,
-        recovery: if undo.is_some() { "undo log" } else { "none" }.to_owned(),
+        recovery: match (&kernels, &undo) {
+            (Some(_), _) => "the program's own kernels",
+            (None, Some(_)) => "undo log",
+            (None, None) => "none",
+        }
+        .to_owned(),
         promises: promised,
         transactions,
         image_bytes: initial.bytes().len() as u64,
@@ -323,6 +399,7 @@ pub fn crash(experiment: &Experiment, request: &Request, watching: &Watching<'_>
         actual: actual.map(|verdict| places.judgement(verdict, host)),
         allowed: allowed.map(|verdict| places.judgement(verdict, host)),
         overtaking: overtaking.map(|verdict| places.judgement(verdict, host)),
+        conditions,
         wall_s: [simulated.as_secs_f64(), (began.elapsed() - simulated).as_secs_f64()],
         outcome: finished.outcome.clone(),
     };
@@ -343,20 +420,22 @@ fn judge_states(
     let budget = request.allowed.unwrap_or_default();
     let allowed = Allowed::new(order, initial, regions.clone(), Budget { seed: request.seed, ..budget });
     let overtaking = Overtaking::new(order, initial);
-    let one = |failures: Vec<Failure>| {
-        let failed = failures.len() as u64;
-        let passed = u64::from(failed == 0);
-        Some(Verdict { points: 1, distinct: 1, judged: 1, passed, failed, failures, ..Verdict::default() })
-    };
     if let Some((instant, choice)) = request.only_allowed {
-        let nothing = || Diagnostic::nowhere("--only", format!("there is no state {choice} at instant {instant}"));
-        let failures = judge_choice(&allowed, rules, instant as usize, choice).ok_or_else(nothing)?;
-        return Ok([None, one(failures), None]);
+        let count = allowed.count(instant as usize).ok_or_else(|| {
+            let last = states.journal().facts().len();
+            Diagnostic::nowhere("--only", format!("there is no instant {instant}: they are 0 to {last}"))
+        })?;
+        let nothing = || {
+            let message = format!("there is no state {choice} at instant {instant}: it has {count}, numbered from 0");
+            Diagnostic::nowhere("--only", message)
+        };
+        let verdict = judge_choice(&allowed, rules, instant as usize, choice).ok_or_else(nothing)?;
+        return Ok([None, Some(verdict), None]);
     }
     if let Some(store) = request.only_overtaking {
         let nothing = || Diagnostic::nowhere("--only", format!("fact {store} is not a store of a warp"));
-        let failures = judge_store(&overtaking, rules, store as usize).ok_or_else(nothing)?;
-        return Ok([None, None, one(failures)]);
+        let verdict = judge_store(&overtaking, rules, store as usize).ok_or_else(nothing)?;
+        return Ok([None, None, Some(verdict)]);
     }
     let show = watch(Phase::Actual);
     let actual = judge_actual(
@@ -368,7 +447,7 @@ fn judge_states(
         request.seed,
         &Watch { stop: watching.stop, progress: &show },
     )
-    .map_err(|beyond| Diagnostic::nowhere("--points", beyond.to_string()))?;
+    .map_err(|beyond| Diagnostic::nowhere("--only", beyond.to_string()))?;
     let show = watch(Phase::Allowed);
     let wanted = request.allowed.is_some() && !matches!(request.plan, Plan::Only(_));
     let verdict = wanted.then(|| judge_allowed(&allowed, rules, &Watch { stop: watching.stop, progress: &show }));

@@ -11,5 +11,5 @@ pub mod vocab;
 
 pub use image::PmImage;
 pub use journal::{Fact, FactKind, Journal};
-pub use site::{HostSite, Scheme, SmSite};
+pub use site::{HostSite, Salvage, Scheme, SmSite};
 pub use vocab::{Boundary, Domain, FenceKind, FenceRule, Route, StoreClass, StoreRule, WriteBackClass, WriteBackRule};

@@ -16,6 +16,7 @@
 //! Invariants: the same choice gives the same bytes on every host; nothing here knows time or a machine.
 //! Not modelled: host time between steps, host-side persistence (host writes are durable at once).
 
+mod conditions;
 mod contents;
 mod data_file;
 mod document;
@@ -30,10 +31,12 @@ mod instrument;
 mod launch;
 mod manifest;
 mod names;
+mod program;
 mod random;
 mod read;
 mod read_checks;
 mod read_steps;
+mod recovery;
 mod reference;
 mod resolve;
 mod schema;
@@ -44,11 +47,13 @@ mod verify;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+pub use conditions::{CrashCondition, Expected};
 pub use expr::Value;
 pub use functional::{FunctionalError, FunctionalRun, LaunchCount};
 pub use host::{Bindings, Host};
 pub use instrument::{FlagBarrier, Mode, OldAndNew, Overrides, Settings};
 pub use manifest::{Role, Space};
+pub use recovery::Recovery;
 pub use resolve::Choice;
 pub use verdict::{CheckResult, Evidence, ExpectationResult, Mismatch, Outcome, Verification};
 
@@ -59,7 +64,7 @@ use source::{Folder, Programs};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::kernel::functional::Limits;
-use crate::kernel::memory::{AddressMap, FlatMemory};
+use crate::kernel::memory::{AddressMap, FlatMemory, Medium};
 use crate::persist::undo::UndoLog;
 
 /// A workload that was read and found sound, whatever the profile.
@@ -111,6 +116,11 @@ impl Workload {
     /// The built-in workloads, by name.
     pub fn builtin() -> Vec<Listing> {
         source::builtin_names().filter_map(|name| Workload::load(name).ok()).map(|found| found.listing()).collect()
+    }
+
+    /// The built-in litmus programs, by name: small programs of persistency with conditions on what power failures leave.
+    pub fn litmus() -> Vec<Listing> {
+        source::litmus_names().filter_map(|name| Workload::load(&name).ok()).map(|found| found.listing()).collect()
     }
 
     /// Name, description, profiles.
@@ -226,6 +236,29 @@ impl Resolved {
     /// How the kernels were instrumented; `None` where the manifest has no `[instrument]`.
     pub fn settings(&self) -> Option<&Settings> {
         self.plan.settings.as_ref()
+    }
+
+    /// What runs at boot after a power failure, if the manifest says so.
+    pub fn recovery(&self) -> Option<Recovery> {
+        Recovery::new(&self.plan)
+    }
+
+    /// The manifest's conditions on what power failures leave.
+    pub fn conditions(&self) -> impl Iterator<Item = CrashCondition> {
+        (0..self.plan.manifest.conditions.len()).map(|number| CrashCondition::new(&self.plan, number))
+    }
+
+    /// Faults in the names of schemes that conditions give, of which `known` are all there are.
+    ///
+    /// # Errors
+    /// Every unknown name, at its place.
+    pub fn check_schemes(&self, known: &[&str]) -> Result<(), Diagnostics> {
+        conditions::check_schemes(&self.plan, known)
+    }
+
+    /// Whether it has a buffer in persistent memory.
+    pub fn has_persistent_memory(&self) -> bool {
+        self.plan.addresses.ranges().iter().any(|range| Medium::of(range.start) == Medium::Nvm)
     }
 
     /// Where transactions keep flags and logs; `None` where none are kept: the manifest has no `[instrument]`, or

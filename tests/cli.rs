@@ -219,9 +219,31 @@ fn every_scheme_runs_and_an_unknown_one_is_told_with_the_nearest() {
 }
 
 #[test]
+fn a_crash_test_prints_its_conditions_and_refuses_what_cannot_be_judged() {
+    let output = durawarp(&["crash", "litmus/message_passing", "--scheme", "store+clwb"]);
+    let told = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{told}{}", text(&output.stderr));
+    for word in ["the flag tells of its data: held on ", " images: ok", "survived image: flag[0] == 0 || data[0] == 1"]
+    {
+        assert!(told.contains(word), "no `{word}` in:\n{told}");
+    }
+    let told = text(&durawarp(&["crash", "litmus/wrong_line", "--scheme", "nt-store"]).stdout);
+    assert!(told.contains("violated, as the manifest says") && told.contains("--only A:"), "{told}");
+    let one = ["crash", "litmus/message_passing", "--scheme", "store+clwb", "--only"];
+    fails(&[&one[..], &["A:999999"]].concat(), 2, &["--only", "999999", "2 times"]);
+    fails(&[&one[..], &["B:999999:0"]].concat(), 2, &["there is no instant 999999: they are 0 to "]);
+    fails(&[&one[..], &["B:0:77"]].concat(), 2, &["there is no state 77 at instant 0: it has 1, numbered from 0"]);
+    let volatile = own("volatile", "st.global.u32 [%rd1], %r1;");
+    fails(&["crash", &volatile], 2, &["the workload has no buffer in persistent memory", "space = \"pm\""]);
+    fails(&["crash", "litmus/mesage_passing"], 2, &["did you mean `litmus/message_passing`?"]);
+}
+
+#[test]
 fn lists_and_machines_show() {
     let list = text(&durawarp(&["list", "workloads"]).stdout);
-    assert!(list.contains("gemm_tiled") && list.contains("bfs"));
+    assert!(list.contains("gemm_tiled") && list.contains("bfs") && !list.contains("litmus"));
+    let list = text(&durawarp(&["list", "litmus"]).stdout);
+    assert!(list.contains("litmus/message_passing ") && list.contains("litmus/torn_line"), "{list}");
     assert!(text(&durawarp(&["list", "machines"]).stdout).contains("titan-x"));
     assert!(text(&durawarp(&["list", "schemes"]).stdout).contains("store+clwb"));
     let shown = text(&durawarp(&["config", "show", "titan-x", "--set", "sm.count=2"]).stdout);

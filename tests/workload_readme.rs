@@ -1,9 +1,15 @@
-//! The example of `workloads/README.md`, as a newcomer types it: it loads from a folder outside the project, runs, passes,
-//! and its mistakes are answered as the page says.
+//! The examples of `workloads/README.md`, as a newcomer types them: they load from a folder outside the project, run, pass,
+//! and their mistakes are answered as the page says.
 
 mod workload_common;
 
+use std::sync::atomic::AtomicBool;
+
+use durawarp::config::{MachineConfig, Override};
+use durawarp::crash::{CrashReport, Request, Watching, crash};
 use durawarp::kernel::functional::Limits;
+use durawarp::run::{Conduct, Experiment};
+use durawarp::schemes::catalogue;
 use durawarp::workload::{Choice, Evidence, Workload};
 use workload_common::{folder, load, shown};
 
@@ -13,9 +19,15 @@ const PTX: &str = include_str!("workload_readme/saxpy.ptx");
 
 /// The page's manifest.
 fn manifest() -> String {
-    let block = README.split("```").find(|block| block.starts_with("toml") && block.contains("\"saxpy\""));
+    let block = block("\"saxpy\"");
+    block.lines().map(|line| line.strip_prefix("   ").unwrap_or(line)).collect::<Vec<_>>().join("\n")
+}
+
+/// The page's block of TOML with a word in it.
+fn block(word: &str) -> String {
+    let block = README.split("```").find(|block| block.starts_with("toml") && block.contains(word));
     let lines = block.expect("the page has the example").lines().skip(1);
-    lines.map(|line| line.strip_prefix("   ").unwrap_or(line)).collect::<Vec<_>>().join("\n")
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 #[test]
@@ -52,5 +64,42 @@ fn mistakes_in_the_example_are_answered_as_the_page_says() {
     assert_eq!(all.len(), 3);
     for line in all {
         assert!(README.contains(&line), "the page does not say:\n{line}");
+    }
+}
+
+fn judged(text: &str, scheme: &str, domain: &str) -> CrashReport {
+    let folder = folder("readme-transfer", &[("workload.toml", text)]);
+    let workload = load(&folder).unwrap_or_else(|faults| panic!("{faults}")).resolve(&Choice::default());
+    let domain = Override::parse(&format!("persist.domain={domain}")).unwrap();
+    let experiment = Experiment {
+        machine: MachineConfig::load("agpm-table4", &[domain]).unwrap(),
+        workload: workload.unwrap_or_else(|faults| panic!("{faults}")),
+        scheme: catalogue::find(scheme).unwrap(),
+        max_cycles: None,
+        reference: true,
+    };
+    let (conduct, stop) = (Conduct::default(), AtomicBool::new(false));
+    let watching = Watching { conduct: &conduct, stop: &stop, progress: &|_, _, _| {} };
+    let request = Request { double: true, ..Request::default() };
+    crash(&experiment, &request, &watching).unwrap_or_else(|faults| panic!("{faults}"))
+}
+
+#[test]
+fn the_example_with_recovery_recovers_every_image_and_needs_its_fence() {
+    let text = block("\"transfer\"");
+    for scheme in catalogue::all() {
+        for domain in ["media", "adr", "eadr"] {
+            let report = judged(&text, scheme.name(), domain);
+            assert!(report.holds(), "{} in {domain}: {:?}", scheme.name(), report.conditions);
+        }
+    }
+    let fence = "pm.sfence;\n    sub";
+    assert!(text.contains(fence));
+    let report = judged(&text.replace(fence, "\n    sub"), "store+clwb", "adr");
+    assert!(!report.holds() && report.conditions[0].violated[1] > 0, "{:?}", report.conditions);
+    // The page shows the tables of this very example.
+    let table = block("source = \"undo logging");
+    for line in table.lines().filter(|line| line.starts_with("name =") || line.starts_with("holds =")) {
+        assert!(text.contains(line), "{line}");
     }
 }

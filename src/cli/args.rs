@@ -189,6 +189,7 @@ pub(super) struct ListArgs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Listed {
     Workloads,
+    Litmus,
     Machines,
     Schemes,
 }

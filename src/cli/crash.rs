@@ -2,12 +2,14 @@
 
 use std::io::IsTerminal as _;
 
+use durawarp::crash::conditions::Condition;
 use durawarp::crash::{Phase, Request, Watching, crash as judge};
 use durawarp::oracle::allowed::Budget;
 use durawarp::oracle::crash::Plan;
 use durawarp::outcome::End;
 use durawarp::report;
 use durawarp::run::{Conduct, Experiment};
+use durawarp::workload::Expected;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::args::{CrashArgs, State};
@@ -22,10 +24,10 @@ pub(super) fn crash(args: &CrashArgs) -> Result<Exit, Stop> {
         terminal::check_writable(path)?;
     }
     terminal::warn(workload.warnings());
-    let logs = workload.undo()?.is_some();
-    if scheme.logs() && !logs {
+    let judged = workload.undo()?.is_some() || workload.conditions().next().is_some();
+    if scheme.logs() && !judged {
         terminal::note(&format!(
-            "scheme {} keeps undo logs, but workload {} has no [instrument]: nothing says what a consistent image is",
+            "scheme {} keeps undo logs, but workload {} has no [instrument] and no [[crash]]: nothing says what a consistent image is",
             scheme.name(),
             workload.describe().workload
         ));
@@ -94,7 +96,16 @@ pub(super) fn crash(args: &CrashArgs) -> Result<Exit, Stop> {
         return Ok(Exit::Good);
     }
     if report.ended_well() {
-        terminal::error("a power failure can leave what recovery does not make right");
+        let unseen = |condition: &Condition| condition.expected == Expected::Violated && !condition.as_expected;
+        match report.conditions.iter().find(|condition| unseen(condition)) {
+            Some(condition) => terminal::error(&format!(
+                "the manifest says that `{}` is violated under {} and {}, and no image shows it",
+                condition.name,
+                outcome.scheme,
+                report.domain.name()
+            )),
+            None => terminal::error("a power failure can leave what recovery does not make right"),
+        }
     }
     Ok(Exit::ProgramFailed)
 }

@@ -20,6 +20,12 @@ pub(super) fn list(args: &ListArgs) -> Result<Exit, Stop> {
                 table.add_row([listed.name, listed.profiles.join(", "), listed.description]);
             }
         }
+        Listed::Litmus => {
+            table.set_header(["name", "what it is"]);
+            for listed in Workload::litmus() {
+                table.add_row([listed.name, listed.description]);
+            }
+        }
         Listed::Machines => {
             table.set_header(["name", "SMs", "L2 slices", "channels", "what it is"]);
             for (name, _) in machines::MACHINES {

@@ -78,12 +78,14 @@ pub enum RunError {
         waiting: String,
     },
     /// The instruction limit was reached.
-    #[error("kernel `{kernel}` executed {limit} warp instructions without ending")]
+    #[error("kernel `{kernel}` executed {limit} warp instructions without ending: {at}")]
     InstructionLimit {
         /// Kernel name.
         kernel: String,
         /// The limit.
         limit: u64,
+        /// Where a warp was that had not ended.
+        at: String,
     },
     /// The caller's flag was set.
     #[error("stopped")]
@@ -101,6 +103,26 @@ impl From<ProgramFault> for RunError {
 /// # Errors
 /// The first fault of the program, a deadlock, the instruction limit, or the stop flag; memory keeps what was written until then.
 pub fn run(launch: &Launch, memory: &mut FlatMemory, limits: &Limits<'_>) -> Result<Counts, RunError> {
+    run_watched(launch, memory, limits, None)
+}
+
+/// Told of each lane's write to global memory: address and bytes, in the order in which the driver does them.
+pub type Writes<'a> = &'a mut dyn FnMut(u64, &[u8]);
+
+/// Runs a launch to its end and tells every write to global memory.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_watched(
+    launch: &Launch,
+    memory: &mut FlatMemory,
+    limits: &Limits<'_>,
+    mut writes: Option<Writes<'_>>,
+) -> Result<Counts, RunError> {
+    let limit_reached = |cta: &Cta| {
+        let (kernel, limit) = (launch.kernel.name.clone(), limits.warp_instructions);
+        RunError::InstructionLimit { kernel, limit, at: cta.place(launch) }
+    };
     let mut counts = Counts::default();
     let mut resident: std::collections::VecDeque<Cta> = std::collections::VecDeque::new();
     // Finished CTAs, whose allocations are used again.
@@ -119,14 +141,17 @@ pub fn run(launch: &Launch, memory: &mut FlatMemory, limits: &Limits<'_>) -> Res
         };
         let left = limits.warp_instructions.saturating_sub(counts.warp_instructions);
         if left == 0 {
-            let (kernel, limit) = (launch.kernel.name.clone(), limits.warp_instructions);
-            return Err(RunError::InstructionLimit { kernel, limit });
+            return Err(limit_reached(&cta));
         }
         if limits.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
             return Err(RunError::Stopped);
         }
-        match cta.run(launch, memory, &mut counts, left.min(TURN))? {
+        match cta.run(launch, memory, &mut counts, left.min(TURN), &mut writes)? {
             Progress::Done => spare.push(cta),
+            // It is the one that is told, not one that only begins.
+            Progress::Paused if counts.warp_instructions >= limits.warp_instructions => {
+                return Err(limit_reached(&cta));
+            }
             Progress::Paused => resident.push_back(cta),
         }
     }

@@ -306,6 +306,12 @@ impl FlatMemory {
         self.chunks.iter_mut().map(|c| (c.start, c.bytes.to_mut().as_mut_slice()))
     }
 
+    /// The ranges with these first addresses, to be written; all others stay as they are, shared ones too.
+    pub fn some_ranges_mut(&mut self, starts: &[u64]) -> Vec<(u64, &mut [u8])> {
+        let wanted = self.chunks.iter_mut().filter(|c| starts.contains(&c.start));
+        wanted.map(|c| (c.start, c.bytes.to_mut().as_mut_slice())).collect()
+    }
+
     /// Ranges and their bytes, by address, each freed when its taker is done with it.
     pub fn into_ranges(self) -> impl Iterator<Item = (u64, Arc<Vec<u8>>)> {
         self.chunks.into_iter().map(|c| match c.bytes {

@@ -137,6 +137,15 @@ impl<'a> Allowed<'a> {
         Walk { allowed: self, instant: self.order.instants(), must, open: BTreeSet::new() }
     }
 
+    /// How many images there are at an instant; none when there is no such instant.
+    pub fn count(&self, instant: usize) -> Option<u64> {
+        let mut walk = self.walk();
+        (instant <= self.order.journal.facts().len()).then(|| {
+            walk.advance_to(instant);
+            walk.choices().count()
+        })
+    }
+
     /// One image by its instant and number; none when there is no such number.
     pub fn image(&self, instant: usize, choice: u64) -> Option<PmImage> {
         let mut walk = self.walk();

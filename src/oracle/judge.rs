@@ -21,9 +21,11 @@ use super::crash::{BeyondEnd, CrashStates, Plan};
 use super::order::Order;
 use super::overtaking::Overtaking;
 use super::undo::{Finding, UndoRule};
-use super::verdict::{Failure, Level, Property, Verdict};
-use super::{Regions, mix};
+use super::verdict::{ConditionCount, Failure, Level, Property, Verdict};
+use super::{Regions, cuts, mix};
+use crate::persist::Salvage;
 use crate::persist::image::PmImage;
+use crate::persist::undo::RecoveryStep;
 
 /// Pieces of work, each of which starts with a replay.
 const CHUNKS: usize = 64;
@@ -40,6 +42,11 @@ pub trait Check: Sync {
     /// # Errors
     /// It is not.
     fn judge(&self, survived: &PmImage, recovered: &PmImage) -> Result<(), String>;
+
+    /// Whether a violation is a failure; else it is only counted.
+    fn binds(&self) -> bool {
+        true
+    }
 }
 
 /// A condition on the recovered image, from a closure.
@@ -71,16 +78,21 @@ impl<F: Fn(&PmImage) -> Result<(), String> + Sync> Check for Condition<F> {
     }
 }
 
-/// Software that runs at boot and changes the image.
-pub type Recovery<'a> = &'a (dyn Fn(&mut PmImage) -> Result<(), String> + Sync);
+/// Software that runs at boot and changes the image. It tells its durable steps, in order, where it is to be cut off
+/// (P8).
+pub type Recovery<'a> = &'a (dyn Fn(&mut PmImage) -> Result<Vec<RecoveryStep>, String> + Sync);
 
 /// What images are judged by.
 #[derive(Clone, Copy, Default)]
 pub struct Rules<'a> {
+    /// What hardware makes of the survivors before any software runs.
+    pub salvage: Option<Salvage>,
     /// Undo logging (P3 and P8); its own recovery runs unless there is another.
     pub undo: Option<&'a UndoRule>,
     /// What runs at boot, in place of the undo log's own recovery.
     pub recovery: Option<Recovery<'a>>,
+    /// Cut that off after each of its steps and run it again (P8); an undo log's own recovery has been told by itself.
+    pub double: bool,
     /// Conditions on the result.
     pub checks: &'a [&'a dyn Check],
     /// States are judged only when so many launches had begun: 1 when the host first has to put the input there.
@@ -97,38 +109,56 @@ impl fmt::Debug for Rules<'_> {
     }
 }
 
+/// What was found on an image.
+struct Judged {
+    found: Vec<Finding>,
+    /// Checks that do not hold, by number; none were looked at when recovery failed.
+    violated: Option<Vec<(usize, String)>>,
+}
+
 impl Rules<'_> {
     /// Judges one image; `recovered` is room for what recovery makes of it.
-    fn judge(
-        &self,
-        survived: &PmImage,
-        begun: u32,
-        recovered: &mut PmImage,
-        order: Option<&Order<'_>>,
-    ) -> Vec<Finding> {
+    fn judge(&self, survived: &PmImage, begun: u32, recovered: &mut PmImage, order: Option<&Order<'_>>) -> Judged {
+        if let Some(salvage) = self.salvage {
+            let mut salvaged = survived.clone();
+            salvage(&mut salvaged);
+            return Rules { salvage: None, ..*self }.judge(&salvaged, begun, recovered, order);
+        }
         let mut found = Vec::new();
         if recovered.write(survived.base(), survived.bytes()).is_err() {
             *recovered = survived.clone();
         }
-        let steps = match (self.recovery, self.undo) {
-            (Some(recovery), _) => recovery(recovered).map(|()| Vec::new()),
-            (None, Some(undo)) => undo.recover(recovered),
-            (None, None) => Ok(Vec::new()),
-        };
-        let steps = match steps {
+        let own = |image: &mut PmImage| self.undo.map_or(Ok(Vec::new()), |undo| undo.recover(image));
+        let recovery = self.recovery.unwrap_or(&own);
+        let steps = match recovery(recovered) {
             Ok(steps) => steps,
-            Err(what) => return vec![Finding { property: Property::Recovery, what, witness: None }],
+            Err(what) => {
+                found.push(Finding { property: Property::Recovery, what, witness: None });
+                return Judged { found, violated: None };
+            }
         };
         if let Some(undo) = self.undo {
             undo.judge(survived, begun, recovered, order, &mut found);
-            undo.judge_cuts(survived, &steps, recovered, &mut found);
         }
-        for check in self.checks {
-            if let Err(what) = check.judge(survived, recovered) {
+        match (self.recovery, self.undo) {
+            (Some(recovery), _) if self.double => found.extend(cuts::judge(survived, &steps, recovered, recovery)),
+            (None, Some(undo)) => undo.judge_cuts(survived, &steps, recovered, &mut found),
+            _ => {}
+        }
+        let mut violated = Vec::new();
+        for (number, check) in self.checks.iter().enumerate() {
+            let Err(what) = check.judge(survived, recovered) else { continue };
+            violated.push((number, what.clone()));
+            if check.binds() {
                 found.push(Finding { property: Property::Check(check.name().to_owned()), what, witness: None });
             }
         }
-        found
+        Judged { found, violated: Some(violated) }
+    }
+
+    /// Counts of the checks, all 0.
+    fn conditions(&self) -> Vec<ConditionCount> {
+        self.checks.iter().map(|check| ConditionCount::new(check.name())).collect()
     }
 }
 
@@ -154,6 +184,7 @@ struct Part {
     passed: u64,
     failed: u64,
     failures: Vec<Failure>,
+    conditions: Vec<ConditionCount>,
 }
 
 /// What a worker judges with.
@@ -167,7 +198,18 @@ struct Bench<'a> {
     part: Part,
 }
 
-impl Bench<'_> {
+impl<'a> Bench<'a> {
+    fn new(
+        rules: &'a Rules<'a>,
+        order: &'a Order<'a>,
+        watch: &'a Watch<'a>,
+        total: (&'a AtomicU64, u64),
+        image: &PmImage,
+    ) -> Self {
+        let part = Part { conditions: rules.conditions(), ..Part::default() };
+        Bench { rules, order, watch, done: total.0, total: total.1, recovered: image.clone(), part }
+    }
+
     fn stopped(&self) -> bool {
         self.watch.stop.load(Ordering::Relaxed)
     }
@@ -175,8 +217,16 @@ impl Bench<'_> {
     fn judge(&mut self, survived: &PmImage, begun: u32, failure: &Failure) {
         // Witnesses are sought for the failures that are kept.
         let order = (self.part.failures.len() < self.rules.keep).then_some(self.order);
-        let found = self.rules.judge(survived, begun, &mut self.recovered, order);
+        let Judged { found, violated } = self.rules.judge(survived, begun, &mut self.recovered, order);
+        let of_recovery = |finding: &Finding| matches!(finding.property, Property::Recovery | Property::Idempotent);
+        if self.stopped() && found.iter().any(of_recovery) {
+            // Recovery was stopped, too: nothing is known of this image.
+            return;
+        }
         self.part.judged += 1;
+        if let Some(violated) = violated {
+            count(&mut self.part.conditions, violated, failure);
+        }
         self.part.passed += u64::from(found.is_empty());
         self.part.failed += found.len() as u64;
         for Finding { property, what, witness } in found {
@@ -187,6 +237,20 @@ impl Bench<'_> {
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         if done.is_multiple_of(REPORT) || done == self.total {
             (self.watch.progress)(done, self.total);
+        }
+    }
+}
+
+/// Adds what one image came to.
+fn count(conditions: &mut [ConditionCount], violated: Vec<(usize, String)>, place: &Failure) {
+    conditions.iter_mut().for_each(|count| count.held += 1);
+    for (number, what) in violated {
+        let count = &mut conditions[number];
+        count.held -= 1;
+        count.violated += 1;
+        if count.first.is_none() {
+            let property = Property::Check(count.name.clone());
+            count.first = Some(Failure { property, what, ..place.clone() });
         }
     }
 }
@@ -222,6 +286,12 @@ fn sum(mut verdict: Verdict, parts: Vec<Part>, rules: &Rules<'_>) -> Verdict {
         verdict.passed += part.passed;
         verdict.failed += part.failed;
         verdict.failures.extend(part.failures);
+        for (all, count) in verdict.conditions.iter_mut().zip(part.conditions) {
+            all.held += count.held;
+            all.violated += count.violated;
+            // Parts come in the order of their places.
+            all.first = all.first.take().or(count.first);
+        }
     }
     verdict.stopped = verdict.judged < verdict.distinct;
     verdict.exhaustive &= !verdict.stopped;
@@ -259,12 +329,12 @@ pub fn judge_actual(
         exhaustive: planned.exhaustive,
         failed: failures.len() as u64,
         failures,
+        conditions: rules.conditions(),
         ..Verdict::default()
     };
     let (done, total) = (AtomicU64::new(0), verdict.distinct);
     let judge = |chunk: Range<usize>| {
-        let recovered = states.initial().clone();
-        let mut bench = Bench { rules, order, watch, done: &done, total, recovered, part: Part::default() };
+        let mut bench = Bench::new(rules, order, watch, (&done, total), states.initial());
         let Ok(mut cursor) = states.cursor(distinct[chunk.start]) else { return bench.part };
         for &point in &distinct[chunk] {
             if bench.stopped() {
@@ -314,13 +384,12 @@ pub fn judge_allowed(allowed: &Allowed<'_>, rules: &Rules<'_>, watch: &Watch<'_>
         distinct: distinct.len() as u64,
         left_out,
         exhaustive: exhaustive && left_out == 0,
+        conditions: rules.conditions(),
         ..Verdict::default()
     };
     let (done, total) = (AtomicU64::new(0), verdict.distinct);
     let judge = |chunk: Range<usize>| {
-        let order = allowed.order();
-        let recovered = allowed.initial().clone();
-        let mut bench = Bench { rules, order, watch, done: &done, total, recovered, part: Part::default() };
+        let mut bench = Bench::new(rules, allowed.order(), watch, (&done, total), allowed.initial());
         let mut walk = allowed.walk();
         for same in distinct[chunk].chunk_by(|one, other| one.0 == other.0) {
             let instant = same[0].0 as usize;
@@ -346,12 +415,9 @@ pub fn judge_allowed(allowed: &Allowed<'_>, rules: &Rules<'_>, watch: &Watch<'_>
 }
 
 /// Judges one allowed state again, by the instant and number of a failure; none when there is no such number.
-pub fn judge_choice(allowed: &Allowed<'_>, rules: &Rules<'_>, instant: usize, choice: u64) -> Option<Vec<Failure>> {
-    let survived = allowed.image(instant, choice)?;
-    let found = rules.judge(&survived, allowed.launches_begun(instant), &mut survived.clone(), Some(allowed.order()));
-    let failure = place(Level::Allowed, instant as u64, Some(choice), allowed.time(instant));
-    let failure = |Finding { property, what, witness }| Failure { property, what, witness, ..failure.clone() };
-    Some(found.into_iter().map(failure).collect())
+pub fn judge_choice(allowed: &Allowed<'_>, rules: &Rules<'_>, instant: usize, choice: u64) -> Option<Verdict> {
+    let place = place(Level::Allowed, instant as u64, Some(choice), allowed.time(instant));
+    Some(judge_one(&allowed.image(instant, choice)?, allowed.launches_begun(instant), rules, allowed.order(), &place))
 }
 
 /// Level C: judges the states in which one store is durable that its warp could have issued earlier, `count` of them.
@@ -369,12 +435,12 @@ pub fn judge_overtaking(
         distinct: stores.len() as u64,
         left_out,
         exhaustive: left_out == 0,
+        conditions: rules.conditions(),
         ..Verdict::default()
     };
     let (done, total) = (AtomicU64::new(0), verdict.distinct);
     let judge = |chunk: Range<usize>| {
-        let (order, recovered) = (overtaking.order(), overtaking.initial().clone());
-        let mut bench = Bench { rules, order, watch, done: &done, total, recovered, part: Part::default() };
+        let mut bench = Bench::new(rules, overtaking.order(), watch, (&done, total), overtaking.initial());
         for &store in &stores[chunk] {
             if bench.stopped() {
                 break;
@@ -391,13 +457,21 @@ pub fn judge_overtaking(
 }
 
 /// Judges one state of level C again; none when there is no such store.
-pub fn judge_store(overtaking: &Overtaking<'_>, rules: &Rules<'_>, store: usize) -> Option<Vec<Failure>> {
-    let survived = overtaking.image(store)?;
-    let begun = overtaking.launches_begun(store);
-    let found = rules.judge(&survived, begun, &mut survived.clone(), Some(overtaking.order()));
-    let failure = place(Level::Overtaking, store as u64, None, overtaking.time(store));
-    let failure = |Finding { property, what, witness }| Failure { property, what, witness, ..failure.clone() };
-    Some(found.into_iter().map(failure).collect())
+pub fn judge_store(overtaking: &Overtaking<'_>, rules: &Rules<'_>, store: usize) -> Option<Verdict> {
+    let place = place(Level::Overtaking, store as u64, None, overtaking.time(store));
+    Some(judge_one(&overtaking.image(store)?, overtaking.launches_begun(store), rules, overtaking.order(), &place))
+}
+
+fn judge_one(survived: &PmImage, begun: u32, rules: &Rules<'_>, order: &Order<'_>, place: &Failure) -> Verdict {
+    let Judged { found, violated } = rules.judge(survived, begun, &mut survived.clone(), Some(order));
+    let mut conditions = rules.conditions();
+    if let Some(violated) = violated {
+        count(&mut conditions, violated, place);
+    }
+    let failure = |Finding { property, what, witness }| Failure { property, what, witness, ..place.clone() };
+    let failures: Vec<Failure> = found.into_iter().map(failure).collect();
+    let (failed, passed) = (failures.len() as u64, u64::from(failures.is_empty()));
+    Verdict { points: 1, distinct: 1, judged: 1, passed, failed, failures, conditions, ..Verdict::default() }
 }
 
 #[cfg(test)]

@@ -15,16 +15,11 @@
 //! between launches; flags whose address is
 //! inside an element or a log.
 
-use super::LINE;
 use super::order::Order;
 use super::verdict::{Failure, Level, Persist, Property, Witness};
+use super::{LINE, cuts};
 use crate::persist::image::PmImage;
 use crate::persist::undo::{COMPLETE, IDLE, IN_TX, RecoveryStep, UndoLog};
-
-/// At most at how many places recovery is cut.
-const CUTS: usize = 64;
-/// At most how many steps cut recoveries take again, all together, before places are left out.
-const STEPS_AGAIN: usize = 1 << 14;
 
 /// What a transaction changes: the bytes of its slots, one slot after the other, before and after.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -301,28 +296,10 @@ impl UndoRule {
         recovered: &PmImage,
         out: &mut Vec<Finding>,
     ) {
-        if !self.double || steps.is_empty() {
+        if !self.double {
             return;
         }
-        let mut cut_off = survived.clone();
-        let cuts = (STEPS_AGAIN / steps.len()).clamp(4, CUTS);
-        let stride = steps.len().div_ceil(cuts);
-        for (done, step) in steps.iter().enumerate() {
-            if cut_off.write(step.address, &step.data).is_err() {
-                return;
-            }
-            if (done + 1) % stride != 0 && done + 1 != steps.len() {
-                continue;
-            }
-            let mut again = cut_off.clone();
-            let result = self.recover(&mut again);
-            if result.is_err() || again != *recovered {
-                let what =
-                    format!("recovery cut off after {} of {} steps comes to another image", done + 1, steps.len());
-                out.push(Finding { property: Property::Idempotent, what, witness: None });
-                return;
-            }
-        }
+        out.extend(cuts::judge(survived, steps, recovered, &|image| self.recover(image)));
     }
 }
 

@@ -107,6 +107,26 @@ pub struct Failure {
     pub witness: Option<Witness>,
 }
 
+/// On how many images a condition held.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ConditionCount {
+    /// Its name.
+    pub name: String,
+    /// Images on which it held.
+    pub held: u64,
+    /// Images on which it did not.
+    pub violated: u64,
+    /// The first violation, whether it is a failure or only counted.
+    pub first: Option<Failure>,
+}
+
+impl ConditionCount {
+    /// A condition that was not judged yet.
+    pub fn new(name: &str) -> ConditionCount {
+        ConditionCount { name: name.to_owned(), ..ConditionCount::default() }
+    }
+}
+
 /// What a judgement came to.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Verdict {
@@ -128,6 +148,9 @@ pub struct Verdict {
     pub failed: u64,
     /// Failures, sorted by point and choice.
     pub failures: Vec<Failure>,
+    /// The caller's conditions, in the caller's order; images on which recovery failed are not counted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<ConditionCount>,
 }
 
 impl Verdict {

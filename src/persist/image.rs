@@ -37,6 +37,11 @@ impl PmImage {
         &self.bytes
     }
 
+    /// All bytes, to be changed.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+
     fn place(&self, address: u64, bytes: usize) -> Result<std::ops::Range<usize>, OutsideImage> {
         let start = address.checked_sub(self.base).and_then(|start| usize::try_from(start).ok());
         let range = start.and_then(|start| Some(start..start.checked_add(bytes)?));

@@ -9,6 +9,7 @@
 
 use std::fmt::Debug;
 
+use super::image::PmImage;
 use super::vocab::{Boundary, FenceKind, FenceRule, Route, StoreClass, StoreRule, WriteBackClass, WriteBackRule};
 
 /// A scheme's handler in an SM.
@@ -43,6 +44,10 @@ pub trait HostSite: Send + Debug {
     }
 }
 
+/// What a scheme's hardware makes of the bytes that survived, at boot and before any software runs. Pure: the same bytes
+/// give the same result, whatever the run before them was.
+pub type Salvage = fn(&mut PmImage);
+
 /// A persistency scheme: what it is called, and a site for every host.
 pub trait Scheme: Send + Sync + Debug {
     /// Its name, as typed.
@@ -56,6 +61,11 @@ pub trait Scheme: Send + Sync + Debug {
 
     /// The handler of the command processor.
     fn host_site(&self) -> Box<dyn HostSite>;
+
+    /// What its hardware does at boot; nothing, unless a scheme says so.
+    fn salvage(&self) -> Option<Salvage> {
+        None
+    }
 
     /// Programs keep undo logs under it: automatic instrumentation applies, and log updates are performed.
     fn logs(&self) -> bool;

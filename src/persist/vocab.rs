@@ -19,6 +19,17 @@ pub enum Domain {
     Eadr,
 }
 
+impl Domain {
+    /// Its name in a machine file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Domain::Media => "media",
+            Domain::Adr => "adr",
+            Domain::Eadr => "eadr",
+        }
+    }
+}
+
 /// The way a store takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Route {

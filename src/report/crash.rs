@@ -6,6 +6,7 @@ use super::numbers::{count, seconds};
 use super::summary::indent;
 use crate::crash::{CrashReport, Found, Judgement, Placed};
 use crate::oracle::verdict::{Level, Property};
+use crate::workload::Expected;
 
 /// The text of a crash test. `replay` makes the command that judges one state again, from what names it.
 pub fn crash_summary(report: &CrashReport, replay: &dyn Fn(&str) -> String) -> String {
@@ -57,11 +58,43 @@ pub fn crash_summary(report: &CrashReport, replay: &dyn Fn(&str) -> String) -> S
         row(what, judgement);
     }
     out += &indent(&table);
+    if !report.conditions.is_empty() {
+        out += &format!("\nconditions\n{}", conditions(report, replay));
+    }
     let (simulated, judged) = (seconds(report.wall_s[0]), seconds(report.wall_s[1]));
     out += &format!("\nsimulated in {simulated}, judged in {judged}, seed {}\n", report.seed);
     for (_, judgement) in report.judgements() {
         if let Some(first) = judgement.found.first() {
             out += &failure(first, judgement.verdict.failed, replay);
+        }
+    }
+    out
+}
+
+/// Each condition with how many images it held on.
+fn conditions(report: &CrashReport, replay: &dyn Fn(&str) -> String) -> String {
+    let mut out = String::new();
+    for condition in &report.conditions {
+        let (held, violated) = (condition.held.iter().sum::<u64>(), condition.violated.iter().sum::<u64>());
+        let verdict = match (condition.expected, condition.as_expected, violated) {
+            (Expected::Holds, true, _) => "ok",
+            (Expected::Holds, false, _) => "FAILED",
+            (Expected::Violated, true, 0) => "violated by none so far",
+            (Expected::Violated, true, _) => "violated, as the manifest says",
+            (Expected::Violated, false, _) => "FAILED: the manifest says that it is violated",
+            (Expected::Nothing, ..) => "not promised here",
+        };
+        let all = count(held + violated);
+        out += &format!("  {}: held on {} of {all} images: {verdict}\n", condition.name, count(held));
+        out += &format!("    {} image: {}\n", condition.on, condition.holds);
+        if let Some(source) = &condition.source {
+            out += &format!("    {source}\n");
+        }
+        // A failure is told with the others.
+        if let Some(first) = condition.first.as_ref().filter(|_| condition.expected != Expected::Holds) {
+            let state = state_name(first);
+            let cycle = count(first.core_cycle);
+            out += &format!("    first at cycle {cycle}, {}: {}\n", first.failure.what, replay(&state));
         }
     }
     out

@@ -66,19 +66,33 @@ impl Place {
     /// cannot be divided: the whole of it then.
     pub(crate) fn inside(&self, decoded: &str, at: Range<usize>) -> Place {
         let written = &self.source.text[self.bytes.clone()];
-        let body = match written {
+        let body = self.body();
+        if !written[body..].starts_with(decoded) {
+            return self.clone();
+        }
+        let start = self.bytes.start + body;
+        Place { source: self.source.clone(), bytes: start + at.start..start + at.end }
+    }
+
+    /// Where the string `decoded` that this place holds in quotes begins, if its lines are those of the text: it is
+    /// written without escapes, but for ends of lines.
+    pub(crate) fn start_of(&self, decoded: &str) -> Option<usize> {
+        let body = self.body();
+        let unix = |text: &str| text.replace("\r\n", "\n");
+        let written = &self.source.text[self.bytes.clone()];
+        unix(&written[body..]).starts_with(&unix(decoded)).then_some(self.bytes.start + body)
+    }
+
+    /// Where in the place a string begins behind its quotes.
+    fn body(&self) -> usize {
+        match &self.source.text[self.bytes.clone()] {
             w if w.starts_with("\"\"\"") || w.starts_with("'''") => {
                 let newline = w[3..].starts_with("\r\n").then_some(2).or(w[3..].starts_with('\n').then_some(1));
                 3 + newline.unwrap_or(0)
             }
             w if w.starts_with(['"', '\'']) => 1,
             _ => 0,
-        };
-        if !written[body..].starts_with(decoded) {
-            return self.clone();
         }
-        let start = self.bytes.start + body;
-        Place { source: self.source.clone(), bytes: start + at.start..start + at.end }
     }
 
     /// First byte: the order of places in the text.

@@ -286,6 +286,19 @@ impl Expr {
         &self.text
     }
 
+    /// The buffers whose elements it reads, each with its place in the manifest.
+    pub(crate) fn reads(&self) -> impl Iterator<Item = (usize, Place)> {
+        let read = |(at, node): (usize, &Node)| match node {
+            Node::Load { buffer, .. } => {
+                let range = &self.code.places[at];
+                let place = self.place.inside(&self.text, range.start as usize..range.end as usize);
+                Some((usize::from(*buffer), place))
+            }
+            _ => None,
+        };
+        self.code.nodes.iter().enumerate().filter_map(read)
+    }
+
     /// Whether its value can change while the host program runs.
     pub(crate) fn reads_device(&self) -> bool {
         self.code.reads_device

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::Resolved;
-use super::host::Bindings;
+use super::host::{Bindings, Host};
 use crate::kernel::functional::{self, Counts, Limits, RunError};
 use crate::kernel::host::{HostAction, HostProgram};
+use crate::kernel::launch::Launch;
 use crate::kernel::memory::{FlatMemory, Unmapped};
 
 /// What a functional run left and did.
@@ -108,29 +109,51 @@ pub(super) fn run_observed(
     let mut memory = resolved.image();
     let mut host = resolved.host();
     let mut launches = Vec::new();
+    drive(&mut host, &mut memory, &mut |action, memory| {
+        let Action::Launch(launch) = action else { return Ok(()) };
+        let number = launches.len() as u32;
+        observe(number, When::Before, memory)?;
+        let counts = functional::run(launch, memory, limits)?;
+        observe(number, When::After, memory)?;
+        launches.push(LaunchCount { kernel: launch.kernel.name.clone(), ctas: launch.ctas(), counts });
+        Ok(())
+    })?;
+    Ok(FunctionalRun { memory, bindings: host.bindings(), launches })
+}
+
+/// What a host program does that its driver takes part in.
+pub(super) enum Action<'a> {
+    /// It launches: the driver runs it.
+    Launch(&'a Launch),
+    /// It has written so many bytes from this address on.
+    Written(u64, usize),
+}
+
+/// Drives a host program to its end; `take_part` runs its launches and is told of its own writes.
+pub(super) fn drive(
+    host: &mut Host,
+    memory: &mut FlatMemory,
+    take_part: &mut dyn FnMut(Action<'_>, &mut FlatMemory) -> Result<(), FunctionalError>,
+) -> Result<(), FunctionalError> {
     let mut read = None;
     loop {
         match host.next(read.take()).map_err(FunctionalError::Host)? {
-            HostAction::Launch(launch) => {
-                let number = launches.len() as u32;
-                observe(number, When::Before, &memory)?;
-                let counts = functional::run(&launch, &mut memory, limits)?;
-                observe(number, When::After, &memory)?;
-                launches.push(LaunchCount { kernel: launch.kernel.name.clone(), ctas: launch.ctas(), counts });
-            }
+            HostAction::Launch(launch) => take_part(Action::Launch(&launch), memory)?,
             HostAction::Read { address, bytes } => {
                 let mut value = [0; 8];
                 value[..bytes as usize].copy_from_slice(memory.read(address, bytes as usize)?);
                 read = Some(u64::from_le_bytes(value));
             }
-            HostAction::Write { address, data } => memory.write(address, &data)?,
+            HostAction::Write { address, data } => {
+                memory.write(address, &data)?;
+                take_part(Action::Written(address, data.len()), memory)?;
+            }
             HostAction::Copy { from, to, bytes } => {
                 let data = memory.read(from, bytes as usize)?.to_vec();
                 memory.write(to, &data)?;
+                take_part(Action::Written(to, data.len()), memory)?;
             }
-            HostAction::Done => {
-                return Ok(FunctionalRun { memory, bindings: host.bindings(), launches });
-            }
+            HostAction::Done => return Ok(()),
         }
     }
 }

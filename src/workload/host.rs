@@ -1,6 +1,7 @@
 //! The host program as a state machine: told what its last read returned, it says what it wants next.
 //!
-//! Steps are laid out as a list of operations with jumps, so that the state is a position and one counter a loop.
+//! Steps are laid out as a list of operations with jumps (`program`), so that the state is a position and one counter a
+//! loop.
 //! An expression that reads the device is evaluated again after each read, with what was read so far remembered; so
 //! reads happen in the order the expression asks for them, and only those on the path it takes.
 //!
@@ -13,131 +14,14 @@ use super::document::Place;
 use super::element::{load, store};
 use super::expr::{Element, Elements, Expr, Fault, Miss, Stop, Value, Which};
 use super::instrument::{Begun, Undo};
-use super::manifest::{LaunchStep, LoopKind, Span, Step};
+use super::manifest::{LoopKind, Span};
+use super::program::{Loop, Operation, Program};
 use super::resolve::Plan;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::kernel::host::{HostAction, HostProgram};
-use crate::kernel::ir::Kernel;
 
 /// Launches that [`Plan::total_ctas`] follows before it gives up.
 const MAX_COUNTED_LAUNCHES: u64 = 100_000;
-
-/// The steps, laid out.
-#[derive(Debug)]
-pub(crate) struct Program {
-    operations: Vec<Operation>,
-    loops: Vec<Loop>,
-}
-
-#[derive(Debug)]
-enum Operation {
-    Launch(Box<LaunchStep>),
-    Copy {
-        from: Span,
-        to: Span,
-        count: Option<Expr>,
-        place: Place,
-    },
-    Fill {
-        to: Span,
-        value: Expr,
-        count: Option<Expr>,
-        place: Place,
-    },
-    Swap(usize, usize),
-    /// Sets the flag of the next transaction, or ends it.
-    Flag {
-        buffer: usize,
-        value: u32,
-        ends: bool,
-    },
-    /// Starts loop `number`, or jumps to `exit`.
-    Enter {
-        number: usize,
-        exit: usize,
-    },
-    /// Leaves a `while` loop whose condition fails.
-    Test {
-        number: usize,
-        exit: usize,
-    },
-    /// Ends an iteration: back to `start`, or on.
-    Next {
-        number: usize,
-        start: usize,
-    },
-}
-
-#[derive(Debug)]
-struct Loop {
-    kind: LoopKind,
-    place: Place,
-    slot: usize,
-}
-
-impl Program {
-    /// Lays out steps.
-    pub(crate) fn new(steps: &[Step]) -> Self {
-        let mut program = Program { operations: Vec::new(), loops: Vec::new() };
-        program.add(steps);
-        program
-    }
-
-    /// The kernel of every launch step.
-    pub(crate) fn kernels(&self) -> impl Iterator<Item = &Kernel> {
-        self.operations.iter().filter_map(|operation| match operation {
-            Operation::Launch(step) => Some(&*step.kernel),
-            _ => None,
-        })
-    }
-
-    fn add(&mut self, steps: &[Step]) {
-        for step in steps {
-            match step {
-                Step::Launch(launch) => self.operations.push(Operation::Launch(launch.clone())),
-                Step::Copy { from, to, count, place } => self.operations.push(Operation::Copy {
-                    from: from.clone(),
-                    to: to.clone(),
-                    count: count.clone(),
-                    place: place.clone(),
-                }),
-                Step::Fill { to, value, count, place } => self.operations.push(Operation::Fill {
-                    to: to.clone(),
-                    value: value.clone(),
-                    count: count.clone(),
-                    place: place.clone(),
-                }),
-                Step::Swap(a, b) => self.operations.push(Operation::Swap(*a, *b)),
-                Step::Persist => {}
-                Step::Flag { buffer, value, ends } => {
-                    self.operations.push(Operation::Flag { buffer: *buffer, value: *value, ends: *ends });
-                }
-                Step::Loop(inner) => {
-                    let number = self.loops.len();
-                    let (kind, place, slot) = (inner.kind.clone(), inner.place.clone(), usize::from(inner.slot));
-                    self.loops.push(Loop { kind, place, slot });
-                    let enter = self.operations.len();
-                    self.operations.push(Operation::Enter { number, exit: 0 });
-                    let start = self.operations.len();
-                    if matches!(inner.kind, LoopKind::While { .. }) {
-                        self.operations.push(Operation::Test { number, exit: 0 });
-                    }
-                    self.add(&inner.before);
-                    self.add(&inner.body);
-                    self.operations.push(Operation::Next { number, start });
-                    let end = self.operations.len();
-                    for at in [enter, start] {
-                        if let Operation::Enter { exit, .. } | Operation::Test { exit, .. } = &mut self.operations[at]
-                            && *exit == 0
-                        {
-                            *exit = end;
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
 
 /// Which memory each buffer's name stands for now: `swap` exchanges two. Cheap to clone; all clones see the swaps.
 #[derive(Debug, Clone)]
@@ -265,10 +149,22 @@ impl View {
     }
 }
 
+/// Which of a plan's programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// What a run does.
+    Steps,
+    /// What runs at boot after a power failure.
+    Recovery,
+}
+
 /// The host program of a run.
 #[derive(Debug)]
 pub struct Host {
     view: View,
+    part: Part,
+    /// Operations that it may still do.
+    left: u64,
     at: usize,
     /// Iterations done and, for counted loops, to do.
     loops: Vec<(i64, i64)>,
@@ -278,8 +174,13 @@ pub struct Host {
 
 impl Host {
     pub(crate) fn new(plan: Arc<Plan>) -> Self {
-        let loops = vec![(0, 0); plan.program.loops.len()];
-        Host { view: View::new(plan), at: 0, loops, waiting: None, begun: None }
+        Host::of(plan, Part::Steps, u64::MAX)
+    }
+
+    /// One of the plan's programs, which ends with a fault after `most` operations.
+    pub(super) fn of(plan: Arc<Plan>, part: Part, most: u64) -> Self {
+        let loops = vec![(0, 0); plan.part(part).loops.len()];
+        Host { view: View::new(plan), part, left: most, at: 0, loops, waiting: None, begun: None }
     }
 
     /// Which memory each buffer's name stands for, now and later.
@@ -305,7 +206,8 @@ impl Host {
     /// Does the operation at hand; an action, or nothing that the device takes part in.
     fn operation(&mut self) -> Result<Option<HostAction>, Interrupt> {
         let plan = self.view.plan.clone();
-        let Some(operation) = plan.program.operations.get(self.at) else {
+        let program = plan.part(self.part);
+        let Some(operation) = program.operations.get(self.at) else {
             return Ok(Some(HostAction::Done));
         };
         let mut next = self.at + 1;
@@ -351,7 +253,7 @@ impl Host {
                 Some(HostAction::Write { address, data: value.to_le_bytes().to_vec() })
             }
             Operation::Enter { number, exit } => {
-                let form = &plan.program.loops[*number];
+                let form = &program.loops[*number];
                 let count = match &form.kind {
                     LoopKind::Count(expr) => match self.view.integer(expr, "`count`")? {
                         count @ 0.. => count,
@@ -375,7 +277,7 @@ impl Host {
                 None
             }
             Operation::Test { number, exit } => {
-                let form = &plan.program.loops[*number];
+                let form = &program.loops[*number];
                 if let LoopKind::While { condition, .. } = &form.kind {
                     if self.view.integer(condition, "`while`")? == 0 {
                         next = *exit;
@@ -386,7 +288,7 @@ impl Host {
                 None
             }
             Operation::Next { number, start } => {
-                let form = &plan.program.loops[*number];
+                let form = &program.loops[*number];
                 let (done, limit) = self.loops[*number];
                 let again = match &form.kind {
                     LoopKind::Count(_) => done + 1 < limit,
@@ -427,6 +329,7 @@ impl HostProgram for Host {
             self.view.reads.0.push((element, value));
         }
         loop {
+            self.left = self.left.checked_sub(1).ok_or("the host program does not come to an end")?;
             match self.operation() {
                 Ok(action) => {
                     self.view.reads.0.clear();
@@ -449,12 +352,20 @@ impl HostProgram for Host {
 }
 
 impl Plan {
+    /// One of its programs.
+    pub(super) fn part(&self, part: Part) -> &Program {
+        match part {
+            Part::Steps => &self.program,
+            Part::Recovery => &self.recovery,
+        }
+    }
+
     /// Finds what is wrong with the steps as far as it can be seen before the run: launches and loops whose
     /// expressions name no loop variable and read nothing from the device.
     pub(crate) fn check_steps(self, faults: &mut Diagnostics) -> Arc<Plan> {
         let plan = Arc::new(self);
         let mut view = View::new(plan.clone());
-        for operation in &plan.program.operations {
+        for operation in plan.program.operations.iter().chain(&plan.recovery.operations) {
             match operation {
                 Operation::Launch(step) => view.check_launch(step, faults),
                 Operation::Swap(a, b) => {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::document::Place;
 use super::expr::{Expr, Type, Value};
-use super::instrument::{Generated, Instrument, Undo};
+use super::instrument::{FlagBarrier, Generated, Instrument, Undo};
 use super::names::Names;
 use crate::kernel::ir::{Elem, Kernel};
 
@@ -25,6 +25,8 @@ pub(crate) struct Manifest {
     pub(crate) checks: Vec<Check>,
     pub(crate) expectations: Vec<Expectation>,
     pub(crate) instrument: Option<Instrument>,
+    pub(crate) recovery: RecoveryForm,
+    pub(crate) conditions: Vec<CrashForm>,
     pub(crate) names: Names,
 }
 
@@ -394,6 +396,37 @@ impl ReferenceArg {
             ReferenceArg::Buffer(_) => None,
         }
     }
+}
+
+/// `[[recovery]]`: what runs at boot after a power failure.
+#[derive(Debug, Clone)]
+pub(crate) struct RecoveryForm {
+    /// Empty where nothing of the program's own runs.
+    pub(crate) steps: Vec<Step>,
+    /// Warp instructions, and host steps, that it may take.
+    pub(crate) limit: u64,
+}
+
+/// `[[crash]]`: a condition on what a power failure leaves.
+#[derive(Debug, Clone)]
+pub(crate) struct CrashForm {
+    pub(crate) name: String,
+    pub(crate) holds: Expr,
+    /// On what survived, not on what recovery made of it.
+    pub(crate) on_survived: bool,
+    pub(crate) source: Option<String>,
+    /// Where it must hold.
+    pub(crate) binding: Setting,
+    /// Where a violation must be found.
+    pub(crate) violated_by: Vec<Setting>,
+}
+
+/// Schemes, domains and kinds of instrumentation; where nothing is said, all of them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Setting {
+    pub(crate) schemes: Option<Vec<(String, Place)>>,
+    pub(crate) domains: Option<Vec<String>>,
+    pub(crate) flag_barrier: Option<FlagBarrier>,
 }
 
 /// `[expect]`: a figure that a run should come near.

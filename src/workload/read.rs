@@ -114,6 +114,8 @@ pub(crate) fn manifest(root: Table<'_>, programs: &Programs, faults: &mut Diagno
     let checks = reader.checks(root);
     let expectations = reader.expectations(root, &profiles);
     let instrument = reader.instrument(root, &steps);
+    let recovery = reader.recovery(root);
+    let conditions = reader.conditions(root);
     let text = |key| root.text(key).map_or_else(String::new, |(text, _)| text.to_owned());
     let seed = root.get("seed").and_then(Item::number).map_or(1, |value| value.bits());
     let Reader { names, buffers, .. } = reader;
@@ -129,6 +131,8 @@ pub(crate) fn manifest(root: Table<'_>, programs: &Programs, faults: &mut Diagno
         checks,
         expectations,
         instrument,
+        recovery,
+        conditions,
         names,
     }
 }

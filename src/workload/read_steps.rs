@@ -5,8 +5,9 @@
 
 use super::document::{Item, Place, Table, advised};
 use super::expr::{Expr, Scope, Type, Value};
-use super::manifest::{Arg, LaunchStep, LoopKind, LoopStep, Space, Span, Step, elem_of};
+use super::manifest::{Arg, LaunchStep, LoopKind, LoopStep, RecoveryForm, Space, Span, Step, elem_of};
 use super::read::{Reader, unknown};
+use super::recovery::RECOVERY_LIMIT;
 use super::schema::{self, ELEMENT_TYPES};
 use crate::kernel::ir::{Elem, Param};
 
@@ -23,6 +24,18 @@ impl Reader<'_> {
             self.fault(fault);
         }
         steps
+    }
+
+    /// What runs at boot after a power failure, and how far it may go.
+    pub(super) fn recovery(&mut self, root: Table<'_>) -> RecoveryForm {
+        let scope = self.names.in_steps();
+        let part = |reader: &mut Self, table: Table<'_>| match table.get("step") {
+            Some(_) => reader.loop_step(table, &scope),
+            None => reader.step(table, &scope),
+        };
+        let steps = root.tables("recovery").into_iter().filter_map(|table| part(self, table)).collect();
+        let limit = root.get("recovery_limit").and_then(Item::number).map_or(RECOVERY_LIMIT, Value::bits);
+        RecoveryForm { steps, limit }
     }
 
     /// The steps and loops of a table, in file order.

@@ -14,9 +14,9 @@ use super::expr::{Expr, Value};
 use super::generate::part_len;
 use super::graph::{self, Csr};
 use super::graph_file;
-use super::host::Program;
 use super::instrument::{Overrides, Settings};
 use super::manifest::{Buffer, GraphKind, Init, LaunchStep, Manifest, Space, Step, TextureForm};
+use super::program::Program;
 use super::random::{Random, Seeds};
 use super::read::param_value;
 use super::source::{Folder, Programs};
@@ -70,6 +70,8 @@ pub(crate) struct Plan {
     pub(crate) const_banks: Vec<Option<Vec<u8>>>,
     /// The host program.
     pub(crate) program: Program,
+    /// What the host does at boot after a power failure.
+    pub(crate) recovery: Program,
     /// What instrumentation did, and where transactions keep what they need (computed when first asked for).
     pub(crate) settings: Option<Settings>,
     pub(crate) undo: OnceLock<Result<Arc<UndoLog>, Box<Diagnostic>>>,
@@ -172,10 +174,12 @@ impl Plan {
             globals,
             const_banks,
             program: Program::new(&manifest.steps),
+            recovery: Program::new(&manifest.recovery.steps),
             settings: None,
             undo: OnceLock::new(),
         };
         let plan = plan.check_steps(&mut faults);
+        super::conditions::check(&plan, &mut faults);
         let plan = faults.into_result(plan)?;
         super::instrument::apply::apply(plan, choice)
     }
@@ -372,7 +376,9 @@ impl Stage<'_> {
         let textures = manifest.buffers.iter().filter_map(|buffer| buffer.texture.as_ref());
         let checks = manifest.checks.iter().flat_map(|check| check.exprs());
         let expectations = manifest.expectations.iter().map(|form| &form.value);
-        for expr in fields.chain(textures.flat_map(TextureForm::exprs)).chain(checks).chain(expectations) {
+        let conditions = manifest.conditions.iter().map(|form| &form.holds);
+        let all = fields.chain(textures.flat_map(TextureForm::exprs)).chain(checks).chain(expectations);
+        for expr in all.chain(conditions) {
             let fault = self.extents_fault(expr, extents != Extents::Never, NO_EXTENTS);
             self.faults.0.extend(fault);
         }

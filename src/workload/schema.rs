@@ -218,6 +218,10 @@ static LOOP: [Key; 8] = [
 ];
 static LOOP_SHAPE: Shape = Shape::Table(&LOOP);
 
+/// A step of recovery: as in the host program, or a loop, told by the steps that it has.
+static RECOVERY: Shape =
+    Forms(&[("kernel", LAUNCH), ("copy", COPY), ("fill", FILL), ("swap", SWAP), ("persist", PERSIST), ("step", &LOOP)]);
+
 const CHECK: Shape = Shape::Table(&[
     optional("name", Text),
     optional("buffer", Text),
@@ -263,7 +267,30 @@ const INSTRUMENT: Shape = Shape::Table(&[
     ),
 ]);
 
-const ISA: Shape = Shape::Table(&[required("kind", Words(&["ptx"])), required("file", OneOrMany(&Text))]);
+/// Exactly one of `file` and `text`: the reader of programs sees to it.
+const ISA: Shape =
+    Shape::Table(&[required("kind", Words(&["ptx"])), optional("file", OneOrMany(&Text)), optional("text", Text)]);
+
+/// Domains of persistency, as a machine file has them.
+pub(crate) const DOMAINS: [&str; 3] = ["media", "adr", "eadr"];
+
+/// A condition on what a power failure leaves.
+const CRASH: Shape = Shape::Table(&[
+    required("name", Text),
+    required("holds", Expression),
+    optional("on", Words(&["recovered", "survived"])),
+    optional("source", Text),
+    optional("schemes", List(&Text)),
+    optional("domains", List(&Words(&DOMAINS))),
+    optional(
+        "violated_by",
+        OneOrMany(&Shape::Table(&[
+            optional("schemes", List(&Text)),
+            optional("domains", List(&Words(&DOMAINS))),
+            optional("flag_barrier", Words(&["paper", "safe"])),
+        ])),
+    ),
+]);
 
 /// A whole manifest.
 pub(crate) const MANIFEST: Shape = Shape::Table(&[
@@ -281,6 +308,9 @@ pub(crate) const MANIFEST: Shape = Shape::Table(&[
     optional("verify", OneOrMany(&CHECK)),
     optional("expect", Map(&EXPECTATION)),
     optional("instrument", INSTRUMENT),
+    optional("recovery", List(&RECOVERY)),
+    optional("recovery_limit", Whole),
+    optional("crash", OneOrMany(&CRASH)),
     not_yet("measure"),
     not_yet("warmup"),
     not_yet("max_ctas"),
@@ -351,6 +381,7 @@ fn element(what: &str, shape: &Shape) -> String {
         Shape::Table(_) => match what {
             "`loop`" => "a loop".to_owned(),
             "`verify`" => "a check".to_owned(),
+            "`crash`" => "a condition".to_owned(),
             _ => format!("an element of {what}"),
         },
         _ => format!("an element of {what}"),
@@ -437,7 +468,11 @@ fn check_forms(forms: &[(&str, &[Key])], table: Table<'_>, what: &str, faults: &
             faults.push(place.fault(format!("a `{name}` step is not supported yet")));
         }
         [(name, keys)] => {
-            let what = if *name == "kernel" { "a launch step".to_owned() } else { format!("a `{name}` step") };
+            let what = match *name {
+                "kernel" => "a launch step".to_owned(),
+                "step" => "a loop".to_owned(),
+                name => format!("a `{name}` step"),
+            };
             check_keys(keys, table, &what, faults);
         }
         [] => {

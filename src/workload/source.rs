@@ -1,7 +1,10 @@
-//! Where workloads come from: folders on disk and the folders built into the binary, and the PTX files they name.
+//! Where workloads come from: folders on disk and the folders built into the binary, and the PTX that they name or hold.
 //!
 //! A built-in workload is the same folder as in the project's `workloads/`, embedded when the crate is compiled, so a
-//! manifest means the same in both. Faults in it are reported under `builtin:NAME/FILE`.
+//! manifest means the same in both. Faults in it are reported under `builtin:NAME/FILE`. A folder without `workload.toml`
+//! may hold manifests that stand alone (`litmus/NAME.toml`), known by the name `litmus/NAME`.
+//!
+//! Invariant: a line of PTX inside a manifest keeps the manifest's line number.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -14,6 +17,9 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::kernel::ir::{Kernel, Module};
 use crate::kernel::ptx;
 
+/// The folder of manifests that stand alone.
+const LITMUS: &str = "litmus";
+
 static BUILTIN: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/workloads");
 
 /// The file that makes a folder a workload.
@@ -22,8 +28,8 @@ pub(crate) const MANIFEST_FILE: &str = "workload.toml";
 /// A workload's folder.
 #[derive(Debug, Clone)]
 pub(crate) enum Folder {
-    /// In the binary.
-    Builtin(&'static Dir<'static>),
+    /// In the binary, with the name of its manifest.
+    Builtin { dir: &'static Dir<'static>, manifest: String },
     /// On disk, with the name of its manifest.
     Disk { folder: PathBuf, manifest: String },
 }
@@ -49,7 +55,19 @@ impl Folder {
             return Ok(Folder::Disk { folder: path.to_owned(), manifest: MANIFEST_FILE.to_owned() });
         }
         if let Some(dir) = BUILTIN.get_dir(name_or_path).filter(|dir| is_workload(dir)) {
-            return Ok(Folder::Builtin(dir));
+            return Ok(Folder::Builtin { dir, manifest: MANIFEST_FILE.to_owned() });
+        }
+        if let Some((folder, name)) = name_or_path.split_once('/')
+            && folder == LITMUS
+            && let Some(dir) = BUILTIN.get_dir(LITMUS)
+        {
+            if litmus_names().any(|known| known == name_or_path) {
+                return Ok(Folder::Builtin { dir, manifest: format!("{name}.toml") });
+            }
+            let names: Vec<String> = litmus_names().collect();
+            let fault = Diagnostic::nowhere("", format!("there is no workload `{name_or_path}`, and no such path"));
+            let all = || Some(format!("built in: {}", names.join(", ")));
+            return Err(advised(fault, name_or_path, names.iter().map(String::as_str), all));
         }
         if name_or_path.contains(['/', '\\']) || name_or_path.ends_with(".toml") {
             return Err(Diagnostic::nowhere(name_or_path, "no such file or folder"));
@@ -63,7 +81,7 @@ impl Folder {
     /// The name under which faults in one of its files are reported.
     pub(crate) fn shown(&self, file: &str) -> String {
         match self {
-            Folder::Builtin(dir) => format!("builtin:{}/{file}", dir.path().display()),
+            Folder::Builtin { dir, .. } => format!("builtin:{}/{file}", dir.path().display()),
             Folder::Disk { folder, .. } => folder.join(file).display().to_string(),
         }
     }
@@ -71,8 +89,7 @@ impl Folder {
     /// The manifest's file name.
     pub(crate) fn manifest(&self) -> &str {
         match self {
-            Folder::Builtin(_) => MANIFEST_FILE,
-            Folder::Disk { manifest, .. } => manifest,
+            Folder::Builtin { manifest, .. } | Folder::Disk { manifest, .. } => manifest,
         }
     }
 
@@ -82,7 +99,7 @@ impl Folder {
     /// Why it cannot be read.
     pub(crate) fn read(&self, file: &str) -> Result<Vec<u8>, String> {
         match self {
-            Folder::Builtin(dir) => match dir.get_file(dir.path().join(file)) {
+            Folder::Builtin { dir, .. } => match dir.get_file(dir.path().join(file)) {
                 Some(found) => Ok(found.contents().to_vec()),
                 None => Err(format!("cannot read `{file}`: the built-in workload has no such file{}", self.near(file))),
             },
@@ -96,7 +113,7 @@ impl Folder {
     /// " (did you mean `FILE`?)" with the file beside the manifest whose name is nearest, or nothing.
     fn near(&self, file: &str) -> String {
         let mut names: Vec<String> = match self {
-            Folder::Builtin(dir) => {
+            Folder::Builtin { dir, .. } => {
                 dir.files().filter_map(|file| Some(file.path().file_name()?.to_str()?.to_owned())).collect()
             }
             Folder::Disk { folder, .. } => {
@@ -130,6 +147,18 @@ pub(crate) fn builtin_names() -> impl Iterator<Item = &'static str> {
     names.into_iter()
 }
 
+/// Names of the built-in litmus programs, sorted.
+pub(crate) fn litmus_names() -> impl Iterator<Item = String> {
+    let files = BUILTIN.get_dir(LITMUS).map_or_else(Vec::new, |dir| dir.files().collect());
+    let name = |path: &Path| {
+        let toml = path.extension().is_some_and(|extension| extension == "toml");
+        toml.then(|| path.with_extension("").to_string_lossy().replace('\\', "/"))
+    };
+    let mut names: Vec<String> = files.into_iter().filter_map(|file| name(file.path())).collect();
+    names.sort_unstable();
+    names.into_iter()
+}
+
 /// The PTX files of a workload, decoded.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Programs {
@@ -141,14 +170,31 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// Reads and decodes the files that `[isa]` names.
+    /// Reads and decodes the files that `[isa]` names, or the text that it holds.
     pub(crate) fn read(root: Table<'_>, folder: &Folder, faults: &mut Diagnostics) -> Programs {
         let mut programs = Programs { modules: Vec::new(), texts: Vec::new(), complete: true };
-        let item = root.table("isa").and_then(|isa| isa.get("file"));
-        let files = item.map_or_else(Vec::new, |item| item.list().unwrap_or_else(|| vec![item]));
-        programs.complete = !files.is_empty();
-        for file in files {
-            match programs.module(file, folder) {
+        let Some(isa) = root.table("isa") else {
+            programs.complete = false;
+            return programs;
+        };
+        let (file, text) = (isa.get("file"), isa.get("text"));
+        match (file, text) {
+            (None, None) => {
+                let fault = isa.place().fault("`isa` lacks the key `file`");
+                faults.push(fault.with_help("or `text`, with the PTX itself"));
+            }
+            (Some(_), Some(text)) => {
+                faults.push(text.place().fault("`isa` has both `file` and `text`"));
+                programs.complete = false;
+                return programs;
+            }
+            _ => {}
+        }
+        let files = file.map_or_else(Vec::new, |item| item.list().unwrap_or_else(|| vec![item]));
+        programs.complete = !files.is_empty() || text.is_some();
+        let sources = files.into_iter().map(|file| (file, false)).chain(text.map(|text| (text, true)));
+        for (item, inline) in sources {
+            match if inline { programs.inline(item) } else { programs.module(item, folder) } {
                 Ok((module, text)) => {
                     programs.modules.push(module);
                     programs.texts.push(text);
@@ -167,7 +213,26 @@ impl Programs {
             return Err(Diagnostics::default());
         };
         let text = folder.read_text(name).map_err(|error| Diagnostics::from(file.place().fault(error)))?;
-        let shown = folder.shown(name);
+        self.decoded(folder.shown(name), text, file)
+    }
+
+    /// PTX in the manifest itself. What stands before it becomes empty lines and blanks: places are the manifest's.
+    fn inline(&self, item: Item<'_>) -> Result<(Module, (String, String)), Diagnostics> {
+        let Some(text) = item.text() else {
+            return Err(Diagnostics::default());
+        };
+        let Some(start) = item.place().start_of(text) else {
+            let fault = item.place().fault("PTX in a manifest has no escapes, so that its lines can be told");
+            return Err(fault.with_help("three single quotes around it keep every character").into());
+        };
+        let before = &item.source.text[..start];
+        let (above, left) = before.rsplit_once('\n').unwrap_or(("", before));
+        let lines = if before.contains('\n') { above.matches('\n').count() + 1 } else { 0 };
+        let padded = format!("{}{}{text}", "\n".repeat(lines), " ".repeat(left.chars().count()));
+        self.decoded(item.source.file.clone(), padded, item)
+    }
+
+    fn decoded(&self, shown: String, text: String, file: Item<'_>) -> Result<(Module, (String, String)), Diagnostics> {
         let module = ptx::parse(&shown, &text)?;
         if let Some(twice) = module.kernels.iter().find(|kernel| self.kernel(&kernel.name).is_some()) {
             let message = format!("kernel `{}` is also in another file of `[isa]`", twice.name);

@@ -61,6 +61,32 @@ pub(super) fn execute(
     Ok(())
 }
 
+/// The addresses in global memory that a store or an atomic will write; none for what writes no global memory.
+pub(super) fn stores_to(warp: &Warp, inst: &Inst, mem: Mem, launch: &Launch, lanes: u64) -> Option<[u64; 64]> {
+    let writes = matches!(mem.kind, MemKind::Store | MemKind::Atomic | MemKind::Reduction);
+    if !writes || !matches!(mem.space, Space::Global | Space::Generic) {
+        return None;
+    }
+    let mut addresses = [0; 64];
+    warp.addresses(inst, launch, lanes, &mut addresses);
+    Some(addresses)
+}
+
+/// Tells what each lane has just written.
+pub(super) fn tell(
+    writes: &mut dyn FnMut(u64, &[u8]),
+    memory: &FlatMemory,
+    lanes: u64,
+    addresses: &[u64; 64],
+    bytes: usize,
+) {
+    for lane in lanes_of(lanes) {
+        if let Some(written) = memory.slice(addresses[lane], bytes) {
+            writes(addresses[lane], written);
+        }
+    }
+}
+
 #[allow(clippy::too_many_arguments)]
 fn in_space(
     warp: &mut Warp,

@@ -9,8 +9,8 @@ use super::super::ir::{Barrier, Guard, Inst, MachineRead, Op};
 use super::super::launch::Launch;
 use super::super::memory::FlatMemory;
 use super::super::warp::Warp;
-use super::access::{Memories, check_pm, execute};
-use super::{Counts, RunError, SLICE};
+use super::access::{Memories, check_pm, execute, stores_to, tell};
+use super::{Counts, RunError, SLICE, Writes};
 
 /// How far a CTA got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,6 +74,7 @@ impl Cta {
         memory: &mut FlatMemory,
         counts: &mut Counts,
         budget: u64,
+        writes: &mut Option<Writes<'_>>,
     ) -> Result<Progress, RunError> {
         let end = counts.warp_instructions + budget;
         loop {
@@ -88,7 +89,7 @@ impl Cta {
             }
             if self.runnable >> self.turn & 1 != 0 {
                 let slice = u64::from(SLICE).min(end - counts.warp_instructions) as u32;
-                self.run_warp(self.turn, launch, memory, counts, slice)?;
+                self.run_warp(self.turn, launch, memory, counts, slice, writes)?;
             }
             self.turn = if self.turn + 1 == self.warps.len() { 0 } else { self.turn + 1 };
         }
@@ -101,6 +102,7 @@ impl Cta {
         memory: &mut FlatMemory,
         counts: &mut Counts,
         slice: u32,
+        writes: &mut Option<Writes<'_>>,
     ) -> Result<(), RunError> {
         let kernel = &*launch.kernel;
         for _ in 0..slice {
@@ -118,9 +120,14 @@ impl Cta {
                 }
                 Op::Mem(mem) => {
                     if lanes != 0 {
+                        // An atomic may overwrite the register that holds its address.
+                        let told = writes.as_ref().and_then(|_| stores_to(warp, inst, mem, launch, lanes));
                         let mut memories =
                             Memories { global: memory, shared: &mut self.shared, local: &mut self.local };
                         execute(warp, inst, mem, launch, lanes, pc, &mut memories)?;
+                        if let (Some(writes), Some(addresses)) = (writes.as_mut(), told) {
+                            tell(writes, memory, lanes, &addresses, launch.access_bytes(inst, mem) as usize);
+                        }
                     }
                     warp.advance();
                 }
@@ -236,6 +243,14 @@ impl Cta {
             }
         }
         self.runnable |= gate.waiting;
+    }
+
+    /// Where the first warp is that has not ended.
+    pub(super) fn place(&self, launch: &Launch) -> String {
+        let first = (self.live.trailing_zeros() as usize).min(self.warps.len() - 1);
+        let pos = launch.kernel.pos.get(self.warps[first].pc() as usize).copied().unwrap_or_default();
+        let [x, y, z] = launch.cta_index(self.index);
+        format!("warp {first} of CTA ({x},{y},{z}) is at {}:{}:{}", launch.kernel.file, pos.line, pos.column)
     }
 
     fn deadlock(&self, launch: &Launch) -> RunError {

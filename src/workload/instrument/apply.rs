@@ -10,8 +10,9 @@
 use std::sync::Arc;
 
 use super::super::expr::Expr;
-use super::super::host::{Host, Program};
+use super::super::host::Host;
 use super::super::manifest::{Arg, Buffer, Field, Init, LaunchStep, LoopStep, Manifest, Role, Space, Step};
+use super::super::program::Program;
 use super::super::resolve::{Allocation, Choice, Plan};
 use super::super::schema::quoted;
 use super::{Instrument, Mode, Overrides, Settings, Undo, layout, read};

@@ -1,0 +1,93 @@
+//! The manifest's conditions in a crash test: judged on every image, counted, and compared with what the manifest
+//! expects of them under the run's scheme and domain.
+//!
+//! Invariants: a condition that must hold is a failure on the first image that violates it; one that must be violated
+//! is as expected once any image violates it, and not as expected only when all levels were judged to their ends.
+
+use serde::Serialize;
+
+use super::Found;
+use crate::oracle::judge::Check;
+use crate::oracle::verdict::{ConditionCount, Failure};
+use crate::persist::PmImage;
+use crate::persist::vocab::Domain;
+use crate::workload::{CrashCondition, Expected};
+
+/// What became of a condition.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Condition {
+    /// Its name.
+    pub name: String,
+    /// Its expression.
+    pub holds: String,
+    /// Which image it is about: `recovered` or `survived`.
+    pub on: &'static str,
+    /// The passage it stands for.
+    pub source: Option<String>,
+    /// What the manifest expects.
+    pub expected: Expected,
+    /// Images on which it held, by level: A, B, C.
+    pub held: [u64; 3],
+    /// Images on which it did not.
+    pub violated: [u64; 3],
+    /// Its first violation.
+    pub first: Option<Found>,
+    /// Whether it came as the manifest expects.
+    pub as_expected: bool,
+}
+
+/// A condition under the scheme and domain of a run.
+#[derive(Debug)]
+pub(super) struct Bound {
+    condition: CrashCondition,
+    expected: Expected,
+}
+
+impl Bound {
+    pub(super) fn new(condition: CrashCondition, scheme: &str, domain: Domain) -> Bound {
+        let expected = condition.expected(scheme, domain.name());
+        Bound { condition, expected }
+    }
+
+    /// What it came to, from its counts at all levels; `complete` when these saw all that there is to see.
+    pub(super) fn report(
+        &self,
+        counts: [Option<&ConditionCount>; 3],
+        complete: bool,
+        found: &dyn Fn(&Failure) -> Found,
+    ) -> Condition {
+        let of = |count: fn(&ConditionCount) -> u64| counts.map(|counts| counts.map_or(0, count));
+        let violated = of(|count| count.violated);
+        let seen = violated != [0; 3];
+        Condition {
+            name: self.condition.name().to_owned(),
+            holds: self.condition.text().to_owned(),
+            on: if self.condition.on_survived() { "survived" } else { "recovered" },
+            source: self.condition.source().map(str::to_owned),
+            expected: self.expected,
+            held: of(|count| count.held),
+            violated,
+            first: counts.into_iter().flatten().find_map(|count| count.first.as_ref()).map(found),
+            as_expected: match self.expected {
+                Expected::Holds => !seen,
+                Expected::Violated => seen || !complete,
+                Expected::Nothing => true,
+            },
+        }
+    }
+}
+
+impl Check for Bound {
+    fn name(&self) -> &str {
+        self.condition.name()
+    }
+
+    fn judge(&self, survived: &PmImage, recovered: &PmImage) -> Result<(), String> {
+        let image = if self.condition.on_survived() { survived } else { recovered };
+        self.condition.judge(image.base(), image.bytes())
+    }
+
+    fn binds(&self) -> bool {
+        self.expected == Expected::Holds
+    }
+}

@@ -1,0 +1,130 @@
+//! Host steps as a list of operations with jumps, so that where a program is can be told by a position.
+
+use super::document::Place;
+use super::expr::Expr;
+use super::manifest::{LaunchStep, LoopKind, Span, Step};
+use crate::kernel::ir::Kernel;
+
+/// The steps, laid out.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(super) operations: Vec<Operation>,
+    pub(super) loops: Vec<Loop>,
+}
+
+/// One of them.
+#[derive(Debug)]
+pub(super) enum Operation {
+    Launch(Box<LaunchStep>),
+    Copy {
+        from: Span,
+        to: Span,
+        count: Option<Expr>,
+        place: Place,
+    },
+    Fill {
+        to: Span,
+        value: Expr,
+        count: Option<Expr>,
+        place: Place,
+    },
+    Swap(usize, usize),
+    /// Sets the flag of the next transaction, or ends it.
+    Flag {
+        buffer: usize,
+        value: u32,
+        ends: bool,
+    },
+    /// Starts loop `number`, or jumps to `exit`.
+    Enter {
+        number: usize,
+        exit: usize,
+    },
+    /// Leaves a `while` loop whose condition fails.
+    Test {
+        number: usize,
+        exit: usize,
+    },
+    /// Ends an iteration: back to `start`, or on.
+    Next {
+        number: usize,
+        start: usize,
+    },
+}
+
+/// A loop of them.
+#[derive(Debug)]
+pub(super) struct Loop {
+    pub(super) kind: LoopKind,
+    pub(super) place: Place,
+    pub(super) slot: usize,
+}
+
+impl Program {
+    /// Lays out steps.
+    pub(crate) fn new(steps: &[Step]) -> Self {
+        let mut program = Program { operations: Vec::new(), loops: Vec::new() };
+        program.add(steps);
+        program
+    }
+
+    /// Whether there is nothing to do.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.operations.is_empty()
+    }
+
+    /// The kernel of every launch step.
+    pub(crate) fn kernels(&self) -> impl Iterator<Item = &Kernel> {
+        self.operations.iter().filter_map(|operation| match operation {
+            Operation::Launch(step) => Some(&*step.kernel),
+            _ => None,
+        })
+    }
+
+    fn add(&mut self, steps: &[Step]) {
+        for step in steps {
+            match step {
+                Step::Launch(launch) => self.operations.push(Operation::Launch(launch.clone())),
+                Step::Copy { from, to, count, place } => self.operations.push(Operation::Copy {
+                    from: from.clone(),
+                    to: to.clone(),
+                    count: count.clone(),
+                    place: place.clone(),
+                }),
+                Step::Fill { to, value, count, place } => self.operations.push(Operation::Fill {
+                    to: to.clone(),
+                    value: value.clone(),
+                    count: count.clone(),
+                    place: place.clone(),
+                }),
+                Step::Swap(a, b) => self.operations.push(Operation::Swap(*a, *b)),
+                Step::Persist => {}
+                Step::Flag { buffer, value, ends } => {
+                    self.operations.push(Operation::Flag { buffer: *buffer, value: *value, ends: *ends });
+                }
+                Step::Loop(inner) => {
+                    let number = self.loops.len();
+                    let (kind, place, slot) = (inner.kind.clone(), inner.place.clone(), usize::from(inner.slot));
+                    self.loops.push(Loop { kind, place, slot });
+                    let enter = self.operations.len();
+                    self.operations.push(Operation::Enter { number, exit: 0 });
+                    let start = self.operations.len();
+                    if matches!(inner.kind, LoopKind::While { .. }) {
+                        self.operations.push(Operation::Test { number, exit: 0 });
+                    }
+                    self.add(&inner.before);
+                    self.add(&inner.body);
+                    self.operations.push(Operation::Next { number, start });
+                    let end = self.operations.len();
+                    for at in [enter, start] {
+                        if let Operation::Enter { exit, .. } | Operation::Test { exit, .. } = &mut self.operations[at]
+                            && *exit == 0
+                        {
+                            *exit = end;
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Every litmus program under every scheme and in every domain: conditions hold where its manifest says that they must,
+//! and what it says to be violated is seen to be.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use durawarp::config::{MachineConfig, Override};
+use durawarp::crash::{CrashReport, Request, Watching, crash};
+use durawarp::persist::Scheme;
+use durawarp::run::{Conduct, Experiment};
+use durawarp::schemes::catalogue;
+use durawarp::workload::{Choice, Expected, Workload};
+use rayon::prelude::*;
+
+const DOMAINS: [&str; 3] = ["media", "adr", "eadr"];
+
+/// Paths of all programs, by name.
+fn programs() -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("workloads/litmus");
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path().display().to_string());
+    let mut paths: Vec<String> = entries.filter(|path| path.ends_with(".toml")).collect();
+    paths.sort();
+    paths
+}
+
+fn judged(path: &str, scheme: &str, domain: &str, double: bool) -> CrashReport {
+    let scheme: std::sync::Arc<dyn Scheme> = catalogue::find(scheme).unwrap();
+    let domain = Override::parse(&format!("persist.domain={domain}")).unwrap();
+    let machine = MachineConfig::load("agpm-table4", &[domain]).unwrap();
+    let choice = Choice { logs: scheme.logs(), ..Choice::default() };
+    let workload = Workload::load(path).and_then(|found| found.resolve(&choice));
+    let workload = workload.unwrap_or_else(|faults| panic!("{faults}"));
+    let experiment = Experiment { machine, workload, scheme, max_cycles: None, reference: true };
+    let request = Request { double, ..Request::default() };
+    let (conduct, stop) = (Conduct::default(), AtomicBool::new(false));
+    let watching = Watching { conduct: &conduct, stop: &stop, progress: &|_, _, _| {} };
+    crash(&experiment, &request, &watching).unwrap_or_else(|faults| panic!("{faults}"))
+}
+
+#[test]
+fn every_program_is_built_in_by_its_name_and_says_what_it_stands_for() {
+    let name = |path: &String| format!("litmus/{}", Path::new(path).file_stem().unwrap().display());
+    let names: Vec<String> = programs().iter().map(name).collect();
+    let listed: Vec<String> = Workload::litmus().into_iter().map(|listing| listing.name).collect();
+    assert_eq!(listed, names);
+    for (name, path) in names.iter().zip(programs()) {
+        assert_eq!(Workload::load(&path).unwrap().name(), name);
+        let resolved = Workload::load(name).and_then(|found| found.resolve(&Choice::default()));
+        let resolved = resolved.unwrap_or_else(|faults| panic!("{faults}"));
+        assert!(resolved.conditions().count() > 0, "{name} has no condition");
+        assert!(resolved.conditions().all(|condition| condition.source().is_some()), "{name} has no source");
+        let text = std::fs::read_to_string(&path).unwrap();
+        let head = || text.lines().take_while(|line| line.starts_with('#'));
+        let says = |words: &[&str]| head().any(|line| words.iter().any(|word| line.contains(word)));
+        assert!(says(&["# Source: "]) && says(&["allowed", "forbidden"]), "the head of {name}");
+    }
+}
+
+/// Schemes whose programs keep their own order find the bugs of a program; none may be found in a sound one.
+#[test]
+fn bugs_show_at_the_level_that_the_page_says() {
+    let readme = include_str!("../workloads/README.md");
+    for (name, levels) in [
+        ("message_passing_no_fence", [false, true, true]),
+        ("message_passing_no_write_back", [true, true, true]),
+        ("wrong_line", [true, true, true]),
+        ("flag_before_log", [true, true, true]),
+        ("data_before_flag", [true, true, true]),
+        ("cta_log_paper", [false, true, true]),
+        ("cta_log_late", [false, false, true]),
+        ("shared_log_slots", [true, true, true]),
+        ("wrong_log_slot", [true, true, true]),
+    ] {
+        assert!(readme.contains(&format!("`{name}`")), "the page does not name {name}");
+        let report = judged(&format!("litmus/{name}"), "store+clwb", "adr", false);
+        let condition = &report.conditions[0];
+        assert_eq!(condition.violated.map(|images| images > 0), levels, "{name}: {:?}", condition.violated);
+        assert_eq!(condition.expected, Expected::Violated, "{name}");
+    }
+}
+
+#[test]
+fn every_program_gives_what_it_says_under_every_scheme_in_every_domain() {
+    let schemes = catalogue::all();
+    let cases = programs().into_iter().flat_map(|path| {
+        let of_scheme = |scheme: &std::sync::Arc<dyn Scheme>| DOMAINS.map(|domain| (scheme.name(), domain));
+        let cases: Vec<_> = schemes.iter().flat_map(of_scheme).collect();
+        cases.into_iter().map(move |(scheme, domain)| (path.clone(), scheme, domain))
+    });
+    let cases: Vec<(String, &str, &str)> = cases.collect();
+    let faults: Vec<String> = cases
+        .par_iter()
+        .flat_map(|(path, scheme, domain)| {
+            let report = judged(path, scheme, domain, scheme.starts_with("store"));
+            let name = Path::new(path).file_stem().unwrap().display().to_string();
+            let at = format!("{name} under {scheme} in {domain}");
+            let mut faults = Vec::new();
+            if !report.ended_well() {
+                faults.push(format!("{at}: {:?} {:?}", report.outcome.end, report.outcome.verification));
+            }
+            for condition in &report.conditions {
+                let told = format!("{at}: {} ({:?})", condition.name, condition.expected);
+                println!("{told}: held on {:?}, violated by {:?}", condition.held, condition.violated);
+                if !condition.as_expected {
+                    let first = condition.first.as_ref().map(|first| first.failure.what.as_str());
+                    faults.push(format!("{told}: {:?} {:?} {first:?}", condition.held, condition.violated));
+                }
+            }
+            if !report.holds() && faults.is_empty() {
+                let first = report.judgements().find_map(|(_, judgement)| judgement.found.first());
+                faults.push(format!("{at}: {:?}", first.map(|first| &first.failure)));
+            }
+            faults
+        })
+        .collect();
+    assert!(faults.is_empty(), "{} of {} cases:\n{}", faults.len(), cases.len(), faults.join("\n"));
+}
