@@ -16,7 +16,7 @@ use crate::engine::{Clock, Component, Ctx, Port, Progress, Time, Wait};
 use crate::kernel::host::{HostAction, HostProgram};
 use crate::kernel::launch::Launch;
 use crate::kernel::memory::Medium;
-use crate::persist::journal::{Author, FactKind, Journal};
+use crate::persist::journal::{Author, FactKind, Notebook};
 use crate::persist::site::HostSite;
 use crate::persist::vocab::Boundary;
 use crate::spec;
@@ -164,7 +164,7 @@ pub struct CommandProcessor {
     first_sm_port: u16,
     host: Box<dyn HostProgram>,
     site: Box<dyn HostSite>,
-    journal: Option<Box<Journal>>,
+    journal: Option<Box<Notebook>>,
     map: Interleave,
     network: Network,
     rooms: Rooms,
@@ -239,14 +239,14 @@ impl CommandProcessor {
     }
 
     /// The journal it kept.
-    pub fn journal(&self) -> Option<&Journal> {
+    pub fn journal(&self) -> Option<&Notebook> {
         self.journal.as_deref()
     }
 
     fn note(&mut self, kind: FactKind, time: Time) {
         let author = Author { sm: self.requester, launch: self.records.len() as u32 - 1, ..Author::default() };
         if let Some(journal) = &mut self.journal {
-            journal.note(time, kind, 0, 0, author);
+            journal.note(time, kind, 0, author);
         }
     }
 

@@ -21,7 +21,7 @@ use std::collections::VecDeque;
 use crate::counters;
 use crate::engine::{Clock, Component, Ctx, Port, Time, Wait};
 use crate::kernel::memory::Medium;
-use crate::persist::journal::{Author, FactKind, Journal};
+use crate::persist::journal::{Author, FactKind, Notebook};
 use crate::persist::vocab::Domain;
 use crate::spec;
 
@@ -137,7 +137,7 @@ pub struct MemoryController {
     images: [Image; 2],
     occupancy_since: Time,
     domain: Domain,
-    journal: Option<Box<Journal>>,
+    journal: Option<Box<Notebook>>,
     counters: ControllerCounters,
 }
 
@@ -180,7 +180,7 @@ impl MemoryController {
     }
 
     /// The journal it kept.
-    pub fn journal(&self) -> Option<&Journal> {
+    pub fn journal(&self) -> Option<&Notebook> {
         self.journal.as_deref()
     }
 

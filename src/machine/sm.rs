@@ -28,7 +28,7 @@ use crate::engine::{Clock, Component, Ctx, Port, Progress, Time, Timebase, Wait}
 use crate::kernel::fault::{FaultKind, ProgramFault};
 use crate::kernel::ir::Class;
 use crate::kernel::launch::Launch;
-use crate::persist::journal::Journal;
+use crate::persist::journal::Notebook;
 use crate::persist::site::SmSite;
 use crate::spec;
 
@@ -296,7 +296,7 @@ pub struct Sm {
     /// Lines of one write-back instruction.
     lines: Vec<u64>,
     site: Box<dyn SmSite>,
-    journal: Option<Box<Journal>>,
+    journal: Option<Box<Notebook>>,
     stalls: PersistStalls,
     /// Persistency operations on DRAM: the first of each kernel.
     on_dram: Vec<OnDram>,

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use crate::engine::{Ctx, Time};
 use crate::kernel::memory::Medium;
 use crate::machine::msg::{Line, MemoryWrite, Msg, Payload, Persist, Reply, Request, RequestKind, copy_masked};
-use crate::persist::journal::{Author, FactKind, Journal};
+use crate::persist::journal::{Author, FactKind, Notebook};
 use crate::persist::vocab::Domain;
 
 use super::{L2Slice, NO_MSHR, Served, memory_port};
@@ -57,7 +57,7 @@ struct Sweep {
 #[derive(Debug)]
 pub(super) struct Durability {
     domain: Domain,
-    journal: Option<Box<Journal>>,
+    journal: Option<Box<Notebook>>,
     writes: Vec<InFlight>,
     free: Vec<u16>,
     /// Messages for the controller that wait for a write credit, with all that came after them.
@@ -115,7 +115,7 @@ impl L2Slice {
     }
 
     /// The journal it kept.
-    pub fn journal(&self) -> Option<&Journal> {
+    pub fn journal(&self) -> Option<&Notebook> {
         self.durability.journal.as_deref()
     }
 

@@ -17,7 +17,7 @@ use crate::machine::msg::{Msg, Payload, Persist, Request, RequestKind};
 use crate::machine::on_dram::OnDram;
 use crate::machine::persistence::MembarRule;
 use crate::machine::stalls::PersistStalls;
-use crate::persist::journal::{Author, FactKind, Journal};
+use crate::persist::journal::{Author, FactKind, Notebook};
 use crate::persist::vocab::{Boundary, FenceKind, FenceRule, Route, StoreClass, WriteBackClass, WriteBackRule};
 
 use super::Sm;
@@ -36,7 +36,7 @@ pub(super) fn class_of(hint: StoreHint) -> StoreClass {
 
 impl Sm {
     /// The journal it kept.
-    pub fn journal(&self) -> Option<&Journal> {
+    pub fn journal(&self) -> Option<&Notebook> {
         self.journal.as_deref()
     }
 
@@ -297,7 +297,7 @@ impl Sm {
         let launch = self.launches.wrapping_sub(1);
         let author = Author { sm: self.w.index, launch, cta: self.ctas[cta].cta as u32, ..Author::default() };
         if let Some(journal) = &mut self.journal {
-            journal.note(self.now, kind, 0, 0, author);
+            journal.note(self.now, kind, 0, author);
         }
     }
 
@@ -318,7 +318,7 @@ impl Sm {
         if self.journal.is_some() {
             let (author, time) = (self.author(warp), self.now);
             if let Some(journal) = &mut self.journal {
-                journal.note(time, kind, line, 0, author);
+                journal.note(time, kind, line, author);
             }
         }
     }
