@@ -23,7 +23,9 @@ use crate::machine::l2::{L2Slice, L2Wiring};
 use crate::machine::media::Media;
 use crate::machine::memory_controller::MemoryController;
 use crate::machine::msg::Msg;
+use crate::machine::on_dram::OnDram;
 use crate::machine::sm::{Sm, SmParameters, SmWiring};
+use crate::machine::stalls::{LinkParts, PersistStalls};
 use crate::persist::journal::Journal;
 use crate::persist::site::Scheme;
 use crate::schemes::baseline::Base;
@@ -130,6 +132,10 @@ pub fn assemble_with(
                 port: port.clone(),
                 local: (local + local_per_sm * index as u64, local_bytes),
                 persist: spec.persist.clone(),
+                link: LinkParts {
+                    miss: core.cycles(u64::from(spec.l1.miss_cycles)),
+                    pipeline: l2_clock.cycles(u64::from(spec.l2.pipeline_cycles)),
+                },
             };
             let site = persistency.scheme.sm_site(index as u16);
             t.add(format!("sm{index}"), Box::new(Sm::new(sm_parameters.clone(), wiring, site, persistency.journal)))
@@ -293,6 +299,21 @@ impl Assembly {
         let slices = self.slices().filter_map(L2Slice::journal);
         let controllers = self.controllers().filter_map(MemoryController::journal);
         Journal::merged(&sms.chain(slices).chain(controllers).collect::<Vec<_>>())
+    }
+
+    /// Where persists waited: of all SMs, then of the command processor.
+    pub fn persist_stalls(&self) -> PersistStalls {
+        let mut all = PersistStalls::default();
+        for stalls in self.sms().map(Sm::stalls) {
+            all.add(stalls);
+        }
+        all.boundaries.add(self.dispatch().boundaries());
+        all
+    }
+
+    /// For each kernel that used persistency operations on DRAM, in the order of launches: the first such instruction.
+    pub fn on_dram(&self) -> Vec<OnDram> {
+        OnDram::merged(self.sms().flat_map(Sm::on_dram))
     }
 
     /// Names of all components, in the order of their ids.

@@ -6,6 +6,7 @@ mod determinism;
 mod progress;
 mod show;
 mod simulate;
+mod stalls;
 mod terminal;
 
 use std::process::ExitCode;
@@ -57,6 +58,7 @@ pub(crate) fn main() -> ExitCode {
     terminal::listen_for_interrupts();
     let done = match &cli.command {
         Command::Run(args) => simulate::run(args),
+        Command::Stalls(args) => stalls::stalls(args),
         Command::Crash(args) => crash::crash(args),
         Command::Check(args) => determinism::check(args),
         Command::List(args) => show::list(args),
@@ -83,7 +85,7 @@ struct Resolution {
 }
 
 /// Reads machine, workload and scheme; the faults of all at once.
-fn resolve(workload: &str, subject: &Subject, default_profile: Option<&str>) -> Result<Resolution, Stop> {
+fn resolve(workload: &str, scheme: &str, subject: &Subject, default_profile: Option<&str>) -> Result<Resolution, Stop> {
     let mut faults = Diagnostics::default();
     let (mut overrides, mut params) = (Vec::new(), Vec::new());
     for text in &subject.set {
@@ -104,7 +106,7 @@ fn resolve(workload: &str, subject: &Subject, default_profile: Option<&str>) -> 
     }
     let mut keep = |found: Diagnostics| faults.0.extend(found.0);
     let machine = MachineConfig::load(&subject.machine, &overrides).map_err(&mut keep).ok();
-    let scheme = catalogue::find(&subject.scheme).map_err(&mut keep).ok();
+    let scheme = catalogue::find(scheme).map_err(&mut keep).ok();
     let logs = scheme.as_ref().is_some_and(|scheme| scheme.logs());
     let Subject { instrument: mode, flag_barrier, loop_log, seed, .. } = *subject;
     let instrument = Overrides { mode, flag_barrier, loop_log };

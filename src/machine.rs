@@ -21,12 +21,14 @@ pub mod media;
 pub mod memory_controller;
 pub mod msg;
 pub mod network;
+pub mod on_dram;
 pub mod persistence;
 mod request_queue;
 pub mod scheduler;
 pub mod shared_memory;
 pub mod sm;
 pub mod spec;
+pub mod stalls;
 pub mod timers;
 
 use serde::{Deserialize, Serialize};

@@ -34,6 +34,12 @@ pub struct Outcome {
     pub launches: Vec<Launch>,
     /// Counters by kind of component.
     pub counters: Vec<Table>,
+    /// Where persists waited; `None` when there were none, and nobody waited for any.
+    #[serde(default)]
+    pub persists: Option<Persists>,
+    /// What is odd about the program but no fault, in the order of launches.
+    #[serde(default)]
+    pub warnings: Vec<Warning>,
     /// Result check; `None` when the run did not end by itself.
     pub verification: Option<Verification>,
     /// Number that stands for every event and the final state; equal runs have equal digests.
@@ -131,6 +137,74 @@ pub struct Launch {
     pub start: Duration,
     /// From then until its last store was performed and the command processor knew.
     pub length: Duration,
+}
+
+/// How long persists (write-throughs and write-backs of lines that warps asked for) waited, and where.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Persists {
+    /// Each stage of a persist's way, in order. The stages of a persist add up to its total, hence so do the sums.
+    pub stages: Vec<Stage>,
+    /// From issue to acknowledgement.
+    pub total: Spread,
+    /// Warps that had to wait for their persists to be durable: at fences, and behind stores that wait. 0 where nothing
+    /// was under way.
+    pub fences: Spread,
+    /// Ends of CTAs and kernels that waited for the write-back of the L2.
+    pub boundaries: Spread,
+}
+
+/// A stage of a persist's way.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Stage {
+    /// Name: "lsu", "injection", "crossbar", "l2", "accept", "media", "ack".
+    pub name: String,
+    /// What a persist waits for in it.
+    pub meaning: String,
+    /// How long.
+    #[serde(flatten)]
+    pub spread: Spread,
+}
+
+/// How a length of time is spread. Count, sum and greatest are exact; a percentile is the value of its rank or up to
+/// 1/64 of it more.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// How many there were.
+    pub count: u64,
+    /// Their sum, in ticks of the machine's tick rate.
+    pub sum_ticks: u64,
+    /// Their sum, in ns.
+    pub sum_ns: f64,
+    /// Half were not longer, in ns.
+    pub p50_ns: f64,
+    /// 90 of 100 were not longer, in ns.
+    pub p90_ns: f64,
+    /// 99 of 100 were not longer, in ns.
+    pub p99_ns: f64,
+    /// The longest, in ns.
+    pub max_ns: f64,
+}
+
+impl Spread {
+    /// Mean, in ns.
+    pub fn mean_ns(&self) -> f64 {
+        self.sum_ns / self.count.max(1) as f64
+    }
+}
+
+/// Something odd about the program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Warning {
+    /// What, in a sentence that names the place.
+    pub message: String,
+    /// Kernel.
+    pub kernel: String,
+    /// Its PTX file.
+    pub file: String,
+    /// Line in it.
+    pub line: u32,
+    /// The first launch concerned, from 0.
+    pub launch: u32,
 }
 
 /// The result check.

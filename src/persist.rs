@@ -10,6 +10,6 @@ pub mod undo;
 pub mod vocab;
 
 pub use image::PmImage;
-pub use journal::{Fact, FactKind, Journal};
+pub use journal::{Fact, FactKind, Journal, Notebook};
 pub use site::{HostSite, Salvage, Scheme, SmSite};
 pub use vocab::{Boundary, Domain, FenceKind, FenceRule, Route, StoreClass, StoreRule, WriteBackClass, WriteBackRule};

@@ -2,8 +2,10 @@
 
 mod crash;
 mod numbers;
+mod persists;
 mod summary;
 
 pub use crash::{crash_summary, state_name};
 pub use numbers::{bandwidth, count, percent, rate, seconds};
+pub use persists::stalls_table;
 pub use summary::summary;

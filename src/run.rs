@@ -17,10 +17,13 @@ use crate::engine::{
 };
 use crate::kernel::functional::Limits;
 use crate::kernel::memory::FlatMemory;
+use crate::machine::stalls::{PersistStalls, STAGES};
 use crate::machine::{MAX_CORE_CYCLES, MachineSpec};
-use crate::outcome::{self, Duration, End, Engine, Host, Launch, Machine, Outcome, Parameter};
+use crate::outcome::{
+    self, Duration, End, Engine, Host, Launch, Machine, Outcome, Parameter, Persists, Spread, Stage, Warning,
+};
 use crate::persist::{Journal, Scheme};
-use crate::stats::Table;
+use crate::stats::{Histogram, Table};
 use crate::workload::{self, Bindings, Evidence, FunctionalRun, Resolved};
 
 /// What to simulate, and how far.
@@ -146,6 +149,8 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
         time: duration(time, base, spec),
         launches: launches(&machine, time, base, spec),
         counters: counters(&machine),
+        persists: persists(&machine, base),
+        warnings: warnings(&machine),
         verification: None,
         digest: format!("{:016x}", machine.simulation.digest()),
         memory_digest: String::new(),
@@ -314,6 +319,45 @@ fn counters(machine: &Assembly) -> Vec<Table> {
         Table::of("l2", &machine.slices().map(|slice| *slice.counters()).collect::<Vec<_>>()),
         Table::of("memory_controller", &machine.controllers().map(|mc| *mc.counters()).collect::<Vec<_>>()),
     ]
+}
+
+fn persists(machine: &Assembly, base: Timebase) -> Option<Persists> {
+    let PersistStalls { stages, total, fences, boundaries } = machine.persist_stalls();
+    if [&total, &fences, &boundaries].iter().all(|histogram| histogram.count() == 0) {
+        return None;
+    }
+    let ns = |ticks: u64| base.ps_of_ticks(ticks) as f64 / 1e3;
+    let spread = |histogram: &Histogram| Spread {
+        count: histogram.count(),
+        sum_ticks: histogram.sum(),
+        sum_ns: ns(histogram.sum()),
+        p50_ns: ns(histogram.percentile(50)),
+        p90_ns: ns(histogram.percentile(90)),
+        p99_ns: ns(histogram.percentile(99)),
+        max_ns: ns(histogram.max()),
+    };
+    let stage = |(&(name, meaning), histogram): (&(&str, &str), &Histogram)| Stage {
+        name: name.to_owned(),
+        meaning: meaning.to_owned(),
+        spread: spread(histogram),
+    };
+    let stages = STAGES.iter().zip(&stages).map(stage).collect();
+    Some(Persists { stages, total: spread(&total), fences: spread(&fences), boundaries: spread(&boundaries) })
+}
+
+fn warnings(machine: &Assembly) -> Vec<Warning> {
+    let of = |first: &crate::machine::on_dram::OnDram| Warning {
+        message: format!(
+            "{}:{}: kernel `{}` uses a persistency operation on a buffer in DRAM, where it makes nothing durable; \
+             others of the kernel are not told",
+            first.file, first.line, first.kernel
+        ),
+        kernel: first.kernel.clone(),
+        file: first.file.to_string(),
+        line: first.line,
+        launch: first.launch,
+    };
+    machine.on_dram().iter().map(of).collect()
 }
 
 /// FNV-1a over the bytes of every range, eight at a time.

@@ -218,6 +218,77 @@ fn every_scheme_runs_and_an_unknown_one_is_told_with_the_nearest() {
     assert!(text(&output.stderr).contains("did you mean `strict`?"), "{}", text(&output.stderr));
 }
 
+/// The JSON that a command writes.
+fn json(name: &str, arguments: &[&str]) -> serde_json::Value {
+    let file = folder(name).join("out.json");
+    let output = durawarp(&[arguments, &["--json", file.to_str().unwrap()]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap()
+}
+
+#[test]
+fn a_run_tells_where_its_persists_waited() {
+    let run = |scheme: &str| durawarp(&["run", "gemm", "--profile", "ci", "--set", "params.NK=3", "--scheme", scheme]);
+    let table = text(&run("store+clwb").stdout);
+    for word in ["\nPersists\n", "  lsu ", "  accept ", "  ack ", "from issue to acknowledgement", "  fences "] {
+        assert!(table.contains(word), "no `{word}` in:\n{table}");
+    }
+    assert!(!text(&run("base").stdout).contains("Persists"), "there are none");
+    let run = |name: &str, threads: &str| {
+        let arguments = ["run", "gemm", "--profile", "ci", "--set", "params.NK=3", "--scheme", "store+clwb"];
+        json(name, &[&arguments[..], &["-q", "--threads", threads]].concat())["persists"].take()
+    };
+    let persists = run("persists1", "1");
+    let stages = persists["stages"].as_array().unwrap();
+    let names: Vec<&str> = stages.iter().map(|stage| stage["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["lsu", "injection", "crossbar", "l2", "accept", "media", "ack"]);
+    let sum: u64 = stages.iter().map(|stage| stage["sum_ticks"].as_u64().unwrap()).sum();
+    assert_eq!(persists["total"]["sum_ticks"], sum);
+    for field in ["count", "sum_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns"] {
+        assert!(persists["total"][field].as_f64().unwrap() > 0.0, "{field}");
+    }
+    assert_eq!(persists, run("persists3", "3"));
+}
+
+#[test]
+fn stalls_has_a_row_a_scheme_relative_to_base() {
+    let gemm = ["stalls", "gemm", "--set", "params.NK=3", "--threads", "1"];
+    let output = durawarp(&gemm);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let table = text(&output.stdout);
+    for scheme in ["base", "strict", "epoch-cta", "epoch-kernel", "nt-store", "store+clwb"] {
+        assert!(table.lines().any(|line| line.trim_start().starts_with(scheme)), "no {scheme} in:\n{table}");
+    }
+    assert!(table.contains("1.000") && table.contains(" injection "), "{table}");
+    let runs = json("stalls", &[&gemm[..], &["-q", "--scheme", "nt-store,strict"]].concat());
+    let schemes: Vec<&str> = runs.as_array().unwrap().iter().map(|run| run["scheme"].as_str().unwrap()).collect();
+    assert_eq!(schemes, ["nt-store", "strict"]);
+    fails(&["stalls", "gemm", "--scheme", "base,strikt"], 2, &["did you mean `strict`?"]);
+}
+
+#[test]
+fn persistency_operations_on_dram_are_warned_of_once_a_kernel_with_file_and_line() {
+    // `out` is in DRAM. Line 10 is the body's first.
+    let body = "mul.wide.u32 %rd2, %r1, 4;\nadd.u64 %rd3, %rd1, %rd2;\nst.global.u32 [%rd3], %r1;\npm.clwb.global [%rd3];\npm.st.nt.global.u32 [%rd3], %r1;\npm.sfence;";
+    let path = own("on_dram", body);
+    let told = "own.ptx:13: kernel `k` uses a persistency operation on a buffer in DRAM";
+    let error = text(&durawarp(&["run", &path, "-q"]).stderr);
+    assert_eq!(error.matches("in DRAM").count(), 1, "{error}");
+    assert!(error.contains(told), "{error}");
+    for threads in ["1", "3"] {
+        let run = json("on_dram_json", &["run", &path, "-q", "--threads", threads]);
+        let warnings = run["warnings"].as_array().unwrap();
+        assert_eq!(warnings.len(), 1);
+        assert_eq!(
+            (&warnings[0]["line"], &warnings[0]["kernel"], &warnings[0]["launch"]),
+            (&13.into(), &"k".into(), &0.into())
+        );
+        assert!(warnings[0]["file"].as_str().unwrap().ends_with("own.ptx"));
+    }
+    let none = json("no_warning", &["run", "gemm", "--profile", "ci", "--scheme", "store+clwb", "-q"]);
+    assert_eq!(none["warnings"], serde_json::json!([]));
+}
+
 #[test]
 fn a_crash_test_prints_its_conditions_and_refuses_what_cannot_be_judged() {
     let output = durawarp(&["crash", "litmus/message_passing", "--scheme", "store+clwb"]);

@@ -41,7 +41,7 @@ impl Component<Msg> for Requester {
                 let (bytes, old) = match &reply.payload {
                     Payload::Line(line) => (line.bytes.to_vec(), Vec::new()),
                     Payload::Atomics(a) => (Vec::new(), a.a[..usize::from(a.count)].to_vec()),
-                    Payload::None => panic!("every payload comes back"),
+                    Payload::None | Payload::Persist(_) => panic!("every payload comes back"),
                 };
                 let answer = Answer { at: cx.now(), kind: reply.kind, bytes, old };
                 assert!(self.answers.insert(reply.tag, answer).is_none(), "answered twice: {}", reply.tag);

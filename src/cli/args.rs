@@ -22,6 +22,8 @@ pub(super) struct Cli {
 pub(super) enum Command {
     /// Simulate a workload on a machine and print what came of it
     Run(RunArgs),
+    /// Run a workload under several persistency schemes and show where persists waited under each
+    Stalls(StallsArgs),
     /// Let power fail at every instant that matters, recover, and judge what is left
     Crash(CrashArgs),
     /// Prove that results do not depend on threads: run several ways and compare epoch by epoch
@@ -42,9 +44,6 @@ pub(super) struct Subject {
     /// Machine: a built-in name or a .toml file
     #[arg(long, value_name = "NAME|FILE", default_value = DEFAULT_MACHINE)]
     pub(super) machine: String,
-    /// Persistency scheme (`durawarp list schemes`)
-    #[arg(long, value_name = "NAME", default_value = DEFAULT_SCHEME)]
-    pub(super) scheme: String,
     /// Change a machine parameter (l2.slice_kb=256, dram.t_cl_ns=20) or a workload's (params.n=4096); repeatable
     #[arg(long, value_name = "KEY=VALUE")]
     pub(super) set: Vec<String>,
@@ -68,10 +67,20 @@ pub(super) struct Subject {
     pub(super) seed: u64,
 }
 
+/// Under which persistency scheme.
+#[derive(Debug, Args)]
+pub(super) struct OneScheme {
+    /// Persistency scheme (`durawarp list schemes`)
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_SCHEME)]
+    pub(super) scheme: String,
+}
+
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
     /// Workload: a built-in name, a folder, or a manifest
     pub(super) workload: String,
+    #[command(flatten)]
+    pub(super) scheme: OneScheme,
     #[command(flatten)]
     pub(super) subject: Subject,
     /// Threads: 0 for one a core, 1 for the sequential driver; results never depend on it
@@ -95,9 +104,31 @@ pub(super) struct RunArgs {
 }
 
 #[derive(Debug, Args)]
+pub(super) struct StallsArgs {
+    /// Workload: a built-in name, a folder, or a manifest; profile `ci` unless another is named
+    pub(super) workload: String,
+    /// Persistency schemes (`durawarp list schemes`); every one of the catalogue by default
+    #[arg(long, value_delimiter = ',', value_name = "NAME,...")]
+    pub(super) scheme: Vec<String>,
+    #[command(flatten)]
+    pub(super) subject: Subject,
+    /// Threads: 0 for one a core, 1 for the sequential driver; results never depend on it
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub(super) threads: usize,
+    /// Write the outcomes of all runs as JSON, a list in the order of the table
+    #[arg(long, value_name = "FILE")]
+    pub(super) json: Option<PathBuf>,
+    /// No progress and no table
+    #[arg(long, short)]
+    pub(super) quiet: bool,
+}
+
+#[derive(Debug, Args)]
 pub(super) struct CrashArgs {
     /// Workload: a built-in name, a folder, or a manifest; profile `ci` unless another is named
     pub(super) workload: String,
+    #[command(flatten)]
+    pub(super) scheme: OneScheme,
     #[command(flatten)]
     pub(super) subject: Subject,
     /// Crash points of the states that the run leaves: auto, all, boundaries (of flags), or so many
@@ -166,6 +197,8 @@ fn state(text: &str) -> Result<State, String> {
 pub(super) struct CheckArgs {
     /// Workloads: built-in names, folders or manifests; none for all that are built in
     pub(super) workloads: Vec<String>,
+    #[command(flatten)]
+    pub(super) scheme: OneScheme,
     #[command(flatten)]
     pub(super) subject: Subject,
     /// Thread counts to try, each under several placements of components

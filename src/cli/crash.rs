@@ -13,13 +13,15 @@ use durawarp::workload::Expected;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::args::{CrashArgs, State};
+use super::simulate::warn_of;
 use super::{Exit, Resolution, Stop, resolve, terminal};
 
 /// The profile to judge when none is named: small.
 const PROFILE: &str = "ci";
 
 pub(super) fn crash(args: &CrashArgs) -> Result<Exit, Stop> {
-    let Resolution { machine, workload, scheme } = resolve(&args.workload, &args.subject, Some(PROFILE))?;
+    let Resolution { machine, workload, scheme } =
+        resolve(&args.workload, &args.scheme.scheme, &args.subject, Some(PROFILE))?;
     if let Some(path) = &args.json {
         terminal::check_writable(path)?;
     }
@@ -75,6 +77,7 @@ pub(super) fn crash(args: &CrashArgs) -> Result<Exit, Stop> {
         terminal::write_file(path, text.as_bytes())?;
     }
     let outcome = &report.outcome;
+    warn_of(outcome);
     match &outcome.end {
         End::Panicked { message } => {
             terminal::error(&format!("the simulator failed, which is a defect: {message}"));

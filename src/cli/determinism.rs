@@ -18,7 +18,8 @@ pub(super) fn check(args: &CheckArgs) -> Result<Exit, Stop> {
     // Every input is looked at before the first run.
     let mut experiments = Vec::new();
     for name in names {
-        let Resolution { machine, workload, scheme } = resolve(name, &args.subject, Some(PROFILE))?;
+        let Resolution { machine, workload, scheme } =
+            resolve(name, &args.scheme.scheme, &args.subject, Some(PROFILE))?;
         let experiment = Experiment { machine, workload, scheme, max_cycles: args.max_cycles, reference: true };
         experiments.push((name, experiment));
     }

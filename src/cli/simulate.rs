@@ -13,7 +13,7 @@ use super::progress::Progress;
 use super::{Exit, Resolution, Stop, resolve, terminal};
 
 pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
-    let Resolution { machine, workload, scheme } = resolve(&args.workload, &args.subject, None)?;
+    let Resolution { machine, workload, scheme } = resolve(&args.workload, &args.scheme.scheme, &args.subject, None)?;
     let dumps = dumps(args, &workload)?;
     for path in args.json.iter().chain(dumps.iter().map(|(_, path)| path)) {
         terminal::check_writable(path)?;
@@ -49,6 +49,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
         let bytes = experiment.workload.dump(buffer, &finished.memory, &finished.bindings)?;
         terminal::write_file(path, &bytes)?;
     }
+    warn_of(outcome);
     complain(outcome, args.quiet);
     Ok(exit_of(outcome))
 }
@@ -73,8 +74,15 @@ fn dumps(args: &RunArgs, workload: &Resolved) -> Result<Vec<(String, PathBuf)>, 
     Ok(faults.into_result(dumps)?)
 }
 
+/// Says on standard error what is odd about the program.
+pub(super) fn warn_of(outcome: &Outcome) {
+    for warning in &outcome.warnings {
+        terminal::note(&warning.message);
+    }
+}
+
 /// Says on standard error what the table may have said on standard output, for scripts and logs.
-fn complain(outcome: &Outcome, quiet: bool) {
+pub(super) fn complain(outcome: &Outcome, quiet: bool) {
     match (&outcome.end, &outcome.verification) {
         (End::Failed { error }, _) => terminal::error(&format!("the simulated program failed: {error}")),
         (End::Deadlock { waits }, _) => {
@@ -91,7 +99,7 @@ fn complain(outcome: &Outcome, quiet: bool) {
     }
 }
 
-fn exit_of(outcome: &Outcome) -> Exit {
+pub(super) fn exit_of(outcome: &Outcome) -> Exit {
     match (&outcome.end, &outcome.verification) {
         (End::Panicked { .. }, _) => Exit::Defect,
         (End::Failed { .. } | End::Deadlock { .. }, _) => Exit::ProgramFailed,

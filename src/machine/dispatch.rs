@@ -16,10 +16,11 @@ use crate::engine::{Clock, Component, Ctx, Port, Progress, Time, Wait};
 use crate::kernel::host::{HostAction, HostProgram};
 use crate::kernel::launch::Launch;
 use crate::kernel::memory::Medium;
-use crate::persist::journal::{Author, FactKind, Journal};
+use crate::persist::journal::{Author, FactKind, Notebook};
 use crate::persist::site::HostSite;
 use crate::persist::vocab::Boundary;
 use crate::spec;
+use crate::stats::Histogram;
 
 use super::address::Interleave;
 use super::crossbar::{CrossbarSpec, PortEnd};
@@ -141,7 +142,7 @@ enum Step {
     /// CTAs of a launch are running.
     Running { launch: Arc<Launch>, next: u64, done: u64, room: Vec<u32>, next_sm: usize },
     /// Slices write back what the kernel that has ended must leave durable.
-    WritingBack { left: u32 },
+    WritingBack { left: u32, since: Time },
     /// Lines are moving.
     Moving { waiting: VecDeque<Piece>, data: Vec<u8> },
     /// The host program is over.
@@ -163,7 +164,7 @@ pub struct CommandProcessor {
     first_sm_port: u16,
     host: Box<dyn HostProgram>,
     site: Box<dyn HostSite>,
-    journal: Option<Box<Journal>>,
+    journal: Option<Box<Notebook>>,
     map: Interleave,
     network: Network,
     rooms: Rooms,
@@ -173,6 +174,8 @@ pub struct CommandProcessor {
     read: Option<u64>,
     next_departure: Time,
     records: Vec<LaunchRecord>,
+    /// How long kernels waited for the write-back of the L2.
+    boundaries: Histogram,
     ended: Option<Time>,
     ctas_known: u64,
     counters: DispatchCounters,
@@ -220,6 +223,7 @@ impl CommandProcessor {
             read: None,
             next_departure: 0,
             records: Vec::new(),
+            boundaries: Histogram::default(),
             ended: None,
             ctas_known: 0,
             counters: DispatchCounters::default(),
@@ -235,15 +239,20 @@ impl CommandProcessor {
     }
 
     /// The journal it kept.
-    pub fn journal(&self) -> Option<&Journal> {
+    pub fn journal(&self) -> Option<&Notebook> {
         self.journal.as_deref()
     }
 
     fn note(&mut self, kind: FactKind, time: Time) {
         let author = Author { sm: self.requester, launch: self.records.len() as u32 - 1, ..Author::default() };
         if let Some(journal) = &mut self.journal {
-            journal.note(time, kind, 0, 0, author);
+            journal.note(time, kind, 0, author);
         }
+    }
+
+    /// How long kernels waited for the write-back of the L2, in ticks.
+    pub fn boundaries(&self) -> &Histogram {
+        &self.boundaries
     }
 
     /// Launches in order; one still running has `end` 0.
@@ -371,7 +380,7 @@ impl CommandProcessor {
         if *done == launch.ctas() {
             if self.site.kernel_end() == Boundary::WriteBackL2 {
                 let slices = u32::from(self.first_sm_port);
-                self.step = Step::WritingBack { left: slices };
+                self.step = Step::WritingBack { left: slices, since: cx.now() };
                 for slice in 0..slices {
                     let line = self.map.some_line_of(slice);
                     let request = self.request(line, 0, RequestKind::WriteBackAll, 0, Payload::None);
@@ -441,9 +450,10 @@ impl CommandProcessor {
     }
 
     fn reply(&mut self, reply: Reply, cx: &mut Ctx<'_, Msg>) {
-        if let Step::WritingBack { left } = &mut self.step {
+        if let Step::WritingBack { left, since } = &mut self.step {
             *left -= 1;
             if *left == 0 {
+                self.boundaries.record(cx.now() - *since);
                 self.end_launch(cx);
             }
             return;
@@ -520,7 +530,7 @@ impl Component<Msg> for CommandProcessor {
             Step::Running { launch, done, .. } => {
                 format!("CTAs of kernel `{}`: {done} of {} have ended", launch.kernel.name, launch.ctas())
             }
-            Step::WritingBack { left } => format!("{left} L2 slices to write back a kernel's results"),
+            Step::WritingBack { left, .. } => format!("{left} L2 slices to write back a kernel's results"),
             Step::Moving { waiting, .. } => format!("a host transfer: {} pieces are left", waiting.len()),
         };
         out.push(Wait { who: "host program".to_owned(), what, on: None, since: 0 });

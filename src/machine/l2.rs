@@ -261,7 +261,7 @@ impl L2Slice {
     fn perform(&mut self, place: usize, request: Request, cx: &mut Ctx<'_, Msg>) -> u32 {
         match request.kind {
             RequestKind::WriteThrough => return self.write_through(Some(place), request, cx),
-            RequestKind::WriteBack | RequestKind::Flush => return self.write_back_line(Some(place), &request, cx),
+            RequestKind::WriteBack | RequestKind::Flush => return self.write_back_line(Some(place), request, cx),
             _ => {}
         }
         let Request { tag, from, kind, sectors, payload, .. } = request;
@@ -375,7 +375,7 @@ impl L2Slice {
             RequestKind::WriteThrough if self.write_credits == 0 => return Served::Stalled(request),
             RequestKind::WriteThrough => return Served::Done(self.write_through(None, request, cx)),
             RequestKind::WriteBack | RequestKind::Flush => {
-                return Served::Done(self.write_back_line(None, &request, cx));
+                return Served::Done(self.write_back_line(None, request, cx));
             }
             _ => {}
         }
@@ -481,29 +481,29 @@ impl L2Slice {
 impl Component<Msg> for L2Slice {
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
         match message {
-            Msg::Request(request) => {
-                let bytes = match &request.payload {
-                    Payload::Line(line) if request.kind.writes() => line.mask.count_ones(),
-                    Payload::Atomics(atomics) => u32::from(atomics.count) * atomics.elem.bytes(),
-                    _ => 0,
-                };
+            Msg::Request(mut request) => {
+                let bytes = request.payload_bytes();
                 self.counters.bytes_in += u64::from(super::msg::HEADER_BYTES + bytes);
                 let ready = self.ejection.eject(cx.now(), bytes);
+                if let Payload::Persist(persist) = &mut request.payload {
+                    persist.passed.reached = ready;
+                }
                 self.input.push_back(Arrival { ready, request });
                 if self.input.len() > 1 {
                     return; // served behind the others
                 }
             }
             Msg::MemoryData { tag, sectors, data } => self.fill(tag, sectors, data, cx),
-            Msg::MemoryAccepted { token, durable, room } => {
+            Msg::MemoryAccepted { token, durable, at, room } => {
                 self.write_credits += 1;
                 self.rooms.give(room);
                 self.pump_memory(cx);
+                self.accepted(token, at);
                 if durable {
-                    self.durable(token, cx);
+                    self.durable(token, at, cx);
                 }
             }
-            Msg::MemoryDurable { token } => self.durable(token, cx),
+            Msg::MemoryDurable { token, at } => self.durable(token, at, cx),
             other => panic!("an L2 slice received {other:?}"),
         }
         self.serve_input(cx);

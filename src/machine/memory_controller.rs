@@ -21,7 +21,7 @@ use std::collections::VecDeque;
 use crate::counters;
 use crate::engine::{Clock, Component, Ctx, Port, Time, Wait};
 use crate::kernel::memory::Medium;
-use crate::persist::journal::{Author, FactKind, Journal};
+use crate::persist::journal::{Author, FactKind, Notebook};
 use crate::persist::vocab::Domain;
 use crate::spec;
 
@@ -137,7 +137,7 @@ pub struct MemoryController {
     images: [Image; 2],
     occupancy_since: Time,
     domain: Domain,
-    journal: Option<Box<Journal>>,
+    journal: Option<Box<Notebook>>,
     counters: ControllerCounters,
 }
 
@@ -180,7 +180,7 @@ impl MemoryController {
     }
 
     /// The journal it kept.
-    pub fn journal(&self) -> Option<&Journal> {
+    pub fn journal(&self) -> Option<&Notebook> {
         self.journal.as_deref()
     }
 
@@ -285,7 +285,7 @@ impl MemoryController {
     /// The cells of a WPQ entry to persistent memory are written at `done`.
     fn reach_media(&mut self, line: u64, write: &PendingWrite, now: Time, done: Time, cx: &mut Ctx<'_, Msg>) {
         for &(slice, token) in &write.told_later {
-            cx.send(Port(u16::from(slice)), Msg::MemoryDurable { token }, done - now);
+            cx.send(Port(u16::from(slice)), Msg::MemoryDurable { token, at: done }, done - now);
         }
         if let (Some(journal), Some(accepted)) = (&mut self.journal, &write.accepted) {
             let author = Author::default();
@@ -295,7 +295,7 @@ impl MemoryController {
 
     fn acknowledge(&self, write: MemoryWrite, cx: &mut Ctx<'_, Msg>) {
         let durable = self.domain != Domain::Media || Medium::of(write.line) == Medium::Dram;
-        let accepted = Msg::MemoryAccepted { token: write.token, durable, room: write.data };
+        let accepted = Msg::MemoryAccepted { token: write.token, durable, at: cx.now(), room: write.data };
         cx.send(Port(u16::from(write.slice)), accepted, 0);
     }
 

@@ -2,11 +2,12 @@
 //!
 //! One enum, at most 64 bytes, moved and never cloned. Line payloads are boxed and travel in circles: a load's request
 //! carries the empty box that its reply brings back full, a store's acknowledgement returns the emptied one, so no
-//! component's pool runs dry and none grows.
+//! component's pool runs dry and none grows. A persist's request carries its record of when it passed where, which its
+//! acknowledgement brings back: nobody else keeps books on it.
 
 use std::sync::Arc;
 
-use crate::engine::Message;
+use crate::engine::{Message, Time};
 use crate::kernel::ir::{AtomOp, Elem};
 use crate::kernel::launch::Launch;
 
@@ -114,6 +115,34 @@ impl RequestKind {
     }
 }
 
+/// When a persist passed where, in ticks; never earlier than the place before.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Passed {
+    /// Its warp issued it.
+    pub issued: Time,
+    /// It left the load-store unit for the miss queue.
+    pub left: Time,
+    /// Its last flit left the injection port.
+    pub sent: Time,
+    /// All of it was out of the slice's ejection port.
+    pub reached: Time,
+    /// The slice performed it.
+    pub served: Time,
+    /// The last write that it waits for was accepted by its controller; as `served` where there is none.
+    pub accepted: Time,
+    /// All that it waits for was durable.
+    pub durable: Time,
+}
+
+/// A write-through or a write-back of a warp, on its way and back.
+#[derive(Debug, Default)]
+pub struct Persist {
+    /// What a write-through writes; room for it on the way back.
+    pub line: Option<Box<Line>>,
+    /// When it passed where, so far.
+    pub passed: Passed,
+}
+
 /// A box that a message carries, or none.
 #[derive(Debug)]
 pub enum Payload {
@@ -123,6 +152,19 @@ pub enum Payload {
     Line(Box<Line>),
     /// Atomics.
     Atomics(Box<Atomics>),
+    /// A persist of a warp.
+    Persist(Box<Persist>),
+}
+
+impl Payload {
+    /// The line in it.
+    pub fn line(&self) -> Option<&Line> {
+        match self {
+            Payload::Line(line) => Some(line),
+            Payload::Persist(persist) => persist.line.as_deref(),
+            Payload::None | Payload::Atomics(_) => None,
+        }
+    }
 }
 
 /// Requester to L2 slice.
@@ -140,6 +182,17 @@ pub struct Request {
     pub sectors: u8,
     /// Content, room, or operands.
     pub payload: Payload,
+}
+
+impl Request {
+    /// Bytes behind its header.
+    pub fn payload_bytes(&self) -> u32 {
+        match &self.payload {
+            Payload::Atomics(atomics) => u32::from(atomics.count) * atomics.elem.bytes(),
+            payload if self.kind.writes() => payload.line().map_or(0, |line| line.mask.count_ones()),
+            _ => 0,
+        }
+    }
 }
 
 /// L2 slice to requester.
@@ -216,6 +269,8 @@ pub enum Msg {
         token: u16,
         /// It is durable now; if not, `MemoryDurable` follows.
         durable: bool,
+        /// When it was accepted.
+        at: Time,
         /// The emptied box.
         room: Box<Line>,
     },
@@ -223,6 +278,8 @@ pub enum Msg {
     MemoryDurable {
         /// The write's token.
         token: u16,
+        /// When it was.
+        at: Time,
     },
     /// Command processor to SM: this launch starts; its CTAs follow.
     Start(Arc<Launch>),
@@ -247,7 +304,7 @@ impl Message for Msg {
             Msg::MemoryWrite(w) => 4 << 60 ^ w.line ^ fold(w.data.mask),
             Msg::MemoryData { tag, sectors, .. } => 5 << 60 | u64::from(*tag) << 8 | u64::from(*sectors),
             Msg::MemoryAccepted { token, durable, .. } => 6 << 60 | u64::from(*token) | u64::from(*durable) << 16,
-            Msg::MemoryDurable { token } => 10 << 60 | u64::from(*token),
+            Msg::MemoryDurable { token, .. } => 10 << 60 | u64::from(*token),
             Msg::Start(_) => 7 << 60,
             Msg::Cta(cta) => 8 << 60 ^ cta,
             Msg::CtaDone { sm } => 9 << 60 | u64::from(*sm),

@@ -10,15 +10,6 @@ use super::crossbar::{Credits, CrossbarSpec, PortEnd};
 use super::msg::{HEADER_BYTES, Msg, Payload, Reply, Request, RequestKind, SECTOR_BYTES};
 use crate::engine::{Ctx, Port, Time};
 
-/// Bytes behind the header of a request.
-pub(super) fn request_bytes(request: &Request) -> u32 {
-    match (&request.payload, request.kind) {
-        (Payload::Line(line), kind) if kind.writes() => line.mask.count_ones(),
-        (Payload::Atomics(atomics), _) => u32::from(atomics.count) * atomics.elem.bytes(),
-        _ => 0,
-    }
-}
-
 /// Bytes behind the header of a reply.
 pub(super) fn reply_bytes(reply: &Reply) -> u32 {
     match (&reply.payload, reply.kind) {
@@ -110,12 +101,15 @@ impl Network {
         true
     }
 
-    fn inject(&mut self, request: Request, cx: &mut Ctx<'_, Msg>) {
+    fn inject(&mut self, mut request: Request, cx: &mut Ctx<'_, Msg>) {
         let slice = self.map.slice_of(request.line);
         self.credits.take(slice);
-        let bytes = request_bytes(&request);
+        let bytes = request.payload_bytes();
         self.bytes_out += u64::from(HEADER_BYTES + bytes);
         let tail = self.injection.inject(cx.now(), bytes);
+        if let Payload::Persist(persist) = &mut request.payload {
+            persist.passed.sent = tail;
+        }
         cx.send(Port(slice as u16), Msg::Request(request), tail - cx.now());
     }
 

@@ -28,7 +28,7 @@ use crate::engine::{Clock, Component, Ctx, Port, Progress, Time, Timebase, Wait}
 use crate::kernel::fault::{FaultKind, ProgramFault};
 use crate::kernel::ir::Class;
 use crate::kernel::launch::Launch;
-use crate::persist::journal::Journal;
+use crate::persist::journal::Notebook;
 use crate::persist::site::SmSite;
 use crate::spec;
 
@@ -36,11 +36,13 @@ use super::address::Interleave;
 use super::coalescer::{LineAccess, Rule};
 use super::crossbar::{CrossbarSpec, PortEnd};
 use super::l1::{L1, L1Spec, Waiter};
-use super::msg::{Atomics, Msg, Rooms};
+use super::msg::{Atomics, Msg, Persist, Rooms};
 use super::network::Network;
+use super::on_dram::OnDram;
 use super::persistence::PersistSpec;
 use super::scheduler::{Policy, Scheduler, UNITS, Unit};
 use super::shared_memory::SharedSpec;
+use super::stalls::{LinkParts, PersistStalls};
 use super::timers::Timers;
 
 use cta::CtaSlot;
@@ -250,6 +252,8 @@ pub struct SmWiring {
     pub local: (u64, u32),
     /// What fences mean for persistency.
     pub persist: PersistSpec,
+    /// Constant delays on the way to a slice.
+    pub link: LinkParts,
 }
 
 /// The parameters of an SM and of what it contains.
@@ -292,7 +296,12 @@ pub struct Sm {
     /// Lines of one write-back instruction.
     lines: Vec<u64>,
     site: Box<dyn SmSite>,
-    journal: Option<Box<Journal>>,
+    journal: Option<Box<Notebook>>,
+    stalls: PersistStalls,
+    /// Persistency operations on DRAM: the first of each kernel.
+    on_dram: Vec<OnDram>,
+    #[allow(clippy::vec_box, reason = "boxes are what is recycled: they travel in messages")]
+    spare_persists: Vec<Box<Persist>>,
     /// Launches begun.
     launches: u32,
     /// Time of the event that is handled.
@@ -356,6 +365,9 @@ impl Sm {
             lines: Vec::new(),
             site,
             journal: journal.then(Box::default),
+            stalls: PersistStalls::default(),
+            on_dram: Vec::new(),
+            spare_persists: Vec::new(),
             launches: 0,
             now: 0,
             waiters: Vec::new(),

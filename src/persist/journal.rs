@@ -1,10 +1,12 @@
 //! Physical facts about writes to persistent memory, as the components that see them note them down.
 //!
-//! A component that keeps a journal appends to its own; nobody reads one while the simulation runs, so that keeping them
-//! changes no result. Afterwards [`Journal::merged`] puts all facts in one order: by time, then component, then the
+//! A component that keeps a journal appends to a [`Notebook`] of its own; nobody reads one while the simulation runs, so
+//! that keeping them changes no result. Afterwards [`Journal::merged`] puts all facts in one order: by time, then component, then the
 //! order in which the component noted them. That order is the same at any number of threads.
 //!
 //! Invariants: a fact is never changed. Data of a fact is what the mask names; other bytes are not kept.
+
+use std::sync::Arc;
 
 use crate::engine::Time;
 
@@ -75,21 +77,63 @@ pub struct Fact {
     data: u32,
 }
 
-/// Facts in the order they were noted, with their data.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Journal {
-    facts: Vec<Fact>,
-    bytes: Vec<u8>,
+/// Bytes of a chunk of data; no fact's data crosses a chunk's end.
+const CHUNK: usize = 1 << 16;
+
+/// Facts of a chunk.
+const RECORDS: usize = 1 << 10;
+
+/// A fact as it is noted: its mask lies before its data, unless it names every byte or none.
+#[derive(Debug, Clone, Copy)]
+struct Record {
+    time: Time,
+    line: u64,
+    author: Author,
+    data: u32,
+    kind: FactKind,
+    bytes: Bytes,
 }
 
-impl Journal {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Bytes {
+    None,
+    Some,
+    All,
+}
+
+/// What one component notes down: chunks that never move, so that a long run pays for each fact once.
+#[derive(Debug, Clone, Default)]
+pub struct Notebook {
+    records: Vec<Vec<Record>>,
+    full: Vec<Arc<Vec<u8>>>,
+    open: Vec<u8>,
+}
+
+/// Appends the bytes that `mask` names.
+fn append(to: &mut Vec<u8>, mask: u128, line_bytes: &[u8; 128]) {
+    if mask == u128::MAX {
+        to.extend_from_slice(line_bytes);
+        return;
+    }
+    let mut left = mask;
+    while left != 0 {
+        let start = left.trailing_zeros() as usize;
+        let run = (left >> start).trailing_ones() as usize;
+        to.extend_from_slice(&line_bytes[start..start + run]);
+        left &= u128::MAX.checked_shl((start + run) as u32).unwrap_or(0);
+    }
+}
+
+impl Notebook {
     /// Notes a fact without data.
-    pub fn note(&mut self, time: Time, kind: FactKind, line: u64, mask: u128, author: Author) {
-        let data = self.bytes.len() as u32;
-        self.facts.push(Fact { time, kind, line, mask, author, data });
+    pub fn note(&mut self, time: Time, kind: FactKind, line: u64, author: Author) {
+        self.record(Record { time, line, author, data: 0, kind, bytes: Bytes::None });
     }
 
     /// Notes a fact with the bytes of `line_bytes` (by offset in the line) that `mask` names.
+    ///
+    /// # Panics
+    /// At 4 GiB of data.
     pub fn note_data(
         &mut self,
         time: Time,
@@ -99,14 +143,79 @@ impl Journal {
         author: Author,
         line_bytes: &[u8; 128],
     ) {
-        self.note(time, kind, line, mask, author);
-        let mut left = mask;
-        while left != 0 {
-            let start = left.trailing_zeros() as usize;
-            let run = (left >> start).trailing_ones() as usize;
-            self.bytes.extend_from_slice(&line_bytes[start..start + run]);
-            left &= u128::MAX.checked_shl((start + run) as u32).unwrap_or(0);
+        if self.open.capacity() == 0 || self.open.len() + 16 + 128 > CHUNK {
+            let full = std::mem::replace(&mut self.open, Vec::with_capacity(CHUNK));
+            // The first time there is none.
+            self.full.extend((!full.is_empty()).then(|| Arc::new(full)));
         }
+        let bytes = if mask == u128::MAX { Bytes::All } else { Bytes::Some };
+        if bytes == Bytes::Some {
+            self.open.extend_from_slice(&mask.to_le_bytes());
+        }
+        let data = place(self.full.len(), self.open.len());
+        append(&mut self.open, mask, line_bytes);
+        self.record(Record { time, line, author, data, kind, bytes });
+    }
+
+    fn record(&mut self, record: Record) {
+        match self.records.last_mut() {
+            Some(chunk) if chunk.len() < RECORDS => chunk.push(record),
+            _ => {
+                let mut chunk = Vec::with_capacity(RECORDS);
+                chunk.push(record);
+                self.records.push(chunk);
+            }
+        }
+    }
+
+    fn facts(&self) -> usize {
+        self.records.iter().map(Vec::len).sum()
+    }
+}
+
+/// Where data lies: the chunk's number, then the place in it.
+fn place(chunk: usize, at: usize) -> u32 {
+    match u32::try_from(chunk * CHUNK + at) {
+        Ok(place) => place,
+        Err(_) => panic!("a journal of 4 GiB"),
+    }
+}
+
+/// Facts in order, with their data.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Journal {
+    facts: Vec<Fact>,
+    /// Shared with the notebooks that it was merged from.
+    chunks: Vec<Arc<Vec<u8>>>,
+}
+
+impl Journal {
+    /// Appends a fact without data.
+    pub fn note(&mut self, time: Time, kind: FactKind, line: u64, mask: u128, author: Author) {
+        self.facts.push(Fact { time, kind, line, mask, author, data: 0 });
+    }
+
+    /// Appends a fact with the bytes of `line_bytes` (by offset in the line) that `mask` names.
+    ///
+    /// # Panics
+    /// At 4 GiB of data.
+    pub fn note_data(
+        &mut self,
+        time: Time,
+        kind: FactKind,
+        line: u64,
+        mask: u128,
+        author: Author,
+        line_bytes: &[u8; 128],
+    ) {
+        if self.chunks.last().is_none_or(|chunk| chunk.len() + 128 > CHUNK) {
+            self.chunks.push(Arc::default());
+        }
+        let number = self.chunks.len() - 1;
+        let chunk = Arc::make_mut(&mut self.chunks[number]);
+        let data = place(number, chunk.len());
+        append(chunk, mask, line_bytes);
+        self.facts.push(Fact { time, kind, line, mask, author, data });
     }
 
     /// The facts.
@@ -117,13 +226,15 @@ impl Journal {
     /// The bytes of a fact, those of its mask one after the other; empty for one noted without.
     pub fn data(&self, fact: &Fact) -> &[u8] {
         let bytes = fact.mask.count_ones() as usize;
-        let start = fact.data as usize;
+        let (chunk, start) = (fact.data as usize / CHUNK, fact.data as usize % CHUNK);
         match fact.kind {
             FactKind::Performed
             | FactKind::Accepted
             | FactKind::AtMedia
             | FactKind::Stored
-            | FactKind::StoredThrough => self.bytes.get(start..start + bytes).unwrap_or_default(),
+            | FactKind::StoredThrough => {
+                self.chunks.get(chunk).and_then(|chunk| chunk.get(start..start + bytes)).unwrap_or_default()
+            }
             FactKind::Updated
             | FactKind::FencePassed
             | FactKind::BarrierReached
@@ -137,29 +248,55 @@ impl Journal {
         }
     }
 
-    /// All facts of several journals in one: by time, then by journal, then by the order in it.
+    /// All facts of several notebooks in one: by time, then by notebook, then by the order in it. Data is shared, not
+    /// copied.
     ///
     /// # Panics
     /// When there are 4 GiB of data or more.
-    pub fn merged(journals: &[&Journal]) -> Journal {
-        let facts = journals.iter().map(|journal| journal.facts.len()).sum();
+    pub fn merged(notebooks: &[&Notebook]) -> Journal {
+        let facts = notebooks.iter().map(|notebook| notebook.facts()).sum();
         let mut order: Vec<(Time, u32, u32)> = Vec::with_capacity(facts);
-        for (which, journal) in journals.iter().enumerate() {
-            order.extend(journal.facts.iter().enumerate().map(|(at, fact)| (fact.time, which as u32, at as u32)));
+        let (mut chunks, mut first_chunk) = (Vec::new(), Vec::with_capacity(notebooks.len()));
+        for (which, notebook) in notebooks.iter().enumerate() {
+            let records = notebook.records.iter().flatten().enumerate();
+            order.extend(records.map(|(at, record)| (record.time, which as u32, at as u32)));
+            first_chunk.push(chunks.len());
+            chunks.extend(notebook.full.iter().cloned());
+            chunks.push(Arc::new(notebook.open.clone()));
         }
         order.sort_unstable();
-        let bytes = journals.iter().map(|journal| journal.bytes.len()).sum();
-        assert!(u32::try_from(bytes).is_ok(), "{bytes} bytes of journal");
-        let mut merged = Journal { facts: Vec::with_capacity(facts), bytes: Vec::with_capacity(bytes) };
+        let mut merged = Journal { facts: Vec::with_capacity(facts), chunks };
         for (_, which, at) in order {
-            let journal = journals[which as usize];
-            let fact = journal.facts[at as usize];
-            let data = merged.bytes.len() as u32;
-            merged.bytes.extend_from_slice(journal.data(&fact));
-            merged.facts.push(Fact { data, ..fact });
+            let at = at as usize;
+            let record = notebooks[which as usize].records[at / RECORDS][at % RECORDS];
+            let mut fact = Fact {
+                time: record.time,
+                kind: record.kind,
+                line: record.line,
+                mask: 0,
+                author: record.author,
+                data: 0,
+            };
+            if record.bytes != Bytes::None {
+                let (chunk, start) = (record.data as usize / CHUNK, record.data as usize % CHUNK);
+                let chunk = first_chunk[which as usize] + chunk;
+                fact.data = place(chunk, start);
+                fact.mask = match record.bytes {
+                    Bytes::All => u128::MAX,
+                    _ => before(&merged.chunks[chunk], start),
+                };
+            }
+            merged.facts.push(fact);
         }
         merged
     }
+}
+
+/// The mask that lies before the data at `start`.
+fn before(chunk: &[u8], start: usize) -> u128 {
+    let mut mask = [0; 16];
+    mask.copy_from_slice(&chunk[start - 16..start]);
+    u128::from_le_bytes(mask)
 }
 
 #[cfg(test)]
@@ -185,8 +322,8 @@ mod tests {
 
     #[test]
     fn merging_orders_by_time_then_component() {
-        let (mut a, mut b) = (Journal::default(), Journal::default());
-        let note = |journal: &mut Journal, time: Time, line_address: u64, mask: u128| {
+        let (mut a, mut b) = (Notebook::default(), Notebook::default());
+        let note = |journal: &mut Notebook, time: Time, line_address: u64, mask: u128| {
             journal.note_data(time, FactKind::Performed, line_address, mask, Author::default(), &line());
         };
         note(&mut a, 10, 1, 0b1);
@@ -196,5 +333,28 @@ mod tests {
         let merged = Journal::merged(&[&a, &b]);
         let found: Vec<(u64, &[u8])> = merged.facts().iter().map(|f| (f.line, merged.data(f))).collect();
         assert_eq!(found, [(3, &[2][..]), (1, &[0]), (4, &[3]), (2, &[1])]);
+    }
+
+    #[test]
+    fn a_merged_notebook_is_the_journal_of_the_same_facts_however_many_chunks_they_fill() {
+        let (mut notebook, mut journal) = (Notebook::default(), Journal::default());
+        for i in 0..3000u64 {
+            let mask = u128::MAX.checked_shr((i % 130) as u32).unwrap_or(0) | u128::from(i % 7) << 64;
+            let bytes = std::array::from_fn(|at| (at as u64 * 3 + i) as u8);
+            notebook.note_data(i, FactKind::Stored, 128 * i, mask, Author::default(), &bytes);
+            notebook.note(i, FactKind::WroteBack, 128 * i, Author::default());
+            journal.note_data(i, FactKind::Stored, 128 * i, mask, Author::default(), &bytes);
+            journal.note(i, FactKind::WroteBack, 128 * i, 0, Author::default());
+        }
+        let merged = Journal::merged(&[&notebook]);
+        assert!(merged.chunks.len() > 3);
+        assert_eq!(merged.facts().len(), journal.facts().len());
+        for (found, expected) in merged.facts().iter().zip(journal.facts()) {
+            assert_eq!(
+                (found.time, found.kind, found.line, found.mask),
+                (expected.time, expected.kind, expected.line, expected.mask)
+            );
+            assert_eq!(merged.data(found), journal.data(expected));
+        }
     }
 }

@@ -37,6 +37,10 @@ pub fn summary(outcome: &Outcome) -> String {
     }
     out += "\nWarp slots\n";
     out += &indent(&slots(outcome));
+    if let Some(persists) = &outcome.persists {
+        out += "\nPersists\n";
+        out += &indent(&super::persists::stages(persists));
+    }
     out += "\nResult\n";
     out += &indent(&result(outcome));
     out += "\nSimulation\n";

@@ -10,22 +10,27 @@
 
 use std::collections::VecDeque;
 
-use crate::engine::Ctx;
+use crate::engine::{Ctx, Time};
 use crate::kernel::memory::Medium;
-use crate::machine::msg::{Line, MemoryWrite, Msg, Payload, Reply, Request, RequestKind, copy_masked};
-use crate::persist::journal::{Author, FactKind, Journal};
+use crate::machine::msg::{Line, MemoryWrite, Msg, Payload, Persist, Reply, Request, RequestKind, copy_masked};
+use crate::persist::journal::{Author, FactKind, Notebook};
 use crate::persist::vocab::Domain;
 
 use super::{L2Slice, NO_MSHR, Served, memory_port};
 
+/// A request that waits to be acknowledged, with its record where it has one.
+#[derive(Debug)]
+struct Asked {
+    from: u16,
+    tag: u32,
+    kind: RequestKind,
+    persist: Option<Box<Persist>>,
+}
+
 /// Who is told when a write is durable.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 enum Waiter {
-    Requester {
-        from: u16,
-        tag: u32,
-        kind: RequestKind,
-    },
+    Requester(Asked),
     /// One that waits for several, by its number.
     Sweep(u64),
 }
@@ -35,6 +40,8 @@ enum Waiter {
 struct InFlight {
     line: u64,
     under_way: bool,
+    /// When its controller accepted it, once that is known.
+    accepted: Time,
     waiters: Vec<Waiter>,
 }
 
@@ -42,9 +49,7 @@ struct InFlight {
 #[derive(Debug)]
 struct Sweep {
     number: u64,
-    from: u16,
-    tag: u32,
-    kind: RequestKind,
+    asked: Asked,
     left: u32,
 }
 
@@ -52,7 +57,7 @@ struct Sweep {
 #[derive(Debug)]
 pub(super) struct Durability {
     domain: Domain,
-    journal: Option<Box<Journal>>,
+    journal: Option<Box<Notebook>>,
     writes: Vec<InFlight>,
     free: Vec<u16>,
     /// Messages for the controller that wait for a write credit, with all that came after them.
@@ -90,6 +95,7 @@ impl Durability {
         let write = &mut self.writes[usize::from(token)];
         write.line = line;
         write.under_way = true;
+        write.accepted = 0;
         token
     }
 
@@ -109,7 +115,7 @@ impl L2Slice {
     }
 
     /// The journal it kept.
-    pub fn journal(&self) -> Option<&Journal> {
+    pub fn journal(&self) -> Option<&Notebook> {
         self.durability.journal.as_deref()
     }
 
@@ -142,36 +148,53 @@ impl L2Slice {
         token
     }
 
-    /// A write is durable: whoever waits for it is told.
-    pub(super) fn durable(&mut self, token: u16, cx: &mut Ctx<'_, Msg>) {
+    /// A write was accepted by its controller.
+    pub(super) fn accepted(&mut self, token: u16, at: Time) {
+        self.durability.writes[usize::from(token)].accepted = at;
+    }
+
+    /// A write is durable since `at`: whoever waits for it is told.
+    pub(super) fn durable(&mut self, token: u16, at: Time, cx: &mut Ctx<'_, Msg>) {
         let write = &mut self.durability.writes[usize::from(token)];
         write.under_way = false;
+        let times = [write.accepted, at];
         let mut waiters = std::mem::take(&mut write.waiters);
         self.durability.free.push(token);
         for waiter in waiters.drain(..) {
             match waiter {
-                Waiter::Requester { from, tag, kind } => self.acknowledge(from, tag, kind, cx),
-                Waiter::Sweep(number) => self.sweep_advances(number, cx),
+                Waiter::Requester(asked) => self.acknowledge(asked, times, cx),
+                Waiter::Sweep(number) => self.sweep_advances(number, times, cx),
             }
         }
         // The list is used again.
         self.durability.writes[usize::from(token)].waiters = waiters;
     }
 
-    fn sweep_advances(&mut self, number: u64, cx: &mut Ctx<'_, Msg>) {
+    fn sweep_advances(&mut self, number: u64, times: [Time; 2], cx: &mut Ctx<'_, Msg>) {
         let Some(at) = self.durability.sweeps.iter().position(|sweep| sweep.number == number) else { return };
         self.durability.sweeps[at].left -= 1;
         if self.durability.sweeps[at].left == 0 {
-            let Sweep { from, tag, kind, .. } = self.durability.sweeps.remove(at);
-            self.acknowledge(from, tag, kind, cx);
+            let asked = self.durability.sweeps.remove(at).asked;
+            self.acknowledge(asked, times, cx);
         }
     }
 
-    fn acknowledge(&mut self, from: u16, tag: u32, kind: RequestKind, cx: &mut Ctx<'_, Msg>) {
+    /// Acknowledges a request; the last write that it waited for was accepted and durable at `times`, perhaps before it
+    /// was served.
+    fn acknowledge(&mut self, asked: Asked, times: [Time; 2], cx: &mut Ctx<'_, Msg>) {
+        let Asked { from, tag, kind, persist } = asked;
         // A write-through brought a box, which went to the controller: another one goes back.
-        let payload = match kind {
-            RequestKind::WriteThrough => Payload::Line(self.rooms.take()),
-            _ => Payload::None,
+        let line = (kind == RequestKind::WriteThrough).then(|| self.rooms.take());
+        let payload = match (persist, line) {
+            (Some(mut persist), line) => {
+                persist.line = line;
+                let passed = &mut persist.passed;
+                passed.accepted = times[0].max(passed.served);
+                passed.durable = times[1].max(passed.accepted);
+                Payload::Persist(persist)
+            }
+            (None, Some(line)) => Payload::Line(line),
+            (None, None) => Payload::None,
         };
         self.reply(from, Reply { tag, kind, sectors: 0, payload }, 0, 0, cx);
     }
@@ -190,7 +213,16 @@ impl L2Slice {
     /// Returns the bytes moved.
     pub(super) fn write_through(&mut self, place: Option<usize>, request: Request, cx: &mut Ctx<'_, Msg>) -> u32 {
         let Request { line: address, tag, from, kind, payload, .. } = request;
-        let Payload::Line(line) = payload else { panic!("a write-through with {payload:?}") };
+        let (line, persist) = match payload {
+            // The host's writes are nobody's persists.
+            Payload::Line(line) => (Some(line), None),
+            Payload::Persist(mut persist) => {
+                persist.passed.served = cx.now();
+                (persist.line.take(), Some(persist))
+            }
+            Payload::None | Payload::Atomics(_) => (None, None),
+        };
+        let Some(line) = line else { panic!("a write-through without a line") };
         self.counters.write_throughs += 1;
         if let Some(place) = place {
             copy_masked(&mut self.data[place], &line.bytes, line.mask);
@@ -202,21 +234,29 @@ impl L2Slice {
         }
         let bytes = line.mask.count_ones();
         let token = self.write_memory(address, line, cx);
-        self.when_durable(token, Waiter::Requester { from, tag, kind }, cx);
+        self.when_durable(token, Asked { from, tag, kind, persist }, cx);
         bytes
     }
 
-    /// Tells the waiter when the write is durable, which it is already when the L2 survives.
-    fn when_durable(&mut self, token: u16, waiter: Waiter, cx: &mut Ctx<'_, Msg>) {
-        match (self.durability.domain, waiter) {
-            (Domain::Eadr, Waiter::Requester { from, tag, kind }) => self.acknowledge(from, tag, kind, cx),
-            _ => self.durability.writes[usize::from(token)].waiters.push(waiter),
+    /// Acknowledges a request when the write is durable, which it is already when the L2 survives.
+    fn when_durable(&mut self, token: u16, asked: Asked, cx: &mut Ctx<'_, Msg>) {
+        match self.durability.domain {
+            Domain::Eadr => self.acknowledge(asked, [cx.now(); 2], cx),
+            _ => self.durability.writes[usize::from(token)].waiters.push(Waiter::Requester(asked)),
         }
     }
 
     /// Performs a write-back or a flush of a line that may be at `place`. Returns the bytes moved.
-    pub(super) fn write_back_line(&mut self, place: Option<usize>, request: &Request, cx: &mut Ctx<'_, Msg>) -> u32 {
-        let &Request { line, tag, from, kind, .. } = request;
+    pub(super) fn write_back_line(&mut self, place: Option<usize>, request: Request, cx: &mut Ctx<'_, Msg>) -> u32 {
+        let Request { line, tag, from, kind, payload, .. } = request;
+        let persist = match payload {
+            Payload::Persist(mut persist) => {
+                persist.passed.served = cx.now();
+                Some(persist)
+            }
+            _ => None,
+        };
+        let asked = Asked { from, tag, kind, persist };
         self.counters.write_backs_asked += 1;
         let mut bytes = 0;
         let survives = self.durability.domain == Domain::Eadr && kind == RequestKind::WriteBack;
@@ -232,14 +272,13 @@ impl L2Slice {
         }
         let mut waiting: smallvec::SmallVec<[u16; 4]> = self.durability.of_line(line).collect();
         match waiting.pop() {
-            None => self.acknowledge(from, tag, kind, cx),
-            Some(_) if self.durability.domain == Domain::Eadr => self.acknowledge(from, tag, kind, cx),
-            Some(only) if waiting.is_empty() => {
-                self.when_durable(only, Waiter::Requester { from, tag, kind }, cx);
+            None => self.acknowledge(asked, [cx.now(); 2], cx),
+            Some(only) if waiting.is_empty() || self.durability.domain == Domain::Eadr => {
+                self.when_durable(only, asked, cx);
             }
             Some(one) => {
                 waiting.push(one);
-                let number = self.open_sweep(from, tag, kind, waiting.len() as u32);
+                let number = self.open_sweep(asked, waiting.len() as u32);
                 for token in waiting {
                     self.durability.writes[usize::from(token)].waiters.push(Waiter::Sweep(number));
                 }
@@ -248,10 +287,10 @@ impl L2Slice {
         bytes
     }
 
-    fn open_sweep(&mut self, from: u16, tag: u32, kind: RequestKind, left: u32) -> u64 {
+    fn open_sweep(&mut self, asked: Asked, left: u32) -> u64 {
         let number = self.durability.next_sweep;
         self.durability.next_sweep += 1;
-        self.durability.sweeps.push(Sweep { number, from, tag, kind, left });
+        self.durability.sweeps.push(Sweep { number, asked, left });
         number
     }
 
@@ -272,12 +311,13 @@ impl L2Slice {
         }
         self.durability.sweep_at = 0;
         let Request { tag, from, kind, .. } = request;
+        let asked = Asked { from, tag, kind, persist: None };
         let nvm = |write: &InFlight| write.under_way && Medium::of(write.line) == Medium::Nvm;
         let left = self.durability.writes.iter().filter(|write| nvm(write)).count() as u32;
         if left == 0 || self.durability.domain == Domain::Eadr {
-            self.acknowledge(from, tag, kind, cx);
+            self.acknowledge(asked, [cx.now(); 2], cx);
         } else {
-            let number = self.open_sweep(from, tag, kind, left);
+            let number = self.open_sweep(asked, left);
             for write in self.durability.writes.iter_mut().filter(|write| nvm(write)) {
                 write.waiters.push(Waiter::Sweep(number));
             }

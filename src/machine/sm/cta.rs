@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::{Ctx, Wait};
+use crate::engine::{Ctx, Time, Wait};
 use crate::kernel::ir::{Barrier, Class, Op};
 use crate::kernel::launch::Launch;
 use crate::machine::msg::Msg;
@@ -39,6 +39,8 @@ pub(super) struct CtaSlot {
     pub(super) left: u32,
     /// L2 slices that still write back for it, after its last warp.
     pub(super) flushing: u32,
+    /// When its last warp was done, if slices write back for it.
+    pub(super) ended: Time,
     pub(super) shared: Vec<u8>,
     barriers: [BarrierState; 16],
 }

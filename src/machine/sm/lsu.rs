@@ -9,6 +9,7 @@
 
 use std::collections::VecDeque;
 
+use crate::engine::Time;
 use crate::kernel::ir::Inst;
 use crate::machine::coalescer::LineAccess;
 use crate::machine::msg::{Payload, RequestKind};
@@ -45,6 +46,8 @@ pub(super) struct Entry {
     pub(super) payloads: Vec<Payload>,
     /// Accesses done.
     pub(super) next: usize,
+    /// When a warp issued it, for persists.
+    pub(super) issued: Time,
 }
 
 impl Default for Entry {
@@ -59,6 +62,7 @@ impl Default for Entry {
             parts: Vec::new(),
             payloads: Vec::new(),
             next: 0,
+            issued: 0,
         }
     }
 }

@@ -298,9 +298,10 @@ impl Sm {
     }
 
     /// Puts an entry with line accesses into the queue and counts what must come back.
-    pub(super) fn enqueue(&mut self, warp: usize, load: u16, entry: Box<super::lsu::Entry>) {
+    pub(super) fn enqueue(&mut self, warp: usize, load: u16, mut entry: Box<super::lsu::Entry>) {
         let accesses = entry.accesses.len() as u32;
         if entry.kind.persists() {
+            entry.issued = self.now;
             self.slots[warp].persists += accesses;
             self.counters.persists += u64::from(accesses);
         } else if load == NO_LOAD {
@@ -355,7 +356,7 @@ impl Sm {
                     }
                     entry.payloads.push(Payload::Line(line));
                 }
-                self.send_stores(share.warp, class_of(mem.hint), entry);
+                self.send_stores(share.warp, class_of(mem.hint), entry, launch);
                 return Ok(());
             }
             MemKind::Atomic | MemKind::Reduction => {
@@ -485,16 +486,15 @@ impl Sm {
             Payload::Atomics(_) => (RequestKind::Atomic, u32::from(head.load)),
             _ => (head.kind, u32::from(head.warp)),
         };
+        let issued = head.issued;
         if !matches!(kind, RequestKind::WriteBack | RequestKind::Flush) {
             self.counters.l1_stores += 1;
             self.counters.l1_store_evictions += u64::from(self.l1.evict(access.line));
         } else if kind == RequestKind::Flush {
             self.l1.evict(access.line);
         }
-        let sectors = match &payload {
-            Payload::Line(line) => sectors_touched(line.mask),
-            _ => access.sectors,
-        };
+        let sectors = payload.line().map_or(access.sectors, |line| sectors_touched(line.mask));
+        let payload = if kind.persists() { self.begin_persist(payload, issued) } else { payload };
         let request = Request { line: access.line, tag, from: self.w.index, kind, sectors, payload };
         self.network.push(request, cx);
         true
@@ -627,10 +627,8 @@ impl Sm {
                 self.answered(load, 1, cycle, cycle, launch, cx);
             }
             (RequestKind::WriteBackAll, _) => self.slice_written_back(reply.tag as usize, cx),
-            (kind, payload) if kind.persists() => {
-                if let Payload::Line(line) = payload {
-                    self.rooms.give(line);
-                }
+            (_, Payload::Persist(persist)) => {
+                self.end_persist(persist);
                 let warp = reply.tag as usize;
                 self.slots[warp].persists -= 1;
                 self.resume(warp, cycle, launch, cx);

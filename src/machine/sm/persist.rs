@@ -7,15 +7,17 @@
 //! Invariants: requests of one SM to one line are performed in the order of issue, so that a write-back covers every
 //! earlier store of the SM; a fence that waits passes only when the warp has no persist under way.
 
-use crate::engine::Ctx;
+use crate::engine::{Ctx, Time};
 use crate::kernel::fault::FaultKind;
 use crate::kernel::ir::{Inst, PmOp, Scope, StoreHint};
 use crate::kernel::launch::Launch;
 use crate::kernel::memory::{Medium, resolve_generic};
 use crate::machine::coalescer::{LineAccess, coalesce};
-use crate::machine::msg::{Msg, Payload, Request, RequestKind};
+use crate::machine::msg::{Msg, Payload, Persist, Request, RequestKind};
+use crate::machine::on_dram::OnDram;
 use crate::machine::persistence::MembarRule;
-use crate::persist::journal::{Author, FactKind, Journal};
+use crate::machine::stalls::PersistStalls;
+use crate::persist::journal::{Author, FactKind, Notebook};
 use crate::persist::vocab::{Boundary, FenceKind, FenceRule, Route, StoreClass, WriteBackClass, WriteBackRule};
 
 use super::Sm;
@@ -34,14 +36,52 @@ pub(super) fn class_of(hint: StoreHint) -> StoreClass {
 
 impl Sm {
     /// The journal it kept.
-    pub fn journal(&self) -> Option<&Journal> {
+    pub fn journal(&self) -> Option<&Notebook> {
         self.journal.as_deref()
     }
 
+    /// Where its persists waited.
+    pub fn stalls(&self) -> &PersistStalls {
+        &self.stalls
+    }
+
+    /// For each kernel that used persistency operations on DRAM: the first such instruction.
+    pub fn on_dram(&self) -> &[OnDram] {
+        &self.on_dram
+    }
+
+    fn note_on_dram(&mut self, warp: usize, launch: &Launch) {
+        self.counters.pm_on_dram += 1;
+        let pc = self.slots[warp].warp.pc();
+        OnDram::note(&mut self.on_dram, self.launches.wrapping_sub(1), pc, launch);
+    }
+
+    /// A persist leaves the load-store unit, with what it writes: from now on its record travels with it.
+    pub(super) fn begin_persist(&mut self, payload: Payload, issued: Time) -> Payload {
+        let mut persist = self.spare_persists.pop().unwrap_or_default();
+        if let Payload::Line(line) = payload {
+            persist.line = Some(line);
+        }
+        persist.passed.issued = issued;
+        persist.passed.left = self.now;
+        Payload::Persist(persist)
+    }
+
+    /// A persist's acknowledgement is here.
+    pub(super) fn end_persist(&mut self, mut persist: Box<Persist>) {
+        if let Some(line) = persist.line.take() {
+            self.rooms.give(line);
+        }
+        self.stalls.record(&persist.passed, self.w.link, self.now);
+        self.spare_persists.push(persist);
+    }
+
     /// Sends the line accesses of a store whose payloads are ready: those to persistent memory as the scheme says.
-    pub(super) fn send_stores(&mut self, warp: usize, class: StoreClass, mut entry: Box<Entry>) {
+    pub(super) fn send_stores(&mut self, warp: usize, class: StoreClass, mut entry: Box<Entry>, launch: &Launch) {
         if entry.accesses.iter().all(|access| Medium::of(access.line) == Medium::Dram) {
-            self.counters.pm_on_dram += u64::from(class != StoreClass::Data);
+            if class != StoreClass::Data {
+                self.note_on_dram(warp, launch);
+            }
             self.enqueue(warp, NO_LOAD, entry);
             return;
         }
@@ -180,7 +220,9 @@ impl Sm {
         self.keep_lines(&touched);
         let on_dram = touched.accesses.iter().any(|access| Medium::of(access.line) == Medium::Dram);
         self.lsu.discard(touched);
-        self.counters.pm_on_dram += u64::from(on_dram);
+        if on_dram {
+            self.note_on_dram(warp, launch);
+        }
         self.counters.pm_write_backs += 1;
         if !self.lines.is_empty() && self.site.write_back(class) == WriteBackRule::Done {
             let kind = if class == WriteBackClass::Flush { RequestKind::Flush } else { RequestKind::WriteBack };
@@ -202,6 +244,7 @@ impl Sm {
     /// The warp goes on when all its persists are durable.
     pub(super) fn wait_durable(&mut self, warp: usize, from: u32, launch: &Launch) {
         if self.slots[warp].persists == 0 {
+            self.slots[warp].since = from;
             self.pass_durable(warp, from, launch);
         } else {
             self.enter(warp, State::Persist, from);
@@ -210,6 +253,8 @@ impl Sm {
 
     /// A warp's persists are all durable, which it waited for.
     pub(super) fn pass_durable(&mut self, warp: usize, cycle: u32, launch: &Launch) {
+        let waited = cycle - self.slots[warp].since.min(cycle);
+        self.stalls.fences.record(self.w.clock.cycles(u64::from(waited)));
         self.note(warp, FactKind::FencePassed, 0);
         self.settle(warp, cycle, launch);
     }
@@ -219,6 +264,7 @@ impl Sm {
         if self.site.cta_end() == Boundary::WriteBackL2 {
             let slices = self.w.map.slices();
             self.ctas[cta].flushing = slices;
+            self.ctas[cta].ended = cx.now();
             for slice in 0..slices {
                 self.network.push(self.write_back_slice(slice, cta as u32), cx);
             }
@@ -236,6 +282,7 @@ impl Sm {
     pub(super) fn slice_written_back(&mut self, cta: usize, cx: &mut Ctx<'_, Msg>) {
         self.ctas[cta].flushing -= 1;
         if self.ctas[cta].flushing == 0 {
+            self.stalls.boundaries.record(cx.now() - self.ctas[cta].ended);
             self.report_cta(cta, cx);
         }
     }
@@ -250,7 +297,7 @@ impl Sm {
         let launch = self.launches.wrapping_sub(1);
         let author = Author { sm: self.w.index, launch, cta: self.ctas[cta].cta as u32, ..Author::default() };
         if let Some(journal) = &mut self.journal {
-            journal.note(self.now, kind, 0, 0, author);
+            journal.note(self.now, kind, 0, author);
         }
     }
 
@@ -272,7 +319,7 @@ impl Sm {
         if self.journal.is_some() {
             let (author, time) = (self.author(warp), self.now);
             if let Some(journal) = &mut self.journal {
-                journal.note(time, kind, line, 0, author);
+                journal.note(time, kind, line, author);
             }
         }
     }

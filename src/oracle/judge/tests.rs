@@ -350,7 +350,7 @@ fn a_verdict_is_the_same_on_any_number_of_threads_and_equal_images_are_judged_on
 #[test]
 fn what_hardware_salvages_comes_before_software_recovers() {
     let mut script = Script::default();
-    script.persist(warp(0), DATA, 10);
+    script.launch(0).persist(warp(0), DATA, 10);
     let undo = rule();
     let rules = Rules { undo: Some(&undo), keep: 4, ..Rules::default() };
     assert!(!judge(&script, &rules, Domain::Adr).actual.holds(), "data is new and nothing rolls it back");

@@ -1,0 +1,57 @@
+//! What persistency costs the simulator: `cargo bench --bench persist`.
+//!
+//! `journal`: whole runs with some 100,000 persists, with the journal and without, three times in turns; elements are
+//! persists. `crash`: a crash test, run, history and both levels; elements are states judged.
+
+use std::sync::atomic::AtomicBool;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use durawarp::config::presets::DEFAULT_MACHINE;
+use durawarp::config::{MachineConfig, Override};
+use durawarp::crash::{CrashReport, Request, Watching, crash as judge};
+use durawarp::run::{Conduct, Experiment, run};
+use durawarp::schemes::catalogue;
+use durawarp::workload::{Choice, Workload};
+
+fn experiment(workload: &str, params: &[&str], reference: bool) -> Experiment {
+    let machine = MachineConfig::load(DEFAULT_MACHINE, &[]).unwrap_or_else(|faults| panic!("{faults}"));
+    let scheme = catalogue::find("store+clwb").unwrap_or_else(|faults| panic!("{faults}"));
+    let params = params.iter().map(|text| Override::parse(text).expect("a parameter")).map(|p| (p.key, p.value));
+    let (profile, params) = (Some("ci".to_owned()), params.collect());
+    let choice = Choice { profile, params, logs: scheme.logs(), ..Choice::default() };
+    let workload = Workload::load(workload).and_then(|found| found.resolve(&choice));
+    let workload = workload.unwrap_or_else(|faults| panic!("{faults}"));
+    Experiment { machine, workload, scheme, max_cycles: None, reference }
+}
+
+fn journal(c: &mut Criterion) {
+    let experiment = experiment("gemm", &["NI=192", "NJ=192", "NK=64"], false);
+    let simulate = |journal| run(&experiment, &Conduct { journal, ..Conduct::default() });
+    let persists = simulate(false).outcome.total("sm", "persists");
+    let mut group = c.benchmark_group("journal");
+    group.sample_size(10).throughput(Throughput::Elements(persists));
+    for turn in 1..=3 {
+        for (name, journal) in [("off", false), ("on", true)] {
+            group.bench_function(format!("{name}/{turn}"), |bencher| bencher.iter(|| simulate(journal)));
+        }
+    }
+    group.finish();
+}
+
+fn states(report: &CrashReport) -> u64 {
+    report.judgements().map(|(_, judgement)| judgement.verdict.judged).sum()
+}
+
+fn crash(c: &mut Criterion) {
+    let experiment = experiment("atax", &[], true);
+    let (conduct, stop) = (Conduct::default(), AtomicBool::new(false));
+    let watching = Watching { conduct: &conduct, stop: &stop, progress: &|_, _, _| {} };
+    let test = || judge(&experiment, &Request::default(), &watching).unwrap_or_else(|faults| panic!("{faults}"));
+    let mut group = c.benchmark_group("crash");
+    group.sample_size(10).throughput(Throughput::Elements(states(&test())));
+    group.bench_function("atax", |bencher| bencher.iter(test));
+    group.finish();
+}
+
+criterion_group!(benches, journal, crash);
+criterion_main!(benches);

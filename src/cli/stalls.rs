@@ -1,0 +1,70 @@
+//! `durawarp stalls`: one workload under several schemes, and where persists waited under each.
+
+use durawarp::outcome::Outcome;
+use durawarp::report;
+use durawarp::run::{Conduct, Experiment, run as simulate};
+use durawarp::schemes::catalogue::{self, DEFAULT_SCHEME};
+
+use super::args::StallsArgs;
+use super::progress::Progress;
+use super::simulate::{complain, exit_of, warn_of};
+use super::{Exit, Resolution, Stop, resolve, terminal};
+
+/// The profile when none is named: small, as every scheme is run.
+const PROFILE: &str = "ci";
+
+pub(super) fn stalls(args: &StallsArgs) -> Result<Exit, Stop> {
+    if let Some(path) = &args.json {
+        terminal::check_writable(path)?;
+    }
+    let catalogue: Vec<String> = catalogue::all().iter().map(|scheme| scheme.name().to_owned()).collect();
+    let asked = if args.scheme.is_empty() { &catalogue } else { &args.scheme };
+    // What cycles are relative to is run first, asked for or not.
+    let mut names = vec![DEFAULT_SCHEME];
+    names.extend(asked.iter().map(String::as_str).filter(|&name| name != DEFAULT_SCHEME));
+    for name in &names {
+        catalogue::find(name)?;
+    }
+    let mut outcomes: Vec<Outcome> = Vec::new();
+    let mut exit = Exit::Good;
+    for (nth, name) in names.iter().enumerate() {
+        let Resolution { machine, workload, scheme } = resolve(&args.workload, name, &args.subject, Some(PROFILE))?;
+        if nth == 0 {
+            terminal::warn(workload.warnings());
+        }
+        let cycle_ticks =
+            machine.spec.timebase().map_or(1, |base| base.clock(machine.spec.clock.core_mhz.khz).period_ticks());
+        let progress = Progress::new(name, workload.total_ctas(), cycle_ticks, args.quiet);
+        let experiment = Experiment { machine, workload, scheme, max_cycles: None, reference: true };
+        let conduct = Conduct {
+            threads: args.threads,
+            stop: Some(terminal::stop_flag()),
+            observer: Some(&|now| progress.show(now)),
+            ..Conduct::default()
+        };
+        let outcome = simulate(&experiment, &conduct).outcome;
+        progress.finish();
+        if nth == 0 {
+            warn_of(&outcome);
+        }
+        if exit_of(&outcome) != Exit::Good {
+            terminal::error(&format!("under scheme {name}:"));
+            complain(&outcome, true);
+            exit = exit_of(&outcome);
+        }
+        outcomes.push(outcome);
+        if exit != Exit::Good {
+            break;
+        }
+    }
+    let shown: Vec<&Outcome> = outcomes.iter().filter(|outcome| asked.contains(&outcome.scheme)).collect();
+    if !args.quiet {
+        terminal::print(&report::stalls_table(&outcomes[0], &shown));
+    }
+    if let Some(path) = &args.json {
+        let mut text = serde_json::to_string_pretty(&shown).map_err(|fault| Stop::File(fault.to_string()))?;
+        text.push('\n');
+        terminal::write_file(path, text.as_bytes())?;
+    }
+    Ok(exit)
+}

@@ -1,0 +1,119 @@
+//! Where persists waited: the stages of one run, and of several runs beside each other.
+//!
+//! Shares are of the time of all persists together. Percentiles are within 1/64 (see [`Spread`]).
+
+use comfy_table::{CellAlignment, Table, presets};
+
+use super::numbers::{count, percent};
+use super::summary::indent;
+use crate::outcome::{Outcome, Persists, Spread, ratio};
+
+/// A time in ns with as many digits as it is worth: "0", "41", "41.5", "1 234".
+fn ns(value: f64) -> String {
+    let tenths = (value * 10.0).round() as u64;
+    if tenths.is_multiple_of(10) || tenths >= 10_000 {
+        count((tenths + 5) / 10)
+    } else {
+        format!("{}.{}", tenths / 10, tenths % 10)
+    }
+}
+
+fn figures(spread: &Spread) -> [String; 5] {
+    [count(spread.count), ns(spread.mean_ns()), ns(spread.p50_ns), ns(spread.p99_ns), ns(spread.max_ns)]
+}
+
+fn align_right(table: &mut Table, columns: std::ops::Range<usize>) {
+    for column in columns {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+}
+
+/// One run's stages, total and waits.
+pub(super) fn stages(persists: &Persists) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    table.set_header(["", "count", "mean ns", "p50", "p99", "max", "share", ""]);
+    let mut row = |name: &str, spread: &Spread, share: String, meaning: &str| {
+        let [n, mean, p50, p99, max] = figures(spread);
+        table.add_row([name, &n, &mean, &p50, &p99, &max, &share, meaning]);
+    };
+    if persists.total.count > 0 {
+        for stage in &persists.stages {
+            let share = percent(ratio(stage.spread.sum_ticks, persists.total.sum_ticks));
+            row(&stage.name, &stage.spread, share, &stage.meaning);
+        }
+        row("all", &persists.total, percent(1.0), "from issue to acknowledgement");
+    }
+    for (name, spread, meaning) in [
+        ("fences", &persists.fences, "warps that had to wait until their persists were durable"),
+        ("boundaries", &persists.boundaries, "ends of CTAs and kernels, for the write-back of the L2"),
+    ] {
+        if spread.count > 0 {
+            row(name, spread, String::new(), meaning);
+        }
+    }
+    align_right(&mut table, 1..7);
+    table
+}
+
+/// Several runs of one workload beside each other, a row each; cycles are relative to those of `base`.
+pub fn stalls_table(base: &Outcome, runs: &[&Outcome]) -> String {
+    let stage_names = runs.iter().find_map(|run| run.persists.as_ref());
+    let stage_names: Vec<&str> = stage_names.iter().flat_map(|p| &p.stages).map(|stage| stage.name.as_str()).collect();
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    let fixed = ["scheme", "cycles", "x base", "persists", "mean ns", "fences"];
+    table.set_header(fixed.iter().chain(&stage_names));
+    for run in runs {
+        let none = Persists::default();
+        let persists = run.persists.as_ref().unwrap_or(&none);
+        let spread = |spread: &Spread| match spread.count {
+            0 => "-".to_owned(),
+            _ => format!("{}/{}", ns(spread.p50_ns), ns(spread.p99_ns)),
+        };
+        let waits = match (persists.fences.count, persists.boundaries.count) {
+            (0, 0) => "-".to_owned(),
+            (0, ends) => format!("{} ends\n{}", count(ends), spread(&persists.boundaries)),
+            (fences, _) => format!("{}\n{}", count(fences), spread(&persists.fences)),
+        };
+        let mut row = vec![
+            run.scheme.clone(),
+            count(run.time.core_cycles),
+            format!("{:.3}", ratio(run.time.core_cycles, base.time.core_cycles)),
+            count(persists.total.count),
+            if persists.total.count > 0 { ns(persists.total.mean_ns()) } else { "-".to_owned() },
+            waits,
+        ];
+        for at in 0..stage_names.len() {
+            row.push(match persists.stages.get(at).filter(|_| persists.total.count > 0) {
+                None => "-".to_owned(),
+                Some(stage) => {
+                    let share = percent(ratio(stage.spread.sum_ticks, persists.total.sum_ticks));
+                    format!("{share}\n{}", spread(&stage.spread))
+                }
+            });
+        }
+        table.add_row(row);
+    }
+    align_right(&mut table, 1..fixed.len() + stage_names.len());
+    let text = |key: &str| base.workload[key].as_str().unwrap_or("?").to_owned();
+    format!(
+        "{} ({}) on {}; stages: share of all persists' time, p50/p99 in ns; fences: how many, p50/p99 of their wait in ns\n{}",
+        text("workload"),
+        text("profile"),
+        base.machine.name,
+        indent(&table)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ns;
+
+    #[test]
+    fn times_have_the_digits_they_are_worth() {
+        assert_eq!([ns(0.0), ns(41.0), ns(41.54), ns(999.96), ns(1234.5)], ["0", "41", "41.5", "1 000", "1 235"]);
+    }
+}
