@@ -37,7 +37,14 @@ fn the_published_transaction_has_a_hole_and_the_report_says_where_and_how_to_see
     let output = crash(&["--scheme", "store+clwb", "--flag-barrier", "paper"]);
     let report = text(&output.stdout);
     assert_eq!(output.status.code(), Some(3), "{report}");
-    for words in ["not durable: flag at tx_flag+0", "durable:     data at tmp+", "kernel.ptx:", "warp 0", "warp 1"] {
+    for words in [
+        "not durable: flag at tx_flag+0",
+        "durable:     data at tmp+",
+        "kernel.ptx:",
+        "warp 0",
+        "warp 1",
+        "between warps of a CTA",
+    ] {
         assert!(report.contains(words), "no `{words}` in:\n{report}");
     }
     let replay = report.lines().find_map(|line| line.split("just this state: durawarp ").nth(1)).expect("a command");

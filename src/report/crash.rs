@@ -124,6 +124,9 @@ fn failure(found: &Found, failed: u64, replay: &dyn Fn(&str) -> String) -> Strin
     if let Some(present) = &found.present {
         out += &format!("  durable:     {}\n", placed(present));
     }
+    if let (Some(missing), Some(present)) = (&found.missing, &found.present) {
+        out += &format!("  their order is one {}\n", scope(missing, present));
+    }
     let level = match f.level {
         Level::Program | Level::Actual => "seen in this run",
         Level::Allowed => "allowed by the model, not seen in this run",
@@ -145,6 +148,19 @@ fn property(property: &Property) -> &str {
         Property::Acknowledged => "P9",
         Property::Recovery => "recovery",
         Property::Check(name) => name,
+    }
+}
+
+/// How far apart the authors of two persists are: what a fence or barrier between them would have to span.
+fn scope(one: &Placed, other: &Placed) -> &'static str {
+    let (a, b) = (&one.persist, &other.persist);
+    match (&one.kernel, &other.kernel) {
+        (Some(_), Some(_)) if (a.launch, a.cta, a.warp) == (b.launch, b.cta, b.warp) => "within a warp: a fence's",
+        (Some(_), Some(_)) if (a.launch, a.cta) == (b.launch, b.cta) => {
+            "between warps of a CTA: a barrier's behind a fence"
+        }
+        (Some(_), Some(_)) if a.launch == b.launch => "between CTAs of a launch",
+        _ => "between launches or with the host",
     }
 }
 
