@@ -21,6 +21,7 @@ pub mod media;
 pub mod memory_controller;
 pub mod msg;
 pub mod network;
+pub mod occupancy;
 pub mod on_dram;
 pub mod persistence;
 mod request_queue;

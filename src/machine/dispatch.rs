@@ -26,6 +26,7 @@ use super::address::Interleave;
 use super::crossbar::{CrossbarSpec, PortEnd};
 use super::msg::{Msg, Payload, Reply, Request, RequestKind, Rooms, sectors_touched};
 use super::network::Network;
+use super::occupancy::Occupancy;
 use super::shared_memory::SharedSpec;
 use super::sm::SmSpec;
 use super::spec::Nanos;
@@ -59,48 +60,6 @@ counters! {
         bytes_in,
     }
 }
-
-/// How many CTAs of a launch an SM holds at once, and what limits it.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Occupancy {
-    /// CTAs.
-    pub ctas: u32,
-    /// The scarcest resource: "ctas", "warps", "threads", "registers" or "shared memory".
-    pub limit: String,
-}
-
-impl Occupancy {
-    /// The occupancy of a launch on an SM.
-    ///
-    /// # Errors
-    /// A sentence that says what a single CTA needs and the SM lacks.
-    pub fn of(launch: &Launch, sm: &SmSpec, shared: &SharedSpec) -> Result<Self, String> {
-        let threads = launch.threads_per_cta();
-        let warps = launch.warps_per_cta(sm.warp_size);
-        let per_warp = (launch.registers_per_thread * sm.warp_size).next_multiple_of(sm.register_unit);
-        let needs: [(&str, u32, u32); 5] = [
-            ("ctas", 1, sm.ctas),
-            ("warps", warps, sm.warps),
-            ("threads", threads, sm.threads),
-            ("registers", per_warp * warps, sm.registers),
-            ("shared memory", launch.shared_bytes, shared.kb * 1024),
-        ];
-        let fits = |need: u32, has: u32| has.checked_div(need).unwrap_or(u32::MAX);
-        let Some((name, need, has)) = needs.into_iter().min_by_key(|&(_, need, has)| fits(need, has)) else {
-            unreachable!("there are five");
-        };
-        let ctas = fits(need, has);
-        if ctas == 0 {
-            return Err(format!(
-                "a CTA of kernel `{}` needs {need} {name}{} and an SM has {has}",
-                launch.kernel.name,
-                if name == "shared memory" { " bytes" } else { "" }
-            ));
-        }
-        Ok(Occupancy { ctas, limit: name.to_owned() })
-    }
-}
-
 /// One launch as it ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaunchRecord {

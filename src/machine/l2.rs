@@ -15,20 +15,19 @@
 //! A requester's packet never arrives without room for it. Not modelled: prefetch, compression, inclusion of L1s.
 
 mod durability;
+mod service;
 
 use std::collections::VecDeque;
 
 use crate::counters;
 use crate::engine::{Clock, Component, Ctx, Port, Time, Wait};
 use crate::kernel::memory::Medium;
-use crate::kernel::semantics::atomic::apply_atomic;
 use crate::spec;
 
 use super::address::Interleave;
 use super::cache::TagArray;
 use super::crossbar::PortEnd;
-use super::msg::{Atomics, Line, MAX_LINE_BYTES, MemoryRead, Msg, Payload, Reply, Request, RequestKind};
-use super::msg::{Rooms, SECTOR_BYTES, copy_masked, sector_bytes, sectors_covered};
+use super::msg::{MAX_LINE_BYTES, Msg, Payload, Reply, Request, Rooms};
 
 use durability::Durability;
 
@@ -245,236 +244,6 @@ impl L2Slice {
             let packets = std::mem::take(due);
             cx.send(Port(to), Msg::Credit { slice, packets }, 0);
         }
-    }
-
-    /// Whether a resident line has what the request needs.
-    fn satisfies(&self, place: usize, request: &Request) -> bool {
-        match request.kind {
-            RequestKind::Write => true,
-            RequestKind::Read | RequestKind::Atomic => self.valid[place] & request.sectors == request.sectors,
-            RequestKind::WriteThrough | RequestKind::WriteBack | RequestKind::Flush => true,
-            RequestKind::WriteBackAll => unreachable!("it concerns no one line"),
-        }
-    }
-
-    /// Performs a request on a line that satisfies it, replies, and returns the bytes moved through the data port.
-    fn perform(&mut self, place: usize, request: Request, cx: &mut Ctx<'_, Msg>) -> u32 {
-        match request.kind {
-            RequestKind::WriteThrough => return self.write_through(Some(place), request, cx),
-            RequestKind::WriteBack | RequestKind::Flush => return self.write_back_line(Some(place), request, cx),
-            _ => {}
-        }
-        let Request { tag, from, kind, sectors, payload, .. } = request;
-        self.tags.touch(place);
-        match (kind, payload) {
-            (RequestKind::Read, Payload::Line(mut room)) => {
-                room.mask = sector_bytes(sectors);
-                copy_masked(&mut room.bytes, &self.data[place], room.mask);
-                let bytes = sectors.count_ones() * SECTOR_BYTES;
-                self.reply(from, Reply { tag, kind, sectors, payload: Payload::Line(room) }, bytes, 0, cx);
-                bytes
-            }
-            (RequestKind::Write, Payload::Line(line)) => {
-                copy_masked(&mut self.data[place], &line.bytes, line.mask);
-                self.dirty[place] |= line.mask;
-                self.valid[place] |= sectors_covered(self.dirty[place]);
-                self.note_performed(place, line.mask, from, cx);
-                let bytes = line.mask.count_ones();
-                self.reply(from, Reply { tag, kind, sectors, payload: Payload::Line(line) }, 0, 0, cx);
-                bytes
-            }
-            (RequestKind::Atomic, Payload::Atomics(mut atomics)) => {
-                let lanes = u32::from(atomics.count);
-                let written = self.perform_atomics(place, &mut atomics);
-                self.note_performed(place, written, from, cx);
-                let extra = self.clock.cycles(u64::from(self.spec.atomic_lane_cycles * lanes));
-                self.data_port_free = self.data_port_free.max(cx.now()) + extra;
-                let bytes = lanes * atomics.elem.bytes();
-                self.reply(from, Reply { tag, kind, sectors, payload: Payload::Atomics(atomics) }, bytes, extra, cx);
-                bytes
-            }
-            (kind, payload) => panic!("a {kind:?} request with payload {payload:?}"),
-        }
-    }
-
-    /// Performs the lanes' operations in order; returns the bytes written.
-    fn perform_atomics(&mut self, place: usize, atomics: &mut Atomics) -> u128 {
-        let size = atomics.elem.bytes() as usize;
-        let mut written = 0;
-        self.counters.atomic_lanes += u64::from(atomics.count);
-        for i in 0..usize::from(atomics.count) {
-            let at = usize::from(atomics.offset[i]);
-            let bytes = &mut self.data[place][at..at + size];
-            let mut word = [0; 8];
-            word[..size].copy_from_slice(bytes);
-            let old = u64::from_le_bytes(word);
-            let new = apply_atomic(atomics.op, atomics.elem, old, atomics.a[i], atomics.b[i]);
-            bytes.copy_from_slice(&new.to_le_bytes()[..size]);
-            written |= ((1u128 << size) - 1) << at;
-            atomics.a[i] = old;
-        }
-        self.dirty[place] |= written;
-        written
-    }
-
-    /// Asks memory for the sectors that the request at the head of the MSHR's queue lacks.
-    fn fetch(&mut self, mshr: u16, line: u64, wanted: u8, cx: &mut Ctx<'_, Msg>) {
-        debug_assert!(self.read_credits > 0);
-        self.read_credits -= 1;
-        self.counters.fetches += 1;
-        let place = self.mshrs[usize::from(mshr)].place;
-        let sectors = wanted & !self.valid[place];
-        let room = self.rooms.take();
-        let read = MemoryRead { line, tag: mshr, slice: self.at_controller, sectors, room };
-        self.send_to_memory(Msg::MemoryRead(read), cx);
-    }
-
-    /// Writes a place's dirty bytes back, if it has any.
-    fn write_back(&mut self, place: usize, cx: &mut Ctx<'_, Msg>) {
-        if self.dirty[place] == 0 || self.tags.line_at(place).is_none() {
-            return;
-        }
-        self.counters.writebacks += 1;
-        let mut data = self.rooms.take();
-        *data = Line { bytes: self.data[place], mask: self.dirty[place] };
-        self.dirty[place] = 0;
-        self.write_memory(self.address[place], data, cx);
-    }
-
-    fn serve(&mut self, request: Request, cx: &mut Ctx<'_, Msg>) -> Served {
-        if self.durability.is_held_up() {
-            return Served::Stalled(request);
-        }
-        if request.kind == RequestKind::WriteBackAll {
-            return self.sweep(request, cx);
-        }
-        let number = self.line_number(request.line);
-        let found = self.tags.find(number);
-        if let Some(place) = found {
-            let mshr = self.mshr_of[place];
-            if mshr != NO_MSHR {
-                let queue = &mut self.mshrs[usize::from(mshr)].queue;
-                if queue.len() >= self.spec.mshr_merges as usize {
-                    return Served::Stalled(request);
-                }
-                self.counters.mshr_merges += 1;
-                queue.push_back(request);
-                return Served::Done(0);
-            }
-            if self.satisfies(place, &request) {
-                match request.kind {
-                    RequestKind::Read => self.counters.read_hits += 1,
-                    RequestKind::Write => self.counters.write_hits += 1,
-                    RequestKind::Atomic => self.counters.atomic_hits += 1,
-                    _ => {}
-                }
-                return Served::Done(self.perform(place, request, cx));
-            }
-        }
-        match request.kind {
-            RequestKind::WriteThrough if self.write_credits == 0 => return Served::Stalled(request),
-            RequestKind::WriteThrough => return Served::Done(self.write_through(None, request, cx)),
-            RequestKind::WriteBack | RequestKind::Flush => {
-                return Served::Done(self.write_back_line(None, request, cx));
-            }
-            _ => {}
-        }
-        let fetches = request.kind != RequestKind::Write;
-        if fetches && (self.free_mshrs.is_empty() || self.read_credits == 0) {
-            return Served::Stalled(request);
-        }
-        let place = match found {
-            Some(place) => place,
-            None => {
-                let Some(place) = self.tags.victim(number) else {
-                    return Served::Stalled(request);
-                };
-                if self.dirty[place] != 0 && self.write_credits == 0 {
-                    return Served::Stalled(request);
-                }
-                self.write_back(place, cx);
-                self.tags.replace(place, number);
-                self.address[place] = request.line;
-                self.valid[place] = 0;
-                self.dirty[place] = 0;
-                place
-            }
-        };
-        if !fetches {
-            return Served::Done(self.perform(place, request, cx));
-        }
-        let Some(mshr) = self.free_mshrs.pop() else { unreachable!("checked above") };
-        self.tags.lock(place, true);
-        self.mshr_of[place] = mshr;
-        self.mshrs[usize::from(mshr)].place = place;
-        let (line, wanted) = (request.line, request.sectors);
-        self.mshrs[usize::from(mshr)].queue.push_back(request);
-        self.fetch(mshr, line, wanted, cx);
-        Served::Done(0)
-    }
-
-    /// Serves the input in order as far as it can at `now`, and asks to be woken for the rest.
-    fn serve_input(&mut self, cx: &mut Ctx<'_, Msg>) {
-        let now = cx.now();
-        while let Some(head) = self.input.front() {
-            let room = self.injection.backlog_at_most(self.spec.reply_flits);
-            let at = head.ready.max(self.data_port_free).max(room);
-            if at > now {
-                cx.wake_at(at);
-                return;
-            }
-            let Some(Arrival { ready, request }) = self.input.pop_front() else { unreachable!() };
-            let (from, kind) = (request.from, request.kind);
-            let slice = self.map.slice_of(request.line) as u16;
-            match self.serve(request, cx) {
-                Served::Done(bytes) => {
-                    self.stalled = false;
-                    match kind {
-                        RequestKind::Read => self.counters.reads += 1,
-                        RequestKind::Write => self.counters.writes += 1,
-                        RequestKind::Atomic => self.counters.atomics += 1,
-                        _ => {}
-                    }
-                    self.occupy(bytes, now);
-                    self.return_credit(from, slice, cx);
-                }
-                Served::Stalled(request) => {
-                    self.counters.stalls += u64::from(!self.stalled);
-                    self.stalled = true;
-                    self.input.push_front(Arrival { ready, request });
-                    return;
-                }
-            }
-        }
-    }
-
-    fn occupy(&mut self, bytes: u32, now: Time) {
-        let cycles = u64::from(bytes.div_ceil(self.spec.port_bytes).max(1));
-        self.data_port_free = self.data_port_free.max(now) + self.clock.cycles(cycles);
-    }
-
-    /// A fill: merges it under the dirty bytes and serves those who wait for the line, in order.
-    fn fill(&mut self, mshr: u16, sectors: u8, data: Box<Line>, cx: &mut Ctx<'_, Msg>) {
-        self.read_credits += 1;
-        let place = self.mshrs[usize::from(mshr)].place;
-        let mask = sector_bytes(sectors) & !self.dirty[place];
-        copy_masked(&mut self.data[place], &data.bytes, mask);
-        self.valid[place] |= sectors;
-        self.rooms.give(data);
-        while let Some(request) = self.mshrs[usize::from(mshr)].queue.pop_front() {
-            if self.satisfies(place, &request) {
-                let bytes = self.perform(place, request, cx);
-                self.occupy(bytes, cx.now());
-            } else {
-                let (line, wanted) = (request.line, request.sectors);
-                self.mshrs[usize::from(mshr)].queue.push_front(request);
-                self.fetch(mshr, line, wanted, cx);
-                return;
-            }
-        }
-        self.tags.lock(place, false);
-        self.mshr_of[place] = NO_MSHR;
-        self.free_mshrs.push(mshr);
     }
 }
 

@@ -1,0 +1,193 @@
+//! Parameters of an SM, and what it counts.
+//!
+//! Units are last in a name. Source of the shape: AGPM Table IV and GPGPU-Sim's configuration; every preset says where its values
+//! are from. Invariant: all warp-slot accounts together are the resident warp cycles.
+
+use crate::counters;
+use crate::machine::coalescer::Rule;
+use crate::machine::scheduler::Policy;
+use crate::spec;
+
+spec! {
+    /// Parameters of a streaming multiprocessor.
+    pub struct SmSpec {
+        /// Streaming multiprocessors of the machine.
+        count: u32 where 1..=1024,
+        /// Lanes of a warp: 32 or 64.
+        warp_size: u32 where 32..=64,
+        /// Warps resident at once.
+        warps: u32 where 1..=64,
+        /// CTAs resident at once.
+        ctas: u32 where 1..=64,
+        /// Threads resident at once.
+        threads: u32 where 32..=4096,
+        /// 32-bit registers.
+        registers: u32 where 1024..=1048576,
+        /// Registers are given to a warp in multiples of this.
+        register_unit: u32 where 1..=4096,
+        /// Warp schedulers; warp slot `i` belongs to scheduler `i` modulo their number.
+        schedulers: u32 where 1..=16,
+        /// How a scheduler picks among ready warps.
+        policy: Policy,
+        /// Instructions that a scheduler issues from its warp in a cycle, to different units.
+        issue_width: u32 where 1..=2,
+        /// Memory instructions that wait for the load-store unit.
+        lsu_entries: u32 where 1..=256,
+        /// How lanes are merged into memory accesses.
+        coalescer: Rule,
+    }
+}
+
+spec! {
+    /// Cycles from the issue of an instruction to the issue of one that uses its result, by class.
+    pub struct LatencySpec {
+        /// Integer add, logic, shift, compare, select, move.
+        int_cycles: u32 where 1..=10000,
+        /// Integer multiply, multiply-add.
+        int_mul_cycles: u32 where 1..=10000,
+        /// Integer division, remainder.
+        int_div_cycles: u32 where 1..=10000,
+        /// Single-precision add, multiply, fused multiply-add, compare.
+        fp32_cycles: u32 where 1..=10000,
+        /// Single-precision IEEE division, reciprocal, square root.
+        fp32_div_cycles: u32 where 1..=10000,
+        /// Double-precision add, multiply, fused multiply-add, compare.
+        fp64_cycles: u32 where 1..=10000,
+        /// Double-precision division, reciprocal, square root.
+        fp64_div_cycles: u32 where 1..=10000,
+        /// Special functions, float-integer conversions.
+        sfu_cycles: u32 where 1..=10000,
+        /// Shuffles and votes.
+        shuffle_cycles: u32 where 1..=10000,
+        /// Reads of parameters and constants; each further address of a warp adds a cycle.
+        const_cycles: u32 where 1..=10000,
+        /// Branches and other control: to the warp's next instruction.
+        control_cycles: u32 where 1..=10000,
+    }
+}
+
+spec! {
+    /// Cycles for which an instruction holds its unit of the scheduler, by class.
+    pub struct IntervalSpec {
+        /// Integer add, logic, shift, compare, select, move.
+        int_cycles: u32 where 1..=10000,
+        /// Integer multiply, multiply-add.
+        int_mul_cycles: u32 where 1..=10000,
+        /// Integer division, remainder.
+        int_div_cycles: u32 where 1..=10000,
+        /// Single-precision add, multiply, fused multiply-add, compare.
+        fp32_cycles: u32 where 1..=10000,
+        /// Single-precision IEEE division, reciprocal, square root.
+        fp32_div_cycles: u32 where 1..=10000,
+        /// Double-precision add, multiply, fused multiply-add, compare.
+        fp64_cycles: u32 where 1..=10000,
+        /// Double-precision division, reciprocal, square root.
+        fp64_div_cycles: u32 where 1..=10000,
+        /// Special functions, float-integer conversions.
+        sfu_cycles: u32 where 1..=10000,
+        /// Shuffles and votes.
+        shuffle_cycles: u32 where 1..=10000,
+        /// Reads of parameters and constants.
+        const_cycles: u32 where 1..=10000,
+        /// Memory accesses.
+        memory_cycles: u32 where 1..=10000,
+        /// Branches and other control.
+        control_cycles: u32 where 1..=10000,
+    }
+}
+
+counters! {
+    /// What one SM counted.
+    pub struct SmCounters {
+        /// Instructions issued, one a warp (warp instructions)
+        warp_instructions,
+        /// Lanes that executed them (thread instructions)
+        thread_instructions,
+        /// Warp instructions: integer (warp instructions)
+        int_instructions,
+        /// Warp instructions: integer multiply (warp instructions)
+        int_mul_instructions,
+        /// Warp instructions: integer division (warp instructions)
+        int_div_instructions,
+        /// Warp instructions: single precision (warp instructions)
+        fp32_instructions,
+        /// Warp instructions: single-precision division and square root (warp instructions)
+        fp32_div_instructions,
+        /// Warp instructions: double precision (warp instructions)
+        fp64_instructions,
+        /// Warp instructions: double-precision division and square root (warp instructions)
+        fp64_div_instructions,
+        /// Warp instructions: special functions (warp instructions)
+        sfu_instructions,
+        /// Warp instructions: shuffles and votes (warp instructions)
+        shuffle_instructions,
+        /// Warp instructions: parameter and constant reads (warp instructions)
+        const_instructions,
+        /// Warp instructions: memory (warp instructions)
+        memory_instructions,
+        /// Warp instructions: control (warp instructions)
+        control_instructions,
+        /// Branches whose lanes went both ways (warp instructions)
+        divergent_branches,
+        /// Line accesses of loads looked up in the L1 (accesses)
+        l1_loads,
+        /// Of these, hits (accesses)
+        l1_hits,
+        /// Of these, joined a fill under way (accesses)
+        l1_merges,
+        /// Line accesses of loads past the L1 (accesses)
+        l1_bypasses,
+        /// Line accesses of stores and atomics (accesses)
+        l1_stores,
+        /// Of these, evicted a line of the L1 (accesses)
+        l1_store_evictions,
+        /// Atomic operations on global memory, one a lane (operations)
+        atomic_lanes,
+        /// Accesses to shared memory (warp instructions)
+        shared_accesses,
+        /// Passes through its banks that conflicts added (passes)
+        shared_conflict_passes,
+        /// Bytes sent into the crossbar, headers included (bytes)
+        bytes_out,
+        /// Bytes received from the crossbar, headers included (bytes)
+        bytes_in,
+        /// Stores to persistent memory, atomics apart (warp instructions)
+        pm_stores,
+        /// Of these, log updates (warp instructions)
+        pm_log_stores,
+        /// Write-backs and flushes issued (warp instructions)
+        pm_write_backs,
+        /// Persistency fences issued (warp instructions)
+        pm_fences,
+        /// Persistency operations and stores on DRAM, which have their plain meaning there (warp instructions)
+        pm_on_dram,
+        /// Write-throughs and write-backs sent, a line each (requests)
+        persists,
+        /// CTAs run to their end (CTAs)
+        ctas,
+        /// Cycles with at least one resident warp (cycles)
+        active_cycles,
+        /// Resident warps summed over cycles: all accounts below together (warp cycles)
+        slots_resident,
+        /// Warp-cycles: issued (warp cycles)
+        slots_issued,
+        /// Warp-cycles: ready, another warp was picked (warp cycles)
+        slots_not_selected,
+        /// Warp-cycles: ready, the unit was busy (warp cycles)
+        slots_unit_busy,
+        /// Warp-cycles: ready, the load-store unit was full (warp cycles)
+        slots_memory_full,
+        /// Warp-cycles: waiting for a result of fixed latency (warp cycles)
+        slots_execution,
+        /// Warp-cycles: waiting for memory data (warp cycles)
+        slots_memory,
+        /// Warp-cycles: waiting at a barrier (warp cycles)
+        slots_barrier,
+        /// Warp-cycles: waiting at a fence for stores to be performed (warp cycles)
+        slots_fence,
+        /// Warp-cycles: waiting for persists to be durable (warp cycles)
+        slots_persist,
+        /// Warp-cycles: exited, loads or stores under way (warp cycles)
+        slots_draining,
+    }
+}

@@ -1,0 +1,238 @@
+//! What the load-store unit sends, and what comes back: L1 lookups, misses, stores, atomics, persists, and their replies.
+//!
+//! The head of the queue starts one line access a cycle; it waits, and everything behind it, while it lacks an MSHR or room in
+//! the miss queue. Invariants: accesses leave in the order of issue; a load's registers may be read once its last answer
+//! has come. Source: the pipeline of GPGPU-Sim's `ldst_unit`, one access a cycle. Not modelled: replays out of order.
+
+use crate::engine::Ctx;
+use crate::kernel::ir::MemKind;
+use crate::kernel::launch::Launch;
+use crate::machine::coalescer::LineAccess;
+use crate::machine::l1::{Lookup, Waiter};
+use crate::machine::msg::{Msg, Payload, Reply, Request, RequestKind, sectors_touched};
+
+use super::Sm;
+use super::lsu::{NO_LOAD, Work};
+use super::memory::lanes_of;
+use super::slots::State;
+
+impl Sm {
+    /// One cycle of the load-store unit: the next access of the head entry.
+    pub(super) fn step_lsu(&mut self, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+        if self.lsu.blocked || self.lsu.free_at > cycle {
+            return;
+        }
+        let Some(head) = self.lsu.queue.front() else { return };
+        let (work, load) = (head.work, head.load);
+        if work == Work::Shared {
+            let passes = head.passes;
+            self.lsu.free_at = cycle + passes;
+            self.lsu.retire_head();
+            if load != NO_LOAD {
+                let ready = cycle + self.p.shared.latency_cycles - 1 + (passes - 1);
+                self.answered(load, 1, ready, cycle, launch, cx);
+            }
+            return;
+        }
+        let access = head.accesses[head.next];
+        let part = head.parts.get(head.next).copied().unwrap_or(0);
+        let done = match work {
+            Work::Send => self.send_next(access, cx),
+            Work::Load => self.look_up(access, part, load, cycle, launch, cx),
+            Work::LoadPast | Work::Shared => self.load_past(access, part, load, cx),
+        };
+        if !done {
+            self.lsu.blocked = true;
+            return;
+        }
+        let Some(head) = self.lsu.queue.front_mut() else { unreachable!("the head is still there") };
+        head.next += 1;
+        if head.next == head.accesses.len() {
+            self.lsu.retire_head();
+        }
+    }
+
+    /// A store or an atomic leaves for its slice; false when the miss queue is full.
+    fn send_next(&mut self, access: LineAccess, cx: &mut Ctx<'_, Msg>) -> bool {
+        if !self.network.has_room() {
+            return false;
+        }
+        let Some(head) = self.lsu.queue.front_mut() else { unreachable!("there is a head") };
+        let payload = std::mem::replace(&mut head.payloads[head.next], Payload::None);
+        let (kind, tag) = match payload {
+            Payload::Atomics(_) => (RequestKind::Atomic, u32::from(head.load)),
+            _ => (head.kind, u32::from(head.warp)),
+        };
+        let issued = head.issued;
+        if !matches!(kind, RequestKind::WriteBack | RequestKind::Flush) {
+            self.counters.l1_stores += 1;
+            self.counters.l1_store_evictions += u64::from(self.l1.evict(access.line));
+        } else if kind == RequestKind::Flush {
+            self.l1.evict(access.line);
+        }
+        let sectors = payload.line().map_or(access.sectors, |line| sectors_touched(line.mask));
+        let payload = if kind.persists() { self.begin_persist(payload, issued) } else { payload };
+        let request = Request { line: access.line, tag, from: self.w.index, kind, sectors, payload };
+        self.network.push(request, cx);
+        true
+    }
+
+    /// A load looks into the L1; false when it lacks an MSHR, a way or room in the miss queue.
+    fn look_up(
+        &mut self,
+        access: LineAccess,
+        part: u8,
+        load: u16,
+        cycle: u32,
+        launch: &Launch,
+        cx: &mut Ctx<'_, Msg>,
+    ) -> bool {
+        if !self.network.has_room() && !self.l1.hits(access.line, access.sectors) {
+            return false;
+        }
+        match self.l1.load(access.line, access.sectors, Waiter { load, part, lanes: access.lanes }) {
+            Lookup::Full => return false,
+            Lookup::Hit(place) => {
+                self.counters.l1_hits += 1;
+                let pending = self.lsu.load(load);
+                deliver(pending, &mut self.slots, part, access.lanes, self.l1.data(place), launch);
+                let ready = cycle + self.p.l1.hit_cycles - 1;
+                self.answered(load, 1, ready, cycle, launch, cx);
+            }
+            Lookup::Merged => self.counters.l1_merges += 1,
+            Lookup::Miss(mshr) => self.send_read(access, mshr, cx),
+        }
+        self.counters.l1_loads += 1;
+        true
+    }
+
+    fn load_past(&mut self, access: LineAccess, part: u8, load: u16, cx: &mut Ctx<'_, Msg>) -> bool {
+        if !self.network.has_room() {
+            return false;
+        }
+        // A copy in the L1 must not answer later loads with older bytes than this one returns.
+        self.l1.evict(access.line);
+        match self.l1.load_past(access.line, access.sectors, Waiter { load, part, lanes: access.lanes }) {
+            Lookup::Miss(mshr) => {
+                self.counters.l1_bypasses += 1;
+                self.send_read(access, mshr, cx);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn send_read(&mut self, access: LineAccess, mshr: u16, cx: &mut Ctx<'_, Msg>) {
+        let request = Request {
+            line: access.line,
+            tag: u32::from(mshr),
+            from: self.w.index,
+            kind: RequestKind::Read,
+            sectors: access.sectors,
+            payload: Payload::Line(self.rooms.take()),
+        };
+        self.network.push(request, cx);
+    }
+
+    /// `count` line accesses of a load are answered, the last of them usable from `ready` on.
+    fn answered(&mut self, load: u16, count: u32, ready: u32, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+        let pending = self.lsu.load(load);
+        pending.left -= count;
+        pending.ready = pending.ready.max(ready);
+        if pending.left > 0 {
+            return;
+        }
+        let (warp, pc, lanes, inst, ready) =
+            (usize::from(pending.warp), pending.pc as usize, pending.lanes, pending.inst, pending.ready);
+        if let Some(words) = &pending.staging {
+            let apart = std::array::from_fn(|lane| 16 * lane as u16);
+            self.slots[warp].warp.write_back(&inst, launch, lanes, &apart, &words[..]);
+        }
+        self.lsu.close_load(load);
+        self.write_from(warp, pc, ready, launch);
+        self.slots[warp].loads -= 1;
+        self.resume(warp, cycle, launch, cx);
+    }
+
+    /// Something a warp may have waited for has come.
+    fn resume(&mut self, warp: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+        let slot = &self.slots[warp];
+        match slot.state {
+            State::Memory => {
+                self.settle(warp, cycle, launch);
+            }
+            State::Fence if slot.loads == 0 && slot.stores == 0 => self.pass_fence(warp, cycle, launch),
+            State::Persist if slot.persists == 0 => self.pass_durable(warp, cycle, launch),
+            State::Draining => self.retire_if_drained(warp, cycle, cx),
+            _ => {}
+        }
+    }
+
+    /// A reply is out of the ejection port.
+    pub(super) fn reply(&mut self, reply: Reply, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+        let cycle = self.cycle_from(cx.now());
+        self.lsu.blocked = false;
+        match (reply.kind, reply.payload) {
+            (RequestKind::Read, Payload::Line(line)) => {
+                let mut waiters = std::mem::take(&mut self.waiters);
+                self.l1.fill(reply.tag as u16, reply.sectors, &line, &mut waiters);
+                for Waiter { load, part, lanes } in waiters.drain(..) {
+                    let pending = self.lsu.load(load);
+                    deliver(pending, &mut self.slots, part, lanes, &line.bytes, launch);
+                    self.answered(load, 1, cycle, cycle, launch, cx);
+                }
+                self.waiters = waiters;
+                self.rooms.give(line);
+            }
+            (RequestKind::Write, Payload::Line(line)) => {
+                self.rooms.give(line);
+                let warp = reply.tag as usize;
+                self.slots[warp].stores -= 1;
+                self.resume(warp, cycle, launch, cx);
+            }
+            (RequestKind::Atomic, Payload::Atomics(atomics)) => {
+                let load = reply.tag as u16;
+                let pending = self.lsu.load(load);
+                let returns = matches!(pending.inst.op, crate::kernel::ir::Op::Mem(m) if m.kind == MemKind::Atomic);
+                if returns {
+                    let (warp, inst) = (usize::from(pending.warp), pending.inst);
+                    for i in 0..usize::from(atomics.count) {
+                        self.slots[warp].warp.write_atomic(&inst, u32::from(atomics.lane[i]), atomics.a[i]);
+                    }
+                }
+                self.spare_atomics.push(atomics);
+                self.answered(load, 1, cycle, cycle, launch, cx);
+            }
+            (RequestKind::WriteBackAll, _) => self.slice_written_back(reply.tag as usize, cx),
+            (_, Payload::Persist(persist)) => {
+                self.end_persist(persist);
+                let warp = reply.tag as usize;
+                self.slots[warp].persists -= 1;
+                self.resume(warp, cycle, launch, cx);
+            }
+            (kind, payload) => panic!("a reply to a {kind:?} with {payload:?}"),
+        }
+    }
+}
+
+/// Gives the bytes of a line to the lanes of a load that wait for them.
+fn deliver(
+    pending: &mut super::lsu::PendingLoad,
+    slots: &mut [super::slots::WarpSlot],
+    part: u8,
+    lanes: u64,
+    bytes: &[u8],
+    launch: &Launch,
+) {
+    match &mut pending.staging {
+        None => {
+            slots[usize::from(pending.warp)].warp.write_back(&pending.inst, launch, lanes, &pending.offset, bytes);
+        }
+        Some(words) => {
+            for lane in lanes_of(lanes) {
+                let (from, to) = (usize::from(pending.offset[lane]), 16 * lane + 4 * usize::from(part));
+                words[to..to + 4].copy_from_slice(&bytes[from..from + 4]);
+            }
+        }
+    }
+}
