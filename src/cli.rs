@@ -4,9 +4,9 @@ mod args;
 mod crash;
 mod determinism;
 mod progress;
+mod schemes;
 mod show;
 mod simulate;
-mod stalls;
 mod terminal;
 
 use std::process::ExitCode;
@@ -58,7 +58,8 @@ pub(crate) fn main() -> ExitCode {
     terminal::listen_for_interrupts();
     let done = match &cli.command {
         Command::Run(args) => simulate::run(args),
-        Command::Stalls(args) => stalls::stalls(args),
+        Command::Stalls(args) => schemes::stalls(args),
+        Command::Compare(args) => schemes::compare(args),
         Command::Crash(args) => crash::crash(args),
         Command::Check(args) => determinism::check(args),
         Command::List(args) => show::list(args),

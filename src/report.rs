@@ -1,10 +1,12 @@
 //! Outcomes as something to read: tables for the terminal. Nothing here knows a component; it reads plain data.
 
+mod compare;
 mod crash;
 mod numbers;
 mod persists;
 mod summary;
 
+pub use compare::comparison;
 pub use crash::{crash_summary, state_name};
 pub use numbers::{bandwidth, count, percent, rate, seconds};
 pub use persists::stalls_table;

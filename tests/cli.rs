@@ -251,6 +251,25 @@ fn a_run_tells_where_its_persists_waited() {
 }
 
 #[test]
+fn compare_has_a_row_and_a_bar_a_scheme_and_says_which_way_log_updates_took() {
+    let gemm = ["compare", "gemm", "--set", "params.NK=3", "--threads", "1"];
+    let table = text(&durawarp(&[&gemm[..], &["--schemes", "nt-store,store+clwb,strict"]].concat()).stdout);
+    let cell = |scheme: &str, column: usize| {
+        let row = table.lines().find(|line| line.trim_start().starts_with(scheme)).unwrap_or_else(|| panic!("{table}"));
+        row.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).nth(column).unwrap().to_owned()
+    };
+    assert_eq!((cell("nt-store", 3), cell("store+clwb", 3)), (cell("store+clwb", 3), cell("nt-store", 3)));
+    assert_eq!(
+        (cell("nt-store", 4), cell("store+clwb", 4), cell("strict", 4)),
+        ("100.0 %".into(), "0.0 %".into(), "-".into())
+    );
+    assert!(cell("strict", 2).parse::<f64>().unwrap() > 1.0);
+    assert!(table.contains("####"), "{table}");
+    let runs = json("compare", &[&gemm[..], &["-q", "--schemes", "all"]].concat());
+    assert_eq!(runs.as_array().unwrap().len(), 6);
+}
+
+#[test]
 fn stalls_has_a_row_a_scheme_relative_to_base() {
     let gemm = ["stalls", "gemm", "--set", "params.NK=3", "--threads", "1"];
     let output = durawarp(&gemm);

@@ -23,7 +23,9 @@ pub(super) enum Command {
     /// Simulate a workload on a machine and print what came of it
     Run(RunArgs),
     /// Run a workload under several persistency schemes and show where persists waited under each
-    Stalls(StallsArgs),
+    Stalls(SchemesArgs),
+    /// Run a workload under several persistency schemes and compare time, traffic and stalls
+    Compare(SchemesArgs),
     /// Let power fail at every instant that matters, recover, and judge what is left
     Crash(CrashArgs),
     /// Prove that results do not depend on threads: run several ways and compare epoch by epoch
@@ -104,12 +106,12 @@ pub(super) struct RunArgs {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct StallsArgs {
+pub(super) struct SchemesArgs {
     /// Workload: a built-in name, a folder, or a manifest; profile `ci` unless another is named
     pub(super) workload: String,
-    /// Persistency schemes (`durawarp list schemes`); every one of the catalogue by default
-    #[arg(long, value_delimiter = ',', value_name = "NAME,...")]
-    pub(super) scheme: Vec<String>,
+    /// Persistency schemes (`durawarp list schemes`), or all, which is the default
+    #[arg(long, alias = "scheme", value_delimiter = ',', value_name = "all|NAME,...")]
+    pub(super) schemes: Vec<String>,
     #[command(flatten)]
     pub(super) subject: Subject,
     /// Threads: 0 for one a core, 1 for the sequential driver; results never depend on it

@@ -155,6 +155,8 @@ counters! {
         pm_stores,
         /// Of these, log updates (warp instructions)
         pm_log_stores,
+        /// Of these, sent past the caches (warp instructions)
+        pm_log_stores_past,
         /// Write-backs and flushes issued (warp instructions)
         pm_write_backs,
         /// Persistency fences issued (warp instructions)

@@ -87,7 +87,10 @@ impl Sm {
         }
         let rule = self.site.store(class);
         self.counters.pm_stores += 1;
-        self.counters.pm_log_stores += u64::from(class == StoreClass::Log);
+        if class == StoreClass::Log {
+            self.counters.pm_log_stores += 1;
+            self.counters.pm_log_stores_past += u64::from(rule.route == Route::NonTemporal);
+        }
         self.slots[warp].hold |= rule.wait && rule.route != Route::Dropped;
         // Lanes may store to both media; each line goes its way.
         self.keep_lines(&entry);

@@ -1,11 +1,11 @@
-//! `durawarp stalls`: one workload under several schemes, and where persists waited under each.
+//! `durawarp compare` and `durawarp stalls`: one workload under several schemes, what each costs, and where persists waited.
 
 use durawarp::outcome::Outcome;
 use durawarp::report;
 use durawarp::run::{Conduct, Experiment, run as simulate};
 use durawarp::schemes::catalogue::{self, DEFAULT_SCHEME};
 
-use super::args::StallsArgs;
+use super::args::SchemesArgs;
 use super::progress::Progress;
 use super::simulate::{complain, exit_of, warn_of};
 use super::{Exit, Resolution, Stop, resolve, terminal};
@@ -13,12 +13,24 @@ use super::{Exit, Resolution, Stop, resolve, terminal};
 /// The profile when none is named: small, as every scheme is run.
 const PROFILE: &str = "ci";
 
-pub(super) fn stalls(args: &StallsArgs) -> Result<Exit, Stop> {
+/// `durawarp stalls`.
+pub(super) fn stalls(args: &SchemesArgs) -> Result<Exit, Stop> {
+    under_each(args, report::stalls_table)
+}
+
+/// `durawarp compare`.
+pub(super) fn compare(args: &SchemesArgs) -> Result<Exit, Stop> {
+    under_each(args, report::comparison)
+}
+
+/// Runs the workload under every scheme asked for and prints what `show` makes of it.
+fn under_each(args: &SchemesArgs, show: fn(&Outcome, &[&Outcome]) -> String) -> Result<Exit, Stop> {
     if let Some(path) = &args.json {
         terminal::check_writable(path)?;
     }
     let catalogue: Vec<String> = catalogue::all().iter().map(|scheme| scheme.name().to_owned()).collect();
-    let asked = if args.scheme.is_empty() { &catalogue } else { &args.scheme };
+    let all = args.schemes.is_empty() || args.schemes.iter().any(|name| name == "all");
+    let asked = if all { &catalogue } else { &args.schemes };
     // What cycles are relative to is run first, asked for or not.
     let mut names = vec![DEFAULT_SCHEME];
     names.extend(asked.iter().map(String::as_str).filter(|&name| name != DEFAULT_SCHEME));
@@ -59,7 +71,7 @@ pub(super) fn stalls(args: &StallsArgs) -> Result<Exit, Stop> {
     }
     let shown: Vec<&Outcome> = outcomes.iter().filter(|outcome| asked.contains(&outcome.scheme)).collect();
     if !args.quiet {
-        terminal::print(&report::stalls_table(&outcomes[0], &shown));
+        terminal::print(&show(&outcomes[0], &shown));
     }
     if let Some(path) = &args.json {
         let mut text = serde_json::to_string_pretty(&shown).map_err(|fault| Stop::File(fault.to_string()))?;

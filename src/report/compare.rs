@@ -1,0 +1,88 @@
+//! One workload under several schemes beside each other: time over that of `base`, which way stores to persistent memory
+//! took, what moved between L1 and L2, how full the write-pending queues were, and what warps waited for.
+//!
+//! Bytes are of all links between SMs and slices, headers included. Occupancy of the write-pending queues is entries in use,
+//! averaged over the run and all channels, of those there are.
+
+use comfy_table::{CellAlignment, Table, presets};
+
+use super::numbers::{count, percent};
+use super::summary::indent;
+use crate::outcome::{Outcome, ratio};
+
+/// Widest bar of a normalised time, in characters.
+const BAR: f64 = 40.0;
+
+/// Runs of one workload, a row each; times are relative to those of `base`.
+pub fn comparison(base: &Outcome, runs: &[&Outcome]) -> String {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    let header = [
+        "scheme",
+        "cycles",
+        "x base",
+        "log updates",
+        "of these past",
+        "write-backs",
+        "L1>L2 B",
+        "L2>L1 B",
+        "WPQ",
+        "persist",
+        "fence",
+        "memory",
+        "barrier",
+    ];
+    table.set_header(header);
+    for run in runs {
+        let sm = |name: &str| run.total("sm", name);
+        let resident = sm("slots_resident");
+        let share = |name: &str| percent(ratio(sm(name), resident));
+        let logs = sm("pm_log_stores");
+        let past = sm("pm_log_stores_past");
+        table.add_row([
+            run.scheme.clone(),
+            count(run.time.core_cycles),
+            format!("{:.3}", ratio(run.time.core_cycles, base.time.core_cycles)),
+            count(logs),
+            if logs > 0 { percent(ratio(past, logs)) } else { "-".to_owned() },
+            count(sm("pm_write_backs")),
+            count(sm("bytes_out")),
+            count(sm("bytes_in")),
+            percent(wpq_occupancy(run)),
+            share("slots_persist"),
+            share("slots_fence"),
+            share("slots_memory"),
+            share("slots_barrier"),
+        ]);
+    }
+    for column in 1..header.len() {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let text = |key: &str| base.workload[key].as_str().unwrap_or("?").to_owned();
+    let mut out = format!(
+        "{} ({}) on {}; persist, fence, memory, barrier: share of resident warp cycles spent waiting for it\n{}\n",
+        text("workload"),
+        text("profile"),
+        base.machine.name,
+        indent(&table)
+    );
+    let relative = |run: &Outcome| ratio(run.time.core_cycles, base.time.core_cycles);
+    let longest = runs.iter().map(|run| relative(run)).fold(1.0, f64::max);
+    let width = runs.iter().map(|run| run.scheme.len()).max().unwrap_or(0);
+    for run in runs {
+        let bar = "#".repeat((relative(run) / longest * BAR).round() as usize);
+        out += &format!("  {:width$}  {:6.3}  {bar}\n", run.scheme, relative(run));
+    }
+    out
+}
+
+/// Entries of the write-pending queues in use, of those there are, averaged over time and channels.
+fn wpq_occupancy(run: &Outcome) -> f64 {
+    let entries = run.machine.parameters.get("controller.write_queue_entries");
+    let entries = entries.and_then(|parameter| parameter.value.as_u64()).unwrap_or(0);
+    let channels =
+        run.counters.iter().find(|table| table.kind == "memory_controller").map_or(0, |table| table.rows.len() as u64);
+    ratio(run.total("memory_controller", "wpq_entry_ticks"), run.time.ticks * entries * channels)
+}
