@@ -133,7 +133,8 @@ fn cheapest_ways(args: &[Argument<'_>]) -> Result<Vec<i64>, String> {
     let [Argument::Integers(wall), Argument::Integer(columns)] = args else {
         unreachable!("the reader checked the arguments");
     };
-    let width = usize::try_from(*columns).ok().filter(|width| *width > 0).ok_or_else(|| format!("{columns} columns"))?;
+    let width =
+        usize::try_from(*columns).ok().filter(|width| *width > 0).ok_or_else(|| format!("{columns} columns"))?;
     let row = |number: usize| -> Result<Vec<i64>, String> {
         (number * width..(number + 1) * width).map(|cell| wall.at(cell as i64, "cell")).collect()
     };
