@@ -1,8 +1,8 @@
 // Shortest paths from one node, a node a thread: in each round every node that was reached offers its length plus the
 // weight of an edge to the node at the edge's end, which takes the least offer, atomically. A round without a change ends
 // the work. After the description of LonestarGPU's sssp (first kernel: initial lengths, second: a round), but for one
-// thing: a round reads the lengths of the round before, not those that it makes itself, so that its result does not
-// depend on which thread comes first. Compiled by ../compile.sh.
+// thing: a round reads the lengths of the round before, not those that it makes itself, so that neither its
+// result nor its work depends on which thread comes first. Compiled by ../compile.sh.
 #include "device.cuh"
 
 #define UNREACHED 0xffffffffu
@@ -22,7 +22,9 @@ extern "C" __global__ void sssp_relax(const unsigned *row_ptr, const unsigned *c
         return;
     for (unsigned edge = row_ptr[node]; edge < row_ptr[node + 1]; edge++) {
         unsigned offer = before[node] + weight[edge];
-        if (offer < length[col[edge]] && offer < atomic_min(&length[col[edge]], offer))
+        if (offer < before[col[edge]]) {
+            atomic_min(&length[col[edge]], offer);
             *changed = 1;
+        }
     }
 }
