@@ -13,3 +13,13 @@ __device__ inline unsigned atomic_add(unsigned *to, unsigned value)
 {
     return __atomic_fetch_add(to, value, __ATOMIC_RELAXED);
 }
+
+__device__ inline unsigned atomic_min(unsigned *to, unsigned value)
+{
+    return __atomic_fetch_min(to, value, __ATOMIC_RELAXED);
+}
+
+__device__ inline unsigned long long atomic_xor(unsigned long long *to, unsigned long long value)
+{
+    return __atomic_fetch_xor(to, value, __ATOMIC_RELAXED);
+}
