@@ -28,7 +28,7 @@ use crate::machine::sm::{Sm, SmParameters, SmWiring};
 use crate::machine::stalls::{LinkParts, PersistStalls};
 use crate::persist::journal::Journal;
 use crate::persist::site::Scheme;
-use crate::schemes::baseline::Base;
+use crate::schemes::baseline::BASE;
 
 /// A machine on links, ready to run, and which component is what.
 #[derive(Debug)]
@@ -73,7 +73,7 @@ pub struct Persistency {
 impl Default for Persistency {
     /// No persistency, no journal.
     fn default() -> Self {
-        Persistency { scheme: Arc::new(Base), journal: false }
+        Persistency { scheme: Arc::new(BASE), journal: false }
     }
 }
 

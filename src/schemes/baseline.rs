@@ -18,249 +18,129 @@ use crate::persist::{
     WriteBackRule,
 };
 
-/// The command processor does nothing of its own.
-#[derive(Debug)]
-struct QuietHost;
-
-impl HostSite for QuietHost {}
+/// A scheme that is a choice of answers: what its sites say never depends on what they were asked before.
+#[derive(Debug, Clone, Copy)]
+pub struct Baseline {
+    name: &'static str,
+    description: &'static str,
+    /// Programs keep undo logs, and their own write-backs and fences act.
+    logs: bool,
+    /// Ways of ordinary stores, of stores that the program sends past the caches, of log updates.
+    data: Route,
+    non_temporal: Route,
+    log: Route,
+    /// A warp waits until its store is durable.
+    wait: bool,
+    cta_end: Boundary,
+    kernel_end: Boundary,
+}
 
 /// Persistent memory without persistency: operations on it and logs are taken out of the program.
-#[derive(Debug, Clone, Copy)]
-pub struct Base;
-
-/// The program without its persistency operations and logs.
-#[derive(Debug)]
-struct Stripped;
-
-/// A store of a program whose logs are taken out.
-fn stripped(class: StoreClass) -> StoreRule {
-    let route = if class == StoreClass::Log { Route::Dropped } else { Route::Temporal };
-    StoreRule { route, wait: false }
-}
-
-impl SmSite for Stripped {
-    fn store(&mut self, class: StoreClass) -> StoreRule {
-        stripped(class)
-    }
-
-    fn write_back(&mut self, _: WriteBackClass) -> WriteBackRule {
-        WriteBackRule::Dropped
-    }
-
-    fn fence(&mut self, _: FenceKind) -> FenceRule {
-        FenceRule::Pass
-    }
-}
-
-impl Scheme for Base {
-    fn name(&self) -> &'static str {
-        "base"
-    }
-
-    fn description(&self) -> &'static str {
-        "NVM without persistency: logs, write-backs and fences are taken out (AGPM's denominator)"
-    }
-
-    fn sm_site(&self, _: u16) -> Box<dyn SmSite> {
-        Box::new(Stripped)
-    }
-
-    fn host_site(&self) -> Box<dyn HostSite> {
-        Box::new(QuietHost)
-    }
-
-    fn logs(&self) -> bool {
-        false
-    }
-}
+pub const BASE: Baseline = Baseline {
+    name: "base",
+    description: "NVM without persistency: logs, write-backs and fences are taken out (AGPM's denominator)",
+    logs: false,
+    data: Route::Temporal,
+    non_temporal: Route::Temporal,
+    log: Route::Dropped,
+    wait: false,
+    cta_end: Boundary::None,
+    kernel_end: Boundary::None,
+};
 
 /// Strict persistency: every store is durable before the warp's next instruction.
-#[derive(Debug, Clone, Copy)]
-pub struct Strict;
+pub const STRICT: Baseline = Baseline {
+    name: "strict",
+    description: "each store goes past the caches and is durable before the warp goes on (PACT'19 strict persistency)",
+    data: Route::NonTemporal,
+    non_temporal: Route::NonTemporal,
+    wait: true,
+    ..BASE
+};
 
-#[derive(Debug)]
-struct StrictSm;
+/// Epoch persistency by writing back the L2: no order within a CTA.
+pub const EPOCH_CTA: Baseline = Baseline {
+    name: "epoch-cta",
+    description: "the L2's dirty lines are written back at the end of each CTA (PACT'19 epoch persistency, CTA)",
+    cta_end: Boundary::WriteBackL2,
+    ..BASE
+};
 
-impl SmSite for StrictSm {
+/// Epoch persistency by writing back the L2: no order within a kernel.
+pub const EPOCH_KERNEL: Baseline = Baseline {
+    name: "epoch-kernel",
+    description: "the L2's dirty lines are written back at the end of each kernel (PACT'19 epoch persistency, kernel)",
+    kernel_end: Boundary::WriteBackL2,
+    ..BASE
+};
+
+/// Undo logging with log updates past the caches; data is written back by the program.
+pub const NT_STORE: Baseline = Baseline {
+    name: "nt-store",
+    description: "undo logging, log updates past the caches (AGPM's nt-store)",
+    logs: true,
+    non_temporal: Route::NonTemporal,
+    log: Route::NonTemporal,
+    ..BASE
+};
+
+/// Undo logging with log updates through the caches, written back by the program like data.
+pub const STORE_CLWB: Baseline = Baseline {
+    name: "store+clwb",
+    description: "undo logging, log updates through the caches and written back (AGPM's store+clwb)",
+    log: Route::Temporal,
+    ..NT_STORE
+};
+
+impl SmSite for Baseline {
     fn store(&mut self, class: StoreClass) -> StoreRule {
         match class {
-            StoreClass::Log => stripped(class),
-            StoreClass::Data | StoreClass::NonTemporal => StoreRule { route: Route::NonTemporal, wait: true },
+            StoreClass::Data => StoreRule { route: self.data, wait: self.wait },
+            StoreClass::NonTemporal => StoreRule { route: self.non_temporal, wait: self.wait },
+            StoreClass::Log => StoreRule { route: self.log, wait: false },
         }
     }
 
-    fn write_back(&mut self, _: WriteBackClass) -> WriteBackRule {
-        WriteBackRule::Dropped
+    fn write_back(&mut self, class: WriteBackClass) -> WriteBackRule {
+        // A log update that went past the caches left nothing to write back.
+        let nothing_left = class == WriteBackClass::Log && self.log != Route::Temporal;
+        if self.logs && !nothing_left { WriteBackRule::Done } else { WriteBackRule::Dropped }
     }
 
     fn fence(&mut self, _: FenceKind) -> FenceRule {
-        FenceRule::Pass
-    }
-}
-
-impl Scheme for Strict {
-    fn name(&self) -> &'static str {
-        "strict"
-    }
-
-    fn description(&self) -> &'static str {
-        "each store goes past the caches and is durable before the warp goes on (PACT'19 strict persistency)"
-    }
-
-    fn sm_site(&self, _: u16) -> Box<dyn SmSite> {
-        Box::new(StrictSm)
-    }
-
-    fn host_site(&self) -> Box<dyn HostSite> {
-        Box::new(QuietHost)
-    }
-
-    fn logs(&self) -> bool {
-        false
-    }
-}
-
-/// Epoch persistency by writing back the L2 at boundaries: no order within an epoch.
-#[derive(Debug, Clone, Copy)]
-pub struct Epoch {
-    name: &'static str,
-    cta: bool,
-}
-
-impl Epoch {
-    /// An epoch is a CTA.
-    pub const CTA: Epoch = Epoch { name: "epoch-cta", cta: true };
-    /// An epoch is a kernel.
-    pub const KERNEL: Epoch = Epoch { name: "epoch-kernel", cta: false };
-}
-
-#[derive(Debug)]
-struct EpochSm {
-    cta: bool,
-}
-
-impl SmSite for EpochSm {
-    fn store(&mut self, class: StoreClass) -> StoreRule {
-        stripped(class)
-    }
-
-    fn write_back(&mut self, _: WriteBackClass) -> WriteBackRule {
-        WriteBackRule::Dropped
-    }
-
-    fn fence(&mut self, _: FenceKind) -> FenceRule {
-        FenceRule::Pass
+        if self.logs { FenceRule::WaitDurable } else { FenceRule::Pass }
     }
 
     fn cta_end(&mut self) -> Boundary {
-        if self.cta { Boundary::WriteBackL2 } else { Boundary::None }
+        self.cta_end
     }
 }
 
-#[derive(Debug)]
-struct EpochHost;
-
-impl HostSite for EpochHost {
+impl HostSite for Baseline {
     fn kernel_end(&mut self) -> Boundary {
-        Boundary::WriteBackL2
+        self.kernel_end
     }
 }
 
-impl Scheme for Epoch {
+impl Scheme for Baseline {
     fn name(&self) -> &'static str {
         self.name
     }
 
     fn description(&self) -> &'static str {
-        if self.cta {
-            "the L2's dirty lines are written back at the end of each CTA (PACT'19 epoch persistency, CTA)"
-        } else {
-            "the L2's dirty lines are written back at the end of each kernel (PACT'19 epoch persistency, kernel)"
-        }
+        self.description
     }
 
     fn sm_site(&self, _: u16) -> Box<dyn SmSite> {
-        Box::new(EpochSm { cta: self.cta })
+        Box::new(*self)
     }
 
     fn host_site(&self) -> Box<dyn HostSite> {
-        if self.cta { Box::new(QuietHost) } else { Box::new(EpochHost) }
+        Box::new(*self)
     }
 
     fn logs(&self) -> bool {
-        false
-    }
-}
-
-/// Undo logging with log updates past the caches; data is written back by the program.
-#[derive(Debug, Clone, Copy)]
-pub struct NtStore;
-
-#[derive(Debug)]
-struct NtStoreSm;
-
-impl SmSite for NtStoreSm {
-    fn store(&mut self, class: StoreClass) -> StoreRule {
-        let route = if class == StoreClass::Data { Route::Temporal } else { Route::NonTemporal };
-        StoreRule { route, wait: false }
-    }
-
-    fn write_back(&mut self, class: WriteBackClass) -> WriteBackRule {
-        // A log update that went past the caches left nothing to write back.
-        if class == WriteBackClass::Log { WriteBackRule::Dropped } else { WriteBackRule::Done }
-    }
-}
-
-impl Scheme for NtStore {
-    fn name(&self) -> &'static str {
-        "nt-store"
-    }
-
-    fn description(&self) -> &'static str {
-        "undo logging, log updates past the caches (AGPM's nt-store)"
-    }
-
-    fn sm_site(&self, _: u16) -> Box<dyn SmSite> {
-        Box::new(NtStoreSm)
-    }
-
-    fn host_site(&self) -> Box<dyn HostSite> {
-        Box::new(QuietHost)
-    }
-
-    fn logs(&self) -> bool {
-        true
-    }
-}
-
-/// Undo logging with log updates through the caches, written back by the program like data.
-#[derive(Debug, Clone, Copy)]
-pub struct StoreClwb;
-
-#[derive(Debug)]
-struct StoreClwbSm;
-
-impl SmSite for StoreClwbSm {}
-
-impl Scheme for StoreClwb {
-    fn name(&self) -> &'static str {
-        "store+clwb"
-    }
-
-    fn description(&self) -> &'static str {
-        "undo logging, log updates through the caches and written back (AGPM's store+clwb)"
-    }
-
-    fn sm_site(&self, _: u16) -> Box<dyn SmSite> {
-        Box::new(StoreClwbSm)
-    }
-
-    fn host_site(&self) -> Box<dyn HostSite> {
-        Box::new(QuietHost)
-    }
-
-    fn logs(&self) -> bool {
-        true
+        self.logs
     }
 }
 
@@ -270,7 +150,7 @@ mod tests {
 
     #[test]
     fn static_paths_differ_in_log_updates_only() {
-        let (mut nt, mut temporal) = (NtStore.sm_site(0), StoreClwb.sm_site(0));
+        let (mut nt, mut temporal) = (NT_STORE.sm_site(0), STORE_CLWB.sm_site(0));
         assert_eq!(nt.store(StoreClass::Data), temporal.store(StoreClass::Data));
         assert_eq!(nt.store(StoreClass::NonTemporal), temporal.store(StoreClass::NonTemporal));
         assert_eq!(nt.store(StoreClass::Log).route, Route::NonTemporal);
@@ -282,9 +162,9 @@ mod tests {
 
     #[test]
     fn epochs_end_where_they_say() {
-        assert_eq!(Epoch::CTA.sm_site(0).cta_end(), Boundary::WriteBackL2);
-        assert_eq!(Epoch::CTA.host_site().kernel_end(), Boundary::None);
-        assert_eq!(Epoch::KERNEL.sm_site(0).cta_end(), Boundary::None);
-        assert_eq!(Epoch::KERNEL.host_site().kernel_end(), Boundary::WriteBackL2);
+        assert_eq!(EPOCH_CTA.sm_site(0).cta_end(), Boundary::WriteBackL2);
+        assert_eq!(EPOCH_CTA.host_site().kernel_end(), Boundary::None);
+        assert_eq!(EPOCH_KERNEL.sm_site(0).cta_end(), Boundary::None);
+        assert_eq!(EPOCH_KERNEL.host_site().kernel_end(), Boundary::WriteBackL2);
     }
 }

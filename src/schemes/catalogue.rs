@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::baseline::{Base, Epoch, NtStore, StoreClwb, Strict};
+use super::baseline::{BASE, EPOCH_CTA, EPOCH_KERNEL, NT_STORE, STORE_CLWB, STRICT};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::persist::Scheme;
 
@@ -12,12 +12,12 @@ pub const DEFAULT_SCHEME: &str = "base";
 /// Every scheme, in the order they are listed.
 pub fn all() -> Vec<Arc<dyn Scheme>> {
     vec![
-        Arc::new(Base),
-        Arc::new(Strict),
-        Arc::new(Epoch::CTA),
-        Arc::new(Epoch::KERNEL),
-        Arc::new(NtStore),
-        Arc::new(StoreClwb),
+        Arc::new(BASE),
+        Arc::new(STRICT),
+        Arc::new(EPOCH_CTA),
+        Arc::new(EPOCH_KERNEL),
+        Arc::new(NT_STORE),
+        Arc::new(STORE_CLWB),
     ]
 }
 
