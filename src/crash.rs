@@ -11,8 +11,8 @@
 //! kernel, every store, the program's own undo log, and the conditions of its manifest ([`conditions`]). Recovery is the
 //! program's own kernels where it has some, else that of the undo log.
 //!
-//! Invariants: everything in a report but `host` follows from the experiment and the request. Not modelled: DRAM after
-//! the failure (recovery here works on persistent memory alone), time that recovery takes.
+//! Invariants: everything in a report but `wall_s` and the outcome's `host` follows from the experiment and the request.
+//! DRAM is lost: recovery kernels find its initial contents there. Not modelled: time that recovery takes.
 
 pub mod conditions;
 
@@ -68,7 +68,7 @@ pub struct Request {
 }
 
 impl Default for Request {
-    /// Every point if there are few enough, level B, eight failures kept.
+    /// Every point if there are few enough, levels B and C, eight failures kept a judgement.
     fn default() -> Self {
         let allowed = Some(Budget::default());
         Request {
@@ -419,7 +419,7 @@ fn judge_states(
     let watch = |phase: Phase| move |done: u64, total: u64| (watching.progress)(phase, done, total);
     let budget = request.allowed.unwrap_or_default();
     let allowed = Allowed::new(order, initial, regions.clone(), Budget { seed: request.seed, ..budget });
-    let overtaking = Overtaking::new(order, initial);
+    let overtaking = || Overtaking::new(order, initial);
     if let Some((instant, choice)) = request.only_allowed {
         let count = allowed.count(instant as usize).ok_or_else(|| {
             let last = states.journal().facts().len();
@@ -434,7 +434,7 @@ fn judge_states(
     }
     if let Some(store) = request.only_overtaking {
         let nothing = || Diagnostic::nowhere("--only", format!("fact {store} is not a store of a warp"));
-        let verdict = judge_store(&overtaking, rules, store as usize).ok_or_else(nothing)?;
+        let verdict = judge_store(&overtaking(), rules, store as usize).ok_or_else(nothing)?;
         return Ok([None, None, Some(verdict)]);
     }
     let show = watch(Phase::Actual);
@@ -453,7 +453,7 @@ fn judge_states(
     let verdict = wanted.then(|| judge_allowed(&allowed, rules, &Watch { stop: watching.stop, progress: &show }));
     let show = watch(Phase::Overtaking);
     let watch = Watch { stop: watching.stop, progress: &show };
-    let overtaken = wanted.then(|| judge_overtaking(&overtaking, rules, request.overtaking, request.seed, &watch));
+    let overtaken = wanted.then(|| judge_overtaking(&overtaking(), rules, request.overtaking, request.seed, &watch));
     Ok([Some(actual), verdict, overtaken])
 }
 

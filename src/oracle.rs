@@ -33,6 +33,7 @@ pub(crate) mod script;
 
 use std::ops::Range;
 
+use crate::persist::PmImage;
 use crate::persist::undo::UndoLog;
 
 /// Bytes of a line.
@@ -91,6 +92,13 @@ pub(crate) fn overlaps(ranges: &[Range<u64>], range: &Range<u64>) -> bool {
 /// Whether the bytes of a line that `mask` names are in one of `ranges`.
 pub(crate) fn line_overlaps(ranges: &[Range<u64>], line: u64, mask: u128) -> bool {
     runs(mask).any(|(start, bytes)| overlaps(ranges, &(line + start as u64..line + (start + bytes) as u64)))
+}
+
+/// The bytes of a line, from its first, that are in an image.
+pub(crate) fn inside(image: &PmImage, address: u64) -> Range<usize> {
+    let end = image.base() + image.bytes().len() as u64;
+    let start = image.base().saturating_sub(address).min(LINE as u64);
+    start as usize..end.saturating_sub(address).clamp(start, LINE as u64) as usize
 }
 
 /// The runs of ones of a mask, as (first, how many).

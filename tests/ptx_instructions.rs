@@ -3,6 +3,7 @@
 //!
 //! A table has a signature, `"32 = 32, 16"`: widths of the destination `d` and of the sources `a`, `b`, `c`; `p` is a
 //! predicate. Upper bits of 16-bit sources are all ones, because nothing may depend on them.
+//! Over 500 lines: a case a line, by table.
 
 mod ptx_common;
 

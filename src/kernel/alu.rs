@@ -7,6 +7,8 @@
 //! operation on a narrow type extends its sources first, so nothing may trust them. A predicate source slot with
 //! [`super::ir::CONST`] set is the constant false (low bit 0) or true (low bit 1).
 //!
+//! Over 500 lines: one enum of operations and the small enums of their modifiers, a vocabulary that is looked up as a whole.
+//!
 //! Invariant: an operation reads all of its sources before it writes a destination, so slots may coincide.
 
 /// An ALU operation. `d`, `e` are `dst[0]`, `dst[1]`; `a`, `b`, `c`, `m` are `src[0]` to `src[3]`.

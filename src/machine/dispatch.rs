@@ -1,9 +1,8 @@
 //! The command processor: runs the host program's steps on the device, dispatches CTAs, moves host data.
 //!
 //! Launches run one after another; the next step begins when every CTA of the last has ended and all its stores are
-//! performed. CTAs go round-robin over the SMs that have room, one every `cta_interval_cycles`; what an SM has room for
-//! follows from warps, threads, registers and shared memory (CUDA occupancy rules). Host reads, writes and copies travel
-//! through the crossbar to the L2 slices like anybody's accesses, a line at a time.
+//! performed. CTAs go round-robin over the SMs that have room (`occupancy`), one every `cta_interval_cycles`. Host reads,
+//! writes and copies travel through the crossbar to the L2 slices like anybody's accesses, a line at a time.
 //!
 //! Source: GPGPU-Sim's CTA issue (one CTA a core a cycle); launch latency `SM6_TITANX`. Invariants: an SM never holds more
 //! CTAs than fit; exactly one step is under way. Not modelled: concurrent kernels, streams, preemption.

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use super::crash::Hashed;
 use super::order::{Bounds, Instant, Order};
-use super::{Draw, LINE, Regions, WORDS, line_overlaps, mix, overlaps};
+use super::{Draw, LINE, Regions, WORDS, inside, line_overlaps, mix, overlaps};
 use crate::engine::Time;
 use crate::persist::image::PmImage;
 use crate::persist::journal::FactKind;
@@ -317,10 +317,7 @@ impl Walk<'_> {
 
     /// The bytes of a line that are in the image.
     fn inside(&self, line: usize) -> Range<usize> {
-        let (address, image) = (self.allowed.order.lines[line].address, self.allowed.initial);
-        let end = image.base() + image.bytes().len() as u64;
-        let start = image.base().saturating_sub(address).min(LINE as u64);
-        start as usize..end.saturating_sub(address).clamp(start, LINE as u64) as usize
+        inside(self.allowed.initial, self.allowed.order.lines[line].address)
     }
 
     /// What there is to choose from here.

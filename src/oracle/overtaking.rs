@@ -20,7 +20,7 @@
 use std::collections::BTreeMap;
 
 use super::order::{Bounds, Effect, Order, WarpKey, is_store, warp_key};
-use super::{Draw, LINE};
+use super::{Draw, inside};
 use crate::engine::Time;
 use crate::persist::image::PmImage;
 use crate::persist::journal::FactKind;
@@ -226,13 +226,6 @@ struct Knowledge {
     of_cta: BTreeMap<(u32, u32), Clock>,
     /// The latest of the stores, and the latest of another CTA.
     latest: Vec<((u32, u32), u32)>,
-}
-
-/// The bytes of a line that are in an image.
-fn inside(image: &PmImage, address: u64) -> std::ops::Range<usize> {
-    let end = image.base() + image.bytes().len() as u64;
-    let start = image.base().saturating_sub(address).min(LINE as u64);
-    start as usize..end.saturating_sub(address).clamp(start, LINE as u64) as usize
 }
 
 fn join(clock: &mut Clock, other: &Clock) {

@@ -4,6 +4,8 @@
 //! function's body: parameter blocks are shared between caller and callee by number, `ret` becomes a branch behind the
 //! copy, and the `call` itself stays one instruction. So instruction counts are those of the PTX text.
 //!
+//! Over 500 lines: scopes, calls and bodies are one walk over the tree, whose state every part of it needs.
+//!
 //! Not modelled: recursion and indirect calls (faults), a call stack.
 
 use hashbrown::HashMap;
