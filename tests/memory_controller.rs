@@ -98,7 +98,12 @@ fn read(line: u64, tag: u16) -> Msg {
 }
 
 fn write(line: u64, byte: u8, mask: u128) -> Msg {
-    Msg::MemoryWrite(MemoryWrite { line, slice: 0, token: 0, data: Box::new(Line { bytes: [byte; 128], mask }) })
+    Msg::MemoryWrite(MemoryWrite {
+        line,
+        slice: 0,
+        token: 0,
+        data: Box::new(Line { bytes: [byte; 128], mask, log: false }),
+    })
 }
 
 /// Address (from the base of its medium) of row `row` of bank 0: rows rotate over the four banks.

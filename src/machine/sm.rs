@@ -30,7 +30,7 @@ use crate::kernel::fault::{FaultKind, ProgramFault};
 use crate::kernel::ir::Class;
 use crate::kernel::launch::Launch;
 use crate::persist::journal::Notebook;
-use crate::persist::site::SmSite;
+use crate::persist::site::{Peer, Post, SmSite};
 
 use super::address::Interleave;
 use super::coalescer::LineAccess;
@@ -114,6 +114,9 @@ pub struct Sm {
     /// Lines of one write-back instruction.
     lines: Vec<u64>,
     site: Box<dyn SmSite>,
+    /// The site wants to hear of accesses.
+    watched: bool,
+    post: Post,
     journal: Option<Box<Notebook>>,
     stalls: PersistStalls,
     /// Persistency operations on DRAM: the first of each kernel.
@@ -181,7 +184,9 @@ impl Sm {
             spare_atomics: Vec::new(),
             accesses: Vec::new(),
             lines: Vec::new(),
+            watched: site.watches(),
             site,
+            post: Post::default(),
             journal: journal.then(Box::default),
             stalls: PersistStalls::default(),
             on_dram: Vec::new(),
@@ -237,6 +242,27 @@ impl Sm {
     /// Port to the command processor.
     fn dispatch_port(&self) -> Port {
         Port(self.w.map.slices() as u16)
+    }
+
+    /// Port to the scheme's own component.
+    fn hub_port(&self) -> Port {
+        Port(self.w.map.slices() as u16 + 1)
+    }
+
+    /// Sends what the site has written.
+    fn send_letters(&mut self, cx: &mut Ctx<'_, Msg>) {
+        if self.post.is_empty() {
+            return;
+        }
+        for (to, letter) in self.post.take() {
+            let port = match to {
+                Peer::Hub => self.hub_port(),
+                Peer::Slice(slice) => Port(slice),
+                Peer::SliceOf(address) => Port(self.w.map.slice_of(address) as u16),
+                Peer::Sm(_) | Peer::Host => panic!("no link leads from an SM to {to:?}"),
+            };
+            cx.send(port, Msg::Letter { from: Peer::Sm(self.w.index), letter }, 0);
+        }
     }
 
     /// The first cycle at or after `now`.
@@ -393,8 +419,10 @@ impl Component<Msg> for Sm {
             }
             Msg::Start(launch) => self.start(launch),
             Msg::Cta(cta) => self.start_cta(cta, cycle),
+            Msg::Letter { from, letter } => self.site.letter(from, letter, &mut self.post),
             other => panic!("an SM received {other:?}"),
         }
+        self.send_letters(cx);
         cx.wake_at(self.w.clock.cycles(u64::from(cycle)));
     }
 
@@ -417,6 +445,7 @@ impl Component<Msg> for Sm {
             cx.wake_at(self.w.clock.cycles(u64::from(cycle)));
         }
         self.launch = Some(launch);
+        self.send_letters(cx);
     }
 
     fn waits(&self, out: &mut Vec<Wait>) {

@@ -14,8 +14,8 @@
 //! first four replace them, the last two rely on them.
 
 use crate::persist::{
-    Boundary, FenceKind, FenceRule, HostSite, Route, Scheme, SmSite, StoreClass, StoreRule, WriteBackClass,
-    WriteBackRule,
+    Boundary, FenceKind, FenceRule, HostSite, Post, Route, Scheme, Seat, SmSite, Store, StoreClass, StoreRule,
+    WriteBack, WriteBackClass, WriteBackRule,
 };
 
 /// A scheme that is a choice of answers: what its sites say never depends on what they were asked before.
@@ -93,17 +93,17 @@ pub const STORE_CLWB: Baseline = Baseline {
 };
 
 impl SmSite for Baseline {
-    fn store(&mut self, class: StoreClass) -> StoreRule {
-        match class {
+    fn store(&mut self, store: &Store<'_>, _: &mut Post) -> StoreRule {
+        match store.class {
             StoreClass::Data => StoreRule { route: self.data, wait: self.wait },
             StoreClass::NonTemporal => StoreRule { route: self.non_temporal, wait: self.wait },
             StoreClass::Log => StoreRule { route: self.log, wait: false },
         }
     }
 
-    fn write_back(&mut self, class: WriteBackClass) -> WriteBackRule {
+    fn write_back(&mut self, write_back: &WriteBack<'_>, _: &mut Post) -> WriteBackRule {
         // A log update that went past the caches left nothing to write back.
-        let nothing_left = class == WriteBackClass::Log && self.log != Route::Temporal;
+        let nothing_left = write_back.class == WriteBackClass::Log && self.log != Route::Temporal;
         if self.logs && !nothing_left { WriteBackRule::Done } else { WriteBackRule::Dropped }
     }
 
@@ -111,13 +111,13 @@ impl SmSite for Baseline {
         if self.logs { FenceRule::WaitDurable } else { FenceRule::Pass }
     }
 
-    fn cta_end(&mut self) -> Boundary {
+    fn cta_end(&mut self, _: &mut Post) -> Boundary {
         self.cta_end
     }
 }
 
 impl HostSite for Baseline {
-    fn kernel_end(&mut self) -> Boundary {
+    fn kernel_end(&mut self, _: &mut Post) -> Boundary {
         self.kernel_end
     }
 }
@@ -131,7 +131,7 @@ impl Scheme for Baseline {
         self.description
     }
 
-    fn sm_site(&self, _: u16) -> Box<dyn SmSite> {
+    fn sm_site(&self, _: Seat) -> Box<dyn SmSite> {
         Box::new(*self)
     }
 
@@ -148,23 +148,33 @@ impl Scheme for Baseline {
 mod tests {
     use super::*;
 
+    fn stored(site: &mut dyn SmSite, class: StoreClass) -> StoreRule {
+        site.store(&Store::of(class), &mut Post::default())
+    }
+
+    fn written_back(site: &mut dyn SmSite, class: WriteBackClass) -> WriteBackRule {
+        site.write_back(&WriteBack { class, warp: 0, lines: &[] }, &mut Post::default())
+    }
+
     #[test]
     fn static_paths_differ_in_log_updates_only() {
-        let (mut nt, mut temporal) = (NT_STORE.sm_site(0), STORE_CLWB.sm_site(0));
-        assert_eq!(nt.store(StoreClass::Data), temporal.store(StoreClass::Data));
-        assert_eq!(nt.store(StoreClass::NonTemporal), temporal.store(StoreClass::NonTemporal));
-        assert_eq!(nt.store(StoreClass::Log).route, Route::NonTemporal);
-        assert_eq!(temporal.store(StoreClass::Log).route, Route::Temporal);
-        assert_eq!(nt.write_back(WriteBackClass::Log), WriteBackRule::Dropped);
-        assert_eq!(temporal.write_back(WriteBackClass::Log), WriteBackRule::Done);
+        let (mut nt, mut temporal) = (NT_STORE.sm_site(Seat::default()), STORE_CLWB.sm_site(Seat::default()));
+        let (nt, temporal) = (&mut *nt, &mut *temporal);
+        assert_eq!(stored(nt, StoreClass::Data), stored(temporal, StoreClass::Data));
+        assert_eq!(stored(nt, StoreClass::NonTemporal), stored(temporal, StoreClass::NonTemporal));
+        assert_eq!(stored(nt, StoreClass::Log).route, Route::NonTemporal);
+        assert_eq!(stored(temporal, StoreClass::Log).route, Route::Temporal);
+        assert_eq!(written_back(nt, WriteBackClass::Log), WriteBackRule::Dropped);
+        assert_eq!(written_back(temporal, WriteBackClass::Log), WriteBackRule::Done);
         assert_eq!(nt.fence(FenceKind::Sfence), FenceRule::WaitDurable);
     }
 
     #[test]
     fn epochs_end_where_they_say() {
-        assert_eq!(EPOCH_CTA.sm_site(0).cta_end(), Boundary::WriteBackL2);
-        assert_eq!(EPOCH_CTA.host_site().kernel_end(), Boundary::None);
-        assert_eq!(EPOCH_KERNEL.sm_site(0).cta_end(), Boundary::None);
-        assert_eq!(EPOCH_KERNEL.host_site().kernel_end(), Boundary::WriteBackL2);
+        let post = &mut Post::default();
+        assert_eq!(EPOCH_CTA.sm_site(Seat::default()).cta_end(post), Boundary::WriteBackL2);
+        assert_eq!(EPOCH_CTA.host_site().kernel_end(post), Boundary::None);
+        assert_eq!(EPOCH_KERNEL.sm_site(Seat::default()).cta_end(post), Boundary::None);
+        assert_eq!(EPOCH_KERNEL.host_site().kernel_end(post), Boundary::WriteBackL2);
     }
 }

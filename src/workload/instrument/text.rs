@@ -304,7 +304,7 @@ impl Job<'_> {
             for (at, bytes) in (0..home.stride / home.align).map(|piece| (piece * home.align, home.align)) {
                 let value = if bytes == 8 { code.long() } else { code.word() };
                 let (from, to) = (offset(&from, at as i64), offset(&to, at as i64));
-                code.push(format!("{guard}ld.global.u{} {value}, [{from}]", 8 * bytes));
+                code.push(format!("{guard}pm.ld.log.global.u{} {value}, [{from}]", 8 * bytes));
                 code.push(format!("{guard}pm.st.log.global.u{} [{to}], {value}", 8 * bytes));
                 code.push(format!("{guard}pm.clwb.log [{to}]"));
             }
@@ -390,7 +390,7 @@ pub(super) fn copy_kernel() -> String {
              ld.param.u64 %rd2, [words];\nsetp.ge.u64 %p1, %rd1, %rd2;\n@%p1 bra END;\n\
              ld.param.u64 %rd3, [home];\nld.param.u64 %rd4, [shift];\n\
              mad.lo.s64 %rd3, %rd1, {bytes}, %rd3;\nadd.s64 %rd4, %rd3, %rd4;\n\
-             ld.global.u{bits} %r4, [%rd3];\npm.st.log.global.u{bits} [%rd4], %r4;\npm.clwb.log [%rd4];\npm.sfence;\n\
+             pm.ld.log.global.u{bits} %r4, [%rd3];\npm.st.log.global.u{bits} [%rd4], %r4;\npm.clwb.log [%rd4];\npm.sfence;\n\
              END:\nret;\n}}\n",
             name = copy_kernel_name(bytes),
             bits = 8 * bytes,
