@@ -30,7 +30,6 @@ mod request_queue;
 pub mod scheduler;
 pub mod shared_memory;
 pub mod sm;
-pub mod spec;
 pub mod stalls;
 pub mod timers;
 
@@ -48,7 +47,7 @@ use self::memory_controller::ControllerSpec;
 use self::persistence::PersistSpec;
 use self::shared_memory::SharedSpec;
 use self::sm::{IntervalSpec, LatencySpec, SmSpec};
-use self::spec::{Key, Megahertz, Spec};
+use crate::spec::{Key, Megahertz, Spec};
 
 spec! {
     /// Clock domains.

@@ -14,7 +14,7 @@ use durawarp::machine::l2::{L2Counters, L2Slice, L2Spec, L2Wiring};
 use durawarp::machine::media::{BusSpec, Media, MediaSpec};
 use durawarp::machine::memory_controller::{ControllerSpec, MemoryController};
 use durawarp::machine::msg::{Atomics, Line, Msg, Payload, Request, RequestKind, sectors_touched};
-use durawarp::machine::spec::Nanos;
+use durawarp::spec::Nanos;
 use proptest::prelude::*;
 
 /// A reply: when, and its payload's bytes or old values.

@@ -12,7 +12,7 @@ use durawarp::machine::image::Image;
 use durawarp::machine::media::{BusSpec, Media, MediaSpec};
 use durawarp::machine::memory_controller::{ControllerCounters, ControllerSpec, MemoryController};
 use durawarp::machine::msg::{Line, MemoryRead, MemoryWrite, Msg};
-use durawarp::machine::spec::Nanos;
+use durawarp::spec::Nanos;
 
 /// What the probe saw come back.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::machine::MachineSpec;
-use crate::machine::spec::Key;
+use crate::spec::Key;
 
 use super::presets;
 use super::value::{Scalar, check};

@@ -29,7 +29,7 @@ use super::network::Network;
 use super::occupancy::Occupancy;
 use super::shared_memory::SharedSpec;
 use super::sm::SmSpec;
-use super::spec::Nanos;
+use crate::spec::Nanos;
 
 spec! {
     /// Parameters of the command processor.
