@@ -37,6 +37,10 @@ pub struct Outcome {
     /// Where persists waited; `None` when there were none, and nobody waited for any.
     #[serde(default)]
     pub persists: Option<Persists>,
+    /// What the scheme's own component tells about the run; under AGPM a
+    /// [`Selection`](crate::persist::selection::Selection).
+    #[serde(default)]
+    pub scheme_report: Option<serde_json::Value>,
     /// What is odd about the program but no fault, in the order of launches.
     #[serde(default)]
     pub warnings: Vec<Warning>,

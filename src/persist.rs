@@ -5,6 +5,8 @@
 
 pub mod image;
 pub mod journal;
+pub mod past;
+pub mod selection;
 pub mod site;
 pub mod undo;
 pub mod vocab;

@@ -150,6 +150,7 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
         launches: launches(&machine, time, base, spec),
         counters: counters(&machine),
         persists: persists(&machine, base),
+        scheme_report: machine.scheme_report(),
         warnings: warnings(&machine),
         verification: None,
         digest: format!("{:016x}", machine.simulation.digest()),

@@ -91,7 +91,7 @@ pub struct KernelFacts {
     pub persists_per_warp: Option<u64>,
 }
 
-/// A store to persistent memory that a warp issues (atomics too, as [`StoreClass::Data`]; their way is not asked for).
+/// A store to persistent memory that a warp issues.
 #[derive(Debug, Clone, Copy)]
 pub struct Store<'a> {
     /// What the program says about it.
@@ -100,6 +100,8 @@ pub struct Store<'a> {
     pub warp: u8,
     /// Line accesses after coalescing, to whatever memory.
     pub degree: u32,
+    /// An atomic operation, of [`StoreClass::Data`]: it is performed at the L2, whatever way is answered.
+    pub atomic: bool,
     /// The lines of persistent memory, each once.
     pub lines: &'a [u64],
 }
@@ -107,7 +109,7 @@ pub struct Store<'a> {
 impl Store<'static> {
     /// One of no particular warp.
     pub fn of(class: StoreClass) -> Self {
-        Store { class, warp: 0, degree: 1, lines: &[] }
+        Store { class, warp: 0, degree: 1, atomic: false, lines: &[] }
     }
 }
 

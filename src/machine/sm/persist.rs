@@ -123,7 +123,7 @@ impl Sm {
         }
         self.keep_lines(&entry);
         let (degree, lines) = (entry.accesses.len() as u32, &self.lines[..]);
-        let store = Store { class, warp: warp as u8, degree, lines };
+        let store = Store { class, warp: warp as u8, degree, atomic: false, lines };
         let rule = self.site.store(&store, &mut self.post);
         self.counters.pm_stores += 1;
         if class == StoreClass::Log {
@@ -176,7 +176,7 @@ impl Sm {
         if persistent {
             self.keep_lines(&entry);
             let (degree, lines) = (entry.accesses.len() as u32, &self.lines[..]);
-            let store = Store { class: StoreClass::Data, warp: warp as u8, degree, lines };
+            let store = Store { class: StoreClass::Data, warp: warp as u8, degree, atomic: true, lines };
             wait = self.site.store(&store, &mut self.post).wait;
         }
         if self.journal.is_some() {
