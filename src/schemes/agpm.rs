@@ -3,4 +3,5 @@
 //! Source: AGPM section IV. So far: the reasoning of Tables II and III ([`reason`]). The buffers that count localities, and
 //! the sites that act on a decision, are not there yet; `agpm` is not in the catalogue before they are.
 
+pub mod parameters;
 pub mod reason;
