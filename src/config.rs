@@ -4,8 +4,13 @@
 //! (`slice_kb = 256`) or with the number's owner (`slice_kb = { value = 256, source = "..." }`). `inherits = "NAME"`
 //! starts from another machine. What the components declare ([`crate::machine::MachineSpec::TABLES`]) is the schema.
 
+mod document;
 pub mod machine;
+mod overrides;
 pub mod presets;
+pub mod scheme;
 mod value;
 
-pub use machine::{MachineConfig, Override};
+pub use machine::MachineConfig;
+pub use overrides::Override;
+pub use scheme::SchemeConfig;

@@ -2,8 +2,8 @@
 //!
 //! Source: AGPM section IV and Table III; the defaults with their sources are in `agpm.toml`. The readings are numbered: A1
 //! what the counters count, A2 to A4 what a log update is found by, A5 its first byte, A6 who decides, A7 the first way, A8
-//! and A9 the threshold, A10 to A12 gaps of Table III, A13 shared memory, A14 traffic of the reservation buffer (reported, not charged), A15 saturation (not a
-//! choice: counters saturate). Left out: what does not go with a machine (a sampled SM that there is not).
+//! and A9 the threshold, A10 to A12 gaps of Table III, A13 shared memory, A14
+//! traffic of the reservation buffer, A15 saturation (not a choice: counters saturate). Left out: what does not go with a machine (a sampled SM that there is not).
 
 use crate::choice;
 use crate::spec;
@@ -218,7 +218,9 @@ spec! {
         few_logs_over: FewLogsOver,
         /// When a kernel communicates through shared memory (A13).
         shared_memory: SharedMemory,
-        /// Bytes of an entry, which move to the reservation buffer in memory and back (A14).
+        /// Entries that move to the reservation buffer and back take bandwidth of the memory (A14).
+        charge_reservation: bool,
+        /// Bytes of an entry that moves.
         reservation_bytes: u64 where 0..=65_536,
         /// Width of the counters, which saturate (A15).
         counter_bits: u32 where 1..=8,
