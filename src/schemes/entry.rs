@@ -96,7 +96,7 @@ impl Parameters {
 }
 
 /// The values of a built-in scheme file, without their sources.
-fn values_of(defaults: &str) -> Map<String, Value> {
+pub(super) fn values_of(defaults: &str) -> Map<String, Value> {
     let document = DeTable::parse(defaults).unwrap_or_else(|fault| panic!("the defaults of a scheme: {fault}"));
     let tables = document.get_ref().iter().filter_map(|(_, value)| value.get_ref().as_table());
     tables.flatten().map(|(name, value)| (name.get_ref().to_string(), json(value.get_ref()))).collect()

@@ -104,8 +104,8 @@ pub(super) fn next_threshold(
     // CWPPR now and before, over a common denominator.
     let (now, before) = (wide(now.0, before.1), wide(before.0, now.1));
     let step = spec.step_percent;
-    let grown = was + (was * step).div_ceil(100);
-    let shrunk = was - was * step / 100;
+    let grown = (was * (100 + step)).div_ceil(100);
+    let shrunk = was * (100 - step) / 100;
     match spec.threshold_rule {
         ThresholdRule::Fixed => was,
         ThresholdRule::Literal if now > before => grown,
@@ -341,3 +341,6 @@ impl HubSite for Selector {
         serde_json::to_value(&self.selection).unwrap_or_default()
     }
 }
+
+#[cfg(test)]
+mod tests;
