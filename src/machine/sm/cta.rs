@@ -56,6 +56,7 @@ impl Sm {
     pub(super) fn start(&mut self, launch: Arc<Launch>) {
         assert!(self.ctas.iter().all(CtaSlot::is_free), "a launch begins while CTAs of another are resident");
         self.l1.invalidate_all();
+        self.by_kernel.begin(&launch.kernel.name, self.counters());
         self.launch = Some(launch);
         self.launches += 1;
     }
