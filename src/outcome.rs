@@ -32,6 +32,9 @@ pub struct Outcome {
     pub time: Duration,
     /// Kernel launches in order.
     pub launches: Vec<Launch>,
+    /// The same by kernel, in the order of first launches.
+    #[serde(default)]
+    pub kernels: Vec<KernelTotals>,
     /// Counters by kind of component.
     pub counters: Vec<Table>,
     /// Where persists waited; `None` when there were none, and nobody waited for any.
@@ -141,6 +144,21 @@ pub struct Launch {
     pub start: Duration,
     /// From then until its last store was performed and the command processor knew.
     pub length: Duration,
+}
+
+/// All launches of one kernel together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KernelTotals {
+    /// Kernel name.
+    pub kernel: String,
+    /// How often it was launched.
+    pub launches: u64,
+    /// Sum of the lengths of its launches.
+    pub time: Duration,
+    /// Counters by `kind.name` ("sm.l1_stores"), summed over components. Over all kernels they add up to the totals of
+    /// `counters`. SMs only, links to and from the L2 included: slices and memory controllers hear of no launch, and
+    /// write back a kernel's lines during the next.
+    pub counters: BTreeMap<String, u64>,
 }
 
 /// How long persists (write-throughs and write-backs of lines that warps asked for) waited, and where.
@@ -267,6 +285,11 @@ impl Outcome {
     /// A counter summed over components.
     pub fn total(&self, kind: &str, name: &str) -> u64 {
         self.table(kind).total(name)
+    }
+
+    /// All launches of a kernel together, if there were any.
+    pub fn kernel(&self, name: &str) -> Option<&KernelTotals> {
+        self.kernels.iter().find(|totals| totals.kernel == name)
     }
 
     /// Warp instructions issued.

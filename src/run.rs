@@ -5,6 +5,8 @@
 //! change nothing else. The functional reference runs after the simulation, bounded by what the simulation executed, so
 //! that a program that never ends cannot hang here. Wall clocks are read here and never below.
 
+mod by_kernel;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -139,6 +141,7 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
     let wall = began.elapsed();
 
     let time = time_of(&end, &machine);
+    let launches = launches(&machine, time, base, spec);
     let mut outcome = Outcome {
         schema: outcome::SCHEMA,
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -147,7 +150,8 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
         workload: serde_json::to_value(workload.describe()).unwrap_or_default(),
         end: end_of(end, &machine, spec, base),
         time: duration(time, base, spec),
-        launches: launches(&machine, time, base, spec),
+        kernels: by_kernel::totals(&machine, &launches, |ticks| duration(ticks, base, spec)),
+        launches,
         counters: counters(&machine),
         persists: persists(&machine, base),
         scheme_report: machine.scheme_report(),

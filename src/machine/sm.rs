@@ -14,6 +14,7 @@
 //! a register is read only when its scoreboard entry allows; a CTA ends when all its loads and stores are performed.
 //! Not modelled: instruction fetch (every instruction hits), operand-collector bank conflicts, register-file ports.
 
+mod by_kernel;
 mod cta;
 mod issue;
 mod lsu;
@@ -47,6 +48,7 @@ use super::timers::Timers;
 
 pub use parameters::{IntervalSpec, LatencySpec, SmCounters, SmSpec};
 
+use by_kernel::ByKernel;
 use cta::CtaSlot;
 use lsu::Lsu;
 use slots::{Accounts, State, WarpSlot};
@@ -131,6 +133,7 @@ pub struct Sm {
     waiters: Vec<Waiter>,
     class_counts: [u64; 12],
     counters: SmCounters,
+    by_kernel: ByKernel,
     /// The program failed here: nothing issues any more.
     failed: bool,
 }
@@ -196,6 +199,7 @@ impl Sm {
             waiters: Vec::new(),
             class_counts: [0; 12],
             counters: SmCounters::default(),
+            by_kernel: ByKernel::default(),
             failed: false,
             p,
             w,
@@ -237,6 +241,11 @@ impl Sm {
             slots_draining: a.total[State::Draining as usize],
             ..self.counters
         }
+    }
+
+    /// The same by kernel, in the order of first launches.
+    pub fn counters_by_kernel(&self) -> Vec<(String, SmCounters)> {
+        self.by_kernel.totals(&self.counters())
     }
 
     /// Port to the command processor.

@@ -61,6 +61,7 @@ impl Sm {
             let facts = kernel_facts(&launch, self.launches, self.p.sm.warp_size);
             self.site.kernel_start(&facts, &mut self.post);
         }
+        self.by_kernel.begin(&launch.kernel.name, self.counters());
         self.launch = Some(launch);
         self.launches += 1;
     }

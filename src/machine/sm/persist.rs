@@ -140,6 +140,8 @@ impl Sm {
         while at < entry.accesses.len() {
             let persistent = Medium::of(entry.accesses[at].line) == Medium::Nvm;
             if persistent && rule.route != Route::Dropped {
+                self.counters.pm_store_accesses += 1;
+                self.counters.pm_log_store_accesses += u64::from(class == StoreClass::Log);
                 let past = rule.route == Route::NonTemporal;
                 let kind = if past { FactKind::StoredThrough } else { FactKind::Stored };
                 self.note_store(warp, kind, &entry, at);
@@ -171,9 +173,10 @@ impl Sm {
 
     /// Sends an atomic. It is performed at the L2; a scheme that waits for every store has its lines written back then.
     pub(super) fn send_atomics(&mut self, warp: usize, load: u16, entry: Box<Entry>) {
-        let persistent = entry.accesses.iter().any(|access| Medium::of(access.line) == Medium::Nvm);
+        let persistent = entry.accesses.iter().filter(|access| Medium::of(access.line) == Medium::Nvm).count();
+        self.counters.pm_store_accesses += persistent as u64;
         let mut wait = false;
-        if persistent {
+        if persistent > 0 {
             self.keep_lines(&entry);
             let (degree, lines) = (entry.accesses.len() as u32, &self.lines[..]);
             let store = Store { class: StoreClass::Data, warp: warp as u8, degree, atomic: true, lines };
@@ -264,7 +267,9 @@ impl Sm {
         let mut touched = self.lsu.entry(warp as u8, Work::Send, NO_LOAD);
         coalesce(self.p.sm.coalescer, &address, lanes, 1, self.w.line_bytes, &mut touched.accesses);
         self.keep_lines(&touched);
-        let on_dram = touched.accesses.iter().any(|access| Medium::of(access.line) == Medium::Dram);
+        // Write-backs of a line by several accesses are one request, but counted as the coalescer makes them.
+        let persistent = touched.accesses.iter().filter(|access| Medium::of(access.line) == Medium::Nvm).count();
+        let on_dram = persistent < touched.accesses.len();
         self.lsu.discard(touched);
         if on_dram {
             self.note_on_dram(warp, launch);
@@ -272,6 +277,9 @@ impl Sm {
         self.counters.pm_write_backs += 1;
         let write_back = WriteBack { class, warp: warp as u8, lines: &self.lines };
         if !self.lines.is_empty() && self.site.write_back(&write_back, &mut self.post) == WriteBackRule::Done {
+            self.counters.pm_write_back_accesses += persistent as u64;
+            self.counters.pm_log_write_back_accesses +=
+                if class == WriteBackClass::Log { persistent as u64 } else { 0 };
             let kind = if class == WriteBackClass::Flush { RequestKind::Flush } else { RequestKind::WriteBack };
             self.write_back_lines(warp, kind);
         }
