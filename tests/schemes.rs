@@ -6,7 +6,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use durawarp::config::{MachineConfig, Override};
+use durawarp::config::{MachineConfig, Override, SchemeConfig};
 use durawarp::crash::{CrashReport, Request, Watching, crash};
 use durawarp::determinism::{Way, compare_all, run_one};
 use durawarp::oracle::allowed::Budget;
@@ -29,9 +29,9 @@ const WORKLOADS: [(&str, &[(&str, &str)]); 5] = [
 fn experiment(workload: &str, params: &[(&str, &str)], scheme: &str, domain: &str) -> Experiment {
     let overrides = ["sm.count=3".to_owned(), format!("persist.domain={domain}")];
     let overrides: Vec<Override> = overrides.iter().map(|text| Override::parse(text).unwrap()).collect();
-    let scheme = catalogue::find(scheme).unwrap();
+    let scheme = SchemeConfig::load(scheme, &[]).unwrap();
     let params = params.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let choice = Choice { profile: Some("ci".to_owned()), params, logs: scheme.logs(), ..Choice::default() };
+    let choice = Choice { profile: Some("ci".to_owned()), params, logs: scheme.built.logs(), ..Choice::default() };
     // A loop until converged cannot keep undo logs, and says so.
     let loaded = Workload::load(workload).unwrap();
     let resolved = loaded.resolve(&choice).or_else(|_| loaded.resolve(&Choice { logs: false, ..choice.clone() }));
@@ -99,7 +99,7 @@ fn what_a_power_failure_leaves_is_what_was_promised() {
             assert!(judgement.verdict.holds(), "{name}, {level}: {:?}", judgement.found.first());
         }
         assert!(report.holds(), "{name}");
-        if experiment.scheme.logs() && experiment.workload.undo().unwrap().is_some() {
+        if experiment.scheme.built.logs() && experiment.workload.undo().unwrap().is_some() {
             assert!(report.transactions > 0 && report.actual.as_ref().unwrap().verdict.judged > 5, "{name}");
         }
     });
