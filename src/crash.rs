@@ -312,7 +312,7 @@ fn undo_rule(
 #[expect(clippy::disallowed_methods, reason = "the wall time of a test is part of its report, not of its model")]
 pub fn crash(experiment: &Experiment, request: &Request, watching: &Watching<'_>) -> Result<CrashReport, Diagnostics> {
     let began = Instant::now();
-    let (spec, workload, scheme) = (&experiment.machine.spec, &experiment.workload, &*experiment.scheme);
+    let (spec, workload, scheme) = (&experiment.machine.spec, &experiment.workload, &*experiment.scheme.built);
     let domain = spec.persist.domain;
     if !workload.has_persistent_memory() {
         let message = "the workload has no buffer in persistent memory: a power failure leaves nothing to judge";

@@ -24,6 +24,12 @@ pub struct Outcome {
     pub machine: Machine,
     /// Persistency scheme.
     pub scheme: String,
+    /// What its file calls it, where that is not the scheme's name.
+    #[serde(default)]
+    pub scheme_variant: Option<String>,
+    /// Every parameter of the scheme by `table.key`, with the owner of its value.
+    #[serde(default)]
+    pub scheme_parameters: BTreeMap<String, Parameter>,
     /// The workload, resolved: name, profile, seed, parameters, buffers.
     pub workload: serde_json::Value,
     /// How the run ended.
@@ -317,11 +323,17 @@ impl Outcome {
         self.time.core_cycles as f64 / self.host.wall_s.max(1e-9)
     }
 
-    /// Parameters whose value was chosen for lack of a source, or has no named one: key and source.
+    /// What the scheme is called: as its file says, else as it is.
+    pub fn scheme_name(&self) -> &str {
+        self.scheme_variant.as_deref().unwrap_or(&self.scheme)
+    }
+
+    /// Parameters of machine and scheme whose value was chosen for lack of a source, or has no named one: key and source.
     pub fn assumptions(&self) -> Vec<(&str, &Parameter)> {
-        let unowned =
-            |source: &str| ["chosen", "user", "machine file without"].iter().any(|start| source.starts_with(start));
-        self.machine.parameters.iter().filter(|(_, p)| unowned(&p.source)).map(|(k, p)| (k.as_str(), p)).collect()
+        let without = ["chosen", "user", "machine file without", "scheme file without"];
+        let unowned = |source: &str| without.iter().any(|start| source.starts_with(start));
+        let all = self.machine.parameters.iter().chain(&self.scheme_parameters);
+        all.filter(|(_, p)| unowned(&p.source)).map(|(k, p)| (k.as_str(), p)).collect()
     }
 }
 

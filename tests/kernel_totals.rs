@@ -1,24 +1,23 @@
 //! What a run counts for each kernel: it adds up to what the machine counts, and is the number that AGPM's accounting of
 //! log updates gives.
 
-use durawarp::config::{MachineConfig, Override};
+use durawarp::config::{MachineConfig, Override, SchemeConfig};
 use durawarp::outcome::{End, Outcome};
 use durawarp::run::{Conduct, Experiment, run};
-use durawarp::schemes::catalogue;
 use durawarp::workload::{Choice, Overrides, Workload};
 
 fn outcome(workload: &str, scheme: &str, params: &[(&str, &str)], loop_log: bool, threads: usize) -> Outcome {
     let overrides = ["sm.count=5", "sm.coalescer=half_warp_legacy"].map(|text| Override::parse(text).unwrap());
-    let scheme = catalogue::find(scheme).unwrap();
+    let scheme = SchemeConfig::load(scheme, &[]).unwrap();
     let loaded = Workload::load(workload).unwrap();
     let params = params.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let instrument = if scheme.logs() {
+    let instrument = if scheme.built.logs() {
         Overrides { loop_log: Some(loop_log), ..Overrides::default() }
     } else {
         Overrides::default()
     };
     let choice =
-        Choice { profile: Some("ci".to_owned()), logs: scheme.logs(), params, instrument, ..Choice::default() };
+        Choice { profile: Some("ci".to_owned()), logs: scheme.built.logs(), params, instrument, ..Choice::default() };
     let experiment = Experiment {
         machine: MachineConfig::load("agpm-table4", &overrides).unwrap(),
         workload: loaded.resolve(&choice).unwrap_or_else(|faults| panic!("{workload}: {faults}")),

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use durawarp::config::{MachineConfig, Override};
+use durawarp::config::{MachineConfig, Override, SchemeConfig};
 use durawarp::crash::{CrashReport, Request, Watching, crash, journal_of};
 use durawarp::kernel::functional::Limits;
 use durawarp::oracle::Regions;
@@ -134,7 +134,7 @@ fn experiment_of(
     Experiment {
         machine: MachineConfig::load("agpm-table4", &overrides).unwrap(),
         workload: Workload::load(workload).unwrap().resolve(&choice).unwrap(),
-        scheme: Arc::new(Mutant { of, fault }),
+        scheme: SchemeConfig::from(Arc::new(Mutant { of, fault }) as Arc<dyn Scheme>),
         max_cycles: None,
         reference: true,
     }

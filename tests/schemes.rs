@@ -4,7 +4,6 @@
 //! any placement, everything drains, counters conserve. With one, at any instant: recovery makes what is left right,
 //! even when it is cut off itself.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use durawarp::config::{MachineConfig, Override, SchemeConfig};
@@ -13,7 +12,6 @@ use durawarp::determinism::{Way, compare_all, run_one};
 use durawarp::oracle::allowed::Budget;
 use durawarp::oracle::crash::Plan;
 use durawarp::outcome::End;
-use durawarp::persist::Scheme;
 use durawarp::run::{Conduct, Experiment};
 use durawarp::schemes::catalogue;
 use durawarp::workload::{Choice, Workload};
@@ -30,27 +28,27 @@ const WORKLOADS: [(&str, &[(&str, &str)]); 5] = [
 
 /// Schemes by their defaults, and ways of having them otherwise that change where stores go: on purpose in turns, so that
 /// a line is written through the caches and past them one after the other.
-fn schemes() -> Vec<(String, Arc<dyn Scheme>)> {
+fn schemes() -> Vec<(String, SchemeConfig)> {
     let variants: [(&str, &[&str]); 4] = [
         ("nt-store", &["nt_store.routed=requests"]),
         ("agpm", &["agpm.path=alternate", "agpm.alternate_logs=3"]),
         ("agpm", &["agpm.path=alternate", "agpm.alternate_logs=2", "agpm.routed=requests"]),
         ("agpm", &["agpm.hit=cache", "agpm.threshold_logs=20", "agpm.uncovered=temporal", "agpm.key=both"]),
     ];
-    let plain = catalogue::all().into_iter().map(|scheme| (scheme.name().to_owned(), scheme));
+    let names: Vec<&str> = catalogue::all().iter().map(|scheme| scheme.name()).collect();
+    let plain = names.into_iter().map(|name| (name.to_owned(), SchemeConfig::load(name, &[]).unwrap()));
     let varied = variants.iter().map(|(name, sets)| {
         let overrides: Vec<Override> = sets.iter().map(|text| Override::parse(text).unwrap()).collect();
-        let scheme = SchemeConfig::load(name, &overrides).unwrap().built;
-        (format!("{name} with {}", sets.join(" ")), scheme)
+        (format!("{name} with {}", sets.join(" ")), SchemeConfig::load(name, &overrides).unwrap())
     });
     plain.chain(varied).collect()
 }
 
-fn experiment(workload: &str, params: &[(&str, &str)], scheme: Arc<dyn Scheme>, domain: &str) -> Experiment {
+fn experiment(workload: &str, params: &[(&str, &str)], scheme: SchemeConfig, domain: &str) -> Experiment {
     let overrides = ["sm.count=3".to_owned(), format!("persist.domain={domain}")];
     let overrides: Vec<Override> = overrides.iter().map(|text| Override::parse(text).unwrap()).collect();
     let params = params.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let choice = Choice { profile: Some("ci".to_owned()), params, logs: scheme.logs(), ..Choice::default() };
+    let choice = Choice { profile: Some("ci".to_owned()), params, logs: scheme.built.logs(), ..Choice::default() };
     // A loop until converged cannot keep undo logs, and says so.
     let loaded = Workload::load(workload).unwrap();
     let resolved = loaded.resolve(&choice).or_else(|_| loaded.resolve(&Choice { logs: false, ..choice.clone() }));
@@ -120,7 +118,7 @@ fn what_a_power_failure_leaves_is_what_was_promised() {
             assert!(judgement.verdict.holds(), "{name}, {level}: {:?}", judgement.found.first());
         }
         assert!(report.holds(), "{name}");
-        if experiment.scheme.logs() && experiment.workload.undo().unwrap().is_some() {
+        if experiment.scheme.built.logs() && experiment.workload.undo().unwrap().is_some() {
             assert!(report.transactions > 0 && report.actual.as_ref().unwrap().verdict.judged > 5, "{name}");
         }
     });
@@ -129,7 +127,7 @@ fn what_a_power_failure_leaves_is_what_was_promised() {
 #[test]
 fn a_persistency_scheme_costs_time_and_strict_costs_most_of_those_without_logs() {
     let cycles = |scheme: &str| {
-        let scheme = catalogue::find(scheme).unwrap();
+        let scheme = SchemeConfig::load(scheme, &[]).unwrap();
         let experiment = experiment("gemm_tiled", &[("M", "64"), ("N", "64"), ("K", "16")], scheme, "adr");
         durawarp::run::run(&experiment, &Conduct::default()).outcome.time.core_cycles
     };

@@ -32,7 +32,7 @@ pub(super) enum Command {
     Check(CheckArgs),
     /// List what is built in
     List(ListArgs),
-    /// Show or check machines
+    /// Show or check machines and schemes
     #[command(subcommand)]
     Config(ConfigCommand),
     /// Examine PTX files
@@ -46,7 +46,8 @@ pub(super) struct Subject {
     /// Machine: a built-in name or a .toml file
     #[arg(long, value_name = "NAME|FILE", default_value = DEFAULT_MACHINE)]
     pub(super) machine: String,
-    /// Change a machine parameter (l2.slice_kb=256, dram.t_cl_ns=20) or a workload's (params.n=4096); repeatable
+    /// Change a parameter of the machine (l2.slice_kb=256, dram.t_cl_ns=20), of a scheme (SCHEME.KEY=VALUE) or of the
+    /// workload (params.n=4096); repeatable
     #[arg(long, value_name = "KEY=VALUE")]
     pub(super) set: Vec<String>,
     /// Size of the problem: a profile of the workload
@@ -72,8 +73,8 @@ pub(super) struct Subject {
 /// Under which persistency scheme.
 #[derive(Debug, Args)]
 pub(super) struct OneScheme {
-    /// Persistency scheme (`durawarp list schemes`)
-    #[arg(long, value_name = "NAME", default_value = DEFAULT_SCHEME)]
+    /// Persistency scheme: a name (`durawarp list schemes`) or a .toml file
+    #[arg(long, value_name = "NAME|FILE", default_value = DEFAULT_SCHEME)]
     pub(super) scheme: String,
 }
 
@@ -109,8 +110,8 @@ pub(super) struct RunArgs {
 pub(super) struct SchemesArgs {
     /// Workload: a built-in name, a folder, or a manifest; profile `ci` unless another is named
     pub(super) workload: String,
-    /// Persistency schemes (`durawarp list schemes`), or all, which is the default
-    #[arg(long, alias = "scheme", value_delimiter = ',', value_name = "all|NAME,...")]
+    /// Persistency schemes: names (`durawarp list schemes`), .toml files, or all, which is the default
+    #[arg(long, alias = "scheme", value_delimiter = ',', value_name = "all|NAME|FILE,...")]
     pub(super) schemes: Vec<String>,
     #[command(flatten)]
     pub(super) subject: Subject,
@@ -231,17 +232,17 @@ pub(super) enum Listed {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ConfigCommand {
-    /// Print a machine as a machine file: every parameter with its source
+    /// Print a machine or a scheme as a file of its kind: every parameter with its source
     Show(ConfigShowArgs),
-    /// Check machine files: all faults at once
+    /// Check machine and scheme files: all faults at once
     Check(ConfigCheckArgs),
 }
 
 #[derive(Debug, Args)]
 pub(super) struct ConfigShowArgs {
-    /// Machine: a built-in name or a .toml file
+    /// Machine or scheme: a built-in name or a .toml file
     #[arg(default_value = DEFAULT_MACHINE)]
-    pub(super) machine: String,
+    pub(super) name: String,
     /// Change a parameter; repeatable
     #[arg(long, value_name = "KEY=VALUE")]
     pub(super) set: Vec<String>,
@@ -249,8 +250,8 @@ pub(super) struct ConfigShowArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct ConfigCheckArgs {
-    /// Machines: built-in names or .toml files; none for all that are built in
-    pub(super) machines: Vec<String>,
+    /// Machines and schemes: built-in names or .toml files; none for all that are built in
+    pub(super) names: Vec<String>,
     /// Change a parameter; repeatable
     #[arg(long, value_name = "KEY=VALUE")]
     pub(super) set: Vec<String>,

@@ -10,6 +10,7 @@ use super::presets;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::machine::MachineSpec;
 use crate::schemes::catalogue;
+use crate::spec::Key;
 
 /// A machine, resolved.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,7 +27,7 @@ pub struct MachineConfig {
 
 /// What machine files are like.
 fn form() -> Form {
-    let table = |(name, keys): &(&'static str, _)| Table { name: (*name).to_owned(), keys: *keys, of: None };
+    let table = |&(name, keys): &(&str, &'static [Key])| Table { name: name.to_owned(), keys, of: None };
     Form {
         what: "machine",
         option: "--machine",
@@ -34,7 +35,7 @@ fn form() -> Form {
         base_required: false,
         builtin: presets::MACHINES.to_vec(),
         tables: MachineSpec::TABLES.iter().map(table).collect(),
-        elsewhere: catalogue::entries().iter().map(catalogue::Entry::table).collect(),
+        other: ("scheme", catalogue::entries().iter().map(catalogue::Entry::table).collect()),
         missing: format!("or start from another machine: inherits = \"{}\"", presets::DEFAULT_MACHINE),
     }
 }

@@ -7,8 +7,8 @@
 //! [NAME]            # `_` for what a key cannot have: nt_store
 //! key = 1
 //! ```
-//! What schemes there are, with which parameters, is the [`catalogue`](crate::schemes::catalogue). Invariant: an override
-//! is of exactly one scheme, and of one that is run.
+//! What schemes there are, with which parameters, is the [`catalogue`]. Invariant: an override is of exactly one scheme, and
+//! of one that is run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub struct SchemeConfig {
 }
 
 impl From<Arc<dyn Scheme>> for SchemeConfig {
-    /// A scheme whose parameters, if it has any, are nobody's concern: a test's own.
+    /// A scheme that was built elsewhere: its parameters, if it has any, are not known.
     fn from(built: Arc<dyn Scheme>) -> Self {
         SchemeConfig {
             name: built.name().to_owned(),
@@ -72,9 +72,23 @@ impl SchemeConfig {
         load_of(&catalogue::entries(), names_or_paths, overrides)
     }
 
+    /// What its table is called in files and overrides.
+    pub fn table(&self) -> &str {
+        &self.table
+    }
+
     /// Parameters without a source of their own: chosen, set by the user, or from a file that names none.
     pub fn assumptions(&self) -> Vec<(&str, &str)> {
         assumptions(&self.sources)
+    }
+
+    /// The value of `table.key` as text, for tables.
+    pub fn value_of(&self, key: &str) -> String {
+        match self.values.get(key) {
+            Some(Value::String(text)) => text.clone(),
+            Some(other) => other.to_string(),
+            None => String::new(),
+        }
     }
 
     /// The resolved scheme as a scheme file, every value with its source.
@@ -105,7 +119,7 @@ fn form(entries: &[Entry]) -> Form {
         base_required: true,
         builtin: entries.iter().map(builtin).collect(),
         tables: entries.iter().map(table).collect(),
-        elsewhere: MachineSpec::TABLES.iter().map(|(table, _)| (*table).to_owned()).collect(),
+        other: ("machine", MachineSpec::TABLES.iter().map(|(table, _)| (*table).to_owned()).collect()),
         missing: "the scheme's own file must have them".to_owned(),
     }
 }

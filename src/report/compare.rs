@@ -40,7 +40,7 @@ pub fn comparison(base: &Outcome, runs: &[&Outcome]) -> String {
         let logs = sm("pm_log_stores");
         let past = sm("pm_log_stores_past");
         table.add_row([
-            run.scheme.clone(),
+            run.scheme_name().to_owned(),
             count(run.time.core_cycles),
             format!("{:.3}", ratio(run.time.core_cycles, base.time.core_cycles)),
             count(logs),
@@ -70,10 +70,10 @@ pub fn comparison(base: &Outcome, runs: &[&Outcome]) -> String {
     );
     let relative = |run: &Outcome| ratio(run.time.core_cycles, base.time.core_cycles);
     let longest = runs.iter().map(|run| relative(run)).fold(1.0, f64::max);
-    let width = runs.iter().map(|run| run.scheme.len()).max().unwrap_or(0);
+    let width = runs.iter().map(|run| run.scheme_name().len()).max().unwrap_or(0);
     for run in runs {
         let bar = "#".repeat((relative(run) / longest * BAR).round() as usize);
-        out += &format!("  {:width$}  {:6.3}  {bar}\n", run.scheme, relative(run));
+        out += &format!("  {:width$}  {:6.3}  {bar}\n", run.scheme_name(), relative(run));
     }
     out
 }

@@ -162,7 +162,7 @@ fn overrides_report_unknown_keys_and_wrong_values() {
         "unknown key `agpm.treshold_logs` (did you mean `agpm.threshold_logs`?)",
         "(did you mean \"home\"?)",
         "`step_percent` expects a whole number from 1 to 99; got 0",
-        "there is no table `l2` in a scheme",
+        "there is no table `l2` in a scheme (it is a machine's)",
     ] {
         assert!(found.iter().any(|fault| fault.contains(part)), "no `{part}` in {found:#?}");
     }
