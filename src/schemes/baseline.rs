@@ -19,7 +19,8 @@ use crate::persist::{
     WriteBack, WriteBackClass, WriteBackRule,
 };
 
-use crate::{choice, spec};
+use crate::choice;
+use crate::spec;
 
 /// A scheme that is a choice of answers.
 #[derive(Debug, Clone, Copy)]
