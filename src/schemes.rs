@@ -4,5 +4,6 @@
 
 pub mod agpm;
 pub mod baseline;
+pub mod bucl;
 pub mod catalogue;
 pub mod entry;
