@@ -7,3 +7,4 @@ pub mod baseline;
 pub mod bucl;
 pub mod catalogue;
 pub mod entry;
+pub mod pmem_spec;

@@ -7,6 +7,7 @@ use super::agpm::{self, Agpm};
 use super::baseline::{BASE, EPOCH_CTA, EPOCH_KERNEL, NT_STORE_DEFAULTS, NtStoreSpec, STORE_CLWB, STRICT, nt_store};
 use super::bucl::{self, Bucl};
 pub use super::entry::{Entry, Faults, Parameters};
+use super::pmem_spec::PmemSpec;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::persist::Scheme;
 
@@ -25,6 +26,7 @@ pub fn entries() -> Vec<Entry> {
         Entry::fixed(STORE_CLWB),
         Entry::parametrised(agpm::parameters::DEFAULTS, AgpmSpec::faults, |spec| Arc::new(Agpm::new(spec))),
         Entry::parametrised(bucl::DEFAULTS, |_| Vec::new(), |spec| Arc::new(Bucl::new(spec))),
+        Entry::fixed(PmemSpec),
     ]
 }
 
