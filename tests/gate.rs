@@ -103,6 +103,25 @@ fn another_warp_behind_a_barrier_waits_for_the_log_update_of_the_first() {
 }
 
 #[test]
+fn a_warp_that_cannot_know_of_the_fence_does_not_wait_and_one_that_was_told_in_shared_memory_does() {
+    let held = |tell: &str, hear: &str| {
+        let body = format!(
+            "mov.u32 %r9, 0;\nsetp.lt.u32 %p2, %tid, 32;\n@!%p2 bra OTHER;\n{LOG}pm.sfence;\n{tell}bra DONE;\nOTHER:\n{}{hear}mov.u32 %r2, 9;\npm.st.nt.global.u32 [%a], %r2;\nDONE:\n",
+            pause("WHILE", 60)
+        );
+        let (mut bench, _) = bench(64, &body);
+        bench.with_shared(4);
+        bench.run_scheme("themis").sm("pm_held")
+    };
+    assert_eq!(held("", ""), 0);
+    let (tell, hear) = ("st.shared.u32 [%r9], %r1;\n", "ld.shared.u32 %r3, [%r9];\nadd.u32 %r3, %r3, 1;\n");
+    assert_eq!(held(tell, ""), 0);
+    assert_eq!(held(tell, hear), 1);
+    // A barrier does not wait for a warp that has exited; what that knew counts all the same.
+    assert_eq!((held("ret;\n", "bar.sync 0;\n"), held("", "bar.sync 0;\n")), (1, 1));
+}
+
+#[test]
 fn what_goes_to_the_line_of_a_held_store_follows_it_and_other_lines_pass() {
     // The load must return what the held store writes; a write-back must cover it; another line's load does not wait.
     let body = format!(

@@ -268,7 +268,6 @@ fn faults_of_a_scheme_are_found() {
         ("pmem-spec", Fault::FencesPass),
         ("themis", Fault::FencesPass),
         ("themis", Fault::GateIgnored),
-        ("themis themis.mode=paper", Fault::GateIgnored),
         ("pmem-spec pmem_spec.order=fifo", Fault::GateIgnored),
         (ALTERNATING, Fault::LogWriteBackLost),
         (ALTERNATING, Fault::WriteBackLostWhenThePathChanges),
@@ -282,6 +281,9 @@ fn faults_of_a_scheme_are_found() {
     assert_eq!(under(ALTERNATING, Fault::None), "");
     // Stores that overtake a log update are seen in the history of the very run, not only in states that might be.
     assert!(at("themis", Fault::GateIgnored).contains('H'), "{found:?}");
+    // With log updates past the caches alone, the way to a write-pending queue is too short for a flag to overtake one.
+    let media = judged(&experiment("themis themis.mode=paper", Fault::GateIgnored, FlagBarrier::Safe, "media"));
+    assert!(levels(&media).contains('H'), "{}", levels(&media));
     // A lost log shows in the states that the machine really left.
     for scheme in ["store+clwb", "nt-store"] {
         assert!(at(scheme, Fault::LogDropped).contains('A'), "{found:?}");

@@ -206,6 +206,10 @@ impl History<'_, '_> {
             FactKind::CtaEnded => (Property::Epoch, format!("CTA {} ended", fact.author.cta)),
             FactKind::KernelEnded => (Property::Epoch, format!("launch {} ended", fact.author.launch)),
             FactKind::KernelStarted => (Property::Acknowledged, format!("launch {} began", fact.author.launch)),
+            FactKind::FenceSettled => {
+                let who = fact.author;
+                (Property::Acknowledged, format!("what warp {} of CTA {} fenced was settled", who.warp, who.cta))
+            }
             FactKind::Performed => {
                 let store = format!("a later store of SM {} to line {:#x} was performed", fact.author.sm, fact.line);
                 (Property::Ordered, store)

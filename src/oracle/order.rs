@@ -14,7 +14,7 @@
 //!
 //! Hardware may order stores past the caches without a fence that waits ([`PastOrder`]): where a scheme promises it, the
 //! performance of a later store of the SM guarantees them. A fence that did not wait for them guarantees what was written
-//! back, and nothing else.
+//! back; the rest is guaranteed when it is noted to be settled.
 //!
 //! Sources: the rules of clwb, non-temporal stores and sfence in Intel's persistent-memory programming model; intervals
 //! as in PMTest (ASPLOS'19) and Jaaru (ASPLOS'21). Invariants: must <= may; neither goes back. Not modelled: that a
@@ -154,15 +154,8 @@ struct Pending {
     cached: BTreeMap<u32, u32>,
     /// What the next fence guarantees: stores, and whether they went past the caches.
     covered: Vec<(u32, bool)>,
-}
-
-/// An SM's stores past the caches, where the machine orders them.
-#[derive(Default)]
-struct Path {
-    /// Those that nothing guarantees yet, in the order of issue.
-    waiting: VecDeque<u32>,
-    /// Fences that did not wait for them.
-    fences: Vec<u32>,
+    /// For each fence that did not wait, and is not settled, the stores that it did not wait for.
+    unsettled: VecDeque<Vec<(u32, bool)>>,
 }
 
 pub(super) fn warp_key(author: Author) -> WarpKey {
@@ -305,8 +298,8 @@ struct Reader<'o, 'a> {
     warps: BTreeMap<WarpKey, Pending>,
     /// Stores of a CTA (or of a launch: no CTA) whose end guarantees them.
     epochs: BTreeMap<(u32, Option<u32>), Vec<u32>>,
-    /// By SM.
-    paths: BTreeMap<u16, Path>,
+    /// By SM, where the machine orders them: stores past the caches that nothing guarantees yet, in the order of issue.
+    paths: BTreeMap<u16, VecDeque<u32>>,
 }
 
 impl Reader<'_, '_> {
@@ -323,14 +316,19 @@ impl Reader<'_, '_> {
                 }
                 FactKind::FencePassed => {
                     let pending = self.warps.entry(warp_key(fact.author)).or_default();
-                    let covered = std::mem::take(&mut pending.covered);
+                    let mut covered = std::mem::take(&mut pending.covered);
+                    covered.extend(pending.unsettled.iter().flatten());
                     self.guarantee(at, &covered);
                 }
                 FactKind::FenceOrdered => {
-                    self.paths.entry(fact.author.sm).or_default().fences.push(at);
                     let pending = self.warps.entry(warp_key(fact.author)).or_default();
                     let (past, covered) = std::mem::take(&mut pending.covered).into_iter().partition(|(_, past)| *past);
-                    pending.covered = past;
+                    pending.unsettled.push_back(past);
+                    self.guarantee(at, &covered);
+                }
+                FactKind::FenceSettled => {
+                    let pending = self.warps.entry(warp_key(fact.author)).or_default();
+                    let covered = pending.unsettled.pop_front().unwrap_or_default();
                     self.guarantee(at, &covered);
                 }
                 FactKind::KernelStarted => self.end_epoch(at, (NONE, None)),
@@ -365,7 +363,7 @@ impl Reader<'_, '_> {
         if fact.kind == FactKind::StoredThrough {
             pending.covered.push((at, true));
             if self.model.guarantees.past != PastOrder::ByFences {
-                self.paths.entry(fact.author.sm).or_default().waiting.push_back(at);
+                self.paths.entry(fact.author.sm).or_default().push_back(at);
             }
         } else {
             pending.cached.insert(line, at);
@@ -426,25 +424,22 @@ impl Reader<'_, '_> {
     /// What the machine orders before a store is guaranteed when that is performed.
     fn come_before(&mut self, at: u32, store: u32) {
         let facts = self.order.journal.facts();
-        let Some(path) = self.paths.get_mut(&facts[store as usize].author.sm) else { return };
-        let fences = path.fences.partition_point(|&fence| fence < store);
-        let fenced = fences.checked_sub(1).map_or(0, |last| path.fences[last]);
-        let mut count = path.waiting.partition_point(|&past| past < fenced);
-        if facts[store as usize].kind != FactKind::StoredThrough {
-            count = path.waiting.partition_point(|&past| past < store);
-        } else if self.model.guarantees.past == PastOrder::Fifo {
-            let mut before = path.waiting.partition_point(|&past| past < store);
-            let (own, waiting) = (&facts[store as usize], &path.waiting);
-            let last = |before: usize| &facts[waiting[before - 1] as usize];
-            while before > 0 && same_instruction(last(before), own) {
-                before -= 1;
+        let own = &facts[store as usize];
+        let Some(waiting) = self.paths.get_mut(&own.author.sm) else { return };
+        let mut count = match (own.kind, self.model.guarantees.past) {
+            (FactKind::StoredThrough, PastOrder::ByFences | PastOrder::BeforeCached) => 0,
+            _ => waiting.partition_point(|&past| past < store),
+        };
+        if own.kind == FactKind::StoredThrough {
+            let last = |count: usize| &facts[waiting[count - 1] as usize];
+            while count > 0 && same_instruction(last(count), own) {
+                count -= 1;
             }
-            while before > 0 && last(before).line == own.line {
-                before -= 1;
+            while count > 0 && last(count).line == own.line {
+                count -= 1;
             }
-            count = count.max(before);
         }
-        let covered: Vec<(u32, bool)> = path.waiting.drain(..count).map(|past| (past, true)).collect();
+        let covered: Vec<(u32, bool)> = waiting.drain(..count).map(|past| (past, true)).collect();
         self.guarantee(at, &covered);
     }
 

@@ -189,7 +189,9 @@ impl<'a> Overtaking<'a> {
         let fact = &facts[guarantee.fact as usize];
         let version = || self.order.lines()[guarantee.line as usize].versions[guarantee.version as usize - 1];
         let cta = match fact.kind {
-            FactKind::FencePassed | FactKind::FenceOrdered => Some((fact.author.launch, fact.author.cta)),
+            FactKind::FencePassed | FactKind::FenceOrdered | FactKind::FenceSettled => {
+                Some((fact.author.launch, fact.author.cta))
+            }
             // Performed is durable (eADR), or orders what went past the caches before. But another warp of the CTA had no way to count on it without a fence.
             FactKind::Performed => {
                 version().program.map(|store| facts[store as usize].author).map(|author| (author.launch, author.cta))
@@ -233,10 +235,13 @@ impl<'a> Overtaking<'a> {
         let clock = if whole {
             clock
         } else {
+            // A fence is one of its own warp's stores.
             let mut fenced = Clock::new();
-            fences.iter().filter(|&&fence| self.is_known(fence, &clock)).for_each(|&fence| {
-                join(&mut fenced, &self.clock_at(fence));
-            });
+            for &fence in fences.iter().filter(|&&fence| self.is_known(fence, &clock)) {
+                let number = self.stands[&fence].number;
+                let own = fenced.entry(self.fact(fence).author.warp).or_default();
+                *own = number.max(*own);
+            }
             fenced
         };
         let before = |past: &&u32| self.is_known(**past, &clock) && !same_instruction(self.fact(**past), own);
@@ -409,6 +414,12 @@ mod tests {
         }
         assert!(certain(&run(true, true, true), PastOrder::BeforeCached), "the fence orders both");
         assert!(!certain(&run(false, true, true), PastOrder::BeforeCached), "nothing does");
+        // Another warp's fence is none of this warp's stores.
+        let mut other = Script::default();
+        other.through(warp(0), LOG, 1);
+        barrier(&mut other);
+        other.through(warp(1), FLAG, 2).ordered(warp(1)).through(warp(1), DATA, 3);
+        assert_eq!(ordered_state(&other, PastOrder::BeforeCached), [0, 2, 3]);
     }
 
     #[test]

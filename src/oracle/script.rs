@@ -72,6 +72,11 @@ impl Script {
         self.fact(FactKind::FenceOrdered, 0, author)
     }
 
+    /// What it did not wait for is durable.
+    pub(crate) fn settled(&mut self, author: Author) -> &mut Script {
+        self.fact(FactKind::FenceSettled, 0, author)
+    }
+
     /// A launch began.
     pub(crate) fn launch(&mut self, launch: u32) -> &mut Script {
         self.fact(FactKind::KernelStarted, 0, Author { sm: HOST, launch, ..Author::default() })

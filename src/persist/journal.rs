@@ -24,6 +24,9 @@ pub enum FactKind {
     /// A warp's fence let it go on: every write-back of the warp before it was acknowledged, stores past the caches were not
     /// all.
     FenceOrdered,
+    /// What was stored past the caches before a warp's first such fence that this was not said of yet is durable, as its
+    /// SM knows.
+    FenceSettled,
     /// A warp issued a store through the caches (program order within a warp).
     Stored,
     /// A warp issued a store past the caches, which a fence of the warp covers without a write-back.
@@ -241,6 +244,7 @@ impl Journal {
             FactKind::Updated
             | FactKind::FencePassed
             | FactKind::FenceOrdered
+            | FactKind::FenceSettled
             | FactKind::BarrierReached
             | FactKind::BarrierPassed
             | FactKind::Synchronised

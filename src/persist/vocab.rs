@@ -116,8 +116,8 @@ pub enum PastOrder {
     /// Nothing.
     #[default]
     ByFences,
-    /// They are durable before a later store through the caches is performed. Behind a fence that did not wait for them, no
-    /// store is performed before they are durable.
+    /// They are durable before a later store through the caches is performed. Those of a warp before a fence that did not
+    /// wait for them are durable before anything that the program orders behind the fence is performed.
     BeforeCached,
     /// The same, and one is durable before that of a later instruction is performed, unless both are of one line.
     Fifo,

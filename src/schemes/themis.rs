@@ -6,7 +6,8 @@
 //!   data, flags ──through them─────> held at the SM's gate until all earlier ones in the buffer are acknowledged
 //! ```
 //! What a fence does not wait for, the gate of its SM orders (see [`GateSpec`]): stores through the caches always wait for
-//! earlier ones past them, and behind such a fence so does every store and atomic, also past the caches and to DRAM.
+//! earlier ones past them, and so does every store and atomic, also past the caches and to DRAM, of a warp that can know of
+//! such a fence.
 //! A fence waits for write-backs, and one that names durability (`pm.dfence`), or a scope, waits for all.
 //!
 //! | mode | log updates |

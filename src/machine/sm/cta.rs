@@ -28,6 +28,8 @@ pub(super) struct BarrierState {
     /// For `bar.red`: lanes whose predicate holds, and lanes that took part.
     votes: u32,
     voters: u32,
+    /// What its warps know of fences that did not wait: who passes it knows the same.
+    fenced: u64,
 }
 
 /// A resident CTA, or room for one.
@@ -43,6 +45,9 @@ pub(super) struct CtaSlot {
     /// When its last warp was done, if slices write back for it.
     pub(super) ended: Time,
     pub(super) shared: Vec<u8>,
+    /// What warps that wrote its shared memory, or exited, knew of fences that did not wait: who reads it, or passes a
+    /// barrier that did not wait for them, knows the same.
+    pub(super) fenced: u64,
     barriers: [BarrierState; 16],
 }
 
@@ -77,6 +82,7 @@ impl Sm {
         slot.cta = cta;
         slot.live = 0;
         slot.left = warps;
+        slot.fenced = 0;
         slot.shared.clear();
         slot.shared.resize(launch.shared_bytes as usize, 0);
         slot.barriers = [BarrierState::default(); 16];
@@ -102,6 +108,8 @@ impl Sm {
         slot.stores = 0;
         slot.persists = 0;
         slot.throughs = 0;
+        slot.past = 0;
+        slot.fenced = 0;
         slot.hold = false;
         self.ctas[cta_slot].live |= 1 << at;
         let scheduler = usize::from(self.slots[at].scheduler);
@@ -119,6 +127,7 @@ impl Sm {
         let state = &mut self.ctas[cta].barriers[usize::from(barrier.id)];
         state.arrivals += 1;
         state.arrived |= 1 << warp;
+        state.fenced = state.fenced.max(self.slots[warp].fenced);
         state.expected = u32::from(barrier.threads);
         state.votes += self.slots[warp].warp.barrier_votes(inst, lanes);
         state.voters += lanes.count_ones();
@@ -160,6 +169,7 @@ impl Sm {
     fn pass_barrier(&mut self, warp: usize, opened: BarrierState, cycle: u32, launch: &Launch) {
         self.note(warp, FactKind::BarrierPassed, 0);
         let slot = &mut self.slots[warp];
+        slot.fenced = slot.fenced.max(opened.fenced).max(self.ctas[usize::from(slot.cta)].fenced);
         let pc = slot.warp.pc() as usize;
         let inst = &launch.kernel.code[pc];
         if let Op::Barrier(barrier) = inst.op {
@@ -177,6 +187,7 @@ impl Sm {
     pub(super) fn warp_exited(&mut self, warp: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
         let cta = usize::from(self.slots[warp].cta);
         self.ctas[cta].live &= !(1 << warp);
+        self.ctas[cta].fenced = self.ctas[cta].fenced.max(self.slots[warp].fenced);
         self.enter(warp, State::Draining, cycle);
         self.retire_if_drained(warp, cycle, cx);
         if self.ctas[cta].live != 0 {

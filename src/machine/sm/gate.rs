@@ -11,13 +11,15 @@
 //! | request | waits for |
 //! |---|---|
 //! | store through the caches, atomic, on persistent memory | all earlier ones of the SM |
-//! | store past the caches, store or atomic on DRAM | those before the SM's last fence that did not wait for them |
+//! | store past the caches, store or atomic on DRAM | those that its warp knows to be behind a fence that did not wait |
 //! | store past the caches in a FIFO | all of earlier instructions, but a run of stores to one line |
 //! | load, write-back, flush | none |
 //!
 //! So what a fence would have waited for is durable before anything that the program orders behind the fence becomes
-//! visible to anybody outside of the SM: the stores of other warps of the CTA behind a barrier too, since they are of the
-//! same SM and are issued later. A write-back needs no order: what it writes passed the gate, and a cache may evict it any
+//! visible outside of the SM. A warp knows of a fence when it is its own, or another warp's of the CTA behind a barrier
+//! or a word of shared memory; a message through global memory is itself a store that waits here, so who reads it needs to
+//! know nothing. Order by the SM's fences, whoever's, would part the log updates of warps that have nothing to do with each
+//! other by a round trip each. A write-back needs no order: what it writes passed the gate, and a cache may evict it any
 //! time. Whatever goes to a line with a held request queues behind it; a load of such a line waits in the load-store unit.
 //!
 //! Source: Themis (MICRO 2020): write-combining buffer with `ack_head`, a snapshot of its tail beside later lines. Here no
@@ -28,6 +30,7 @@
 use std::collections::VecDeque;
 
 use crate::machine::msg::{Request, RequestKind};
+use crate::persist::journal::Author;
 use crate::persist::site::GateSpec;
 use crate::persist::vocab::PastOrder;
 
@@ -59,8 +62,8 @@ pub(super) struct Gate {
     /// Of these, how many are durable from the first on; and which of those behind.
     durable: u64,
     acknowledged: VecDeque<bool>,
-    /// Stores past the caches before the last fence that did not wait for them.
-    fenced: u64,
+    /// Fences that did not wait, up to which number, where a journal has to tell when that is durable.
+    unsettled: Vec<(u64, Author)>,
     /// In a FIFO: the line that the last stores all went to, and what the first of them waits for.
     run: Option<(u64, u64)>,
     held: VecDeque<Held>,
@@ -74,34 +77,46 @@ impl Gate {
             entered: 0,
             durable: 0,
             acknowledged: VecDeque::new(),
-            fenced: 0,
+            unsettled: Vec::new(),
             run: None,
             held: VecDeque::new(),
         }
     }
 
-    /// A warp issues stores or atomics that are performed in the caches, or at DRAM: what they wait for.
-    pub(super) fn cached(&self, persistent: bool) -> u64 {
-        if persistent { self.issued } else { self.fenced }
+    /// A warp issues a store or an atomic that is performed in the caches, or at DRAM: what it waits for, when the warp
+    /// knows of fences up to `fenced`.
+    pub(super) fn cached(&self, persistent: bool, fenced: u64) -> u64 {
+        if persistent { self.issued } else { fenced }
     }
 
     /// A warp issues a store past the caches to `lines`: what it waits for.
-    pub(super) fn past(&mut self, lines: impl ExactSizeIterator<Item = u64>) -> u64 {
+    pub(super) fn past(&mut self, lines: impl ExactSizeIterator<Item = u64>, fenced: u64) -> u64 {
         let count = lines.len() as u64;
         let only = lines.into_iter().next().filter(|_| count == 1);
         let after = match (self.spec.order, self.run) {
-            (PastOrder::Fifo, Some((line, after))) if only == Some(line) => after.max(self.fenced),
+            (PastOrder::Fifo, Some((line, after))) if only == Some(line) => after.max(fenced),
             (PastOrder::Fifo, _) => self.issued,
-            _ => self.fenced,
+            _ => fenced,
         };
         self.run = only.map(|line| (line, after));
         self.issued += count;
         after
     }
 
-    /// A fence lets its warp go on without having waited for stores past the caches.
-    pub(super) fn fence(&mut self) {
-        self.fenced = self.issued;
+    /// The number of the last store past the caches that was issued.
+    pub(super) fn issued(&self) -> u64 {
+        self.issued
+    }
+
+    /// A fence lets its warp go on without having waited for its stores past the caches, the last of which is `number`.
+    pub(super) fn fence(&mut self, number: u64, author: Author) {
+        self.unsettled.push((number, author));
+    }
+
+    /// The next fence that did not wait for what is durable by now.
+    pub(super) fn settled(&mut self) -> Option<Author> {
+        let at = self.unsettled.iter().position(|(number, _)| *number <= self.durable)?;
+        Some(self.unsettled.remove(at).1)
     }
 
     /// A request to the line waits here.
@@ -177,7 +192,7 @@ mod tests {
 
     /// Issues a store past the caches to one line and takes it through the gate.
     fn past(gate: &mut Gate, line: u64) -> u64 {
-        let after = gate.past([line].into_iter());
+        let after = gate.past([line].into_iter(), 0);
         assert_eq!(gate.admits(line, RequestKind::WriteThrough, after), Admission::Leaves);
         gate.enter()
     }
@@ -186,7 +201,7 @@ mod tests {
     fn a_store_through_the_caches_waits_for_the_last_of_those_past_them_and_no_longer() {
         let mut gate = gate(PastOrder::BeforeCached, 8, 8);
         let numbers = [past(&mut gate, 0), past(&mut gate, 128), past(&mut gate, 256)];
-        let after = gate.cached(true);
+        let after = gate.cached(true, 0);
         assert_eq!(gate.admits(LINE, RequestKind::Write, after), Admission::Held);
         gate.hold(request(LINE), after);
         // A later one is not waited for.
@@ -201,21 +216,23 @@ mod tests {
     }
 
     #[test]
-    fn stores_past_the_caches_and_on_dram_wait_behind_a_fence_only() {
+    fn stores_past_the_caches_and_on_dram_wait_behind_a_known_fence_only() {
         let mut gate = gate(PastOrder::BeforeCached, 8, 8);
         let first = past(&mut gate, 0);
-        past(&mut gate, 128);
-        let before = gate.cached(false);
-        assert_eq!(gate.admits(512, RequestKind::Write, before), Admission::Leaves);
-        gate.fence();
-        let behind = (gate.cached(false), gate.past([256].into_iter()));
+        let fenced = past(&mut gate, 128);
+        let author = Author { warp: 3, ..Author::default() };
+        gate.fence(fenced, author);
+        // One warp knows of the fence, another does not.
+        assert_eq!(gate.admits(512, RequestKind::Write, gate.cached(false, 0)), Admission::Leaves);
+        let behind = (gate.cached(false, fenced), gate.past([256].into_iter(), fenced));
         assert_eq!(behind, (2, 2));
         assert_eq!(gate.admits(512, RequestKind::Atomic, behind.0), Admission::Held);
-        assert_eq!(gate.admits(256, RequestKind::WriteThrough, behind.1), Admission::Held);
         gate.acknowledge(first);
         assert_eq!(gate.admits(256, RequestKind::WriteThrough, behind.1), Admission::Held);
-        gate.acknowledge(first + 1);
+        assert_eq!(gate.settled(), None);
+        gate.acknowledge(fenced);
         assert_eq!(gate.admits(256, RequestKind::WriteThrough, behind.1), Admission::Leaves);
+        assert_eq!((gate.settled(), gate.settled()), (Some(author), None));
     }
 
     #[test]
@@ -247,10 +264,10 @@ mod tests {
     #[test]
     fn a_fifo_orders_instructions_but_not_a_run_to_one_line() {
         let mut gate = gate(PastOrder::Fifo, 64, 8);
-        assert_eq!(gate.past([0, 128].into_iter()), 0);
-        assert_eq!(gate.past([256].into_iter()), 2, "lanes of one instruction have no order, the next one waits");
-        assert_eq!(gate.past([256].into_iter()), 2, "coherence orders these two");
-        assert_eq!(gate.past([0].into_iter()), 4);
-        assert_eq!(gate.past([256].into_iter()), 5);
+        assert_eq!(gate.past([0, 128].into_iter(), 0), 0);
+        assert_eq!(gate.past([256].into_iter(), 0), 2, "lanes of one instruction have no order, the next one waits");
+        assert_eq!(gate.past([256].into_iter(), 0), 2, "coherence orders these two");
+        assert_eq!(gate.past([0].into_iter(), 0), 4);
+        assert_eq!(gate.past([256].into_iter(), 0), 5);
     }
 }

@@ -196,7 +196,14 @@ impl Sm {
         let Share { warp, inst, mem, bytes, lanes, address, form, .. } = share;
         let atomic = matches!(mem.kind, MemKind::Atomic | MemKind::Reduction);
         let slot = &mut self.slots[warp];
-        let memory = &mut self.ctas[usize::from(slot.cta)].shared;
+        let cta = &mut self.ctas[usize::from(slot.cta)];
+        if mem.kind != MemKind::Load {
+            cta.fenced = cta.fenced.max(slot.fenced);
+        }
+        if mem.kind != MemKind::Store {
+            slot.fenced = slot.fenced.max(cta.fenced);
+        }
+        let memory = &mut cta.shared;
         match mem.kind {
             MemKind::Load | MemKind::Texture(_) => in_reach(&share, |base, offset, lanes| {
                 slot.warp.write_back(inst, launch, lanes, offset, &memory[base..]);

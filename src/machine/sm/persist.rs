@@ -121,6 +121,11 @@ impl Sm {
         }
         if let Some(gate) = self.gate.as_mut().filter(|_| persist.number != 0) {
             gate.acknowledge(std::mem::take(&mut persist.number));
+            while let Some(author) = gate.settled() {
+                if let Some(journal) = &mut self.journal {
+                    journal.note(self.now, FactKind::FenceSettled, 0, author);
+                }
+            }
         }
         self.stalls.record(&persist.passed, self.w.link, self.now);
         if self.watched {
@@ -141,7 +146,7 @@ impl Sm {
     /// Sends the line accesses of a store whose payloads are ready: those to persistent memory as the scheme says.
     pub(super) fn send_stores(&mut self, warp: usize, class: StoreClass, mut entry: Box<Entry>, launch: &Launch) {
         if entry.accesses.iter().all(|access| Medium::of(access.line) == Medium::Dram) {
-            entry.after = self.gate.as_ref().map_or(0, |gate| gate.cached(false));
+            entry.after = self.slots[warp].fenced;
             if class != StoreClass::Data {
                 self.note_on_dram(warp, launch);
             }
@@ -188,9 +193,12 @@ impl Sm {
             }
         }
         if let Some(gate) = &mut self.gate {
-            entry.after = gate.cached(entry.accesses.iter().any(|access| Medium::of(access.line) == Medium::Nvm));
+            let slot = &mut self.slots[warp];
+            let persistent = entry.accesses.iter().any(|access| Medium::of(access.line) == Medium::Nvm);
+            entry.after = gate.cached(persistent, slot.fenced);
             if !past.accesses.is_empty() {
-                past.after = gate.past(past.accesses.iter().map(|access| access.line));
+                past.after = gate.past(past.accesses.iter().map(|access| access.line), slot.fenced);
+                slot.past = gate.issued();
             }
         }
         for entry in [entry, past] {
@@ -208,7 +216,7 @@ impl Sm {
     /// Sends an atomic. It is performed at the L2; a scheme that waits for every store has its lines written back then.
     pub(super) fn send_atomics(&mut self, warp: usize, load: u16, mut entry: Box<Entry>) {
         let persistent = entry.accesses.iter().filter(|access| Medium::of(access.line) == Medium::Nvm).count();
-        entry.after = self.gate.as_ref().map_or(0, |gate| gate.cached(persistent > 0));
+        entry.after = self.gate.as_ref().map_or(0, |gate| gate.cached(persistent > 0, self.slots[warp].fenced));
         self.counters.pm_store_accesses += persistent as u64;
         let mut wait = false;
         if persistent > 0 {
@@ -353,8 +361,12 @@ impl Sm {
         } else {
             self.note(warp, FactKind::FenceOrdered, 0);
             self.counters.pm_fences_ordered += 1;
-            if let Some(gate) = &mut self.gate {
-                gate.fence();
+            self.slots[warp].fenced = self.slots[warp].fenced.max(self.slots[warp].past);
+            if self.journal.is_some() {
+                let (past, author) = (self.slots[warp].past, self.author(warp));
+                if let Some(gate) = &mut self.gate {
+                    gate.fence(past, author);
+                }
             }
         }
         self.settle(warp, cycle, launch);

@@ -69,6 +69,10 @@ pub(super) struct WarpSlot {
     pub(super) persists: u32,
     /// Of these, write-throughs.
     pub(super) throughs: u32,
+    /// The gate's number of its last store past the caches.
+    pub(super) past: u64,
+    /// What must be durable before what it stores from now on, by the gate's numbers: it knows of fences that did not wait.
+    pub(super) fenced: u64,
     /// Where it waits for persists: for its write-backs alone.
     pub(super) ordered: bool,
     /// The instruction it has just issued makes it wait until its persists are durable.
@@ -100,6 +104,8 @@ impl WarpSlot {
             stores: 0,
             persists: 0,
             throughs: 0,
+            past: 0,
+            fenced: 0,
             ordered: false,
             hold: false,
             since: 0,

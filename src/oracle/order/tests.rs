@@ -172,26 +172,24 @@ fn a_store_past_the_caches_is_guaranteed_when_a_later_one_through_them_is_perfor
 }
 
 #[test]
-fn a_fence_that_did_not_wait_guarantees_write_backs_and_orders_the_rest() {
+fn a_fence_that_did_not_wait_guarantees_write_backs_and_the_rest_when_it_is_settled() {
     let mut script = Script::default();
-    script.through(warp(0), 0, 1).store(warp(0), 256, 3).write_back(warp(0), 256).ordered(warp(0));
-    let fenced = script.journal.facts().len();
-    script.through(warp(1), 128, 2);
-    let past = PastOrder::BeforeCached;
-    // The store at 256 was performed before anything else was issued: it orders nothing but what came before it.
-    let mut bare = Script::default();
-    bare.through(warp(0), 0, 1).ordered(warp(0)).through(warp(1), 128, 2).fence(warp(0));
-    assert_eq!(ordered(&bare, past, 3)[0].1, 0, "the fence alone says nothing");
-    assert_eq!(ordered(&bare, past, 5)[0].1, 1, "a store behind it does");
-    assert_eq!(ordered(&bare, PastOrder::ByFences, 5)[0].1, 0, "where the machine orders");
-    assert_eq!(ordered(&bare, PastOrder::ByFences, 6)[0].1, 1, "a fence that waits covers what the other left");
-    let mut unfenced = Script::default();
-    unfenced.through(warp(0), 0, 1).through(warp(1), 128, 2);
-    assert_eq!(ordered(&unfenced, past, 4)[0].1, 0);
-    let order = Order::new(&script.journal, &blank(), model(Domain::Adr));
-    let mut instant = order.instants();
-    instant.advance_to(fenced);
-    assert_eq!(instant.bounds().iter().map(|b| (b.must, b.through)).collect::<Vec<_>>(), [(0, 0), (0, 0), (1, 0)]);
+    script.through(warp(0), 0, 1).store(warp(0), 128, 3).write_back(warp(0), 128).ordered(warp(0));
+    let ordered_at = script.journal.facts().len();
+    script.through(warp(0), 4, 2).ordered(warp(0)).settled(warp(1)).settled(warp(0));
+    let settled_at = script.journal.facts().len();
+    script.settled(warp(0)).fence(warp(0));
+    let bounds = |facts| ordered(&script, PastOrder::ByFences, facts);
+    assert_eq!(bounds(ordered_at - 1), [(0, 0, 1), (0, 0, 1)]);
+    assert_eq!(bounds(ordered_at), [(0, 0, 1), (1, 0, 1)]);
+    assert_eq!(bounds(settled_at - 1), [(0, 0, 2), (1, 0, 1)], "another warp's");
+    assert_eq!(bounds(settled_at), [(1, 1, 2), (1, 0, 1)], "what the first fence left");
+    assert_eq!(bounds(settled_at + 1), [(2, 2, 2), (1, 0, 1)]);
+    // A fence that waits covers what others left.
+    let mut script = Script::default();
+    script.through(warp(0), 0, 1).ordered(warp(0)).through(warp(1), 128, 2).fence(warp(0));
+    assert_eq!(ordered(&script, PastOrder::BeforeCached, 5), [(0, 0, 1), (0, 0, 1)]);
+    assert_eq!(ordered(&script, PastOrder::BeforeCached, 6), [(1, 1, 1), (0, 0, 1)]);
 }
 
 #[test]
