@@ -3,6 +3,7 @@
 mod args;
 mod crash;
 mod determinism;
+mod explain;
 mod progress;
 mod schemes;
 mod settings;
@@ -59,6 +60,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Run(args) => simulate::run(args),
         Command::Stalls(args) => schemes::stalls(args),
         Command::Compare(args) => schemes::compare(args),
+        Command::Explain(args) => explain::explain(args),
         Command::Crash(args) => crash::crash(args),
         Command::Check(args) => determinism::check(args),
         Command::List(args) => show::list(args),

@@ -26,6 +26,8 @@ pub(super) enum Command {
     Stalls(SchemesArgs),
     /// Run a workload under several persistency schemes and compare time, traffic and stalls
     Compare(SchemesArgs),
+    /// Show what a scheme decided in a run, and why: AGPM's periods, counters, reasons and paths
+    Explain(ExplainArgs),
     /// Let power fail at every instant that matters, recover, and judge what is left
     Crash(CrashArgs),
     /// Prove that results do not depend on threads: run several ways and compare epoch by epoch
@@ -119,6 +121,25 @@ pub(super) struct SchemesArgs {
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub(super) threads: usize,
     /// Write the outcomes of all runs as JSON, a list in the order of the table
+    #[arg(long, value_name = "FILE")]
+    pub(super) json: Option<PathBuf>,
+    /// No progress and no table
+    #[arg(long, short)]
+    pub(super) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ExplainArgs {
+    /// Persistency scheme that decides while it runs, by name or file: agpm
+    pub(super) scheme: String,
+    /// Workload: a built-in name, a folder, or a manifest; profile `ci` unless another is named
+    pub(super) workload: String,
+    #[command(flatten)]
+    pub(super) subject: Subject,
+    /// Threads: 0 for one a core, 1 for the sequential driver; results never depend on it
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub(super) threads: usize,
+    /// Write every period as JSON
     #[arg(long, value_name = "FILE")]
     pub(super) json: Option<PathBuf>,
     /// No progress and no table
