@@ -4,6 +4,7 @@ mod args;
 mod crash;
 mod determinism;
 mod progress;
+mod reproduce;
 mod schemes;
 mod show;
 mod simulate;
@@ -62,6 +63,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Compare(args) => schemes::compare(args),
         Command::Crash(args) => crash::crash(args),
         Command::Check(args) => determinism::check(args),
+        Command::Reproduce(args) => reproduce::reproduce(args),
         Command::List(args) => show::list(args),
         Command::Config(ConfigCommand::Show(args)) => show::config(args),
         Command::Config(ConfigCommand::Check(args)) => show::check_configs(args),
