@@ -16,7 +16,7 @@ use super::kernels::PaperKernel;
 use super::plan::{Key, Plan};
 use crate::outcome::{KernelTotals, Launch, Outcome};
 use crate::sweep::Done;
-use crate::workload::{Mode, Workload};
+use crate::workload::Mode;
 
 /// Beginning of the names of kernels that log whole buffers.
 const COPY: &str = "undo_log_copy_";
@@ -39,21 +39,19 @@ pub const DEGREES: [(&str, &str); 6] = [
 pub struct Measured<'a> {
     kernel: &'a PaperKernel,
     outcome: &'a Outcome,
-    loop_log: bool,
 }
 
 /// The outcomes of a plan.
 #[derive(Debug)]
 pub struct Runs<'a> {
     runs: Vec<(Key, &'a Outcome)>,
-    loop_log: bool,
 }
 
 impl<'a> Runs<'a> {
     /// The runs of a plan that went well.
     pub fn of(plan: &Plan, results: &'a [Done]) -> Self {
         let good = plan.keys().iter().zip(results).filter_map(|(key, done)| Some((*key, done.good()?)));
-        Runs { runs: good.collect(), loop_log: plan.request().protocol.loop_log }
+        Runs { runs: good.collect() }
     }
 
     /// A kernel under a scheme, if that was run and the kernel was launched.
@@ -61,7 +59,7 @@ impl<'a> Runs<'a> {
         let wanted = |key: &Key| key.workload == kernel.workload && key.scheme == scheme && key.legacy == legacy;
         let outcome = self.runs.iter().find(|(key, _)| wanted(key))?.1;
         let launched = kernel.kernels.iter().any(|name| outcome.kernel(name).is_some());
-        launched.then_some(Measured { kernel, outcome, loop_log: self.loop_log })
+        launched.then_some(Measured { kernel, outcome })
     }
 }
 
@@ -116,13 +114,16 @@ impl Measured<'_> {
     /// Accesses of log updates, as Table II counts them.
     pub fn log(&self) -> u64 {
         let of = |name: &str| self.counter(name);
-        self.published(if self.loop_log {
-            let flags = if self.has_flags() { FLAG_ACCESSES * of("ctas") } else { 0 };
-            of("pm_log_store_accesses") + of("pm_log_write_back_accesses") + flags
-        } else if of("pm_write_backs") > 0 {
-            of("pm_store_accesses") + of("pm_write_back_accesses")
-        } else {
+        let instrument = &self.outcome.workload["instrument"];
+        let by_cta = [Mode::CtaUndo, Mode::IdempotentCta, Mode::Manual];
+        let has_flags = by_cta.iter().any(|mode| instrument["mode"] == mode.name());
+        self.published(if instrument["logs"] != true {
             0
+        } else if instrument["loop_log"] == true {
+            let flags = if has_flags { FLAG_ACCESSES * of("ctas") } else { 0 };
+            of("pm_log_store_accesses") + of("pm_log_write_back_accesses") + flags
+        } else {
+            of("pm_store_accesses") + of("pm_write_back_accesses")
         })
     }
 
@@ -134,12 +135,6 @@ impl Measured<'_> {
                 .map(|name| self.counter(name))
                 .sum(),
         )
-    }
-
-    /// CTAs set flags by themselves.
-    fn has_flags(&self) -> bool {
-        let mode = Workload::load(self.kernel.workload).map_or(Mode::None, |loaded| loaded.instrument());
-        matches!(mode, Mode::CtaUndo | Mode::IdempotentCta | Mode::Manual)
     }
 
     /// Shares of loads and stores by un-coalescing degree, in the order of [`DEGREES`].
