@@ -14,6 +14,7 @@ fn plan(figures: &[&str], names: &[&str], protocol: Protocol) -> Plan {
         profile: "ci".to_owned(),
         machine: "agpm-table4".to_owned(),
         set: vec![Override::parse("sm.count=4").unwrap()],
+        scheme_set: Vec::new(),
         seed: 0,
         protocol,
     };

@@ -18,7 +18,7 @@ fn experiment(workload: &str, elements: &str, scheme: &str) -> Experiment {
     Experiment {
         machine: MachineConfig::load("agpm-table4", &overrides).unwrap(),
         workload: Workload::load(workload).unwrap().resolve(&choice).unwrap_or_else(|faults| panic!("{faults}")),
-        scheme,
+        scheme: scheme.into(),
         max_cycles: None,
         reference: false,
     }
