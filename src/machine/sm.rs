@@ -118,6 +118,8 @@ pub struct Sm {
     site: Box<dyn SmSite>,
     /// The site wants to hear of accesses.
     watched: bool,
+    /// The site wants to be asked about loads.
+    steers: bool,
     post: Post,
     journal: Option<Box<Notebook>>,
     stalls: PersistStalls,
@@ -188,6 +190,7 @@ impl Sm {
             accesses: Vec::new(),
             lines: Vec::new(),
             watched: site.watches(),
+            steers: site.steers_loads(),
             site,
             post: Post::default(),
             journal: journal.then(Box::default),

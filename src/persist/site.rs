@@ -11,7 +11,8 @@
 //!           <──letters──          ──letters──>                 SM site ──> slice site
 //! ```
 //! Letters travel over links of their own latency and take no bandwidth of the crossbar; a scheme that has data to move
-//! says how much, and its report tells it. Invariant: a host asks a site about accesses to persistent memory only.
+//! says how much, and its report tells it. Invariant: a host asks a site about accesses to persistent memory only; a site that
+//! steers loads is asked about global loads of either memory.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -124,6 +125,17 @@ pub struct WriteBack<'a> {
     pub lines: &'a [u64],
 }
 
+/// A load of global memory that a warp issues; or one of its line accesses, which stalls in the L1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Load {
+    /// Line accesses after coalescing, to whatever memory.
+    pub degree: u32,
+    /// An access of it stalls: its line is not in the L1, and every way of its set waits for a fill.
+    pub stalled: bool,
+    /// Where one stalls: the slice of its line has no room for a request now.
+    pub slice_busy: bool,
+}
+
 /// What an access does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AccessKind {
@@ -159,8 +171,18 @@ pub trait SmSite: Send + Debug {
         false
     }
 
+    /// It wants to be asked which loads go past the L1.
+    fn steers_loads(&self) -> bool {
+        false
+    }
+
     /// A kernel starts; its CTAs follow.
     fn kernel_start(&mut self, _kernel: &KernelFacts, _post: &mut Post) {}
+
+    /// A load that would use the L1 goes past it. Asked when a warp issues it, and in each cycle that it stalls.
+    fn load_past(&mut self, _load: &Load) -> bool {
+        false
+    }
 
     /// A warp stores to persistent memory.
     fn store(&mut self, store: &Store<'_>, _post: &mut Post) -> StoreRule {

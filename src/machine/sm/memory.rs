@@ -338,6 +338,9 @@ impl Sm {
                 self.lsu.load(load).offset = offset;
                 if mem.kind == MemKind::Load {
                     self.counters.count_degree(entry.accesses.len());
+                    if self.steers && work == Work::Load {
+                        self.steer_load(&mut entry);
+                    }
                 }
             }
             MemKind::Store => {

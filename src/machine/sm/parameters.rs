@@ -151,6 +151,10 @@ counters! {
         l1_merges,
         /// Line accesses of loads past the L1 (accesses)
         l1_bypasses,
+        /// Of these, because the scheme steered the load past it (accesses)
+        l1_loads_steered,
+        /// Of these, because every way of the set was waiting for a fill (accesses)
+        l1_stalls_past,
         /// Line accesses of stores and atomics (accesses)
         l1_stores,
         /// Of these, evicted a line of the L1 (accesses)

@@ -18,7 +18,7 @@ use crate::machine::on_dram::OnDram;
 use crate::machine::persistence::MembarRule;
 use crate::machine::stalls::PersistStalls;
 use crate::persist::journal::{Author, FactKind, Notebook};
-use crate::persist::site::{Access, AccessKind, Store, WriteBack};
+use crate::persist::site::{Access, AccessKind, Load, Store, WriteBack};
 use crate::persist::vocab::{Boundary, FenceKind, FenceRule, Route, StoreClass, WriteBackClass, WriteBackRule};
 
 use super::Sm;
@@ -110,6 +110,15 @@ impl Sm {
             self.site.acknowledged((self.now - persist.passed.issued) / self.w.clock.period_ticks());
         }
         self.spare_persists.push(persist);
+    }
+
+    /// Asks a site that steers loads whether one goes past the L1.
+    pub(super) fn steer_load(&mut self, entry: &mut Entry) {
+        let degree = entry.accesses.len() as u32;
+        if self.site.load_past(&Load { degree, stalled: false, slice_busy: false }) {
+            entry.work = Work::LoadPast;
+            self.counters.l1_loads_steered += u64::from(degree);
+        }
     }
 
     /// Sends the line accesses of a store whose payloads are ready: those to persistent memory as the scheme says.

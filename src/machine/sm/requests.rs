@@ -5,11 +5,12 @@
 //! has come. Source: the pipeline of GPGPU-Sim's `ldst_unit`, one access a cycle. Not modelled: replays out of order.
 
 use crate::engine::Ctx;
-use crate::kernel::ir::{MemKind, Op, StoreHint};
+use crate::kernel::ir::{MemKind, Op, Space, StoreHint};
 use crate::kernel::launch::Launch;
 use crate::machine::coalescer::LineAccess;
 use crate::machine::l1::{Lookup, Waiter};
 use crate::machine::msg::{Msg, Payload, Reply, Request, RequestKind, sectors_touched};
+use crate::persist::site::Load;
 
 use super::Sm;
 use super::lsu::{NO_LOAD, Work};
@@ -97,11 +98,12 @@ impl Sm {
             return false;
         }
         let found = self.l1.load(access.line, access.sectors, Waiter { load, part, lanes: access.lanes });
-        if self.watched && found != Lookup::Full {
+        if self.watched && !matches!(found, Lookup::Full | Lookup::Reserved) {
             self.tell_load(access, load, matches!(found, Lookup::Hit(_)));
         }
         match found {
-            Lookup::Full => return false,
+            Lookup::Reserved if self.steers => return self.load_stalled(access, part, load, cx),
+            Lookup::Full | Lookup::Reserved => return false,
             Lookup::Hit(place) => {
                 self.counters.l1_hits += 1;
                 let pending = self.lsu.load(load);
@@ -114,6 +116,20 @@ impl Sm {
         }
         self.counters.l1_loads += 1;
         true
+    }
+
+    /// A load finds every way reserved: its scheme may have it go past the L1 at once.
+    fn load_stalled(&mut self, access: LineAccess, part: u8, load: u16, cx: &mut Ctx<'_, Msg>) -> bool {
+        let global = matches!(self.lsu.load(load).inst.op, Op::Mem(mem) if mem.kind == MemKind::Load
+            && matches!(mem.space, Space::Global | Space::Generic));
+        let degree = self.lsu.queue.front().map_or(0, |head| head.accesses.len() as u32);
+        let slice_busy = !self.network.has_credit(access.line);
+        if !global || !self.site.load_past(&Load { degree, stalled: true, slice_busy }) {
+            return false;
+        }
+        let past = self.load_past(access, part, load, cx);
+        self.counters.l1_stalls_past += u64::from(past);
+        past
     }
 
     fn load_past(&mut self, access: LineAccess, part: u8, load: u16, cx: &mut Ctx<'_, Msg>) -> bool {
