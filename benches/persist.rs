@@ -7,18 +7,17 @@ use std::sync::atomic::AtomicBool;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use durawarp::config::presets::DEFAULT_MACHINE;
-use durawarp::config::{MachineConfig, Override};
+use durawarp::config::{MachineConfig, Override, SchemeConfig};
 use durawarp::crash::{CrashReport, Request, Watching, crash as judge};
 use durawarp::run::{Conduct, Experiment, run};
-use durawarp::schemes::catalogue;
 use durawarp::workload::{Choice, Workload};
 
 fn experiment(workload: &str, params: &[&str], reference: bool) -> Experiment {
     let machine = MachineConfig::load(DEFAULT_MACHINE, &[]).unwrap_or_else(|faults| panic!("{faults}"));
-    let scheme = catalogue::find("store+clwb").unwrap_or_else(|faults| panic!("{faults}"));
+    let scheme = SchemeConfig::load("store+clwb", &[]).unwrap_or_else(|faults| panic!("{faults}"));
     let params = params.iter().map(|text| Override::parse(text).expect("a parameter")).map(|p| (p.key, p.value));
     let (profile, params) = (Some("ci".to_owned()), params.collect());
-    let choice = Choice { profile, params, logs: scheme.logs(), ..Choice::default() };
+    let choice = Choice { profile, params, logs: scheme.built.logs(), ..Choice::default() };
     let workload = Workload::load(workload).and_then(|found| found.resolve(&choice));
     let workload = workload.unwrap_or_else(|faults| panic!("{faults}"));
     Experiment { machine, workload, scheme, max_cycles: None, reference }

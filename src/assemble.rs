@@ -3,7 +3,8 @@
 //! ```text
 //!   SM i ──port s──> slice s        crossbar + miss path + L2 pipeline
 //!   slice s ──port i──> SM i        crossbar + fill path (replies and credits)
-//!   slice s ──last port──> its memory controller     front end;  back: back end
+//!   slice s ──port `sms + 1`──> its memory controller     front end;  back: back end
+//!   hub (under schemes that have one): SMs, slices and the command processor write to it by their last ports; latency as commands
 //!   command processor: as an SM towards slices (requester `sm.count`); port `slices + i` to SM i
 //! ```
 //! Constant pipeline delays lie on links, where they widen the engine's lookahead. Tiers: SMs; slices fused with their
@@ -18,6 +19,7 @@ use crate::machine::MachineSpec;
 use crate::machine::address::{Interleave, offset_in_medium};
 use crate::machine::crossbar::PortEnd;
 use crate::machine::dispatch::{CommandProcessor, DispatchWiring};
+use crate::machine::hub::Hub;
 use crate::machine::image::Image;
 use crate::machine::l2::{L2Slice, L2Wiring};
 use crate::machine::media::Media;
@@ -27,7 +29,7 @@ use crate::machine::on_dram::OnDram;
 use crate::machine::sm::{Sm, SmParameters, SmWiring};
 use crate::machine::stalls::{LinkParts, PersistStalls};
 use crate::persist::journal::Journal;
-use crate::persist::site::Scheme;
+use crate::persist::site::{Scheme, Seat};
 use crate::schemes::baseline::BASE;
 
 /// A machine on links, ready to run, and which component is what.
@@ -43,6 +45,8 @@ pub struct Assembly {
     pub controllers: Vec<ComponentId>,
     /// The command processor.
     pub dispatch: ComponentId,
+    /// The scheme's own component, where it has one.
+    pub hub: Option<ComponentId>,
     map: Interleave,
 }
 
@@ -112,6 +116,7 @@ pub fn assemble_with(
     let (extents, local) = extents(&memory, local_per_sm * sms as u64);
     let mut shares = cut(memory, map, spec.controller.channels, extents);
 
+    let seat = |index| Seat { index, sms: sms as u16, slices: spec.l2.slices as u16 };
     let mut t: Topology<Msg> = Topology::new();
     let sm_parameters = SmParameters {
         sm: spec.sm.clone(),
@@ -137,7 +142,7 @@ pub fn assemble_with(
                     pipeline: l2_clock.cycles(u64::from(spec.l2.pipeline_cycles)),
                 },
             };
-            let site = persistency.scheme.sm_site(index as u16);
+            let site = persistency.scheme.sm_site(seat(index as u16));
             t.add(format!("sm{index}"), Box::new(Sm::new(sm_parameters.clone(), wiring, site, persistency.journal)))
         })
         .collect();
@@ -154,6 +159,7 @@ pub fn assemble_with(
             };
             let mut component = L2Slice::new(spec.l2.clone(), wiring);
             component.set_persistence(spec.persist.domain, persistency.journal);
+            component.host(persistency.scheme.slice_site(seat(slice as u16)));
             t.add(format!("l2.{slice}"), Box::new(component))
         })
         .collect();
@@ -182,6 +188,8 @@ pub fn assemble_with(
         dispatch.keep_journal();
     }
     let dispatch = t.add("command_processor", Box::new(dispatch));
+    let hub = persistency.scheme.hub_site(seat(0));
+    let hub = hub.map(|site| t.add("hub", Box::new(Hub::new(site, sms as u16))));
 
     let hop = crossbar.cycles(u64::from(spec.crossbar.latency_cycles));
     let to_tags = hop + l2_clock.cycles(u64::from(spec.l2.pipeline_cycles));
@@ -213,13 +221,25 @@ pub fn assemble_with(
         t.fuse(&together);
         t.put_in_tier(1, &together);
     }
+    if let Some(hub) = hub {
+        for (i, &sm) in sm_ids.iter().enumerate() {
+            t.connect(sm, Port(slices as u16 + 1), hub, command);
+            t.connect(hub, Port(i as u16), sm, command);
+        }
+        for (s, &slice) in slice_ids.iter().enumerate() {
+            t.connect(slice, Port(sms as u16 + 2), hub, command);
+            t.connect(hub, Port((sms + s) as u16), slice, command);
+        }
+        t.connect(dispatch, Port((slices + sms) as u16), hub, command);
+        t.put_in_tier(2, &[hub]);
+    }
     t.put_in_tier(2, &[dispatch]);
     t.wake_at(dispatch, 0);
     let simulation = match Simulation::new(t) {
         Ok(simulation) => simulation,
         Err(fault) => panic!("the assembled topology is faulty: {fault}"),
     };
-    Assembly { simulation, sms: sm_ids, slices: slice_ids, controllers: controller_ids, dispatch, map }
+    Assembly { simulation, sms: sm_ids, slices: slice_ids, controllers: controller_ids, dispatch, hub, map }
 }
 
 /// Every contiguous piece of an image on one channel: address, length.
@@ -292,6 +312,11 @@ impl Assembly {
         self.component(self.dispatch)
     }
 
+    /// What the scheme's own component tells about the run.
+    pub fn scheme_report(&self) -> Option<serde_json::Value> {
+        Some(self.component::<Hub>(self.hub?).report())
+    }
+
     /// What happened to persistent memory, when journals were kept: by time, then the command processor before SMs before
     /// slices before controllers.
     pub fn journal(&self) -> Journal {
@@ -318,7 +343,7 @@ impl Assembly {
 
     /// Names of all components, in the order of their ids.
     pub fn component_names(&self) -> Vec<String> {
-        let ids = self.sms.iter().chain(&self.slices).chain(&self.controllers).chain([&self.dispatch]);
+        let ids = self.sms.iter().chain(&self.slices).chain(&self.controllers).chain([&self.dispatch]).chain(&self.hub);
         let mut ids: Vec<ComponentId> = ids.copied().collect();
         ids.sort_unstable_by_key(|id| id.0);
         ids.into_iter().map(|id| self.simulation.name(id).to_owned()).collect()

@@ -3,23 +3,23 @@
 mod args;
 mod crash;
 mod determinism;
+mod explain;
 mod progress;
 mod schemes;
+mod settings;
 mod show;
 mod simulate;
 mod terminal;
 
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use clap::Parser as _;
-use durawarp::config::{MachineConfig, Override};
+use durawarp::config::{MachineConfig, SchemeConfig};
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
-use durawarp::persist::Scheme;
-use durawarp::schemes::catalogue;
 use durawarp::workload::{Choice, Overrides, Resolved, Workload};
 
 use args::{Cli, Command, ConfigCommand, PtxCommand, Subject};
+use settings::Settings;
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +60,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Run(args) => simulate::run(args),
         Command::Stalls(args) => schemes::stalls(args),
         Command::Compare(args) => schemes::compare(args),
+        Command::Explain(args) => explain::explain(args),
         Command::Crash(args) => crash::crash(args),
         Command::Check(args) => determinism::check(args),
         Command::List(args) => show::list(args),
@@ -82,22 +83,35 @@ pub(crate) fn main() -> ExitCode {
 struct Resolution {
     machine: MachineConfig,
     workload: Resolved,
-    scheme: Arc<dyn Scheme>,
+    scheme: SchemeConfig,
 }
 
 /// Reads machine, workload and scheme; the faults of all at once.
 fn resolve(workload: &str, scheme: &str, subject: &Subject, default_profile: Option<&str>) -> Result<Resolution, Stop> {
-    let mut faults = Diagnostics::default();
-    let (mut overrides, mut params) = (Vec::new(), Vec::new());
-    for text in &subject.set {
-        match Override::parse(text) {
-            Ok(over) => match over.key.strip_prefix("params.") {
-                Some(name) => params.push((name.to_owned(), over.value)),
-                None => overrides.push(over),
-            },
-            Err(message) => faults.push(Diagnostic::nowhere("--set", message)),
-        }
-    }
+    let settings = Settings::read(&subject.set);
+    resolve_under(workload, SchemeConfig::load(scheme, &settings.schemes), subject, default_profile)
+}
+
+/// Reads several schemes. Where one is wrong, the faults of machine and workload are told with it.
+fn resolve_schemes(
+    workload: &str,
+    schemes: &[&str],
+    subject: &Subject,
+    default_profile: Option<&str>,
+) -> Result<Vec<SchemeConfig>, Stop> {
+    let settings = Settings::read(&subject.set);
+    let loaded = SchemeConfig::load_each(schemes, &settings.schemes);
+    loaded.or_else(|found| resolve_under(workload, Err(found), subject, default_profile).map(|_| Vec::new()))
+}
+
+/// Reads machine and workload for a scheme, or for the faults of one; the faults of all at once.
+fn resolve_under(
+    workload: &str,
+    scheme: Result<SchemeConfig, Diagnostics>,
+    subject: &Subject,
+    default_profile: Option<&str>,
+) -> Result<Resolution, Stop> {
+    let Settings { machine: overrides, params, mut faults, .. } = Settings::read(&subject.set);
     let mut inputs = Vec::new();
     for text in &subject.input {
         match text.split_once('=') {
@@ -107,8 +121,8 @@ fn resolve(workload: &str, scheme: &str, subject: &Subject, default_profile: Opt
     }
     let mut keep = |found: Diagnostics| faults.0.extend(found.0);
     let machine = MachineConfig::load(&subject.machine, &overrides).map_err(&mut keep).ok();
-    let scheme = catalogue::find(scheme).map_err(&mut keep).ok();
-    let logs = scheme.as_ref().is_some_and(|scheme| scheme.logs());
+    let scheme = scheme.map_err(&mut keep).ok();
+    let logs = scheme.as_ref().is_some_and(|scheme| scheme.built.logs());
     let Subject { instrument: mode, flag_barrier, loop_log, seed, .. } = *subject;
     let instrument = Overrides { mode, flag_barrier, loop_log };
     let loaded = Workload::load(workload).and_then(|found| {

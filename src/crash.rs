@@ -37,7 +37,7 @@ use crate::oracle::undo::{Expected, UndoRule};
 use crate::oracle::verdict::{Failure, Persist, Verdict};
 use crate::outcome::{End, Outcome};
 use crate::persist::vocab::{Boundary, Domain, StoreClass};
-use crate::persist::{Journal, PmImage, Scheme};
+use crate::persist::{Journal, PmImage, Post, Scheme, Seat, Store};
 use crate::run::{Conduct, Experiment, run};
 use crate::schemes::catalogue;
 use crate::workload::{Resolved, Role, Space};
@@ -229,10 +229,10 @@ fn initial_image(memory: &FlatMemory) -> PmImage {
 /// What a scheme promises at the ends of CTAs and kernels, and whether it makes every store durable before the next:
 /// asked of its sites, as the machine asks them.
 fn promises(scheme: &dyn Scheme) -> (Guarantees, bool) {
-    let mut sm = scheme.sm_site(0);
-    let cta_end = sm.cta_end() == Boundary::WriteBackL2;
-    let kernel_end = scheme.host_site().kernel_end() == Boundary::WriteBackL2;
-    (Guarantees { cta_end, kernel_end }, sm.store(StoreClass::Data).wait)
+    let (mut sm, post) = (scheme.sm_site(Seat::default()), &mut Post::default());
+    let cta_end = sm.cta_end(post) == Boundary::WriteBackL2;
+    let kernel_end = scheme.host_site().kernel_end(post) == Boundary::WriteBackL2;
+    (Guarantees { cta_end, kernel_end }, sm.store(&Store::of(StoreClass::Data), post).wait)
 }
 
 /// Puts findings into the terms of the program.
@@ -312,7 +312,7 @@ fn undo_rule(
 #[expect(clippy::disallowed_methods, reason = "the wall time of a test is part of its report, not of its model")]
 pub fn crash(experiment: &Experiment, request: &Request, watching: &Watching<'_>) -> Result<CrashReport, Diagnostics> {
     let began = Instant::now();
-    let (spec, workload, scheme) = (&experiment.machine.spec, &experiment.workload, &*experiment.scheme);
+    let (spec, workload, scheme) = (&experiment.machine.spec, &experiment.workload, &*experiment.scheme.built);
     let domain = spec.persist.domain;
     if !workload.has_persistent_memory() {
         let message = "the workload has no buffer in persistent memory: a power failure leaves nothing to judge";

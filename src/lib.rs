@@ -17,5 +17,6 @@ pub mod persist;
 pub mod report;
 pub mod run;
 pub mod schemes;
+pub mod spec;
 pub mod stats;
 pub mod workload;

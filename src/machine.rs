@@ -14,7 +14,9 @@ pub mod cache;
 pub mod coalescer;
 pub mod crossbar;
 pub mod dispatch;
+pub mod hub;
 pub mod image;
+mod kernel_facts;
 pub mod l1;
 pub mod l2;
 pub mod media;
@@ -28,7 +30,6 @@ mod request_queue;
 pub mod scheduler;
 pub mod shared_memory;
 pub mod sm;
-pub mod spec;
 pub mod stalls;
 pub mod timers;
 
@@ -46,7 +47,7 @@ use self::memory_controller::ControllerSpec;
 use self::persistence::PersistSpec;
 use self::shared_memory::SharedSpec;
 use self::sm::{IntervalSpec, LatencySpec, SmSpec};
-use self::spec::{Key, Megahertz, Spec};
+use crate::spec::{Key, Megahertz, Spec};
 
 spec! {
     /// Clock domains.

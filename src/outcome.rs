@@ -24,6 +24,12 @@ pub struct Outcome {
     pub machine: Machine,
     /// Persistency scheme.
     pub scheme: String,
+    /// What its file calls it, where that is not the scheme's name.
+    #[serde(default)]
+    pub scheme_variant: Option<String>,
+    /// Every parameter of the scheme by `table.key`, with the owner of its value.
+    #[serde(default)]
+    pub scheme_parameters: BTreeMap<String, Parameter>,
     /// The workload, resolved: name, profile, seed, parameters, buffers.
     pub workload: serde_json::Value,
     /// How the run ended.
@@ -32,11 +38,18 @@ pub struct Outcome {
     pub time: Duration,
     /// Kernel launches in order.
     pub launches: Vec<Launch>,
+    /// The same by kernel, in the order of first launches.
+    #[serde(default)]
+    pub kernels: Vec<KernelTotals>,
     /// Counters by kind of component.
     pub counters: Vec<Table>,
     /// Where persists waited; `None` when there were none, and nobody waited for any.
     #[serde(default)]
     pub persists: Option<Persists>,
+    /// What the scheme's own component tells about the run; under AGPM a
+    /// [`Selection`](crate::persist::selection::Selection).
+    #[serde(default)]
+    pub scheme_report: Option<serde_json::Value>,
     /// What is odd about the program but no fault, in the order of launches.
     #[serde(default)]
     pub warnings: Vec<Warning>,
@@ -137,6 +150,21 @@ pub struct Launch {
     pub start: Duration,
     /// From then until its last store was performed and the command processor knew.
     pub length: Duration,
+}
+
+/// All launches of one kernel together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KernelTotals {
+    /// Kernel name.
+    pub kernel: String,
+    /// How often it was launched.
+    pub launches: u64,
+    /// Sum of the lengths of its launches.
+    pub time: Duration,
+    /// Counters by `kind.name` ("sm.l1_stores"), summed over components. Over all kernels they add up to the totals of
+    /// `counters`. SMs only, links to and from the L2 included: slices and memory controllers hear of no launch, and
+    /// write back a kernel's lines during the next.
+    pub counters: BTreeMap<String, u64>,
 }
 
 /// How long persists (write-throughs and write-backs of lines that warps asked for) waited, and where.
@@ -265,6 +293,11 @@ impl Outcome {
         self.table(kind).total(name)
     }
 
+    /// All launches of a kernel together, if there were any.
+    pub fn kernel(&self, name: &str) -> Option<&KernelTotals> {
+        self.kernels.iter().find(|totals| totals.kernel == name)
+    }
+
     /// Warp instructions issued.
     pub fn warp_instructions(&self) -> u64 {
         self.total("sm", "warp_instructions")
@@ -290,11 +323,17 @@ impl Outcome {
         self.time.core_cycles as f64 / self.host.wall_s.max(1e-9)
     }
 
-    /// Parameters whose value was chosen for lack of a source, or has no named one: key and source.
+    /// What the scheme is called: as its file says, else as it is.
+    pub fn scheme_name(&self) -> &str {
+        self.scheme_variant.as_deref().unwrap_or(&self.scheme)
+    }
+
+    /// Parameters of machine and scheme whose value was chosen for lack of a source, or has no named one: key and source.
     pub fn assumptions(&self) -> Vec<(&str, &Parameter)> {
-        let unowned =
-            |source: &str| ["chosen", "user", "machine file without"].iter().any(|start| source.starts_with(start));
-        self.machine.parameters.iter().filter(|(_, p)| unowned(&p.source)).map(|(k, p)| (k.as_str(), p)).collect()
+        let without = ["chosen", "user", "machine file without", "scheme file without"];
+        let unowned = |source: &str| without.iter().any(|start| source.starts_with(start));
+        let all = self.machine.parameters.iter().chain(&self.scheme_parameters);
+        all.filter(|(_, p)| unowned(&p.source)).map(|(k, p)| (k.as_str(), p)).collect()
     }
 }
 

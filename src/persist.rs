@@ -5,11 +5,16 @@
 
 pub mod image;
 pub mod journal;
+pub mod past;
+pub mod selection;
 pub mod site;
 pub mod undo;
 pub mod vocab;
 
 pub use image::PmImage;
 pub use journal::{Fact, FactKind, Journal, Notebook};
-pub use site::{HostSite, Salvage, Scheme, SmSite};
+pub use site::{
+    Access, AccessKind, HostSite, HubSite, KernelFacts, Letter, Peer, Post, Salvage, Scheme, Seat, SliceSite, SmSite,
+    Store, WriteBack,
+};
 pub use vocab::{Boundary, Domain, FenceKind, FenceRule, Route, StoreClass, StoreRule, WriteBackClass, WriteBackRule};

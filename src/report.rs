@@ -3,6 +3,7 @@
 
 mod compare;
 mod crash;
+mod explain;
 pub mod figure;
 mod numbers;
 mod persists;
@@ -10,6 +11,7 @@ mod summary;
 
 pub use compare::comparison;
 pub use crash::{crash_summary, state_name};
+pub use explain::{explanation, reasons, selection_of};
 pub use numbers::{bandwidth, count, percent, rate, seconds};
 pub use persists::stalls_table;
 pub use summary::summary;

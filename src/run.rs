@@ -5,13 +5,14 @@
 //! change nothing else. The functional reference runs after the simulation, bounded by what the simulation executed, so
 //! that a program that never ends cannot hang here. Wall clocks are read here and never below.
 
+mod by_kernel;
+
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration as WallTime, Instant};
 
 use crate::assemble::{Assembly, Persistency, assemble_with};
-use crate::config::MachineConfig;
+use crate::config::{MachineConfig, SchemeConfig};
 use crate::engine::{
     Blockage, EpochDigests, Fallback, Placement, Rebalance, RunEnd, RunOptions, Snapshot, Time, Timebase, blockage,
 };
@@ -22,7 +23,7 @@ use crate::machine::{MAX_CORE_CYCLES, MachineSpec};
 use crate::outcome::{
     self, Duration, End, Engine, Host, Launch, Machine, Outcome, Parameter, Persists, Spread, Stage, Warning,
 };
-use crate::persist::{Journal, Scheme};
+use crate::persist::Journal;
 use crate::stats::{Histogram, Table};
 use crate::workload::{self, Bindings, Evidence, FunctionalRun, Resolved};
 
@@ -33,8 +34,8 @@ pub struct Experiment {
     pub machine: MachineConfig,
     /// The workload, with its profile, parameters, inputs and seed.
     pub workload: Resolved,
-    /// The persistency scheme.
-    pub scheme: Arc<dyn Scheme>,
+    /// The persistency scheme, with its parameters.
+    pub scheme: SchemeConfig,
     /// Stop after so many core cycles, [`MAX_CORE_CYCLES`] at most; events at that cycle are still handled.
     pub max_cycles: Option<u64>,
     /// Compare the final memory with that of the functional driver.
@@ -120,7 +121,7 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
     let image = workload.image();
     let host = workload.host();
     let bindings = host.bindings();
-    let persistency = Persistency { scheme: experiment.scheme.clone(), journal: conduct.journal };
+    let persistency = Persistency { scheme: experiment.scheme.built.clone(), journal: conduct.journal };
     let mut machine = assemble_with(spec, image, workload.local_bytes() as u32, Box::new(host), &persistency);
 
     let began = Instant::now();
@@ -139,17 +140,22 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
     let wall = began.elapsed();
 
     let time = time_of(&end, &machine);
+    let launches = launches(&machine, time, base, spec);
     let mut outcome = Outcome {
         schema: outcome::SCHEMA,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         machine: describe(&experiment.machine, base),
-        scheme: experiment.scheme.name().to_owned(),
+        scheme: experiment.scheme.built.name().to_owned(),
+        scheme_variant: variant(&experiment.scheme),
+        scheme_parameters: scheme_parameters(&experiment.scheme),
         workload: serde_json::to_value(workload.describe()).unwrap_or_default(),
         end: end_of(end, &machine, spec, base),
         time: duration(time, base, spec),
-        launches: launches(&machine, time, base, spec),
+        kernels: by_kernel::totals(&machine, &launches, |ticks| duration(ticks, base, spec)),
+        launches,
         counters: counters(&machine),
         persists: persists(&machine, base),
+        scheme_report: machine.scheme_report(),
         warnings: warnings(&machine),
         verification: None,
         digest: format!("{:016x}", machine.simulation.digest()),
@@ -397,6 +403,19 @@ fn host_of(machine: &Assembly, conduct: &Conduct<'_>, wall: WallTime) -> Host {
         blocked_share: (blocked / (wall_s * stats.workers.max(1) as f64).max(1e-9)).min(1.0),
         functional_s: 0.0,
     }
+}
+
+/// What the scheme's file calls it.
+fn variant(config: &SchemeConfig) -> Option<String> {
+    (config.name != config.built.name()).then(|| config.name.clone())
+}
+
+fn scheme_parameters(config: &SchemeConfig) -> BTreeMap<String, Parameter> {
+    let of = |(name, value): (&String, &serde_json::Value)| {
+        let source = config.sources.get(name).cloned().unwrap_or_default();
+        (name.clone(), Parameter { value: value.clone(), source })
+    };
+    config.values.iter().map(of).collect()
 }
 
 fn describe(config: &MachineConfig, base: Timebase) -> Machine {

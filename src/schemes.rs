@@ -5,3 +5,4 @@
 pub mod agpm;
 pub mod baseline;
 pub mod catalogue;
+pub mod entry;

@@ -81,6 +81,11 @@ macro_rules! counters {
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
         pub struct $name { $(#[doc = $doc] pub $field: u64,)* }
 
+        impl $name {
+            /// Adds what was counted from `from` to `to`, two readings of the same counters.
+            pub fn add_growth(&mut self, from: &Self, to: &Self) { $(self.$field += to.$field - from.$field;)* }
+        }
+
         impl $crate::stats::Counters for $name {
             const DESCRIPTIONS: &'static [$crate::stats::Description] =
                 &[$($crate::stats::Description { name: stringify!($field), doc: $crate::stats::trimmed($doc) },)*];
@@ -111,6 +116,13 @@ mod tests {
     fn a_table_sums_columns_over_components() {
         let table = Table::of("sample", &[Sample { apples: 1, pears: 2 }, Sample { apples: 10, pears: 20 }]);
         assert_eq!((table.total("apples"), table.total("pears")), (11, 22));
+    }
+
+    #[test]
+    fn growth_is_the_difference_of_two_readings() {
+        let mut total = Sample { apples: 1, pears: 0 };
+        total.add_growth(&Sample { apples: 10, pears: 20 }, &Sample { apples: 12, pears: 20 });
+        assert_eq!(total.values(), [3, 0]);
     }
 
     #[test]

@@ -88,7 +88,7 @@ fn room_of(mention: &str) -> &str {
     mention.split("::").next().unwrap_or("")
 }
 
-/// Macros of `stats` and `machine::spec` live at the crate's root.
+/// Macros of `stats` and `spec` live at the crate's root.
 const MACROS: [&str; 3] = ["counters", "spec", "choice"];
 
 #[test]
@@ -124,8 +124,13 @@ fn machine_and_schemes_meet_only_at_the_site() {
 fn a_scheme_knows_no_other_scheme() {
     forbid(
         "scheme -> scheme",
-        |s| s.room() == "schemes" && !["schemes", "schemes/catalogue"].contains(&s.path.as_str()),
-        |s, m| m.starts_with("schemes::") && !s.path.starts_with(&m.split("::").take(2).collect::<Vec<_>>().join("/")),
+        |s| s.room() == "schemes" && !["schemes", "schemes/catalogue", "schemes/entry"].contains(&s.path.as_str()),
+        // An entry of the catalogue is no scheme.
+        |s, m| {
+            m.starts_with("schemes::")
+                && !m.starts_with("schemes::entry")
+                && !s.path.starts_with(&m.split("::").take(2).collect::<Vec<_>>().join("/"))
+        },
     );
 }
 
@@ -151,8 +156,16 @@ fn persistency_vocabulary_lies_below_who_uses_it() {
 }
 
 #[test]
+fn parameters_describe_themselves_and_know_nobody() {
+    forbid("spec -> any other room", |s| s.room() == "spec", |_, m| room_of(m) != "spec");
+    let without = ["engine", "kernel", "workload", "persist", "stats", "oracle", "diagnostic"];
+    forbid("who has no parameters -> spec", |s| without.contains(&s.room()), |_, m| room_of(m) == "spec");
+}
+
+#[test]
 fn nothing_at_or_below_the_machine_looks_up() {
-    let low = ["engine", "kernel", "workload", "persist", "stats", "machine", "schemes", "oracle", "diagnostic"];
+    let low =
+        ["engine", "kernel", "workload", "persist", "stats", "spec", "machine", "schemes", "oracle", "diagnostic"];
     let high = ["config", "assemble", "run", "crash", "determinism", "outcome", "sweep", "report", "cli"];
     forbid("at or below machine -> above", |s| low.contains(&s.room()), |_, m| high.contains(&room_of(m)));
 }
@@ -206,7 +219,7 @@ fn the_model_never_reads_statistics() {
 
 #[test]
 fn below_run_there_is_no_wall_clock_no_randomness_no_print_no_file() {
-    let low = ["engine", "kernel", "persist", "stats", "machine", "schemes", "oracle", "workload"];
+    let low = ["engine", "kernel", "persist", "stats", "spec", "machine", "schemes", "oracle", "workload"];
     // The driver measures threads to place work; results cannot depend on it (its head says so). A workload's
     // folder is read when it is loaded, before anything is simulated.
     let clock_allowed = |path: &str| path.starts_with("engine/driver");
@@ -238,6 +251,7 @@ fn macros_at_the_root_are_the_known_ones() {
         "stats",
         "machine",
         "schemes",
+        "spec",
         "oracle",
         "diagnostic",
         "config",

@@ -266,7 +266,7 @@ fn compare_has_a_row_and_a_bar_a_scheme_and_says_which_way_log_updates_took() {
     assert!(cell("strict", 2).parse::<f64>().unwrap() > 1.0);
     assert!(table.contains("####"), "{table}");
     let runs = json("compare", &[&gemm[..], &["-q", "--schemes", "all"]].concat());
-    assert_eq!(runs.as_array().unwrap().len(), 6);
+    assert_eq!(runs.as_array().unwrap().len(), durawarp::schemes::catalogue::all().len());
 }
 
 #[test]
@@ -344,6 +344,75 @@ fn lists_and_machines_show() {
     let output = durawarp(&["config", "check", file.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert_eq!(durawarp(&["config", "check"]).status.code(), Some(0));
+    fails(&["config", "check", "titan-x", "--set", "strict.x=1"], 2, &["nothing that is checked has `strict.x`"]);
+    fails(&["config", "show", "strikt"], 2, &["no machine or scheme `strikt`", "titan-x", "did you mean `strict`?"]);
+}
+
+#[test]
+fn a_scheme_is_shown_as_a_scheme_file_and_a_scheme_file_is_run_under_its_name() {
+    let folder = folder("scheme_file");
+    let file = folder.join("mine.toml");
+    let path = file.to_str().unwrap();
+    let shown = text(&durawarp(&["config", "show", "epoch-kernel"]).stdout);
+    assert!(shown.starts_with("scheme = \"epoch-kernel\"\nname = \"epoch-kernel\"\n"), "{shown}");
+    std::fs::write(&file, shown.replace("name = \"epoch-kernel\"", "name = \"mine\"")).unwrap();
+    let checked = durawarp(&["config", "check", path]);
+    assert_eq!(checked.status.code(), Some(0), "{}", text(&checked.stderr));
+    assert!(text(&checked.stdout).contains("mine.toml: good; 0 parameters"), "{}", text(&checked.stdout));
+    let run = json("scheme_file_run", &["run", "vecadd", "--profile", "ci", "--scheme", path, "-q"]);
+    assert_eq!((&run["scheme"], &run["scheme_variant"]), (&"epoch-kernel".into(), &"mine".into()));
+    assert_eq!(run["scheme_parameters"], serde_json::json!({}));
+    let schemes = format!("epoch-kernel,{path}");
+    let compare = ["compare", "vecadd", "--schemes", &schemes, "--threads", "1"];
+    let table = text(&durawarp(&compare).stdout);
+    let cycles = |scheme: &str| {
+        let row = table.lines().find(|line| line.trim_start().starts_with(scheme)).unwrap_or_else(|| panic!("{table}"));
+        row.trim_start().trim_start_matches(scheme).trim_start().to_owned()
+    };
+    assert_eq!(cycles("epoch-kernel"), cycles("mine"));
+    assert!(!table.lines().any(|line| line.trim_start().starts_with("base")), "not asked for:\n{table}");
+    assert_eq!(json("scheme_file_compare", &[&compare[..], &["-q"]].concat()).as_array().unwrap().len(), 2);
+    std::fs::write(&file, "scheme = \"epoch-kernel\"\nnme = \"mine\"\n[epoch_kernel]\nlines = 3\n").unwrap();
+    let told =
+        ["unknown key `nme` in a scheme file", "did you mean `name`?", "scheme `epoch-kernel` has no parameters"];
+    fails(&["config", "check", path], 2, &told);
+    fails(&["run", "vecadd", "--scheme", path, "--set", "sm.cuont=3"], 2, &[&told[..], &["`sm.count`"]].concat());
+}
+
+#[test]
+fn an_override_is_of_a_scheme_that_is_run() {
+    let vecadd = |command: &str, rest: &[&str], words: &[&str]| fails(&[&[command, "vecadd"], rest].concat(), 2, words);
+    let strict = ["--set", "strict.x=1"];
+    vecadd("run", &strict, &["--set strict.x=1", "`strict.x` is of scheme `strict`, but the scheme is `base`"]);
+    vecadd("crash", &[&strict[..], &["--scheme", "strict"]].concat(), &["scheme `strict` has no parameters"]);
+    vecadd("stalls", &[&strict[..], &["--schemes", "nt-store"]].concat(), &["none of the schemes base, nt-store"]);
+    vecadd("compare", &[&strict[..], &["--set", "l3.x=1"]].concat(), &["`strict` has no parameters", "no table `l3`"]);
+    vecadd("run", &["--set", "strikt.x=1"], &["did you mean `strict`?"]);
+}
+
+/// Every scheme that has parameters, by name.
+fn with_parameters() -> Vec<String> {
+    let entries = durawarp::schemes::catalogue::entries();
+    entries.iter().filter(|entry| entry.parameters.is_some()).map(|entry| entry.name().to_owned()).collect()
+}
+
+#[test]
+fn parameters_of_a_scheme_are_listed_shown_run_and_in_the_json() {
+    let list = text(&durawarp(&["list", "schemes"]).stdout);
+    let column = |scheme: &str| {
+        let row = list.lines().find(|line| line.trim_start().starts_with(&format!("{scheme} "))).unwrap().to_owned();
+        row.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).nth(2).unwrap().to_owned()
+    };
+    assert_eq!(column("strict"), "none");
+    for scheme in with_parameters() {
+        let keys: usize = column(&scheme).parse().unwrap();
+        let shown = text(&durawarp(&["config", "show", &scheme]).stdout);
+        assert_eq!(shown.matches(", source = \"").count(), keys, "{shown}");
+        let run = json(&scheme, &["run", "vecadd", "--profile", "ci", "--scheme", &scheme, "-q"]);
+        assert_eq!(run["scheme_parameters"].as_object().unwrap().len(), keys);
+        let checked = text(&durawarp(&["config", "check"]).stdout);
+        assert!(checked.contains(&format!("{scheme}: good; {keys} parameters")), "{checked}");
+    }
 }
 
 #[cfg(unix)]

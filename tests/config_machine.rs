@@ -3,7 +3,7 @@
 use durawarp::config::{MachineConfig, Override, presets};
 use durawarp::diagnostic::Diagnostics;
 use durawarp::machine::MachineSpec;
-use durawarp::machine::spec::Kind;
+use durawarp::spec::Kind;
 use proptest::prelude::*;
 
 fn set(text: &str) -> Override {

@@ -4,11 +4,10 @@ mod workload_common;
 
 use std::sync::atomic::AtomicBool;
 
-use durawarp::config::MachineConfig;
+use durawarp::config::{MachineConfig, SchemeConfig};
 use durawarp::crash::{CrashReport, Request, Watching, crash};
 use durawarp::oracle::verdict::{Failure, Property};
 use durawarp::run::{Conduct, Experiment};
-use durawarp::schemes::catalogue;
 use durawarp::workload::Choice;
 use workload_common::{folder, load, resolve};
 
@@ -88,7 +87,8 @@ fn manifest(body: &str, more: &str) -> String {
 fn judged(test: &str, text: &str, double: bool) -> Result<CrashReport, String> {
     let folder = folder(test, &[("workload.toml", text)]);
     let workload = load(&folder)?.resolve(&Choice::default()).map_err(|faults| faults.to_string())?;
-    let (machine, scheme) = (MachineConfig::load("agpm-table4", &[]).unwrap(), catalogue::find("store+clwb").unwrap());
+    let (machine, scheme) =
+        (MachineConfig::load("agpm-table4", &[]).unwrap(), SchemeConfig::load("store+clwb", &[]).unwrap());
     let experiment = Experiment { machine, workload, scheme, max_cycles: None, reference: true };
     let (conduct, stop) = (Conduct::default(), AtomicBool::new(false));
     let watching = Watching { conduct: &conduct, stop: &stop, progress: &|_, _, _| {} };

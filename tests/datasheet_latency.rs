@@ -76,7 +76,7 @@ fn controller_ends(s: &MachineSpec) -> u64 {
     (s.controller.front_ns.ps + s.controller.back_ns.ps) / 1000
 }
 
-fn ns(nanos: durawarp::machine::spec::Nanos) -> u64 {
+fn ns(nanos: durawarp::spec::Nanos) -> u64 {
     nanos.ps / 1000
 }
 
@@ -141,7 +141,7 @@ fn the_real_clocks_add_the_wait_for_each_edge_and_nothing_else() {
     let [core, crossbar, l2, memory] =
         [spec.clock.core_mhz, spec.clock.crossbar_mhz, spec.clock.l2_mhz, spec.clock.memory_mhz]
             .map(|mhz| base.clock(mhz.khz));
-    let t = |nanos: durawarp::machine::spec::Nanos| base.ticks_of_ps(nanos.ps);
+    let t = |nanos: durawarp::spec::Nanos| base.ticks_of_ps(nanos.ps);
     let cycles = |clock: Clock, n: u32| clock.cycles(u64::from(n));
     let mut bench = Bench::new(spec.clone());
     let a = bench.buffer(1 << 20, Medium::Nvm);

@@ -14,7 +14,7 @@ use durawarp::machine::l2::{L2Counters, L2Slice, L2Spec, L2Wiring};
 use durawarp::machine::media::{BusSpec, Media, MediaSpec};
 use durawarp::machine::memory_controller::{ControllerSpec, MemoryController};
 use durawarp::machine::msg::{Atomics, Line, Msg, Payload, Request, RequestKind, sectors_touched};
-use durawarp::machine::spec::Nanos;
+use durawarp::spec::Nanos;
 use proptest::prelude::*;
 
 /// A reply: when, and its payload's bytes or old values.
@@ -186,7 +186,7 @@ fn read(line: u64, tag: u32, sectors: u8) -> Request {
 }
 
 fn write(line: u64, tag: u32, byte: u8, mask: u128) -> Request {
-    let data = Box::new(Line { bytes: [byte; 128], mask });
+    let data = Box::new(Line { bytes: [byte; 128], mask, log: false });
     let sectors = sectors_touched(mask);
     Request { line, tag, from: 0, kind: RequestKind::Write, sectors, payload: Payload::Line(data) }
 }

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use durawarp::config::{MachineConfig, Override};
+use durawarp::config::{MachineConfig, Override, SchemeConfig};
 use durawarp::crash::{CrashReport, Request, Watching, crash};
 use durawarp::persist::Scheme;
 use durawarp::run::{Conduct, Experiment};
@@ -24,10 +24,10 @@ fn programs() -> Vec<String> {
 }
 
 fn judged(path: &str, scheme: &str, domain: &str, double: bool) -> CrashReport {
-    let scheme: std::sync::Arc<dyn Scheme> = catalogue::find(scheme).unwrap();
+    let scheme = SchemeConfig::load(scheme, &[]).unwrap();
     let domain = Override::parse(&format!("persist.domain={domain}")).unwrap();
     let machine = MachineConfig::load("agpm-table4", &[domain]).unwrap();
-    let choice = Choice { logs: scheme.logs(), ..Choice::default() };
+    let choice = Choice { logs: scheme.built.logs(), ..Choice::default() };
     let workload = Workload::load(path).and_then(|found| found.resolve(&choice));
     let workload = workload.unwrap_or_else(|faults| panic!("{faults}"));
     let experiment = Experiment { machine, workload, scheme, max_cycles: None, reference: true };

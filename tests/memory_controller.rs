@@ -12,7 +12,7 @@ use durawarp::machine::image::Image;
 use durawarp::machine::media::{BusSpec, Media, MediaSpec};
 use durawarp::machine::memory_controller::{ControllerCounters, ControllerSpec, MemoryController};
 use durawarp::machine::msg::{Line, MemoryRead, MemoryWrite, Msg};
-use durawarp::machine::spec::Nanos;
+use durawarp::spec::Nanos;
 
 /// What the probe saw come back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,7 +98,12 @@ fn read(line: u64, tag: u16) -> Msg {
 }
 
 fn write(line: u64, byte: u8, mask: u128) -> Msg {
-    Msg::MemoryWrite(MemoryWrite { line, slice: 0, token: 0, data: Box::new(Line { bytes: [byte; 128], mask }) })
+    Msg::MemoryWrite(MemoryWrite {
+        line,
+        slice: 0,
+        token: 0,
+        data: Box::new(Line { bytes: [byte; 128], mask, log: false }),
+    })
 }
 
 /// Address (from the base of its medium) of row `row` of bank 0: rows rotate over the four banks.

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use durawarp::config::{MachineConfig, Override};
+use durawarp::config::{MachineConfig, Override, SchemeConfig};
 use durawarp::crash::{CrashReport, Request, Watching, crash, journal_of};
 use durawarp::kernel::functional::Limits;
 use durawarp::oracle::Regions;
@@ -18,8 +18,8 @@ use durawarp::oracle::order::{Guarantees, Model, Order};
 use durawarp::oracle::undo::{Expected, UndoRule};
 use durawarp::oracle::verdict::Property;
 use durawarp::persist::{
-    Boundary, Domain, Fact, FactKind, FenceKind, FenceRule, HostSite, Journal, PmImage, Route, Scheme, SmSite,
-    StoreClass, StoreRule, WriteBackClass, WriteBackRule,
+    Boundary, Domain, Fact, FactKind, FenceKind, FenceRule, HostSite, Journal, PmImage, Post, Route, Scheme, Seat,
+    SmSite, Store, StoreClass, StoreRule, WriteBack, WriteBackClass, WriteBackRule,
 };
 use durawarp::run::{Conduct, Experiment};
 use durawarp::schemes::catalogue;
@@ -54,9 +54,9 @@ struct Site {
 }
 
 impl SmSite for Site {
-    fn store(&mut self, class: StoreClass) -> StoreRule {
-        let rule = self.of.store(class);
-        match (self.fault, class) {
+    fn store(&mut self, store: &Store<'_>, post: &mut Post) -> StoreRule {
+        let rule = self.of.store(store, post);
+        match (self.fault, store.class) {
             (Fault::LogDropped, StoreClass::Log) => StoreRule { route: Route::Dropped, ..rule },
             (Fault::StrictDoesNotWait, _) => StoreRule { wait: false, ..rule },
             // The caches take it, and nobody writes it back.
@@ -65,23 +65,24 @@ impl SmSite for Site {
         }
     }
 
-    fn write_back(&mut self, class: WriteBackClass) -> WriteBackRule {
+    fn write_back(&mut self, write_back: &WriteBack<'_>, post: &mut Post) -> WriteBackRule {
         self.asked += 1;
+        let class = write_back.class;
         let lost = match self.fault {
             Fault::LogWriteBackLost => class == WriteBackClass::Log,
             Fault::DataWriteBackLost => class == WriteBackClass::Data,
             Fault::EveryThirdWriteBackLost => self.asked.is_multiple_of(3),
             _ => false,
         };
-        if lost { WriteBackRule::Dropped } else { self.of.write_back(class) }
+        if lost { WriteBackRule::Dropped } else { self.of.write_back(write_back, post) }
     }
 
     fn fence(&mut self, kind: FenceKind) -> FenceRule {
         if self.fault == Fault::FencesPass { FenceRule::Pass } else { self.of.fence(kind) }
     }
 
-    fn cta_end(&mut self) -> Boundary {
-        if self.fault == Fault::EpochEndsAtOnce { Boundary::None } else { self.of.cta_end() }
+    fn cta_end(&mut self, post: &mut Post) -> Boundary {
+        if self.fault == Fault::EpochEndsAtOnce { Boundary::None } else { self.of.cta_end(post) }
     }
 }
 
@@ -94,8 +95,8 @@ impl Scheme for Mutant {
         self.of.description()
     }
 
-    fn sm_site(&self, sm: u16) -> Box<dyn SmSite> {
-        Box::new(Site { of: self.of.sm_site(sm), fault: self.fault, asked: 0 })
+    fn sm_site(&self, seat: Seat) -> Box<dyn SmSite> {
+        Box::new(Site { of: self.of.sm_site(seat), fault: self.fault, asked: 0 })
     }
 
     fn host_site(&self) -> Box<dyn HostSite> {
@@ -133,7 +134,7 @@ fn experiment_of(
     Experiment {
         machine: MachineConfig::load("agpm-table4", &overrides).unwrap(),
         workload: Workload::load(workload).unwrap().resolve(&choice).unwrap(),
-        scheme: Arc::new(Mutant { of, fault }),
+        scheme: SchemeConfig::from(Arc::new(Mutant { of, fault }) as Arc<dyn Scheme>),
         max_cycles: None,
         reference: true,
     }

@@ -52,7 +52,7 @@ fn an_unloaded_persist_takes_the_configured_latencies() {
     let longer = "l1.miss_cycles=11 l2.pipeline_cycles=13 crossbar.latency_cycles=7 l1.fill_cycles=5 controller.front_ns=30 controller.back_ns=17";
     for overrides in ["", longer] {
         let (found, stalls, s) = only(overrides, THROUGH);
-        let ns = |nanos: durawarp::machine::spec::Nanos| nanos.ps / 1000;
+        let ns = |nanos: durawarp::spec::Nanos| nanos.ps / 1000;
         let crossbar = u64::from(s.crossbar.latency_cycles);
         let expected = [
             1,                                                                     // the load-store unit's turn

@@ -179,7 +179,7 @@ mul.lo.s64 %undo_l3, %undo_l1, %undo_l2; add.s64 %undo_l4, %undo_l3, %undo_l0; \
 setp.lt.s64 %undo_p0, %undo_l4, 100; \
 ld.param.u64 %undo_l5, [undo_home0]; ld.param.u64 %undo_l6, [undo_shift0]; \
 mad.lo.s64 %undo_l5, %undo_l4, 4, %undo_l5; add.s64 %undo_l6, %undo_l5, %undo_l6; \
-@%undo_p0 ld.global.u32 %undo_w3, [%undo_l5]; @%undo_p0 pm.st.log.global.u32 [%undo_l6], %undo_w3; \
+@%undo_p0 pm.ld.log.global.u32 %undo_w3, [%undo_l5]; @%undo_p0 pm.st.log.global.u32 [%undo_l6], %undo_w3; \
 @%undo_p0 pm.clwb.log [%undo_l6]; pm.sfence; \
 mov.u32 %undo_w4, %tid.x; mov.u32 %undo_w5, %tid.y; mov.u32 %undo_w6, %tid.z; \
 or.b32 %undo_w4, %undo_w4, %undo_w5; or.b32 %undo_w4, %undo_w4, %undo_w6; setp.eq.u32 %undo_p1, %undo_w4, 0; \

@@ -5,7 +5,7 @@ mod workload_common;
 
 use std::sync::atomic::AtomicBool;
 
-use durawarp::config::{MachineConfig, Override};
+use durawarp::config::{MachineConfig, Override, SchemeConfig};
 use durawarp::crash::{CrashReport, Request, Watching, crash};
 use durawarp::kernel::functional::Limits;
 use durawarp::run::{Conduct, Experiment};
@@ -74,7 +74,7 @@ fn judged(text: &str, scheme: &str, domain: &str) -> CrashReport {
     let experiment = Experiment {
         machine: MachineConfig::load("agpm-table4", &[domain]).unwrap(),
         workload: workload.unwrap_or_else(|faults| panic!("{faults}")),
-        scheme: catalogue::find(scheme).unwrap(),
+        scheme: SchemeConfig::load(scheme, &[]).unwrap(),
         max_cycles: None,
         reference: true,
     };

@@ -26,13 +26,15 @@ pub(super) enum Command {
     Stalls(SchemesArgs),
     /// Run a workload under several persistency schemes and compare time, traffic and stalls
     Compare(SchemesArgs),
+    /// Show what a scheme decided in a run, and why: AGPM's periods, counters, reasons and paths
+    Explain(ExplainArgs),
     /// Let power fail at every instant that matters, recover, and judge what is left
     Crash(CrashArgs),
     /// Prove that results do not depend on threads: run several ways and compare epoch by epoch
     Check(CheckArgs),
     /// List what is built in
     List(ListArgs),
-    /// Show or check machines
+    /// Show or check machines and schemes
     #[command(subcommand)]
     Config(ConfigCommand),
     /// Examine PTX files
@@ -46,7 +48,8 @@ pub(super) struct Subject {
     /// Machine: a built-in name or a .toml file
     #[arg(long, value_name = "NAME|FILE", default_value = DEFAULT_MACHINE)]
     pub(super) machine: String,
-    /// Change a machine parameter (l2.slice_kb=256, dram.t_cl_ns=20) or a workload's (params.n=4096); repeatable
+    /// Change a parameter of the machine (l2.slice_kb=256, dram.t_cl_ns=20), of a scheme (SCHEME.KEY=VALUE) or of the
+    /// workload (params.n=4096); repeatable
     #[arg(long, value_name = "KEY=VALUE")]
     pub(super) set: Vec<String>,
     /// Size of the problem: a profile of the workload
@@ -72,8 +75,8 @@ pub(super) struct Subject {
 /// Under which persistency scheme.
 #[derive(Debug, Args)]
 pub(super) struct OneScheme {
-    /// Persistency scheme (`durawarp list schemes`)
-    #[arg(long, value_name = "NAME", default_value = DEFAULT_SCHEME)]
+    /// Persistency scheme: a name (`durawarp list schemes`) or a .toml file
+    #[arg(long, value_name = "NAME|FILE", default_value = DEFAULT_SCHEME)]
     pub(super) scheme: String,
 }
 
@@ -109,8 +112,8 @@ pub(super) struct RunArgs {
 pub(super) struct SchemesArgs {
     /// Workload: a built-in name, a folder, or a manifest; profile `ci` unless another is named
     pub(super) workload: String,
-    /// Persistency schemes (`durawarp list schemes`), or all, which is the default
-    #[arg(long, alias = "scheme", value_delimiter = ',', value_name = "all|NAME,...")]
+    /// Persistency schemes: names (`durawarp list schemes`), .toml files, or all, which is the default
+    #[arg(long, alias = "scheme", value_delimiter = ',', value_name = "all|NAME|FILE,...")]
     pub(super) schemes: Vec<String>,
     #[command(flatten)]
     pub(super) subject: Subject,
@@ -118,6 +121,25 @@ pub(super) struct SchemesArgs {
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub(super) threads: usize,
     /// Write the outcomes of all runs as JSON, a list in the order of the table
+    #[arg(long, value_name = "FILE")]
+    pub(super) json: Option<PathBuf>,
+    /// No progress and no table
+    #[arg(long, short)]
+    pub(super) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ExplainArgs {
+    /// Persistency scheme that decides while it runs, by name or file: agpm
+    pub(super) scheme: String,
+    /// Workload: a built-in name, a folder, or a manifest; profile `ci` unless another is named
+    pub(super) workload: String,
+    #[command(flatten)]
+    pub(super) subject: Subject,
+    /// Threads: 0 for one a core, 1 for the sequential driver; results never depend on it
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub(super) threads: usize,
+    /// Write every period as JSON
     #[arg(long, value_name = "FILE")]
     pub(super) json: Option<PathBuf>,
     /// No progress and no table
@@ -231,17 +253,17 @@ pub(super) enum Listed {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ConfigCommand {
-    /// Print a machine as a machine file: every parameter with its source
+    /// Print a machine or a scheme as a file of its kind: every parameter with its source
     Show(ConfigShowArgs),
-    /// Check machine files: all faults at once
+    /// Check machine and scheme files: all faults at once
     Check(ConfigCheckArgs),
 }
 
 #[derive(Debug, Args)]
 pub(super) struct ConfigShowArgs {
-    /// Machine: a built-in name or a .toml file
+    /// Machine or scheme: a built-in name or a .toml file
     #[arg(default_value = DEFAULT_MACHINE)]
-    pub(super) machine: String,
+    pub(super) name: String,
     /// Change a parameter; repeatable
     #[arg(long, value_name = "KEY=VALUE")]
     pub(super) set: Vec<String>,
@@ -249,8 +271,8 @@ pub(super) struct ConfigShowArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct ConfigCheckArgs {
-    /// Machines: built-in names or .toml files; none for all that are built in
-    pub(super) machines: Vec<String>,
+    /// Machines and schemes: built-in names or .toml files; none for all that are built in
+    pub(super) names: Vec<String>,
     /// Change a parameter; repeatable
     #[arg(long, value_name = "KEY=VALUE")]
     pub(super) set: Vec<String>,

@@ -27,10 +27,10 @@ pub(super) fn crash(args: &CrashArgs) -> Result<Exit, Stop> {
     }
     terminal::warn(workload.warnings());
     let judged = workload.undo()?.is_some() || workload.conditions().next().is_some();
-    if scheme.logs() && !judged {
+    if scheme.built.logs() && !judged {
         terminal::note(&format!(
             "scheme {} keeps undo logs, but workload {} has no [instrument] and no [[crash]]: nothing says what a consistent image is",
-            scheme.name(),
+            scheme.name,
             workload.describe().workload
         ));
     }
@@ -104,7 +104,7 @@ pub(super) fn crash(args: &CrashArgs) -> Result<Exit, Stop> {
             Some(condition) => terminal::error(&format!(
                 "the manifest says that `{}` is violated under {} and {}, and no image shows it",
                 condition.name,
-                outcome.scheme,
+                outcome.scheme_name(),
                 report.domain.name()
             )),
             None => terminal::error("a power failure can leave what recovery does not make right"),

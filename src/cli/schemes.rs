@@ -8,7 +8,7 @@ use durawarp::schemes::catalogue::{self, DEFAULT_SCHEME};
 use super::args::SchemesArgs;
 use super::progress::Progress;
 use super::simulate::{complain, exit_of, warn_of};
-use super::{Exit, Resolution, Stop, resolve, terminal};
+use super::{Exit, Resolution, Stop, resolve_schemes, resolve_under, terminal};
 
 /// The profile when none is named: small, as every scheme is run.
 const PROFILE: &str = "ci";
@@ -34,19 +34,19 @@ fn under_each(args: &SchemesArgs, show: fn(&Outcome, &[&Outcome]) -> String) -> 
     // What cycles are relative to is run first, asked for or not.
     let mut names = vec![DEFAULT_SCHEME];
     names.extend(asked.iter().map(String::as_str).filter(|&name| name != DEFAULT_SCHEME));
-    for name in &names {
-        catalogue::find(name)?;
-    }
+    let schemes = resolve_schemes(&args.workload, &names, &args.subject, Some(PROFILE))?;
     let mut outcomes: Vec<Outcome> = Vec::new();
     let mut exit = Exit::Good;
-    for (nth, name) in names.iter().enumerate() {
-        let Resolution { machine, workload, scheme } = resolve(&args.workload, name, &args.subject, Some(PROFILE))?;
+    for (nth, scheme) in schemes.into_iter().enumerate() {
+        let name = scheme.name.clone();
+        let Resolution { machine, workload, scheme } =
+            resolve_under(&args.workload, Ok(scheme), &args.subject, Some(PROFILE))?;
         if nth == 0 {
             terminal::warn(workload.warnings());
         }
         let cycle_ticks =
             machine.spec.timebase().map_or(1, |base| base.clock(machine.spec.clock.core_mhz.khz).period_ticks());
-        let progress = Progress::new(name, workload.total_ctas(), cycle_ticks, args.quiet);
+        let progress = Progress::new(&name, workload.total_ctas(), cycle_ticks, args.quiet);
         let experiment = Experiment { machine, workload, scheme, max_cycles: None, reference: true };
         let conduct = Conduct {
             threads: args.threads,
@@ -69,7 +69,8 @@ fn under_each(args: &SchemesArgs, show: fn(&Outcome, &[&Outcome]) -> String) -> 
             break;
         }
     }
-    let shown: Vec<&Outcome> = outcomes.iter().filter(|outcome| asked.contains(&outcome.scheme)).collect();
+    let of_asked = |(name, outcome)| asked.iter().any(|asked| asked == name).then_some(outcome);
+    let shown: Vec<&Outcome> = names.iter().copied().zip(&outcomes).filter_map(of_asked).collect();
     if !args.quiet {
         terminal::print(&show(&outcomes[0], &shown));
     }

@@ -1,7 +1,7 @@
 //! `durawarp list`, `durawarp config` and `durawarp ptx`: things as they are, nothing is run.
 
 use comfy_table::{Table, presets};
-use durawarp::config::{MachineConfig, Override, presets as machines};
+use durawarp::config::{Kind, MachineConfig, Override, SchemeConfig, presets as machines};
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
 use durawarp::kernel::ptx;
 use durawarp::schemes::catalogue;
@@ -37,10 +37,11 @@ pub(super) fn list(args: &ListArgs) -> Result<Exit, Stop> {
             }
         }
         Listed::Schemes => {
-            table.set_header(["name", "undo logs", "what it is"]);
-            for scheme in catalogue::all() {
-                let logs = if scheme.logs() { "yes" } else { "no" };
-                table.add_row([scheme.name(), logs, scheme.description()]);
+            table.set_header(["name", "undo logs", "parameters", "what it is"]);
+            for entry in catalogue::entries() {
+                let logs = if entry.scheme.logs() { "yes" } else { "no" };
+                let keys = entry.parameters.as_ref().map_or("none".to_owned(), |all| all.keys.len().to_string());
+                table.add_row([entry.name(), logs, &keys, entry.scheme.description()]);
             }
         }
     }
@@ -65,24 +66,49 @@ fn overrides(set: &[String]) -> Result<Vec<Override>, Stop> {
 }
 
 pub(super) fn config(args: &ConfigShowArgs) -> Result<Exit, Stop> {
-    let machine = MachineConfig::load(&args.machine, &overrides(&args.set)?)?;
-    terminal::print(&machine.to_toml());
+    let overrides = overrides(&args.set)?;
+    terminal::print(&match Kind::of(&args.name)? {
+        Kind::Machine => MachineConfig::load(&args.name, &overrides)?.to_toml(),
+        Kind::Scheme => SchemeConfig::load(&args.name, &overrides)?.to_toml(),
+    });
     Ok(Exit::Good)
 }
 
+/// How many parameters there are, and which have no source of their own: key, value, source.
+struct Checked {
+    parameters: usize,
+    assumed: Vec<[String; 3]>,
+}
+
 pub(super) fn check_configs(args: &ConfigCheckArgs) -> Result<Exit, Stop> {
-    let overrides = overrides(&args.set)?;
-    let builtin: Vec<String> = machines::MACHINES.iter().map(|(name, _)| (*name).to_owned()).collect();
-    let names = if args.machines.is_empty() { &builtin } else { &args.machines };
+    let (of_schemes, of_machines): (Vec<Override>, Vec<Override>) =
+        overrides(&args.set)?.into_iter().partition(Override::is_of_a_scheme);
+    let schemes = catalogue::entries().into_iter().filter(|entry| entry.parameters.is_some());
+    let schemes = schemes.map(|entry| entry.name().to_owned());
+    let builtin: Vec<String> = machines::MACHINES.iter().map(|(name, _)| (*name).to_owned()).chain(schemes).collect();
+    let names = if args.names.is_empty() { &builtin } else { &args.names };
+    let mut unused: Vec<&Override> = of_schemes.iter().chain(&of_machines).collect();
     let mut exit = Exit::Good;
     for name in names {
-        match MachineConfig::load(name, &overrides) {
-            Ok(machine) => {
-                let (all, without) = (machine.sources.len(), machine.assumptions().len());
-                terminal::print(&format!("{name}: good; {all} parameters, {without} without a source of their own\n"));
-                for (key, source) in machine.assumptions() {
-                    let value =
-                        key.split_once('.').map_or_else(String::new, |(table, key)| machine.value_of(table, key));
+        let checked = match Kind::of(name) {
+            Ok(Kind::Machine) => {
+                unused.retain(|over| over.is_of_a_scheme());
+                check_machine(name, &of_machines)
+            }
+            Ok(Kind::Scheme) => SchemeConfig::load(name, &[]).and_then(|plain| {
+                let its = |over: &Override| over.table() == plain.table();
+                unused.retain(|over| !its(over));
+                check_scheme(name, &of_schemes.iter().filter(|over| its(over)).cloned().collect::<Vec<_>>())
+            }),
+            Err(faults) => Err(faults),
+        };
+        match checked {
+            Ok(Checked { parameters, assumed }) => {
+                let without = assumed.len();
+                terminal::print(&format!(
+                    "{name}: good; {parameters} parameters, {without} without a source of their own\n"
+                ));
+                for [key, value, source] in assumed {
                     terminal::print(&format!("  {key} = {value}: {source}\n"));
                 }
             }
@@ -92,7 +118,30 @@ pub(super) fn check_configs(args: &ConfigCheckArgs) -> Result<Exit, Stop> {
             }
         }
     }
+    let nowhere =
+        |over: &&Override| Diagnostic::nowhere("--set", format!("nothing that is checked has `{}`", over.key));
+    let unused: Vec<Diagnostic> = unused.iter().map(nowhere).collect();
+    // Whose they are is known when all has been read.
+    if exit == Exit::Good && !unused.is_empty() {
+        terminal::complain(&Diagnostics(unused));
+        exit = Exit::BadInput;
+    }
     Ok(exit)
+}
+
+fn check_machine(name: &str, overrides: &[Override]) -> Result<Checked, Diagnostics> {
+    let machine = MachineConfig::load(name, overrides)?;
+    let value = |key: &str| key.split_once('.').map_or_else(String::new, |(table, key)| machine.value_of(table, key));
+    let assumed = machine.assumptions().into_iter();
+    let assumed = assumed.map(|(key, source)| [key.to_owned(), value(key), source.to_owned()]).collect();
+    Ok(Checked { parameters: machine.sources.len(), assumed })
+}
+
+fn check_scheme(name: &str, overrides: &[Override]) -> Result<Checked, Diagnostics> {
+    let scheme = SchemeConfig::load(name, overrides)?;
+    let assumed = scheme.assumptions().into_iter();
+    let assumed = assumed.map(|(key, source)| [key.to_owned(), scheme.value_of(key), source.to_owned()]).collect();
+    Ok(Checked { parameters: scheme.sources.len(), assumed })
 }
 
 pub(super) fn instrumented(args: &InstrumentArgs) -> Result<Exit, Stop> {

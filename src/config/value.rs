@@ -5,7 +5,7 @@
 
 use serde_json::{Number, Value};
 
-use crate::machine::spec::{Key, Kind, Megahertz, Nanos};
+use crate::spec::{Key, Kind, Megahertz, Nanos};
 
 /// A scalar as it was written.
 #[derive(Debug, Clone, PartialEq)]

@@ -107,7 +107,7 @@ pub struct Mem {
     pub vec: u8,
     /// Cache operator.
     pub cache: CacheOp,
-    /// What persistency it carries (stores only).
+    /// What persistency it carries (loads and stores).
     pub hint: StoreHint,
     /// The atomic operation, for `Atomic` and `Reduction`.
     pub atom: AtomOp,
@@ -221,14 +221,14 @@ pub enum CacheOp {
     ReadOnly,
 }
 
-/// What persistency a store carries.
+/// What persistency a load or a store carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreHint {
-    /// An ordinary store.
+    /// An ordinary access.
     Plain,
     /// `pm.st.nt`: forced non-temporal.
     NonTemporal,
-    /// `pm.st.log`: a log update whose path the persistency scheme picks.
+    /// `pm.st.log`: a log update whose path the persistency scheme picks. `pm.ld.log`: reads what a log update saves.
     Log,
 }
 

@@ -16,19 +16,20 @@ use crate::kernel::host::{HostAction, HostProgram};
 use crate::kernel::launch::Launch;
 use crate::kernel::memory::Medium;
 use crate::persist::journal::{Author, FactKind, Notebook};
-use crate::persist::site::HostSite;
+use crate::persist::site::{HostSite, Peer, Post};
 use crate::persist::vocab::Boundary;
 use crate::spec;
 use crate::stats::Histogram;
 
 use super::address::Interleave;
 use super::crossbar::{CrossbarSpec, PortEnd};
+use super::kernel_facts::kernel_facts;
 use super::msg::{Msg, Payload, Reply, Request, RequestKind, Rooms, sectors_touched};
 use super::network::Network;
 use super::occupancy::Occupancy;
 use super::shared_memory::SharedSpec;
 use super::sm::SmSpec;
-use super::spec::Nanos;
+use crate::spec::Nanos;
 
 spec! {
     /// Parameters of the command processor.
@@ -122,6 +123,7 @@ pub struct CommandProcessor {
     first_sm_port: u16,
     host: Box<dyn HostProgram>,
     site: Box<dyn HostSite>,
+    post: Post,
     journal: Option<Box<Notebook>>,
     map: Interleave,
     network: Network,
@@ -173,6 +175,7 @@ impl CommandProcessor {
             map: w.map,
             host,
             site,
+            post: Post::default(),
             journal: None,
             network: Network::new(&w.crossbar.0, w.map, w.crossbar.1, spec.host_requests),
             rooms: Rooms::default(),
@@ -290,6 +293,9 @@ impl CommandProcessor {
                 return;
             }
         };
+        let facts = kernel_facts(&launch, self.records.len() as u32, self.sm.warp_size);
+        self.site.kernel_start(&facts, &mut self.post);
+        self.send_letters(cx);
         for sm in 0..self.sm.count as u16 {
             cx.send(Port(self.first_sm_port + sm), Msg::Start(launch.clone()), self.launch_ticks);
         }
@@ -336,7 +342,9 @@ impl CommandProcessor {
         *done += 1;
         self.counters.ctas += 1;
         if *done == launch.ctas() {
-            if self.site.kernel_end() == Boundary::WriteBackL2 {
+            let boundary = self.site.kernel_end(&mut self.post);
+            self.send_letters(cx);
+            if boundary == Boundary::WriteBackL2 {
                 let slices = u32::from(self.first_sm_port);
                 self.step = Step::WritingBack { left: slices, since: cx.now() };
                 for slice in 0..slices {
@@ -349,6 +357,15 @@ impl CommandProcessor {
             }
         } else {
             self.dispatch(cx);
+        }
+    }
+
+    /// Sends what the site has written.
+    fn send_letters(&mut self, cx: &mut Ctx<'_, Msg>) {
+        for (to, letter) in self.post.take() {
+            assert_eq!(to, Peer::Hub, "the host's site writes to the hub only");
+            let hub = Port(self.first_sm_port + self.requester);
+            cx.send(hub, Msg::Letter { from: Peer::Host, letter }, 0);
         }
     }
 

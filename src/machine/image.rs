@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn the_last_line_may_be_short() {
         let mut image = Image::new(PAGE_BYTES + 40);
-        image.write_line(PAGE_BYTES, &Line { bytes: [7; MAX_LINE_BYTES], mask: u128::MAX });
+        image.write_line(PAGE_BYTES, &Line { bytes: [7; MAX_LINE_BYTES], mask: u128::MAX, log: false });
         assert_eq!(image.to_vec()[PAGE_BYTES..], [7; 40]);
     }
 

@@ -89,6 +89,8 @@ pub struct L1 {
     data: Vec<[u8; MAX_LINE_BYTES]>,
     mshrs: Vec<Mshr>,
     free: Vec<u16>,
+    /// The line that the last miss took the place of.
+    replaced: Option<u64>,
 }
 
 impl L1 {
@@ -106,6 +108,7 @@ impl L1 {
             data: vec![[0; MAX_LINE_BYTES]; places],
             mshrs: (0..spec.mshr_entries).map(|_| Mshr::default()).collect(),
             free: (0..spec.mshr_entries as u16).rev().collect(),
+            replaced: None,
         }
     }
 
@@ -138,6 +141,7 @@ impl L1 {
                 let Some(place) = self.tags.victim(number) else {
                     return Lookup::Full;
                 };
+                self.replaced = self.tags.line_at(place).map(|number| number << self.line_shift);
                 self.tags.replace(place, number);
                 self.valid[place] = 0;
                 place
@@ -147,6 +151,11 @@ impl L1 {
         let index = self.open(line, sectors, Some(place), waiter);
         self.fills[place].push(index);
         Lookup::Miss(index)
+    }
+
+    /// The line that left since this was asked last, to make room for another.
+    pub fn take_replaced(&mut self) -> Option<u64> {
+        self.replaced.take()
     }
 
     /// A load that must not use or fill the cache. `Lookup::Miss` or `Lookup::Full`.
@@ -264,7 +273,7 @@ mod tests {
     }
 
     fn line(byte: u8) -> Line {
-        Line { bytes: [byte; MAX_LINE_BYTES], mask: u128::MAX }
+        Line { bytes: [byte; MAX_LINE_BYTES], mask: u128::MAX, log: false }
     }
 
     #[test]

@@ -24,6 +24,8 @@ use crate::engine::{Clock, Component, Ctx, Port, Time, Wait};
 use crate::kernel::memory::Medium;
 use crate::spec;
 
+use crate::persist::site::{Access, Peer, Post, SliceSite};
+
 use super::address::Interleave;
 use super::cache::TagArray;
 use super::crossbar::PortEnd;
@@ -132,6 +134,7 @@ pub struct L2Slice {
     line_bytes: u32,
     clock: Clock,
     map: Interleave,
+    slice: u16,
     /// This slice's place at its memory controller.
     at_controller: u8,
     requesters: usize,
@@ -155,6 +158,8 @@ pub struct L2Slice {
     credits_due: Vec<u16>,
     rooms: Rooms,
     durability: Durability,
+    site: Option<Box<dyn SliceSite>>,
+    post: Post,
     counters: L2Counters,
 }
 
@@ -186,6 +191,7 @@ impl L2Slice {
             line_bytes: spec.line_bytes,
             clock: wiring.clock,
             map: wiring.map,
+            slice: wiring.slice,
             at_controller: (u32::from(wiring.slice) % wiring.map.slices_per_channel()) as u8,
             requesters: wiring.requesters,
             address: vec![0; tags.places()],
@@ -207,8 +213,49 @@ impl L2Slice {
             credits_due: vec![0; wiring.requesters],
             rooms: Rooms::default(),
             durability: Durability::new(),
+            site: None,
+            post: Post::default(),
             counters: L2Counters::default(),
             spec,
+        }
+    }
+
+    /// Hosts a scheme's site from now on.
+    pub fn host(&mut self, site: Option<Box<dyn SliceSite>>) {
+        self.site = site;
+    }
+
+    /// Tells the site of a request that was served.
+    fn tell(&mut self, access: &Access) {
+        if let Some(site) = &mut self.site {
+            site.access(access, &mut self.post);
+        }
+    }
+
+    /// Tells the site that a line of persistent memory makes room for another.
+    fn tell_replaced(&mut self, place: usize) {
+        let line = self.address[place];
+        if let Some(site) = &mut self.site
+            && self.tags.line_at(place).is_some()
+            && Medium::of(line) == Medium::Nvm
+        {
+            site.replaced(line, &mut self.post);
+        }
+    }
+
+    /// Sends what the site has written.
+    fn send_letters(&mut self, cx: &mut Ctx<'_, Msg>) {
+        if self.post.is_empty() {
+            return;
+        }
+        for (to, letter) in self.post.take() {
+            let port = match to {
+                // The command processor is the last requester.
+                Peer::Sm(sm) => Port(sm),
+                Peer::Hub => Port(self.requesters as u16 + 1),
+                Peer::Slice(_) | Peer::SliceOf(_) | Peer::Host => panic!("no link leads from a slice to {to:?}"),
+            };
+            cx.send(port, Msg::Letter { from: Peer::Slice(self.slice), letter }, 0);
         }
     }
 
@@ -273,13 +320,20 @@ impl Component<Msg> for L2Slice {
                 }
             }
             Msg::MemoryDurable { token, at } => self.durable(token, at, cx),
+            Msg::Letter { from, letter } => {
+                if let Some(site) = &mut self.site {
+                    site.letter(from, letter, &mut self.post);
+                }
+            }
             other => panic!("an L2 slice received {other:?}"),
         }
         self.serve_input(cx);
+        self.send_letters(cx);
     }
 
     fn wake(&mut self, cx: &mut Ctx<'_, Msg>) {
         self.serve_input(cx);
+        self.send_letters(cx);
     }
 
     fn waits(&self, out: &mut Vec<Wait>) {

@@ -15,7 +15,7 @@ use crate::kernel::memory::Medium;
 use crate::spec;
 
 use super::msg::{SECTOR_BYTES, sectors_touched};
-use super::spec::Nanos;
+use crate::spec::Nanos;
 
 spec! {
     /// One medium's device timing.

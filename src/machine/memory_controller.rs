@@ -31,7 +31,7 @@ use super::media::{Access, Media, Place};
 use super::msg::sectors_covered;
 use super::msg::{Line, MemoryRead, MemoryWrite, Msg, SECTOR_BYTES, copy_masked, sector_bytes};
 use super::request_queue::{At, Choice, RequestQueue};
-use super::spec::Nanos;
+use crate::spec::Nanos;
 
 spec! {
     /// Parameters of every memory controller.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::engine::{Message, Time};
 use crate::kernel::ir::{AtomOp, Elem};
 use crate::kernel::launch::Launch;
+use crate::persist::site::{AccessKind, Letter, Peer};
 
 /// The largest line any cache of a machine may have, in bytes.
 pub const MAX_LINE_BYTES: usize = 128;
@@ -27,11 +28,13 @@ pub struct Line {
     pub bytes: [u8; MAX_LINE_BYTES],
     /// Which bytes are meant, one bit a byte.
     pub mask: u128,
+    /// A log update writes it, or reads it to save it: schemes at the L2 are told.
+    pub log: bool,
 }
 
 impl Default for Line {
     fn default() -> Self {
-        Line { bytes: [0; MAX_LINE_BYTES], mask: 0 }
+        Line { bytes: [0; MAX_LINE_BYTES], mask: 0, log: false }
     }
 }
 
@@ -47,6 +50,7 @@ impl Rooms {
     pub fn take(&mut self) -> Box<Line> {
         let mut room = self.free.pop().unwrap_or_default();
         room.mask = 0;
+        room.log = false;
         room
     }
 
@@ -106,6 +110,21 @@ impl RequestKind {
         matches!(self, RequestKind::Write | RequestKind::WriteThrough)
     }
 
+    /// It changes what the line holds.
+    pub fn stores(self) -> bool {
+        matches!(self, RequestKind::Write | RequestKind::Atomic | RequestKind::WriteThrough)
+    }
+
+    /// What it is to a persistency scheme.
+    pub fn access(self) -> AccessKind {
+        match self {
+            RequestKind::Read => AccessKind::Load,
+            RequestKind::Write | RequestKind::WriteThrough => AccessKind::Store,
+            RequestKind::Atomic => AccessKind::Atomic,
+            RequestKind::WriteBack | RequestKind::Flush | RequestKind::WriteBackAll => AccessKind::WriteBack,
+        }
+    }
+
     /// Its acknowledgement says that something is durable.
     pub fn persists(self) -> bool {
         matches!(
@@ -162,6 +181,31 @@ impl Payload {
         match self {
             Payload::Line(line) => Some(line),
             Payload::Persist(persist) => persist.line.as_deref(),
+            Payload::None | Payload::Atomics(_) => None,
+        }
+    }
+
+    /// The bytes of a line that it writes.
+    pub fn bytes(&self) -> u128 {
+        match self {
+            Payload::Atomics(atomics) => {
+                let one = (1u128 << atomics.elem.bytes()) - 1;
+                atomics.offset[..usize::from(atomics.count)].iter().fold(0, |mask, &at| mask | one << at)
+            }
+            payload => payload.line().map_or(0, |line| line.mask),
+        }
+    }
+
+    /// It belongs to a log update.
+    pub fn is_log(&self) -> bool {
+        self.line().is_some_and(|line| line.log)
+    }
+
+    /// The line in it, to change.
+    pub fn line_mut(&mut self) -> Option<&mut Line> {
+        match self {
+            Payload::Line(line) => Some(line),
+            Payload::Persist(persist) => persist.line.as_deref_mut(),
             Payload::None | Payload::Atomics(_) => None,
         }
     }
@@ -290,6 +334,13 @@ pub enum Msg {
         /// Which SM.
         sm: u16,
     },
+    /// Between sites of a persistency scheme.
+    Letter {
+        /// Whose site has written it.
+        from: Peer,
+        /// The scheme's own message.
+        letter: Box<dyn Letter>,
+    },
 }
 
 const _: () = assert!(size_of::<Msg>() <= 64, "a message is at most 64 bytes");
@@ -308,6 +359,7 @@ impl Message for Msg {
             Msg::Start(_) => 7 << 60,
             Msg::Cta(cta) => 8 << 60 ^ cta,
             Msg::CtaDone { sm } => 9 << 60 | u64::from(*sm),
+            Msg::Letter { letter, .. } => 11 << 60 ^ letter.digest(),
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::choice;
 use crate::persist::vocab::Domain;
 use crate::spec;
 
-use super::spec::{Kind, Parameter};
+use crate::spec::{Kind, Parameter};
 
 choice! {
     /// What an ordinary memory fence of PTX does for persistency.

@@ -205,9 +205,9 @@ impl Bank {
 #[cfg(test)]
 mod tests {
     use super::super::media::{BusSpec, MediaSpec};
-    use super::super::spec::Nanos;
     use super::*;
     use crate::engine::{Clock, Timebase};
+    use crate::spec::Nanos;
     use proptest::prelude::*;
 
     fn media() -> Media {

@@ -14,6 +14,7 @@
 //! a register is read only when its scoreboard entry allows; a CTA ends when all its loads and stores are performed.
 //! Not modelled: instruction fetch (every instruction hits), operand-collector bank conflicts, register-file ports.
 
+mod by_kernel;
 mod cta;
 mod issue;
 mod lsu;
@@ -30,7 +31,7 @@ use crate::kernel::fault::{FaultKind, ProgramFault};
 use crate::kernel::ir::Class;
 use crate::kernel::launch::Launch;
 use crate::persist::journal::Notebook;
-use crate::persist::site::SmSite;
+use crate::persist::site::{Peer, Post, SmSite};
 
 use super::address::Interleave;
 use super::coalescer::LineAccess;
@@ -47,6 +48,7 @@ use super::timers::Timers;
 
 pub use parameters::{IntervalSpec, LatencySpec, SmCounters, SmSpec};
 
+use by_kernel::ByKernel;
 use cta::CtaSlot;
 use lsu::Lsu;
 use slots::{Accounts, State, WarpSlot};
@@ -114,6 +116,9 @@ pub struct Sm {
     /// Lines of one write-back instruction.
     lines: Vec<u64>,
     site: Box<dyn SmSite>,
+    /// The site wants to hear of accesses.
+    watched: bool,
+    post: Post,
     journal: Option<Box<Notebook>>,
     stalls: PersistStalls,
     /// Persistency operations on DRAM: the first of each kernel.
@@ -128,6 +133,7 @@ pub struct Sm {
     waiters: Vec<Waiter>,
     class_counts: [u64; 12],
     counters: SmCounters,
+    by_kernel: ByKernel,
     /// The program failed here: nothing issues any more.
     failed: bool,
 }
@@ -181,7 +187,9 @@ impl Sm {
             spare_atomics: Vec::new(),
             accesses: Vec::new(),
             lines: Vec::new(),
+            watched: site.watches(),
             site,
+            post: Post::default(),
             journal: journal.then(Box::default),
             stalls: PersistStalls::default(),
             on_dram: Vec::new(),
@@ -191,6 +199,7 @@ impl Sm {
             waiters: Vec::new(),
             class_counts: [0; 12],
             counters: SmCounters::default(),
+            by_kernel: ByKernel::default(),
             failed: false,
             p,
             w,
@@ -234,9 +243,35 @@ impl Sm {
         }
     }
 
+    /// The same by kernel, in the order of first launches.
+    pub fn counters_by_kernel(&self) -> Vec<(String, SmCounters)> {
+        self.by_kernel.totals(&self.counters())
+    }
+
     /// Port to the command processor.
     fn dispatch_port(&self) -> Port {
         Port(self.w.map.slices() as u16)
+    }
+
+    /// Port to the scheme's own component.
+    fn hub_port(&self) -> Port {
+        Port(self.w.map.slices() as u16 + 1)
+    }
+
+    /// Sends what the site has written.
+    fn send_letters(&mut self, cx: &mut Ctx<'_, Msg>) {
+        if self.post.is_empty() {
+            return;
+        }
+        for (to, letter) in self.post.take() {
+            let port = match to {
+                Peer::Hub => self.hub_port(),
+                Peer::Slice(slice) => Port(slice),
+                Peer::SliceOf(address) => Port(self.w.map.slice_of(address) as u16),
+                Peer::Sm(_) | Peer::Host => panic!("no link leads from an SM to {to:?}"),
+            };
+            cx.send(port, Msg::Letter { from: Peer::Sm(self.w.index), letter }, 0);
+        }
     }
 
     /// The first cycle at or after `now`.
@@ -393,8 +428,10 @@ impl Component<Msg> for Sm {
             }
             Msg::Start(launch) => self.start(launch),
             Msg::Cta(cta) => self.start_cta(cta, cycle),
+            Msg::Letter { from, letter } => self.site.letter(from, letter, &mut self.post),
             other => panic!("an SM received {other:?}"),
         }
+        self.send_letters(cx);
         cx.wake_at(self.w.clock.cycles(u64::from(cycle)));
     }
 
@@ -417,6 +454,7 @@ impl Component<Msg> for Sm {
             cx.wake_at(self.w.clock.cycles(u64::from(cycle)));
         }
         self.launch = Some(launch);
+        self.send_letters(cx);
     }
 
     fn waits(&self, out: &mut Vec<Wait>) {

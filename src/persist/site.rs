@@ -1,27 +1,175 @@
 //! The seam between a persistency scheme and the components that host it.
 //!
-//! A scheme is a factory of *sites*: one for each SM, and one for the command processor. A site belongs to its host, hence
-//! to one partition, and decides only what the schemes differ in: the way of a store, what a fence waits for, what a
-//! boundary brings to durability. The host does the rest: traffic, acknowledgements, credits. A scheme has no other
-//! state and no other way to act, so it cannot break the engine's order.
+//! A scheme is a factory of *sites*: one for each SM, one for the command processor, and, where it wants them, one for each
+//! L2 slice and one for a component of its own, the *hub*. A site belongs to its host, hence to one partition. It decides
+//! only what the schemes differ in: the way of a store, what a fence waits for, what a boundary brings to durability; and
+//! what it tells its peers. The host does the rest: traffic, acknowledgements, credits. A scheme has no other state and no
+//! other way to act, so it cannot break the engine's order.
 //!
-//! A host asks a site about accesses to persistent memory only; everything else never comes here.
+//! ```text
+//!   SM site ──letters──> hub site <──letters── slice sites        host site ──> hub site
+//!           <──letters──          ──letters──>                 SM site ──> slice site
+//! ```
+//! Letters travel over links of their own latency and take no bandwidth of the crossbar; a scheme that has data to move
+//! says how much, and its report tells it. Invariant: a host asks a site about accesses to persistent memory only.
 
+use std::any::Any;
 use std::fmt::Debug;
 
 use super::image::PmImage;
 use super::vocab::{Boundary, FenceKind, FenceRule, Route, StoreClass, StoreRule, WriteBackClass, WriteBackRule};
 
+/// Who is written to, or has written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Peer {
+    /// The site of an SM.
+    Sm(u16),
+    /// The site of an L2 slice.
+    Slice(u16),
+    /// The site of the L2 slice of an address; only written to.
+    SliceOf(u64),
+    /// The scheme's own component.
+    Hub,
+    /// The command processor's site; it writes, nobody writes to it.
+    Host,
+}
+
+/// What sites of one scheme tell each other: the scheme's own type, plain data.
+pub trait Letter: Any + Debug + Send {
+    /// A number that stands for its content.
+    fn digest(&self) -> u64;
+}
+
+/// Letters that a site has written and its host will send, in order.
+#[derive(Debug, Default)]
+pub struct Post {
+    letters: Vec<(Peer, Box<dyn Letter>)>,
+}
+
+impl Post {
+    /// Writes a letter.
+    pub fn send(&mut self, to: Peer, letter: impl Letter) {
+        self.letters.push((to, Box::new(letter)));
+    }
+
+    /// Nothing is to be sent.
+    pub fn is_empty(&self) -> bool {
+        self.letters.is_empty()
+    }
+
+    /// Takes what is to be sent.
+    pub fn take(&mut self) -> Vec<(Peer, Box<dyn Letter>)> {
+        std::mem::take(&mut self.letters)
+    }
+}
+
+/// Where a site sits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Seat {
+    /// Number of its host among those of its kind.
+    pub index: u16,
+    /// SMs of the machine.
+    pub sms: u16,
+    /// L2 slices of the machine.
+    pub slices: u16,
+}
+
+/// A kernel that starts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KernelFacts {
+    /// Its name.
+    pub kernel: String,
+    /// Launches before it.
+    pub launch: u32,
+    /// Warps of all its CTAs.
+    pub warps: u64,
+    /// Shared memory of a CTA, in bytes.
+    pub shared_bytes: u32,
+    /// It writes shared memory, has a barrier, and reads shared memory.
+    pub communicates: bool,
+    /// Stores past the caches, log updates and write-backs that each warp executes; none when some are in a loop.
+    pub persists_per_warp: Option<u64>,
+}
+
+/// A store to persistent memory that a warp issues.
+#[derive(Debug, Clone, Copy)]
+pub struct Store<'a> {
+    /// What the program says about it.
+    pub class: StoreClass,
+    /// Warp slot.
+    pub warp: u8,
+    /// Line accesses after coalescing, to whatever memory.
+    pub degree: u32,
+    /// An atomic operation, of [`StoreClass::Data`]: it is performed at the L2, whatever way is answered.
+    pub atomic: bool,
+    /// The lines of persistent memory, each once.
+    pub lines: &'a [u64],
+}
+
+impl Store<'static> {
+    /// One of no particular warp.
+    pub fn of(class: StoreClass) -> Self {
+        Store { class, warp: 0, degree: 1, atomic: false, lines: &[] }
+    }
+}
+
+/// A write-back of lines of persistent memory that a warp asks for.
+#[derive(Debug, Clone, Copy)]
+pub struct WriteBack<'a> {
+    /// What the program says about it.
+    pub class: WriteBackClass,
+    /// Warp slot.
+    pub warp: u8,
+    /// The lines, each once.
+    pub lines: &'a [u64],
+}
+
+/// What an access does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AccessKind {
+    /// It reads.
+    Load,
+    /// It writes, through the caches or past them.
+    Store,
+    /// An atomic operation.
+    Atomic,
+    /// It asks for a write-back or a flush.
+    WriteBack,
+}
+
+/// An access to a line of persistent memory, as one level of caches serves it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Access {
+    /// Address of the line's first byte.
+    pub line: u64,
+    /// Its bytes in the line; whole sectors for reads at the L2; none for write-backs.
+    pub bytes: u128,
+    /// What it does.
+    pub kind: AccessKind,
+    /// It belongs to a log update: it writes the log, or reads what the log saves.
+    pub log: bool,
+    /// What it asks for is in this cache.
+    pub hit: bool,
+}
+
 /// A scheme's handler in an SM.
 pub trait SmSite: Send + Debug {
-    /// A warp stores to persistent memory (atomics too, as [`StoreClass::Data`]; their way is not asked for).
-    fn store(&mut self, class: StoreClass) -> StoreRule {
-        let route = if class == StoreClass::NonTemporal { Route::NonTemporal } else { Route::Temporal };
+    /// It wants to hear of accesses, evictions and acknowledgements.
+    fn watches(&self) -> bool {
+        false
+    }
+
+    /// A kernel starts; its CTAs follow.
+    fn kernel_start(&mut self, _kernel: &KernelFacts, _post: &mut Post) {}
+
+    /// A warp stores to persistent memory.
+    fn store(&mut self, store: &Store<'_>, _post: &mut Post) -> StoreRule {
+        let route = if store.class == StoreClass::NonTemporal { Route::NonTemporal } else { Route::Temporal };
         StoreRule { route, wait: false }
     }
 
-    /// A warp asks for the write-back of a line of persistent memory.
-    fn write_back(&mut self, _class: WriteBackClass) -> WriteBackRule {
+    /// A warp asks for the write-back of lines of persistent memory.
+    fn write_back(&mut self, _write_back: &WriteBack<'_>, _post: &mut Post) -> WriteBackRule {
         WriteBackRule::Done
     }
 
@@ -31,15 +179,53 @@ pub trait SmSite: Send + Debug {
     }
 
     /// The last warp of a CTA has exited and all its stores are performed.
-    fn cta_end(&mut self) -> Boundary {
+    fn cta_end(&mut self, _post: &mut Post) -> Boundary {
         Boundary::None
+    }
+
+    /// The L1 serves an access. Stores and atomics pass by, and evict the line where it is.
+    fn access(&mut self, _access: &Access, _post: &mut Post) {}
+
+    /// A line leaves the L1 to make room for another.
+    fn replaced(&mut self, _line: u64, _post: &mut Post) {}
+
+    /// A write-through or a write-back was acknowledged, so many core cycles after its warp issued it.
+    fn acknowledged(&mut self, _cycles: u64) {}
+
+    /// A peer has written.
+    fn letter(&mut self, _from: Peer, _letter: Box<dyn Letter>, _post: &mut Post) {}
+}
+
+/// A scheme's handler in an L2 slice.
+pub trait SliceSite: Send + Debug {
+    /// The slice serves an access.
+    fn access(&mut self, _access: &Access, _post: &mut Post) {}
+
+    /// A line leaves the slice to make room for another; its dirty bytes are written back.
+    fn replaced(&mut self, _line: u64, _post: &mut Post) {}
+
+    /// A peer has written.
+    fn letter(&mut self, _from: Peer, _letter: Box<dyn Letter>, _post: &mut Post) {}
+}
+
+/// A scheme's handler in a component of its own.
+pub trait HubSite: Send + Debug {
+    /// A peer has written.
+    fn letter(&mut self, from: Peer, letter: Box<dyn Letter>, post: &mut Post);
+
+    /// What it has to tell about the run, as plain data.
+    fn report(&self) -> serde_json::Value {
+        serde_json::Value::Null
     }
 }
 
 /// A scheme's handler in the command processor.
 pub trait HostSite: Send + Debug {
-    /// The last CTA of a kernel is done.
-    fn kernel_end(&mut self) -> Boundary {
+    /// A kernel starts. May write to the hub.
+    fn kernel_start(&mut self, _kernel: &KernelFacts, _post: &mut Post) {}
+
+    /// The last CTA of a kernel is done. May write to the hub.
+    fn kernel_end(&mut self, _post: &mut Post) -> Boundary {
         Boundary::None
     }
 }
@@ -57,7 +243,17 @@ pub trait Scheme: Send + Sync + Debug {
     fn description(&self) -> &'static str;
 
     /// The handler of an SM.
-    fn sm_site(&self, sm: u16) -> Box<dyn SmSite>;
+    fn sm_site(&self, seat: Seat) -> Box<dyn SmSite>;
+
+    /// The handler of an L2 slice, for a scheme that has one there.
+    fn slice_site(&self, _seat: Seat) -> Option<Box<dyn SliceSite>> {
+        None
+    }
+
+    /// The handler of the scheme's own component, for a scheme that has one.
+    fn hub_site(&self, _seat: Seat) -> Option<Box<dyn HubSite>> {
+        None
+    }
 
     /// The handler of the command processor.
     fn host_site(&self) -> Box<dyn HostSite>;

@@ -1,11 +1,13 @@
 //! One workload under several schemes beside each other: time over that of `base`, which way stores to persistent memory
 //! took, what moved between L1 and L2, how full the write-pending queues were, and what warps waited for.
 //!
+//! `reasons` are decisions of a scheme that selects ways, by the paper's letters; `best-static` is computed, not run.
 //! Bytes are of all links between SMs and slices, headers included. Occupancy of the write-pending queues is entries in use,
 //! averaged over the run and all channels, of those there are.
 
 use comfy_table::{CellAlignment, Table, presets};
 
+use super::explain::{reasons, selection_of};
 use super::numbers::{count, percent};
 use super::summary::indent;
 use crate::outcome::{Outcome, ratio};
@@ -31,6 +33,7 @@ pub fn comparison(base: &Outcome, runs: &[&Outcome]) -> String {
         "fence",
         "memory",
         "barrier",
+        "reasons",
     ];
     table.set_header(header);
     for run in runs {
@@ -40,7 +43,7 @@ pub fn comparison(base: &Outcome, runs: &[&Outcome]) -> String {
         let logs = sm("pm_log_stores");
         let past = sm("pm_log_stores_past");
         table.add_row([
-            run.scheme.clone(),
+            run.scheme_name().to_owned(),
             count(run.time.core_cycles),
             format!("{:.3}", ratio(run.time.core_cycles, base.time.core_cycles)),
             count(logs),
@@ -53,7 +56,12 @@ pub fn comparison(base: &Outcome, runs: &[&Outcome]) -> String {
             share("slots_fence"),
             share("slots_memory"),
             share("slots_barrier"),
+            selection_of(run).map_or_else(|| "-".to_owned(), |selection| reasons(&selection)),
         ]);
+    }
+    if let Some((best, cycles)) = best_static(runs) {
+        let relative = format!("{:.3}", ratio(cycles, base.time.core_cycles));
+        table.add_row([format!("best-static ({best})"), count(cycles), relative]);
     }
     for column in 1..header.len() {
         if let Some(column) = table.column_mut(column) {
@@ -70,12 +78,19 @@ pub fn comparison(base: &Outcome, runs: &[&Outcome]) -> String {
     );
     let relative = |run: &Outcome| ratio(run.time.core_cycles, base.time.core_cycles);
     let longest = runs.iter().map(|run| relative(run)).fold(1.0, f64::max);
-    let width = runs.iter().map(|run| run.scheme.len()).max().unwrap_or(0);
+    let width = runs.iter().map(|run| run.scheme_name().len()).max().unwrap_or(0);
     for run in runs {
         let bar = "#".repeat((relative(run) / longest * BAR).round() as usize);
-        out += &format!("  {:width$}  {:6.3}  {bar}\n", run.scheme, relative(run));
+        out += &format!("  {:width$}  {:6.3}  {bar}\n", run.scheme_name(), relative(run));
     }
     out
+}
+
+/// The better of the two static ways of log updates, where both were run: a bound for schemes that choose once a kernel.
+pub(super) fn best_static<'a>(runs: &[&'a Outcome]) -> Option<(&'a str, u64)> {
+    let of = |name: &str| runs.iter().find(|run| run.scheme == name).map(|run| (&*run.scheme, run.time.core_cycles));
+    let (past, through) = (of("nt-store")?, of("store+clwb")?);
+    Some(if past.1 <= through.1 { past } else { through })
 }
 
 /// Entries of the write-pending queues in use, of those there are, averaged over time and channels.

@@ -17,7 +17,7 @@ pub fn crash_summary(report: &CrashReport, replay: &dyn Fn(&str) -> String) -> S
         name(&o.workload["workload"]),
         name(&o.workload["profile"]),
         o.machine.name,
-        o.scheme,
+        o.scheme_name(),
         serde_json::to_value(report.domain).ok().as_ref().map_or_else(String::new, name),
         report.recovery,
     );

@@ -79,7 +79,7 @@ pub fn stalls_table(base: &Outcome, runs: &[&Outcome]) -> String {
             (fences, _) => format!("{}\n{}", count(fences), spread(&persists.fences)),
         };
         let mut row = vec![
-            run.scheme.clone(),
+            run.scheme_name().to_owned(),
             count(run.time.core_cycles),
             format!("{:.3}", ratio(run.time.core_cycles, base.time.core_cycles)),
             count(persists.total.count),

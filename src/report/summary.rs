@@ -60,7 +60,7 @@ fn title(outcome: &Outcome) -> String {
     let params: Vec<String> = params.map(|(name, value)| format!("{name}={}", plain(value))).collect();
     let params = if params.is_empty() { String::new() } else { format!(", {}", params.join(" ")) };
     let machine = &outcome.machine.name;
-    format!("{} ({}{params}) on {machine}, scheme {}", text("workload"), text("profile"), outcome.scheme)
+    format!("{} ({}{params}) on {machine}, scheme {}", text("workload"), text("profile"), outcome.scheme_name())
 }
 
 fn plain(value: &serde_json::Value) -> String {

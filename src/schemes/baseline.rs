@@ -13,12 +13,16 @@
 //! (PACT 2019) for strict and epoch persistency. What they keep of a program's own persistency operations differs: the
 //! first four replace them, the last two rely on them.
 
+use crate::persist::past::PastStores;
 use crate::persist::{
-    Boundary, FenceKind, FenceRule, HostSite, Route, Scheme, SmSite, StoreClass, StoreRule, WriteBackClass,
-    WriteBackRule,
+    Boundary, FenceKind, FenceRule, HostSite, Post, Route, Scheme, Seat, SmSite, Store, StoreClass, StoreRule,
+    WriteBack, WriteBackClass, WriteBackRule,
 };
 
-/// A scheme that is a choice of answers: what its sites say never depends on what they were asked before.
+use crate::choice;
+use crate::spec;
+
+/// A scheme that is a choice of answers.
 #[derive(Debug, Clone, Copy)]
 pub struct Baseline {
     name: &'static str,
@@ -74,7 +78,8 @@ pub const EPOCH_KERNEL: Baseline = Baseline {
     ..BASE
 };
 
-/// Undo logging with log updates past the caches; data is written back by the program.
+/// Undo logging with log updates past the caches; data is written back by the program. [`nt_store`] has data past them
+/// too, by request.
 pub const NT_STORE: Baseline = Baseline {
     name: "nt-store",
     description: "undo logging, log updates past the caches (AGPM's nt-store)",
@@ -92,32 +97,78 @@ pub const STORE_CLWB: Baseline = Baseline {
     ..NT_STORE
 };
 
-impl SmSite for Baseline {
-    fn store(&mut self, class: StoreClass) -> StoreRule {
-        match class {
-            StoreClass::Data => StoreRule { route: self.data, wait: self.wait },
-            StoreClass::NonTemporal => StoreRule { route: self.non_temporal, wait: self.wait },
-            StoreClass::Log => StoreRule { route: self.log, wait: false },
+choice! {
+    /// Which stores go past the caches under `nt-store`.
+    pub enum Routed {
+        /// Log updates.
+        LogUpdates = "log_updates",
+        /// All stores to persistent memory.
+        Requests = "requests",
+    }
+}
+
+spec! {
+    /// Parameters of `nt-store`.
+    pub struct NtStoreSpec {
+        /// Which stores go past the caches: log updates, as AGPM's text has it, or requests: all stores to persistent
+        /// memory, as its counts of log updates have it.
+        routed: Routed,
+    }
+}
+
+/// The defaults of `nt-store`, with sources, as a scheme file.
+pub const NT_STORE_DEFAULTS: &str = "scheme = \"nt-store\"\n[nt_store]\n\
+    routed = { value = \"log_updates\", source = \"AGPM section V-A: data goes through the caches\" }\n";
+
+/// `nt-store` with these parameters.
+pub fn nt_store(spec: &NtStoreSpec) -> Baseline {
+    match spec.routed {
+        Routed::LogUpdates => NT_STORE,
+        Routed::Requests => Baseline { data: Route::NonTemporal, ..NT_STORE },
+    }
+}
+
+/// A baseline's handler in an SM.
+#[derive(Debug)]
+struct Site {
+    of: Baseline,
+    past: PastStores,
+}
+
+impl SmSite for Site {
+    fn store(&mut self, store: &Store<'_>, _: &mut Post) -> StoreRule {
+        let rule = match store.class {
+            StoreClass::Data => StoreRule { route: self.of.data, wait: self.of.wait },
+            StoreClass::NonTemporal => StoreRule { route: self.of.non_temporal, wait: self.of.wait },
+            StoreClass::Log => StoreRule { route: self.of.log, wait: false },
+        };
+        if store.class == StoreClass::Data && self.of.logs {
+            self.past.stored(store, if store.atomic { Route::Temporal } else { rule.route });
         }
+        rule
     }
 
-    fn write_back(&mut self, class: WriteBackClass) -> WriteBackRule {
-        // A log update that went past the caches left nothing to write back.
-        let nothing_left = class == WriteBackClass::Log && self.log != Route::Temporal;
-        if self.logs && !nothing_left { WriteBackRule::Done } else { WriteBackRule::Dropped }
+    fn write_back(&mut self, write_back: &WriteBack<'_>, _: &mut Post) -> WriteBackRule {
+        // A store that went past the caches left nothing to write back.
+        let nothing_left = match write_back.class {
+            WriteBackClass::Log => self.of.log != Route::Temporal,
+            WriteBackClass::Data => self.past.covers(write_back),
+            WriteBackClass::Flush => false,
+        };
+        if self.of.logs && !nothing_left { WriteBackRule::Done } else { WriteBackRule::Dropped }
     }
 
     fn fence(&mut self, _: FenceKind) -> FenceRule {
-        if self.logs { FenceRule::WaitDurable } else { FenceRule::Pass }
+        if self.of.logs { FenceRule::WaitDurable } else { FenceRule::Pass }
     }
 
-    fn cta_end(&mut self) -> Boundary {
-        self.cta_end
+    fn cta_end(&mut self, _: &mut Post) -> Boundary {
+        self.of.cta_end
     }
 }
 
 impl HostSite for Baseline {
-    fn kernel_end(&mut self) -> Boundary {
+    fn kernel_end(&mut self, _: &mut Post) -> Boundary {
         self.kernel_end
     }
 }
@@ -131,8 +182,8 @@ impl Scheme for Baseline {
         self.description
     }
 
-    fn sm_site(&self, _: u16) -> Box<dyn SmSite> {
-        Box::new(*self)
+    fn sm_site(&self, _: Seat) -> Box<dyn SmSite> {
+        Box::new(Site { of: *self, past: PastStores::default() })
     }
 
     fn host_site(&self) -> Box<dyn HostSite> {
@@ -148,23 +199,33 @@ impl Scheme for Baseline {
 mod tests {
     use super::*;
 
+    fn stored(site: &mut dyn SmSite, class: StoreClass) -> StoreRule {
+        site.store(&Store::of(class), &mut Post::default())
+    }
+
+    fn written_back(site: &mut dyn SmSite, class: WriteBackClass) -> WriteBackRule {
+        site.write_back(&WriteBack { class, warp: 0, lines: &[] }, &mut Post::default())
+    }
+
     #[test]
     fn static_paths_differ_in_log_updates_only() {
-        let (mut nt, mut temporal) = (NT_STORE.sm_site(0), STORE_CLWB.sm_site(0));
-        assert_eq!(nt.store(StoreClass::Data), temporal.store(StoreClass::Data));
-        assert_eq!(nt.store(StoreClass::NonTemporal), temporal.store(StoreClass::NonTemporal));
-        assert_eq!(nt.store(StoreClass::Log).route, Route::NonTemporal);
-        assert_eq!(temporal.store(StoreClass::Log).route, Route::Temporal);
-        assert_eq!(nt.write_back(WriteBackClass::Log), WriteBackRule::Dropped);
-        assert_eq!(temporal.write_back(WriteBackClass::Log), WriteBackRule::Done);
+        let (mut nt, mut temporal) = (NT_STORE.sm_site(Seat::default()), STORE_CLWB.sm_site(Seat::default()));
+        let (nt, temporal) = (&mut *nt, &mut *temporal);
+        assert_eq!(stored(nt, StoreClass::Data), stored(temporal, StoreClass::Data));
+        assert_eq!(stored(nt, StoreClass::NonTemporal), stored(temporal, StoreClass::NonTemporal));
+        assert_eq!(stored(nt, StoreClass::Log).route, Route::NonTemporal);
+        assert_eq!(stored(temporal, StoreClass::Log).route, Route::Temporal);
+        assert_eq!(written_back(nt, WriteBackClass::Log), WriteBackRule::Dropped);
+        assert_eq!(written_back(temporal, WriteBackClass::Log), WriteBackRule::Done);
         assert_eq!(nt.fence(FenceKind::Sfence), FenceRule::WaitDurable);
     }
 
     #[test]
     fn epochs_end_where_they_say() {
-        assert_eq!(EPOCH_CTA.sm_site(0).cta_end(), Boundary::WriteBackL2);
-        assert_eq!(EPOCH_CTA.host_site().kernel_end(), Boundary::None);
-        assert_eq!(EPOCH_KERNEL.sm_site(0).cta_end(), Boundary::None);
-        assert_eq!(EPOCH_KERNEL.host_site().kernel_end(), Boundary::WriteBackL2);
+        let post = &mut Post::default();
+        assert_eq!(EPOCH_CTA.sm_site(Seat::default()).cta_end(post), Boundary::WriteBackL2);
+        assert_eq!(EPOCH_CTA.host_site().kernel_end(post), Boundary::None);
+        assert_eq!(EPOCH_KERNEL.sm_site(Seat::default()).cta_end(post), Boundary::None);
+        assert_eq!(EPOCH_KERNEL.host_site().kernel_end(post), Boundary::WriteBackL2);
     }
 }

@@ -1,27 +1,37 @@
-//! Every scheme by name. The command line, sweeps and the contract tests iterate over this list.
+//! Every scheme by name, with its parameters. The command line, sweeps and the contract tests iterate over this list.
 
 use std::sync::Arc;
 
-use super::baseline::{BASE, EPOCH_CTA, EPOCH_KERNEL, NT_STORE, STORE_CLWB, STRICT};
+use super::agpm::parameters::AgpmSpec;
+use super::agpm::{self, Agpm};
+use super::baseline::{BASE, EPOCH_CTA, EPOCH_KERNEL, NT_STORE_DEFAULTS, NtStoreSpec, STORE_CLWB, STRICT, nt_store};
+pub use super::entry::{Entry, Faults, Parameters};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::persist::Scheme;
 
 /// The scheme used when none is named.
 pub const DEFAULT_SCHEME: &str = "base";
 
-/// Every scheme, in the order they are listed.
-pub fn all() -> Vec<Arc<dyn Scheme>> {
+/// Every scheme with its parameters, in the order they are listed. A scheme with parameters is a line
+/// `Entry::parametrised(DEFAULTS, FAULTS, |spec| Arc::new(...))`.
+pub fn entries() -> Vec<Entry> {
     vec![
-        Arc::new(BASE),
-        Arc::new(STRICT),
-        Arc::new(EPOCH_CTA),
-        Arc::new(EPOCH_KERNEL),
-        Arc::new(NT_STORE),
-        Arc::new(STORE_CLWB),
+        Entry::fixed(BASE),
+        Entry::fixed(STRICT),
+        Entry::fixed(EPOCH_CTA),
+        Entry::fixed(EPOCH_KERNEL),
+        Entry::parametrised(NT_STORE_DEFAULTS, |_| Vec::new(), |spec: NtStoreSpec| Arc::new(nt_store(&spec))),
+        Entry::fixed(STORE_CLWB),
+        Entry::parametrised(agpm::parameters::DEFAULTS, AgpmSpec::faults, |spec| Arc::new(Agpm::new(spec))),
     ]
 }
 
-/// The scheme called `name`.
+/// Every scheme as it is by default, in the order they are listed.
+pub fn all() -> Vec<Arc<dyn Scheme>> {
+    entries().into_iter().map(|entry| entry.scheme).collect()
+}
+
+/// The scheme called `name`, as it is by default.
 ///
 /// # Errors
 /// There is none; the nearest name is told.

@@ -26,8 +26,10 @@ extern "C" __global__ void layer_forward(const float *input, float *weights, flo
     }
     weights[index] = matrix[ty][tx];
     __syncthreads();
-    if (tx == 0)
-        partial[by * UNITS + ty] = matrix[tx][ty];
+    // Rodinia lets column 0 store these, a lane of each half-warp. Side by side they are the one line access that AGPM's log
+    // count of this kernel has room for.
+    if (ty == 0)
+        partial[by * UNITS + tx] = matrix[0][tx];
 }
 
 // Gradient step with momentum, in double precision like the original, whose constants are doubles.

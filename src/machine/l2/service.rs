@@ -6,9 +6,12 @@
 //! allocate on miss, LRU). Not modelled: banks within a slice.
 
 use crate::engine::{Ctx, Time};
+use crate::kernel::memory::Medium;
 use crate::kernel::semantics::atomic::apply_atomic;
 use crate::machine::msg::{Atomics, Line, MemoryRead, Msg, Payload, Reply, Request, RequestKind};
 use crate::machine::msg::{SECTOR_BYTES, copy_masked, sector_bytes, sectors_covered};
+
+use crate::persist::site::Access;
 
 use super::{Arrival, L2Slice, NO_MSHR, Served};
 
@@ -102,7 +105,7 @@ impl L2Slice {
         }
         self.counters.writebacks += 1;
         let mut data = self.rooms.take();
-        *data = Line { bytes: self.data[place], mask: self.dirty[place] };
+        *data = Line { bytes: self.data[place], mask: self.dirty[place], log: false };
         self.dirty[place] = 0;
         self.write_memory(self.address[place], data, cx);
     }
@@ -158,6 +161,7 @@ impl L2Slice {
                 if self.dirty[place] != 0 && self.write_credits == 0 {
                     return Served::Stalled(request);
                 }
+                self.tell_replaced(place);
                 self.write_back(place, cx);
                 self.tags.replace(place, number);
                 self.address[place] = request.line;
@@ -192,8 +196,12 @@ impl L2Slice {
             let Some(Arrival { ready, request }) = self.input.pop_front() else { unreachable!() };
             let (from, kind) = (request.from, request.kind);
             let slice = self.map.slice_of(request.line) as u16;
+            let seen = self.seen(&request);
             match self.serve(request, cx) {
                 Served::Done(bytes) => {
+                    if let Some(access) = seen {
+                        self.tell(&access);
+                    }
                     self.stalled = false;
                     match kind {
                         RequestKind::Read => self.counters.reads += 1,
@@ -212,6 +220,24 @@ impl L2Slice {
                 }
             }
         }
+    }
+
+    /// What the site will be told of a request, if it is to be told.
+    fn seen(&self, request: &Request) -> Option<Access> {
+        let concerns = self.site.is_some()
+            && Medium::of(request.line) == Medium::Nvm
+            && usize::from(request.from) + 1 < self.requesters
+            && request.kind != RequestKind::WriteBackAll;
+        concerns.then(|| {
+            let place = self.tags.find(self.line_number(request.line));
+            let hit = place.is_some_and(|place| self.mshr_of[place] == NO_MSHR && self.satisfies(place, request));
+            let bytes = match request.kind {
+                RequestKind::Read => sector_bytes(request.sectors),
+                _ => request.payload.bytes(),
+            };
+            let log = request.payload.is_log();
+            Access { line: request.line, bytes, kind: request.kind.access(), log, hit }
+        })
     }
 
     fn occupy(&mut self, bytes: u32, now: Time) {

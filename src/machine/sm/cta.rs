@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::engine::{Ctx, Time, Wait};
 use crate::kernel::ir::{Barrier, Class, Op};
 use crate::kernel::launch::Launch;
+use crate::machine::kernel_facts::kernel_facts;
 use crate::machine::msg::Msg;
 use crate::persist::journal::FactKind;
 
@@ -56,6 +57,11 @@ impl Sm {
     pub(super) fn start(&mut self, launch: Arc<Launch>) {
         assert!(self.ctas.iter().all(CtaSlot::is_free), "a launch begins while CTAs of another are resident");
         self.l1.invalidate_all();
+        if self.watched {
+            let facts = kernel_facts(&launch, self.launches, self.p.sm.warp_size);
+            self.site.kernel_start(&facts, &mut self.post);
+        }
+        self.by_kernel.begin(&launch.kernel.name, self.counters());
         self.launch = Some(launch);
         self.launches += 1;
     }

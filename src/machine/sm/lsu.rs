@@ -48,6 +48,8 @@ pub(super) struct Entry {
     pub(super) next: usize,
     /// When a warp issued it, for persists.
     pub(super) issued: Time,
+    /// A log update.
+    pub(super) log: bool,
 }
 
 impl Default for Entry {
@@ -63,6 +65,7 @@ impl Default for Entry {
             payloads: Vec::new(),
             next: 0,
             issued: 0,
+            log: false,
         }
     }
 }
@@ -131,6 +134,7 @@ impl Lsu {
         entry.work = work;
         entry.load = load;
         entry.kind = RequestKind::Write;
+        entry.log = false;
         entry
     }
 

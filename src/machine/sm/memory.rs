@@ -336,8 +336,12 @@ impl Sm {
         match mem.kind {
             MemKind::Load | MemKind::Texture(_) => {
                 self.lsu.load(load).offset = offset;
+                if mem.kind == MemKind::Load {
+                    self.counters.count_degree(entry.accesses.len());
+                }
             }
             MemKind::Store => {
+                self.counters.count_degree(entry.accesses.len());
                 let warp = &self.slots[warp].warp;
                 for access in &mut entry.accesses {
                     let mut line = self.rooms.take();

@@ -96,6 +96,20 @@ spec! {
     }
 }
 
+impl SmCounters {
+    /// Counts a load or store of global memory by the line accesses that the coalescer made of it.
+    pub(super) fn count_degree(&mut self, accesses: usize) {
+        *match accesses {
+            0..=1 => &mut self.degree_1,
+            2 => &mut self.degree_2,
+            3..=4 => &mut self.degree_3_4,
+            5..=8 => &mut self.degree_5_8,
+            9..=16 => &mut self.degree_9_16,
+            _ => &mut self.degree_17_more,
+        } += 1;
+    }
+}
+
 counters! {
     /// What one SM counted.
     pub struct SmCounters {
@@ -141,6 +155,18 @@ counters! {
         l1_stores,
         /// Of these, evicted a line of the L1 (accesses)
         l1_store_evictions,
+        /// Loads, stores and log updates of global memory that are one line access after coalescing, atomics apart (warp instructions)
+        degree_1,
+        /// The same: two line accesses (warp instructions)
+        degree_2,
+        /// The same: 3 or 4 (warp instructions)
+        degree_3_4,
+        /// The same: 5 to 8 (warp instructions)
+        degree_5_8,
+        /// The same: 9 to 16 (warp instructions)
+        degree_9_16,
+        /// The same: 17 or more (warp instructions)
+        degree_17_more,
         /// Atomic operations on global memory, one a lane (operations)
         atomic_lanes,
         /// Accesses to shared memory (warp instructions)
@@ -159,6 +185,14 @@ counters! {
         pm_log_stores_past,
         /// Write-backs and flushes issued (warp instructions)
         pm_write_backs,
+        /// Line accesses of stores and atomics to persistent memory: log, data and flags (accesses)
+        pm_store_accesses,
+        /// Of these, log updates (accesses)
+        pm_log_store_accesses,
+        /// Line accesses of write-backs and flushes that were done, as the coalescer makes them of the addresses (accesses)
+        pm_write_back_accesses,
+        /// Of these, of log updates (accesses)
+        pm_log_write_back_accesses,
         /// Persistency fences issued (warp instructions)
         pm_fences,
         /// Persistency operations and stores on DRAM, which have their plain meaning there (warp instructions)

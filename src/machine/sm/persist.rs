@@ -9,20 +9,21 @@
 
 use crate::engine::{Ctx, Time};
 use crate::kernel::fault::FaultKind;
-use crate::kernel::ir::{Inst, PmOp, Scope, StoreHint};
+use crate::kernel::ir::{Inst, MemKind, Op, PmOp, Scope, StoreHint};
 use crate::kernel::launch::Launch;
 use crate::kernel::memory::{Medium, resolve_generic};
 use crate::machine::coalescer::{LineAccess, coalesce};
-use crate::machine::msg::{Msg, Payload, Persist, Request, RequestKind};
+use crate::machine::msg::{MAX_LINE_BYTES, Msg, Payload, Persist, Request, RequestKind, sector_bytes};
 use crate::machine::on_dram::OnDram;
 use crate::machine::persistence::MembarRule;
 use crate::machine::stalls::PersistStalls;
 use crate::persist::journal::{Author, FactKind, Notebook};
+use crate::persist::site::{Access, AccessKind, Store, WriteBack};
 use crate::persist::vocab::{Boundary, FenceKind, FenceRule, Route, StoreClass, WriteBackClass, WriteBackRule};
 
 use super::Sm;
 use super::lsu::{Entry, NO_LOAD, Work};
-use super::memory::Fault;
+use super::memory::{Fault, lanes_of};
 use super::slots::State;
 
 /// What a store of the program is to a scheme.
@@ -67,12 +68,47 @@ impl Sm {
         Payload::Persist(persist)
     }
 
+    /// Tells the site of a load's access to a line of persistent memory, and of the line that left the L1 for it.
+    pub(super) fn tell_load(&mut self, access: LineAccess, load: u16, hit: bool) {
+        if let Some(line) = self.l1.take_replaced()
+            && Medium::of(line) == Medium::Nvm
+        {
+            self.site.replaced(line, &mut self.post);
+        }
+        if Medium::of(access.line) != Medium::Nvm {
+            return;
+        }
+        let pending = self.lsu.load(load);
+        let Op::Mem(mem) = pending.inst.op else { unreachable!("a load is a memory instruction") };
+        // A texel's size is not the instruction's; textures are read by sectors.
+        let bytes = match mem.kind {
+            MemKind::Texture(_) => sector_bytes(access.sectors),
+            _ => lanes_of(access.lanes).fold(0, |mask, lane| {
+                mask | ((1u128 << mem.bytes()) - 1) << (pending.offset[lane] & (MAX_LINE_BYTES as u16 - 1))
+            }),
+        };
+        let log = mem.hint == StoreHint::Log;
+        let access = Access { line: access.line, bytes, kind: AccessKind::Load, log, hit };
+        self.site.access(&access, &mut self.post);
+    }
+
+    /// Tells the site of a request that passes the L1.
+    pub(super) fn tell_passing(&mut self, line: u64, kind: RequestKind, payload: &Payload, hit: bool) {
+        if Medium::of(line) == Medium::Nvm {
+            let access = Access { line, bytes: payload.bytes(), kind: kind.access(), log: payload.is_log(), hit };
+            self.site.access(&access, &mut self.post);
+        }
+    }
+
     /// A persist's acknowledgement is here.
     pub(super) fn end_persist(&mut self, mut persist: Box<Persist>) {
         if let Some(line) = persist.line.take() {
             self.rooms.give(line);
         }
         self.stalls.record(&persist.passed, self.w.link, self.now);
+        if self.watched {
+            self.site.acknowledged((self.now - persist.passed.issued) / self.w.clock.period_ticks());
+        }
         self.spare_persists.push(persist);
     }
 
@@ -85,7 +121,10 @@ impl Sm {
             self.enqueue(warp, NO_LOAD, entry);
             return;
         }
-        let rule = self.site.store(class);
+        self.keep_lines(&entry);
+        let (degree, lines) = (entry.accesses.len() as u32, &self.lines[..]);
+        let store = Store { class, warp: warp as u8, degree, atomic: false, lines };
+        let rule = self.site.store(&store, &mut self.post);
         self.counters.pm_stores += 1;
         if class == StoreClass::Log {
             self.counters.pm_log_stores += 1;
@@ -93,13 +132,16 @@ impl Sm {
         }
         self.slots[warp].hold |= rule.wait && rule.route != Route::Dropped;
         // Lanes may store to both media; each line goes its way.
-        self.keep_lines(&entry);
+        entry.log = class == StoreClass::Log;
         let mut past = self.lsu.entry(warp as u8, Work::Send, NO_LOAD);
+        past.log = entry.log;
         past.kind = RequestKind::WriteThrough;
         let mut at = 0;
         while at < entry.accesses.len() {
             let persistent = Medium::of(entry.accesses[at].line) == Medium::Nvm;
             if persistent && rule.route != Route::Dropped {
+                self.counters.pm_store_accesses += 1;
+                self.counters.pm_log_store_accesses += u64::from(class == StoreClass::Log);
                 let past = rule.route == Route::NonTemporal;
                 let kind = if past { FactKind::StoredThrough } else { FactKind::Stored };
                 self.note_store(warp, kind, &entry, at);
@@ -131,10 +173,14 @@ impl Sm {
 
     /// Sends an atomic. It is performed at the L2; a scheme that waits for every store has its lines written back then.
     pub(super) fn send_atomics(&mut self, warp: usize, load: u16, entry: Box<Entry>) {
-        let persistent = entry.accesses.iter().any(|access| Medium::of(access.line) == Medium::Nvm);
-        let wait = persistent && self.site.store(StoreClass::Data).wait;
-        if wait {
+        let persistent = entry.accesses.iter().filter(|access| Medium::of(access.line) == Medium::Nvm).count();
+        self.counters.pm_store_accesses += persistent as u64;
+        let mut wait = false;
+        if persistent > 0 {
             self.keep_lines(&entry);
+            let (degree, lines) = (entry.accesses.len() as u32, &self.lines[..]);
+            let store = Store { class: StoreClass::Data, warp: warp as u8, degree, atomic: true, lines };
+            wait = self.site.store(&store, &mut self.post).wait;
         }
         if self.journal.is_some() {
             for access in entry.accesses.iter().filter(|access| Medium::of(access.line) == Medium::Nvm) {
@@ -221,13 +267,19 @@ impl Sm {
         let mut touched = self.lsu.entry(warp as u8, Work::Send, NO_LOAD);
         coalesce(self.p.sm.coalescer, &address, lanes, 1, self.w.line_bytes, &mut touched.accesses);
         self.keep_lines(&touched);
-        let on_dram = touched.accesses.iter().any(|access| Medium::of(access.line) == Medium::Dram);
+        // Write-backs of a line by several accesses are one request, but counted as the coalescer makes them.
+        let persistent = touched.accesses.iter().filter(|access| Medium::of(access.line) == Medium::Nvm).count();
+        let on_dram = persistent < touched.accesses.len();
         self.lsu.discard(touched);
         if on_dram {
             self.note_on_dram(warp, launch);
         }
         self.counters.pm_write_backs += 1;
-        if !self.lines.is_empty() && self.site.write_back(class) == WriteBackRule::Done {
+        let write_back = WriteBack { class, warp: warp as u8, lines: &self.lines };
+        if !self.lines.is_empty() && self.site.write_back(&write_back, &mut self.post) == WriteBackRule::Done {
+            self.counters.pm_write_back_accesses += persistent as u64;
+            self.counters.pm_log_write_back_accesses +=
+                if class == WriteBackClass::Log { persistent as u64 } else { 0 };
             let kind = if class == WriteBackClass::Flush { RequestKind::Flush } else { RequestKind::WriteBack };
             self.write_back_lines(warp, kind);
         }
@@ -264,7 +316,7 @@ impl Sm {
 
     /// A CTA's last warp is gone: ends the CTA, once what its scheme wants durable is.
     pub(super) fn end_cta(&mut self, cta: usize, cx: &mut Ctx<'_, Msg>) {
-        if self.site.cta_end() == Boundary::WriteBackL2 {
+        if self.site.cta_end(&mut self.post) == Boundary::WriteBackL2 {
             let slices = self.w.map.slices();
             self.ctas[cta].flushing = slices;
             self.ctas[cta].ended = cx.now();

@@ -5,7 +5,7 @@
 //! has come. Source: the pipeline of GPGPU-Sim's `ldst_unit`, one access a cycle. Not modelled: replays out of order.
 
 use crate::engine::Ctx;
-use crate::kernel::ir::MemKind;
+use crate::kernel::ir::{MemKind, Op, StoreHint};
 use crate::kernel::launch::Launch;
 use crate::machine::coalescer::LineAccess;
 use crate::machine::l1::{Lookup, Waiter};
@@ -58,17 +58,23 @@ impl Sm {
             return false;
         }
         let Some(head) = self.lsu.queue.front_mut() else { unreachable!("there is a head") };
-        let payload = std::mem::replace(&mut head.payloads[head.next], Payload::None);
+        let mut payload = std::mem::replace(&mut head.payloads[head.next], Payload::None);
+        if let Some(line) = payload.line_mut() {
+            line.log = head.log;
+        }
         let (kind, tag) = match payload {
             Payload::Atomics(_) => (RequestKind::Atomic, u32::from(head.load)),
             _ => (head.kind, u32::from(head.warp)),
         };
         let issued = head.issued;
-        if !matches!(kind, RequestKind::WriteBack | RequestKind::Flush) {
+        let evicts = kind != RequestKind::WriteBack;
+        let hit = if evicts { self.l1.evict(access.line) } else { self.watched && self.l1.hits(access.line, 0) };
+        if kind.stores() {
             self.counters.l1_stores += 1;
-            self.counters.l1_store_evictions += u64::from(self.l1.evict(access.line));
-        } else if kind == RequestKind::Flush {
-            self.l1.evict(access.line);
+            self.counters.l1_store_evictions += u64::from(hit);
+        }
+        if self.watched {
+            self.tell_passing(access.line, kind, &payload, hit);
         }
         let sectors = payload.line().map_or(access.sectors, |line| sectors_touched(line.mask));
         let payload = if kind.persists() { self.begin_persist(payload, issued) } else { payload };
@@ -90,7 +96,11 @@ impl Sm {
         if !self.network.has_room() && !self.l1.hits(access.line, access.sectors) {
             return false;
         }
-        match self.l1.load(access.line, access.sectors, Waiter { load, part, lanes: access.lanes }) {
+        let found = self.l1.load(access.line, access.sectors, Waiter { load, part, lanes: access.lanes });
+        if self.watched && found != Lookup::Full {
+            self.tell_load(access, load, matches!(found, Lookup::Hit(_)));
+        }
+        match found {
             Lookup::Full => return false,
             Lookup::Hit(place) => {
                 self.counters.l1_hits += 1;
@@ -100,7 +110,7 @@ impl Sm {
                 self.answered(load, 1, ready, cycle, launch, cx);
             }
             Lookup::Merged => self.counters.l1_merges += 1,
-            Lookup::Miss(mshr) => self.send_read(access, mshr, cx),
+            Lookup::Miss(mshr) => self.send_read(access, load, mshr, cx),
         }
         self.counters.l1_loads += 1;
         true
@@ -115,21 +125,26 @@ impl Sm {
         match self.l1.load_past(access.line, access.sectors, Waiter { load, part, lanes: access.lanes }) {
             Lookup::Miss(mshr) => {
                 self.counters.l1_bypasses += 1;
-                self.send_read(access, mshr, cx);
+                if self.watched {
+                    self.tell_load(access, load, false);
+                }
+                self.send_read(access, load, mshr, cx);
                 true
             }
             _ => false,
         }
     }
 
-    fn send_read(&mut self, access: LineAccess, mshr: u16, cx: &mut Ctx<'_, Msg>) {
+    fn send_read(&mut self, access: LineAccess, load: u16, mshr: u16, cx: &mut Ctx<'_, Msg>) {
+        let mut room = self.rooms.take();
+        room.log = matches!(self.lsu.load(load).inst.op, Op::Mem(mem) if mem.hint == StoreHint::Log);
         let request = Request {
             line: access.line,
             tag: u32::from(mshr),
             from: self.w.index,
             kind: RequestKind::Read,
             sectors: access.sectors,
-            payload: Payload::Line(self.rooms.take()),
+            payload: Payload::Line(room),
         };
         self.network.push(request, cx);
     }
@@ -193,7 +208,7 @@ impl Sm {
             (RequestKind::Atomic, Payload::Atomics(atomics)) => {
                 let load = reply.tag as u16;
                 let pending = self.lsu.load(load);
-                let returns = matches!(pending.inst.op, crate::kernel::ir::Op::Mem(m) if m.kind == MemKind::Atomic);
+                let returns = matches!(pending.inst.op, Op::Mem(m) if m.kind == MemKind::Atomic);
                 if returns {
                     let (warp, inst) = (usize::from(pending.warp), pending.inst);
                     for i in 0..usize::from(atomics.count) {

@@ -15,20 +15,9 @@
 //! of temporal and one of spatial locality lie on different sides of 0.25, the larger decides. Invariant: a pattern that
 //! no rule covers is [`Reason::None`], past the caches (16 of 36 patterns of zeros are).
 
+use super::parameters::{AgpmSpec, MixedShare};
 use crate::persist::Route;
-
-/// Locality in one cache: of how many accesses, by kind and by who made them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Locality {
-    /// Temporal (the same bytes again), of all accesses.
-    pub t_all: u64,
-    /// Temporal, of log updates.
-    pub t_log: u64,
-    /// Temporal or spatial (the same line again), of all accesses.
-    pub s_all: u64,
-    /// Temporal or spatial, of log updates.
-    pub s_log: u64,
-}
+use crate::persist::selection::Locality;
 
 /// What a period's decision rests on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -91,42 +80,72 @@ impl Reason {
     }
 }
 
-/// Up to so many log updates, the way makes no difference (reason e).
-pub const FEW_LOGS: u64 = 100;
-
-/// Whether `part` is more than a quarter of `all`.
-fn over_a_quarter(part: u64, all: u64) -> bool {
-    u128::from(part) * 4 > u128::from(all)
+/// The rules' numbers and the reading of what they leave open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rules {
+    /// Up to so many log updates, the way makes no difference (reason e).
+    pub few_logs: u64,
+    /// A share of log updates over this is strong (reasons b and d).
+    pub strong_share_percent: u64,
+    /// Where one of the two shares is strong: is it enough (A10)?
+    pub mixed_share: MixedShare,
 }
 
-/// Every rule whose own condition holds, in the order in which [`reason`] asks them.
-pub fn rules(evidence: &Evidence) -> impl Iterator<Item = Reason> {
-    let Evidence { l1, l2, logs, shared_memory } = *evidence;
-    let none = |at: Locality| at == Locality::default();
-    let all_kinds = |at: Locality| at.t_all != 0 && at.t_log != 0 && at.s_all != 0 && at.s_log != 0;
-    let strong = over_a_quarter(l1.t_log, l1.t_all) || over_a_quarter(l1.s_log, l1.s_all);
-    [
-        (Reason::H, shared_memory),
-        (Reason::E, logs <= FEW_LOGS),
-        (Reason::F, none(l1) && none(l2)),
-        (Reason::C, none(l1) && all_kinds(l2)),
-        (Reason::G, l1.t_all == 0 && l1.t_log == 0 && l1.s_all != 0 && l1.s_log != 0),
-        (Reason::A, l1.t_all != 0 && l1.s_all != 0 && l1.t_log == 0 && l1.s_log == 0),
-        (Reason::B, all_kinds(l1) && strong),
-        (Reason::D, all_kinds(l1) && !strong),
-    ]
-    .into_iter()
-    .filter_map(|(reason, holds)| holds.then_some(reason))
-}
+impl Rules {
+    /// Those of a scheme's parameters.
+    pub fn of(spec: &AgpmSpec) -> Self {
+        Rules {
+            few_logs: spec.few_logs,
+            strong_share_percent: spec.strong_share_percent,
+            mixed_share: spec.mixed_share,
+        }
+    }
 
-/// The reason that decides.
-pub fn reason(evidence: &Evidence) -> Reason {
-    rules(evidence).next().unwrap_or(Reason::None)
+    fn strong(&self, l1: Locality) -> bool {
+        let over =
+            |part: u64, all: u64| u128::from(part) * 100 > u128::from(all) * u128::from(self.strong_share_percent);
+        let (temporal, spatial) = (over(l1.t_log, l1.t_all), over(l1.s_log, l1.s_all));
+        match self.mixed_share {
+            MixedShare::Greater => temporal || spatial,
+            MixedShare::Lesser => temporal && spatial,
+        }
+    }
+
+    /// Every rule whose own condition holds, in the order in which [`Rules::reason`] asks them.
+    pub fn holding(&self, evidence: &Evidence) -> impl Iterator<Item = Reason> {
+        let Evidence { l1, l2, logs, shared_memory } = *evidence;
+        let none = |at: Locality| at == Locality::default();
+        let all_kinds = |at: Locality| at.t_all != 0 && at.t_log != 0 && at.s_all != 0 && at.s_log != 0;
+        let strong = self.strong(l1);
+        [
+            (Reason::H, shared_memory),
+            (Reason::E, logs <= self.few_logs),
+            (Reason::F, none(l1) && none(l2)),
+            (Reason::C, none(l1) && all_kinds(l2)),
+            (Reason::G, l1.t_all == 0 && l1.t_log == 0 && l1.s_all != 0 && l1.s_log != 0),
+            (Reason::A, l1.t_all != 0 && l1.s_all != 0 && l1.t_log == 0 && l1.s_log == 0),
+            (Reason::B, all_kinds(l1) && strong),
+            (Reason::D, all_kinds(l1) && !strong),
+        ]
+        .into_iter()
+        .filter_map(|(reason, holds)| holds.then_some(reason))
+    }
+
+    /// The reason that decides.
+    pub fn reason(&self, evidence: &Evidence) -> Reason {
+        self.holding(evidence).next().unwrap_or(Reason::None)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const PAPER: Rules = Rules { few_logs: 100, strong_share_percent: 25, mixed_share: MixedShare::Greater };
+
+    fn reason(evidence: &Evidence) -> Reason {
+        PAPER.reason(evidence)
+    }
 
     /// AGPM Table II: kernel, evidence, reason. The paper labels SGEMM and NW by their shared memory.
     fn table_2() -> Vec<(String, Evidence, String)> {
@@ -154,7 +173,7 @@ mod tests {
 
     #[test]
     fn only_three_rows_satisfy_more_than_one_rule() {
-        let letters = |evidence: &Evidence| rules(evidence).map(Reason::letter).collect::<String>();
+        let letters = |evidence: &Evidence| PAPER.holding(evidence).map(Reason::letter).collect::<String>();
         let several: Vec<(String, String)> = table_2()
             .iter()
             .map(|(kernel, evidence, _)| (kernel.clone(), letters(evidence)))
@@ -181,6 +200,9 @@ mod tests {
         assert_eq!(with(100, 200), Reason::D);
         assert_eq!(with(101, 200), Reason::B);
         assert_eq!(with(100, 201), Reason::B, "the larger share decides");
+        let lesser = Rules { mixed_share: MixedShare::Lesser, ..PAPER };
+        let l1 = Locality { t_all: 400, t_log: 100, s_all: 800, s_log: 201 };
+        assert_eq!(lesser.reason(&Evidence { l1, logs: 1000, ..Evidence::default() }), Reason::D);
     }
 
     #[test]

@@ -131,7 +131,6 @@ impl Work<'_> {
             Home {
                 name: shape.name.clone(),
                 stride: shape.stride,
-                align: shape.fields.iter().map(|field| u64::from(field.elem.bytes())).max().unwrap_or(1),
                 home: format!("{stem}home{number}"),
                 shift: format!("{stem}shift{number}"),
                 loop_shift: has_loop.then(|| format!("{stem}loop{number}")),

@@ -49,9 +49,8 @@ pub(super) struct Job<'a> {
 #[derive(Debug, Clone)]
 pub(super) struct Home {
     pub(super) name: String,
-    /// Bytes of an element, and its alignment.
+    /// Bytes of an element.
     pub(super) stride: u64,
-    pub(super) align: u64,
     /// Names of the parameters that hold its address and the ways to its log and its loop log.
     pub(super) home: String,
     pub(super) shift: String,
@@ -301,11 +300,16 @@ impl Job<'_> {
             let (from, to) = (code.param(&home.home), code.param(&home.shift));
             code.push(format!("mad.lo.s64 {from}, {index}, {}, {from}", home.stride));
             code.push(format!("add.s64 {to}, {from}, {to}"));
-            for (at, bytes) in (0..home.stride / home.align).map(|piece| (piece * home.align, home.align)) {
-                let value = if bytes == 8 { code.long() } else { code.word() };
+            let bytes = piece_bytes(home.stride);
+            for at in (0..home.stride).step_by(bytes as usize) {
+                let (form, value) = match bytes {
+                    16 => (".v2.u64".to_owned(), format!("{{{}, {}}}", code.long(), code.long())),
+                    8 => (".u64".to_owned(), code.long()),
+                    _ => (format!(".u{}", 8 * bytes), code.word()),
+                };
                 let (from, to) = (offset(&from, at as i64), offset(&to, at as i64));
-                code.push(format!("{guard}ld.global.u{} {value}, [{from}]", 8 * bytes));
-                code.push(format!("{guard}pm.st.log.global.u{} [{to}], {value}", 8 * bytes));
+                code.push(format!("{guard}pm.ld.log.global{form} {value}, [{from}]"));
+                code.push(format!("{guard}pm.st.log.global{form} [{to}], {value}"));
                 code.push(format!("{guard}pm.clwb.log [{to}]"));
             }
         }
@@ -364,6 +368,12 @@ impl Job<'_> {
     }
 }
 
+/// Bytes of a log update of an element of `stride` bytes: as many as one access moves, as kernels store structures.
+/// Buffers begin at multiples of 256 bytes, so every element is aligned to what divides its size.
+fn piece_bytes(stride: u64) -> u64 {
+    (stride & stride.wrapping_neg()).min(16)
+}
+
 /// An address in a register with an offset.
 fn offset(base: &str, offset: i64) -> String {
     match offset {
@@ -390,7 +400,7 @@ pub(super) fn copy_kernel() -> String {
              ld.param.u64 %rd2, [words];\nsetp.ge.u64 %p1, %rd1, %rd2;\n@%p1 bra END;\n\
              ld.param.u64 %rd3, [home];\nld.param.u64 %rd4, [shift];\n\
              mad.lo.s64 %rd3, %rd1, {bytes}, %rd3;\nadd.s64 %rd4, %rd3, %rd4;\n\
-             ld.global.u{bits} %r4, [%rd3];\npm.st.log.global.u{bits} [%rd4], %r4;\npm.clwb.log [%rd4];\npm.sfence;\n\
+             pm.ld.log.global.u{bits} %r4, [%rd3];\npm.st.log.global.u{bits} [%rd4], %r4;\npm.clwb.log [%rd4];\npm.sfence;\n\
              END:\nret;\n}}\n",
             name = copy_kernel_name(bytes),
             bits = 8 * bytes,

@@ -156,7 +156,26 @@ impl<'a> Lower<'_, 'a> {
     }
 
     pub(super) fn load(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
-        let mut access = self.access(i, m)?;
+        let access = self.access(i, m)?;
+        self.emit_load(i, access, StoreHint::Plain)
+    }
+
+    /// `pm.ld.log`
+    pub(super) fn hinted_load(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>, hint: StoreHint) -> Lowered {
+        let access = self.access(i, m)?;
+        self.in_global(i, &access)?;
+        self.emit_load(i, access, hint)
+    }
+
+    /// Operations on persistent memory are global.
+    fn in_global(&mut self, i: &'a Instruction<'a>, access: &Access) -> Lowered {
+        if matches!(access.space, Some(Space::Global | Space::Generic)) {
+            return Ok(());
+        }
+        Err(self.fault(i.opcode.at.clone(), "persistent memory is global: use `.global` or no space"))
+    }
+
+    fn emit_load(&mut self, i: &'a Instruction<'a>, mut access: Access, hint: StoreHint) -> Lowered {
         if i.opcode.text == "ldu" {
             access.cache = CacheOp::ReadOnly;
         }
@@ -171,6 +190,7 @@ impl<'a> Lower<'_, 'a> {
         let mem = Mem {
             vec: access.vec,
             cache: access.cache,
+            hint,
             wide,
             address64: address.wide,
             ..plain_access(MemKind::Load, space, access.elem)
@@ -187,9 +207,7 @@ impl<'a> Lower<'_, 'a> {
     /// `pm.st.nt`, `pm.st.log`
     pub(super) fn hinted_store(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>, hint: StoreHint) -> Lowered {
         let access = self.access(i, m)?;
-        if !matches!(access.space, Some(Space::Global | Space::Generic)) {
-            return Err(self.fault(i.opcode.at.clone(), "persistent memory is global: use `.global` or no space"));
-        }
+        self.in_global(i, &access)?;
         self.emit_store(i, access, hint)
     }
 

@@ -1,7 +1,7 @@
 //! Persistent-memory opcodes: our extension of PTX, written from CUDA C by inline assembly.
 //!
 //! `pm.clwb`, `pm.clwb.log`, `pm.clflushopt` with `{.global} [a]`; `pm.sfence`, `pm.ofence`, `pm.dfence`;
-//! `pm.barrier.{wi,wg,kr}`; `pm.st.{nt,log}{.global}{.v2,.v4}.type [a], r`; `pm.txbegin id`, `pm.txend id`;
+//! `pm.barrier.{wi,wg,kr}`; `pm.st.{nt,log}{.global}{.v2,.v4}.type [a], r`; `pm.ld.log{.global}{.v2,.v4}.type r, [a]`; `pm.txbegin id`, `pm.txend id`;
 //! `pm.region`; `pm.acq.{cta,gpu,sys}`, `pm.rel.{cta,gpu,sys}`. `clwb`, `clflushopt`, `sfence`, `ofence` and `dfence`
 //! are accepted without the prefix. Addresses without `.global` are generic, as inline assembly gives them.
 
@@ -10,7 +10,7 @@ use super::super::ast::{Instruction, Kind};
 use super::super::lower::{Lower, Lowered};
 use super::Mods;
 
-const OPERATIONS: [&str; 13] = [
+const OPERATIONS: [&str; 14] = [
     "clwb",
     "clflushopt",
     "sfence",
@@ -18,6 +18,7 @@ const OPERATIONS: [&str; 13] = [
     "dfence",
     "barrier",
     "st",
+    "ld",
     "txbegin",
     "txend",
     "region",
@@ -88,6 +89,8 @@ impl<'a> Lower<'_, 'a> {
                 Some(hint) => self.hinted_store(i, m, hint),
                 None => Err(self.fault(i.opcode.at.clone(), "`pm.st` needs `.nt` or `.log`")),
             },
+            "ld" if m.take("log") => self.hinted_load(i, m, StoreHint::Log),
+            "ld" => Err(self.fault(i.opcode.at.clone(), "`pm.ld` needs `.log`")),
             _ => Err(self.fault(i.opcode.at.clone(), format!("unknown operation `pm.{name}`"))),
         }
     }

@@ -1,20 +1,21 @@
-//! How a component declares its parameters: a plain struct whose fields carry their meaning, unit and valid range.
+//! How components and schemes declare their parameters: a plain struct whose fields carry their meaning, unit and valid
+//! range.
 //!
-//! Each component owns its Spec; `config` composes them, checks files and overrides against [`Spec::KEYS`] and knows
-//! nothing else about them. The unit is the last word of a key (`latency_cycles`, `slice_kb`, `read_ns`).
+//! Each owns its Spec; `config` composes them, checks files and overrides against [`Spec::KEYS`] and knows nothing else
+//! about them. The unit is the last word of a key (`latency_cycles`, `slice_kb`, `read_ns`).
 
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A duration in nanoseconds as written in a machine file, kept exactly as picoseconds.
+/// A duration in nanoseconds as written in a file, kept exactly as picoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Nanos {
     /// Picoseconds.
     pub ps: u64,
 }
 
-/// A frequency in MHz as written in a machine file, kept exactly as kHz.
+/// A frequency in MHz as written in a file, kept exactly as kHz.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Megahertz {
     /// Kilohertz.
@@ -98,7 +99,7 @@ pub enum Kind {
     Choice(&'static [&'static str]),
 }
 
-/// One parameter of a component.
+/// One parameter.
 #[derive(Debug, Clone, Copy)]
 pub struct Key {
     /// Name in its table.
@@ -109,7 +110,7 @@ pub struct Key {
     pub kind: Kind,
 }
 
-/// A component's parameters.
+/// The parameters of a component or a scheme.
 pub trait Spec: Serialize + for<'de> Deserialize<'de> {
     /// Every key in declaration order.
     const KEYS: &'static [Key];
@@ -148,19 +149,19 @@ macro_rules! spec {
         #[serde(deny_unknown_fields)]
         pub struct $name { $($(#[doc = $doc])+ pub $field: $ty,)* }
 
-        impl $crate::machine::spec::Spec for $name {
-            const KEYS: &'static [$crate::machine::spec::Key] = &[$($crate::machine::spec::Key {
+        impl $crate::spec::Spec for $name {
+            const KEYS: &'static [$crate::spec::Key] = &[$($crate::spec::Key {
                 name: stringify!($field),
                 doc: concat!($($doc,)+),
                 kind: $crate::spec!(@kind $ty $(, $min, $max)?),
             },)*];
         }
     };
-    (@kind $ty:ty) => { <$ty as $crate::machine::spec::Parameter>::KIND };
-    (@kind $ty:ty, $min:literal, $max:literal) => { $crate::machine::spec::Kind::Whole { min: $min, max: $max } };
+    (@kind $ty:ty) => { <$ty as $crate::spec::Parameter>::KIND };
+    (@kind $ty:ty, $min:literal, $max:literal) => { $crate::spec::Kind::Whole { min: $min, max: $max } };
 }
 
-/// Declares an enum that is written as a name in machine files.
+/// Declares an enum that is written as a name in files.
 #[macro_export]
 macro_rules! choice {
     ($(#[$meta:meta])* pub enum $name:ident { $($(#[doc = $doc:literal])+ $variant:ident = $text:literal,)* }) => {
@@ -168,8 +169,8 @@ macro_rules! choice {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
         pub enum $name { $($(#[doc = $doc])+ #[serde(rename = $text)] $variant,)* }
 
-        impl $crate::machine::spec::Parameter for $name {
-            const KIND: $crate::machine::spec::Kind = $crate::machine::spec::Kind::Choice(&[$($text,)*]);
+        impl $crate::spec::Parameter for $name {
+            const KIND: $crate::spec::Kind = $crate::spec::Kind::Choice(&[$($text,)*]);
         }
     };
 }

@@ -1,0 +1,34 @@
+//! What was typed as `--set`, by whom it is for: the machine, schemes, or the workload's parameters.
+
+use durawarp::config::Override;
+use durawarp::diagnostic::{Diagnostic, Diagnostics};
+
+/// Everything that was set.
+#[derive(Debug, Default)]
+pub(super) struct Settings {
+    /// For the machine, and what is for nobody: reading the machine tells.
+    pub(super) machine: Vec<Override>,
+    /// For schemes.
+    pub(super) schemes: Vec<Override>,
+    /// For the workload: name and value.
+    pub(super) params: Vec<(String, String)>,
+    /// What could not be read.
+    pub(super) faults: Diagnostics,
+}
+
+impl Settings {
+    pub(super) fn read(set: &[String]) -> Self {
+        let mut settings = Settings::default();
+        for text in set {
+            match Override::parse(text) {
+                Ok(over) if over.is_of_a_scheme() => settings.schemes.push(over),
+                Ok(over) => match over.key.strip_prefix("params.") {
+                    Some(name) => settings.params.push((name.to_owned(), over.value)),
+                    None => settings.machine.push(over),
+                },
+                Err(message) => settings.faults.push(Diagnostic::nowhere("--set", message)),
+            }
+        }
+        settings
+    }
+}

@@ -1,0 +1,86 @@
+//! Whether a name or a file is a machine or a scheme, where either will do.
+//!
+//! Built-in names of the two differ (a test holds it). A file is of a scheme when it says `scheme = ` or has a scheme's
+//! table; everything else, also what cannot be parsed, is taken for a machine, whose reading tells what is wrong.
+
+use toml::de::DeTable;
+
+use super::document::is_path;
+use super::presets;
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::schemes::catalogue;
+
+/// What a name or a file describes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A machine.
+    Machine,
+    /// A persistency scheme.
+    Scheme,
+}
+
+impl Kind {
+    /// What `name_or_path` describes.
+    ///
+    /// # Errors
+    /// There is neither a machine nor a scheme of that name; the file cannot be read.
+    pub fn of(name_or_path: &str) -> Result<Self, Diagnostics> {
+        let entries = catalogue::entries();
+        if is_path(name_or_path) {
+            let cannot = |error| Diagnostic::nowhere(name_or_path, format!("cannot read the file: {error}"));
+            let text = std::fs::read_to_string(name_or_path).map_err(cannot)?;
+            let says = |key: &str| key == "scheme" || entries.iter().any(|entry| entry.table() == key);
+            let of_scheme = DeTable::parse(&text)
+                .is_ok_and(|document| document.get_ref().iter().any(|(key, _)| says(key.get_ref())));
+            return Ok(if of_scheme { Kind::Scheme } else { Kind::Machine });
+        }
+        let machines = presets::MACHINES.map(|(name, _)| name);
+        let schemes: Vec<&str> = entries.iter().map(|entry| entry.name()).collect();
+        if machines.contains(&name_or_path) {
+            return Ok(Kind::Machine);
+        }
+        if schemes.contains(&name_or_path) {
+            return Ok(Kind::Scheme);
+        }
+        let (of_machines, of_schemes) = (machines.join(", "), schemes.join(", "));
+        let message = format!(
+            "there is no machine or scheme `{name_or_path}`; machines are {of_machines}, schemes are {of_schemes}, and a \
+             path to a .toml file works too"
+        );
+        let fault = Diagnostic::nowhere(name_or_path, message);
+        Err(fault.with_nearest(name_or_path, machines.into_iter().chain(schemes)).into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_machines_and_schemes_differ() {
+        for (name, _) in presets::MACHINES {
+            assert_eq!(Kind::of(name), Ok(Kind::Machine));
+        }
+        for entry in catalogue::entries() {
+            assert_eq!(Kind::of(entry.name()), Ok(Kind::Scheme));
+        }
+        let told = Kind::of("strikt").unwrap_err().to_string();
+        assert!(told.contains("titan-x") && told.contains("did you mean `strict`?"), "{told}");
+    }
+
+    #[test]
+    fn a_file_is_what_it_says() {
+        let folder = std::env::temp_dir().join(format!("durawarp-kind-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let of = |text: &str| {
+            let file = folder.join("it.toml");
+            std::fs::write(&file, text).unwrap();
+            Kind::of(file.to_str().unwrap())
+        };
+        assert_eq!(of("scheme = \"strict\"\n"), Ok(Kind::Scheme));
+        assert_eq!(of("[nt_store]\n"), Ok(Kind::Scheme));
+        assert_eq!(of("inherits = \"titan-x\"\n[sm]\ncount = 1\n"), Ok(Kind::Machine));
+        assert_eq!(of("scheme = \n"), Ok(Kind::Machine));
+        assert!(Kind::of("nowhere.toml").unwrap_err().to_string().contains("cannot read"));
+    }
+}

@@ -1,0 +1,66 @@
+//! What is typed as `--set KEY=VALUE`, before anybody has looked at the key.
+//!
+//! The first word of a key says whose it is: a table of the machine, or the table of a scheme. The names of these never
+//! collide (a test holds it). Left out: the parameters of workloads (`params.`), which the workload looks at itself.
+
+use crate::schemes::catalogue;
+
+/// One `--set TABLE.KEY=VALUE`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Override {
+    /// `TABLE.KEY`.
+    pub key: String,
+    /// The value as typed.
+    pub value: String,
+}
+
+impl Override {
+    /// Splits `KEY=VALUE`.
+    ///
+    /// # Errors
+    /// When there is no `=`.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            Some((key, value)) => Ok(Override { key: key.trim().to_owned(), value: value.trim().to_owned() }),
+            None => Err(format!("expected KEY=VALUE, for example l2.slice_kb=256; got `{text}`")),
+        }
+    }
+
+    /// The table that the key is of; all of it when it names none.
+    pub fn table(&self) -> &str {
+        self.key.split_once('.').map_or(&self.key, |(table, _)| table)
+    }
+
+    /// It belongs to a scheme, not to the machine.
+    pub fn is_of_a_scheme(&self) -> bool {
+        self.key.contains('.') && catalogue::entries().iter().any(|entry| entry.table() == self.table())
+    }
+
+    /// As it was typed.
+    pub(super) fn written(&self) -> String {
+        format!("--set {}={}", self.key, self.value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::MachineSpec;
+
+    #[test]
+    fn the_first_word_says_whose_it_is() {
+        let of = |text: &str| Override::parse(text).map(|over| over.is_of_a_scheme());
+        assert_eq!(of("nt_store.x=1"), Ok(true));
+        assert_eq!(of("l2.slice_kb=1"), Ok(false));
+        assert_eq!(of("strict=1"), Ok(false), "a table is no key");
+        assert!(of("l2.slice_kb").is_err());
+    }
+
+    #[test]
+    fn no_scheme_is_called_like_a_table_of_the_machine_or_the_parameters_of_workloads() {
+        for entry in catalogue::entries() {
+            let table = entry.table();
+            assert!(table != "params" && MachineSpec::TABLES.iter().all(|(name, _)| *name != table), "{table}");
+        }
+    }
+}

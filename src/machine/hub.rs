@@ -1,0 +1,47 @@
+//! The component that hosts a scheme's hub: a role that all its sites write to (AGPM's path selector, a sequencer).
+//!
+//! It exists only under schemes that have one. It answers letters at once; its links have the latency of the command
+//! processor's. Not modelled: what the hub's own logic takes, and the wires' bandwidth: few letters come here, never one an
+//! access. Ports: SMs, then slices.
+
+use crate::engine::{Component, Ctx, Port};
+use crate::persist::site::{HubSite, Peer, Post};
+
+use super::msg::Msg;
+
+/// A scheme's own component.
+#[derive(Debug)]
+pub struct Hub {
+    site: Box<dyn HubSite>,
+    sms: u16,
+    post: Post,
+}
+
+impl Hub {
+    /// A hub beside so many SMs.
+    pub fn new(site: Box<dyn HubSite>, sms: u16) -> Self {
+        Hub { site, sms, post: Post::default() }
+    }
+
+    /// What the scheme tells about the run.
+    pub fn report(&self) -> serde_json::Value {
+        self.site.report()
+    }
+}
+
+impl Component<Msg> for Hub {
+    fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
+        let Msg::Letter { from, letter } = message else { panic!("a scheme's hub received {message:?}") };
+        self.site.letter(from, letter, &mut self.post);
+        for (to, letter) in self.post.take() {
+            let port = match to {
+                Peer::Sm(sm) => sm,
+                Peer::Slice(slice) => self.sms + slice,
+                Peer::SliceOf(_) | Peer::Hub | Peer::Host => panic!("no link leads from a hub to {to:?}"),
+            };
+            cx.send(Port(port), Msg::Letter { from: Peer::Hub, letter }, 0);
+        }
+    }
+
+    fn wake(&mut self, _: &mut Ctx<'_, Msg>) {}
+}

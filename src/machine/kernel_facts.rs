@@ -1,0 +1,40 @@
+//! What a persistency scheme is told about a kernel that starts: what the driver and the compiler know of it.
+//!
+//! Facts are static, from the launch and the program's text: nothing is known of branches, so a persist that some warps
+//! skip counts as if all executed it. Source: AGPM sections III (reason h: shared memory) and IV-A (the number of log
+//! updates sets the first threshold).
+
+use crate::kernel::ir::{MemKind, Op, PmOp, Space, StoreHint};
+use crate::kernel::launch::Launch;
+use crate::persist::site::KernelFacts;
+
+/// The facts of a launch, the `number`th of the program from 0.
+pub(super) fn kernel_facts(launch: &Launch, number: u32, warp_size: u32) -> KernelFacts {
+    let code = &launch.kernel.code;
+    let ctas: u64 = launch.grid.iter().map(|&extent| u64::from(extent)).product();
+    let (mut writes, mut waits, mut reads) = (false, false, false);
+    let mut persists = Vec::new();
+    let mut loops = Vec::new();
+    for (pc, inst) in code.iter().enumerate() {
+        match inst.op {
+            Op::Mem(mem) if mem.space == Space::Shared => {
+                writes |= mem.kind != MemKind::Load;
+                reads |= mem.kind != MemKind::Store;
+            }
+            Op::Mem(mem) if mem.kind == MemKind::Store && mem.hint != StoreHint::Plain => persists.push(pc),
+            Op::Pm(PmOp::Clwb | PmOp::ClwbLog | PmOp::ClflushOpt) => persists.push(pc),
+            Op::Barrier(_) => waits = true,
+            Op::Branch { target, .. } if target as usize <= pc => loops.push(target as usize..=pc),
+            _ => {}
+        }
+    }
+    let repeated = persists.iter().any(|pc| loops.iter().any(|around| around.contains(pc)));
+    KernelFacts {
+        kernel: launch.kernel.name.clone(),
+        launch: number,
+        warps: ctas * u64::from(launch.warps_per_cta(warp_size)),
+        shared_bytes: launch.shared_bytes,
+        communicates: writes && waits && reads,
+        persists_per_warp: (!repeated).then_some(persists.len() as u64),
+    }
+}

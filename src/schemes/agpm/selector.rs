@@ -1,0 +1,346 @@
+//! AGPM's decision: periods, their threshold, and from the counts of a period the way of the next one's log updates.
+//!
+//! ```text
+//!   SMs report log updates ──threshold──> every buffer is asked ──all answered──> reason ──> way, told to all SMs
+//!                                                                                 CWPPR ──> threshold of the next period
+//! ```
+//! CWPPR, cycles waited per PM request: if it rose, the period was too short to show the pattern and the threshold grows by a
+//! tenth; else it shrinks. A period lasts until its buffers have answered; log updates in between belong to the next.
+//!
+//! Source: AGPM sections IV-A and IV-B. Readings: literally the threshold of a steady kernel shrinks for ever, so by default it
+//! is clamped and a change within 2 % moves nothing (A9); a kernel that is known to have few log updates gets a smaller first
+//! threshold (A8), known from its last launch, or from its text when no persist is in a loop. A kernel launched again goes on
+//! with its threshold and way. Arithmetic is on whole numbers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::letters::{Report, Word};
+use super::parameters::{AgpmSpec, Decision, FewLogsOver, L1Buffers, SharedMemory, ThresholdRule, Uncovered};
+use super::reason::{Evidence, Reason, Rules};
+use super::sites::first_path;
+use crate::persist::selection::{Locality, Period, Selection};
+use crate::persist::{HostSite, HubSite, KernelFacts, Letter, Peer, Post, Route, Seat};
+
+/// The command processor tells the hub what runs.
+#[derive(Debug)]
+pub(super) struct Host;
+
+impl HostSite for Host {
+    fn kernel_start(&mut self, kernel: &KernelFacts, post: &mut Post) {
+        post.send(Peer::Hub, Word::KernelStart(kernel.clone()));
+    }
+
+    fn kernel_end(&mut self, post: &mut Post) -> crate::persist::Boundary {
+        post.send(Peer::Hub, Word::KernelEnd);
+        crate::persist::Boundary::None
+    }
+}
+
+/// What is kept of a kernel from launch to launch.
+#[derive(Debug, Clone)]
+struct Known {
+    threshold: u64,
+    route: Route,
+    /// Log updates of its last complete launch.
+    logs: Option<u64>,
+    /// Cycles and requests of its last period.
+    last: Option<(u64, u64)>,
+}
+
+/// The kernel that runs, or has just ended.
+#[derive(Debug, Clone, Default)]
+struct Running {
+    facts: KernelFacts,
+    /// Log updates so far.
+    logs: u64,
+    periods: u32,
+}
+
+/// A period whose buffers are being asked.
+#[derive(Debug)]
+struct Asking {
+    running: Running,
+    period: Report,
+    complete: bool,
+    left: u32,
+    l1: BTreeMap<u16, Locality>,
+    l2: Locality,
+    saturated: u64,
+    spills: u64,
+    refills: u64,
+}
+
+/// AGPM's hub.
+#[derive(Debug)]
+pub(super) struct Selector {
+    spec: Arc<AgpmSpec>,
+    seat: Seat,
+    known: BTreeMap<String, Known>,
+    running: Option<Running>,
+    /// Reports since the last period ended.
+    period: Report,
+    asking: Option<Asking>,
+    /// A kernel that ended while its last complete period was being asked for.
+    ended: Option<(Running, Report)>,
+    selection: Selection,
+}
+
+fn name(route: Route) -> String {
+    if route == Route::Temporal { "temporal" } else { "non_temporal" }.to_owned()
+}
+
+/// The threshold after a period that had `was`, from cycles and requests of the one before and its own; `first` bounds it
+/// below where the kernel began under the least.
+pub(super) fn next_threshold(
+    spec: &AgpmSpec,
+    was: u64,
+    before: Option<(u64, u64)>,
+    now: (u64, u64),
+    first: u64,
+) -> u64 {
+    let Some(before) = before else { return was };
+    let wide = |a: u64, b: u64| u128::from(a) * u128::from(b);
+    // CWPPR now and before, over a common denominator.
+    let (now, before) = (wide(now.0, before.1), wide(before.0, now.1));
+    let step = spec.step_percent;
+    let grown = (was * (100 + step)).div_ceil(100);
+    let shrunk = was * (100 - step) / 100;
+    match spec.threshold_rule {
+        ThresholdRule::Fixed => was,
+        ThresholdRule::Literal if now > before => grown,
+        ThresholdRule::Literal => shrunk.max(1),
+        ThresholdRule::Clamped => {
+            let band = before * u128::from(spec.dead_band_percent) / 100;
+            let least = spec.threshold_min_logs.min(first);
+            let most = spec.threshold_max_logs.max(first);
+            match (now > before + band, now + band < before) {
+                (true, _) => grown.min(most),
+                (_, true) => shrunk.max(least),
+                _ => was,
+            }
+        }
+    }
+}
+
+/// The first threshold of a kernel with so many log updates, if that is known.
+pub(super) fn first_threshold(spec: &AgpmSpec, logs: Option<u64>, warps: u64) -> u64 {
+    let usual = spec.threshold_logs;
+    match logs {
+        Some(logs) if logs < usual => (logs / spec.small_divisor).max(spec.least_threshold_logs),
+        Some(_) => usual,
+        // Each warp logs at least once: more than a few, or an unknown small number.
+        None if warps < usual => spec.small_threshold_logs.min(usual),
+        None => usual,
+    }
+}
+
+impl Selector {
+    pub(super) fn new(spec: &Arc<AgpmSpec>, seat: Seat) -> Self {
+        Selector {
+            spec: spec.clone(),
+            seat,
+            known: BTreeMap::new(),
+            running: None,
+            period: Report::default(),
+            asking: None,
+            ended: None,
+            selection: Selection::default(),
+        }
+    }
+
+    fn start(&mut self, facts: KernelFacts) {
+        let logs = self.known.get(&facts.kernel).and_then(|known| known.logs);
+        let logs = logs.or_else(|| Some(facts.persists_per_warp? * facts.warps));
+        let first = first_threshold(&self.spec, logs, facts.warps);
+        let known = self.known.entry(facts.kernel.clone()).or_insert_with(|| Known {
+            threshold: first,
+            route: first_path(&self.spec),
+            logs: None,
+            last: None,
+        });
+        known.threshold = known.threshold.min(first.max(1));
+        self.running = Some(Running { facts, logs: 0, periods: 0 });
+        self.period = Report::default();
+    }
+
+    fn end(&mut self, post: &mut Post) {
+        let Some(running) = self.running.take() else { return };
+        if let Some(known) = self.known.get_mut(&running.facts.kernel) {
+            known.logs = Some(running.logs);
+        }
+        let period = std::mem::take(&mut self.period);
+        if self.asking.is_some() {
+            self.ended = Some((running, period));
+        } else {
+            self.ask(running, period, false, post);
+        }
+    }
+
+    fn report(&mut self, report: &Report, post: &mut Post) {
+        self.selection.temporal_logs += report.temporal;
+        self.selection.non_temporal_logs += report.non_temporal;
+        self.selection.dropped_write_backs += report.dropped_write_backs;
+        self.period.logs += report.logs;
+        self.period.requests += report.requests;
+        self.period.wait_cycles += report.wait_cycles;
+        let Some(running) = &mut self.running else { return };
+        running.logs += report.logs;
+        let threshold = self.known.get(&running.facts.kernel).map_or(u64::MAX, |known| known.threshold);
+        if self.asking.is_none() && self.period.logs >= threshold {
+            running.periods += 1;
+            let running = running.clone();
+            let period = std::mem::take(&mut self.period);
+            self.ask(running, period, true, post);
+        }
+    }
+
+    /// SMs that have a buffer.
+    fn sampled(&self) -> impl Iterator<Item = u16> + use<> {
+        let (each, one) = (self.spec.l1_buffers == L1Buffers::Each, self.spec.sampled_sm);
+        (0..self.seat.sms).filter(move |&sm| each || u32::from(sm) == one)
+    }
+
+    fn ask(&mut self, running: Running, period: Report, complete: bool, post: &mut Post) {
+        let mut left = 0;
+        for peer in self.sampled().map(Peer::Sm).chain((0..self.seat.slices).map(Peer::Slice)) {
+            post.send(peer, Word::Count);
+            left += 1;
+        }
+        let (l1, l2) = (BTreeMap::new(), Locality::default());
+        self.asking = Some(Asking { running, period, complete, left, l1, l2, saturated: 0, spills: 0, refills: 0 });
+    }
+
+    fn evidence(&self, asking: &Asking, l1: Locality) -> Evidence {
+        let facts = &asking.running.facts;
+        let shared_memory = match self.spec.shared_memory {
+            SharedMemory::Declared => facts.shared_bytes > 0,
+            SharedMemory::Communication => facts.communicates,
+            SharedMemory::Off => false,
+        };
+        let logs = match self.spec.few_logs_over {
+            FewLogsOver::Kernel => asking.running.logs,
+            FewLogsOver::Period => asking.period.logs,
+        };
+        Evidence { l1, l2: asking.l2, logs, shared_memory }
+    }
+
+    fn route(&self, reason: Reason, before: Route) -> Route {
+        match (reason, self.spec.uncovered) {
+            (Reason::None, Uncovered::Hold) => before,
+            (Reason::None, Uncovered::Temporal) => Route::Temporal,
+            (Reason::None, Uncovered::NonTemporal) => Route::NonTemporal,
+            (other, _) => other.route(),
+        }
+    }
+
+    /// Every buffer has answered.
+    fn decide(&mut self, asking: Asking, post: &mut Post) {
+        let rules = Rules::of(&self.spec);
+        let kernel = asking.running.facts.kernel.clone();
+        let Some(known) = self.known.get(&kernel).cloned() else { return };
+        let mut sum = Locality::default();
+        asking.l1.values().for_each(|l1| sum.add(l1));
+        let shared = rules.reason(&self.evidence(&asking, sum));
+        let route = if asking.complete { self.route(shared, known.route) } else { known.route };
+        self.note(&asking, &known, sum, shared, route);
+        if !asking.complete {
+            return;
+        }
+        let mut tell = |sm: u16, route: Route| post.send(Peer::Sm(sm), Word::Path { kernel: kernel.clone(), route });
+        let mut reasons = Vec::new();
+        match self.spec.decision {
+            Decision::Shared => {
+                reasons.push(shared);
+                (0..self.seat.sms).for_each(|sm| tell(sm, route));
+            }
+            Decision::Sm => {
+                for (&sm, &l1) in &asking.l1 {
+                    let own = rules.reason(&self.evidence(&asking, l1));
+                    reasons.push(own);
+                    tell(sm, self.route(own, known.route));
+                }
+            }
+        }
+        for reason in reasons {
+            *self.selection.reasons.entry(reason.letter().to_owned()).or_insert(0) += 1;
+        }
+        self.selection.complete += 1;
+        self.selection.changes += u64::from(route != known.route);
+        let now = (asking.period.wait_cycles, asking.period.requests);
+        let logs = known.logs.or_else(|| Some(asking.running.facts.persists_per_warp? * asking.running.facts.warps));
+        let first = first_threshold(&self.spec, logs, asking.running.facts.warps);
+        let threshold = next_threshold(&self.spec, known.threshold, known.last, now, first);
+        self.known.insert(kernel, Known { threshold, route, last: Some(now), ..known });
+    }
+
+    fn note(&mut self, asking: &Asking, known: &Known, l1: Locality, reason: Reason, route: Route) {
+        self.selection.reservation_bytes += (asking.spills + asking.refills) * self.spec.reservation_bytes;
+        if self.selection.periods.len() >= Selection::KEPT {
+            return;
+        }
+        let running = &asking.running;
+        self.selection.periods.push(Period {
+            kernel: running.facts.kernel.clone(),
+            launch: running.facts.launch,
+            number: running.periods - u32::from(asking.complete),
+            complete: asking.complete,
+            threshold_logs: known.threshold,
+            logs: asking.period.logs,
+            launch_logs: running.logs,
+            requests: asking.period.requests,
+            wait_cycles: asking.period.wait_cycles,
+            l1,
+            l2: asking.l2,
+            saturated: asking.saturated,
+            spills: asking.spills,
+            refills: asking.refills,
+            path: name(known.route),
+            reason: reason.letter().to_owned(),
+            next_path: name(route),
+        });
+    }
+
+    fn counts(&mut self, from: Peer, word: Word, post: &mut Post) {
+        let Word::Counts { locality, saturated, spills, refills } = word else { unreachable!("the caller looked") };
+        let Some(asking) = &mut self.asking else { panic!("counts that nobody asked for") };
+        match from {
+            Peer::Sm(sm) => {
+                asking.l1.insert(sm, locality);
+            }
+            _ => asking.l2.add(&locality),
+        }
+        asking.saturated += saturated;
+        asking.spills += spills;
+        asking.refills += refills;
+        asking.left -= 1;
+        if asking.left > 0 {
+            return;
+        }
+        if let Some(asking) = self.asking.take() {
+            self.decide(asking, post);
+        }
+        if let Some((running, period)) = self.ended.take() {
+            self.ask(running, period, false, post);
+        }
+    }
+}
+
+impl HubSite for Selector {
+    fn letter(&mut self, from: Peer, letter: Box<dyn Letter>, post: &mut Post) {
+        match Word::of(letter) {
+            Word::KernelStart(facts) => self.start(facts),
+            Word::KernelEnd => self.end(post),
+            Word::Report(report) => self.report(&report, post),
+            counts @ Word::Counts { .. } => self.counts(from, counts, post),
+            other => panic!("AGPM's hub received {other:?}"),
+        }
+    }
+
+    fn report(&self) -> serde_json::Value {
+        serde_json::to_value(&self.selection).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

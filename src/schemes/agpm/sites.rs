@@ -1,0 +1,312 @@
+//! AGPM at its places: the path selector and a sampled AGPM buffer in SMs, a bank of the shared AGPM buffer and the
+//! reservation buffer in each L2 slice.
+//!
+//! ```text
+//!   SM: selector ── log updates past the caches or through them
+//!       L1 buffer ──line leaves the L1──> L2 bank ──line leaves the L2──> reservation buffer ──line comes back──> L2 bank
+//! ```
+//! The L2's buffer is one; a line has one slice, so each slice keeps the entries of its own lines: what is counted does not
+//! depend on the cut, only who makes room for whom. The reservation buffer lies in memory; what moves to it and back is
+//! counted in bytes.
+//!
+//! Source: AGPM section IV-B. Readings, each a parameter ([`AgpmSpec`](super::parameters::AgpmSpec)): which address a log
+//! update is tracked under (A2), what a hit is (A4). While the caches are bypassed nothing hits in them; as a shadow
+//! directory (the default) a buffer counts accesses that reach an address with an entry, whatever the caches hold. Then a
+//! store that evicts its line from the L1 leaves the entry there, and a write-back that keeps the line in the L2 too.
+//! Not modelled: bandwidth of the moves.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::buffer::{Buffer, Counting, Entry};
+use super::letters::{Report, Word};
+use super::parameters::{AgpmSpec, Counted, FirstPath, Hit, L1Buffers, LogKey, Path, PmFirstByte, Routed, Statistics};
+use crate::persist::past::PastStores;
+use crate::persist::selection::Locality;
+use crate::persist::{
+    Access, AccessKind, Boundary, KernelFacts, Letter, Peer, Post, Route, Seat, SliceSite, SmSite, Store, StoreClass,
+    StoreRule, WriteBack, WriteBackClass, WriteBackRule,
+};
+
+/// A buffer and the readings of what happens at it.
+#[derive(Debug)]
+struct Level {
+    spec: Arc<AgpmSpec>,
+    buffer: Buffer,
+}
+
+impl Level {
+    fn new(spec: &Arc<AgpmSpec>, lines: usize) -> Self {
+        let most = ((1u16 << spec.counter_bits) - 1) as u8;
+        let counting = Counting { most, first_sets: spec.pm_first_byte == PmFirstByte::Set };
+        Level { spec: spec.clone(), buffer: Buffer::new(lines, counting) }
+    }
+
+    /// An access is served at this level. Returns an entry that had to make room.
+    fn serve(&mut self, access: &Access) -> Option<Entry> {
+        let update = is_update(&self.spec, access);
+        let reads_or_writes = access.kind != AccessKind::WriteBack && !is_untracked(&self.spec, access);
+        if !reads_or_writes {
+            return None;
+        }
+        let counts = self.spec.hit == Hit::Shadow || access.hit || !self.buffer.has(access.line);
+        if counts { self.buffer.refer(access.line, access.bytes, update) } else { None }
+    }
+
+    fn locality(&self) -> Locality {
+        match self.spec.statistics {
+            Statistics::CounterSum => self.buffer.sums(),
+            Statistics::Hits => self.buffer.hits(),
+        }
+    }
+}
+
+/// It counts as a log update.
+fn is_update(spec: &AgpmSpec, access: &Access) -> bool {
+    match access.kind {
+        AccessKind::Load => access.log && spec.key != LogKey::Slot,
+        AccessKind::Store if access.log => spec.key != LogKey::Home,
+        AccessKind::Store | AccessKind::Atomic => spec.counted == Counted::Requests,
+        AccessKind::WriteBack => false,
+    }
+}
+
+/// The log's own lines, where log updates are tracked under the elements that they save.
+fn is_untracked(spec: &AgpmSpec, access: &Access) -> bool {
+    spec.key == LogKey::Home && access.log && access.kind == AccessKind::Store
+}
+
+/// The selector of an SM, with its buffer where it is sampled.
+#[derive(Debug)]
+pub(super) struct SmSelector {
+    spec: Arc<AgpmSpec>,
+    l1: Option<Level>,
+    path: Route,
+    /// What was decided for kernels that ran before.
+    known: BTreeMap<String, Route>,
+    kernel: String,
+    /// What has not been told to the hub yet.
+    report: Report,
+    /// Log updates since `alternate` changed the way.
+    alternated: u64,
+    /// What went past the caches has no write-back to do.
+    past: PastStores,
+}
+
+impl SmSelector {
+    pub(super) fn new(spec: &Arc<AgpmSpec>, seat: Seat) -> Self {
+        let sampled = spec.l1_buffers == L1Buffers::Each || u32::from(seat.index) == spec.sampled_sm;
+        SmSelector {
+            spec: spec.clone(),
+            l1: sampled.then(|| Level::new(spec, spec.entries as usize / 2)),
+            path: first_path(spec),
+            known: BTreeMap::new(),
+            kernel: String::new(),
+            report: Report::default(),
+            alternated: 0,
+            past: PastStores::default(),
+        }
+    }
+
+    /// The way of the next log update.
+    fn choose(&mut self) -> Route {
+        match self.spec.path {
+            Path::Adaptive => self.path,
+            Path::Temporal => Route::Temporal,
+            Path::NonTemporal => Route::NonTemporal,
+            Path::Alternate => {
+                self.alternated += 1;
+                if self.alternated >= self.spec.alternate_logs {
+                    self.alternated = 0;
+                    self.path = other(self.path);
+                }
+                self.path
+            }
+        }
+    }
+
+    fn tell(&mut self, post: &mut Post) {
+        if self.report != Report::default() {
+            post.send(Peer::Hub, Word::Report(std::mem::take(&mut self.report)));
+        }
+    }
+
+    fn leaves(entry: Option<Entry>, post: &mut Post) {
+        if let Some(entry) = entry {
+            post.send(Peer::SliceOf(entry.line), Word::Moved(Box::new(entry)));
+        }
+    }
+}
+
+/// The way of log updates before anything is known.
+pub(super) fn first_path(spec: &AgpmSpec) -> Route {
+    match spec.first_path {
+        FirstPath::NonTemporal => Route::NonTemporal,
+        FirstPath::Temporal => Route::Temporal,
+    }
+}
+
+fn other(path: Route) -> Route {
+    if path == Route::Temporal { Route::NonTemporal } else { Route::Temporal }
+}
+
+impl SmSite for SmSelector {
+    fn watches(&self) -> bool {
+        true
+    }
+
+    fn kernel_start(&mut self, kernel: &KernelFacts, _: &mut Post) {
+        self.path = self.known.get(&kernel.kernel).copied().unwrap_or_else(|| first_path(&self.spec));
+        self.kernel.clone_from(&kernel.kernel);
+    }
+
+    fn store(&mut self, store: &Store<'_>, _: &mut Post) -> StoreRule {
+        let selected = store.class == StoreClass::Log
+            || store.class == StoreClass::Data && !store.atomic && self.spec.routed == Routed::Requests;
+        let route = match store.class {
+            _ if selected => self.choose(),
+            StoreClass::NonTemporal => Route::NonTemporal,
+            StoreClass::Data | StoreClass::Log => Route::Temporal,
+        };
+        if selected {
+            let way = if route == Route::Temporal { &mut self.report.temporal } else { &mut self.report.non_temporal };
+            *way += 1;
+        }
+        if store.class != StoreClass::NonTemporal {
+            self.past.stored(store, route);
+        }
+        StoreRule { route, wait: false }
+    }
+
+    /// What went past the caches left nothing to write back, whatever the way is now; what went through them did.
+    fn write_back(&mut self, write_back: &WriteBack<'_>, _: &mut Post) -> WriteBackRule {
+        if write_back.class != WriteBackClass::Flush && self.past.covers(write_back) {
+            self.report.dropped_write_backs += 1;
+            WriteBackRule::Dropped
+        } else {
+            WriteBackRule::Done
+        }
+    }
+
+    fn cta_end(&mut self, post: &mut Post) -> Boundary {
+        self.tell(post);
+        Boundary::None
+    }
+
+    fn access(&mut self, access: &Access, post: &mut Post) {
+        let counts = match self.spec.counted {
+            Counted::Requests => access.kind != AccessKind::Load,
+            Counted::LogUpdates => access.kind == AccessKind::Store && access.log,
+        };
+        if counts {
+            self.report.logs += 1;
+            if self.report.logs >= self.spec.report_logs {
+                self.tell(post);
+            }
+        }
+        let Some(l1) = &mut self.l1 else { return };
+        Self::leaves(l1.serve(access), post);
+        let passes = matches!(access.kind, AccessKind::Store | AccessKind::Atomic);
+        if passes && access.hit && self.spec.hit == Hit::Cache {
+            Self::leaves(l1.buffer.take(access.line), post);
+        }
+    }
+
+    fn replaced(&mut self, line: u64, post: &mut Post) {
+        if let Some(l1) = &mut self.l1 {
+            Self::leaves(l1.buffer.take(line), post);
+        }
+    }
+
+    fn acknowledged(&mut self, cycles: u64) {
+        self.report.requests += 1;
+        self.report.wait_cycles += cycles;
+    }
+
+    fn letter(&mut self, _: Peer, letter: Box<dyn Letter>, post: &mut Post) {
+        match Word::of(letter) {
+            Word::Path { kernel, route } => {
+                if kernel == self.kernel {
+                    self.path = route;
+                }
+                self.known.insert(kernel, route);
+            }
+            Word::Count => {
+                let (mut locality, mut saturated) = (Locality::default(), 0);
+                if let Some(l1) = &mut self.l1 {
+                    (locality, saturated) = (l1.locality(), l1.buffer.saturated());
+                    l1.buffer.flush();
+                }
+                post.send(Peer::Hub, Word::Counts { locality, saturated, spills: 0, refills: 0 });
+            }
+            other => panic!("AGPM's selector in an SM received {other:?}"),
+        }
+    }
+}
+
+/// A bank of the L2's buffer, and the reservation buffer behind it.
+#[derive(Debug)]
+pub(super) struct Bank {
+    l2: Level,
+    reserved: BTreeMap<u64, Entry>,
+    spills: u64,
+    refills: u64,
+}
+
+impl Bank {
+    pub(super) fn new(spec: &Arc<AgpmSpec>, seat: Seat) -> Self {
+        let lines = (spec.entries / 2).div_ceil(u32::from(seat.slices).max(1)) as usize;
+        Bank { l2: Level::new(spec, lines), reserved: BTreeMap::new(), spills: 0, refills: 0 }
+    }
+
+    fn reserve(&mut self, entry: Option<Entry>) {
+        if let Some(entry) = entry {
+            self.spills += 1;
+            // Its line came from elsewhere meanwhile: the younger counters replace nothing older, as it was refilled.
+            self.reserved.insert(entry.line, entry);
+        }
+    }
+}
+
+impl SliceSite for Bank {
+    fn access(&mut self, access: &Access, _: &mut Post) {
+        let shadow = self.l2.spec.hit == Hit::Shadow;
+        let fetches = access.kind == AccessKind::Load;
+        if (shadow || fetches)
+            && let Some(entry) = self.reserved.remove(&access.line)
+        {
+            self.refills += 1;
+            let gone = self.l2.buffer.insert(entry);
+            self.reserve(gone);
+        }
+        let gone = self.l2.serve(access);
+        self.reserve(gone);
+        if access.kind == AccessKind::WriteBack && !shadow {
+            let written = self.l2.buffer.take(access.line);
+            self.reserve(written);
+        }
+    }
+
+    fn replaced(&mut self, line: u64, _: &mut Post) {
+        let gone = self.l2.buffer.take(line);
+        self.reserve(gone);
+    }
+
+    fn letter(&mut self, _: Peer, letter: Box<dyn Letter>, post: &mut Post) {
+        match Word::of(letter) {
+            Word::Moved(entry) => {
+                let gone = self.l2.buffer.insert(*entry);
+                self.reserve(gone);
+            }
+            Word::Count => {
+                let locality = self.l2.locality();
+                let saturated = self.l2.buffer.saturated();
+                self.l2.buffer.flush();
+                self.reserved.clear();
+                let (spills, refills) = (std::mem::take(&mut self.spills), std::mem::take(&mut self.refills));
+                post.send(Peer::Hub, Word::Counts { locality, saturated, spills, refills });
+            }
+            other => panic!("AGPM's bank in an L2 slice received {other:?}"),
+        }
+    }
+}
