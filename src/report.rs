@@ -1,8 +1,10 @@
-//! Outcomes as something to read: tables for the terminal. Nothing here knows a component; it reads plain data.
+//! Outcomes as something to read: tables for the terminal, figures, pages. Nothing here knows a component; it reads plain
+//! data.
 
 mod compare;
 mod crash;
 mod explain;
+pub mod figure;
 mod numbers;
 mod persists;
 mod summary;
