@@ -13,8 +13,9 @@
 //! * `all`: line accesses of every load, store and atomic, and of every write-back.
 
 use super::kernels::PaperKernel;
-use super::plan::{Key, Plan};
+use super::plan::{Key, Plan, Reading};
 use crate::outcome::{KernelTotals, Launch, Outcome};
+use crate::persist::selection::{Locality, Selection};
 use crate::sweep::Done;
 use crate::workload::Mode;
 
@@ -56,10 +57,29 @@ impl<'a> Runs<'a> {
 
     /// A kernel under a scheme, if that was run and the kernel was launched.
     pub fn measured(&self, kernel: &'a PaperKernel, scheme: &str, legacy: bool) -> Option<Measured<'a>> {
-        let wanted = |key: &Key| key.workload == kernel.workload && key.scheme == scheme && key.legacy == legacy;
+        let wanted =
+            |key: &Key| (key.workload, key.scheme, key.legacy, key.reading) == (kernel.workload, scheme, legacy, None);
         let outcome = self.runs.iter().find(|(key, _)| wanted(key))?.1;
         let launched = kernel.kernels.iter().any(|name| outcome.kernel(name).is_some());
         launched.then_some(Measured { kernel, outcome })
+    }
+}
+
+/// Localities of a kernel at the L1 and at the L2.
+pub type Localities = [Locality; 2];
+
+impl Runs<'_> {
+    /// What a kernel's launches counted by a reading, all together; a launch's mean where the paper's are of one.
+    pub fn localities(&self, kernel: &PaperKernel, reading: &Reading) -> Option<Localities> {
+        let wanted = |key: &Key| key.workload == kernel.workload && key.reading == Some(reading);
+        let outcome = self.runs.iter().find(|(key, _)| wanted(key))?.1;
+        let selection: Selection = serde_json::from_value(outcome.scheme_report.clone()?).ok()?;
+        let mut sums = Localities::default();
+        for period in selection.periods.iter().filter(|period| kernel.kernels.contains(&period.kernel.as_str())) {
+            sums[0].add(&period.l1);
+            sums[1].add(&period.l2);
+        }
+        Some(sums)
     }
 }
 

@@ -77,6 +77,54 @@ impl Request {
     }
 }
 
+/// A way to count localities: AGPM's buffers count whole launches, every SM has one, and nothing is ever too much for
+/// them; the readings differ in which address a log update is found by, what counts as one, and what counts as a hit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reading {
+    /// What it is called.
+    pub name: &'static str,
+    /// What it counts.
+    pub meaning: &'static str,
+    /// Parameters of `agpm`.
+    set: [&'static str; 3],
+}
+
+/// Parameters of every reading: Table II is taken under store+clwb, over whole kernels.
+const OBSERVED: [&str; 8] = [
+    "agpm.path=temporal",
+    "agpm.statistics=hits",
+    "agpm.threshold_rule=fixed",
+    "agpm.threshold_logs=1000000000",
+    "agpm.small_threshold_logs=1000000000",
+    "agpm.least_threshold_logs=1000000000",
+    "agpm.l1_buffers=each",
+    "agpm.entries=1048576",
+];
+
+/// Readings of Table II's localities, the specification's default first.
+pub const READINGS: [Reading; 4] = [
+    Reading {
+        name: "home",
+        meaning: "log updates by the address of the element they save; all stores to persistent memory are log updates",
+        set: ["agpm.key=home", "agpm.counted=requests", "agpm.hit=shadow"],
+    },
+    Reading {
+        name: "home, logs alone",
+        meaning: "the same, but stores of data are no log updates",
+        set: ["agpm.key=home", "agpm.counted=log_updates", "agpm.hit=shadow"],
+    },
+    Reading {
+        name: "own address",
+        meaning: "every store to persistent memory is a log update, by its own address",
+        set: ["agpm.key=slot", "agpm.counted=requests", "agpm.hit=shadow"],
+    },
+    Reading {
+        name: "own address, in the cache",
+        meaning: "the same, and what does not hit in the cache of that level does not count",
+        set: ["agpm.key=slot", "agpm.counted=requests", "agpm.hit=cache"],
+    },
+];
+
 /// What tells a run from the others of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Key {
@@ -86,6 +134,8 @@ pub struct Key {
     pub scheme: &'static str,
     /// Half-warps are coalesced by themselves.
     pub legacy: bool,
+    /// `agpm` counts localities, by this reading.
+    pub reading: Option<&'static Reading>,
 }
 
 /// The runs of a request.
@@ -105,6 +155,13 @@ fn needs(figure: Figure) -> (&'static [&'static str], bool) {
         Figure::Fig4 | Figure::Table2 => (&["store+clwb"], true),
         Figure::Table3 | Figure::Overheads => (&[], false),
     }
+}
+
+/// A scheme as it is, or counting localities.
+fn observing(scheme: &SchemeConfig, reading: Option<&Reading>) -> Result<SchemeConfig, Diagnostics> {
+    let Some(reading) = reading else { return Ok(scheme.clone()) };
+    let set = OBSERVED.iter().chain(&reading.set).filter_map(|text| Override::parse(text).ok());
+    SchemeConfig::load(scheme.built.name(), &set.collect::<Vec<_>>())
 }
 
 impl Plan {
@@ -134,7 +191,8 @@ impl Plan {
             // Runs of a workload that log, and those that do not, share their contents.
             let mut resolved: [Option<Resolved>; 2] = [None, None];
             for key in plan.keys_of(name) {
-                let Some(scheme) = schemes.iter().find(|scheme| scheme.built.name() == key.scheme) else {
+                let known = schemes.iter().find(|scheme| scheme.built.name() == key.scheme);
+                let Some(scheme) = known.map(|scheme| observing(scheme, key.reading)).transpose()? else {
                     plan.note(format!("scheme `{}` is not there yet: left out", key.scheme));
                     continue;
                 };
@@ -151,9 +209,9 @@ impl Plan {
                 }
                 let Some(workload) = slot.clone() else { continue };
                 let machine = if key.legacy { legacy.clone() } else { plain.clone() };
-                let experiment =
-                    Experiment { machine, workload, scheme: scheme.clone(), max_cycles: None, reference: false };
-                let label = format!("{name} {}{}", key.scheme, if key.legacy { " half-warps" } else { "" });
+                let experiment = Experiment { machine, workload, scheme, max_cycles: None, reference: false };
+                let reading = key.reading.map_or_else(String::new, |reading| format!(" counting {}", reading.name));
+                let label = format!("{name} {}{}{reading}", key.scheme, if key.legacy { " half-warps" } else { "" });
                 plan.points.push(Point::new(label, experiment, work));
                 plan.keys.push(key);
             }
@@ -184,10 +242,14 @@ impl Plan {
         for &figure in &self.request.figures {
             let (schemes, legacy) = needs(figure);
             for &scheme in schemes {
-                let key = Key { workload, scheme, legacy };
+                let key = Key { workload, scheme, legacy, reading: None };
                 if !keys.contains(&key) {
                     keys.push(key);
                 }
+            }
+            if figure == Figure::Table2 {
+                let counting = |reading| Key { workload, scheme: "agpm", legacy: false, reading: Some(reading) };
+                keys.extend(READINGS.iter().map(counting));
             }
         }
         keys
@@ -256,8 +318,8 @@ mod tests {
         let both = plan(&[Figure::Fig3, Figure::Fig5], &["ATAX1", "ATAX2", "BFS"]);
         assert_eq!(both.points().len(), 2 * 3);
         let counted = plan(&[Figure::Fig3, Figure::Fig4, Figure::Table2], &["ATAX1"]);
-        assert_eq!(counted.points().len(), 3 + 1);
-        assert_eq!(counted.keys()[3], Key { workload: "atax", scheme: "store+clwb", legacy: true });
+        assert_eq!(counted.points().len(), 3 + 1 + READINGS.len());
+        assert_eq!(counted.keys()[3], Key { workload: "atax", scheme: "store+clwb", legacy: true, reading: None });
         assert!(plan(&[Figure::Table3, Figure::Overheads], &["ATAX1"]).points().is_empty());
     }
 

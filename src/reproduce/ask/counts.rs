@@ -88,12 +88,15 @@ pub fn counts(found: &[(&'static str, u64, u64)], sized: bool) -> Vec<Ask> {
     ]
 }
 
-/// Asks of Table II's columns of localities: a scheme must count them.
-pub fn localities() -> Ask {
-    Ask::unjudged(
-        "the localities are zero where the paper's are, for at least 18 of 22 kernels",
-        "no scheme counts localities yet",
-    )
+/// Asks of Table II's columns of localities: by reading, how many of how many kernels have their zeros where the paper has
+/// them. The first reading is the one that is asked.
+pub fn localities(same: &[(&'static str, usize, usize)]) -> Ask {
+    let text = "the localities are zero where the paper's are, for at least 18 of 22 kernels";
+    let told: Vec<String> = same.iter().map(|(reading, same, of)| format!("{reading}: {same} of {of}")).collect();
+    match same.first() {
+        Some(&(_, right, of)) if of == KERNELS.len() => Ask::of(text, right >= 18, told.join("; ")),
+        _ => Ask::unjudged(text, format!("not all kernels were run; {}", told.join("; "))),
+    }
 }
 
 /// Asks of Table III: reasons that the rules give to the published rows, and how many patterns no rule covers, of how many.
@@ -170,6 +173,13 @@ mod tests {
         assert_eq!(verdicts(&overheads(708, 89, 178))[0], Verdict::NotMet);
         assert_eq!(verdicts(&rules(22, 16, 36)), [Verdict::Met; 2]);
         assert_eq!(verdicts(&rules(21, 15, 36)), [Verdict::NotMet; 2]);
+    }
+
+    #[test]
+    fn localities_are_asked_of_the_first_reading() {
+        let with = |first| localities(&[("home", first, 22), ("other", 22, 22)]).verdict;
+        assert_eq!((with(18), with(17)), (Verdict::Met, Verdict::NotMet));
+        assert_eq!(localities(&[("home", 2, 2)]).verdict, Verdict::NotApplicable);
     }
 
     #[test]
