@@ -9,9 +9,9 @@ mod numbers;
 mod persists;
 mod summary;
 
-pub use compare::comparison;
+pub use compare::{comparison, comparison_figure};
 pub use crash::{crash_summary, state_name};
 pub use explain::{explanation, reasons, selection_of};
 pub use numbers::{bandwidth, count, percent, rate, seconds};
-pub use persists::stalls_table;
+pub use persists::{stalls_figure, stalls_table};
 pub use summary::summary;

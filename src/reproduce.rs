@@ -17,6 +17,7 @@ pub mod figures;
 pub mod kernels;
 pub mod measured;
 pub mod page;
+pub mod picture;
 pub mod plan;
 pub mod published;
 pub mod table;

@@ -125,6 +125,9 @@ pub(super) struct SchemesArgs {
     /// Write the outcomes of all runs as JSON, a list in the order of the table
     #[arg(long, value_name = "FILE")]
     pub(super) json: Option<PathBuf>,
+    /// Draw times over those of base (compare) or stages of persists (stalls), as SVG
+    #[arg(long, value_name = "FILE")]
+    pub(super) svg: Option<PathBuf>,
     /// No progress and no table
     #[arg(long, short)]
     pub(super) quiet: bool,

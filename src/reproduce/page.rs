@@ -1,8 +1,7 @@
 //! A reproduction as files: tables as CSV, verdicts, runs, a page of Markdown; and as text for a terminal.
-//!
-//! Pictures: [`picture`] is where a drawing of a figure goes; there is none so far.
 
-use super::{Finding, Reproduction, Table};
+use super::picture::picture;
+use super::{Reproduction, Table};
 use crate::reproduce::Cell;
 
 /// A file: its name and its content.
@@ -14,7 +13,8 @@ impl Reproduction {
         let mut files = Vec::new();
         for finding in &self.findings {
             files.extend(finding.tables.iter().map(|table| (format!("{}.csv", table.name), table.csv())));
-            files.extend(picture(finding).map(|drawing| (format!("{}.svg", finding.figure.name()), drawing)));
+            let drawn = picture(finding).and_then(Result::ok);
+            files.extend(drawn.map(|drawing| (format!("{}.svg", finding.figure.name()), drawing)));
         }
         files.push(("asks.csv".to_owned(), self.asks().csv()));
         files.push(("runs.csv".to_owned(), self.runs().csv()));
@@ -85,8 +85,10 @@ impl Reproduction {
         }
         for finding in &self.findings {
             out += &format!("\n## {}: {}\n", finding.figure.name(), finding.figure.title());
-            if picture(finding).is_some() {
-                out += &format!("\n![{0}]({0}.svg)\n", finding.figure.name());
+            match picture(finding) {
+                Some(Ok(_)) => out += &format!("\n![{0}]({0}.svg)\n", finding.figure.name()),
+                Some(Err(why)) => out += &format!("\nNo picture: {why}.\n"),
+                None => {}
             }
             for table in &finding.tables {
                 out += &format!("\n{}:\n\n{}", table.title, table.markdown());
@@ -104,9 +106,4 @@ impl Reproduction {
         out += &format!("\n## Parameters without a source of their own\n\n{}", chosen.markdown());
         out
     }
-}
-
-/// A drawing of a figure as SVG.
-pub fn picture(_finding: &Finding) -> Option<String> {
-    None
 }
