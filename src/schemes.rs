@@ -8,3 +8,4 @@ pub mod bucl;
 pub mod catalogue;
 pub mod entry;
 pub mod pmem_spec;
+pub mod themis;

@@ -5,7 +5,6 @@ mod bench_machine;
 
 use bench_machine::{Bench, Ran, kernel, one_gigahertz};
 use durawarp::assemble::Persistency;
-use durawarp::config::{Override, SchemeConfig};
 use durawarp::engine::{RunEnd, RunOptions};
 use durawarp::kernel::memory::Medium;
 use durawarp::persist::{Fact, FactKind, Journal};
@@ -282,15 +281,6 @@ fn a_write_of_a_part_of_a_granule_reads_it_first() {
     assert!(time(4, 128) > full + 100, "32 of 128 bytes: the rest is read first");
 }
 
-/// Runs under a scheme with parameters, `KEY=VALUE` separated by blanks.
-fn run_with(bench: &Bench, scheme: &str, sets: &str) -> Ran {
-    let overrides: Vec<Override> = sets.split_whitespace().map(|text| Override::parse(text).unwrap()).collect();
-    let scheme = SchemeConfig::load(scheme, &overrides).unwrap_or_else(|faults| panic!("{faults}")).built;
-    let ran = bench.run_under(&Persistency { scheme, journal: true }, &RunOptions::default());
-    assert!(matches!(ran.end, RunEnd::Finished { .. }), "{:?}", ran.end);
-    ran
-}
-
 /// Each lane loads a word of a line of its own from DRAM, and the warp waits for all; the sum goes to `%out`.
 const UNCOALESCED: &str = "mul.wide.u32 %d0, %tid, 128;\nadd.u64 %d1, %b, %d0;\nmov.u64 %d2, %clock64;
 ld.global.u32 %r1, [%d1];\nadd.u32 %r1, %r1, 1;\nmov.u64 %d3, %clock64;\nsub.u64 %d4, %d3, %d2;
@@ -303,7 +293,7 @@ fn bucl_sends_uncoalesced_loads_past_the_l1_and_so_it_does_stalled_ones() {
     let (out, b) = (bench.buffer(4096, Medium::Nvm), bench.buffer(4096, Medium::Dram));
     bench.launch(UNCOALESCED, 1, 16, (out, out, b, 0));
     let run = |sets: &str| {
-        let ran = run_with(&bench, "bucl", sets);
+        let ran = bench.run_set("bucl", sets);
         let cycles = ran.u64s(out, 1)[0];
         (ran.sm("l1_loads_steered"), ran.sm("l1_stalls_past"), ran.sm("l1_bypasses"), cycles)
     };
@@ -313,7 +303,7 @@ fn bucl_sends_uncoalesced_loads_past_the_l1_and_so_it_does_stalled_ones() {
     let waits = run("bucl.tucd=16 bucl.stall_bypass=false");
     assert_eq!((waits.0, waits.1, waits.2), (0, 0, 0));
     assert!(waits.3 > stalled.3 + 100, "the others wait for a fill: {} against {}", waits.3, stalled.3);
-    let plain = run_with(&bench, "store+clwb", "");
+    let plain = bench.run_set("store+clwb", "");
     assert_eq!((plain.sm("l1_bypasses"), plain.u64s(out, 1)[0]), (0, waits.3));
 }
 
@@ -322,7 +312,7 @@ fn bucl_sends_uncoalesced_log_updates_past_the_caches_without_their_write_backs(
     let body = "mul.wide.u32 %d0, %tid, 64;\nadd.u64 %d1, %out, %d0;\npm.st.log.global.u32 [%d1], %tid;
 pm.clwb.log.global [%d1];\npm.sfence;\n";
     let run = |threads: u32| {
-        let ran = run_with(&one_cta("", threads, body).0, "bucl", "");
+        let ran = one_cta("", threads, body).0.run_set("bucl", "");
         (ran.l2("write_throughs"), ran.l2("write_backs_asked"))
     };
     assert_eq!(run(4), (0, 2), "two lines: coalesced");

@@ -18,7 +18,9 @@ use std::any::Any;
 use std::fmt::Debug;
 
 use super::image::PmImage;
-use super::vocab::{Boundary, FenceKind, FenceRule, Route, StoreClass, StoreRule, WriteBackClass, WriteBackRule};
+use super::vocab::{
+    Boundary, FenceKind, FenceRule, PastOrder, Route, StoreClass, StoreRule, WriteBackClass, WriteBackRule,
+};
 
 /// Who is written to, or has written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -184,6 +186,17 @@ pub struct Access {
     pub hit: bool,
 }
 
+/// How the host of an SM's site keeps stores in order, for a scheme whose fences do not wait for those past the caches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GateSpec {
+    /// What is kept in order.
+    pub order: PastOrder,
+    /// Stores past the caches that may be under way.
+    pub past_entries: u32,
+    /// Requests that may be held until these are durable.
+    pub held_entries: u32,
+}
+
 /// A scheme's handler in an SM.
 pub trait SmSite: Send + Debug {
     /// It wants to hear of accesses, evictions and acknowledgements.
@@ -194,6 +207,11 @@ pub trait SmSite: Send + Debug {
     /// It wants to be asked which loads go past the L1.
     fn steers_loads(&self) -> bool {
         false
+    }
+
+    /// What its host has to keep in order. A site whose fences are [`FenceRule::Ordered`] relies on it.
+    fn gate(&self) -> Option<GateSpec> {
+        None
     }
 
     /// A kernel starts; its CTAs follow.
@@ -308,6 +326,11 @@ pub trait Scheme: Send + Sync + Debug {
     /// What its hardware does at boot; nothing, unless a scheme says so.
     fn salvage(&self) -> Option<Salvage> {
         None
+    }
+
+    /// What it promises about the order of stores past the caches.
+    fn past_order(&self) -> PastOrder {
+        PastOrder::ByFences
     }
 
     /// Programs keep undo logs under it: automatic instrumentation applies, and log updates are performed.

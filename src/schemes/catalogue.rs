@@ -8,6 +8,7 @@ use super::baseline::{BASE, EPOCH_CTA, EPOCH_KERNEL, NT_STORE_DEFAULTS, NtStoreS
 use super::bucl::{self, Bucl};
 pub use super::entry::{Entry, Faults, Parameters};
 use super::pmem_spec::PmemSpec;
+use super::themis::{self, Themis};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::persist::Scheme;
 
@@ -27,6 +28,7 @@ pub fn entries() -> Vec<Entry> {
         Entry::parametrised(agpm::parameters::DEFAULTS, AgpmSpec::faults, |spec| Arc::new(Agpm::new(spec))),
         Entry::parametrised(bucl::DEFAULTS, |_| Vec::new(), |spec| Arc::new(Bucl::new(spec))),
         Entry::fixed(PmemSpec),
+        Entry::parametrised(themis::DEFAULTS, |_| Vec::new(), |spec| Arc::new(Themis::new(spec))),
     ]
 }
 

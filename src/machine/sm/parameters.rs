@@ -199,6 +199,10 @@ counters! {
         pm_log_write_back_accesses,
         /// Persistency fences issued (warp instructions)
         pm_fences,
+        /// Of these and of others that persist, passed before stores past the caches were durable (warp instructions)
+        pm_fences_ordered,
+        /// Line accesses that the gate held until earlier stores past the caches were durable (accesses)
+        pm_held,
         /// Persistency operations and stores on DRAM, which have their plain meaning there (warp instructions)
         pm_on_dram,
         /// Write-throughs and write-backs sent, a line each (requests)
