@@ -191,6 +191,16 @@ fn reports_read_outcomes_only() {
 }
 
 #[test]
+fn figures_and_pages_know_plain_data_only() {
+    let plain = ["report/figure", "report/page", "report/markdown", "report/table"];
+    forbid(
+        "figures, pages -> any other room",
+        |s| plain.iter().any(|path| s.path.starts_with(path)),
+        |_, m| room_of(m) != "report",
+    );
+}
+
+#[test]
 fn components_meet_only_at_messages() {
     // Files that are one component each; across a wire they may know `machine::msg` and shared parts, not each other.
     let components = ["machine/sm", "machine/l2", "machine/memory_controller", "machine/dispatch"];

@@ -22,8 +22,8 @@ mod palette;
 mod spread;
 mod stacked;
 mod svg;
-mod table;
 mod text;
+mod tidy;
 mod under;
 
 use serde::{Deserialize, Serialize};
@@ -158,6 +158,18 @@ pub enum Figure {
 }
 
 impl Figure {
+    /// Its size and words.
+    pub fn sheet(&self) -> &Sheet {
+        match self {
+            Figure::GroupedBars(figure) => &figure.sheet,
+            Figure::StackedBars(figure) => &figure.sheet,
+            Figure::Lines(figure) => &figure.sheet,
+            Figure::HeatMap(figure) => &figure.sheet,
+            Figure::Cdf(figure) => &figure.sheet,
+            Figure::Distribution(figure) => &figure.sheet,
+        }
+    }
+
     /// The figure as an SVG document.
     ///
     /// # Errors
@@ -201,9 +213,9 @@ macro_rules! kinds {
 
 kinds!(GroupedBars, StackedBars, Lines, HeatMap, Cdf, Distribution);
 
-/// A value that can be drawn.
+/// A value that can be drawn. The ends of an axis are up to ten times beyond its values and have to be numbers too.
 fn finite(value: Option<f64>) -> Option<f64> {
-    value.filter(|value| value.is_finite())
+    value.filter(|value| value.abs() <= 1e300)
 }
 
 fn same_length(what: impl FnOnce() -> String, expected: usize, found: usize) -> Result<(), FigureError> {

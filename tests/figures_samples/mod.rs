@@ -150,7 +150,7 @@ pub(crate) fn scaling() -> Lines {
         let serial = 0.01 + 0.025 * i as f64;
         let point = |t: &f64| {
             let y = 1.0 / (serial + (1.0 - serial) / t);
-            LinePoint { x: *t, y: Some(y), error: Some(y * 0.05) }
+            LinePoint { x: *t, y: Some(y), error: Some(y * 0.2) }
         };
         LineSeries { name: (*name).to_owned(), points: threads.iter().map(point).collect() }
     };

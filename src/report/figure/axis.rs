@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::finite;
+
 /// How values become lengths.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -86,20 +88,23 @@ impl Span {
         {
             return Span { scale: axis.scale, low, high };
         }
-        let values = values.filter(|value| value.is_finite() && !(log && *value <= 0.0));
+        let values = values.filter(|value| finite(Some(*value)).is_some() && !(log && *value <= 0.0));
         let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
         if low > high {
             return if log { Span::new(axis.scale, 1.0, 10.0) } else { Span::new(axis.scale, 0.0, 1.0) };
         }
         match axis.scale {
             Scale::Linear => Span::linear(low, high),
-            Scale::Log2 => Span::powers(axis.scale, 2.0, low, high),
-            // Over several decades whole ones; over less, ends at 1, 2 or 5.
-            Scale::Log10 if high / low >= 30.0 => Span::powers(axis.scale, 10.0, low, high),
+            Scale::Log2 => {
+                let log = |value: f64| libm::log2(value);
+                let (below, above) = ((log(low) + 1e-9).floor(), (log(high) - 1e-9).ceil());
+                let above = if above <= below { below + 1.0 } else { above };
+                Span::new(axis.scale, libm::exp2(below), libm::exp2(above))
+            }
             Scale::Log10 => {
-                let inside = steps_1_2_5(low / 10.0, high * 10.0);
-                let below = inside.iter().copied().rfind(|v| *v <= low * (1.0 + 1e-9)).unwrap_or(low);
-                let above = inside.iter().copied().find(|v| *v >= high * (1.0 - 1e-9)).unwrap_or(high);
+                let ends = steps_1_2_5(low / 10.0, high * 10.0);
+                let below = ends.iter().copied().rfind(|v| *v <= low * (1.0 + 1e-9)).unwrap_or(low);
+                let above = ends.iter().copied().find(|v| *v >= high * (1.0 - 1e-9)).unwrap_or(high);
                 if below < above {
                     Span::new(axis.scale, below, above)
                 } else {
@@ -107,6 +112,18 @@ impl Span {
                 }
             }
         }
+    }
+
+    /// The span of data with as little beside it as can be: for places, where an empty edge says nothing.
+    pub(super) fn tight(axis: &Axis, values: impl Iterator<Item = f64> + Clone) -> Span {
+        let loose = Span::of(axis, values.clone());
+        let inside = values.filter(|value| (loose.low..=loose.high).contains(value));
+        let (low, high) = inside.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
+        let low = if axis.scale == Scale::Linear && loose.low == 0.0 { 0.0 } else { low };
+        if axis.range.is_some() || axis.scale == Scale::Log10 || low >= high {
+            return loose;
+        }
+        Span { low, high, ..loose }
     }
 
     fn linear(low: f64, high: f64) -> Span {
@@ -117,13 +134,6 @@ impl Span {
         let up = |value: f64| (value / step - 1e-9).ceil() * step;
         let down = |value: f64| (value / step + 1e-9).floor() * step;
         Span::new(Scale::Linear, down(low), up(high))
-    }
-
-    fn powers(scale: Scale, base: f64, low: f64, high: f64) -> Span {
-        let log = |value: f64| libm::log(value) / libm::log(base);
-        let (below, above) = ((log(low) + 1e-9).floor(), (log(high) - 1e-9).ceil());
-        let above = if above <= below { below + 1.0 } else { above };
-        Span::new(scale, libm::pow(base, below), libm::pow(base, above))
     }
 
     /// Where a value lies: 0 at the low end, 1 at the high one. `None` for what has no place.
@@ -148,7 +158,8 @@ impl Span {
                 values.map(|value| Tick { value, label: written(value, step) }).collect()
             }
             Scale::Log2 => self.power_ticks(2.0, most),
-            Scale::Log10 if self.high / self.low >= 30.0 => self.power_ticks(10.0, most),
+            // Over two decades and less, 1, 2 and 5 are written too.
+            Scale::Log10 if self.high / self.low > 101.0 => self.power_ticks(10.0, most),
             Scale::Log10 => {
                 let values: Vec<f64> = steps_1_2_5(self.low, self.high);
                 values.into_iter().map(|value| Tick { value, label: written(value, value) }).collect()
@@ -164,10 +175,8 @@ impl Span {
         let mut ticks = Vec::new();
         for power in first - 1..=last {
             let value = libm::pow(base, f64::from(power));
-            if power >= first {
-                if (power - first) % each == 0 {
-                    ticks.push(Tick { value, label: written(value, value) });
-                }
+            if power >= first && power.rem_euclid(each) == 0 {
+                ticks.push(Tick { value, label: written(value, value) });
             }
             if base == 10.0 && each == 1 {
                 let between = (2..10).map(|i| value * f64::from(i));
@@ -241,20 +250,34 @@ mod tests {
     #[test]
     fn logarithmic_spans_write_powers() {
         let tens = Axis::new("latency", "ns").scale(Scale::Log10);
-        assert_eq!(labels(Span::of(&tens, [3.0, 4000.0].into_iter()), 8), ["1", "10", "100", "1000", "10000"]);
+        let long = Span::of(&tens, [3.0, 4000.0].into_iter());
+        assert_eq!((long.low, labels(long, 8)), (2.0, ["10", "100", "1000"].map(str::to_owned).to_vec()));
         let short = Span::of(&tens, [3.0, 40.0].into_iter());
         assert_eq!(labels(short, 8), ["2", "5", "10", "20", "50"]);
         let twos = Axis::new("threads", "").scale(Scale::Log2);
         assert_eq!(labels(Span::of(&twos, [1.0, 16.0].into_iter()), 8), ["1", "2", "4", "8", "16"]);
+        assert_eq!(labels(Span::new(Scale::Log2, 0.5, 64.0), 5), ["1", "4", "16", "64"]);
+        let tight = Span::tight(&twos, [1.0, 12.0].into_iter());
+        assert_eq!((tight.high, labels(tight, 8).len()), (12.0, 4));
     }
 
     #[test]
     fn odd_data_still_gives_a_span() {
         for scale in [Scale::Linear, Scale::Log2, Scale::Log10] {
             let axis = Axis::new("x", "").scale(scale);
-            for data in [&[][..], &[0.0], &[5.0], &[f64::NAN, -3.0], &[1e-300, 1e300], &[-2.0, -1.0], &[1e-320]] {
+            for data in [
+                &[][..],
+                &[0.0],
+                &[5.0],
+                &[f64::NAN, -3.0],
+                &[1e-300, 1e300],
+                &[-2.0, -1.0],
+                &[1e-320],
+                &[1e308, 1.0],
+                &[1e300, 1.0],
+            ] {
                 let span = Span::of(&axis, data.iter().copied());
-                assert!(span.low < span.high, "{scale:?} {data:?} {span:?}");
+                assert!(span.low < span.high && span.high.is_finite(), "{scale:?} {data:?} {span:?}");
                 assert!(span.ticks(6).len() < 3000, "{scale:?} {data:?} {span:?}");
             }
         }

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::table::{Tidy, full};
+use super::tidy::{Tidy, full};
 use super::{Axis, FigureError, Sheet, bars_draw, finite, not_negative, same_length, some_of};
 
 /// Bars in groups.

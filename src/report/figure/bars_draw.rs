@@ -41,7 +41,8 @@ pub(super) fn draw(figure: &GroupedBars, series: &[Relative<'_>], of: usize) -> 
         legend.push(Entry::new(Key::Above, "published, above the axis"));
     }
     let numbers = all().filter_map(|bar| beyond(bar.value)).map(short);
-    let missing = all().filter(|bar| bar.value.is_none()).map(|_| "n/a".to_owned());
+    let lane = !above::fits_into_gaps(figure.sheet.width_pt, figure.groups.len() + 1, shown.len());
+    let missing = all().filter(|bar| lane && bar.value.is_none()).map(|_| "n/a".to_owned());
     let above = above::height(numbers.chain(missing));
     let mean = match of {
         all if all == figure.groups.len() => "geomean".to_owned(),
@@ -101,7 +102,8 @@ fn cut_off(figure: &GroupedBars, shown: &[&Relative<'_>]) -> Option<f64> {
     let mut beyond: Vec<f64> = all().filter_map(|bar| bar.value).filter(|value| *value > asked).collect();
     beyond.sort_by(|a, b| b.total_cmp(a));
     let gaps = all().filter(|bar| bar.value.is_none()).count();
-    let room = ((figure.sheet.width_pt - 60.0) / PITCH) as usize;
+    // The data has at least this much of the width.
+    let room = (figure.sheet.width_pt * 0.75 / PITCH) as usize;
     let cut = beyond.get(room.saturating_sub(gaps)).copied().unwrap_or(asked);
     Some(cut).filter(|_| !beyond.is_empty())
 }
@@ -147,7 +149,7 @@ fn draw_group(
                 if value > span.high {
                     let (low, high) = (plot.top + 6.2, plot.top + 4.6);
                     frame.svg.line("break", (from - 0.5, low), (to + 0.5, high), "#ffffff", 1.3, &[]);
-                    labels.push(Above { x: middle, text: short(value), gap: false });
+                    labels.push(Above { x: middle, text: short(value), gap: None });
                 } else if let Some(error) = error {
                     let (low, high) = (y((value - error).max(0.0)), y(value + error));
                     let cap = ((to - from) * 0.3).min(2.0);

@@ -12,8 +12,8 @@ use super::legend::{Entry, Key};
 use super::lines_draw::{RIGHT, broken_line, clip};
 use super::palette::{Stroke, marker};
 use super::svg::Point;
-use super::table::{Tidy, full};
-use super::{FigureError, Sheet, some_of};
+use super::tidy::{Tidy, full};
+use super::{FigureError, Sheet, finite, some_of};
 
 /// Cumulative distributions of several series.
 ///
@@ -69,8 +69,8 @@ impl CdfSeries {
         CdfSeries { name: name.to_owned(), points, left_out: (samples.len() - values.len()) as u64 }
     }
 
-    fn finite(&self) -> impl Iterator<Item = [f64; 2]> {
-        self.points.iter().copied().filter(|[value, share]| value.is_finite() && share.is_finite())
+    fn finite(&self) -> impl Iterator<Item = [f64; 2]> + Clone {
+        self.points.iter().copied().filter(|[value, share]| finite(Some(*value)).is_some() && share.is_finite())
     }
 
     /// The name, with what is missing.
@@ -96,7 +96,7 @@ impl Cdf {
     /// When there are no series, values or shares fall, a share is no share, or the paper is too small.
     pub fn svg(&self) -> Result<String, FigureError> {
         self.check()?;
-        let x = Span::of(&self.x, self.series.iter().flat_map(|series| series.finite().map(|[value, _]| value)));
+        let x = Span::tight(&self.x, self.series.iter().flat_map(|series| series.finite().map(|[value, _]| value)));
         let y_axis = Axis::new(&format!("share of {}", self.of), "");
         let y = Span::new(Scale::Linear, 0.0, 1.0);
         let entry = |(i, series): (usize, &CdfSeries)| Entry::new(Key::Line(Stroke::of(i)), &series.told());

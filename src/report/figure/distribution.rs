@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::palette::Fill;
 use super::stacked::{Look, Stack, StackGroup, StackedBars};
-use super::table::{Tidy, full};
+use super::tidy::{Tidy, full};
 use super::{Axis, FigureError, Sheet, finite, not_negative, same_length, some_of};
 
 /// Shares of ordered classes.

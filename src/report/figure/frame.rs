@@ -5,7 +5,7 @@ use super::axis::{Axis, Span, Tick};
 use super::legend::{Entry, PAD, head};
 use super::palette::{GRID, INK};
 use super::svg::{Anchor, Element, Rect, Svg, Text};
-use super::text::{LEADING, MIDDLE, NORMAL, SMALL, cut, lines, text_width};
+use super::text::{LEADING, MIDDLE, NORMAL, SMALL, balanced, cut, lines, text_width};
 use super::under::{Row, bands, bars};
 use super::{FigureError, Sheet};
 
@@ -80,12 +80,10 @@ impl Frame {
         for count in 0..=4 {
             let names = if y_name.is_empty() { 0.0 } else { f64::from(count) * NORMAL * LEADING + 2.0 };
             let left = PAD + names + y_widest + TICK + 2.0;
-            let rows = wanted.rows(left, right)?;
-            let left = left + rows.iter().map(|row| row.sticks_out).fold(0.0, f64::max);
-            let rows = wanted.rows(left, right)?;
+            let (left, rows) = wanted.rows_on_paper(left, right)?;
             let below: f64 = wanted.under_height(&rows);
             let plot = Rect { left, top, right, bottom: height - PAD - below - wanted.below };
-            wrapped = lines(&y_name, NORMAL, (plot.height() + 8.0).min(height - 2.0 * PAD));
+            wrapped = balanced(&y_name, NORMAL, (plot.height() + 12.0).min(height - 2.0 * PAD));
             if wrapped.len() <= count as usize || count == 4 {
                 for (what, needed_pt, have_pt) in
                     [("the data's height", 20.0, plot.height()), ("the data's width", 30.0, plot.width())]
@@ -231,6 +229,20 @@ impl Wanted<'_> {
         let places: Vec<(f64, &str)> = bands.iter().map(|(from, to)| (from + to) / 2.0).zip(all).collect();
         rows.push(Row::plan("groups", &places, paper, longest, mean.is_some())?);
         Ok(rows)
+    }
+
+    /// The rows of names, and the left edge moved as far right as leaning names need: places move a little less than it.
+    fn rows_on_paper(&self, mut left: f64, right: f64) -> Result<(f64, Vec<Row>), FigureError> {
+        let mut rows = self.rows(left, right)?;
+        for _ in 0..8 {
+            let out = rows.iter().map(|row| row.sticks_out).fold(0.0, f64::max);
+            if out <= 0.0 {
+                break;
+            }
+            left += out + 0.5;
+            rows = self.rows(left, right)?;
+        }
+        Ok((left, rows))
     }
 
     fn under_height(&self, rows: &[Row]) -> f64 {

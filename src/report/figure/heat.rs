@@ -9,8 +9,8 @@ use super::legend::PAD;
 use super::lines::above_0_on;
 use super::palette::{GREY, INK, hex, readable_on, viridis};
 use super::svg::{Anchor, Element, Rect, Text};
-use super::table::{Tidy, full};
 use super::text::{LEADING, MIDDLE, NORMAL, SMALL, cut, text_width};
+use super::tidy::{Tidy, full};
 use super::{FigureError, Sheet, finite, same_length, some_of};
 
 /// Values of rows by columns.
@@ -61,8 +61,8 @@ impl HeatMap {
         self.check()?;
         let values = || self.values.iter().flatten().filter_map(|value| finite(*value));
         let span = Span::of(&self.axis, values());
-        let ticks = span.ticks(6);
-        let widest = ticks.iter().map(|tick| text_width(&tick.label, NORMAL)).fold(0.0, f64::max);
+        let ticks = (2..=6).flat_map(|most| span.ticks(most));
+        let widest = ticks.map(|tick| text_width(&tick.label, NORMAL)).fold(0.0, f64::max);
         let right = PAD + 6.0 + BAR + 4.0 + widest + 3.0 + NORMAL * LEADING;
         let mut frame = Frame::new(&Wanted {
             sheet: &self.sheet,

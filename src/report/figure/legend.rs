@@ -70,7 +70,7 @@ pub(super) fn head(svg: &mut Svg, sheet: &Sheet, legend: &[Entry]) -> f64 {
     }
     let total: f64 = legend.iter().map(|entry| entry.width() + GAP).sum::<f64>() - GAP;
     let beside = if note_top.is_none() { note_width } else { 0.0 };
-    if legend.is_empty() || (total <= room - beside && legend.len() > 1) {
+    if legend.is_empty() || total <= room - beside {
         // All in one line, the note at its end.
         let mut x = PAD + (room - beside - total).max(0.0) / 2.0;
         for entry in legend {
@@ -82,19 +82,16 @@ pub(super) fn head(svg: &mut Svg, sheet: &Sheet, legend: &[Entry]) -> f64 {
             top += line;
         }
     } else {
-        if note.is_some() && note_top.is_none() {
-            note_top = Some(top);
-            top += if legend.len() == 1 { 0.0 } else { line };
-        }
-        let widest = legend.iter().map(|entry| entry.width() + GAP).fold(0.0, f64::max).min(room);
+        // The note is one more cell, the last.
+        let cells = legend.len() + usize::from(beside > 0.0);
+        let widest = legend.iter().map(|entry| entry.width() + GAP).fold(beside, f64::max).min(room);
         let fit = ((room + GAP) / widest).floor().max(1.0) as usize;
-        let rows = legend.len().div_ceil(fit);
-        let columns = legend.len().div_ceil(rows);
+        let rows = cells.div_ceil(fit);
+        let columns = cells.div_ceil(rows);
         let left = PAD + (room + GAP - columns as f64 * widest).max(0.0) / 2.0;
-        let left = if legend.len() == 1 { PAD } else { left };
-        let room = if legend.len() == 1 { room - beside } else { widest.min(room) };
+        note_top = note_top.or(Some(top + (rows - 1) as f64 * line));
         for (i, entry) in legend.iter().enumerate() {
-            draw(svg, entry, left + (i % columns) as f64 * widest, top + (i / columns) as f64 * line, room);
+            draw(svg, entry, left + (i % columns) as f64 * widest, top + (i / columns) as f64 * line, widest);
         }
         top += rows as f64 * line;
     }
@@ -102,7 +99,8 @@ pub(super) fn head(svg: &mut Svg, sheet: &Sheet, legend: &[Entry]) -> f64 {
         let right = sheet.width_pt - PAD;
         let base = note_top + 0.75 * NORMAL;
         svg.text(&Text::new("note", (right, base), NORMAL).anchor(Anchor::End).colour(GREY), note);
-        arrow(svg, right - text_width(note, NORMAL) - 5.0, note_top, sheet.better == Some(Better::Higher));
+        // With room for a wider font than the estimate is of.
+        arrow(svg, right - 1.12 * text_width(note, NORMAL) - 4.0, note_top, sheet.better == Some(Better::Higher));
     }
     top + 2.0
 }

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::table::{Tidy, full};
+use super::tidy::{Tidy, full};
 use super::{Axis, FigureError, Scale, Sheet, finite, lines_draw, some_of};
 
 /// Lines over an axis of numbers.
@@ -69,7 +69,8 @@ impl LineSeries {
 
     /// Points that have a place, in its order.
     pub(super) fn sorted(&self) -> Vec<LinePoint> {
-        let mut points: Vec<LinePoint> = self.points.iter().copied().filter(|point| point.x.is_finite()).collect();
+        let mut points: Vec<LinePoint> =
+            self.points.iter().copied().filter(|point| finite(Some(point.x)).is_some()).collect();
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
         points
     }

@@ -1,19 +1,20 @@
 //! Draws lines with markers and error bars. What lies beyond a range that was asked for is clipped, never moved.
 
-use super::axis::{Span, short};
+use super::axis::{Scale, Span, short};
 use super::frame::{Beside, Frame, Under, Wanted};
 use super::legend::{Entry, Key};
 use super::lines::{LinePoint, LineSeries, Lines};
 use super::palette::{GREY, INK, Stroke, marker};
 use super::spread::spread;
 use super::svg::{Anchor, Element, Point, Svg, Text, number, places};
-use super::text::{MIDDLE, NORMAL};
+use super::text::{MIDDLE, SMALL};
 use super::{FigureError, finite};
 
 /// The dashes of a line to compare with.
 pub(super) const IDEAL: &[f64] = &[4.5, 2.0];
-/// Height of the strip for missing points.
-const STRIP: f64 = 9.0;
+/// Height of the strip for missing points, and its distance from the data.
+const STRIP: f64 = 7.0;
+const APART: f64 = 4.0;
 /// Room on the right for half of the last number below.
 pub(super) const RIGHT: f64 = 12.0;
 
@@ -21,10 +22,11 @@ pub(super) fn draw(figure: &Lines) -> Result<String, FigureError> {
     let all = || figure.series.iter().chain(&figure.ideal);
     let xs = all().flat_map(|series| &series.points).map(|point| point.x);
     let ys = all().flat_map(|series| &series.points).filter_map(|point| finite(point.y));
-    // An error bar that reaches below 0 has no end on a logarithmic axis, and does not stretch it.
+    // Error bars do not stretch a logarithmic axis: one that reaches down to 0 has no end there.
+    let linear = figure.y.scale == Scale::Linear;
     let ends = all().flat_map(|series| &series.points).filter_map(|p| Some((finite(p.y)?, finite(p.error)?)));
-    let ends = ends.flat_map(|(y, error)| [y - error, y + error]);
-    let (x, y) = (Span::of(&figure.x, xs), Span::of(&figure.y, ys.chain(ends)));
+    let ends = ends.filter(|_| linear).flat_map(|(y, error)| [y - error, y + error]);
+    let (x, y) = (Span::tight(&figure.x, xs), Span::of(&figure.y, ys.chain(ends)));
     let mut legend: Vec<Entry> = figure
         .series
         .iter()
@@ -40,7 +42,7 @@ pub(super) fn draw(figure: &Lines) -> Result<String, FigureError> {
         beside: Beside::Values(&figure.y, y),
         under: Under::Values(&figure.x, x),
         above: 3.0,
-        below: if missing { STRIP } else { 0.0 },
+        below: if missing { APART + STRIP } else { 0.0 },
         right: RIGHT,
     })?;
     let plot = frame.plot;
@@ -90,12 +92,13 @@ pub(super) fn draw(figure: &Lines) -> Result<String, FigureError> {
 /// The markers of missing points below the data.
 fn strip(frame: &mut Frame, figure: &Lines, sorted: &[Vec<LinePoint>], x: &Span) {
     let plot = frame.plot;
-    let middle = plot.bottom + STRIP / 2.0;
-    let band = Element::new("rect", "strip").number("x", plot.left).number("y", plot.bottom);
+    let top = plot.bottom + APART;
+    let middle = top + STRIP / 2.0;
+    let band = Element::new("rect", "strip").number("x", plot.left).number("y", top);
     let band = band.number("width", plot.width()).number("height", STRIP).word("fill", "#eeeeee");
     frame.svg.put(band);
-    let at = (plot.left - 4.0, middle + MIDDLE * NORMAL + 0.6);
-    frame.svg.text(&Text::new("missing", at, NORMAL).anchor(Anchor::End).colour(GREY), "n/a");
+    let at = (plot.left - 4.0, middle + MIDDLE * SMALL + 0.3);
+    frame.svg.text(&Text::new("missing", at, SMALL).anchor(Anchor::End).colour(GREY), "n/a");
     let mut gaps = Vec::new();
     for (i, points) in sorted.iter().enumerate() {
         for point in points.iter().filter(|point| finite(point.y).is_none()) {
@@ -110,8 +113,8 @@ fn strip(frame: &mut Frame, figure: &Lines, sorted: &[Vec<LinePoint>], x: &Span)
         let told = format!("{}, {}: n/a", figure.series[*i].name, short(*x));
         marker(&mut frame.svg, "gap", &Stroke::of(*i), (at, middle), &told);
     }
-    let (left, right, bottom) = (plot.left, plot.right, plot.bottom + STRIP);
-    frame.svg.polyline("axes", &[(left, plot.bottom), (left, bottom), (right, bottom)], INK, 0.6, &[]);
+    let bottom = top + STRIP;
+    frame.svg.line("axes", (plot.left, bottom), (plot.right, bottom), INK, 0.6, &[]);
 }
 
 /// Restricts lines to where data belongs. The name says which place that is, so that figures in one page do not clash.

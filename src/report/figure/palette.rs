@@ -43,18 +43,16 @@ const FILLS: [([u8; 3], Hatch); 8] = [
     ([0xd5, 0x5e, 0x00], Hatch::Dots),
 ];
 
-const HATCHES: [Hatch; 7] =
-    [Hatch::Rising, Hatch::Level, Hatch::Falling, Hatch::Cross, Hatch::Dense, Hatch::Dots, Hatch::Grid];
+const HATCHES: [Hatch; 8] =
+    [Hatch::Solid, Hatch::Rising, Hatch::Level, Hatch::Falling, Hatch::Cross, Hatch::Dense, Hatch::Dots, Hatch::Grid];
 
 impl Fill {
     /// The fill of a series, by its number from 0.
     pub(super) fn of(index: usize) -> Fill {
         let (colour, hatch) = FILLS[index % FILLS.len()];
-        match index / FILLS.len() {
-            0 => Fill { colour, hatch },
-            // Hatches have another period than colours, so that pairs do not repeat before long.
-            round => Fill { colour, hatch: HATCHES[(index + 2 * round) % HATCHES.len()] },
-        }
+        // Each time that colours repeat, each has the next hatch after its last one.
+        let first = HATCHES.iter().position(|known| *known == hatch).unwrap_or(0);
+        Fill { colour, hatch: HATCHES[(first + index / FILLS.len()) % HATCHES.len()] }
     }
 
     /// The fill of the class `index` of `count` classes that have an order.
@@ -142,7 +140,7 @@ pub(super) fn marker(svg: &mut Svg, class: &str, stroke: &Stroke, (x, y): Point,
         2 => polygon(class, &[(x, y - 1.2 * r), (x + 1.15 * r, y + 0.9 * r), (x - 1.15 * r, y + 0.9 * r)]),
         _ => polygon(class, &diamond((x, y), 1.25 * r)),
     };
-    let inside = if stroke.marker / 4 % 2 == 0 { stroke.colour } else { "#ffffff" };
+    let inside = if (stroke.marker / 4).is_multiple_of(2) { stroke.colour } else { "#ffffff" };
     svg.put_told(element.word("fill", inside).stroke(stroke.colour, 0.8), told);
 }
 
@@ -214,10 +212,12 @@ mod tests {
 
     #[test]
     fn series_differ() {
-        let fills: Vec<Fill> = (0..24).map(Fill::of).collect();
+        let fills: Vec<Fill> = (0..64).map(Fill::of).collect();
         let strokes: Vec<Stroke> = (0..24).map(Stroke::of).collect();
-        for i in 0..24 {
+        for i in 0..64 {
             assert!(fills[..i].iter().all(|other| *other != fills[i]), "fill {i}");
+        }
+        for i in 0..24 {
             assert!(strokes[..i].iter().all(|other| *other != strokes[i]), "stroke {i}");
         }
     }

@@ -5,12 +5,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::above::{self, Above, PITCH};
+use super::above::{self, Above};
 use super::axis::{Axis, Scale, Span, short};
 use super::frame::{Beside, Frame, Under, Wanted};
 use super::legend::{Entry, Key, area};
 use super::palette::Fill;
-use super::table::{Tidy, full};
+use super::tidy::{Tidy, full};
 use super::under::bars as slots;
 use super::{FigureError, Sheet, finite, not_negative, same_length, some_of};
 
@@ -157,7 +157,13 @@ impl StackedBars {
         let names: Vec<String> = self.groups.iter().map(|group| group.name.clone()).collect();
         let of = |group: &StackGroup| group.bars.iter().map(|bar| bar.name.clone()).collect::<Vec<_>>();
         let bars: Vec<Vec<String>> = self.groups.iter().map(of).collect();
-        let missing = self.bars().filter(|bar| bar.values.iter().any(|value| finite(*value).is_none()));
+        let most = self.groups.iter().map(|group| group.bars.len()).max().unwrap_or(1);
+        let in_gaps = above::fits_into_gaps(self.sheet.width_pt, self.groups.len(), most);
+        let missing = self.bars().filter(|bar| match bar.values.iter().filter(|v| finite(**v).is_none()).count() {
+            0 => false,
+            all if all == bar.values.len() => !in_gaps,
+            _ => true,
+        });
         let frame = |bars: &[Vec<String>], name: &str| {
             Frame::new(&Wanted {
                 sheet: &self.sheet,
@@ -212,8 +218,7 @@ impl StackedBars {
         }
         if bar.values.iter().any(|value| finite(*value).is_none()) {
             // What is missing would stand on top.
-            let x = (from + to) / 2.0;
-            labels.push(Above { x: x.min(plot.right - PITCH), text: "n/a".to_owned(), gap: false });
+            labels.push(Above { x: (from + to) / 2.0, text: "n/a".to_owned(), gap: Some(y(below)) });
         }
     }
 }

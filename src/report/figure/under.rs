@@ -58,10 +58,10 @@ impl Row {
         for (x, width) in widths {
             height = height.max(match turned {
                 0.0 => size,
-                -45.0 => (width + size * 0.4) * LEAN + 2.0,
+                -45.0 => size * 0.55 + (width + size * 0.22) * LEAN,
                 _ => width,
             });
-            let left = if turned == -45.0 { x + 1.5 - (width + size * 0.2) * LEAN } else { *x - size };
+            let left = if turned == -45.0 { x + size * 0.45 - (width + size * 0.75) * LEAN } else { *x - size };
             sticks_out = sticks_out.max(1.0 - left);
         }
         Row { names, size, turned, height: height + 3.0, sticks_out, mean }

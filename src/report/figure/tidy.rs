@@ -28,5 +28,5 @@ impl Tidy {
 
 /// A number in full; what is none is empty.
 pub(super) fn full(value: Option<f64>) -> String {
-    super::finite(value).map_or_else(String::new, |value| format!("{value:?}"))
+    value.filter(|value| value.is_finite()).map_or_else(String::new, |value| format!("{value:?}"))
 }
