@@ -2,6 +2,7 @@
 
 use super::picture::picture;
 use super::{Reproduction, Table};
+use crate::report::Markdown;
 use crate::reproduce::Cell;
 
 /// A file: its name and its content.
@@ -76,34 +77,35 @@ impl Reproduction {
 
     /// One page: settings, figures with asks, runs, parameters without a source.
     fn page(&self) -> String {
-        let mut out = "# AGPM, reproduced\n\n".to_owned();
-        for (name, value) in &self.settings {
-            out += &format!("- {name}: {value}\n");
-        }
-        for note in &self.notes {
-            out += &format!("- {note}\n");
-        }
+        let mut page = Markdown::new();
+        page.heading(1, "AGPM, reproduced");
+        let settings = self.settings.iter().map(|(name, value)| format!("{name}: {value}"));
+        page.list(settings.chain(self.notes.iter().cloned()));
         for finding in &self.findings {
-            out += &format!("\n## {}: {}\n", finding.figure.name(), finding.figure.title());
+            let name = finding.figure.name();
+            page.heading(2, &format!("{name}: {}", finding.figure.title()));
             match picture(finding) {
-                Some(Ok(_)) => out += &format!("\n![{0}]({0}.svg)\n", finding.figure.name()),
-                Some(Err(why)) => out += &format!("\nNo picture: {why}.\n"),
+                Some(Ok(_)) => page.image(name, &format!("{name}.svg")),
+                Some(Err(why)) => page.paragraph(&format!("No picture: {why}.")),
                 None => {}
             }
             for table in &finding.tables {
-                out += &format!("\n{}:\n\n{}", table.title, table.markdown());
+                page.table(&table.page());
             }
             for note in &finding.notes {
-                out += &format!("\n{note}\n");
+                page.paragraph(note);
             }
         }
-        out += &format!("\n## Asks\n\n{}", self.asks().markdown());
-        out += &format!("\n## Runs\n\n{}", self.runs().markdown());
+        page.heading(2, "Asks");
+        page.table(&self.asks().page());
+        page.heading(2, "Runs");
+        page.table(&self.runs().page());
         let mut chosen = Table::new("assumptions", "", &["parameter", "value", "why"]);
         for row in &self.assumptions {
             chosen.push(row.iter().map(|cell| Cell::from(cell.as_str())).collect());
         }
-        out += &format!("\n## Parameters without a source of their own\n\n{}", chosen.markdown());
-        out
+        page.heading(2, "Parameters without a source of their own");
+        page.table(&chosen.page());
+        page.finish()
     }
 }

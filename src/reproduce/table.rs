@@ -123,14 +123,18 @@ impl Table {
         format!("{}\n{lines}", self.title)
     }
 
-    /// As a table of Markdown.
-    pub fn markdown(&self) -> String {
-        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | ").replace('\n', " "));
-        let mut out = line(self.columns.clone()) + &line(self.columns.iter().map(|_| "---".to_owned()).collect());
+    /// For a page.
+    pub fn page(&self) -> report::Table {
+        let words = |number: usize| self.rows.iter().all(|row| matches!(row[number], Cell::Text(_)));
+        let column = |(number, name): (usize, &String)| match words(number) {
+            true => report::Column::text(name),
+            false => report::Column::number(name),
+        };
+        let mut table = report::Table::new(self.columns.iter().enumerate().map(column)).caption(&self.title);
         for row in &self.rows {
-            out += &line(row.iter().map(|cell| cell.shown().replace('|', "\\|")).collect());
+            table.row(row.iter().map(Cell::shown));
         }
-        out
+        table
     }
 }
 
@@ -148,6 +152,9 @@ mod tests {
         assert_eq!(csv.lines().nth(2).map(|line| line.starts_with("c,,0.02")), Some(true), "{csv}");
         let text = table.text();
         assert!(text.contains("0.33") && text.contains("180 170") && text.contains("+2.00 %"), "{text}");
-        assert!(table.markdown().contains("| c | - | +2.00 % |"), "{}", table.markdown());
+        let mut page = report::Markdown::new();
+        page.table(&table.page());
+        let page = page.finish();
+        assert!(page.contains("+2.00 %") && page.contains("A table"), "{page}");
     }
 }
