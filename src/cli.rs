@@ -5,6 +5,7 @@ mod crash;
 mod determinism;
 mod explain;
 mod progress;
+mod reproduce;
 mod schemes;
 mod settings;
 mod show;
@@ -63,6 +64,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Explain(args) => explain::explain(args),
         Command::Crash(args) => crash::crash(args),
         Command::Check(args) => determinism::check(args),
+        Command::Reproduce(args) => reproduce::reproduce(args),
         Command::List(args) => show::list(args),
         Command::Config(ConfigCommand::Show(args)) => show::config(args),
         Command::Config(ConfigCommand::Check(args)) => show::check_configs(args),

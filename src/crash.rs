@@ -36,7 +36,7 @@ use crate::oracle::overtaking::Overtaking;
 use crate::oracle::undo::{Expected, UndoRule};
 use crate::oracle::verdict::{Failure, Persist, Verdict};
 use crate::outcome::{End, Outcome};
-use crate::persist::vocab::{Boundary, Domain, StoreClass};
+use crate::persist::vocab::{Boundary, Domain, PastOrder, StoreClass};
 use crate::persist::{Journal, PmImage, Post, Scheme, Seat, Store};
 use crate::run::{Conduct, Experiment, run};
 use crate::schemes::catalogue;
@@ -232,7 +232,9 @@ fn promises(scheme: &dyn Scheme) -> (Guarantees, bool) {
     let (mut sm, post) = (scheme.sm_site(Seat::default()), &mut Post::default());
     let cta_end = sm.cta_end(post) == Boundary::WriteBackL2;
     let kernel_end = scheme.host_site().kernel_end(post) == Boundary::WriteBackL2;
-    (Guarantees { cta_end, kernel_end }, sm.store(&Store::of(StoreClass::Data), post).wait)
+    let past = scheme.past_order();
+    let strict = past == PastOrder::Fifo || sm.store(&Store::of(StoreClass::Data), post).wait;
+    (Guarantees { cta_end, kernel_end, past }, strict)
 }
 
 /// Puts findings into the terms of the program.
@@ -367,6 +369,8 @@ pub fn crash(experiment: &Experiment, request: &Request, watching: &Watching<'_>
     promise(strict, "a warp's stores become durable in program order (P1)");
     promise(guarantees.cta_end, "all stores of a CTA are durable when it ends (P2)");
     promise(guarantees.kernel_end, "all stores of a kernel are durable when it ends (P2)");
+    let in_order = guarantees.past != PastOrder::ByFences;
+    promise(in_order, "stores past the caches are durable before later ones through them are performed (P5)");
     promise(undo.is_some(), "after recovery, a transaction's data is all old or all new (P3)");
     let recovers = undo.is_some() || kernels.is_some();
     promise(kernels.is_some(), "recovery comes to its end without a fault");

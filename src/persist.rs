@@ -14,7 +14,9 @@ pub mod vocab;
 pub use image::PmImage;
 pub use journal::{Fact, FactKind, Journal, Notebook};
 pub use site::{
-    Access, AccessKind, HostSite, HubSite, KernelFacts, Letter, Peer, Post, Salvage, Scheme, Seat, SliceSite, SmSite,
-    Store, WriteBack,
+    Access, AccessKind, GateSpec, HostSite, HubSite, KernelFacts, Letter, Load, Peer, Post, Salvage, Scheme, Seat,
+    SliceSite, SmSite, Store, WriteBack,
 };
-pub use vocab::{Boundary, Domain, FenceKind, FenceRule, Route, StoreClass, StoreRule, WriteBackClass, WriteBackRule};
+pub use vocab::{
+    Boundary, Domain, FenceKind, FenceRule, PastOrder, Route, StoreClass, StoreRule, WriteBackClass, WriteBackRule,
+};

@@ -12,12 +12,12 @@ mod persists;
 mod summary;
 mod table;
 
-pub use compare::comparison;
+pub use compare::{comparison, comparison_figure};
 pub use crash::{crash_summary, state_name};
 pub use explain::{explanation, reasons, selection_of};
 pub use markdown::{Markdown, Span};
 pub use numbers::{bandwidth, count, percent, rate, seconds};
 pub use page::{Drawing, Page, PageError};
-pub use persists::stalls_table;
+pub use persists::{stalls_figure, stalls_table};
 pub use summary::summary;
 pub use table::{Column, Table};

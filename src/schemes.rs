@@ -4,5 +4,8 @@
 
 pub mod agpm;
 pub mod baseline;
+pub mod bucl;
 pub mod catalogue;
 pub mod entry;
+pub mod pmem_spec;
+pub mod themis;

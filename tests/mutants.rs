@@ -18,8 +18,9 @@ use durawarp::oracle::order::{Guarantees, Model, Order};
 use durawarp::oracle::undo::{Expected, UndoRule};
 use durawarp::oracle::verdict::Property;
 use durawarp::persist::{
-    Boundary, Domain, Fact, FactKind, FenceKind, FenceRule, HostSite, Journal, PmImage, Post, Route, Scheme, Seat,
-    SmSite, Store, StoreClass, StoreRule, WriteBack, WriteBackClass, WriteBackRule,
+    Access, Boundary, Domain, Fact, FactKind, FenceKind, FenceRule, GateSpec, HostSite, HubSite, Journal, KernelFacts,
+    Letter, Load, PastOrder, Peer, PmImage, Post, Route, Scheme, Seat, SliceSite, SmSite, Store, StoreClass, StoreRule,
+    WriteBack, WriteBackClass, WriteBackRule,
 };
 use durawarp::run::{Conduct, Experiment};
 use durawarp::schemes::catalogue;
@@ -37,6 +38,8 @@ enum Fault {
     LogPastTheCachesNotWaitedFor,
     EpochEndsAtOnce,
     StrictDoesNotWait,
+    GateIgnored,
+    WriteBackLostWhenThePathChanges,
 }
 
 /// A scheme with a fault.
@@ -51,11 +54,56 @@ struct Site {
     of: Box<dyn SmSite>,
     fault: Fault,
     asked: u64,
+    /// The way of the last log update, and lines of those that were the first through the caches after others past them.
+    last: Option<Route>,
+    changed: Vec<u64>,
 }
 
 impl SmSite for Site {
+    fn watches(&self) -> bool {
+        self.of.watches()
+    }
+
+    fn steers_loads(&self) -> bool {
+        self.of.steers_loads()
+    }
+
+    fn gate(&self) -> Option<GateSpec> {
+        if self.fault == Fault::GateIgnored { None } else { self.of.gate() }
+    }
+
+    fn kernel_start(&mut self, kernel: &KernelFacts, post: &mut Post) {
+        self.of.kernel_start(kernel, post);
+    }
+
+    fn load_past(&mut self, load: &Load) -> bool {
+        self.of.load_past(load)
+    }
+
+    fn access(&mut self, access: &Access, post: &mut Post) {
+        self.of.access(access, post);
+    }
+
+    fn replaced(&mut self, line: u64, post: &mut Post) {
+        self.of.replaced(line, post);
+    }
+
+    fn acknowledged(&mut self, cycles: u64) {
+        self.of.acknowledged(cycles);
+    }
+
+    fn letter(&mut self, from: Peer, letter: Box<dyn Letter>, post: &mut Post) {
+        self.of.letter(from, letter, post);
+    }
+
     fn store(&mut self, store: &Store<'_>, post: &mut Post) -> StoreRule {
         let rule = self.of.store(store, post);
+        if store.class == StoreClass::Log {
+            if (self.last, rule.route) == (Some(Route::NonTemporal), Route::Temporal) {
+                self.changed.extend(store.lines);
+            }
+            self.last = Some(rule.route);
+        }
         match (self.fault, store.class) {
             (Fault::LogDropped, StoreClass::Log) => StoreRule { route: Route::Dropped, ..rule },
             (Fault::StrictDoesNotWait, _) => StoreRule { wait: false, ..rule },
@@ -72,6 +120,11 @@ impl SmSite for Site {
             Fault::LogWriteBackLost => class == WriteBackClass::Log,
             Fault::DataWriteBackLost => class == WriteBackClass::Data,
             Fault::EveryThirdWriteBackLost => self.asked.is_multiple_of(3),
+            Fault::WriteBackLostWhenThePathChanges => {
+                let before = self.changed.len();
+                self.changed.retain(|line| class != WriteBackClass::Log || !write_back.lines.contains(line));
+                self.changed.len() < before
+            }
             _ => false,
         };
         if lost { WriteBackRule::Dropped } else { self.of.write_back(write_back, post) }
@@ -96,11 +149,24 @@ impl Scheme for Mutant {
     }
 
     fn sm_site(&self, seat: Seat) -> Box<dyn SmSite> {
-        Box::new(Site { of: self.of.sm_site(seat), fault: self.fault, asked: 0 })
+        let (of, fault) = (self.of.sm_site(seat), self.fault);
+        Box::new(Site { of, fault, asked: 0, last: None, changed: Vec::new() })
+    }
+
+    fn slice_site(&self, seat: Seat) -> Option<Box<dyn SliceSite>> {
+        self.of.slice_site(seat)
+    }
+
+    fn hub_site(&self, seat: Seat) -> Option<Box<dyn HubSite>> {
+        self.of.hub_site(seat)
     }
 
     fn host_site(&self) -> Box<dyn HostSite> {
         self.of.host_site()
+    }
+
+    fn past_order(&self) -> PastOrder {
+        self.of.past_order()
     }
 
     fn logs(&self) -> bool {
@@ -123,7 +189,9 @@ fn experiment_of(
         .iter()
         .map(|text| Override::parse(text).unwrap())
         .collect();
-    let of = catalogue::find(scheme).unwrap();
+    let (name, sets) = scheme.split_once(' ').unwrap_or((scheme, ""));
+    let sets: Vec<Override> = sets.split_whitespace().map(|text| Override::parse(text).unwrap()).collect();
+    let of = SchemeConfig::load(name, &sets).unwrap().built;
     let choice = Choice {
         profile: Some("ci".to_owned()),
         params: params.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
@@ -180,6 +248,9 @@ fn without_a_fault_nothing_is_found() {
     }
 }
 
+/// AGPM whose way changes after every second log update of an SM.
+const ALTERNATING: &str = "agpm agpm.path=alternate agpm.alternate_logs=2";
+
 #[test]
 fn faults_of_a_scheme_are_found() {
     // (scheme, fault, levels that find it)
@@ -193,6 +264,13 @@ fn faults_of_a_scheme_are_found() {
         ("store+clwb", Fault::LogDropped),
         ("nt-store", Fault::LogDropped),
         ("nt-store", Fault::LogPastTheCachesNotWaitedFor),
+        ("bucl", Fault::FencesPass),
+        ("pmem-spec", Fault::FencesPass),
+        ("themis", Fault::FencesPass),
+        ("themis", Fault::GateIgnored),
+        ("themis themis.mode=paper", Fault::GateIgnored),
+        (ALTERNATING, Fault::LogWriteBackLost),
+        (ALTERNATING, Fault::WriteBackLostWhenThePathChanges),
     ]
     .map(|(scheme, fault)| (scheme, fault, under(scheme, fault)));
     for (scheme, fault, levels) in &found {
@@ -200,6 +278,9 @@ fn faults_of_a_scheme_are_found() {
         assert!(!levels.is_empty(), "{fault:?} under {scheme} survived");
     }
     let at = |scheme: &str, fault: Fault| found.iter().find(|f| (f.0, f.1) == (scheme, fault)).unwrap().2.as_str();
+    assert_eq!(under(ALTERNATING, Fault::None), "");
+    // Stores that overtake a log update are seen in the history of the very run, not only in states that might be.
+    assert!(at("themis", Fault::GateIgnored).contains('H'), "{found:?}");
     // A lost log shows in the states that the machine really left.
     for scheme in ["store+clwb", "nt-store"] {
         assert!(at(scheme, Fault::LogDropped).contains('A'), "{found:?}");
@@ -254,7 +335,8 @@ fn judged_as(
     found
 }
 
-const NOTHING: (Guarantees, bool) = (Guarantees { cta_end: false, kernel_end: false }, false);
+const NOTHING: (Guarantees, bool) =
+    (Guarantees { cta_end: false, kernel_end: false, past: PastOrder::ByFences }, false);
 
 fn same(journal: &Journal) -> Journal {
     journal.clone()
@@ -357,7 +439,7 @@ fn reordered_one(journal: &Journal, fact: &Fact, corrupt: bool) -> [u8; 128] {
 
 #[test]
 fn an_epoch_that_ends_before_its_stores_are_durable_is_found() {
-    let promised = (Guarantees { cta_end: true, kernel_end: false }, false);
+    let promised = (Guarantees { cta_end: true, ..Guarantees::default() }, false);
     let right = experiment("epoch-cta", Fault::None, FlagBarrier::Safe, "adr");
     assert_eq!(judged_as(&right, same, Domain::Adr, promised), []);
     let wrong = experiment("epoch-cta", Fault::EpochEndsAtOnce, FlagBarrier::Safe, "adr");

@@ -114,8 +114,11 @@ fn the_history_of_every_scheme_in_every_domain_is_without_fault() {
             for (body, l2) in [(CROWD.to_owned(), "l2.slice_kb=2"), (transaction(""), "l2.slice_kb=128")] {
                 let overrides = format!("persist.domain={name} {l2}");
                 let (initial, journal, host, _) = run(&body, &overrides, scheme.clone());
-                let guarantees =
-                    Guarantees { cta_end: scheme.name() == "epoch-cta", kernel_end: scheme.name() == "epoch-kernel" };
+                let guarantees = Guarantees {
+                    cta_end: scheme.name() == "epoch-cta",
+                    kernel_end: scheme.name() == "epoch-kernel",
+                    past: scheme.past_order(),
+                };
                 let order = Order::new(&journal, &initial, Model { domain, guarantees, host });
                 assert_eq!(order.faults(), [], "{} {overrides}", scheme.name());
                 let states = CrashStates::new(&journal, &initial, domain).expect("all inside");

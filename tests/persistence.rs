@@ -281,6 +281,44 @@ fn a_write_of_a_part_of_a_granule_reads_it_first() {
     assert!(time(4, 128) > full + 100, "32 of 128 bytes: the rest is read first");
 }
 
+/// Each lane loads a word of a line of its own from DRAM, and the warp waits for all; the sum goes to `%out`.
+const UNCOALESCED: &str = "mul.wide.u32 %d0, %tid, 128;\nadd.u64 %d1, %b, %d0;\nmov.u64 %d2, %clock64;
+ld.global.u32 %r1, [%d1];\nadd.u32 %r1, %r1, 1;\nmov.u64 %d3, %clock64;\nsub.u64 %d4, %d3, %d2;
+mul.wide.u32 %d5, %tid, 8;\nadd.u64 %d5, %out, %d5;\nst.global.u64 [%d5], %d4;\n";
+
+#[test]
+fn bucl_sends_uncoalesced_loads_past_the_l1_and_so_it_does_stalled_ones() {
+    // One set of eight ways: sixteen lines of one warp do not fit while they are being fetched.
+    let mut bench = Bench::new(one_gigahertz("l1.kb=1 l1.ways=8"));
+    let (out, b) = (bench.buffer(4096, Medium::Nvm), bench.buffer(4096, Medium::Dram));
+    bench.launch(UNCOALESCED, 1, 16, (out, out, b, 0));
+    let run = |sets: &str| {
+        let ran = bench.run_set("bucl", sets);
+        let cycles = ran.u64s(out, 1)[0];
+        (ran.sm("l1_loads_steered"), ran.sm("l1_stalls_past"), ran.sm("l1_bypasses"), cycles)
+    };
+    let (steered, stalled) = (run("bucl.tucd=15"), run("bucl.tucd=16"));
+    assert_eq!((steered.0, steered.1, steered.2), (16, 0, 16), "16 line accesses are more than 15");
+    assert_eq!((stalled.0, stalled.1, stalled.2), (0, 8, 8), "eight ways take eight of them");
+    let waits = run("bucl.tucd=16 bucl.stall_bypass=false");
+    assert_eq!((waits.0, waits.1, waits.2), (0, 0, 0));
+    assert!(waits.3 > stalled.3 + 100, "the others wait for a fill: {} against {}", waits.3, stalled.3);
+    let plain = bench.run_set("store+clwb", "");
+    assert_eq!((plain.sm("l1_bypasses"), plain.u64s(out, 1)[0]), (0, waits.3));
+}
+
+#[test]
+fn bucl_sends_uncoalesced_log_updates_past_the_caches_without_their_write_backs() {
+    let body = "mul.wide.u32 %d0, %tid, 64;\nadd.u64 %d1, %out, %d0;\npm.st.log.global.u32 [%d1], %tid;
+pm.clwb.log.global [%d1];\npm.sfence;\n";
+    let run = |threads: u32| {
+        let ran = one_cta("", threads, body).0.run_set("bucl", "");
+        (ran.l2("write_throughs"), ran.l2("write_backs_asked"))
+    };
+    assert_eq!(run(4), (0, 2), "two lines: coalesced");
+    assert_eq!(run(6), (3, 0), "three lines are more than two");
+}
+
 /// A random kernel of stores, write-backs and fences on 16 lines that four warps share out among themselves.
 fn random_body(steps: &[(u8, u8)]) -> String {
     let mut body = String::from(
@@ -308,10 +346,10 @@ fn random_bench(steps: &[(u8, u8)], domain: &str) -> Bench {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn threads_and_journals_change_nothing(steps in prop::collection::vec((0u8..6, 0u8..16), 1..40), scheme in 0usize..6) {
+    fn threads_and_journals_change_nothing(steps in prop::collection::vec((0u8..6, 0u8..16), 1..40), scheme in 0..catalogue::all().len()) {
         let scheme = catalogue::all()[scheme].clone();
         let bench = random_bench(&steps, "adr");
         let run = |journal: bool, threads: usize| {
@@ -351,7 +389,7 @@ proptest! {
     }
 
     #[test]
-    fn every_scheme_ends_with_the_values_of_the_program(steps in prop::collection::vec((0u8..4, 0u8..16), 1..40), scheme in 0usize..6) {
+    fn every_scheme_ends_with_the_values_of_the_program(steps in prop::collection::vec((0u8..4, 0u8..16), 1..40), scheme in 0..catalogue::all().len()) {
         let bench = random_bench(&steps, "adr");
         let ran = bench.run_scheme(catalogue::all()[scheme].name());
         prop_assert!(ran.memory == bench.functional(), "memory differs from the functional run");

@@ -29,11 +29,23 @@ const WORKLOADS: [(&str, &[(&str, &str)]); 5] = [
 /// Schemes by their defaults, and ways of having them otherwise that change where stores go: on purpose in turns, so that
 /// a line is written through the caches and past them one after the other.
 fn schemes() -> Vec<(String, SchemeConfig)> {
-    let variants: [(&str, &[&str]); 4] = [
+    let variants: [(&str, &[&str]); 7] = [
         ("nt-store", &["nt_store.routed=requests"]),
         ("agpm", &["agpm.path=alternate", "agpm.alternate_logs=3"]),
         ("agpm", &["agpm.path=alternate", "agpm.alternate_logs=2", "agpm.routed=requests"]),
-        ("agpm", &["agpm.hit=cache", "agpm.threshold_logs=20", "agpm.uncovered=temporal", "agpm.key=both"]),
+        ("bucl", &["bucl.tucd=1", "bucl.routed=requests"]),
+        (
+            "agpm",
+            &[
+                "agpm.hit=cache",
+                "agpm.threshold_logs=20",
+                "agpm.uncovered=temporal",
+                "agpm.key=both",
+                "agpm.charge_reservation=true",
+            ],
+        ),
+        ("themis", &["themis.mode=paper"]),
+        ("themis", &["themis.wcb_entries=3", "themis.write_back_entries=1"]),
     ];
     let names: Vec<&str> = catalogue::all().iter().map(|scheme| scheme.name()).collect();
     let plain = names.into_iter().map(|name| (name.to_owned(), SchemeConfig::load(name, &[]).unwrap()));

@@ -32,6 +32,8 @@ pub(super) enum Command {
     Crash(CrashArgs),
     /// Prove that results do not depend on threads: run several ways and compare epoch by epoch
     Check(CheckArgs),
+    /// Run a paper's experiments again and show ours beside the published numbers
+    Reproduce(ReproduceArgs),
     /// List what is built in
     List(ListArgs),
     /// Show or check machines and schemes
@@ -123,6 +125,9 @@ pub(super) struct SchemesArgs {
     /// Write the outcomes of all runs as JSON, a list in the order of the table
     #[arg(long, value_name = "FILE")]
     pub(super) json: Option<PathBuf>,
+    /// Draw times over those of base (compare) or stages of persists (stalls), as SVG
+    #[arg(long, value_name = "FILE")]
+    pub(super) svg: Option<PathBuf>,
     /// No progress and no table
     #[arg(long, short)]
     pub(super) quiet: bool,
@@ -234,6 +239,45 @@ pub(super) struct CheckArgs {
     /// Stop every run after so many core cycles
     #[arg(long, value_name = "N")]
     pub(super) max_cycles: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ReproduceArgs {
+    /// Paper: agpm
+    pub(super) paper: String,
+    /// Figures and tables: fig3, fig4, fig5, fig7, table2, table3, overheads, or all
+    #[arg(long, value_delimiter = ',', default_value = "all", value_name = "NAME,...")]
+    pub(super) figure: Vec<String>,
+    /// Kernels as the paper names them (ATAX1, 2MM1, ...); none for all
+    #[arg(long, value_delimiter = ',', value_name = "NAME,...")]
+    pub(super) kernels: Vec<String>,
+    /// Size of the problems: ci (seconds), paper (hours for all figures) or default
+    #[arg(long, default_value = "paper", value_name = "NAME")]
+    pub(super) profile: String,
+    /// Machine: a built-in name or a .toml file
+    #[arg(long, value_name = "NAME|FILE", default_value = DEFAULT_MACHINE)]
+    pub(super) machine: String,
+    /// Change a parameter of the machine, or of a scheme (SCHEME.KEY=VALUE); repeatable
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(super) set: Vec<String>,
+    /// Undo logging: with the barrier behind the flag (safe) or without, as published (paper)
+    #[arg(long, default_value = "paper", value_name = "safe|paper")]
+    pub(super) flag_barrier: FlagBarrier,
+    /// Undo logging: log every update, as published, or only the first (true or false)
+    #[arg(long, default_value_t = true, action = clap::ArgAction::Set, value_name = "BOOL")]
+    pub(super) loop_log: bool,
+    /// Seed of every random content
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub(super) seed: u64,
+    /// Runs at a time, one thread each: 0 for one a core
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub(super) jobs: usize,
+    /// Write tables, verdicts and a page into a folder
+    #[arg(long, value_name = "DIR")]
+    pub(super) out: Option<PathBuf>,
+    /// No progress and no tables
+    #[arg(long, short)]
+    pub(super) quiet: bool,
 }
 
 #[derive(Debug, Args)]

@@ -1,9 +1,10 @@
-//! The progress bar: simulated cycles, warp instructions a second, time left. Only on a terminal.
+//! Progress bars: of a run (simulated cycles, warp instructions a second, time left) and of a sweep. Only on a terminal.
 
 use std::io::IsTerminal as _;
 
 use durawarp::engine::Snapshot;
 use durawarp::report;
+use durawarp::sweep::Progress as Progressed;
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// A bar over the CTAs of a run.
@@ -48,4 +49,40 @@ impl Progress {
     pub(super) fn finish(&self) {
         self.bar.finish_and_clear();
     }
+}
+
+/// A bar over the points of a sweep.
+#[derive(Debug)]
+pub(super) struct SweepProgress(ProgressBar);
+
+impl SweepProgress {
+    /// A bar for a sweep of so many points.
+    pub(super) fn new(points: usize, quiet: bool) -> Self {
+        let hidden = quiet || !std::io::stderr().is_terminal();
+        let bar = if hidden { ProgressBar::hidden() } else { ProgressBar::new(points as u64) };
+        if let Ok(style) = ProgressStyle::with_template("[{bar:30}] {pos}/{len} runs  {msg}") {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        SweepProgress(bar)
+    }
+
+    /// Shows how far the sweep is.
+    pub(super) fn show(&self, now: &Progressed) {
+        let left = now.left_s.map_or_else(String::new, |left| format!("  ETA {}", minutes(left)));
+        let failed = if now.failed > 0 { format!("  {} FAILED", now.failed) } else { String::new() };
+        let speed = report::rate(now.warp_instructions_per_s);
+        self.0.set_message(format!("{} at work  {speed}warp instr/s{failed}{left}", now.running));
+        self.0.set_position(now.done as u64);
+    }
+
+    /// Takes the bar away.
+    pub(super) fn finish(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
+/// Seconds as minutes and seconds.
+fn minutes(seconds: f64) -> String {
+    let whole = seconds.round() as u64;
+    format!("{}:{:02}", whole / 60, whole % 60)
 }

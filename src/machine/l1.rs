@@ -73,8 +73,10 @@ pub enum Lookup {
     Merged,
     /// A request with this MSHR as its tag must be sent.
     Miss(u16),
-    /// No MSHR, no way, or no room in the MSHR: try again after a fill.
+    /// No MSHR, or no room in it: try again after a fill.
     Full,
+    /// Every way of its set waits for a fill, but there is an MSHR: try again after a fill, or go past the cache.
+    Reserved,
 }
 
 /// One SM's L1 data cache.
@@ -139,7 +141,7 @@ impl L1 {
             Some(place) => place,
             None => {
                 let Some(place) = self.tags.victim(number) else {
-                    return Lookup::Full;
+                    return Lookup::Reserved;
                 };
                 self.replaced = self.tags.line_at(place).map(|number| number << self.line_shift);
                 self.tags.replace(place, number);
@@ -307,6 +309,17 @@ mod tests {
         let misses = lines.iter().filter(|&&l| matches!(c.load(l, 1, waiter(0)), Lookup::Miss(_))).count();
         assert_eq!(misses, 8, "8 lines fit, each reserved");
         assert_eq!(c.load(64 * 128, 1, waiter(0)), Lookup::Full);
+    }
+
+    #[test]
+    fn a_load_that_finds_every_way_reserved_may_go_past_while_there_is_an_mshr() {
+        let mut c = l1(10, 8);
+        let lines = |from: u64| (from..64).map(|i| i * 128);
+        let misses = lines(0).take_while(|&l| c.load(l, 1, waiter(0)) != Lookup::Reserved).count() as u64;
+        assert!((2..=8).contains(&misses), "{misses} lines were reserved");
+        assert!(matches!(c.load_past(misses * 128, 1, waiter(1)), Lookup::Miss(_)));
+        while matches!(c.load_past(64 * 128, 1, waiter(1)), Lookup::Miss(_)) {}
+        assert_eq!(c.load(misses * 128, 1, waiter(2)), Lookup::Full, "now an MSHR is what lacks");
     }
 
     #[test]

@@ -158,6 +158,8 @@ pub struct Passed {
 pub struct Persist {
     /// What a write-through writes; room for it on the way back.
     pub line: Option<Box<Line>>,
+    /// Its number at the SM's gate; 0 where it has none.
+    pub number: u64,
     /// When it passed where, so far.
     pub passed: Passed,
 }

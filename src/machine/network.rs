@@ -57,6 +57,11 @@ impl Network {
         self.queue.len() < self.capacity
     }
 
+    /// The slice of a line has room for a request.
+    pub(super) fn has_credit(&self, line: u64) -> bool {
+        self.credits.has(self.map.slice_of(line))
+    }
+
     /// Requests that wait, for a report.
     pub(super) fn waiting(&self) -> Option<(usize, u64)> {
         self.queue.front().map(|head| (self.queue.len(), head.line))
@@ -90,7 +95,7 @@ impl Network {
     /// There are a credit and room in the injection port for a request that is the next to leave. Asks for a wake-up
     /// when only the port holds it back; a credit comes as a message.
     fn may_leave(&self, line: u64, cx: &mut Ctx<'_, Msg>) -> bool {
-        if !self.credits.has(self.map.slice_of(line)) {
+        if !self.has_credit(line) {
             return false;
         }
         let room_at = self.injection.backlog_at_most(self.injection_flits);

@@ -16,6 +16,7 @@
 
 mod by_kernel;
 mod cta;
+mod gate;
 mod issue;
 mod lsu;
 mod memory;
@@ -50,6 +51,7 @@ pub use parameters::{IntervalSpec, LatencySpec, SmCounters, SmSpec};
 
 use by_kernel::ByKernel;
 use cta::CtaSlot;
+use gate::Gate;
 use lsu::Lsu;
 use slots::{Accounts, State, WarpSlot};
 
@@ -118,6 +120,10 @@ pub struct Sm {
     site: Box<dyn SmSite>,
     /// The site wants to hear of accesses.
     watched: bool,
+    /// The site wants to be asked about loads.
+    steers: bool,
+    /// What it keeps in order for the site.
+    gate: Option<Box<Gate>>,
     post: Post,
     journal: Option<Box<Notebook>>,
     stalls: PersistStalls,
@@ -188,6 +194,8 @@ impl Sm {
             accesses: Vec::new(),
             lines: Vec::new(),
             watched: site.watches(),
+            steers: site.steers_loads(),
+            gate: site.gate().map(|spec| Box::new(Gate::new(spec))),
             site,
             post: Post::default(),
             journal: journal.then(Box::default),
@@ -446,6 +454,7 @@ impl Component<Msg> for Sm {
         self.accounts.advance(cycle);
         self.receive(&launch, cx);
         self.network.pump(cx);
+        self.release_held(cx);
         self.lsu.blocked &= !self.network.has_room();
         if self.w.clock.cycles(u64::from(cycle)) == now {
             self.tick(cycle, &launch, cx);

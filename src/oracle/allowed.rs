@@ -111,7 +111,7 @@ impl<'a> Allowed<'a> {
         let flag = |line, mask| line_overlaps(&self.regions.flag, line, mask);
         let mut boundaries = vec![facts.len()];
         for (at, fact) in facts.iter().enumerate() {
-            let always = matches!(fact.kind, FactKind::FencePassed | FactKind::KernelStarted);
+            let always = matches!(fact.kind, FactKind::FencePassed | FactKind::FenceOrdered | FactKind::KernelStarted);
             if always || fact.kind == FactKind::Performed && flag(fact.line, fact.mask) {
                 boundaries.extend([at, at + 1]);
             }

@@ -7,7 +7,7 @@
 //! a fault, never make one. Under ADR and eADR what becomes durable comes from one content of its word; where the media
 //! alone survives, the queue merges writes of several, so bytes are matched one by one there.
 //!
-//! Source: properties P0, P1, P2, P9 of the oracle's design; strict and epoch persistency as in Pelley et al. (ISCA'14).
+//! Source: properties P0, P1, P2, P5, P9 of the oracle's design; strict and epoch persistency as in Pelley et al. (ISCA'14).
 //! Invariants: cost is linear in facts and bytes, as matches only go forward. Not modelled: P1 for the lanes of one
 //! instruction, which have no order among each other.
 
@@ -18,8 +18,8 @@ use super::{LINE, WORDS, runs};
 use crate::persist::journal::{Fact, FactKind};
 use crate::persist::vocab::Domain;
 
-/// Judges the history of a run: the facts' agreement, P0, P2 and P9, and with `strict` P1. Which ends of CTAs and
-/// kernels P2 holds for is what the order was told that they guarantee. Keeps the first `keep` failures.
+/// Judges the history of a run: the facts' agreement, P0, P2, P5 and P9, and with `strict` P1. Which ends of
+/// CTAs and kernels P2 holds for, and what P5 orders, is what the order was told that they guarantee. Keeps the first `keep` failures.
 ///
 /// # Panics
 /// When states and order are not of the same journal.
@@ -75,7 +75,8 @@ impl History<'_, '_> {
                 next_fault += 1;
             }
             while let Some(event) = events.get(next_event).filter(|event| event.fact as usize == at) {
-                if fact.kind != FactKind::Performed {
+                // What is performed is durable where the L2 survives: nothing to judge.
+                if fact.kind != FactKind::Performed || event.effect == Effect::Through {
                     self.guaranteed(at, fact, event.line as usize, event.version, event.effect);
                 }
                 next_event += 1;
@@ -197,7 +198,7 @@ impl History<'_, '_> {
         self.confirmed[warp] = Some(confirmed);
     }
 
-    /// P2 and P9: what counts as durable from here on is.
+    /// P2, P5 and P9: what counts as durable from here on is.
     fn guaranteed(&mut self, at: usize, fact: &Fact, line: usize, version: u32, effect: Effect) {
         let Some(address) = self.lacks(at, line, version, effect == Effect::Prefix) else { return };
         let missing = self.persist(line, version, address);
@@ -205,13 +206,21 @@ impl History<'_, '_> {
             FactKind::CtaEnded => (Property::Epoch, format!("CTA {} ended", fact.author.cta)),
             FactKind::KernelEnded => (Property::Epoch, format!("launch {} ended", fact.author.launch)),
             FactKind::KernelStarted => (Property::Acknowledged, format!("launch {} began", fact.author.launch)),
+            FactKind::Performed => {
+                let store = format!("a later store of SM {} to line {:#x} was performed", fact.author.sm, fact.line);
+                (Property::Ordered, store)
+            }
             _ => {
                 let who = fact.author;
                 (Property::Acknowledged, format!("warp {} of CTA {} passed its fence", who.warp, who.cta))
             }
         };
         let what = format!("{what} while bytes at {address:#x} were not durable");
-        self.fail(property, at, what, missing.map(|missing| Witness { missing: Some(missing), present: None }));
+        let present = match (&property, self.order.version_of(at)) {
+            (Property::Ordered, Some((line, version))) => self.persist(line, version, fact.line),
+            _ => None,
+        };
+        self.fail(property, at, what, missing.map(|missing| Witness { missing: Some(missing), present }));
     }
 
     /// The address of a word that is surely older than a version: of the version's own words, or of those of all
@@ -258,6 +267,7 @@ mod tests {
     use super::*;
     use crate::persist::image::PmImage;
     use crate::persist::journal::Author;
+    use crate::persist::vocab::PastOrder;
 
     fn judge(script: &Script, domain: Domain, guarantees: Guarantees, strict: bool) -> Vec<Failure> {
         let initial = PmImage::new(0, vec![0; 1024]);
@@ -267,7 +277,7 @@ mod tests {
     }
 
     fn properties(script: &Script, strict: bool) -> Vec<Property> {
-        let all = Guarantees { cta_end: true, kernel_end: true };
+        let all = Guarantees { cta_end: true, kernel_end: true, ..Guarantees::default() };
         judge(script, Domain::Adr, all, strict).into_iter().map(|failure| failure.property).collect()
     }
 
@@ -368,6 +378,24 @@ mod tests {
         let mut script = Script::default();
         script.store(warp(0), 0, 1).through(warp(0), 4, 2).fence(warp(0)).accepted(4, 2);
         assert_eq!(properties(&script, false), [Property::Acknowledged]);
+    }
+
+    #[test]
+    fn a_store_must_not_be_performed_before_what_the_machine_orders_before_it_is_durable() {
+        let ordered = Guarantees { past: PastOrder::BeforeCached, ..Guarantees::default() };
+        for domain in [Domain::Adr, Domain::Media] {
+            let mut early = Script::default();
+            early.through(warp(0), 0, 1).store(warp(1), 128, 2).accepted(0, 1).at_media(0, 1);
+            let failures = judge(&early, domain, ordered, false);
+            assert_eq!(failures.iter().map(|f| f.property.clone()).collect::<Vec<_>>(), [Property::Ordered]);
+            let witness = failures[0].witness.as_ref().unwrap();
+            let lines = [&witness.missing, &witness.present].map(|persist| persist.as_ref().unwrap().line);
+            assert_eq!(lines, [0, 128]);
+            assert_eq!(judge(&early, domain, Guarantees::default(), false), []);
+            let mut on_time = Script::default();
+            on_time.through(warp(0), 0, 1).accepted(0, 1).at_media(0, 1).store(warp(1), 128, 2);
+            assert_eq!(judge(&on_time, domain, ordered, false), []);
+        }
     }
 
     #[test]

@@ -12,6 +12,10 @@
 //! prefix. The host's writes go past the caches and are guaranteed when a kernel starts. Anything performed may be
 //! durable, since a cache may evict at any time.
 //!
+//! Hardware may order stores past the caches without a fence that waits ([`PastOrder`]): where a scheme promises it, the
+//! performance of a later store of the SM guarantees them. A fence that did not wait for them guarantees what was written
+//! back, and nothing else.
+//!
 //! Sources: the rules of clwb, non-temporal stores and sfence in Intel's persistent-memory programming model; intervals
 //! as in PMTest (ASPLOS'19) and Jaaru (ASPLOS'21). Invariants: must <= may; neither goes back. Not modelled: that a
 //! barrier between warps makes one warp's write-back cover another's stores (a warp covers its own); values that loads
@@ -22,17 +26,19 @@ use std::collections::{BTreeMap, VecDeque};
 use super::{LINE, WORDS, runs};
 use crate::persist::image::PmImage;
 use crate::persist::journal::{Author, Fact, FactKind, Journal};
-use crate::persist::vocab::Domain;
+use crate::persist::vocab::{Domain, PastOrder};
 
 const NONE: u32 = u32::MAX;
 
-/// What ends of CTAs and kernels guarantee, which a scheme may promise beyond fences.
+/// What a scheme may promise beyond fences that wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Guarantees {
     /// At the end of a CTA all its stores are durable.
     pub cta_end: bool,
     /// At the end of a kernel all its stores are durable.
     pub kernel_end: bool,
+    /// What the machine orders of stores past the caches.
+    pub past: PastOrder,
 }
 
 /// What the model has to know besides the facts.
@@ -132,6 +138,8 @@ pub struct Order<'a> {
     pub(super) lines: Vec<Line>,
     pub(super) warps: Vec<Warp>,
     pub(super) events: Vec<Event>,
+    /// What the machine orders of stores past the caches.
+    pub(super) past: PastOrder,
     /// Line and version of each fact that is a store, an atomic or a performance.
     place: Vec<(u32, u32)>,
     faults: Vec<Fault>,
@@ -146,6 +154,15 @@ struct Pending {
     cached: BTreeMap<u32, u32>,
     /// What the next fence guarantees: stores, and whether they went past the caches.
     covered: Vec<(u32, bool)>,
+}
+
+/// An SM's stores past the caches, where the machine orders them.
+#[derive(Default)]
+struct Path {
+    /// Those that nothing guarantees yet, in the order of issue.
+    waiting: VecDeque<u32>,
+    /// Fences that did not wait for them.
+    fences: Vec<u32>,
 }
 
 pub(super) fn warp_key(author: Author) -> WarpKey {
@@ -189,11 +206,19 @@ impl<'a> Order<'a> {
             lines: addresses.iter().map(line).collect(),
             warps: Vec::new(),
             events: Vec::new(),
+            past: model.guarantees.past,
             place: vec![(NONE, NONE); journal.facts().len()],
             faults: Vec::new(),
         };
-        Reader { order: &mut order, model, issued: BTreeMap::new(), warps: BTreeMap::new(), epochs: BTreeMap::new() }
-            .read();
+        let reader = Reader {
+            order: &mut order,
+            model,
+            issued: BTreeMap::new(),
+            warps: BTreeMap::new(),
+            epochs: BTreeMap::new(),
+            paths: BTreeMap::new(),
+        };
+        reader.read();
         order
     }
 
@@ -280,6 +305,8 @@ struct Reader<'o, 'a> {
     warps: BTreeMap<WarpKey, Pending>,
     /// Stores of a CTA (or of a launch: no CTA) whose end guarantees them.
     epochs: BTreeMap<(u32, Option<u32>), Vec<u32>>,
+    /// By SM.
+    paths: BTreeMap<u16, Path>,
 }
 
 impl Reader<'_, '_> {
@@ -297,6 +324,13 @@ impl Reader<'_, '_> {
                 FactKind::FencePassed => {
                     let pending = self.warps.entry(warp_key(fact.author)).or_default();
                     let covered = std::mem::take(&mut pending.covered);
+                    self.guarantee(at, &covered);
+                }
+                FactKind::FenceOrdered => {
+                    self.paths.entry(fact.author.sm).or_default().fences.push(at);
+                    let pending = self.warps.entry(warp_key(fact.author)).or_default();
+                    let (past, covered) = std::mem::take(&mut pending.covered).into_iter().partition(|(_, past)| *past);
+                    pending.covered = past;
                     self.guarantee(at, &covered);
                 }
                 FactKind::KernelStarted => self.end_epoch(at, (NONE, None)),
@@ -330,6 +364,9 @@ impl Reader<'_, '_> {
         pending.stores.push(at);
         if fact.kind == FactKind::StoredThrough {
             pending.covered.push((at, true));
+            if self.model.guarantees.past != PastOrder::ByFences {
+                self.paths.entry(fact.author.sm).or_default().waiting.push_back(at);
+            }
         } else {
             pending.cached.insert(line, at);
         }
@@ -381,6 +418,34 @@ impl Reader<'_, '_> {
         } else if by_host {
             self.epochs.entry((NONE, None)).or_default().push(at);
         }
+        if let Some(program) = program.filter(|_| self.model.guarantees.past != PastOrder::ByFences) {
+            self.come_before(at, program);
+        }
+    }
+
+    /// What the machine orders before a store is guaranteed when that is performed.
+    fn come_before(&mut self, at: u32, store: u32) {
+        let facts = self.order.journal.facts();
+        let Some(path) = self.paths.get_mut(&facts[store as usize].author.sm) else { return };
+        let fences = path.fences.partition_point(|&fence| fence < store);
+        let fenced = fences.checked_sub(1).map_or(0, |last| path.fences[last]);
+        let mut count = path.waiting.partition_point(|&past| past < fenced);
+        if facts[store as usize].kind != FactKind::StoredThrough {
+            count = path.waiting.partition_point(|&past| past < store);
+        } else if self.model.guarantees.past == PastOrder::Fifo {
+            let mut before = path.waiting.partition_point(|&past| past < store);
+            let (own, waiting) = (&facts[store as usize], &path.waiting);
+            let last = |before: usize| &facts[waiting[before - 1] as usize];
+            while before > 0 && same_instruction(last(before), own) {
+                before -= 1;
+            }
+            while before > 0 && last(before).line == own.line {
+                before -= 1;
+            }
+            count = count.max(before);
+        }
+        let covered: Vec<(u32, bool)> = path.waiting.drain(..count).map(|past| (past, true)).collect();
+        self.guarantee(at, &covered);
     }
 
     /// The stores and host writes of an epoch are guaranteed.
@@ -421,6 +486,11 @@ impl Reader<'_, '_> {
     fn fault(&mut self, at: u32, what: String) {
         self.order.faults.push(Fault { fact: at as usize, what });
     }
+}
+
+/// Two stores are lanes of one instruction of a warp, which have no order.
+pub(super) fn same_instruction(one: &Fact, other: &Fact) -> bool {
+    (one.time, one.author) == (other.time, other.author)
 }
 
 /// The bits of a word whose bytes a line's mask names.

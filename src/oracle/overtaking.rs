@@ -9,6 +9,8 @@
 //! Here each store of the program is a state of its own: the store is durable, and of everything else only what must
 //! be durable whenever that store has been issued. Between warps of a CTA that follows from *happens-before*: program order,
 //! barriers, and whatever else warps can pass messages by. What other CTAs and launches made durable is as it was in time.
+//! Where the machine orders stores past the caches by itself, those that come before the store in this sense are durable, too:
+//! warps of a CTA are of one SM, and issue in an order that respects it.
 //!
 //! Source: happens-before by vector clocks (Lamport; FastTrack, PLDI'09), applied to persist-before as XFDetector
 //! (ASPLOS'20) applies program order. Invariants: a state judged here respects every fence, barrier, atomic and memory
@@ -19,11 +21,12 @@
 
 use std::collections::BTreeMap;
 
-use super::order::{Bounds, Effect, Order, WarpKey, is_store, warp_key};
+use super::order::{Bounds, Effect, Order, WarpKey, is_store, same_instruction, warp_key};
 use super::{Draw, inside};
 use crate::engine::Time;
 use crate::persist::image::PmImage;
-use crate::persist::journal::FactKind;
+use crate::persist::journal::{Fact, FactKind};
+use crate::persist::vocab::PastOrder;
 
 /// A warp's knowledge of the warps of its CTA: of each, how many of its facts come before.
 type Clock = BTreeMap<u16, u32>;
@@ -55,6 +58,8 @@ pub struct Overtaking<'a> {
     stands: BTreeMap<u32, Stand>,
     clocks: Vec<Clock>,
     guarantees: Vec<Guarantee>,
+    /// Where the machine orders them: of each CTA, its stores past the caches, and its fences that did not wait for them.
+    paths: BTreeMap<(u32, u32), [Vec<u32>; 2]>,
     launches: Vec<u32>,
 }
 
@@ -63,16 +68,29 @@ impl<'a> Overtaking<'a> {
     pub fn new(order: &'a Order<'a>, initial: &'a PmImage) -> Overtaking<'a> {
         let mut readers: BTreeMap<WarpKey, (u32, u32)> = BTreeMap::new();
         let (mut stands, mut clocks) = (BTreeMap::new(), vec![Clock::new()]);
+        let mut paths: BTreeMap<(u32, u32), [Vec<u32>; 2]> = BTreeMap::new();
         // By CTA: what came before its barriers opened, and what was passed on otherwise.
         let mut meetings: BTreeMap<(u32, u32), [Clock; 2]> = BTreeMap::new();
         for (at, fact) in order.journal.facts().iter().enumerate() {
             let of_warp = is_store(fact.kind)
                 || matches!(
                     fact.kind,
-                    FactKind::FencePassed | FactKind::BarrierReached | FactKind::BarrierPassed | FactKind::Synchronised
+                    FactKind::FencePassed
+                        | FactKind::FenceOrdered
+                        | FactKind::BarrierReached
+                        | FactKind::BarrierPassed
+                        | FactKind::Synchronised
                 );
             if !of_warp {
                 continue;
+            }
+            let which = match fact.kind {
+                FactKind::StoredThrough => Some(0),
+                FactKind::FenceOrdered => Some(1),
+                _ => None,
+            };
+            if let Some(which) = which.filter(|_| order.past != PastOrder::ByFences) {
+                paths.entry((fact.author.launch, fact.author.cta)).or_default()[which].push(at as u32);
             }
             let (number, clock) = readers.entry(warp_key(fact.author)).or_default();
             stands.insert(at as u32, Stand { number: *number, clock: *clock });
@@ -106,7 +124,8 @@ impl<'a> Overtaking<'a> {
             Some(Guarantee { fact: event.fact, line: event.line, version: event.version, through })
         };
         let guarantees = order.events.iter().filter_map(guarantee).collect();
-        Overtaking { order, initial, stands, clocks, guarantees, launches: super::crash::launches(order.journal) }
+        let launches = super::crash::launches(order.journal);
+        Overtaking { order, initial, stands, clocks, guarantees, paths, launches }
     }
 
     /// The order that allows them.
@@ -170,8 +189,8 @@ impl<'a> Overtaking<'a> {
         let fact = &facts[guarantee.fact as usize];
         let version = || self.order.lines()[guarantee.line as usize].versions[guarantee.version as usize - 1];
         let cta = match fact.kind {
-            FactKind::FencePassed => Some((fact.author.launch, fact.author.cta)),
-            // Performed is durable (eADR), but another warp of the CTA had no way to count on it without a fence.
+            FactKind::FencePassed | FactKind::FenceOrdered => Some((fact.author.launch, fact.author.cta)),
+            // Performed is durable (eADR), or orders what went past the caches before. But another warp of the CTA had no way to count on it without a fence.
             FactKind::Performed => {
                 version().program.map(|store| facts[store as usize].author).map(|author| (author.launch, author.cta))
             }
@@ -184,6 +203,44 @@ impl<'a> Overtaking<'a> {
             Some(stand.number < *known)
         };
         in_time || by_order() == Some(true)
+    }
+
+    /// What a store's warp knows when it issues it, itself left out.
+    fn clock_at(&self, fact: u32) -> Clock {
+        let Some(stand) = self.stands.get(&fact) else { return Clock::new() };
+        let mut clock = self.clocks[stand.clock as usize].clone();
+        let own = clock.entry(self.fact(fact).author.warp).or_default();
+        *own = stand.number.max(*own);
+        clock
+    }
+
+    fn fact(&self, fact: u32) -> &Fact {
+        &self.order.journal.facts()[fact as usize]
+    }
+
+    /// It comes before whoever has this clock, a warp of the same CTA.
+    fn is_known(&self, fact: u32, clock: &Clock) -> bool {
+        let known = clock.get(&self.fact(fact).author.warp);
+        self.stands.get(&fact).zip(known).is_some_and(|(stand, known)| stand.number < *known)
+    }
+
+    /// The stores past the caches that the machine makes durable before it performs a store of the same CTA.
+    fn ordered_before(&self, store: u32) -> Vec<u32> {
+        let own = self.fact(store);
+        let Some([past, fences]) = self.paths.get(&(own.author.launch, own.author.cta)) else { return Vec::new() };
+        let clock = self.clock_at(store);
+        let whole = own.kind != FactKind::StoredThrough || self.order.past == PastOrder::Fifo;
+        let clock = if whole {
+            clock
+        } else {
+            let mut fenced = Clock::new();
+            fences.iter().filter(|&&fence| self.is_known(fence, &clock)).for_each(|&fence| {
+                join(&mut fenced, &self.clock_at(fence));
+            });
+            fenced
+        };
+        let before = |past: &&u32| self.is_known(**past, &clock) && !same_instruction(self.fact(**past), own);
+        past.iter().filter(before).copied().collect()
     }
 
     /// The image in which `store` is durable, and else only what must be; none when there is no such store. Cost: versions
@@ -203,6 +260,11 @@ impl<'a> Overtaking<'a> {
             let bounds = bounds.entry(guarantee.line).or_default();
             let bound = if guarantee.through { &mut bounds.through } else { &mut bounds.must };
             *bound = guarantee.version.max(*bound);
+        }
+        let ordered = with().flat_map(|program| self.ordered_before(program));
+        for (line, version) in ordered.filter_map(|past| self.order.version_of(past as usize)) {
+            let bound = &mut bounds.entry(line as u32).or_default().through;
+            *bound = version.max(*bound);
         }
         let own = bounds.entry(line as u32).or_default();
         let bound = if through { &mut own.through } else { &mut own.must };
@@ -240,6 +302,7 @@ mod tests {
     use super::super::order::{Guarantees, Model};
     use super::super::script::{HOST, Script, warp};
     use super::*;
+    use crate::persist::journal::Author;
     use crate::persist::vocab::Domain;
 
     const LOG: u64 = 0;
@@ -248,8 +311,18 @@ mod tests {
 
     /// The image in which the `nth` store from the end is durable: the first byte of each of three lines.
     fn state(script: &Script, nth_from_end: usize) -> [u8; 3] {
+        state_of(script, nth_from_end, PastOrder::ByFences)
+    }
+
+    /// The same of the last store, where the machine orders stores past the caches.
+    fn ordered_state(script: &Script, past: PastOrder) -> [u8; 3] {
+        state_of(script, 0, past)
+    }
+
+    fn state_of(script: &Script, nth_from_end: usize, past: PastOrder) -> [u8; 3] {
         let initial = PmImage::new(0, vec![0; 512]);
-        let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: HOST };
+        let guarantees = Guarantees { past, ..Guarantees::default() };
+        let model = Model { domain: Domain::Adr, guarantees, host: HOST };
         let order = Order::new(&script.journal, &initial, model);
         assert!(order.faults().is_empty(), "{:?}", order.faults());
         let overtaking = Overtaking::new(&order, &initial);
@@ -304,6 +377,38 @@ mod tests {
         too_early.fact(FactKind::Synchronised, 0, warp(0)).persist(warp(0), FLAG, 2);
         too_early.fact(FactKind::Synchronised, 0, warp(1)).persist(warp(1), DATA, 3);
         assert_eq!(state(&too_early, 0), [0, 0, 3]);
+    }
+
+    #[test]
+    fn what_the_machine_orders_before_a_store_is_certain_with_it() {
+        // Warp 0 logs past the caches, its fence does not wait; behind a barrier, warp 1 stores data, long afterwards.
+        let run = |fence: bool, barrier_between: bool, past: bool| {
+            let mut script = Script::default();
+            script.through(warp(0), LOG, 1);
+            if fence {
+                script.ordered(warp(0));
+            }
+            if barrier_between {
+                barrier(&mut script);
+            }
+            // A store of another CTA of the SM makes the log durable in time: no reason for warp 1 to count on it.
+            script.store(Author { cta: 7, ..warp(0) }, DATA + 128, 9);
+            if past {
+                script.through(warp(1), DATA, 3)
+            } else {
+                script.store(warp(1), DATA, 3)
+            };
+            script
+        };
+        let certain = |script: &Script, past| ordered_state(script, past)[0] == 1;
+        for fence in [false, true] {
+            assert!(certain(&run(fence, true, false), PastOrder::BeforeCached));
+            assert!(!certain(&run(fence, false, false), PastOrder::BeforeCached), "warp 1 may run ahead");
+            assert!(!certain(&run(fence, true, false), PastOrder::ByFences));
+            assert!(certain(&run(fence, true, true), PastOrder::Fifo));
+        }
+        assert!(certain(&run(true, true, true), PastOrder::BeforeCached), "the fence orders both");
+        assert!(!certain(&run(false, true, true), PastOrder::BeforeCached), "nothing does");
     }
 
     #[test]

@@ -67,6 +67,11 @@ impl Script {
         self.fact(FactKind::FencePassed, 0, author)
     }
 
+    /// A fence that did not wait for stores past the caches.
+    pub(crate) fn ordered(&mut self, author: Author) -> &mut Script {
+        self.fact(FactKind::FenceOrdered, 0, author)
+    }
+
     /// A launch began.
     pub(crate) fn launch(&mut self, launch: u32) -> &mut Script {
         self.fact(FactKind::KernelStarted, 0, Author { sm: HOST, launch, ..Author::default() })

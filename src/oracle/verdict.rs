@@ -26,6 +26,8 @@ pub enum Property {
     Undo,
     /// P3: log slots, and homes, of the transactions of one launch do not overlap.
     Disjoint,
+    /// P5: stores past the caches are durable before what the machine orders behind them.
+    Ordered,
     /// P8: recovery that is cut off and starts again comes to the same image.
     Idempotent,
     /// P9: nobody goes on before what it waited for is durable.

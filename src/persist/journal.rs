@@ -21,6 +21,9 @@ pub enum FactKind {
     AtMedia,
     /// A warp's fence let it go on: every persist of the warp before it was acknowledged.
     FencePassed,
+    /// A warp's fence let it go on: every write-back of the warp before it was acknowledged, stores past the caches were not
+    /// all.
+    FenceOrdered,
     /// A warp issued a store through the caches (program order within a warp).
     Stored,
     /// A warp issued a store past the caches, which a fence of the warp covers without a write-back.
@@ -237,6 +240,7 @@ impl Journal {
             }
             FactKind::Updated
             | FactKind::FencePassed
+            | FactKind::FenceOrdered
             | FactKind::BarrierReached
             | FactKind::BarrierPassed
             | FactKind::Synchronised

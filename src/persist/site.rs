@@ -10,14 +10,17 @@
 //!   SM site ──letters──> hub site <──letters── slice sites        host site ──> hub site
 //!           <──letters──          ──letters──>                 SM site ──> slice site
 //! ```
-//! Letters travel over links of their own latency and take no bandwidth of the crossbar; a scheme that has data to move
-//! says how much, and its report tells it. Invariant: a host asks a site about accesses to persistent memory only.
+//! Letters travel over links of their own latency and take no bandwidth of the crossbar; a slice's site may have bytes moved
+//! to memory reserved for it and back, as traffic of its slice. Invariant: a host asks a site about accesses to persistent memory only; a site that
+//! steers loads is asked about global loads of either memory.
 
 use std::any::Any;
 use std::fmt::Debug;
 
 use super::image::PmImage;
-use super::vocab::{Boundary, FenceKind, FenceRule, Route, StoreClass, StoreRule, WriteBackClass, WriteBackRule};
+use super::vocab::{
+    Boundary, FenceKind, FenceRule, PastOrder, Route, StoreClass, StoreRule, WriteBackClass, WriteBackRule,
+};
 
 /// Who is written to, or has written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,6 +47,16 @@ pub trait Letter: Any + Debug + Send {
 #[derive(Debug, Default)]
 pub struct Post {
     letters: Vec<(Peer, Box<dyn Letter>)>,
+    moves: Vec<Move>,
+}
+
+/// Bytes that a slice's site moves between a buffer of its own and the memory reserved for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Move {
+    /// So many to memory.
+    Out(u32),
+    /// So many back.
+    In(u32),
 }
 
 impl Post {
@@ -52,9 +65,19 @@ impl Post {
         self.letters.push((to, Box::new(letter)));
     }
 
-    /// Nothing is to be sent.
+    /// Moves bytes, at most a line's; only a slice's site of a scheme that reserves memory may.
+    pub fn transfer(&mut self, bytes: Move) {
+        self.moves.push(bytes);
+    }
+
+    /// Takes what is to be moved.
+    pub fn take_moves(&mut self) -> Vec<Move> {
+        std::mem::take(&mut self.moves)
+    }
+
+    /// Nothing is to be sent or moved.
     pub fn is_empty(&self) -> bool {
-        self.letters.is_empty()
+        self.letters.is_empty() && self.moves.is_empty()
     }
 
     /// Takes what is to be sent.
@@ -124,6 +147,17 @@ pub struct WriteBack<'a> {
     pub lines: &'a [u64],
 }
 
+/// A load of global memory that a warp issues; or one of its line accesses, which stalls in the L1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Load {
+    /// Line accesses after coalescing, to whatever memory.
+    pub degree: u32,
+    /// An access of it stalls: its line is not in the L1, and every way of its set waits for a fill.
+    pub stalled: bool,
+    /// Where one stalls: the slice of its line has no room for a request now.
+    pub slice_busy: bool,
+}
+
 /// What an access does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AccessKind {
@@ -152,6 +186,17 @@ pub struct Access {
     pub hit: bool,
 }
 
+/// How the host of an SM's site keeps stores in order, for a scheme whose fences do not wait for those past the caches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GateSpec {
+    /// What is kept in order.
+    pub order: PastOrder,
+    /// Stores past the caches that may be under way.
+    pub past_entries: u32,
+    /// Requests that may be held until these are durable.
+    pub held_entries: u32,
+}
+
 /// A scheme's handler in an SM.
 pub trait SmSite: Send + Debug {
     /// It wants to hear of accesses, evictions and acknowledgements.
@@ -159,8 +204,23 @@ pub trait SmSite: Send + Debug {
         false
     }
 
+    /// It wants to be asked which loads go past the L1.
+    fn steers_loads(&self) -> bool {
+        false
+    }
+
+    /// What its host has to keep in order. A site whose fences are [`FenceRule::Ordered`] relies on it.
+    fn gate(&self) -> Option<GateSpec> {
+        None
+    }
+
     /// A kernel starts; its CTAs follow.
     fn kernel_start(&mut self, _kernel: &KernelFacts, _post: &mut Post) {}
+
+    /// A load that would use the L1 goes past it. Asked when a warp issues it, and in each cycle that it stalls.
+    fn load_past(&mut self, _load: &Load) -> bool {
+        false
+    }
 
     /// A warp stores to persistent memory.
     fn store(&mut self, store: &Store<'_>, _post: &mut Post) -> StoreRule {
@@ -258,9 +318,19 @@ pub trait Scheme: Send + Sync + Debug {
     /// The handler of the command processor.
     fn host_site(&self) -> Box<dyn HostSite>;
 
+    /// Its slices' sites move bytes to memory of their own and back, which takes bandwidth.
+    fn reserves_memory(&self) -> bool {
+        false
+    }
+
     /// What its hardware does at boot; nothing, unless a scheme says so.
     fn salvage(&self) -> Option<Salvage> {
         None
+    }
+
+    /// What it promises about the order of stores past the caches.
+    fn past_order(&self) -> PastOrder {
+        PastOrder::ByFences
     }
 
     /// Programs keep undo logs under it: automatic instrumentation applies, and log updates are performed.

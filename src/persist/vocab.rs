@@ -105,6 +105,22 @@ pub enum FenceRule {
     Pass,
     /// It waits until every earlier persist of the warp is durable.
     WaitDurable,
+    /// It waits until every earlier write-back of the warp is durable. The host orders what went past the caches before
+    /// whatever follows ([`PastOrder`]).
+    Ordered,
+}
+
+/// What hardware orders of stores past the caches, beyond what fences wait for. Stores are of one SM, in the order of issue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PastOrder {
+    /// Nothing.
+    #[default]
+    ByFences,
+    /// They are durable before a later store through the caches is performed. Behind a fence that did not wait for them, no
+    /// store is performed before they are durable.
+    BeforeCached,
+    /// The same, and one is durable before that of a later instruction is performed, unless both are of one line.
+    Fifo,
 }
 
 /// What happens at the end of a CTA or a kernel, before it counts as done.

@@ -8,6 +8,7 @@
 use comfy_table::{CellAlignment, Table, presets};
 
 use super::explain::{reasons, selection_of};
+use super::figure::{Axis, Better, Figure, Sheet, Stack, StackGroup, StackedBars};
 use super::numbers::{count, percent};
 use super::summary::indent;
 use crate::outcome::{Outcome, ratio};
@@ -91,6 +92,35 @@ pub(super) fn best_static<'a>(runs: &[&'a Outcome]) -> Option<(&'a str, u64)> {
     let of = |name: &str| runs.iter().find(|run| run.scheme == name).map(|run| (&*run.scheme, run.time.core_cycles));
     let (past, through) = (of("nt-store")?, of("store+clwb")?);
     Some(if past.1 <= through.1 { past } else { through })
+}
+
+/// Where warp cycles go, in the drawing: name and counter; the rest is "other".
+const PARTS: [(&str, &str); 5] = [
+    ("issue", "slots_issued"),
+    ("persist", "slots_persist"),
+    ("fence", "slots_fence"),
+    ("memory", "slots_memory"),
+    ("barrier", "slots_barrier"),
+];
+
+/// Times over that of `base` as bars, each divided by what its resident warps' cycles were spent on.
+pub fn comparison_figure(base: &Outcome, runs: &[&Outcome]) -> Figure {
+    let bar = |run: &&Outcome| {
+        let relative = ratio(run.time.core_cycles, base.time.core_cycles);
+        let resident = run.total("sm", "slots_resident");
+        let share = |counter: &str| ratio(run.total("sm", counter), resident);
+        let mut values: Vec<f64> = PARTS.iter().map(|(_, counter)| relative * share(counter)).collect();
+        values.push((relative - values.iter().sum::<f64>()).max(0.0));
+        StackGroup { name: run.scheme_name().to_owned(), bars: vec![Stack::of("", &values)] }
+    };
+    let parts = PARTS.iter().map(|(name, _)| *name).chain(["other"]).map(str::to_owned).collect();
+    StackedBars {
+        sheet: Sheet::two_columns().better(Better::Lower),
+        axis: Axis::new("time over base, by what warps waited for", ""),
+        parts,
+        groups: runs.iter().map(bar).collect(),
+    }
+    .into()
 }
 
 /// Entries of the write-pending queues in use, of those there are, averaged over time and channels.

@@ -144,6 +144,7 @@ fn property(property: &Property) -> &str {
         Property::Epoch => "P2",
         Property::Undo => "P3",
         Property::Disjoint => "P3, logs or data shared",
+        Property::Ordered => "P5",
         Property::Idempotent => "P8",
         Property::Acknowledged => "P9",
         Property::Recovery => "recovery",

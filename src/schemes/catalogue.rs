@@ -5,7 +5,10 @@ use std::sync::Arc;
 use super::agpm::parameters::AgpmSpec;
 use super::agpm::{self, Agpm};
 use super::baseline::{BASE, EPOCH_CTA, EPOCH_KERNEL, NT_STORE_DEFAULTS, NtStoreSpec, STORE_CLWB, STRICT, nt_store};
+use super::bucl::{self, Bucl};
 pub use super::entry::{Entry, Faults, Parameters};
+use super::pmem_spec::PmemSpec;
+use super::themis::{self, Themis};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::persist::Scheme;
 
@@ -23,6 +26,9 @@ pub fn entries() -> Vec<Entry> {
         Entry::parametrised(NT_STORE_DEFAULTS, |_| Vec::new(), |spec: NtStoreSpec| Arc::new(nt_store(&spec))),
         Entry::fixed(STORE_CLWB),
         Entry::parametrised(agpm::parameters::DEFAULTS, AgpmSpec::faults, |spec| Arc::new(Agpm::new(spec))),
+        Entry::parametrised(bucl::DEFAULTS, |_| Vec::new(), |spec| Arc::new(Bucl::new(spec))),
+        Entry::fixed(PmemSpec),
+        Entry::parametrised(themis::DEFAULTS, |_| Vec::new(), |spec| Arc::new(Themis::new(spec))),
     ]
 }
 

@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use durawarp::assemble::{Assembly, Persistency, assemble_with};
-use durawarp::config::{MachineConfig, Override};
+use durawarp::config::{MachineConfig, Override, SchemeConfig};
 use durawarp::engine::{RunEnd, RunOptions, Time};
 use durawarp::kernel::functional::{self, Limits};
 use durawarp::kernel::host::{HostAction, HostProgram};
@@ -180,6 +180,15 @@ impl Bench {
     /// Runs everything under a scheme, with journals, on one thread to its proper end.
     pub fn run_scheme(&self, scheme: &str) -> Ran {
         let scheme = catalogue::find(scheme).unwrap_or_else(|faults| panic!("{faults}"));
+        let ran = self.run_under(&Persistency { scheme, journal: true }, &RunOptions::default());
+        assert!(matches!(ran.end, RunEnd::Finished { .. }), "{:?}", ran.end);
+        ran
+    }
+
+    /// Runs everything under a scheme with parameters, `KEY=VALUE` separated by blanks, as [`Bench::run_scheme`] does.
+    pub fn run_set(&self, scheme: &str, sets: &str) -> Ran {
+        let overrides: Vec<Override> = sets.split_whitespace().map(|text| Override::parse(text).unwrap()).collect();
+        let scheme = SchemeConfig::load(scheme, &overrides).unwrap_or_else(|faults| panic!("{faults}")).built;
         let ran = self.run_under(&Persistency { scheme, journal: true }, &RunOptions::default());
         assert!(matches!(ran.end, RunEnd::Finished { .. }), "{:?}", ran.end);
         ran

@@ -101,6 +101,7 @@ impl Sm {
         slot.loads = 0;
         slot.stores = 0;
         slot.persists = 0;
+        slot.throughs = 0;
         slot.hold = false;
         self.ctas[cta_slot].live |= 1 << at;
         let scheduler = usize::from(self.slots[at].scheduler);
@@ -209,7 +210,7 @@ impl Sm {
             let what = match slot.state {
                 State::Memory => "memory data for its next instruction's registers".to_owned(),
                 State::Fence => format!("{} stores and {} loads to be performed", slot.stores, slot.loads),
-                State::Persist => format!("{} persists to be durable", slot.persists),
+                State::Persist => format!("{} persists to be durable", slot.awaited()),
                 State::Draining => {
                     let (stores, loads, persists) = (slot.stores, slot.loads, slot.persists);
                     format!("{stores} stores, {loads} loads and {persists} persists after its exit")
@@ -233,6 +234,14 @@ impl Sm {
                 what,
                 on: None,
                 since: self.w.clock.cycles(u64::from(slot.since)),
+            });
+        }
+        if let Some((requests, line, stores)) = self.gate.as_ref().and_then(|gate| gate.waiting()) {
+            out.push(Wait {
+                who: format!("gate, {requests} requests"),
+                what: format!("{stores} stores past the caches to be durable, before line {line:#x}"),
+                on: None,
+                since: 0,
             });
         }
         if let Some((requests, line)) = self.network.waiting() {

@@ -7,6 +7,7 @@ use crate::kernel::launch::Launch;
 use crate::machine::msg::Msg;
 use crate::machine::scheduler::Unit;
 use crate::persist::journal::FactKind;
+use crate::persist::vocab::FenceRule;
 
 use super::Sm;
 use super::slots::{PENDING, State};
@@ -67,7 +68,7 @@ impl Sm {
                 }
                 self.slots[warp].warp.advance();
                 if std::mem::take(&mut self.slots[warp].hold) {
-                    self.wait_durable(warp, cycle + 1, launch);
+                    self.wait_durable(warp, false, cycle + 1, launch);
                     return;
                 }
             }
@@ -116,9 +117,9 @@ impl Sm {
                 let waits = self.issue_persistency(warp, inst, op, lanes, launch);
                 self.slots[warp].warp.advance();
                 match waits {
-                    Ok(false) => {}
-                    Ok(true) => {
-                        self.wait_durable(warp, cycle + 1, launch);
+                    Ok(FenceRule::Pass) => {}
+                    Ok(rule) => {
+                        self.wait_durable(warp, rule == FenceRule::Ordered, cycle + 1, launch);
                         return;
                     }
                     Err(fault) => {
@@ -165,7 +166,7 @@ impl Sm {
             self.l1.invalidate_all();
         }
         if std::mem::take(&mut self.slots[warp].hold) {
-            self.wait_durable(warp, cycle, launch);
+            self.wait_durable(warp, false, cycle, launch);
         } else {
             self.settle(warp, cycle, launch);
         }

@@ -48,6 +48,8 @@ pub(super) struct Entry {
     pub(super) next: usize,
     /// When a warp issued it, for persists.
     pub(super) issued: Time,
+    /// What must be durable before its accesses leave, by the gate's numbers.
+    pub(super) after: u64,
     /// A log update.
     pub(super) log: bool,
 }
@@ -65,6 +67,7 @@ impl Default for Entry {
             payloads: Vec::new(),
             next: 0,
             issued: 0,
+            after: 0,
             log: false,
         }
     }
@@ -135,6 +138,7 @@ impl Lsu {
         entry.load = load;
         entry.kind = RequestKind::Write;
         entry.log = false;
+        entry.after = 0;
         entry
     }
 

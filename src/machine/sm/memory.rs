@@ -13,7 +13,7 @@ use crate::kernel::launch::Launch;
 use crate::kernel::memory::resolve_generic;
 use crate::kernel::semantics::atomic::apply_atomic;
 use crate::machine::coalescer::{Form, coalesce, coalesce_form};
-use crate::machine::msg::{Atomics, Payload};
+use crate::machine::msg::{Atomics, Payload, RequestKind};
 use crate::machine::shared_memory::passes;
 
 use super::Sm;
@@ -300,6 +300,7 @@ impl Sm {
         if entry.kind.persists() {
             entry.issued = self.now;
             self.slots[warp].persists += accesses;
+            self.slots[warp].throughs += if entry.kind == RequestKind::WriteThrough { accesses } else { 0 };
             self.counters.persists += u64::from(accesses);
         } else if load == NO_LOAD {
             self.slots[warp].stores += accesses;
@@ -338,6 +339,9 @@ impl Sm {
                 self.lsu.load(load).offset = offset;
                 if mem.kind == MemKind::Load {
                     self.counters.count_degree(entry.accesses.len());
+                    if self.steers && work == Work::Load {
+                        self.steer_load(&mut entry);
+                    }
                 }
             }
             MemKind::Store => {

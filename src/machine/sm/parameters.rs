@@ -151,6 +151,10 @@ counters! {
         l1_merges,
         /// Line accesses of loads past the L1 (accesses)
         l1_bypasses,
+        /// Of these, because the scheme steered the load past it (accesses)
+        l1_loads_steered,
+        /// Of these, because every way of the set was waiting for a fill (accesses)
+        l1_stalls_past,
         /// Line accesses of stores and atomics (accesses)
         l1_stores,
         /// Of these, evicted a line of the L1 (accesses)
@@ -195,6 +199,10 @@ counters! {
         pm_log_write_back_accesses,
         /// Persistency fences issued (warp instructions)
         pm_fences,
+        /// Of these and of others that persist, passed before stores past the caches were durable (warp instructions)
+        pm_fences_ordered,
+        /// Line accesses that the gate held until earlier stores past the caches were durable (accesses)
+        pm_held,
         /// Persistency operations and stores on DRAM, which have their plain meaning there (warp instructions)
         pm_on_dram,
         /// Write-throughs and write-backs sent, a line each (requests)

@@ -18,7 +18,7 @@ use crate::machine::on_dram::OnDram;
 use crate::machine::persistence::MembarRule;
 use crate::machine::stalls::PersistStalls;
 use crate::persist::journal::{Author, FactKind, Notebook};
-use crate::persist::site::{Access, AccessKind, Store, WriteBack};
+use crate::persist::site::{Access, AccessKind, Load, Store, WriteBack};
 use crate::persist::vocab::{Boundary, FenceKind, FenceRule, Route, StoreClass, WriteBackClass, WriteBackRule};
 
 use super::Sm;
@@ -55,6 +55,18 @@ impl Sm {
         self.counters.pm_on_dram += 1;
         let pc = self.slots[warp].warp.pc();
         OnDram::note(&mut self.on_dram, self.launches.wrapping_sub(1), pc, launch);
+    }
+
+    /// Sends held requests that nothing holds any more, as far as the miss queue has room.
+    pub(super) fn release_held(&mut self, cx: &mut Ctx<'_, Msg>) {
+        while self.network.has_room()
+            && let Some(mut request) = self.gate.as_mut().and_then(|gate| gate.release())
+        {
+            if let Payload::Persist(persist) = &mut request.payload {
+                persist.passed.left = self.now;
+            }
+            self.network.push(request, cx);
+        }
     }
 
     /// A persist leaves the load-store unit, with what it writes: from now on its record travels with it.
@@ -105,6 +117,9 @@ impl Sm {
         if let Some(line) = persist.line.take() {
             self.rooms.give(line);
         }
+        if let Some(gate) = self.gate.as_mut().filter(|_| persist.number != 0) {
+            gate.acknowledge(std::mem::take(&mut persist.number));
+        }
         self.stalls.record(&persist.passed, self.w.link, self.now);
         if self.watched {
             self.site.acknowledged((self.now - persist.passed.issued) / self.w.clock.period_ticks());
@@ -112,9 +127,19 @@ impl Sm {
         self.spare_persists.push(persist);
     }
 
+    /// Asks a site that steers loads whether one goes past the L1.
+    pub(super) fn steer_load(&mut self, entry: &mut Entry) {
+        let degree = entry.accesses.len() as u32;
+        if self.site.load_past(&Load { degree, stalled: false, slice_busy: false }) {
+            entry.work = Work::LoadPast;
+            self.counters.l1_loads_steered += u64::from(degree);
+        }
+    }
+
     /// Sends the line accesses of a store whose payloads are ready: those to persistent memory as the scheme says.
     pub(super) fn send_stores(&mut self, warp: usize, class: StoreClass, mut entry: Box<Entry>, launch: &Launch) {
         if entry.accesses.iter().all(|access| Medium::of(access.line) == Medium::Dram) {
+            entry.after = self.gate.as_ref().map_or(0, |gate| gate.cached(false));
             if class != StoreClass::Data {
                 self.note_on_dram(warp, launch);
             }
@@ -159,6 +184,12 @@ impl Sm {
                 at += 1;
             }
         }
+        if let Some(gate) = &mut self.gate {
+            entry.after = gate.cached(entry.accesses.iter().any(|access| Medium::of(access.line) == Medium::Nvm));
+            if !past.accesses.is_empty() {
+                past.after = gate.past(past.accesses.iter().map(|access| access.line));
+            }
+        }
         for entry in [entry, past] {
             if entry.accesses.is_empty() {
                 self.lsu.discard(entry);
@@ -172,8 +203,9 @@ impl Sm {
     }
 
     /// Sends an atomic. It is performed at the L2; a scheme that waits for every store has its lines written back then.
-    pub(super) fn send_atomics(&mut self, warp: usize, load: u16, entry: Box<Entry>) {
+    pub(super) fn send_atomics(&mut self, warp: usize, load: u16, mut entry: Box<Entry>) {
         let persistent = entry.accesses.iter().filter(|access| Medium::of(access.line) == Medium::Nvm).count();
+        entry.after = self.gate.as_ref().map_or(0, |gate| gate.cached(persistent > 0));
         self.counters.pm_store_accesses += persistent as u64;
         let mut wait = false;
         if persistent > 0 {
@@ -216,7 +248,7 @@ impl Sm {
         self.enqueue(warp, NO_LOAD, entry);
     }
 
-    /// Issues a persistency operation that is no store; true when the warp must wait for its persists.
+    /// Issues a persistency operation that is no store: what the warp has to wait for.
     pub(super) fn issue_persistency(
         &mut self,
         warp: usize,
@@ -224,9 +256,9 @@ impl Sm {
         op: PmOp,
         lanes: u64,
         launch: &Launch,
-    ) -> Result<bool, Fault> {
+    ) -> Result<FenceRule, Fault> {
         if lanes == 0 {
-            return Ok(false);
+            return Ok(FenceRule::Pass);
         }
         let fence = match op {
             PmOp::Clwb => return self.issue_write_back(warp, inst, WriteBackClass::Data, lanes, launch),
@@ -239,10 +271,12 @@ impl Sm {
             PmOp::BarrierWg => FenceKind::BarrierCta,
             PmOp::BarrierKr => FenceKind::BarrierKernel,
             // Marks of schemes that are not there yet.
-            PmOp::TxBegin | PmOp::TxEnd | PmOp::Region | PmOp::Acquire(_) | PmOp::Release(_) => return Ok(false),
+            PmOp::TxBegin | PmOp::TxEnd | PmOp::Region | PmOp::Acquire(_) | PmOp::Release(_) => {
+                return Ok(FenceRule::Pass);
+            }
         };
         self.counters.pm_fences += 1;
-        Ok(self.site.fence(fence) == FenceRule::WaitDurable)
+        Ok(self.site.fence(fence))
     }
 
     fn issue_write_back(
@@ -252,7 +286,7 @@ impl Sm {
         class: WriteBackClass,
         lanes: u64,
         launch: &Launch,
-    ) -> Result<bool, Fault> {
+    ) -> Result<FenceRule, Fault> {
         let mut address = [0; 64];
         self.slots[warp].warp.addresses(inst, launch, lanes, &mut address);
         for lane in (0..64).filter(|lane| lanes >> lane & 1 == 1) {
@@ -283,7 +317,7 @@ impl Sm {
             let kind = if class == WriteBackClass::Flush { RequestKind::Flush } else { RequestKind::WriteBack };
             self.write_back_lines(warp, kind);
         }
-        Ok(false)
+        Ok(FenceRule::Pass)
     }
 
     /// What an ordinary fence means for persistency: true when it waits for durability too.
@@ -296,9 +330,10 @@ impl Sm {
         rule == MembarRule::Sfence
     }
 
-    /// The warp goes on when all its persists are durable.
-    pub(super) fn wait_durable(&mut self, warp: usize, from: u32, launch: &Launch) {
-        if self.slots[warp].persists == 0 {
+    /// The warp goes on when all its persists are durable, or its write-backs where the others are `ordered`.
+    pub(super) fn wait_durable(&mut self, warp: usize, ordered: bool, from: u32, launch: &Launch) {
+        self.slots[warp].ordered = ordered;
+        if self.slots[warp].awaited() == 0 {
             self.slots[warp].since = from;
             self.pass_durable(warp, from, launch);
         } else {
@@ -306,11 +341,19 @@ impl Sm {
         }
     }
 
-    /// A warp's persists are all durable, which it waited for.
+    /// What a warp waited for is durable.
     pub(super) fn pass_durable(&mut self, warp: usize, cycle: u32, launch: &Launch) {
         let waited = cycle - self.slots[warp].since.min(cycle);
         self.stalls.fences.record(self.w.clock.cycles(u64::from(waited)));
-        self.note(warp, FactKind::FencePassed, 0);
+        if self.slots[warp].persists == 0 {
+            self.note(warp, FactKind::FencePassed, 0);
+        } else {
+            self.note(warp, FactKind::FenceOrdered, 0);
+            self.counters.pm_fences_ordered += 1;
+            if let Some(gate) = &mut self.gate {
+                gate.fence();
+            }
+        }
         self.settle(warp, cycle, launch);
     }
 

@@ -2,16 +2,18 @@
 //!
 //! The head of the queue starts one line access a cycle; it waits, and everything behind it, while it lacks an MSHR or room in
 //! the miss queue. Invariants: accesses leave in the order of issue; a load's registers may be read once its last answer
-//! has come. Source: the pipeline of GPGPU-Sim's `ldst_unit`, one access a cycle. Not modelled: replays out of order.
+//! has come; nothing overtakes a request to its line that is held at the gate. Source: the pipeline of GPGPU-Sim's `ldst_unit`, one access a cycle. Not modelled: replays out of order.
 
 use crate::engine::Ctx;
-use crate::kernel::ir::{MemKind, Op, StoreHint};
+use crate::kernel::ir::{MemKind, Op, Space, StoreHint};
 use crate::kernel::launch::Launch;
 use crate::machine::coalescer::LineAccess;
 use crate::machine::l1::{Lookup, Waiter};
 use crate::machine::msg::{Msg, Payload, Reply, Request, RequestKind, sectors_touched};
+use crate::persist::site::Load;
 
 use super::Sm;
+use super::gate::Admission;
 use super::lsu::{NO_LOAD, Work};
 use super::memory::lanes_of;
 use super::slots::State;
@@ -38,6 +40,8 @@ impl Sm {
         let part = head.parts.get(head.next).copied().unwrap_or(0);
         let done = match work {
             Work::Send => self.send_next(access, cx),
+            // What is held for the line has not been performed.
+            _ if self.gate.as_ref().is_some_and(|gate| gate.holds(access.line)) => false,
             Work::Load => self.look_up(access, part, load, cycle, launch, cx),
             Work::LoadPast | Work::Shared => self.load_past(access, part, load, cx),
         };
@@ -52,12 +56,15 @@ impl Sm {
         }
     }
 
-    /// A store or an atomic leaves for its slice; false when the miss queue is full.
+    /// A store or an atomic leaves for its slice, or is held at the gate; false when there is no room for it.
     fn send_next(&mut self, access: LineAccess, cx: &mut Ctx<'_, Msg>) -> bool {
-        if !self.network.has_room() {
+        let Some(head) = self.lsu.queue.front_mut() else { unreachable!("there is a head") };
+        let after = head.after;
+        let admission = self.gate.as_ref().map(|gate| gate.admits(access.line, head.kind, after));
+        let held = admission == Some(Admission::Held);
+        if admission == Some(Admission::Waits) || !held && !self.network.has_room() {
             return false;
         }
-        let Some(head) = self.lsu.queue.front_mut() else { unreachable!("there is a head") };
         let mut payload = std::mem::replace(&mut head.payloads[head.next], Payload::None);
         if let Some(line) = payload.line_mut() {
             line.log = head.log;
@@ -77,9 +84,20 @@ impl Sm {
             self.tell_passing(access.line, kind, &payload, hit);
         }
         let sectors = payload.line().map_or(access.sectors, |line| sectors_touched(line.mask));
-        let payload = if kind.persists() { self.begin_persist(payload, issued) } else { payload };
+        let mut payload = if kind.persists() { self.begin_persist(payload, issued) } else { payload };
+        if kind == RequestKind::WriteThrough
+            && let (Some(gate), Payload::Persist(persist)) = (&mut self.gate, &mut payload)
+        {
+            persist.number = gate.enter();
+        }
         let request = Request { line: access.line, tag, from: self.w.index, kind, sectors, payload };
-        self.network.push(request, cx);
+        match &mut self.gate {
+            Some(gate) if held => {
+                self.counters.pm_held += 1;
+                gate.hold(request, after);
+            }
+            _ => self.network.push(request, cx),
+        }
         true
     }
 
@@ -97,11 +115,12 @@ impl Sm {
             return false;
         }
         let found = self.l1.load(access.line, access.sectors, Waiter { load, part, lanes: access.lanes });
-        if self.watched && found != Lookup::Full {
+        if self.watched && !matches!(found, Lookup::Full | Lookup::Reserved) {
             self.tell_load(access, load, matches!(found, Lookup::Hit(_)));
         }
         match found {
-            Lookup::Full => return false,
+            Lookup::Reserved if self.steers => return self.load_stalled(access, part, load, cx),
+            Lookup::Full | Lookup::Reserved => return false,
             Lookup::Hit(place) => {
                 self.counters.l1_hits += 1;
                 let pending = self.lsu.load(load);
@@ -114,6 +133,20 @@ impl Sm {
         }
         self.counters.l1_loads += 1;
         true
+    }
+
+    /// A load finds every way reserved: its scheme may have it go past the L1 at once.
+    fn load_stalled(&mut self, access: LineAccess, part: u8, load: u16, cx: &mut Ctx<'_, Msg>) -> bool {
+        let global = matches!(self.lsu.load(load).inst.op, Op::Mem(mem) if mem.kind == MemKind::Load
+            && matches!(mem.space, Space::Global | Space::Generic));
+        let degree = self.lsu.queue.front().map_or(0, |head| head.accesses.len() as u32);
+        let slice_busy = !self.network.has_credit(access.line);
+        if !global || !self.site.load_past(&Load { degree, stalled: true, slice_busy }) {
+            return false;
+        }
+        let past = self.load_past(access, part, load, cx);
+        self.counters.l1_stalls_past += u64::from(past);
+        past
     }
 
     fn load_past(&mut self, access: LineAccess, part: u8, load: u16, cx: &mut Ctx<'_, Msg>) -> bool {
@@ -177,7 +210,7 @@ impl Sm {
                 self.settle(warp, cycle, launch);
             }
             State::Fence if slot.loads == 0 && slot.stores == 0 => self.pass_fence(warp, cycle, launch),
-            State::Persist if slot.persists == 0 => self.pass_durable(warp, cycle, launch),
+            State::Persist if slot.awaited() == 0 => self.pass_durable(warp, cycle, launch),
             State::Draining => self.retire_if_drained(warp, cycle, cx),
             _ => {}
         }
@@ -223,6 +256,7 @@ impl Sm {
                 self.end_persist(persist);
                 let warp = reply.tag as usize;
                 self.slots[warp].persists -= 1;
+                self.slots[warp].throughs -= u32::from(reply.kind == RequestKind::WriteThrough);
                 self.resume(warp, cycle, launch, cx);
             }
             (kind, payload) => panic!("a reply to a {kind:?} with {payload:?}"),

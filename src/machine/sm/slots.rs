@@ -67,6 +67,10 @@ pub(super) struct WarpSlot {
     pub(super) stores: u32,
     /// Write-throughs and write-backs not yet durable.
     pub(super) persists: u32,
+    /// Of these, write-throughs.
+    pub(super) throughs: u32,
+    /// Where it waits for persists: for its write-backs alone.
+    pub(super) ordered: bool,
     /// The instruction it has just issued makes it wait until its persists are durable.
     pub(super) hold: bool,
     /// Cycle at which it entered its state, for reports.
@@ -74,6 +78,11 @@ pub(super) struct WarpSlot {
 }
 
 impl WarpSlot {
+    /// Persists that it waits for at a fence.
+    pub(super) fn awaited(&self) -> u32 {
+        if self.ordered { self.persists - self.throughs } else { self.persists }
+    }
+
     /// An empty slot of a scheduler.
     pub(super) fn new(scheduler: u8) -> Self {
         WarpSlot {
@@ -90,6 +99,8 @@ impl WarpSlot {
             loads: 0,
             stores: 0,
             persists: 0,
+            throughs: 0,
+            ordered: false,
             hold: false,
             since: 0,
         }

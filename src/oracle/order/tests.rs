@@ -133,7 +133,7 @@ fn ends_of_ctas_and_kernels_guarantee_what_the_scheme_says() {
     script.store(warp(0), 0, 1).store(other, 0, 2).fact(FactKind::CtaEnded, 0, warp(0));
     script.fact(FactKind::KernelEnded, 0, kernel);
     for (cta_end, kernel_end, expected) in [(false, false, (0, 0)), (true, false, (1, 1)), (true, true, (1, 2))] {
-        let guarantees = Guarantees { cta_end, kernel_end };
+        let guarantees = Guarantees { cta_end, kernel_end, ..Guarantees::default() };
         let order = Order::new(&script.journal, &blank(), Model { guarantees, ..model(Domain::Adr) });
         let mut instant = order.instants();
         instant.advance_to(5);
@@ -141,6 +141,73 @@ fn ends_of_ctas_and_kernels_guarantee_what_the_scheme_says() {
         instant.advance_to(6);
         assert_eq!((after_cta, instant.bounds()[0].must), expected);
     }
+}
+
+/// (must, through, may) of the lines at 0 and 128 after so many facts, where the machine orders stores past the caches.
+fn ordered(script: &Script, past: PastOrder, facts: usize) -> [(u32, u32, u32); 2] {
+    let guarantees = Guarantees { past, ..Guarantees::default() };
+    let order = Order::new(&script.journal, &blank(), Model { guarantees, ..model(Domain::Adr) });
+    assert_eq!(order.faults(), []);
+    let mut instant = order.instants();
+    instant.advance_to(facts);
+    [0, 1].map(|line| instant.bounds()[line]).map(|bounds| (bounds.must, bounds.through, bounds.may))
+}
+
+#[test]
+fn a_store_past_the_caches_is_guaranteed_when_a_later_one_through_them_is_performed() {
+    let mut script = Script::default();
+    script.through(warp(0), 0, 1).data(FactKind::Stored, 128, &2u32.to_le_bytes(), warp(1));
+    script.performed(0, 128, 2);
+    let bounds = |past, facts| ordered(&script, past, facts)[0].1;
+    assert_eq!((bounds(PastOrder::BeforeCached, 3), bounds(PastOrder::BeforeCached, 4)), (0, 1));
+    assert_eq!(bounds(PastOrder::Fifo, 4), 1);
+    assert_eq!(bounds(PastOrder::ByFences, 4), 0);
+    // One that was issued later, or by another SM, is not.
+    let far = Author { sm: 1, ..Author::default() };
+    for late in [warp(0), far] {
+        let mut script = Script::default();
+        script.data(FactKind::Stored, 128, &2u32.to_le_bytes(), warp(1)).through(late, 0, 1).performed(0, 128, 2);
+        assert_eq!(ordered(&script, PastOrder::Fifo, 4), [(0, 0, 1), (0, 0, 1)]);
+    }
+}
+
+#[test]
+fn a_fence_that_did_not_wait_guarantees_write_backs_and_orders_the_rest() {
+    let mut script = Script::default();
+    script.through(warp(0), 0, 1).store(warp(0), 256, 3).write_back(warp(0), 256).ordered(warp(0));
+    let fenced = script.journal.facts().len();
+    script.through(warp(1), 128, 2);
+    let past = PastOrder::BeforeCached;
+    // The store at 256 was performed before anything else was issued: it orders nothing but what came before it.
+    let mut bare = Script::default();
+    bare.through(warp(0), 0, 1).ordered(warp(0)).through(warp(1), 128, 2).fence(warp(0));
+    assert_eq!(ordered(&bare, past, 3)[0].1, 0, "the fence alone says nothing");
+    assert_eq!(ordered(&bare, past, 5)[0].1, 1, "a store behind it does");
+    assert_eq!(ordered(&bare, PastOrder::ByFences, 5)[0].1, 0, "where the machine orders");
+    assert_eq!(ordered(&bare, PastOrder::ByFences, 6)[0].1, 1, "a fence that waits covers what the other left");
+    let mut unfenced = Script::default();
+    unfenced.through(warp(0), 0, 1).through(warp(1), 128, 2);
+    assert_eq!(ordered(&unfenced, past, 4)[0].1, 0);
+    let order = Order::new(&script.journal, &blank(), model(Domain::Adr));
+    let mut instant = order.instants();
+    instant.advance_to(fenced);
+    assert_eq!(instant.bounds().iter().map(|b| (b.must, b.through)).collect::<Vec<_>>(), [(0, 0), (0, 0), (1, 0)]);
+}
+
+#[test]
+fn a_fifo_orders_instructions_and_neither_lanes_nor_one_line() {
+    let past = PastOrder::Fifo;
+    let mut script = Script::default();
+    script.through(warp(0), 0, 1).through(warp(1), 128, 2).through(warp(1), 132, 3);
+    assert_eq!(ordered(&script, past, 4), [(1, 1, 1), (0, 0, 1)]);
+    assert_eq!(ordered(&script, past, 6), [(1, 1, 1), (0, 0, 2)], "coherence orders the two of a line");
+    let mut lanes = Script::default();
+    for line in [0, 128] {
+        lanes.journal.note_data(1, FactKind::StoredThrough, line, 1, warp(0), &[7; 128]);
+    }
+    lanes.time = 1;
+    lanes.data(FactKind::Performed, 0, &[7], warp(0)).data(FactKind::Performed, 128, &[7], warp(0));
+    assert_eq!(ordered(&lanes, past, 4), [(0, 0, 1), (0, 0, 1)]);
 }
 
 #[test]

@@ -1,0 +1,177 @@
+//! BUCL: un-coalesced accesses go past the caches, and so do loads that the L1 has no room for.
+//!
+//! | access | way |
+//! |---|---|
+//! | global load of more than `tucd` line accesses | past the L1 |
+//! | line access of another load that stalls in the L1 | past the L1, if its slice takes requests |
+//! | log update of more than `tucd` line accesses | past the caches; the program's write-back of it is dropped |
+//! | other log updates, data | through the caches, written back by the program |
+//!
+//! Source: "Bypassing un-coalesced loads" (ICPADS 2016) for loads, at instructions and at accesses; AGPM section V-B for log
+//! updates, which BUCL itself does not know. Readings: data is taken for low in locality when its line is not in the L1. A
+//! load past our L1 takes an MSHR, so what can go past is a load that finds every way of its set waiting for a fill; one
+//! that finds no MSHR waits, as it does when the MSHR of its own line has no room. A slice is busy when it has no room for
+//! a request of this SM. A load past the L1 takes its line out of it. Not modelled: a predictor of locality.
+
+use std::sync::Arc;
+
+use crate::choice;
+use crate::persist::past::PastStores;
+use crate::persist::{
+    HostSite, Load, Post, Route, Scheme, Seat, SmSite, Store, StoreClass, StoreRule, WriteBack, WriteBackClass,
+    WriteBackRule,
+};
+use crate::spec;
+
+/// The defaults, with sources, as a scheme file.
+pub const DEFAULTS: &str = include_str!("bucl.toml");
+
+choice! {
+    /// Which stores the degree decides about.
+    pub enum Routed {
+        /// Log updates, as AGPM's text has it.
+        LogUpdates = "log_updates",
+        /// All stores to persistent memory, as its counts of log updates have it.
+        Requests = "requests",
+    }
+}
+
+spec! {
+    /// Parameters of BUCL.
+    pub struct BuclSpec {
+        /// Threshold of the coalescing degree: an instruction of more line accesses is un-coalesced.
+        tucd: u32 where 1..=32,
+        /// A load that stalls in the L1 goes past it.
+        stall_bypass: bool,
+        /// Which stores go past the caches when they are un-coalesced.
+        routed: Routed,
+    }
+}
+
+/// The scheme.
+#[derive(Debug, Clone)]
+pub struct Bucl {
+    spec: Arc<BuclSpec>,
+}
+
+impl Bucl {
+    /// BUCL with these parameters.
+    pub fn new(spec: BuclSpec) -> Self {
+        Bucl { spec: Arc::new(spec) }
+    }
+}
+
+#[derive(Debug)]
+struct Site {
+    spec: Arc<BuclSpec>,
+    past: PastStores,
+}
+
+impl SmSite for Site {
+    fn steers_loads(&self) -> bool {
+        true
+    }
+
+    fn load_past(&mut self, load: &Load) -> bool {
+        if load.stalled { self.spec.stall_bypass && !load.slice_busy } else { load.degree > self.spec.tucd }
+    }
+
+    fn store(&mut self, store: &Store<'_>, _: &mut Post) -> StoreRule {
+        let decided = match store.class {
+            StoreClass::Log => true,
+            StoreClass::Data => !store.atomic && self.spec.routed == Routed::Requests,
+            StoreClass::NonTemporal => return StoreRule { route: Route::NonTemporal, wait: false },
+        };
+        let route = if decided && store.degree > self.spec.tucd { Route::NonTemporal } else { Route::Temporal };
+        self.past.stored(store, route);
+        StoreRule { route, wait: false }
+    }
+
+    fn write_back(&mut self, write_back: &WriteBack<'_>, _: &mut Post) -> WriteBackRule {
+        let nothing_left = write_back.class != WriteBackClass::Flush && self.past.covers(write_back);
+        if nothing_left { WriteBackRule::Dropped } else { WriteBackRule::Done }
+    }
+}
+
+#[derive(Debug)]
+struct Host;
+
+impl HostSite for Host {}
+
+impl Scheme for Bucl {
+    fn name(&self) -> &'static str {
+        "bucl"
+    }
+
+    fn description(&self) -> &'static str {
+        "undo logging, un-coalesced loads past the L1 and un-coalesced log updates past the caches (BUCL, as AGPM ran it)"
+    }
+
+    fn sm_site(&self, _: Seat) -> Box<dyn SmSite> {
+        Box::new(Site { spec: self.spec.clone(), past: PastStores::default() })
+    }
+
+    fn host_site(&self) -> Box<dyn HostSite> {
+        Box::new(Host)
+    }
+
+    fn logs(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn site(stall_bypass: bool, routed: Routed) -> Site {
+        Site { spec: Arc::new(BuclSpec { tucd: 4, stall_bypass, routed }), past: PastStores::default() }
+    }
+
+    fn route(site: &mut Site, class: StoreClass, degree: u32, atomic: bool) -> Route {
+        site.store(&Store { class, warp: 0, degree, atomic, lines: &[128] }, &mut Post::default()).route
+    }
+
+    #[test]
+    fn the_degree_decides_about_loads_and_log_updates() {
+        let mut site = site(true, Routed::LogUpdates);
+        for (degree, past) in [(1, false), (4, false), (5, true), (32, true)] {
+            assert_eq!(site.load_past(&Load { degree, stalled: false, slice_busy: false }), past);
+            let expected = if past { Route::NonTemporal } else { Route::Temporal };
+            assert_eq!(route(&mut site, StoreClass::Log, degree, false), expected);
+            assert_eq!(route(&mut site, StoreClass::Data, degree, false), Route::Temporal);
+            assert_eq!(
+                route(&mut site, StoreClass::NonTemporal, degree, false),
+                Route::NonTemporal,
+                "the program's own"
+            );
+        }
+    }
+
+    #[test]
+    fn data_follows_the_degree_by_request_but_an_atomic_never() {
+        let mut site = site(true, Routed::Requests);
+        assert_eq!(route(&mut site, StoreClass::Data, 5, false), Route::NonTemporal);
+        assert_eq!(route(&mut site, StoreClass::Data, 4, false), Route::Temporal);
+        assert_eq!(route(&mut site, StoreClass::Data, 32, true), Route::Temporal);
+    }
+
+    #[test]
+    fn a_stalled_load_goes_past_where_its_slice_takes_it() {
+        let stalled = |slice_busy| Load { degree: 1, stalled: true, slice_busy };
+        assert!(site(true, Routed::LogUpdates).load_past(&stalled(false)));
+        assert!(!site(true, Routed::LogUpdates).load_past(&stalled(true)));
+        assert!(!site(false, Routed::LogUpdates).load_past(&stalled(false)));
+    }
+
+    #[test]
+    fn the_write_back_of_what_went_past_is_dropped_and_no_other() {
+        let mut site = site(true, Routed::LogUpdates);
+        let mut asked = |degree| {
+            route(&mut site, StoreClass::Log, degree, false);
+            site.write_back(&WriteBack { class: WriteBackClass::Log, warp: 0, lines: &[128] }, &mut Post::default())
+        };
+        assert_eq!(asked(5), WriteBackRule::Dropped);
+        assert_eq!(asked(4), WriteBackRule::Done);
+    }
+}

@@ -1,0 +1,206 @@
+//! Themis: stores past the caches are ordered before later stores through them by hardware, so that fences between the two
+//! do not wait.
+//!
+//! ```text
+//!   log updates ──past the caches──> write-combining buffer, FIFO ──> controllers, which acknowledge
+//!   data, flags ──through them─────> held at the SM's gate until all earlier ones in the buffer are acknowledged
+//! ```
+//! What a fence does not wait for, the gate of its SM orders (see [`GateSpec`]): stores through the caches always wait for
+//! earlier ones past them, and behind such a fence so does every store and atomic, also past the caches and to DRAM.
+//! A fence waits for write-backs, and one that names durability (`pm.dfence`), or a scope, waits for all.
+//!
+//! | mode | log updates |
+//! |---|---|
+//! | `paper` | past the caches |
+//! | `agpm` | through the caches if one of their lines was stored to within the last `wcb_entries` lines of the SM's stores, else past them |
+//!
+//! Source: "(Almost) Fence-less Persist Ordering" (MICRO 2020) for the order; AGPM section V-B for mode `agpm`: its Themis
+//! selects paths by the temporal locality of stores. Readings: Themis has its check where dirty lines leave an L1; ours holds
+//! none, so it is where stores leave the SM, and one buffer serves all warps of an SM. The program's write-back of a log
+//! update that went past the caches is dropped. Left out: what the host leaves out (combining, bits that wrap).
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::choice;
+use crate::persist::past::PastStores;
+use crate::persist::{
+    FenceKind, FenceRule, GateSpec, HostSite, PastOrder, Post, Route, Scheme, Seat, SmSite, Store, StoreClass,
+    StoreRule, WriteBack, WriteBackClass, WriteBackRule,
+};
+use crate::spec;
+
+/// The defaults, with sources, as a scheme file.
+pub const DEFAULTS: &str = include_str!("themis.toml");
+
+choice! {
+    /// Which way log updates take.
+    pub enum Mode {
+        /// Past the caches.
+        Paper = "paper",
+        /// By the temporal locality of stores, as AGPM ran it.
+        Agpm = "agpm",
+    }
+}
+
+spec! {
+    /// Parameters of Themis.
+    pub struct ThemisSpec {
+        /// Which way log updates take.
+        mode: Mode,
+        /// Write-combining buffer of an SM: stores past the caches that are not durable yet.
+        wcb_entries: u32 where 1..=4096,
+        /// Requests of an SM that may be held until earlier stores past the caches are durable.
+        write_back_entries: u32 where 1..=4096,
+    }
+}
+
+/// The scheme.
+#[derive(Debug, Clone)]
+pub struct Themis {
+    spec: Arc<ThemisSpec>,
+}
+
+impl Themis {
+    /// Themis with these parameters.
+    pub fn new(spec: ThemisSpec) -> Self {
+        Themis { spec: Arc::new(spec) }
+    }
+}
+
+#[derive(Debug)]
+struct Site {
+    spec: Arc<ThemisSpec>,
+    past: PastStores,
+    /// The lines of the SM's last stores, each once, the latest last.
+    window: VecDeque<u64>,
+}
+
+impl Site {
+    /// Notes the lines of a store; true when one of them is in the window.
+    fn touch(&mut self, lines: &[u64]) -> bool {
+        let again = lines.iter().any(|line| self.window.contains(line));
+        for line in lines {
+            if let Some(at) = self.window.iter().position(|kept| kept == line) {
+                self.window.remove(at);
+            } else if self.window.len() == self.spec.wcb_entries as usize {
+                self.window.pop_front();
+            }
+            self.window.push_back(*line);
+        }
+        again
+    }
+}
+
+impl SmSite for Site {
+    fn gate(&self) -> Option<GateSpec> {
+        let ThemisSpec { wcb_entries, write_back_entries, .. } = *self.spec;
+        Some(GateSpec { order: PastOrder::BeforeCached, past_entries: wcb_entries, held_entries: write_back_entries })
+    }
+
+    fn store(&mut self, store: &Store<'_>, _: &mut Post) -> StoreRule {
+        let again = self.spec.mode == Mode::Agpm && self.touch(store.lines);
+        let route = match store.class {
+            StoreClass::NonTemporal => Route::NonTemporal,
+            StoreClass::Log if !again => Route::NonTemporal,
+            StoreClass::Log | StoreClass::Data => Route::Temporal,
+        };
+        if store.class != StoreClass::NonTemporal {
+            self.past.stored(store, route);
+        }
+        StoreRule { route, wait: false }
+    }
+
+    fn write_back(&mut self, write_back: &WriteBack<'_>, _: &mut Post) -> WriteBackRule {
+        let nothing_left = write_back.class != WriteBackClass::Flush && self.past.covers(write_back);
+        if nothing_left { WriteBackRule::Dropped } else { WriteBackRule::Done }
+    }
+
+    fn fence(&mut self, kind: FenceKind) -> FenceRule {
+        match kind {
+            FenceKind::Sfence | FenceKind::Ofence => FenceRule::Ordered,
+            _ => FenceRule::WaitDurable,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Host;
+
+impl HostSite for Host {}
+
+impl Scheme for Themis {
+    fn name(&self) -> &'static str {
+        "themis"
+    }
+
+    fn description(&self) -> &'static str {
+        "undo logging, hardware orders stores past the caches before later ones, so fences seldom wait (Themis)"
+    }
+
+    fn sm_site(&self, _: Seat) -> Box<dyn SmSite> {
+        Box::new(Site { spec: self.spec.clone(), past: PastStores::default(), window: VecDeque::new() })
+    }
+
+    fn host_site(&self) -> Box<dyn HostSite> {
+        Box::new(Host)
+    }
+
+    fn past_order(&self) -> PastOrder {
+        PastOrder::BeforeCached
+    }
+
+    fn logs(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn site(mode: Mode) -> Site {
+        let spec = ThemisSpec { mode, wcb_entries: 2, write_back_entries: 4 };
+        Site { spec: Arc::new(spec), past: PastStores::default(), window: VecDeque::new() }
+    }
+
+    fn route(site: &mut Site, class: StoreClass, lines: &[u64]) -> Route {
+        site.store(&Store { class, warp: 0, degree: 1, atomic: false, lines }, &mut Post::default()).route
+    }
+
+    #[test]
+    fn a_log_update_whose_line_was_stored_to_lately_goes_through_the_caches() {
+        let mut site = site(Mode::Agpm);
+        assert_eq!(route(&mut site, StoreClass::Log, &[0]), Route::NonTemporal);
+        assert_eq!(route(&mut site, StoreClass::Log, &[0]), Route::Temporal, "again");
+        assert_eq!(route(&mut site, StoreClass::Log, &[128]), Route::NonTemporal);
+        // The window of two holds 0 and 128; data counts, too.
+        assert_eq!(route(&mut site, StoreClass::Data, &[256]), Route::Temporal);
+        assert_eq!(route(&mut site, StoreClass::Log, &[0]), Route::NonTemporal, "0 has left the window");
+        assert_eq!(route(&mut site, StoreClass::Log, &[512, 256]), Route::Temporal, "one line of two");
+    }
+
+    #[test]
+    fn in_the_papers_mode_log_updates_go_past_the_caches() {
+        let mut site = site(Mode::Paper);
+        for _ in 0..2 {
+            assert_eq!(route(&mut site, StoreClass::Log, &[0]), Route::NonTemporal);
+            let write_back = WriteBack { class: WriteBackClass::Log, warp: 0, lines: &[0] };
+            assert_eq!(site.write_back(&write_back, &mut Post::default()), WriteBackRule::Dropped);
+        }
+        assert_eq!(route(&mut site, StoreClass::Data, &[0]), Route::Temporal);
+        let write_back = WriteBack { class: WriteBackClass::Data, warp: 0, lines: &[0] };
+        assert_eq!(site.write_back(&write_back, &mut Post::default()), WriteBackRule::Done);
+    }
+
+    #[test]
+    fn fences_of_order_leave_order_to_the_gate_and_others_wait() {
+        let mut site = site(Mode::Paper);
+        assert_eq!(site.fence(FenceKind::Sfence), FenceRule::Ordered);
+        assert_eq!(site.fence(FenceKind::Ofence), FenceRule::Ordered);
+        for kind in [FenceKind::Dfence, FenceKind::BarrierThread, FenceKind::BarrierCta, FenceKind::BarrierKernel] {
+            assert_eq!(site.fence(kind), FenceRule::WaitDurable);
+        }
+        assert!(site.gate().is_some(), "what does not wait must be kept in order");
+    }
+}

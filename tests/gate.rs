@@ -1,0 +1,137 @@
+//! What an SM keeps in order under a scheme whose fences do not wait for stores past the caches, as a data sheet: who waits
+//! for what, and no longer.
+
+mod bench_machine;
+
+use bench_machine::{Bench, Ran, one_gigahertz};
+use durawarp::kernel::memory::Medium;
+use durawarp::persist::{Fact, FactKind};
+
+/// A launch of `body` by `block` threads whose `%out` and `%a` are in persistent memory, `%b` in DRAM.
+fn bench(block: u32, body: &str) -> (Bench, [u64; 3]) {
+    let mut bench = Bench::new(one_gigahertz(""));
+    let buffers = [Medium::Nvm, Medium::Nvm, Medium::Dram].map(|medium| bench.buffer(4096, medium));
+    let [out, a, b] = buffers;
+    bench.launch(body, 1, block, (out, a, b, 0));
+    (bench, buffers)
+}
+
+/// When the only fact of a kind on a line was noted.
+fn when(ran: &Ran, kind: FactKind, line: u64) -> u64 {
+    let journal = ran.assembly.journal();
+    let facts: Vec<&Fact> = journal.facts().iter().filter(|fact| (fact.kind, fact.line) == (kind, line)).collect();
+    assert_eq!(facts.len(), 1, "{kind:?} on {line:#x}: {facts:?}");
+    facts[0].time
+}
+
+fn count(ran: &Ran, kind: FactKind) -> usize {
+    ran.assembly.journal().facts().iter().filter(|fact| fact.kind == kind).count()
+}
+
+/// Persistent memory 4 KiB on is behind another controller; a log update first, of this line.
+const LOG: &str = "mov.u32 %r1, 7;\npm.st.log.global.u32 [%out], %r1;\npm.clwb.log.global [%out];\n";
+/// Core cycles of `inside`, to `[%b]`.
+fn timed(inside: &str) -> String {
+    format!(
+        "mov.u64 %d2, %clock64;\n{inside}\nmov.u64 %d3, %clock64;\nsub.u64 %d4, %d3, %d2;\nst.global.u64 [%b], %d4;\n"
+    )
+}
+
+#[test]
+fn a_fence_behind_log_updates_past_the_caches_passes_at_once_and_one_behind_a_write_back_waits() {
+    let wait = |scheme: &str, before: &str, fence: &str| {
+        let (bench, [.., b]) = bench(1, &format!("{before}\n{}", timed(fence)));
+        bench.run_scheme(scheme).u64s(b, 1)[0]
+    };
+    let waits = wait("nt-store", LOG, "pm.sfence;");
+    assert!(waits > 100, "{waits}");
+    assert_eq!(wait("themis", LOG, "pm.sfence;"), 2, "two issues apart");
+    assert_eq!(wait("themis", LOG, "pm.ofence;"), 2);
+    assert_eq!(wait("themis", LOG, "pm.dfence;"), waits, "durability is waited for where the program names it");
+    let cached = "mov.u32 %r1, 7;\nst.global.u32 [%a], %r1;\npm.clwb.global [%a];\n";
+    assert_eq!(wait("themis", cached, "pm.sfence;"), wait("nt-store", cached, "pm.sfence;"));
+}
+
+#[test]
+fn a_store_through_the_caches_is_performed_when_the_log_update_before_it_is_acknowledged_and_not_before() {
+    let times = |scheme: &str, fence: &str| {
+        let (bench, [out, a, _]) = bench(1, &format!("{LOG}{fence}st.global.u32 [%a], %r1;\n"));
+        let ran = bench.run_scheme(scheme);
+        (when(&ran, FactKind::Accepted, out), when(&ran, FactKind::Performed, a), ran.sm("pm_held"))
+    };
+    let (accepted, unordered, _) = times("nt-store", "");
+    assert!(unordered < accepted, "without a gate it overtakes");
+    let (_, waited, _) = times("nt-store", "pm.sfence;\n");
+    for fence in ["", "pm.sfence;\n"] {
+        let (accepted, performed, held) = times("themis", fence);
+        assert!(accepted < performed, "one early");
+        assert_eq!(held, 1);
+        // A warp that waited has to issue the store and take it through the load-store unit yet.
+        let late = waited - performed;
+        assert!(performed <= waited && late <= waited / 100, "on time: {performed} against {waited}");
+    }
+}
+
+#[test]
+fn behind_a_fence_that_passed_stores_past_the_caches_and_to_dram_wait_too() {
+    let gap = |fence: &str, store: &str| {
+        let (bench, [out, a, _]) = bench(1, &format!("{LOG}{fence}{store}"));
+        let ran = bench.run_scheme("themis");
+        let accepted = when(&ran, FactKind::Accepted, out);
+        (when(&ran, FactKind::Performed, a) > accepted, ran.sm("pm_held"), count(&ran, FactKind::FenceOrdered))
+    };
+    let past = "pm.st.nt.global.u32 [%a], %r1;\n";
+    assert_eq!(gap("", past), (false, 0, 0), "two stores past the caches have no order");
+    assert_eq!(gap("pm.sfence;\n", past), (true, 1, 1));
+    // An atomic on DRAM passes a message to other SMs: its answer comes after the log update is durable.
+    let atomic = |fence: &str| {
+        let inside = format!("{fence}atom.global.add.u32 %r2, [%b+8], 1;\nadd.u32 %r3, %r2, 1;");
+        let (bench, [.., b]) = bench(1, &format!("{LOG}{}", timed(&inside)));
+        bench.run_scheme("themis").u64s(b, 1)[0]
+    };
+    assert!(atomic("pm.sfence;") > atomic("") + 40, "{} against {}", atomic("pm.sfence;"), atomic(""));
+}
+
+#[test]
+fn another_warp_behind_a_barrier_waits_for_the_log_update_of_the_first() {
+    let body = format!(
+        "setp.lt.u32 %p1, %tid, 32;\n@!%p1 bra meet;\n{LOG}pm.sfence;\nmeet:\nbar.sync 0;\n@%p1 bra done;\nmov.u32 %r2, 9;\npm.st.nt.global.u32 [%a], %r2;\ndone:\n"
+    );
+    let (bench, [out, a, _]) = bench(64, &body);
+    let ran = bench.run_scheme("themis");
+    assert!(when(&ran, FactKind::Accepted, out) < when(&ran, FactKind::Performed, a));
+}
+
+#[test]
+fn what_goes_to_the_line_of_a_held_store_follows_it_and_other_lines_pass() {
+    // The load must return what the held store writes; a write-back must cover it; another line's load does not wait.
+    let body = format!(
+        "{LOG}st.global.u32 [%a], %r1;\npm.clwb.global [%a];\n{}ld.global.ca.u32 %r4, [%a];\nst.global.u32 [%b+8], %r4;\npm.sfence;\n",
+        timed("ld.global.ca.u32 %r2, [%b+2048];\nadd.u32 %r3, %r2, 1;")
+    );
+    let (bench, [out, a, b]) = bench(1, &body);
+    let ran = bench.run_scheme("themis");
+    assert_eq!(ran.u32s(b + 8, 1), [7]);
+    assert_eq!(ran.sm("pm_held"), 2, "the store, and the write-back behind it");
+    assert!(when(&ran, FactKind::Accepted, out) < when(&ran, FactKind::Accepted, a));
+    assert_eq!(count(&ran, FactKind::FencePassed), 1, "behind a write-back that waits for all");
+    let alone = bench.run_scheme("nt-store").u64s(b, 1)[0];
+    // Other replies at the ejection port may cost it a cycle or two; an acknowledgement would cost it a hundred.
+    assert!(ran.u64s(b, 1)[0].abs_diff(alone) <= 2, "a load of another line: {} against {alone}", ran.u64s(b, 1)[0]);
+}
+
+#[test]
+fn a_full_buffer_and_full_gate_stall_and_come_to_an_end() {
+    let stores = |count: u32| (0..count).map(|i| format!("pm.st.nt.global.u32 [%out+{}], %r1;\n", 128 * i)).collect();
+    let body: String = format!("mov.u32 %r1, 7;\n{}", Vec::from_iter::<Vec<String>>(stores(4)).concat());
+    let time = |entries: u32| {
+        let ran = bench(1, &body).0.run_set("themis", &format!("themis.wcb_entries={entries}"));
+        ran.ticks(0)
+    };
+    assert!(time(1) > time(2) && time(2) > time(4), "{} {} {}", time(1), time(2), time(4));
+    assert_eq!(time(4), time(64));
+    let held =
+        format!("{body}{}", (0..8).map(|i| format!("st.global.u32 [%a+{}], %r1;\n", 128 * i)).collect::<String>());
+    let ran = bench(1, &held).0.run_set("themis", "themis.write_back_entries=1");
+    assert!(ran.sm("pm_held") >= 1);
+}
