@@ -61,12 +61,14 @@ impl Markdown {
 
     /// Adds a paragraph with marks in it.
     pub fn spans(&mut self, spans: impl IntoIterator<Item = Span>) {
-        self.blocks.push(spans.into_iter().map(|span| written(&span)).collect());
+        let text: String = spans.into_iter().map(|span| written(&span)).collect();
+        // Four spaces before it would make it code.
+        self.blocks.push(text.trim().to_owned());
     }
 
     /// Adds a list of texts.
     pub fn list<T: AsRef<str>>(&mut self, items: impl IntoIterator<Item = T>) {
-        let items: Vec<String> = items.into_iter().map(|item| format!("* {}", escaped(item.as_ref()))).collect();
+        let items: Vec<String> = items.into_iter().map(|item| format!("* {}", escaped(item.as_ref().trim()))).collect();
         self.blocks.push(items.join("\n"));
     }
 
@@ -147,12 +149,12 @@ fn escaped(text: &str) -> String {
     for (i, c) in text.char_indices() {
         match c {
             '\n' | '\r' => out.push(' '),
-            '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '~' | '&' => {
+            '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '~' | '&' | '#' => {
                 out.push('\\');
                 out.push(c);
             }
             // Marks only where a line begins.
-            '#' | '+' | '-' | '=' if i == 0 => {
+            '+' | '-' | '=' if text[..i].trim().is_empty() => {
                 out.push('\\');
                 out.push(c);
             }
@@ -168,6 +170,7 @@ fn escaped(text: &str) -> String {
 }
 
 fn begins_list(before: &str, after: &str) -> bool {
+    let before = before.trim_start();
     (1..10).contains(&before.len())
         && before.bytes().all(|byte| byte.is_ascii_digit())
         && (after.is_empty() || after.starts_with(char::is_whitespace))
@@ -184,7 +187,10 @@ mod tests {
             ("a_b*c", "a\\_b\\*c"),
             ("<b>&amp;", "\\<b\\>\\&amp;"),
             ("# no heading", "\\# no heading"),
+            ("C #", "C \\#"),
             ("- no list", "\\- no list"),
+            ("  - no list", "  \\- no list"),
+            (" 2) no list", " 2\\) no list"),
             ("12. no list", "12\\. no list"),
             ("1.25 times", "1.25 times"),
             ("x = 1.25 - 2", "x = 1.25 - 2"),
@@ -224,6 +230,7 @@ mod tests {
         let mut page = Markdown::new();
         page.table(&Table::default());
         page.paragraph("");
+        page.paragraph("    ");
         assert_eq!(page.finish(), "");
     }
 }
