@@ -81,7 +81,9 @@ fn estimates(plan: &Plan, store: &Store, points: &[usize]) -> Vec<Option<f64>> {
     use std::collections::BTreeMap;
     let (mut of_content, mut of_name): (BTreeMap<&str, [f64; 2]>, BTreeMap<&str, [f64; 2]>) = Default::default();
     for head in store.results().map(|entry| &entry.head) {
-        let (Some(seconds), Some(content), Some(name)) = (head.seconds, &head.content, &head.workload) else { continue };
+        let (Some(seconds), Some(content), Some(name)) = (head.seconds, &head.content, &head.workload) else {
+            continue;
+        };
         let sum = of_content.entry(content).or_default();
         *sum = [sum[0] + seconds, sum[1] + 1.0];
         let sum = of_name.entry(name).or_default();

@@ -250,4 +250,3 @@ fn figure(table: Table<'_>) -> Figure {
     let needed = |key: &str| text(key).unwrap_or_default();
     Figure { kind: needed("kind"), x: needed("x"), y: needed("y"), group: text("group"), title: text("title") }
 }
-

@@ -97,7 +97,10 @@ mod tests {
         };
         let plain = key(&[], "base", "64", 0, None);
         assert_eq!(plain, key(&[], "base", "64", 0, None));
-        assert_eq!(key(&["l2.slice_kb=256"], "base", "64", 0, None), key(&["l2.slice_kb=256KiB"], "base", "64", 0, None));
+        assert_eq!(
+            key(&["l2.slice_kb=256"], "base", "64", 0, None),
+            key(&["l2.slice_kb=256KiB"], "base", "64", 0, None)
+        );
         let others = [
             key(&["l2.slice_kb=256"], "base", "64", 0, None),
             key(&[], "strict", "64", 0, None),

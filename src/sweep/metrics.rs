@@ -61,9 +61,12 @@ const DERIVED: [Derived; 15] = [
     }),
     ("events", "events", "Events that the engine handled", |o| Some(o.engine.events as f64)),
     ("wall_s", "s", "Host time of the simulation; never the same twice", |o| Some(o.host.wall_s)),
-    ("warp_instructions_per_s", "warp instructions/s", "Speed of the simulation on its host; never the same twice", |o| {
-        Some(o.warp_instructions_per_s())
-    }),
+    (
+        "warp_instructions_per_s",
+        "warp instructions/s",
+        "Speed of the simulation on its host; never the same twice",
+        |o| Some(o.warp_instructions_per_s()),
+    ),
 ];
 
 /// A description "Meaning (unit)" in its parts.

@@ -172,9 +172,11 @@ impl Plan {
         // What stays, with parameters of schemes left out where the baseline's scheme has none: there they are null.
         let mut known: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         let rest = |planned: &Planned| {
-            let kept = planned.values.iter().zip(&self.columns).filter(|(_, column)| {
-                varies(column) && !self.is_of_a_scheme(column)
-            });
+            let kept = planned
+                .values
+                .iter()
+                .zip(&self.columns)
+                .filter(|(_, column)| varies(column) && !self.is_of_a_scheme(column));
             kept.map(|(value, _)| text(value)).collect::<Vec<_>>().join(" ")
         };
         for (at, planned) in self.points.iter().enumerate() {
@@ -191,9 +193,8 @@ impl Plan {
             let candidates = known.get(&rest(planned))?;
             let agrees = |at: &&usize| {
                 let own = self.points[**at].values.iter().zip(&planned.values).zip(&self.columns);
-                own.filter(|(_, column)| varies(column)).all(|((one, other), _)| {
-                    one.is_null() || other.is_null() || same(one, other)
-                })
+                own.filter(|(_, column)| varies(column))
+                    .all(|((one, other), _)| one.is_null() || other.is_null() || same(one, other))
             };
             match candidates.iter().filter(agrees).copied().collect::<Vec<_>>()[..] {
                 [only] => Some(only),

@@ -67,9 +67,10 @@ impl Job {
 /// There is no `sbatch`, or it refuses.
 pub fn submit(script: &Path) -> Result<String, String> {
     let shown = script.display();
-    let output = Command::new("sbatch").arg(script).output().map_err(|error| {
-        format!("cannot start sbatch: {error}; the script is `{shown}`, hand it in where Slurm is")
-    })?;
+    let output = Command::new("sbatch")
+        .arg(script)
+        .output()
+        .map_err(|error| format!("cannot start sbatch: {error}; the script is `{shown}`, hand it in where Slurm is"))?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
     if output.status.success() {
         Ok(text(&output.stdout))

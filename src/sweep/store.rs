@@ -199,8 +199,7 @@ impl Store {
 fn names(folder: &Path) -> Result<Vec<String>, String> {
     let unreadable = |error: std::io::Error| cannot("read the folder", folder, &error);
     let entries = fs::read_dir(folder).map_err(unreadable)?;
-    let mut names: Vec<String> =
-        entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+    let mut names: Vec<String> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
     names.sort_unstable();
     Ok(names)
 }

@@ -44,8 +44,10 @@ const RELATIVE: &str = "relative";
 
 /// Columns of a plan's tables, those of metrics apart.
 fn of_points(plan_columns: &[String]) -> Vec<Column> {
-    let mut columns =
-        vec![Column::new("sweep", "", "Name of the sweep"), Column::new("point", "", "First digits of the point's key")];
+    let mut columns = vec![
+        Column::new("sweep", "", "Name of the sweep"),
+        Column::new("point", "", "First digits of the point's key"),
+    ];
     columns.extend(plan_columns.iter().map(|key| {
         let meaning = match key.as_str() {
             "machine" => "Machine, as the sweep file names it",
@@ -78,7 +80,11 @@ pub fn wide_columns(plan_columns: &[String], metrics: &[Metric]) -> Vec<Column> 
     columns.push(Column::new("why", "", "Why the point failed"));
     for Metric { name, unit, meaning } in metrics {
         columns.push(Column::new(name, unit, meaning));
-        columns.push(Column::new(&format!("{name}.{RELATIVE}"), "1", &format!("{name} over that of the baseline's point")));
+        columns.push(Column::new(
+            &format!("{name}.{RELATIVE}"),
+            "1",
+            &format!("{name} over that of the baseline's point"),
+        ));
     }
     columns
 }
@@ -113,7 +119,8 @@ pub fn of(plan: &Plan, store: &Store, names: &[String], wide: bool) -> Result<Ta
         let value = |metric: usize| values[at].as_ref().and_then(|all| all[metric]).map_or(Value::Null, number);
         if wide {
             let entry = store.result(&planned.key);
-            let state = entry.map_or("missing", |entry| if entry.head.state == State::Good { "good" } else { "failed" });
+            let state =
+                entry.map_or("missing", |entry| if entry.head.state == State::Good { "good" } else { "failed" });
             let why = entry.and_then(|entry| entry.head.why.clone());
             start.extend([Value::from(state), why.map_or(Value::Null, Value::from)]);
             for metric in 0..chosen.len() {

@@ -60,7 +60,9 @@ pub(super) fn flattened(table: Table<'_>) -> Vec<(String, Place, Item<'_>)> {
     for (key, place, item) in table.entries() {
         match item.table() {
             Some(inner) => {
-                out.extend(flattened(inner).into_iter().map(|(name, place, item)| (format!("{key}.{name}"), place, item)));
+                out.extend(
+                    flattened(inner).into_iter().map(|(name, place, item)| (format!("{key}.{name}"), place, item)),
+                );
             }
             None => out.push((key.to_owned(), place, item)),
         }
@@ -103,9 +105,8 @@ pub(super) fn check(
 
 /// A value of a key that there may be.
 fn checked(key: &str, value: &Value) -> Result<Value, Diagnostics> {
-    let wrong = |expected: &str| {
-        Err(Diagnostic::nowhere("", format!("`{key}` expects {expected}, found {value}")).into())
-    };
+    let wrong =
+        |expected: &str| Err(Diagnostic::nowhere("", format!("`{key}` expects {expected}, found {value}")).into());
     match key {
         "seed" if !value.is_u64() => wrong("a whole number from 0"),
         "seed" => Ok(value.clone()),

@@ -143,7 +143,8 @@ impl Making {
                 continue;
             }
             self.leave_out(&mut values);
-            let told: Vec<String> = values.iter().map(|(key, value)| format!("{key}={}", key::canonical(value))).collect();
+            let told: Vec<String> =
+                values.iter().map(|(key, value)| format!("{key}={}", key::canonical(value))).collect();
             // What differs only in what does not apply is one point.
             if seen.insert(told.join(" ")) {
                 all.push(values);
@@ -195,7 +196,8 @@ impl Making {
             if self.faults.0.len() >= TOLD {
                 break;
             }
-            let shown: Vec<Value> = self.columns.iter().map(|key| values.get(key).cloned().unwrap_or_default()).collect();
+            let shown: Vec<Value> =
+                self.columns.iter().map(|key| values.get(key).cloned().unwrap_or_default()).collect();
             let label = label(&self.file, &self.columns, &shown);
             let mut recipe = self.recipe(&values);
             let loaded = (
@@ -300,4 +302,3 @@ impl Making {
         self.values_of(key).into_iter().find(|(other, _)| same(other, value)).map(|(_, place)| place)
     }
 }
-
