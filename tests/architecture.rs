@@ -173,9 +173,12 @@ fn nothing_at_or_below_the_machine_looks_up() {
 #[test]
 fn a_sweep_runs_experiments_and_knows_no_paper() {
     forbid(
-        "sweep -> anything but run, outcome, config, workload and the engine's snapshots",
+        "sweep -> anything but run, outcome, config, workload, diagnostic and the engine's snapshots",
         |s| s.room() == "sweep",
-        |_, m| !["sweep", "run", "outcome", "config", "workload"].contains(&room_of(m)) && m != "engine::Snapshot",
+        |_, m| {
+            !["sweep", "run", "outcome", "config", "workload", "diagnostic"].contains(&room_of(m))
+                && m != "engine::Snapshot"
+        },
     );
     let beside = ["run", "crash", "determinism", "outcome", "config", "assemble", "report", "sweep"];
     forbid("what it is built of -> reproduce", |s| beside.contains(&s.room()), |_, m| room_of(m) == "reproduce");

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use durawarp::config::{MachineConfig, Override};
 use durawarp::run::{Conduct, Experiment, run as simulate};
 use durawarp::schemes::catalogue;
-use durawarp::sweep::runner::run_with;
+use durawarp::sweep::runner::{Came, Need, Turn, run_each, run_with};
 use durawarp::sweep::{Done, Point, Progress, Sweep, run};
 use durawarp::workload::{Choice, Workload};
 
@@ -114,4 +114,40 @@ fn a_stop_keeps_what_is_done_and_begins_nothing() {
     let good: Vec<usize> = (0..5).filter(|&at| results[at].good().is_some()).collect();
     assert_eq!(good, [3]);
     assert!([0, 1, 2, 4].iter().all(|&at| results[at] == Done::NotRun));
+}
+
+#[test]
+fn cores_that_would_be_idle_go_to_the_last_points() {
+    let threads = |points: usize, jobs: usize| -> Vec<usize> {
+        let needs = vec![Need { work: 1, bytes: 0 }; points];
+        let seen = Mutex::new(Vec::new());
+        let came = |turn: &Turn<'_>| {
+            seen.lock().unwrap().push(turn.threads);
+            Came::Of { result: (), failed: false, instructions: None }
+        };
+        run_each(&needs, &Sweep { jobs, ..Sweep::default() }, came, |why| panic!("{why}"));
+        seen.into_inner().unwrap()
+    };
+    let many = threads(40, 1);
+    assert!(many == [1; 40], "{many:?}");
+    let few = threads(2, 8);
+    // The second began beside the first, or after it.
+    assert!(few.len() == 2 && few.iter().all(|&threads| threads == 4 || threads == 8) && few.contains(&4), "{few:?}");
+    assert_eq!(threads(1, 8), [8]);
+}
+
+#[test]
+fn a_point_that_is_put_off_comes_again_after_all_others() {
+    let needs: Vec<Need> = (0..4).map(|work| Need { work, bytes: 0 }).collect();
+    let order = Mutex::new(Vec::new());
+    let came = |turn: &Turn<'_>| {
+        order.lock().unwrap().push((turn.point, turn.again));
+        match (turn.point, turn.again) {
+            (3, false) => Came::Later,
+            (point, _) => Came::Of { result: point, failed: false, instructions: None },
+        }
+    };
+    let results = run_each(&needs, &Sweep { jobs: 1, ..Sweep::default() }, came, |why| panic!("{why}"));
+    assert_eq!(order.into_inner().unwrap(), [(3, false), (2, false), (1, false), (0, false), (3, true)]);
+    assert_eq!(results, [0, 1, 2, 3].map(Some));
 }

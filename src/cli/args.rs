@@ -32,6 +32,12 @@ pub(super) enum Command {
     Crash(CrashArgs),
     /// Prove that results do not depend on threads: run several ways and compare epoch by epoch
     Check(CheckArgs),
+    /// Run the points of a sweep file, or those that are missing, into a folder of results
+    Sweep(SweepArgs),
+    /// Show which points of a sweep file are done, failed or missing, by value of each axis
+    SweepStatus(SweepStatusArgs),
+    /// Write the results of a sweep file as a table: CSV, JSON or Parquet
+    Results(ResultsArgs),
     /// Run a paper's experiments again and show ours beside the published numbers
     Reproduce(ReproduceArgs),
     /// List what is built in
@@ -278,6 +284,79 @@ pub(super) struct ReproduceArgs {
     /// No progress and no tables
     #[arg(long, short)]
     pub(super) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct SweepArgs {
+    /// Sweep file
+    pub(super) spec: PathBuf,
+    /// Folder of results: made if it is not there; many sweeps and processes may share one
+    #[arg(long, default_value = RESULTS, value_name = "DIR")]
+    pub(super) results: PathBuf,
+    /// Points at a time, one thread each while there are enough: 0 for one a core
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub(super) jobs: usize,
+    /// Memory that running points may need together, as estimated
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..1 << 20))]
+    pub(super) memory_gib: Option<u64>,
+    /// Run one of N parts of the points: those of the others are left to other processes
+    #[arg(long, value_name = "I/N", value_parser = super::sweep::shard)]
+    pub(super) shard: Option<(u32, u32)>,
+    /// Say what would be run, and run nothing
+    #[arg(long)]
+    pub(super) dry_run: bool,
+    /// Do not run points again that failed before
+    #[arg(long)]
+    pub(super) keep_failed: bool,
+    /// Hand the sweep to Slurm as an array job of N shards; with --dry-run print the script
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "shard")]
+    pub(super) slurm: Option<u32>,
+    /// An argument for sbatch (--sbatch-arg=--time=2:00:00); repeatable
+    #[arg(long, value_name = "ARG", allow_hyphen_values = true, requires = "slurm")]
+    pub(super) sbatch_arg: Vec<String>,
+    /// No progress and no summary
+    #[arg(long, short)]
+    pub(super) quiet: bool,
+}
+
+/// The folder of results when none is named.
+const RESULTS: &str = "durawarp-results";
+
+#[derive(Debug, Args)]
+pub(super) struct SweepStatusArgs {
+    /// Sweep file
+    pub(super) spec: PathBuf,
+    /// Folder of results
+    #[arg(long, default_value = RESULTS, value_name = "DIR")]
+    pub(super) results: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ResultsArgs {
+    /// Sweep file
+    #[arg(required_unless_present = "columns")]
+    pub(super) spec: Option<PathBuf>,
+    /// Folder of results
+    #[arg(long, default_value = RESULTS, value_name = "DIR")]
+    pub(super) results: PathBuf,
+    /// Write CSV; - for standard output, which is the default
+    #[arg(long, value_name = "FILE")]
+    pub(super) csv: Option<PathBuf>,
+    /// Write JSON, a list of rows; - for standard output
+    #[arg(long, value_name = "FILE")]
+    pub(super) json: Option<PathBuf>,
+    /// Write Parquet (in programs that were built with the feature `parquet`)
+    #[arg(long, value_name = "FILE")]
+    pub(super) parquet: Option<PathBuf>,
+    /// One row a point, with a column for each metric, instead of one row a point and metric
+    #[arg(long)]
+    pub(super) wide: bool,
+    /// These metrics instead of those that the sweep file names
+    #[arg(long, value_delimiter = ',', value_name = "NAME,...")]
+    pub(super) metrics: Vec<String>,
+    /// List columns and all metrics with their units instead
+    #[arg(long)]
+    pub(super) columns: bool,
 }
 
 #[derive(Debug, Args)]

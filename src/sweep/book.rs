@@ -1,17 +1,18 @@
 //! The books of a sweep: which point runs next, and how far all of them are.
 //!
 //! Longest first, so that the last to end is short; a point that does not fit into the memory that is left waits while
-//! shorter ones that fit go before it. One point may always run, however large. Invariant: every point is given out once.
+//! shorter ones that fit go before it. One point may always run, however large. A point can be put back once, to come after
+//! all others: somebody else is at it. Invariant: every point that is not put back is given out once.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// What a point needs, as estimated.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Need {
+pub struct Need {
     /// Work in any unit that is the same for all points.
-    pub(super) work: u64,
+    pub work: u64,
     /// Bytes of memory while it runs.
-    pub(super) bytes: u64,
+    pub bytes: u64,
 }
 
 /// Points that wait, and the memory of those that run.
@@ -19,6 +20,8 @@ pub(super) struct Need {
 pub(super) struct Waiting {
     /// Point and its need, the longest last.
     left: Vec<(usize, Need)>,
+    /// Points that were put back.
+    back: std::collections::BTreeSet<usize>,
     running: usize,
     bytes_used: u64,
     bytes: u64,
@@ -40,7 +43,7 @@ impl Waiting {
         let mut left: Vec<(usize, Need)> = needs.iter().copied().enumerate().collect();
         // Equal work: in the order of the points.
         left.sort_by_key(|(point, need)| (need.work, std::cmp::Reverse(*point)));
-        Waiting { left, running: 0, bytes_used: 0, bytes }
+        Waiting { left, back: std::collections::BTreeSet::new(), running: 0, bytes_used: 0, bytes }
     }
 
     /// Gives out the longest point that fits.
@@ -59,6 +62,23 @@ impl Waiting {
         self.running += 1;
         self.bytes_used += need.bytes;
         Next::Run(point)
+    }
+
+    /// Points that are not done.
+    pub(super) fn remaining(&self) -> usize {
+        self.left.len() + self.running
+    }
+
+    /// The point was put back before.
+    pub(super) fn is_back(&self, point: usize) -> bool {
+        self.back.contains(&point)
+    }
+
+    /// A point that was given out comes again, after all others.
+    pub(super) fn put_back(&mut self, point: usize, need: Need) {
+        self.done(need);
+        self.back.insert(point);
+        self.left.insert(0, (point, need));
     }
 
     /// A point that ran is done.
@@ -108,6 +128,11 @@ impl Tally {
         self.work_done.fetch_add(self.needs[point].work, Ordering::Relaxed);
     }
 
+    /// A point that began will begin again.
+    pub(super) fn put_back(&self) {
+        self.running.fetch_sub(1, Ordering::Relaxed);
+    }
+
     /// How the sweep is getting on after `elapsed_s` seconds.
     pub(super) fn progress(&self, elapsed_s: f64) -> super::Progress {
         let all: u64 = self.needs.iter().map(|need| need.work).sum();
@@ -155,6 +180,18 @@ mod tests {
         assert_eq!(waiting.next(), Next::Wait, "the largest runs alone");
         waiting.done(all[2]);
         assert_eq!(waiting.next(), Next::Run(3), "larger than all there is, it runs all the same");
+    }
+
+    #[test]
+    fn what_is_put_back_comes_after_all_others() {
+        let all = needs(&[(1, 0), (5, 4), (3, 0)]);
+        let mut waiting = Waiting::new(&all, 10);
+        assert_eq!((waiting.next(), waiting.remaining()), (Next::Run(1), 3));
+        waiting.put_back(1, all[1]);
+        assert_eq!((waiting.next(), waiting.next(), waiting.is_back(0)), (Next::Run(2), Next::Run(0), false));
+        assert_eq!((waiting.next(), waiting.is_back(1), waiting.next()), (Next::Run(1), true, Next::Nothing));
+        waiting.done(all[1]);
+        assert_eq!((waiting.bytes_used, waiting.remaining()), (0, 2));
     }
 
     #[test]
