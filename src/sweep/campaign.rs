@@ -80,7 +80,9 @@ pub fn outlook(plan: &Plan, store: &Store, part: &Part) -> Outlook {
 
 /// Seconds that points take: the mean of results with the same workload and content, else of the same workload by size.
 fn estimates(plan: &Plan, store: &Store, points: &[usize]) -> Vec<Option<f64>> {
-    let (mut of_content, mut of_name): (BTreeMap<&str, [f64; 2]>, BTreeMap<&str, [f64; 2]>) = Default::default();
+    // Sums of seconds, and of points or bytes.
+    let mut of_content: BTreeMap<&str, [f64; 2]> = BTreeMap::new();
+    let mut of_name: BTreeMap<&str, [f64; 2]> = BTreeMap::new();
     for head in store.results().map(|entry| &entry.head) {
         let (Some(seconds), Some(content), Some(name)) = (head.seconds, &head.content, &head.workload) else {
             continue;
@@ -162,6 +164,9 @@ pub fn run(plan: &Plan, mut store: Store, outlook: &Outlook, part: &Part, sweep:
     Ok(Report { fates, broken: shared.broken.into_inner().unwrap_or_else(PoisonError::into_inner) })
 }
 
+/// A folder that takes so long to look at is not looked at for each point.
+const SLOW: Duration = Duration::from_millis(20);
+
 /// What others know of a point.
 enum Known {
     Done(Fate),
@@ -179,7 +184,7 @@ impl Shared<'_> {
             return of(Fate::NotRun, None);
         }
         loop {
-            match self.known(point) {
+            match self.known(point, turn.again) {
                 Known::Done(fate) => return of(fate, None),
                 Known::Begun if !turn.again => return Came::Later,
                 Known::Begun => std::thread::sleep(AGAIN),
@@ -196,9 +201,9 @@ impl Shared<'_> {
 
     /// Looks whether another process has begun or done a point since; says that this one begins it if not.
     #[expect(clippy::disallowed_methods, reason = "how often a folder is looked at; no result depends on it")]
-    fn known(&self, point: usize) -> Known {
+    fn known(&self, point: usize, again: bool) -> Known {
         let key = &self.plan.points[point].key;
-        if let Some(known) = self.looked_up(point) {
+        if let Some(known) = self.looked_up(point, again) {
             return known;
         }
         if !lock(&self.claims).contains_key(&point) {
@@ -214,15 +219,15 @@ impl Shared<'_> {
                 lock(&self.broken).get_or_insert(why);
                 return Known::Done(Fate::NotRun);
             }
-            // However slow the file system is, looking takes a fifth of the time at most.
-            *next = Instant::now() + now.elapsed() * 4;
+            // On a slow file system, looking takes a fifth of the time at most.
+            *next = if now.elapsed() > SLOW { Instant::now() + now.elapsed() * 4 } else { now };
         }
         drop(guard);
-        self.looked_up(point).unwrap_or(Known::Nothing)
+        self.looked_up(point, again).unwrap_or(Known::Nothing)
     }
 
     /// What is known without looking at the folder again.
-    fn looked_up(&self, point: usize) -> Option<Known> {
+    fn looked_up(&self, point: usize, again: bool) -> Option<Known> {
         let key = &self.plan.points[point].key;
         let own = lock(&self.claims).get(&point).copied();
         let guard = lock(&self.store);
@@ -242,8 +247,8 @@ impl Shared<'_> {
             return None;
         }
         let writer = lock(&self.writer);
-        // Of those who said so and live, the first runs it.
-        let first = |begun: &record::Head| own.is_none_or(|own| writer.is_before(begun, own));
+        // Two that say so at once may both put it off. When it comes again the first of those who live runs it.
+        let first = |begun: &record::Head| !again || own.is_none_or(|own| writer.is_before(begun, own));
         begun
             .iter()
             .any(|begun| first(begun) && writer.is_another_alive(&begun.host, begun.pid))
