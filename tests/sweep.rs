@@ -138,7 +138,7 @@ fn cores_that_would_be_idle_go_to_the_last_points() {
 
 #[test]
 fn a_point_that_is_put_off_comes_again_after_all_others() {
-    let needs: Vec<Need> = (0..4).map(|work| Need { work, bytes: 0 }).collect();
+    let needs: Vec<Need> = (1..5).map(|work| Need { work, bytes: 0 }).collect();
     let order = Mutex::new(Vec::new());
     let came = |turn: &Turn<'_>| {
         order.lock().unwrap().push((turn.point, turn.again));

@@ -4,7 +4,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use durawarp::sweep::record::State;
 use durawarp::sweep::{Plan, Store, table};
@@ -90,6 +90,12 @@ fn csv(folder: &Path, results: &str) -> Vec<u8> {
     table::of(&plan, &store, &plan.file.metrics, false).unwrap().csv()
 }
 
+/// The only file of records in a folder.
+fn file_of(results: &Path) -> PathBuf {
+    let mut files = std::fs::read_dir(results).unwrap().map(|entry| entry.unwrap().path());
+    files.find(|path| path.extension().is_some_and(|extension| extension == "jsonl")).unwrap()
+}
+
 #[track_caller]
 fn ended(output: &Output, code: i32, words: &[&str]) {
     let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -113,10 +119,11 @@ fn killed_at_three_moments_or_run_by_two_processes_the_table_is_that_of_one_run(
         random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
         least += 20 + (random >> 40) as usize % 120;
         let mut child = spawn(&folder, "killed");
-        let began = Instant::now();
+        let mut waited_ms = 0;
         while records(&folder.join("killed")).0 < least {
-            assert!(began.elapsed() < Duration::from_secs(60), "it makes progress");
+            assert!(waited_ms < 60_000, "it makes progress");
             std::thread::sleep(Duration::from_millis(2));
+            waited_ms += 2;
         }
         child.kill().unwrap();
         child.wait().unwrap();
@@ -134,7 +141,7 @@ fn killed_at_three_moments_or_run_by_two_processes_the_table_is_that_of_one_run(
         assert_eq!(child.wait().unwrap().code(), Some(0));
     }
     let (results, _) = records(&folder.join("shared"));
-    assert!((512..=512 + 26).contains(&results), "{results} runs for 512 points");
+    assert!((512..=512 + 8).contains(&results), "{results} runs for 512 points");
     assert!(csv(&folder, "shared") == table, "run by two: another table");
 }
 
@@ -142,8 +149,7 @@ fn killed_at_three_moments_or_run_by_two_processes_the_table_is_that_of_one_run(
 fn a_torn_last_line_is_passed_over_and_its_point_run_again() {
     let folder = folder("torn", FEW);
     ended(&sweep(&folder, "results", &[]), 0, &["done 12"]);
-    let file = std::fs::read_dir(folder.join("results")).unwrap().map(|entry| entry.unwrap().path());
-    let file = file.filter(|path| path.extension().is_some_and(|e| e == "jsonl")).next().unwrap();
+    let file = file_of(&folder.join("results"));
     let whole = std::fs::read(&file).unwrap();
     let table = csv(&folder, "results");
     std::fs::write(&file, &whole[..whole.len() - 100]).unwrap();
@@ -232,8 +238,7 @@ fn a_result_holds_its_resolved_configuration_and_the_newest_counts() {
     assert_eq!(outcome.machine.parameters["sm.count"].value, 1);
     assert_eq!(outcome.workload["params"]["N"], 64);
     // The same key again, older: another host's clock, or another process that was slower.
-    let file = std::fs::read_dir(folder.join("results")).unwrap().map(|entry| entry.unwrap().path());
-    let file = file.filter(|path| path.extension().is_some_and(|e| e == "jsonl")).next().unwrap();
+    let file = file_of(&folder.join("results"));
     let text = std::fs::read_to_string(&file).unwrap();
     let line = text.lines().find(|line| line.contains(&plan.points[4].key) && line.contains("good")).unwrap();
     let older = line.replace(&format!("\"unix_ms\":{}", entry.head.unix_ms), "\"unix_ms\":5").replace("good", "failed");

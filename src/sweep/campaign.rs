@@ -1,9 +1,11 @@
 //! Runs the points of a plan that a store of results does not have yet, and keeps what comes of them.
 //!
-//! Several processes may work on one folder: each says in its own file which point it has begun, passes over points that
-//! another process has begun, and at the end runs those whose process is gone. Invariants: a point that is reported as done
+//! Several processes may work on one folder. Each says in its own file that it begins a point, then looks whether another
+//! process of its host that is alive has said so before: such a point it puts off, and runs at the end if that process is
+//! gone. Of processes on other hosts it is not known whether they live: shards keep these apart. Invariants: a point that is reported as done
 //! is in the store; when results cannot be written the sweep ends early, and what was written stays.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use super::key;
 use super::plan::Plan;
-use super::record::{Record, State};
+use super::record::{self, Record, State};
 use super::runner::{Came, Done, Need, Sweep, Turn, run_each};
 use super::store::{Store, Writer};
 use crate::run::{self, Conduct};
@@ -78,8 +80,9 @@ pub fn outlook(plan: &Plan, store: &Store, part: &Part) -> Outlook {
 
 /// Seconds that points take: the mean of results with the same workload and content, else of the same workload by size.
 fn estimates(plan: &Plan, store: &Store, points: &[usize]) -> Vec<Option<f64>> {
-    use std::collections::BTreeMap;
-    let (mut of_content, mut of_name): (BTreeMap<&str, [f64; 2]>, BTreeMap<&str, [f64; 2]>) = Default::default();
+    // Sums of seconds, and of points or bytes.
+    let mut of_content: BTreeMap<&str, [f64; 2]> = BTreeMap::new();
+    let mut of_name: BTreeMap<&str, [f64; 2]> = BTreeMap::new();
     for head in store.results().map(|entry| &entry.head) {
         let (Some(seconds), Some(content), Some(name)) = (head.seconds, &head.content, &head.workload) else {
             continue;
@@ -110,6 +113,8 @@ struct Shared<'a> {
     plan: &'a Plan,
     store: Mutex<(Store, Instant)>,
     writer: Mutex<Writer>,
+    /// When this process said that it begins a point, in ms since 1970.
+    claims: Mutex<BTreeMap<usize, u64>>,
     broken: Mutex<Option<String>>,
     sweep: &'a Sweep<'a>,
     keep_failed: bool,
@@ -128,12 +133,13 @@ const AGAIN: Duration = Duration::from_millis(100);
 /// # Errors
 /// Results cannot be written, before the first point ran.
 #[expect(clippy::disallowed_methods, reason = "how often a folder is looked at; no result depends on it")]
-pub fn run(plan: &Plan, store: Store, outlook: &Outlook, part: &Part, sweep: &Sweep<'_>) -> Result<Report, String> {
+pub fn run(plan: &Plan, mut store: Store, outlook: &Outlook, part: &Part, sweep: &Sweep<'_>) -> Result<Report, String> {
     let to_run = &outlook.to_run;
     if to_run.is_empty() {
         return Ok(Report { fates: Vec::new(), broken: None });
     }
     let writer = Writer::new(store.folder())?;
+    store.leave_out(&writer);
     let estimates = estimates(plan, &store, to_run);
     let all_known = estimates.iter().all(Option::is_some);
     let need = |(&at, seconds): (&usize, Option<f64>)| {
@@ -148,6 +154,7 @@ pub fn run(plan: &Plan, store: Store, outlook: &Outlook, part: &Part, sweep: &Sw
         began_ms: writer.started_ms(),
         store: Mutex::new((store, Instant::now())),
         writer: Mutex::new(writer),
+        claims: Mutex::new(BTreeMap::new()),
         broken: Mutex::new(None),
         sweep,
         keep_failed: part.keep_failed,
@@ -156,6 +163,9 @@ pub fn run(plan: &Plan, store: Store, outlook: &Outlook, part: &Part, sweep: &Sw
     let fates = fates.into_iter().map(|fate| fate.unwrap_or(Fate::NotRun)).collect();
     Ok(Report { fates, broken: shared.broken.into_inner().unwrap_or_else(PoisonError::into_inner) })
 }
+
+/// A folder that takes so long to look at is not looked at for each point.
+const SLOW: Duration = Duration::from_millis(20);
 
 /// What others know of a point.
 enum Known {
@@ -174,7 +184,7 @@ impl Shared<'_> {
             return of(Fate::NotRun, None);
         }
         loop {
-            match self.known(point) {
+            match self.known(point, turn.again) {
                 Known::Done(fate) => return of(fate, None),
                 Known::Begun if !turn.again => return Came::Later,
                 Known::Begun => std::thread::sleep(AGAIN),
@@ -191,8 +201,16 @@ impl Shared<'_> {
 
     /// Looks whether another process has begun or done a point since; says that this one begins it if not.
     #[expect(clippy::disallowed_methods, reason = "how often a folder is looked at; no result depends on it")]
-    fn known(&self, point: usize) -> Known {
+    fn known(&self, point: usize, again: bool) -> Known {
         let key = &self.plan.points[point].key;
+        if let Some(known) = self.looked_up(point, again) {
+            return known;
+        }
+        if !lock(&self.claims).contains_key(&point) {
+            // Others that do not hear of it run the point too, which harms nobody.
+            let since = lock(&self.writer).append(&Record::begun(key)).unwrap_or(u64::MAX);
+            lock(&self.claims).insert(point, since);
+        }
         let mut guard = lock(&self.store);
         let (store, next) = &mut *guard;
         let now = Instant::now();
@@ -201,29 +219,40 @@ impl Shared<'_> {
                 lock(&self.broken).get_or_insert(why);
                 return Known::Done(Fate::NotRun);
             }
-            // Looking takes a tenth of the time at most, however slow the file system is.
-            *next = Instant::now() + now.elapsed() * 9;
+            // On a slow file system, looking takes a fifth of the time at most.
+            *next = if now.elapsed() > SLOW { Instant::now() + now.elapsed() * 4 } else { now };
         }
-        let mut writer = lock(&self.writer);
-        let result = store.result(key);
-        // What failed before this process began is to be run again.
-        let fresh = |ms: u64| ms >= self.began_ms || self.keep_failed;
-        match result.map(|entry| (entry.head.state, &entry.head)) {
-            Some((State::Good, _)) => return Known::Done(Fate::Cached),
-            Some((State::Failed, head)) if fresh(head.unix_ms) => {
-                return Known::Done(Fate::Failed(head.why.clone().unwrap_or_default()));
+        drop(guard);
+        self.looked_up(point, again).unwrap_or(Known::Nothing)
+    }
+
+    /// What is known without looking at the folder again.
+    fn looked_up(&self, point: usize, again: bool) -> Option<Known> {
+        let key = &self.plan.points[point].key;
+        let own = lock(&self.claims).get(&point).copied();
+        let guard = lock(&self.store);
+        let result = guard.0.result(key).map(|entry| &entry.head);
+        match result.map(|head| (head.state, head)) {
+            Some((State::Good, _)) => return Some(Known::Done(Fate::Cached)),
+            // What failed before this process began is to be run again.
+            Some((State::Failed, head)) if head.unix_ms >= self.began_ms || self.keep_failed => {
+                return Some(Known::Done(Fate::Failed(head.why.clone().unwrap_or_default())));
             }
             _ => {}
         }
-        if let Some(begun) = store.begun(key)
-            && result.is_none_or(|result| result.head.unix_ms < begun.unix_ms)
-            && writer.is_another_alive(&begun.host, begun.pid)
-        {
-            return Known::Begun;
+        let begun = guard.0.begun(key).iter().filter(|begun| result.is_none_or(|head| head.unix_ms <= begun.unix_ms));
+        let begun: Vec<_> = begun.cloned().collect();
+        drop(guard);
+        if begun.is_empty() {
+            return None;
         }
-        // Others that do not hear of it run the point too, which harms nobody.
-        let _ = writer.append(&Record::begun(key));
-        Known::Nothing
+        let writer = lock(&self.writer);
+        // Two that say so at once may both put it off. When it comes again the first of those who live runs it.
+        let first = |begun: &record::Head| !again || own.is_none_or(|own| writer.is_before(begun, own));
+        begun
+            .iter()
+            .any(|begun| first(begun) && writer.is_another_alive(&begun.host, begun.pid))
+            .then_some(Known::Begun)
     }
 
     fn simulate(&self, point: usize, turn: &Turn<'_>) -> Done {

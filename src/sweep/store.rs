@@ -43,7 +43,9 @@ pub struct Store {
     /// How far each file was read.
     read: BTreeMap<String, u64>,
     results: BTreeMap<String, Entry>,
-    begun: BTreeMap<String, Head>,
+    begun: BTreeMap<String, Vec<Head>>,
+    /// The file that this process writes: it knows what is in it.
+    own: Option<String>,
     notes: Vec<String>,
 }
 
@@ -82,6 +84,7 @@ impl Store {
             read: BTreeMap::new(),
             results: BTreeMap::new(),
             begun: BTreeMap::new(),
+            own: None,
             notes: Vec::new(),
         };
         if folder.exists() {
@@ -97,6 +100,9 @@ impl Store {
     /// A file cannot be read, or holds a record of another schema.
     pub fn refresh(&mut self) -> Result<(), String> {
         for name in names(&self.folder)?.into_iter().filter(|name| name.ends_with(".jsonl")) {
+            if self.own.as_ref() == Some(&name) {
+                continue;
+            }
             let path = self.folder.join(&name);
             let from = self.read.get(&name).copied().unwrap_or(0);
             // Gone in between: it was empty.
@@ -143,7 +149,7 @@ impl Store {
 
     fn take(&mut self, head: Head, file: &str, offset: u64, bytes: u64) {
         if head.state == State::Begun {
-            self.begun.insert(head.key.clone(), head);
+            self.begun.entry(head.key.clone()).or_default().push(head);
             return;
         }
         match self.results.get(&head.key) {
@@ -160,9 +166,14 @@ impl Store {
         self.results.get(key)
     }
 
-    /// Who was the last to begin it.
-    pub fn begun(&self, key: &str) -> Option<&Head> {
-        self.begun.get(key)
+    /// Who has ever begun it, but this process.
+    pub fn begun(&self, key: &str) -> &[Head] {
+        self.begun.get(key).map_or(&[], Vec::as_slice)
+    }
+
+    /// Does not read what a writer writes.
+    pub fn leave_out(&mut self, writer: &Writer) {
+        self.own = writer.file_name();
     }
 
     /// The newest results of all keys.

@@ -52,6 +52,14 @@ fn located(folder: &Path, name: &str) -> String {
     if is_path && beside.exists() { beside.to_string_lossy().into_owned() } else { name.to_owned() }
 }
 
+/// Keeps what was loaded, and not more than a few.
+fn remember<T>(known: &mut BTreeMap<String, T>, told: &str, loaded: Option<T>) {
+    if known.len() >= 256 {
+        known.clear();
+    }
+    known.extend(loaded.map(|loaded| (told.to_owned(), loaded)));
+}
+
 impl Making {
     /// Every value of a key, with its place.
     fn values_of(&self, key: &str) -> Vec<(Value, Place)> {
@@ -192,6 +200,9 @@ impl Making {
         let (mut points, mut contents, mut kept): (Vec<Planned>, Vec<Content>, u64) = (Vec::new(), Vec::new(), 0);
         let mut known: BTreeMap<String, usize> = BTreeMap::new();
         let mut keys: BTreeMap<String, usize> = BTreeMap::new();
+        // Points next to each other often have the same machine.
+        let mut machines: BTreeMap<String, MachineConfig> = BTreeMap::new();
+        let mut schemes: BTreeMap<String, SchemeConfig> = BTreeMap::new();
         for values in assignments {
             if self.faults.0.len() >= TOLD {
                 break;
@@ -200,11 +211,18 @@ impl Making {
                 self.columns.iter().map(|key| values.get(key).cloned().unwrap_or_default()).collect();
             let label = label(&self.file, &self.columns, &shown);
             let mut recipe = self.recipe(&values);
-            let loaded = (
-                self.keep(&values, &label, MachineConfig::load(&recipe.machine, &recipe.machine_set)),
-                self.keep(&values, &label, SchemeConfig::load(&recipe.scheme, &recipe.scheme_set)),
-            );
-            let (Some(machine), Some(scheme)) = loaded else { continue };
+            let told = format!("{} {:?}", recipe.machine, recipe.machine_set);
+            if !machines.contains_key(&told) {
+                let loaded = MachineConfig::load(&recipe.machine, &recipe.machine_set);
+                remember(&mut machines, &told, self.keep(&values, &label, loaded));
+            }
+            let machine = machines.get(&told);
+            let told = format!("{} {:?}", recipe.scheme, recipe.scheme_set);
+            if !schemes.contains_key(&told) {
+                let loaded = SchemeConfig::load(&recipe.scheme, &recipe.scheme_set);
+                remember(&mut schemes, &told, self.keep(&values, &label, loaded));
+            }
+            let (Some(machine), Some(scheme)) = (machine, schemes.get(&told)) else { continue };
             let choice = self.choice(&values, scheme.built.logs());
             let path = located(&self.file.folder, &text_of(&values["workload"]));
             let told = format!("{path} {choice:?}");
@@ -228,7 +246,7 @@ impl Making {
                 }
             };
             let SweepFile { max_cycles, reference, .. } = self.file;
-            let key = key::of_run(&machine, &scheme, &contents[recipe.content].hash, max_cycles, reference);
+            let key = key::of_run(machine, scheme, &contents[recipe.content].hash, max_cycles, reference);
             if let Some(&twin) = keys.get(&key) {
                 let message = format!("duplicate points: `{}` and `{label}` are the same run", points[twin].label);
                 self.faults.push(self.file.place.fault(message));

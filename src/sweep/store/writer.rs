@@ -8,7 +8,7 @@ use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::super::record::{Record, SCHEMA, State};
+use super::super::record::{Head, Record, SCHEMA, State};
 use super::cannot;
 
 /// A file of results that is being written.
@@ -65,12 +65,13 @@ impl Writer {
         }
     }
 
-    /// Writes a record: a result so that a failure of power cannot take it back.
+    /// Writes a record: a result so that a failure of power cannot take it back. When that was, in ms since 1970.
     ///
     /// # Errors
     /// It cannot be written; what was written before stays.
-    pub fn append(&mut self, record: &Record<'_>) -> Result<(), String> {
-        let record = Record { unix_ms: unix_ms(), host: &self.host, pid: self.pid, ..*record };
+    pub fn append(&mut self, record: &Record<'_>) -> Result<u64, String> {
+        let unix_ms = unix_ms();
+        let record = Record { unix_ms, host: &self.host, pid: self.pid, ..*record };
         let mut line = serde_json::to_vec(&record).map_err(|error| format!("cannot write a record: {error}"))?;
         line.push(b'\n');
         if self.broken {
@@ -81,7 +82,7 @@ impl Writer {
         match written {
             Ok(()) => {
                 self.bytes += line.len() as u64;
-                Ok(())
+                Ok(unix_ms)
             }
             Err(error) => {
                 self.broken = self.file.set_len(self.bytes).is_err();
@@ -93,6 +94,16 @@ impl Writer {
     /// When it was made, in ms since 1970.
     pub fn started_ms(&self) -> u64 {
         self.started_ms
+    }
+
+    /// Name of the file.
+    pub(super) fn file_name(&self) -> Option<String> {
+        Some(self.path.file_name()?.to_string_lossy().into_owned())
+    }
+
+    /// Whether a record of a moment is older than one of this process of another.
+    pub fn is_before(&self, head: &Head, own_ms: u64) -> bool {
+        (head.unix_ms, head.host.as_str(), head.pid) < (own_ms, self.host.as_str(), self.pid)
     }
 
     /// Whether a process is another one of this host, and alive. Of other hosts nothing is known.

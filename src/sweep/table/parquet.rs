@@ -63,8 +63,11 @@ mod tests {
         let columns = ["a key", "value"].map(|name| Column::new(name, "", "")).to_vec();
         let rows = vec![vec!["x".into(), 1.into()], vec![Value::Null, 2.5.into()], vec!["z".into(), Value::Null]];
         let bytes = written(&Table { columns, rows }).unwrap();
-        let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
+        let path = std::env::temp_dir().join(format!("durawarp-{}.parquet", std::process::id()));
+        std::fs::write(&path, bytes).unwrap();
+        let reader = SerializedFileReader::new(std::fs::File::open(&path).unwrap()).unwrap();
         let rows: Vec<String> = reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();
+        std::fs::remove_file(path).unwrap();
         assert_eq!(rows, [r#"{a key: "x", value: 1.0}"#, "{a key: null, value: 2.5}", r#"{a key: "z", value: null}"#]);
     }
 }
