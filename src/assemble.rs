@@ -132,7 +132,7 @@ pub fn assemble_with(
     let reserved = if persistency.scheme.reserves_memory() { reserve(&mut extents, spec, map) } else { Vec::new() };
     let mut shares = cut(memory, map, spec.controller.channels, extents);
 
-    let seat = |index| Seat { index, sms: sms as u16, slices: spec.l2.slices as u16 };
+    let seat = |index| Seat { index, sms: sms as u16, slices: spec.l2.slices as u16, tick_khz: base.tick_khz() };
     let mut t: Topology<Msg> = Topology::new();
     let sm_parameters = SmParameters {
         sm: spec.sm.clone(),

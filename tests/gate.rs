@@ -135,3 +135,90 @@ fn a_full_buffer_and_full_gate_stall_and_come_to_an_end() {
     let ran = bench(1, &held).0.run_set("themis", "themis.write_back_entries=1");
     assert!(ran.sm("pm_held") >= 1);
 }
+
+#[test]
+fn on_a_fifo_path_a_store_waits_for_the_one_before_unless_both_are_of_one_line() {
+    let gap = |second: &str, order: &str| {
+        let body = format!("mov.u32 %r1, 7;\nst.global.u32 [%out], %r1;\nst.global.u32 [{second}], %r1;\n");
+        let (bench, [out, ..]) = bench(1, &body);
+        let ran = bench.run_set("pmem-spec", &format!("pmem_spec.order={order}"));
+        let journal = ran.assembly.journal();
+        let of = |kind: FactKind| journal.facts().iter().filter(move |fact| fact.kind == kind);
+        let performed = of(FactKind::Performed).map(|fact| fact.time).max().unwrap();
+        let accepted = of(FactKind::Accepted).find(|fact| fact.line == out).unwrap().time;
+        (performed > accepted, ran.sm("pm_held"))
+    };
+    assert_eq!(gap("%a", "fence"), (false, 0));
+    assert_eq!(gap("%a", "fifo"), (true, 1));
+    assert_eq!(gap("%out+128", "fifo"), (true, 1));
+    assert_eq!(gap("%out+4", "fifo"), (false, 0), "coherence orders these");
+}
+
+#[test]
+fn on_a_fifo_path_fences_pass_and_an_atomic_is_made_durable() {
+    let body = |inside: &str| format!("mov.u32 %r1, 7;\nst.global.u32 [%out], %r1;\n{}", timed(inside));
+    let wait = |order: &str, inside: &str| {
+        let (bench, [.., b]) = bench(1, &body(inside));
+        let ran = bench.run_set("pmem-spec", &format!("pmem_spec.order={order}"));
+        (ran.u64s(b, 1)[0], ran.mc("nvm_writes"))
+    };
+    assert_eq!(wait("fifo", "pm.sfence;").0, 2);
+    assert!(wait("fence", "pm.sfence;").0 > 100);
+    let atomic = "atom.global.add.u32 %r2, [%a], 3;";
+    assert_eq!((wait("fence", atomic).1, wait("fifo", atomic).1), (1, 2), "written back without being asked");
+}
+
+/// Waits for so many core cycles.
+fn pause(label: &str, cycles: u32) -> String {
+    format!(
+        "mov.u64 %d2, %clock64;\n{label}:\nmov.u64 %d3, %clock64;\nsub.u64 %d4, %d3, %d2;\nsetp.lt.u64 %p1, %d4, {cycles};\n@%p1 bra {label};\n"
+    )
+}
+
+#[test]
+fn pmem_spec_detects_a_late_store_behind_an_eviction_and_a_read() {
+    // Eight lines a slice: the line, 256 others in all slices, the line again from memory, a store to it.
+    let evict = "mov.u32 %r4, 0;\nAGAIN:\nmul.wide.u32 %d2, %r4, 128;\nadd.u64 %d2, %d2, %d1;
+ld.global.cg.u32 %r2, [%d2+128];\nadd.u32 %r4, %r4, 1;\nadd.u32 %r2, %r2, 1;
+setp.lt.u32 %p1, %r4, 256;\n@%p1 bra AGAIN;\n";
+    let body = |evict: &str| {
+        format!(
+            "add.u64 %d1, %out, 0;\nld.global.cg.u32 %r1, [%d1];\nadd.u32 %r1, %r1, 1;\n{evict}ld.global.cg.u32 %r3, [%d1];\nadd.u32 %r3, %r3, 1;\nst.global.u32 [%d1], %r3;\n"
+        )
+    };
+    let found = |evict: &str, window: u32| {
+        let mut bench = Bench::new(one_gigahertz("l2.slice_kb=1 l2.ways=4"));
+        let (out, b) = (bench.buffer(1 << 20, Medium::Nvm), bench.buffer(4096, Medium::Dram));
+        bench.launch(&body(evict), 1, 1, (out, out, b, 0));
+        let ran = bench.run_set("pmem-spec", &format!("pmem_spec.window_ns={window}"));
+        assert_eq!(ran.u32s(out, 1), [1]);
+        ran.assembly.scheme_report().unwrap()["load_mis_speculations"].clone()
+    };
+    let once = serde_json::json!({ "detected": 1, "false_positives": 1 });
+    assert_eq!(found(evict, 1_000_000), once, "a false positive: the load was right");
+    let none = serde_json::json!({ "detected": 0, "false_positives": 0 });
+    assert_eq!(found(evict, 20), none, "no store is so late on our paths");
+    assert_eq!(found("", 1_000_000), none);
+}
+
+#[test]
+fn pmem_spec_detects_stores_of_two_cores_against_the_order_of_their_locks() {
+    // CTA 0 takes the lock first and stores last.
+    let acquire = "atom.global.add.u32 %r1, [%b], 1;\nadd.u32 %r1, %r1, 1;\n";
+    let found = |first_stores_late: bool| {
+        let (late, early) = (pause("LATE", 9000), pause("EARLY", 1000));
+        let first = if first_stores_late { &late } else { &early };
+        let body = format!(
+            "setp.eq.u32 %p0, %cta, 1;\n@%p0 bra SECOND;\n{acquire}{first}st.global.u32 [%out], %r1;\nbra DONE;\nSECOND:\n{}{acquire}{}st.global.u32 [%out+4], %r1;\nDONE:\n",
+            pause("BEFORE", 3000),
+            pause("BETWEEN", 2000)
+        );
+        let mut bench = Bench::new(one_gigahertz(""));
+        let (out, b) = (bench.buffer(4096, Medium::Nvm), bench.buffer(4096, Medium::Dram));
+        bench.launch(&body, 2, 1, (out, out, b, 0));
+        let report = bench.run_set("pmem-spec", "").assembly.scheme_report().unwrap();
+        assert_eq!(report["acquires"], 2);
+        report["store_mis_speculations"]["detected"].clone()
+    };
+    assert_eq!((found(true), found(false)), (1.into(), 0.into()));
+}

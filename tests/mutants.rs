@@ -269,6 +269,7 @@ fn faults_of_a_scheme_are_found() {
         ("themis", Fault::FencesPass),
         ("themis", Fault::GateIgnored),
         ("themis themis.mode=paper", Fault::GateIgnored),
+        ("pmem-spec pmem_spec.order=fifo", Fault::GateIgnored),
         (ALTERNATING, Fault::LogWriteBackLost),
         (ALTERNATING, Fault::WriteBackLostWhenThePathChanges),
     ]

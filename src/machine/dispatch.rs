@@ -294,6 +294,7 @@ impl CommandProcessor {
             }
         };
         let facts = kernel_facts(&launch, self.records.len() as u32, self.sm.warp_size);
+        self.post.at(cx.now());
         self.site.kernel_start(&facts, &mut self.post);
         self.send_letters(cx);
         for sm in 0..self.sm.count as u16 {
@@ -342,6 +343,7 @@ impl CommandProcessor {
         *done += 1;
         self.counters.ctas += 1;
         if *done == launch.ctas() {
+            self.post.at(cx.now());
             let boundary = self.site.kernel_end(&mut self.post);
             self.send_letters(cx);
             if boundary == Boundary::WriteBackL2 {

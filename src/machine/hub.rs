@@ -32,6 +32,7 @@ impl Hub {
 impl Component<Msg> for Hub {
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
         let Msg::Letter { from, letter } = message else { panic!("a scheme's hub received {message:?}") };
+        self.post.at(cx.now());
         self.site.letter(from, letter, &mut self.post);
         for (to, letter) in self.post.take() {
             let port = match to {

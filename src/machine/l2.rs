@@ -335,6 +335,7 @@ impl L2Slice {
 
 impl Component<Msg> for L2Slice {
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
+        self.post.at(cx.now());
         match message {
             Msg::Request(mut request) => {
                 let bytes = request.payload_bytes();
@@ -375,6 +376,7 @@ impl Component<Msg> for L2Slice {
     }
 
     fn wake(&mut self, cx: &mut Ctx<'_, Msg>) {
+        self.post.at(cx.now());
         self.serve_input(cx);
         self.send_letters(cx);
     }

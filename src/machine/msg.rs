@@ -160,6 +160,8 @@ pub struct Persist {
     pub line: Option<Box<Line>>,
     /// Its number at the SM's gate; 0 where it has none.
     pub number: u64,
+    /// The mark that its scheme gave it.
+    pub mark: u64,
     /// When it passed where, so far.
     pub passed: Passed,
 }
@@ -196,6 +198,11 @@ impl Payload {
             }
             payload => payload.line().map_or(0, |line| line.mask),
         }
+    }
+
+    /// The mark of a store past the caches.
+    pub fn mark(&self) -> u64 {
+        if let Payload::Persist(persist) = self { persist.mark } else { 0 }
     }
 
     /// It belongs to a log update.

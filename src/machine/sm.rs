@@ -419,6 +419,7 @@ impl Component<Msg> for Sm {
             return;
         }
         self.now = cx.now();
+        self.post.at(self.now);
         let cycle = self.cycle_from(cx.now());
         self.accounts.advance(cycle);
         match message {
@@ -449,6 +450,7 @@ impl Component<Msg> for Sm {
         }
         let now = cx.now();
         self.now = now;
+        self.post.at(now);
         let cycle = self.cycle_from(now);
         let Some(launch) = self.launch.take() else { return };
         self.accounts.advance(cycle);

@@ -17,6 +17,8 @@
 use std::any::Any;
 use std::fmt::Debug;
 
+use crate::engine::Time;
+
 use super::image::PmImage;
 use super::vocab::{
     Boundary, FenceKind, FenceRule, PastOrder, Route, StoreClass, StoreRule, WriteBackClass, WriteBackRule,
@@ -43,11 +45,12 @@ pub trait Letter: Any + Debug + Send {
     fn digest(&self) -> u64;
 }
 
-/// Letters that a site has written and its host will send, in order.
+/// What time it is, and letters that a site has written and its host will send, in order.
 #[derive(Debug, Default)]
 pub struct Post {
     letters: Vec<(Peer, Box<dyn Letter>)>,
     moves: Vec<Move>,
+    now: Time,
 }
 
 /// Bytes that a slice's site moves between a buffer of its own and the memory reserved for it.
@@ -60,6 +63,16 @@ pub enum Move {
 }
 
 impl Post {
+    /// The host handles an event of this time.
+    pub fn at(&mut self, now: Time) {
+        self.now = now;
+    }
+
+    /// The time of the event that the host handles, in ticks ([`Seat::tick_khz`]).
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
     /// Writes a letter.
     pub fn send(&mut self, to: Peer, letter: impl Letter) {
         self.letters.push((to, Box::new(letter)));
@@ -95,6 +108,8 @@ pub struct Seat {
     pub sms: u16,
     /// L2 slices of the machine.
     pub slices: u16,
+    /// Ticks in a ms.
+    pub tick_khz: u64,
 }
 
 /// A kernel that starts.
@@ -180,6 +195,8 @@ pub struct Access {
     pub bytes: u128,
     /// What it does.
     pub kind: AccessKind,
+    /// At a slice, of a store past the caches: the mark that its SM's site gave it ([`SmSite::mark`]); else 0.
+    pub mark: u64,
     /// It belongs to a log update: it writes the log, or reads what the log saves.
     pub log: bool,
     /// What it asks for is in this cache.
@@ -227,6 +244,14 @@ pub trait SmSite: Send + Debug {
         let route = if store.class == StoreClass::NonTemporal { Route::NonTemporal } else { Route::Temporal };
         StoreRule { route, wait: false }
     }
+
+    /// The mark of stores past the caches that a warp issues now. Asked of a site that watches.
+    fn mark(&self) -> u64 {
+        0
+    }
+
+    /// A warp issues an atomic on global memory, of either kind. Told to a site that watches.
+    fn atomic(&mut self, _post: &mut Post) {}
 
     /// A warp asks for the write-back of lines of persistent memory.
     fn write_back(&mut self, _write_back: &WriteBack<'_>, _post: &mut Post) -> WriteBackRule {

@@ -7,7 +7,7 @@ use super::agpm::{self, Agpm};
 use super::baseline::{BASE, EPOCH_CTA, EPOCH_KERNEL, NT_STORE_DEFAULTS, NtStoreSpec, STORE_CLWB, STRICT, nt_store};
 use super::bucl::{self, Bucl};
 pub use super::entry::{Entry, Faults, Parameters};
-use super::pmem_spec::PmemSpec;
+use super::pmem_spec::{self, PmemSpec};
 use super::themis::{self, Themis};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::persist::Scheme;
@@ -27,7 +27,7 @@ pub fn entries() -> Vec<Entry> {
         Entry::fixed(STORE_CLWB),
         Entry::parametrised(agpm::parameters::DEFAULTS, AgpmSpec::faults, |spec| Arc::new(Agpm::new(spec))),
         Entry::parametrised(bucl::DEFAULTS, |_| Vec::new(), |spec| Arc::new(Bucl::new(spec))),
-        Entry::fixed(PmemSpec),
+        Entry::parametrised(pmem_spec::DEFAULTS, |_| Vec::new(), |spec| Arc::new(PmemSpec::new(spec))),
         Entry::parametrised(themis::DEFAULTS, |_| Vec::new(), |spec| Arc::new(Themis::new(spec))),
     ]
 }

@@ -236,7 +236,8 @@ impl L2Slice {
                 _ => request.payload.bytes(),
             };
             let log = request.payload.is_log();
-            Access { line: request.line, bytes, kind: request.kind.access(), log, hit }
+            let mark = request.payload.mark();
+            Access { line: request.line, bytes, kind: request.kind.access(), mark, log, hit }
         })
     }
 

@@ -2,7 +2,7 @@
 
 use crate::engine::Ctx;
 use crate::kernel::fault::FaultKind;
-use crate::kernel::ir::{Class, Inst, MachineRead, MemKind, Op, Scope};
+use crate::kernel::ir::{Class, Inst, MachineRead, MemKind, Op, Scope, Space};
 use crate::kernel::launch::Launch;
 use crate::machine::msg::Msg;
 use crate::machine::scheduler::Unit;
@@ -61,6 +61,9 @@ impl Sm {
             Op::Mem(mem) => {
                 if lanes != 0 && matches!(mem.kind, MemKind::Atomic | MemKind::Reduction) {
                     self.note(warp, FactKind::Synchronised, 0);
+                    if self.watched && matches!(mem.space, Space::Global | Space::Generic) {
+                        self.site.atomic(&mut self.post);
+                    }
                 }
                 if let Err(fault) = self.issue_memory(warp, pc, inst, mem, lanes, cycle, launch) {
                     self.fail(*fault, cx);

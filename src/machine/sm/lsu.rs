@@ -50,6 +50,8 @@ pub(super) struct Entry {
     pub(super) issued: Time,
     /// What must be durable before its accesses leave, by the gate's numbers.
     pub(super) after: u64,
+    /// The mark that its scheme gives it.
+    pub(super) mark: u64,
     /// A log update.
     pub(super) log: bool,
 }
@@ -68,6 +70,7 @@ impl Default for Entry {
             next: 0,
             issued: 0,
             after: 0,
+            mark: 0,
             log: false,
         }
     }
@@ -139,6 +142,7 @@ impl Lsu {
         entry.kind = RequestKind::Write;
         entry.log = false;
         entry.after = 0;
+        entry.mark = 0;
         entry
     }
 

@@ -70,11 +70,12 @@ impl Sm {
     }
 
     /// A persist leaves the load-store unit, with what it writes: from now on its record travels with it.
-    pub(super) fn begin_persist(&mut self, payload: Payload, issued: Time) -> Payload {
+    pub(super) fn begin_persist(&mut self, payload: Payload, issued: Time, mark: u64) -> Payload {
         let mut persist = self.spare_persists.pop().unwrap_or_default();
         if let Payload::Line(line) = payload {
             persist.line = Some(line);
         }
+        persist.mark = mark;
         persist.passed.issued = issued;
         persist.passed.left = self.now;
         Payload::Persist(persist)
@@ -100,14 +101,15 @@ impl Sm {
             }),
         };
         let log = mem.hint == StoreHint::Log;
-        let access = Access { line: access.line, bytes, kind: AccessKind::Load, log, hit };
+        let access = Access { line: access.line, bytes, kind: AccessKind::Load, mark: 0, log, hit };
         self.site.access(&access, &mut self.post);
     }
 
     /// Tells the site of a request that passes the L1.
     pub(super) fn tell_passing(&mut self, line: u64, kind: RequestKind, payload: &Payload, hit: bool) {
         if Medium::of(line) == Medium::Nvm {
-            let access = Access { line, bytes: payload.bytes(), kind: kind.access(), log: payload.is_log(), hit };
+            let access =
+                Access { line, bytes: payload.bytes(), kind: kind.access(), mark: 0, log: payload.is_log(), hit };
             self.site.access(&access, &mut self.post);
         }
     }
@@ -161,6 +163,7 @@ impl Sm {
         let mut past = self.lsu.entry(warp as u8, Work::Send, NO_LOAD);
         past.log = entry.log;
         past.kind = RequestKind::WriteThrough;
+        past.mark = if self.watched { self.site.mark() } else { 0 };
         let mut at = 0;
         while at < entry.accesses.len() {
             let persistent = Medium::of(entry.accesses[at].line) == Medium::Nvm;

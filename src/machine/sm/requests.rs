@@ -73,7 +73,7 @@ impl Sm {
             Payload::Atomics(_) => (RequestKind::Atomic, u32::from(head.load)),
             _ => (head.kind, u32::from(head.warp)),
         };
-        let issued = head.issued;
+        let (issued, mark) = (head.issued, head.mark);
         let evicts = kind != RequestKind::WriteBack;
         let hit = if evicts { self.l1.evict(access.line) } else { self.watched && self.l1.hits(access.line, 0) };
         if kind.stores() {
@@ -84,7 +84,7 @@ impl Sm {
             self.tell_passing(access.line, kind, &payload, hit);
         }
         let sectors = payload.line().map_or(access.sectors, |line| sectors_touched(line.mask));
-        let mut payload = if kind.persists() { self.begin_persist(payload, issued) } else { payload };
+        let mut payload = if kind.persists() { self.begin_persist(payload, issued, mark) } else { payload };
         if kind == RequestKind::WriteThrough
             && let (Some(gate), Payload::Persist(persist)) = (&mut self.gate, &mut payload)
         {

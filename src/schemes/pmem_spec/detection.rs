@@ -1,0 +1,273 @@
+//! Detection of mis-speculation: at the slices, which tell a hub that hands out speculation ids and counts.
+//!
+//! ```text
+//!   load:   line leaves the L2 ─> it is read from memory ─> a store to it arrives, all within the window
+//!   store:  SM ──atomic──> hub ──next id──> SM ──stores marked with it──> slice: a lower id after a higher one in a bucket
+//! ```
+//! Source: PMEM-Spec (ASPLOS 2021): stale reads past the persist path, and the order of cores that pass a lock on. Readings:
+//! an atomic takes a lock; its id is there when the hub's letter is, about as late as the atomic's own answer, and holds for
+//! the whole SM. A store of an SM that never took one has no id. Ids are kept by slice, for buckets of addresses, the least
+//! recently used is forgotten; our memory has a controller for each part of a bucket.
+//!
+//! What is detected and what is wrong are two things. In this machine stores meet the loads of their line in order at its
+//! slice, so a load never was stale: each of the first kind is a **false positive**, named so. So is each of the second kind
+//! where fences that wait order what a lock passes on. Hardware would restart sections for all of them. Invariant: what is
+//! detected changes nothing that happens. Left out: the restart; a read or a store that waits for a fill counts when it
+//! arrives at the slice.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::PmemSpecSpec;
+use crate::persist::{Access, AccessKind, HubSite, Letter, Peer, Post, Seat, SliceSite};
+
+/// What was detected.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) loads: u64,
+    pub(super) stores: u64,
+}
+
+/// A letter.
+#[derive(Debug)]
+pub(super) enum Word {
+    /// SM to hub: an atomic was issued.
+    Acquire,
+    /// Hub to SM: its id from now on.
+    Id(u64),
+    /// Host to hub.
+    KernelEnd,
+    /// Hub to slices: tell what was found, and forget it.
+    Tell,
+    /// The answer.
+    Told(Found),
+}
+
+impl Word {
+    /// What a letter of this scheme says.
+    pub(super) fn of(letter: Box<dyn Letter>) -> Word {
+        let letter: Box<dyn Any> = letter;
+        match letter.downcast() {
+            Ok(word) => *word,
+            Err(_) => panic!("a letter of another scheme"),
+        }
+    }
+}
+
+impl Letter for Word {
+    fn digest(&self) -> u64 {
+        match self {
+            Word::Acquire => 1,
+            Word::Id(id) => 2 << 56 ^ id,
+            Word::KernelEnd => 3,
+            Word::Tell => 4,
+            Word::Told(found) => 5 << 56 ^ found.loads << 28 ^ found.stores,
+        }
+    }
+}
+
+/// A line that left the L2.
+#[derive(Debug)]
+struct Evicted {
+    line: u64,
+    at: u64,
+    read: bool,
+}
+
+/// A slice's part.
+#[derive(Debug)]
+pub(super) struct Detector {
+    window_ticks: u64,
+    bucket_bytes: u64,
+    bucket_entries: usize,
+    /// By time.
+    evicted: VecDeque<Evicted>,
+    /// Buckets and their last ids, the most recently used last.
+    buckets: VecDeque<(u64, u64)>,
+    found: Found,
+}
+
+impl Detector {
+    pub(super) fn new(spec: &Arc<PmemSpecSpec>, seat: Seat) -> Self {
+        Detector {
+            window_ticks: (u128::from(spec.window_ns.ps) * u128::from(seat.tick_khz) / 1_000_000_000) as u64,
+            bucket_bytes: spec.bucket_bytes,
+            bucket_entries: spec.bucket_entries as usize,
+            evicted: VecDeque::new(),
+            buckets: VecDeque::new(),
+            found: Found::default(),
+        }
+    }
+
+    fn expire(&mut self, now: u64) {
+        while self.evicted.front().is_some_and(|first| first.at + self.window_ticks < now) {
+            self.evicted.pop_front();
+        }
+    }
+
+    /// A store of this id arrives.
+    fn order(&mut self, line: u64, id: u64) {
+        let bucket = line / self.bucket_bytes;
+        let known = self.buckets.iter().position(|(of, _)| *of == bucket).and_then(|at| self.buckets.remove(at));
+        let last = known.map_or(0, |(_, last)| last);
+        self.found.stores += u64::from(id < last);
+        if known.is_none() && self.buckets.len() == self.bucket_entries {
+            self.buckets.pop_front();
+        }
+        self.buckets.push_back((bucket, last.max(id)));
+    }
+}
+
+impl SliceSite for Detector {
+    fn access(&mut self, access: &Access, post: &mut Post) {
+        self.expire(post.now());
+        let late = self.evicted.iter().position(|evicted| evicted.line == access.line);
+        match (access.kind, late) {
+            (AccessKind::Load | AccessKind::Atomic, Some(at)) if !access.hit => self.evicted[at].read = true,
+            (AccessKind::Store, Some(at)) => {
+                self.found.loads += u64::from(self.evicted[at].read);
+                self.evicted.remove(at);
+            }
+            _ => {}
+        }
+        if access.kind == AccessKind::Store && access.mark != 0 {
+            self.order(access.line, access.mark);
+        }
+    }
+
+    fn replaced(&mut self, line: u64, post: &mut Post) {
+        self.expire(post.now());
+        self.evicted.retain(|evicted| evicted.line != line);
+        self.evicted.push_back(Evicted { line, at: post.now(), read: false });
+    }
+
+    fn letter(&mut self, _: Peer, letter: Box<dyn Letter>, post: &mut Post) {
+        match Word::of(letter) {
+            Word::Tell => post.send(Peer::Hub, Word::Told(std::mem::take(&mut self.found))),
+            other => panic!("PMEM-Spec's detector received {other:?}"),
+        }
+    }
+}
+
+/// The hub: ids, and what all slices found.
+#[derive(Debug)]
+pub(super) struct Counter {
+    slices: u16,
+    /// Fences that wait keep the order, so that every suspicion about stores is wrong.
+    fenced: bool,
+    acquires: u64,
+    found: Found,
+}
+
+impl Counter {
+    pub(super) fn new(seat: Seat, fenced: bool) -> Self {
+        Counter { slices: seat.slices, fenced, acquires: 0, found: Found::default() }
+    }
+}
+
+impl HubSite for Counter {
+    fn letter(&mut self, from: Peer, letter: Box<dyn Letter>, post: &mut Post) {
+        match Word::of(letter) {
+            Word::Acquire => {
+                self.acquires += 1;
+                post.send(from, Word::Id(self.acquires));
+            }
+            Word::KernelEnd => (0..self.slices).for_each(|slice| post.send(Peer::Slice(slice), Word::Tell)),
+            Word::Told(found) => {
+                self.found.loads += found.loads;
+                self.found.stores += found.stores;
+            }
+            other => panic!("PMEM-Spec's hub received {other:?}"),
+        }
+    }
+
+    fn report(&self) -> Value {
+        let Found { loads, stores } = self.found;
+        json!({
+            "acquires": self.acquires,
+            "load_mis_speculations": { "detected": loads, "false_positives": loads },
+            "store_mis_speculations": { "detected": stores, "false_positives": self.fenced.then_some(stores) },
+            "aborts_not_modelled": loads + stores,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SEAT: Seat = Seat { index: 0, sms: 2, slices: 3, tick_khz: 1_000_000 };
+
+    fn detector(bucket_entries: u32) -> (Detector, Post) {
+        let values = crate::schemes::entry::values_of(super::super::DEFAULTS);
+        let spec: PmemSpecSpec = serde_json::from_value(values.into()).unwrap();
+        // A tick is a nanosecond, and the window 20 of them.
+        (Detector::new(&Arc::new(PmemSpecSpec { bucket_entries, ..spec }), SEAT), Post::default())
+    }
+
+    fn access(kind: AccessKind, line: u64, hit: bool, mark: u64) -> Access {
+        Access { line, bytes: 1, kind, mark, log: false, hit }
+    }
+
+    #[test]
+    fn a_store_that_comes_after_its_line_was_evicted_and_read_is_found_within_the_window() {
+        let found = |read: Option<(bool, u64)>, stored_at: u64| {
+            let (mut detector, mut post) = detector(64);
+            post.at(1000);
+            detector.replaced(128, &mut post);
+            if let Some((hit, line)) = read {
+                detector.access(&access(AccessKind::Load, line, hit, 0), &mut post);
+            }
+            post.at(stored_at);
+            detector.access(&access(AccessKind::Store, 128, false, 0), &mut post);
+            detector.access(&access(AccessKind::Store, 128, false, 0), &mut post);
+            detector.found.loads
+        };
+        assert_eq!(found(Some((false, 128)), 1020), 1, "once");
+        assert_eq!(found(Some((false, 128)), 1021), 0, "too late for the persist path");
+        assert_eq!(found(None, 1005), 0, "nobody read it");
+        assert_eq!(found(Some((true, 128)), 1005), 0, "it was not read from memory");
+        assert_eq!(found(Some((false, 256)), 1005), 0, "another line");
+    }
+
+    #[test]
+    fn a_lower_id_after_a_higher_one_in_a_bucket_is_found() {
+        let found = |entries: u32, stores: &[(u64, u64)]| {
+            let (mut detector, mut post) = detector(entries);
+            for &(line, id) in stores {
+                detector.access(&access(AccessKind::Store, line, false, id), &mut post);
+            }
+            detector.found.stores
+        };
+        assert_eq!(found(64, &[(0, 1), (128, 2), (256, 2), (0, 3)]), 0);
+        assert_eq!(found(64, &[(0, 2), (128, 1), (256, 1)]), 2, "and the higher one stays");
+        assert_eq!(found(64, &[(0, 2), (4096, 1)]), 0, "another bucket");
+        assert_eq!(found(64, &[(0, 2), (128, 0)]), 0, "outside of any section");
+        assert_eq!(found(1, &[(0, 2), (4096, 1), (0, 1)]), 0, "forgotten");
+    }
+
+    #[test]
+    fn the_hub_hands_out_ids_and_sums_what_slices_found() {
+        let (mut hub, mut post) = (Counter::new(SEAT, true), Post::default());
+        for (sm, id) in [(1, 1), (0, 2)] {
+            hub.letter(Peer::Sm(sm), Box::new(Word::Acquire), &mut post);
+            let sent = post.take();
+            assert_eq!((sent.len(), sent[0].0), (1, Peer::Sm(sm)));
+            assert!(sent.into_iter().all(|(_, letter)| matches!(Word::of(letter), Word::Id(given) if given == id)));
+        }
+        hub.letter(Peer::Host, Box::new(Word::KernelEnd), &mut post);
+        let asked: Vec<Peer> = post.take().into_iter().map(|(to, _)| to).collect();
+        assert_eq!(asked, [Peer::Slice(0), Peer::Slice(1), Peer::Slice(2)]);
+        for slice in 0..3 {
+            hub.letter(Peer::Slice(slice), Box::new(Word::Told(Found { loads: 1, stores: 2 })), &mut post);
+        }
+        let report = hub.report();
+        assert_eq!(report["load_mis_speculations"], json!({ "detected": 3, "false_positives": 3 }));
+        assert_eq!(report["store_mis_speculations"], json!({ "detected": 6, "false_positives": 6 }));
+        assert_eq!((&report["acquires"], &report["aborts_not_modelled"]), (&json!(2), &json!(9)));
+        assert_eq!(Counter::new(SEAT, false).report()["store_mis_speculations"]["false_positives"], Value::Null);
+    }
+}
