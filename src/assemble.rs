@@ -65,6 +65,21 @@ fn extents(memory: &FlatMemory, local_bytes: u64) -> ([u64; 2], u64) {
     (extents, local)
 }
 
+/// Lines of DRAM that each slice's site may move bytes to.
+const RESERVED_LINES: u64 = 64;
+
+/// Reserves lines of every slice behind all that DRAM holds.
+fn reserve(extents: &mut [u64; 2], spec: &MachineSpec, map: Interleave) -> Vec<u64> {
+    let extent = &mut extents[Medium::Dram as usize];
+    let line_bytes = u64::from(spec.l2.line_bytes);
+    // Whole rounds over all slices, so that each has its lines whatever the mapping.
+    let round = map.chunk_bytes() * u64::from(map.slices());
+    let start = extent.next_multiple_of(round.next_power_of_two().max(4096));
+    let bytes = (RESERVED_LINES * line_bytes * u64::from(map.slices())).next_multiple_of(round);
+    *extent = start + bytes;
+    (0..bytes / line_bytes).map(|line| DRAM_BASE + start + line * line_bytes).collect()
+}
+
 /// How persistency is done, and whether it is written down.
 #[derive(Debug, Clone)]
 pub struct Persistency {
@@ -113,7 +128,8 @@ pub fn assemble_with(
     let sms = spec.sm.count as usize;
     let local_bytes = local_bytes.next_multiple_of(4);
     let local_per_sm = u64::from(spec.sm.warps * spec.sm.warp_size) * u64::from(local_bytes);
-    let (extents, local) = extents(&memory, local_per_sm * sms as u64);
+    let (mut extents, local) = extents(&memory, local_per_sm * sms as u64);
+    let reserved = if persistency.scheme.reserves_memory() { reserve(&mut extents, spec, map) } else { Vec::new() };
     let mut shares = cut(memory, map, spec.controller.channels, extents);
 
     let seat = |index| Seat { index, sms: sms as u16, slices: spec.l2.slices as u16, tick_khz: base.tick_khz() };
@@ -159,7 +175,8 @@ pub fn assemble_with(
             };
             let mut component = L2Slice::new(spec.l2.clone(), wiring);
             component.set_persistence(spec.persist.domain, persistency.journal);
-            component.host(persistency.scheme.slice_site(seat(slice as u16)));
+            let own = reserved.iter().copied().filter(|&line| map.slice_of(line) == slice);
+            component.host(persistency.scheme.slice_site(seat(slice as u16)), own.collect());
             t.add(format!("l2.{slice}"), Box::new(component))
         })
         .collect();

@@ -3,11 +3,15 @@
 mod args;
 mod crash;
 mod determinism;
+mod explain;
 mod progress;
+mod reproduce;
+mod results;
 mod schemes;
 mod settings;
 mod show;
 mod simulate;
+mod sweep;
 mod terminal;
 
 use std::process::ExitCode;
@@ -59,8 +63,13 @@ pub(crate) fn main() -> ExitCode {
         Command::Run(args) => simulate::run(args),
         Command::Stalls(args) => schemes::stalls(args),
         Command::Compare(args) => schemes::compare(args),
+        Command::Explain(args) => explain::explain(args),
         Command::Crash(args) => crash::crash(args),
         Command::Check(args) => determinism::check(args),
+        Command::Sweep(args) => sweep::sweep(args),
+        Command::SweepStatus(args) => sweep::status(args),
+        Command::Results(args) => results::results(args),
+        Command::Reproduce(args) => reproduce::reproduce(args),
         Command::List(args) => show::list(args),
         Command::Config(ConfigCommand::Show(args)) => show::config(args),
         Command::Config(ConfigCommand::Check(args)) => show::check_configs(args),

@@ -178,6 +178,11 @@ impl MachineSpec {
                 mc.drain_low_entries, mc.write_queue_entries
             ),
         );
+        require(
+            mc.drain_idle_entries < mc.drain_high_entries,
+            "controller.drain_idle_entries",
+            format!("{} is not less than drain_high_entries ({})", mc.drain_idle_entries, mc.drain_high_entries),
+        );
         for (key, row) in [("dram.row_bytes", self.dram.row_bytes), ("nvm.row_bytes", self.nvm.row_bytes)] {
             let holds = row.is_power_of_two() && row >= line;
             require(holds, key, format!("{row} is not a power of two of at least a line ({line})"));

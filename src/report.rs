@@ -1,13 +1,23 @@
-//! Outcomes as something to read: tables for the terminal. Nothing here knows a component; it reads plain data.
+//! Outcomes as something to read: tables for the terminal, figures, pages. Nothing here knows a component; it reads plain
+//! data.
 
 mod compare;
 mod crash;
+mod explain;
+pub mod figure;
+mod markdown;
 mod numbers;
+mod page;
 mod persists;
 mod summary;
+mod table;
 
-pub use compare::comparison;
+pub use compare::{comparison, comparison_figure};
 pub use crash::{crash_summary, state_name};
+pub use explain::{explanation, reasons, selection_of};
+pub use markdown::{Markdown, Span};
 pub use numbers::{bandwidth, count, percent, rate, seconds};
-pub use persists::stalls_table;
+pub use page::{Drawing, Page, PageError};
+pub use persists::{stalls_figure, stalls_table};
 pub use summary::summary;
+pub use table::{Column, Table};

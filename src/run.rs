@@ -18,13 +18,16 @@ use crate::engine::{
 };
 use crate::kernel::functional::Limits;
 use crate::kernel::memory::FlatMemory;
+use crate::machine::l2::L2Counters;
+use crate::machine::memory_controller::ControllerCounters;
+use crate::machine::sm::SmCounters;
 use crate::machine::stalls::{PersistStalls, STAGES};
 use crate::machine::{MAX_CORE_CYCLES, MachineSpec};
 use crate::outcome::{
     self, Duration, End, Engine, Host, Launch, Machine, Outcome, Parameter, Persists, Spread, Stage, Warning,
 };
 use crate::persist::Journal;
-use crate::stats::{Histogram, Table};
+use crate::stats::{Counters as _, Description, Histogram, Table};
 use crate::workload::{self, Bindings, Evidence, FunctionalRun, Resolved};
 
 /// What to simulate, and how far.
@@ -324,6 +327,15 @@ fn counters(machine: &Assembly) -> Vec<Table> {
         Table::of("sm", &machine.sms().map(|sm| sm.counters()).collect::<Vec<_>>()),
         Table::of("l2", &machine.slices().map(|slice| *slice.counters()).collect::<Vec<_>>()),
         Table::of("memory_controller", &machine.controllers().map(|mc| *mc.counters()).collect::<Vec<_>>()),
+    ]
+}
+
+/// Every counter of an outcome, by kind of component: its name, meaning and unit.
+pub fn counter_descriptions() -> [(&'static str, &'static [Description]); 3] {
+    [
+        ("sm", SmCounters::DESCRIPTIONS),
+        ("l2", L2Counters::DESCRIPTIONS),
+        ("memory_controller", ControllerCounters::DESCRIPTIONS),
     ]
 }
 

@@ -19,9 +19,10 @@
 mod conditions;
 mod contents;
 mod data_file;
-mod document;
+pub(crate) mod document;
 mod element;
-mod expr;
+pub(crate) mod expr;
+mod fingerprint;
 mod functional;
 mod generate;
 mod graph;
@@ -39,7 +40,7 @@ mod read_steps;
 mod recovery;
 mod reference;
 mod resolve;
-mod schema;
+pub(crate) mod schema;
 mod source;
 mod verdict;
 mod verify;
@@ -157,6 +158,12 @@ pub struct Resolved {
 }
 
 impl Resolved {
+    /// Everything that a run and its verdict follow from, but the machine and the scheme: name and bytes of each part, for
+    /// whoever keeps results by their content.
+    pub fn fingerprint(&self, take: &mut dyn FnMut(&str, &[u8])) {
+        fingerprint::feed(self, take);
+    }
+
     /// What is allocated in global memory.
     pub fn addresses(&self) -> &Arc<AddressMap> {
         &self.plan.addresses

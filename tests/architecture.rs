@@ -166,8 +166,22 @@ fn parameters_describe_themselves_and_know_nobody() {
 fn nothing_at_or_below_the_machine_looks_up() {
     let low =
         ["engine", "kernel", "workload", "persist", "stats", "spec", "machine", "schemes", "oracle", "diagnostic"];
-    let high = ["config", "assemble", "run", "crash", "determinism", "outcome", "sweep", "report", "cli"];
+    let high = ["config", "assemble", "run", "crash", "determinism", "outcome", "sweep", "report", "reproduce", "cli"];
     forbid("at or below machine -> above", |s| low.contains(&s.room()), |_, m| high.contains(&room_of(m)));
+}
+
+#[test]
+fn a_sweep_runs_experiments_and_knows_no_paper() {
+    forbid(
+        "sweep -> anything but run, outcome, config, workload, diagnostic and the engine's snapshots",
+        |s| s.room() == "sweep",
+        |_, m| {
+            !["sweep", "run", "outcome", "config", "workload", "diagnostic"].contains(&room_of(m))
+                && m != "engine::Snapshot"
+        },
+    );
+    let beside = ["run", "crash", "determinism", "outcome", "config", "assemble", "report", "sweep"];
+    forbid("what it is built of -> reproduce", |s| beside.contains(&s.room()), |_, m| room_of(m) == "reproduce");
 }
 
 #[test]
@@ -176,6 +190,16 @@ fn reports_read_outcomes_only() {
         "report -> machine, schemes, engine",
         |s| s.room() == "report",
         |_, m| ["machine", "schemes", "engine"].contains(&room_of(m)),
+    );
+}
+
+#[test]
+fn figures_and_pages_know_plain_data_only() {
+    let plain = ["report/figure", "report/page", "report/markdown", "report/table"];
+    forbid(
+        "figures, pages -> any other room",
+        |s| plain.iter().any(|path| s.path.starts_with(path)),
+        |_, m| room_of(m) != "report",
     );
 }
 
@@ -262,6 +286,7 @@ fn macros_at_the_root_are_the_known_ones() {
         "outcome",
         "sweep",
         "report",
+        "reproduce",
         "cli",
     ];
     forbid(

@@ -457,3 +457,28 @@ fn the_instrumented_text_of_a_workload_can_be_read() {
     fails(&["ptx", "instrument", "vecadd", "--mode", "cta"], 2, &["cta_undo", "idempotent_cta"]);
     fails(&["ptx", "instrument", "fma", "--mode", "cta_undo"], 2, &["workload `fma` has no `[instrument]` to change"]);
 }
+
+#[test]
+fn a_reproduction_needs_no_run_for_what_is_arithmetic_and_writes_its_files() {
+    let folder = folder("reproduce");
+    let out = folder.join("new");
+    let path = out.to_str().unwrap();
+    let output = durawarp(&["reproduce", "agpm", "--figure", "table3,overheads", "--out", path]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let shown = text(&output.stdout);
+    for word in ["707", "178", "16 of 36", "met"] {
+        assert!(shown.contains(word), "no `{word}` in:\n{shown}");
+    }
+    for name in ["table3.csv", "overheads.csv", "asks.csv", "runs.csv", "agpm.md"] {
+        assert!(out.join(name).is_file(), "{name}");
+    }
+}
+
+#[test]
+fn wrong_names_of_a_reproduction_are_told_all_at_once_with_the_nearest() {
+    let wrong = ["reproduce", "agmp", "--figure", "fig3,figg7", "--kernels", "ATAX3", "--set", "nonsense"];
+    let words =
+        ["did you mean `agpm`?", "`figg7`", "did you mean `fig7`?", "did you mean `ATAX1`?", "nonsense", "4 errors"];
+    fails(&wrong, 2, &words);
+    fails(&["reproduce", "agpm", "--figure", "fig3", "--kernels", "RA", "--profile", "papre"], 2, &["papre"]);
+}

@@ -116,6 +116,7 @@ fn run(l2: L2Spec, memory_credits: (u32, u32), script: Vec<(Time, Request)>) -> 
         ingress_writes: 4,
         drain_high_entries: 3,
         drain_low_entries: 1,
+        drain_idle_entries: 0,
         drain_min_writes: 1,
         row_hit_cap: 4,
         front_ns: ns(10),

@@ -85,6 +85,7 @@ fn spec() -> ControllerSpec {
         ingress_writes: 64,
         drain_high_entries: 6,
         drain_low_entries: 2,
+        drain_idle_entries: 0,
         drain_min_writes: 2,
         row_hit_cap: 4,
         front_ns: ns(1),
@@ -254,4 +255,20 @@ fn a_stream_reaches_the_bus_and_never_exceeds_it() {
     assert!(last >= busy, "{lines} lines in {last} ns exceed 32 B/ns");
     assert!(last - 162 <= busy * 5 / 4, "{lines} lines took {last} ns, the bus {busy}");
     assert_eq!(counters.dram_read_bytes, lines * 128);
+}
+
+#[test]
+fn writes_that_may_idle_wait_for_others_to_merge_with_them() {
+    let script = || {
+        [(0, 0, 1), (1, 128, 2), (5000, 0, 3)].map(|(at, line, byte)| (at, write(DRAM_BASE + line, byte, FULL))).into()
+    };
+    let media_writes = |idle: u32| {
+        let (_, counters, image) = run(ControllerSpec { drain_idle_entries: idle, ..spec() }, script());
+        assert_eq!((image[0], image[128]), (3, 2), "reads see what is pending");
+        (counters.dram_written_bytes, counters.merged_writes)
+    };
+    assert_eq!(media_writes(0), (3 * 128, 0));
+    // One of the two goes, the oldest; the last write finds its line gone, and one of two again.
+    assert_eq!(media_writes(1), (2 * 128, 0));
+    assert_eq!(media_writes(2), (0, 1), "both stay, and the last write merges");
 }

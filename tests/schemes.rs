@@ -34,10 +34,19 @@ fn schemes() -> Vec<(String, SchemeConfig)> {
         ("agpm", &["agpm.path=alternate", "agpm.alternate_logs=3"]),
         ("agpm", &["agpm.path=alternate", "agpm.alternate_logs=2", "agpm.routed=requests"]),
         ("bucl", &["bucl.tucd=1", "bucl.routed=requests"]),
+        (
+            "agpm",
+            &[
+                "agpm.hit=cache",
+                "agpm.threshold_logs=20",
+                "agpm.uncovered=temporal",
+                "agpm.key=both",
+                "agpm.charge_reservation=true",
+            ],
+        ),
         ("themis", &["themis.mode=paper"]),
         ("themis", &["themis.wcb_entries=3", "themis.write_back_entries=1"]),
         ("pmem-spec", &["pmem_spec.order=fifo"]),
-        ("agpm", &["agpm.hit=cache", "agpm.threshold_logs=20", "agpm.uncovered=temporal", "agpm.key=both"]),
     ];
     let names: Vec<&str> = catalogue::all().iter().map(|scheme| scheme.name()).collect();
     let plain = names.into_iter().map(|name| (name.to_owned(), SchemeConfig::load(name, &[]).unwrap()));

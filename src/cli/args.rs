@@ -26,10 +26,20 @@ pub(super) enum Command {
     Stalls(SchemesArgs),
     /// Run a workload under several persistency schemes and compare time, traffic and stalls
     Compare(SchemesArgs),
+    /// Show what a scheme decided in a run, and why: AGPM's periods, counters, reasons and paths
+    Explain(ExplainArgs),
     /// Let power fail at every instant that matters, recover, and judge what is left
     Crash(CrashArgs),
     /// Prove that results do not depend on threads: run several ways and compare epoch by epoch
     Check(CheckArgs),
+    /// Run the points of a sweep file, or those that are missing, into a folder of results
+    Sweep(SweepArgs),
+    /// Show which points of a sweep file are done, failed or missing, by value of each axis
+    SweepStatus(SweepStatusArgs),
+    /// Write the results of a sweep file as a table: CSV, JSON or Parquet
+    Results(ResultsArgs),
+    /// Run a paper's experiments again and show ours beside the published numbers
+    Reproduce(ReproduceArgs),
     /// List what is built in
     List(ListArgs),
     /// Show or check machines and schemes
@@ -119,6 +129,28 @@ pub(super) struct SchemesArgs {
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub(super) threads: usize,
     /// Write the outcomes of all runs as JSON, a list in the order of the table
+    #[arg(long, value_name = "FILE")]
+    pub(super) json: Option<PathBuf>,
+    /// Draw times over those of base (compare) or stages of persists (stalls), as SVG
+    #[arg(long, value_name = "FILE")]
+    pub(super) svg: Option<PathBuf>,
+    /// No progress and no table
+    #[arg(long, short)]
+    pub(super) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ExplainArgs {
+    /// Persistency scheme that decides while it runs, by name or file: agpm
+    pub(super) scheme: String,
+    /// Workload: a built-in name, a folder, or a manifest; profile `ci` unless another is named
+    pub(super) workload: String,
+    #[command(flatten)]
+    pub(super) subject: Subject,
+    /// Threads: 0 for one a core, 1 for the sequential driver; results never depend on it
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub(super) threads: usize,
+    /// Write every period as JSON
     #[arg(long, value_name = "FILE")]
     pub(super) json: Option<PathBuf>,
     /// No progress and no table
@@ -213,6 +245,118 @@ pub(super) struct CheckArgs {
     /// Stop every run after so many core cycles
     #[arg(long, value_name = "N")]
     pub(super) max_cycles: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ReproduceArgs {
+    /// Paper: agpm
+    pub(super) paper: String,
+    /// Figures and tables: fig3, fig4, fig5, fig7, table2, table3, overheads, or all
+    #[arg(long, value_delimiter = ',', default_value = "all", value_name = "NAME,...")]
+    pub(super) figure: Vec<String>,
+    /// Kernels as the paper names them (ATAX1, 2MM1, ...); none for all
+    #[arg(long, value_delimiter = ',', value_name = "NAME,...")]
+    pub(super) kernels: Vec<String>,
+    /// Size of the problems: ci (seconds), paper (hours for all figures) or default
+    #[arg(long, default_value = "paper", value_name = "NAME")]
+    pub(super) profile: String,
+    /// Machine: a built-in name or a .toml file
+    #[arg(long, value_name = "NAME|FILE", default_value = DEFAULT_MACHINE)]
+    pub(super) machine: String,
+    /// Change a parameter of the machine, or of a scheme (SCHEME.KEY=VALUE); repeatable
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(super) set: Vec<String>,
+    /// Undo logging: with the barrier behind the flag (safe) or without, as published (paper)
+    #[arg(long, default_value = "paper", value_name = "safe|paper")]
+    pub(super) flag_barrier: FlagBarrier,
+    /// Undo logging: log every update, as published, or only the first (true or false)
+    #[arg(long, default_value_t = true, action = clap::ArgAction::Set, value_name = "BOOL")]
+    pub(super) loop_log: bool,
+    /// Seed of every random content
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub(super) seed: u64,
+    /// Runs at a time, one thread each: 0 for one a core
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub(super) jobs: usize,
+    /// Write tables, verdicts and a page into a folder
+    #[arg(long, value_name = "DIR")]
+    pub(super) out: Option<PathBuf>,
+    /// No progress and no tables
+    #[arg(long, short)]
+    pub(super) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct SweepArgs {
+    /// Sweep file
+    pub(super) spec: PathBuf,
+    /// Folder of results: made if it is not there; many sweeps and processes may share one
+    #[arg(long, default_value = RESULTS, value_name = "DIR")]
+    pub(super) results: PathBuf,
+    /// Points at a time, one thread each while there are enough: 0 for one a core
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub(super) jobs: usize,
+    /// Memory that running points may need together, as estimated
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..1 << 20))]
+    pub(super) memory_gib: Option<u64>,
+    /// Run one of N parts of the points: those of the others are left to other processes
+    #[arg(long, value_name = "I/N", value_parser = super::sweep::shard)]
+    pub(super) shard: Option<(u32, u32)>,
+    /// Say what would be run, and run nothing
+    #[arg(long)]
+    pub(super) dry_run: bool,
+    /// Do not run points again that failed before
+    #[arg(long)]
+    pub(super) keep_failed: bool,
+    /// Hand the sweep to Slurm as an array job of N shards; with --dry-run print the script
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "shard")]
+    pub(super) slurm: Option<u32>,
+    /// An argument for sbatch (--sbatch-arg=--time=2:00:00); repeatable
+    #[arg(long, value_name = "ARG", allow_hyphen_values = true, requires = "slurm")]
+    pub(super) sbatch_arg: Vec<String>,
+    /// No progress and no summary
+    #[arg(long, short)]
+    pub(super) quiet: bool,
+}
+
+/// The folder of results when none is named.
+const RESULTS: &str = "durawarp-results";
+
+#[derive(Debug, Args)]
+pub(super) struct SweepStatusArgs {
+    /// Sweep file
+    pub(super) spec: PathBuf,
+    /// Folder of results
+    #[arg(long, default_value = RESULTS, value_name = "DIR")]
+    pub(super) results: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ResultsArgs {
+    /// Sweep file
+    #[arg(required_unless_present = "columns")]
+    pub(super) spec: Option<PathBuf>,
+    /// Folder of results
+    #[arg(long, default_value = RESULTS, value_name = "DIR")]
+    pub(super) results: PathBuf,
+    /// Write CSV; - for standard output, which is the default
+    #[arg(long, value_name = "FILE")]
+    pub(super) csv: Option<PathBuf>,
+    /// Write JSON, a list of rows; - for standard output
+    #[arg(long, value_name = "FILE")]
+    pub(super) json: Option<PathBuf>,
+    /// Write Parquet (in programs that were built with the feature `parquet`)
+    #[arg(long, value_name = "FILE")]
+    pub(super) parquet: Option<PathBuf>,
+    /// One row a point, with a column for each metric, instead of one row a point and metric
+    #[arg(long)]
+    pub(super) wide: bool,
+    /// These metrics instead of those that the sweep file names
+    #[arg(long, value_delimiter = ',', value_name = "NAME,...")]
+    pub(super) metrics: Vec<String>,
+    /// List columns and all metrics with their units instead
+    #[arg(long)]
+    pub(super) columns: bool,
 }
 
 #[derive(Debug, Args)]

@@ -1,9 +1,10 @@
-//! The progress bar: simulated cycles, warp instructions a second, time left. Only on a terminal.
+//! Progress bars: of a run (simulated cycles, warp instructions a second, time left) and of a sweep. Only on a terminal.
 
 use std::io::IsTerminal as _;
 
 use durawarp::engine::Snapshot;
 use durawarp::report;
+use durawarp::sweep::Progress as Progressed;
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// A bar over the CTAs of a run.
@@ -47,5 +48,69 @@ impl Progress {
     /// Takes the bar away.
     pub(super) fn finish(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// A bar over the points of a sweep.
+#[derive(Debug)]
+pub(super) struct SweepProgress {
+    bar: ProgressBar,
+    /// Points that were done before.
+    cached: usize,
+}
+
+impl SweepProgress {
+    /// A bar for a sweep of so many points.
+    pub(super) fn new(points: usize, quiet: bool) -> Self {
+        Self::of_a_store(points, 0, quiet)
+    }
+
+    /// A bar for a sweep of so many points, of which some are done.
+    pub(super) fn of_a_store(points: usize, cached: usize, quiet: bool) -> Self {
+        let hidden = quiet || !std::io::stderr().is_terminal();
+        let bar = if hidden { ProgressBar::hidden() } else { ProgressBar::new(points as u64) };
+        if let Ok(style) = ProgressStyle::with_template("[{bar:30}] {pos}/{len} runs  {msg}") {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        SweepProgress { bar, cached }
+    }
+
+    /// Nobody sees it.
+    pub(super) fn is_hidden(&self) -> bool {
+        self.bar.is_hidden()
+    }
+
+    /// Shows how far the sweep is.
+    pub(super) fn show(&self, now: &Progressed) {
+        self.bar.set_message(self.message(now));
+        self.bar.set_position((self.cached + now.done) as u64);
+    }
+
+    /// How far the sweep is, in a line.
+    pub(super) fn line(&self, now: &Progressed) -> String {
+        format!("{}/{} runs  {}", self.cached + now.done, self.cached + now.points, self.message(now))
+    }
+
+    fn message(&self, now: &Progressed) -> String {
+        let cached = if self.cached > 0 { format!("{} cached  ", self.cached) } else { String::new() };
+        let left = now.left_s.map_or_else(String::new, |left| format!("  ETA {}", minutes(left)));
+        let failed = if now.failed > 0 { format!("  {} FAILED", now.failed) } else { String::new() };
+        let speed = report::rate(now.warp_instructions_per_s);
+        let points = report::count((now.done as f64 / now.elapsed_s.max(1e-9) * 3600.0) as u64);
+        format!("{cached}{} at work  {points} points/h  {speed}warp instr/s{failed}{left}", now.running)
+    }
+
+    /// Takes the bar away.
+    pub(super) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// Seconds as hours, minutes and seconds.
+pub(super) fn minutes(seconds: f64) -> String {
+    let whole = seconds.round() as u64;
+    match whole / 3600 {
+        0 => format!("{}:{:02}", whole / 60, whole % 60),
+        hours => format!("{hours}:{:02}:{:02}", whole / 60 % 60, whole % 60),
     }
 }

@@ -2,6 +2,7 @@
 
 use durawarp::outcome::Outcome;
 use durawarp::report;
+use durawarp::report::figure::Figure;
 use durawarp::run::{Conduct, Experiment, run as simulate};
 use durawarp::schemes::catalogue::{self, DEFAULT_SCHEME};
 
@@ -15,17 +16,21 @@ const PROFILE: &str = "ci";
 
 /// `durawarp stalls`.
 pub(super) fn stalls(args: &SchemesArgs) -> Result<Exit, Stop> {
-    under_each(args, report::stalls_table)
+    under_each(args, report::stalls_table, report::stalls_figure)
 }
 
 /// `durawarp compare`.
 pub(super) fn compare(args: &SchemesArgs) -> Result<Exit, Stop> {
-    under_each(args, report::comparison)
+    under_each(args, report::comparison, report::comparison_figure)
 }
 
-/// Runs the workload under every scheme asked for and prints what `show` makes of it.
-fn under_each(args: &SchemesArgs, show: fn(&Outcome, &[&Outcome]) -> String) -> Result<Exit, Stop> {
-    if let Some(path) = &args.json {
+/// Runs the workload under every scheme asked for, prints what `show` makes of it, and draws what `draw` does.
+fn under_each(
+    args: &SchemesArgs,
+    show: fn(&Outcome, &[&Outcome]) -> String,
+    draw: fn(&Outcome, &[&Outcome]) -> Figure,
+) -> Result<Exit, Stop> {
+    for path in args.json.iter().chain(&args.svg) {
         terminal::check_writable(path)?;
     }
     let catalogue: Vec<String> = catalogue::all().iter().map(|scheme| scheme.name().to_owned()).collect();
@@ -73,6 +78,10 @@ fn under_each(args: &SchemesArgs, show: fn(&Outcome, &[&Outcome]) -> String) -> 
     let shown: Vec<&Outcome> = names.iter().copied().zip(&outcomes).filter_map(of_asked).collect();
     if !args.quiet {
         terminal::print(&show(&outcomes[0], &shown));
+    }
+    if let Some(path) = &args.svg {
+        let drawn = draw(&outcomes[0], &shown).svg().map_err(|fault| Stop::File(format!("no figure: {fault}")))?;
+        terminal::write_file(path, drawn.as_bytes())?;
     }
     if let Some(path) = &args.json {
         let mut text = serde_json::to_string_pretty(&shown).map_err(|fault| Stop::File(fault.to_string()))?;

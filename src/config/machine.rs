@@ -67,6 +67,14 @@ impl MachineConfig {
         faults.into_result(MachineConfig { name, description, spec, sources })
     }
 
+    /// The value in the key's unit, if there is such a key and it takes the value.
+    pub(super) fn check(over: &Override) -> Result<Value, Diagnostics> {
+        let form = form();
+        let mut draft = Draft::empty(&form);
+        draft.apply(over);
+        draft.value(over)
+    }
+
     /// Numbers without a source of their own: chosen, set by the user, or from a file that names none.
     pub fn assumptions(&self) -> Vec<(&str, &str)> {
         assumptions(&self.sources)

@@ -3,6 +3,11 @@
 //! The first word of a key says whose it is: a table of the machine, or the table of a scheme. The names of these never
 //! collide (a test holds it). Left out: the parameters of workloads (`params.`), which the workload looks at itself.
 
+use serde_json::Value;
+
+use super::machine::MachineConfig;
+use super::scheme::SchemeConfig;
+use crate::diagnostic::Diagnostics;
 use crate::schemes::catalogue;
 
 /// One `--set TABLE.KEY=VALUE`.
@@ -36,8 +41,17 @@ impl Override {
         self.key.contains('.') && catalogue::entries().iter().any(|entry| entry.table() == self.table())
     }
 
+    /// The value in the key's unit, if a machine or a scheme has the key and takes the value; not whether that goes with
+    /// others.
+    ///
+    /// # Errors
+    /// What is wrong, without a place, and what may have been meant.
+    pub fn check(&self) -> Result<Value, Diagnostics> {
+        if self.is_of_a_scheme() { SchemeConfig::check(self) } else { MachineConfig::check(self) }
+    }
+
     /// As it was typed.
-    pub(super) fn written(&self) -> String {
+    pub fn written(&self) -> String {
         format!("--set {}={}", self.key, self.value)
     }
 }

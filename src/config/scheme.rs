@@ -72,6 +72,14 @@ impl SchemeConfig {
         load_of(&catalogue::entries(), names_or_paths, overrides)
     }
 
+    /// The value in the key's unit, if there is such a key and it takes the value.
+    pub(super) fn check(over: &Override) -> Result<Value, Diagnostics> {
+        let form = form(&catalogue::entries());
+        let mut draft = Draft::empty(&form);
+        draft.apply(over);
+        draft.value(over)
+    }
+
     /// What its table is called in files and overrides.
     pub fn table(&self) -> &str {
         &self.table

@@ -24,12 +24,12 @@ use crate::engine::{Clock, Component, Ctx, Port, Time, Wait};
 use crate::kernel::memory::Medium;
 use crate::spec;
 
-use crate::persist::site::{Access, Peer, Post, SliceSite};
+use crate::persist::site::{Access, Move, Peer, Post, SliceSite};
 
 use super::address::Interleave;
 use super::cache::TagArray;
 use super::crossbar::PortEnd;
-use super::msg::{MAX_LINE_BYTES, Msg, Payload, Reply, Request, Rooms};
+use super::msg::{MAX_LINE_BYTES, MemoryRead, Msg, Payload, Reply, Request, Rooms, sectors_touched};
 
 use durability::Durability;
 
@@ -160,6 +160,11 @@ pub struct L2Slice {
     durability: Durability,
     site: Option<Box<dyn SliceSite>>,
     post: Post,
+    /// Lines of DRAM of this slice that the site moves bytes to, in turn.
+    reserved: Vec<u64>,
+    next_reserved: usize,
+    /// Moves from memory that wait for a read credit, by their bytes.
+    moves_in: VecDeque<u32>,
     counters: L2Counters,
 }
 
@@ -215,14 +220,47 @@ impl L2Slice {
             durability: Durability::new(),
             site: None,
             post: Post::default(),
+            reserved: Vec::new(),
+            next_reserved: 0,
+            moves_in: VecDeque::new(),
             counters: L2Counters::default(),
             spec,
         }
     }
 
-    /// Hosts a scheme's site from now on.
-    pub fn host(&mut self, site: Option<Box<dyn SliceSite>>) {
+    /// Hosts a scheme's site from now on, which may move bytes to these lines of DRAM.
+    pub fn host(&mut self, site: Option<Box<dyn SliceSite>>, reserved: Vec<u64>) {
         self.site = site;
+        self.reserved = reserved;
+    }
+
+    fn next_reserved(&mut self) -> u64 {
+        self.next_reserved = (self.next_reserved + 1) % self.reserved.len();
+        self.reserved[self.next_reserved]
+    }
+
+    /// Moves what the site has asked for: writes and reads of DRAM that nobody waits for.
+    fn transfer(&mut self, cx: &mut Ctx<'_, Msg>) {
+        for bytes in self.post.take_moves() {
+            match bytes {
+                Move::Out(bytes) => {
+                    let bytes = bytes.min(self.line_bytes);
+                    let mut data = self.rooms.take();
+                    data.mask = u128::MAX >> (MAX_LINE_BYTES as u32 - bytes);
+                    let line = self.next_reserved();
+                    self.write_memory(line, data, cx);
+                }
+                Move::In(bytes) => self.moves_in.push_back(bytes.min(self.line_bytes)),
+            }
+        }
+        while self.read_credits > 0 {
+            let Some(bytes) = self.moves_in.pop_front() else { return };
+            self.read_credits -= 1;
+            let sectors = sectors_touched(u128::MAX >> (MAX_LINE_BYTES as u32 - bytes));
+            let (line, room) = (self.next_reserved(), self.rooms.take());
+            let read = MemoryRead { line, tag: NO_MSHR, slice: self.at_controller, sectors, room };
+            self.send_to_memory(Msg::MemoryRead(read), cx);
+        }
     }
 
     /// Tells the site of a request that was served.
@@ -245,9 +283,10 @@ impl L2Slice {
 
     /// Sends what the site has written.
     fn send_letters(&mut self, cx: &mut Ctx<'_, Msg>) {
-        if self.post.is_empty() {
+        if self.post.is_empty() && self.moves_in.is_empty() {
             return;
         }
+        self.transfer(cx);
         for (to, letter) in self.post.take() {
             let port = match to {
                 // The command processor is the last requester.
@@ -309,6 +348,10 @@ impl Component<Msg> for L2Slice {
                 if self.input.len() > 1 {
                     return; // served behind the others
                 }
+            }
+            Msg::MemoryData { tag: NO_MSHR, data, .. } => {
+                self.read_credits += 1;
+                self.rooms.give(data);
             }
             Msg::MemoryData { tag, sectors, data } => self.fill(tag, sectors, data, cx),
             Msg::MemoryAccepted { token, durable, at, room } => {

@@ -50,6 +50,9 @@ spec! {
         drain_high_entries: u32 where 1..=1024,
         /// WPQ entries at which draining stops when reads wait.
         drain_low_entries: u32 where 0..=1024,
+        /// WPQ entries that are left waiting while no read waits and no drain is under way: later writes to their lines merge.
+        /// Without effect where only the media survive a power failure.
+        drain_idle_entries: u32 where 0..=1024,
         /// Writes drained at least before reads are served again.
         drain_min_writes: u32 where 1..=1024,
         /// Row hits that may pass an older request of the same bank.
@@ -335,6 +338,12 @@ impl MemoryController {
         }
     }
 
+    /// Writes that may wait for others to merge with them.
+    fn may_idle(&self) -> bool {
+        let idle = if self.domain == Domain::Media { 0 } else { self.spec.drain_idle_entries };
+        !self.must_drain && self.reads.is_empty() && self.writes.len() as u32 <= idle
+    }
+
     /// Reads or writes first, at this edge: writes between the watermarks, and when no read waits.
     fn direction(&mut self) -> Access {
         let waiting = self.writes.len() as u32;
@@ -435,6 +444,9 @@ impl Component<Msg> for MemoryController {
     fn wake(&mut self, cx: &mut Ctx<'_, Msg>) {
         let now = cx.now();
         let mut access = self.direction();
+        if self.may_idle() {
+            return;
+        }
         let mut choice = self.choose(access, now);
         if !choice.acts() && access == Access::Write && !self.reads.is_empty() {
             // Every write waits for its bank: the bus is better used by a read.

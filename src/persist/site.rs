@@ -10,8 +10,8 @@
 //!   SM site ──letters──> hub site <──letters── slice sites        host site ──> hub site
 //!           <──letters──          ──letters──>                 SM site ──> slice site
 //! ```
-//! Letters travel over links of their own latency and take no bandwidth of the crossbar; a scheme that has data to move
-//! says how much, and its report tells it. Invariant: a host asks a site about accesses to persistent memory only; a site that
+//! Letters travel over links of their own latency and take no bandwidth of the crossbar; a slice's site may have bytes moved
+//! to memory reserved for it and back, as traffic of its slice. Invariant: a host asks a site about accesses to persistent memory only; a site that
 //! steers loads is asked about global loads of either memory.
 
 use std::any::Any;
@@ -49,7 +49,17 @@ pub trait Letter: Any + Debug + Send {
 #[derive(Debug, Default)]
 pub struct Post {
     letters: Vec<(Peer, Box<dyn Letter>)>,
+    moves: Vec<Move>,
     now: Time,
+}
+
+/// Bytes that a slice's site moves between a buffer of its own and the memory reserved for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Move {
+    /// So many to memory.
+    Out(u32),
+    /// So many back.
+    In(u32),
 }
 
 impl Post {
@@ -68,9 +78,19 @@ impl Post {
         self.letters.push((to, Box::new(letter)));
     }
 
-    /// Nothing is to be sent.
+    /// Moves bytes, at most a line's; only a slice's site of a scheme that reserves memory may.
+    pub fn transfer(&mut self, bytes: Move) {
+        self.moves.push(bytes);
+    }
+
+    /// Takes what is to be moved.
+    pub fn take_moves(&mut self) -> Vec<Move> {
+        std::mem::take(&mut self.moves)
+    }
+
+    /// Nothing is to be sent or moved.
     pub fn is_empty(&self) -> bool {
-        self.letters.is_empty()
+        self.letters.is_empty() && self.moves.is_empty()
     }
 
     /// Takes what is to be sent.
@@ -322,6 +342,11 @@ pub trait Scheme: Send + Sync + Debug {
 
     /// The handler of the command processor.
     fn host_site(&self) -> Box<dyn HostSite>;
+
+    /// Its slices' sites move bytes to memory of their own and back, which takes bandwidth.
+    fn reserves_memory(&self) -> bool {
+        false
+    }
 
     /// What its hardware does at boot; nothing, unless a scheme says so.
     fn salvage(&self) -> Option<Salvage> {

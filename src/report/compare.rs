@@ -1,11 +1,14 @@
 //! One workload under several schemes beside each other: time over that of `base`, which way stores to persistent memory
 //! took, what moved between L1 and L2, how full the write-pending queues were, and what warps waited for.
 //!
+//! `reasons` are decisions of a scheme that selects ways, by the paper's letters; `best-static` is computed, not run.
 //! Bytes are of all links between SMs and slices, headers included. Occupancy of the write-pending queues is entries in use,
 //! averaged over the run and all channels, of those there are.
 
 use comfy_table::{CellAlignment, Table, presets};
 
+use super::explain::{reasons, selection_of};
+use super::figure::{Axis, Better, Figure, Sheet, Stack, StackGroup, StackedBars};
 use super::numbers::{count, percent};
 use super::summary::indent;
 use crate::outcome::{Outcome, ratio};
@@ -31,6 +34,7 @@ pub fn comparison(base: &Outcome, runs: &[&Outcome]) -> String {
         "fence",
         "memory",
         "barrier",
+        "reasons",
     ];
     table.set_header(header);
     for run in runs {
@@ -53,7 +57,12 @@ pub fn comparison(base: &Outcome, runs: &[&Outcome]) -> String {
             share("slots_fence"),
             share("slots_memory"),
             share("slots_barrier"),
+            selection_of(run).map_or_else(|| "-".to_owned(), |selection| reasons(&selection)),
         ]);
+    }
+    if let Some((best, cycles)) = best_static(runs) {
+        let relative = format!("{:.3}", ratio(cycles, base.time.core_cycles));
+        table.add_row([format!("best-static ({best})"), count(cycles), relative]);
     }
     for column in 1..header.len() {
         if let Some(column) = table.column_mut(column) {
@@ -76,6 +85,42 @@ pub fn comparison(base: &Outcome, runs: &[&Outcome]) -> String {
         out += &format!("  {:width$}  {:6.3}  {bar}\n", run.scheme_name(), relative(run));
     }
     out
+}
+
+/// The better of the two static ways of log updates, where both were run: a bound for schemes that choose once a kernel.
+pub(super) fn best_static<'a>(runs: &[&'a Outcome]) -> Option<(&'a str, u64)> {
+    let of = |name: &str| runs.iter().find(|run| run.scheme == name).map(|run| (&*run.scheme, run.time.core_cycles));
+    let (past, through) = (of("nt-store")?, of("store+clwb")?);
+    Some(if past.1 <= through.1 { past } else { through })
+}
+
+/// Where warp cycles go, in the drawing: name and counter; the rest is "other".
+const PARTS: [(&str, &str); 5] = [
+    ("issue", "slots_issued"),
+    ("persist", "slots_persist"),
+    ("fence", "slots_fence"),
+    ("memory", "slots_memory"),
+    ("barrier", "slots_barrier"),
+];
+
+/// Times over that of `base` as bars, each divided by what its resident warps' cycles were spent on.
+pub fn comparison_figure(base: &Outcome, runs: &[&Outcome]) -> Figure {
+    let bar = |run: &&Outcome| {
+        let relative = ratio(run.time.core_cycles, base.time.core_cycles);
+        let resident = run.total("sm", "slots_resident");
+        let share = |counter: &str| ratio(run.total("sm", counter), resident);
+        let mut values: Vec<f64> = PARTS.iter().map(|(_, counter)| relative * share(counter)).collect();
+        values.push((relative - values.iter().sum::<f64>()).max(0.0));
+        StackGroup { name: run.scheme_name().to_owned(), bars: vec![Stack::of("", &values)] }
+    };
+    let parts = PARTS.iter().map(|(name, _)| *name).chain(["other"]).map(str::to_owned).collect();
+    StackedBars {
+        sheet: Sheet::two_columns().better(Better::Lower),
+        axis: Axis::new("time over base, by what warps waited for", ""),
+        parts,
+        groups: runs.iter().map(bar).collect(),
+    }
+    .into()
 }
 
 /// Entries of the write-pending queues in use, of those there are, averaged over time and channels.

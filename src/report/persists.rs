@@ -4,6 +4,7 @@
 
 use comfy_table::{CellAlignment, Table, presets};
 
+use super::figure::{Axis, Better, Figure, Sheet, Stack, StackGroup, StackedBars};
 use super::numbers::{count, percent};
 use super::summary::indent;
 use crate::outcome::{Outcome, Persists, Spread, ratio};
@@ -106,6 +107,24 @@ pub fn stalls_table(base: &Outcome, runs: &[&Outcome]) -> String {
         base.machine.name,
         indent(&table)
     )
+}
+
+/// Mean time of a persist under each scheme that has any, stage by stage, as bars.
+pub fn stalls_figure(_: &Outcome, runs: &[&Outcome]) -> Figure {
+    let with = || runs.iter().filter_map(|run| Some((run, run.persists.as_ref().filter(|p| p.total.count > 0)?)));
+    let bar = |(run, persists): (&&Outcome, &Persists)| {
+        let count = persists.total.count.max(1) as f64;
+        let values: Vec<f64> = persists.stages.iter().map(|stage| stage.spread.sum_ns / count).collect();
+        StackGroup { name: run.scheme_name().to_owned(), bars: vec![Stack::of("", &values)] }
+    };
+    let parts = with().next().map(|(_, persists)| persists.stages.iter().map(|stage| stage.name.clone()).collect());
+    StackedBars {
+        sheet: Sheet::two_columns().better(Better::Lower),
+        axis: Axis::new("mean time of a persist", "ns"),
+        parts: parts.unwrap_or_default(),
+        groups: with().map(bar).collect(),
+    }
+    .into()
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@
 //!
 //! Source: Long et al., "Adaptive Data Path Selection for Durable Transaction in GPU Persistent Memory" (AGPM). What the
 //! paper leaves open is read as [`parameters`] says. Not modelled: what the selector's logic takes, bandwidth of moving
-//! entries between buffers (their bytes are reported).
+//! entries from buffer to buffer; that of the reservation buffer in memory is, by request.
 
 mod buffer;
 mod letters;
@@ -63,6 +63,10 @@ impl Scheme for Agpm {
 
     fn host_site(&self) -> Box<dyn HostSite> {
         Box::new(Host)
+    }
+
+    fn reserves_memory(&self) -> bool {
+        self.spec.charge_reservation
     }
 
     fn logs(&self) -> bool {

@@ -57,11 +57,11 @@ pub(crate) struct Key {
 
 use Shape::{Any, Boolean, Expression, Forms, Kinds, List, Map, Number, OneOrMany, Text, Whole, Words};
 
-const fn required(name: &'static str, shape: Shape) -> Key {
+pub(crate) const fn required(name: &'static str, shape: Shape) -> Key {
     Key { name, need: Need::Required, shape }
 }
 
-const fn optional(name: &'static str, shape: Shape) -> Key {
+pub(crate) const fn optional(name: &'static str, shape: Shape) -> Key {
     Key { name, need: Need::Optional, shape }
 }
 
@@ -393,7 +393,8 @@ pub(crate) fn quoted(words: &[&str]) -> String {
     words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
 }
 
-fn check_keys(keys: &[Key], table: Table<'_>, what: &str, faults: &mut Diagnostics) {
+/// Checks a table against its keys.
+pub(crate) fn check_keys(keys: &[Key], table: Table<'_>, what: &str, faults: &mut Diagnostics) {
     for (name, place, item) in table.entries() {
         match keys.iter().find(|key| key.name == name) {
             None => {

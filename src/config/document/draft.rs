@@ -279,6 +279,19 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// A draft of nothing, to try changes on.
+    pub(in crate::config) fn empty(form: &'a Form) -> Self {
+        let (asked, name, description) = (String::new(), String::new(), String::new());
+        Draft { form, asked, root: None, name, description, entries: BTreeMap::new(), faults: Diagnostics::default() }
+    }
+
+    /// The value of `table.key`, if nothing is wrong.
+    pub(in crate::config) fn value(mut self, over: &Override) -> Result<Value, Diagnostics> {
+        let (table, name) = over.key.split_once('.').unwrap_or((&over.key, ""));
+        let entry = self.entries.remove(&(table.to_owned(), name.to_owned()));
+        self.faults.into_result(entry.map_or(Value::Null, |entry| entry.value))
+    }
+
     /// The document, if nothing is wrong and nothing is missing.
     pub(in crate::config) fn finish(mut self) -> Result<Document, Diagnostics> {
         let mut tables = Map::new();

@@ -43,7 +43,8 @@ pub(super) struct Counting {
 /// Spreads eight bits over the bytes of a word, each to 0 or 1.
 fn spread(bits: u8) -> u64 {
     let apart = u64::from(bits).wrapping_mul(0x0101_0101_0101_0101) & 0x8040_2010_0804_0201;
-    (((apart & 0x7f7f_7f7f_7f7f_7f7f) + 0x7f7f_7f7f_7f7f_7f7f) | apart) >> 7 & 0x0101_0101_0101_0101
+    let carried = (apart & 0x7f7f_7f7f_7f7f_7f7f) + 0x7f7f_7f7f_7f7f_7f7f;
+    ((carried | apart) >> 7) & 0x0101_0101_0101_0101
 }
 
 /// A mask of bits as a mask of bytes.

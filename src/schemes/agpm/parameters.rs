@@ -221,7 +221,7 @@ spec! {
         /// Entries that move to the reservation buffer and back take bandwidth of the memory (A14).
         charge_reservation: bool,
         /// Bytes of an entry that moves.
-        reservation_bytes: u64 where 0..=65_536,
+        reservation_bytes: u32 where 1..=128,
         /// Width of the counters, which saturate (A15).
         counter_bits: u32 where 1..=8,
         /// Which SMs have an L1 buffer.

@@ -92,6 +92,9 @@ pub struct Rules {
 }
 
 impl Rules {
+    /// Table III's, by the default reading.
+    pub const PAPER: Rules = Rules { few_logs: 100, strong_share_percent: 25, mixed_share: MixedShare::Greater };
+
     /// Those of a scheme's parameters.
     pub fn of(spec: &AgpmSpec) -> Self {
         Rules {
@@ -141,7 +144,7 @@ impl Rules {
 mod tests {
     use super::*;
 
-    const PAPER: Rules = Rules { few_logs: 100, strong_share_percent: 25, mixed_share: MixedShare::Greater };
+    const PAPER: Rules = Rules::PAPER;
 
     fn reason(evidence: &Evidence) -> Reason {
         PAPER.reason(evidence)

@@ -275,7 +275,7 @@ impl Selector {
     }
 
     fn note(&mut self, asking: &Asking, known: &Known, l1: Locality, reason: Reason, route: Route) {
-        self.selection.reservation_bytes += (asking.spills + asking.refills) * self.spec.reservation_bytes;
+        self.selection.reservation_bytes += (asking.spills + asking.refills) * u64::from(self.spec.reservation_bytes);
         if self.selection.periods.len() >= Selection::KEPT {
             return;
         }

@@ -13,7 +13,7 @@
 //! update is tracked under (A2), what a hit is (A4). While the caches are bypassed nothing hits in them; as a shadow
 //! directory (the default) a buffer counts accesses that reach an address with an entry, whatever the caches hold. Then a
 //! store that evicts its line from the L1 leaves the entry there, and a write-back that keeps the line in the L2 too.
-//! Not modelled: bandwidth of the moves.
+//! Not modelled: bandwidth of the moves from L1 to L2.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,6 +23,7 @@ use super::letters::{Report, Word};
 use super::parameters::{AgpmSpec, Counted, FirstPath, Hit, L1Buffers, LogKey, Path, PmFirstByte, Routed, Statistics};
 use crate::persist::past::PastStores;
 use crate::persist::selection::Locality;
+use crate::persist::site::Move;
 use crate::persist::{
     Access, AccessKind, Boundary, KernelFacts, Letter, Peer, Post, Route, Seat, SliceSite, SmSite, Store, StoreClass,
     StoreRule, WriteBack, WriteBackClass, WriteBackRule,
@@ -259,44 +260,52 @@ impl Bank {
         Bank { l2: Level::new(spec, lines), reserved: BTreeMap::new(), spills: 0, refills: 0 }
     }
 
-    fn reserve(&mut self, entry: Option<Entry>) {
+    fn reserve(&mut self, entry: Option<Entry>, post: &mut Post) {
         if let Some(entry) = entry {
             self.spills += 1;
-            // Its line came from elsewhere meanwhile: the younger counters replace nothing older, as it was refilled.
+            self.charge(Move::Out, post);
             self.reserved.insert(entry.line, entry);
+        }
+    }
+
+    /// An entry moves to the reservation buffer or back.
+    fn charge(&self, way: fn(u32) -> Move, post: &mut Post) {
+        if self.l2.spec.charge_reservation {
+            post.transfer(way(self.l2.spec.reservation_bytes));
         }
     }
 }
 
 impl SliceSite for Bank {
-    fn access(&mut self, access: &Access, _: &mut Post) {
+    fn access(&mut self, access: &Access, post: &mut Post) {
         let shadow = self.l2.spec.hit == Hit::Shadow;
         let fetches = access.kind == AccessKind::Load;
         if (shadow || fetches)
             && let Some(entry) = self.reserved.remove(&access.line)
         {
             self.refills += 1;
+            self.charge(Move::In, post);
             let gone = self.l2.buffer.insert(entry);
-            self.reserve(gone);
+            self.reserve(gone, post);
         }
         let gone = self.l2.serve(access);
-        self.reserve(gone);
+        self.reserve(gone, post);
         if access.kind == AccessKind::WriteBack && !shadow {
             let written = self.l2.buffer.take(access.line);
-            self.reserve(written);
+            self.reserve(written, post);
         }
     }
 
-    fn replaced(&mut self, line: u64, _: &mut Post) {
+    fn replaced(&mut self, line: u64, post: &mut Post) {
         let gone = self.l2.buffer.take(line);
-        self.reserve(gone);
+        self.reserve(gone, post);
     }
 
     fn letter(&mut self, _: Peer, letter: Box<dyn Letter>, post: &mut Post) {
         match Word::of(letter) {
             Word::Moved(entry) => {
                 let gone = self.l2.buffer.insert(*entry);
-                self.reserve(gone);
+                self.reserve(gone, post);
             }
             Word::Count => {
                 let locality = self.l2.locality();

@@ -1,0 +1,87 @@
+//! `durawarp results`: what a sweep came to, as a table for other programs.
+
+use std::path::Path;
+
+use comfy_table::{Table as Shown, presets};
+use durawarp::diagnostic::nearest;
+use durawarp::sweep::file::WORDS;
+use durawarp::sweep::record::State;
+use durawarp::sweep::table::{self, Column};
+use durawarp::sweep::{Plan, Store, metrics};
+
+use super::args::ResultsArgs;
+use super::sweep::typed;
+use super::{Exit, Stop, terminal};
+
+pub(super) fn results(args: &ResultsArgs) -> Result<Exit, Stop> {
+    let plan = args.spec.as_deref().map(Plan::load).transpose()?;
+    if args.columns {
+        terminal::print(&columns(plan.as_ref()));
+        return Ok(Exit::Good);
+    }
+    let Some(plan) = plan else { return Err(typed("", "name a sweep file".to_owned())) };
+    for name in &args.metrics {
+        if metrics::find(name).is_none() {
+            let all = metrics::all();
+            let near = nearest(name, all.iter().map(|metric| metric.name.as_str()));
+            let near = near.map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"));
+            return Err(typed("--metrics", format!("there is no metric `{name}`{near}")));
+        }
+    }
+    let store = Store::open_existing(&args.results).map_err(Stop::File)?;
+    store.notes().iter().for_each(|note| terminal::note(note));
+    let names = if args.metrics.is_empty() { &plan.file.metrics } else { &args.metrics };
+    let table = table::of(&plan, &store, names, args.wide).map_err(Stop::File)?;
+    let stdout = Path::new("-").to_owned();
+    let nothing = args.csv.is_none() && args.json.is_none() && args.parquet.is_none();
+    if let Some(path) = args.csv.as_ref().or(nothing.then_some(&stdout)) {
+        write(path, &table.csv())?;
+    }
+    if let Some(path) = &args.json {
+        write(path, &table.json())?;
+    }
+    if let Some(path) = &args.parquet {
+        write(path, &table.parquet().map_err(Stop::File)?)?;
+    }
+    let state = |at: &&durawarp::sweep::plan::Planned| store.result(&at.key).map(|entry| entry.head.state);
+    let failed = plan.points.iter().filter(|at| state(at) == Some(State::Failed)).count();
+    let missing = plan.points.iter().filter(|at| state(at).is_none()).count();
+    if failed + missing > 0 {
+        let all = plan.points.len();
+        terminal::note(&format!(
+            "of {all} points {missing} are missing and {failed} failed: run `durawarp sweep` again"
+        ));
+    }
+    Ok(Exit::Good)
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Stop> {
+    if path == Path::new("-") {
+        terminal::print(&String::from_utf8_lossy(bytes));
+        return Ok(());
+    }
+    terminal::write_file(path, bytes)
+}
+
+/// Columns of the long form, and all metrics.
+fn columns(plan: Option<&Plan>) -> String {
+    let words: Vec<String> = WORDS.iter().map(|word| (*word).to_owned()).collect();
+    let keys = plan.map_or(&words, |plan| &plan.columns);
+    let mut shown = Shown::new();
+    shown.load_preset(presets::NOTHING);
+    shown.set_header(["column", "unit", "what it is"]);
+    for Column { name, unit, meaning } in table::long_columns(keys) {
+        shown.add_row([name, unit, meaning]);
+    }
+    let mut text = String::new();
+    let lines = |shown: &Shown| shown.lines().map(|line| format!("{}\n", line.trim_end())).collect::<String>();
+    text += &lines(&shown);
+    text += "\nWith --wide `state` and `why` follow the keys, then NAME and NAME.relative of each metric.\n\n";
+    let mut shown = Shown::new();
+    shown.load_preset(presets::NOTHING);
+    shown.set_header(["metric", "unit", "what it is"]);
+    for metric in metrics::all() {
+        shown.add_row([metric.name, metric.unit, metric.meaning]);
+    }
+    text + &lines(&shown)
+}

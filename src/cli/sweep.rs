@@ -1,0 +1,223 @@
+//! `durawarp sweep` and `durawarp sweep-status`: the points of a sweep file, run or looked up.
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use comfy_table::{Table, presets};
+use durawarp::diagnostic::{Diagnostic, Diagnostics};
+use durawarp::report;
+use durawarp::sweep::campaign::{self, Fate, Outlook, Part, Report};
+use durawarp::sweep::file::text_of;
+use durawarp::sweep::slurm::{self, Job};
+use durawarp::sweep::{Plan, Progress, Store, Sweep};
+
+use super::args::{SweepArgs, SweepStatusArgs};
+use super::progress::{self, SweepProgress};
+use super::{Exit, Stop, terminal};
+
+pub(super) fn sweep(args: &SweepArgs) -> Result<Exit, Stop> {
+    let plan = Plan::load(&args.spec)?;
+    if let Some(tasks) = args.slurm {
+        return submit(args, &plan, tasks);
+    }
+    let open = if args.dry_run { Store::open_existing } else { Store::open };
+    let store = open(&args.results).map_err(Stop::File)?;
+    store.notes().iter().for_each(|note| terminal::note(note));
+    let part = Part { shard: args.shard, keep_failed: args.keep_failed };
+    let outlook = campaign::outlook(&plan, &store, &part);
+    if !args.quiet {
+        terminal::print(&told(args, &plan, &outlook));
+    }
+    if args.dry_run {
+        return Ok(Exit::Good);
+    }
+    let report = run(args, &plan, store, &outlook, &part)?;
+    Ok(tell(args, &plan, &outlook, &report))
+}
+
+/// What is there and what is to be done.
+fn told(args: &SweepArgs, plan: &Plan, outlook: &Outlook) -> String {
+    let Outlook { points, good, failed, to_run, seconds } = outlook;
+    let shard = args.shard.map_or_else(String::new, |(nth, of)| format!(" of shard {}/{of}", nth + 1));
+    let mut text = format!("{}: {} points{shard}, {good} done, {} to run", plan.file.name, points.len(), to_run.len());
+    if !failed.is_empty() {
+        text += &format!(", {} failed before", failed.len());
+    }
+    if !to_run.is_empty() {
+        let jobs = if args.jobs == 0 { std::thread::available_parallelism().map_or(1, usize::from) } else { args.jobs };
+        text += &match seconds {
+            Some(seconds) => format!("; about {} at {jobs} a time", progress::minutes(seconds / jobs as f64)),
+            None => "; how long is not known yet".to_owned(),
+        };
+    }
+    text.push('\n');
+    if args.dry_run {
+        for &at in to_run {
+            let planned = &plan.points[at];
+            text += &format!("{}  {}\n", &planned.key[..12], planned.label);
+        }
+    }
+    text
+}
+
+#[expect(clippy::disallowed_methods, reason = "progress is told now and then; no result depends on it")]
+fn run(args: &SweepArgs, plan: &Plan, store: Store, outlook: &Outlook, part: &Part) -> Result<Report, Stop> {
+    let bar = SweepProgress::of_a_store(outlook.points.len(), outlook.points.len() - outlook.to_run.len(), args.quiet);
+    // Logs of jobs have no terminal: a line a minute.
+    let next = Mutex::new(Instant::now() + LINE);
+    let observer = |now: &Progress| {
+        bar.show(now);
+        let mut next = next.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if !args.quiet && bar.is_hidden() && Instant::now() >= *next {
+            *next = Instant::now() + LINE;
+            terminal::print(&format!("{}\n", bar.line(now)));
+        }
+    };
+    let memory = args.memory_gib.map_or(durawarp::sweep::runner::DEFAULT_BYTES, |gib| gib << 30);
+    let sweep = Sweep { jobs: args.jobs, bytes: memory, stop: Some(terminal::stop_flag()), observer: Some(&observer) };
+    let report = campaign::run(plan, store, outlook, part, &sweep).map_err(Stop::File);
+    bar.finish();
+    report
+}
+
+const LINE: Duration = Duration::from_secs(60);
+
+/// Says what came of it.
+fn tell(args: &SweepArgs, plan: &Plan, outlook: &Outlook, report: &Report) -> Exit {
+    let count = |wanted: fn(&Fate) -> bool| report.fates.iter().filter(|fate| wanted(fate)).count();
+    let (ran, cached) = (count(|fate| *fate == Fate::Ran), count(|fate| *fate == Fate::Cached));
+    let left = count(|fate| *fate == Fate::NotRun);
+    let failed: Vec<(usize, &str)> = match args.keep_failed {
+        true => outlook.failed.iter().map(|(at, why)| (*at, why.as_str())).collect(),
+        false => Vec::new(),
+    };
+    let now = outlook.to_run.iter().zip(&report.fates).filter_map(|(at, fate)| match fate {
+        Fate::Failed(why) => Some((*at, why.as_str())),
+        _ => None,
+    });
+    let failed: Vec<(usize, &str)> = failed.into_iter().chain(now).collect();
+    if !args.quiet {
+        let mut text = format!("done {} ({} cached)", outlook.good + cached + ran, outlook.good + cached);
+        for (count, what) in [(failed.len(), "failed"), (left, "not run")] {
+            if count > 0 {
+                text += &format!(", {count} {what}");
+            }
+        }
+        terminal::print(&format!("{text}\n"));
+    }
+    for (at, why) in &failed {
+        let label = &plan.points[*at].label;
+        terminal::error(&format!("`{label}` failed: {why}\n  run it by itself: {}", plan.command(*at)));
+    }
+    if let Some(why) = &report.broken {
+        terminal::error(&format!("{why}; {left} points are left, what is done is kept: run the same command again"));
+    }
+    match (&report.broken, failed.is_empty()) {
+        (Some(_), _) => Exit::BadInput,
+        _ if left > 0 && terminal::interrupted() => Exit::Interrupted,
+        (None, true) => Exit::Good,
+        (None, false) => Exit::ProgramFailed,
+    }
+}
+
+/// Writes the script of an array job and hands it in.
+fn submit(args: &SweepArgs, plan: &Plan, tasks: u32) -> Result<Exit, Stop> {
+    let whole = |path: &Path| {
+        std::path::absolute(path)
+            .map_err(|fault| Stop::File(format!("cannot tell where `{}` is: {fault}", path.display())))
+    };
+    let program =
+        std::env::current_exe().map_err(|fault| Stop::File(format!("cannot tell where this program is: {fault}")))?;
+    let job = Job {
+        name: plan.file.name.clone(),
+        program,
+        spec: whole(&args.spec)?,
+        results: whole(&args.results)?,
+        // Relative paths in the sweep file are relative to here if they are not beside it.
+        folder: whole(Path::new("."))?,
+        tasks,
+        jobs: args.jobs,
+        keep_failed: args.keep_failed,
+        sbatch: args.sbatch_arg.clone(),
+    };
+    if args.dry_run {
+        terminal::print(&job.script());
+        return Ok(Exit::Good);
+    }
+    let store = Store::open(&args.results).map_err(Stop::File)?;
+    let outlook = campaign::outlook(plan, &store, &Part { shard: None, keep_failed: args.keep_failed });
+    if !args.quiet {
+        terminal::print(&told(args, plan, &outlook));
+    }
+    if outlook.to_run.is_empty() {
+        return Ok(Exit::Good);
+    }
+    let path = job.results.join(format!("{}.sbatch", job.name));
+    terminal::write_file(&path, job.script().as_bytes())?;
+    let answer = slurm::submit(&path).map_err(Stop::File)?;
+    terminal::print(&format!("{answer}\n"));
+    Ok(Exit::Good)
+}
+
+pub(super) fn status(args: &SweepStatusArgs) -> Result<Exit, Stop> {
+    let plan = Plan::load(&args.spec)?;
+    let store = Store::open_existing(&args.results).map_err(Stop::File)?;
+    store.notes().iter().for_each(|note| terminal::note(note));
+    let outlook = campaign::outlook(&plan, &store, &Part::default());
+    let failed: Vec<usize> = outlook.failed.iter().map(|(at, _)| *at).collect();
+    let (all, missing) = (plan.points.len(), outlook.to_run.len() - failed.len());
+    let mut text = format!(
+        "{}: {all} points, {} done, {} failed, {missing} missing\n",
+        plan.file.name,
+        outlook.good,
+        failed.len()
+    );
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    table.set_header(["axis", "value", "done", "failed", "missing"]);
+    for (column, key) in plan.columns.iter().enumerate() {
+        let mut values: Vec<String> = Vec::new();
+        for planned in &plan.points {
+            let value = text_of(&planned.values[column]);
+            if !values.contains(&value) {
+                values.push(value);
+            }
+        }
+        if values.len() < 2 {
+            continue;
+        }
+        for value in values {
+            let of = |at: &usize| text_of(&plan.points[*at].values[column]) == value;
+            let here = (0..all).filter(of).count();
+            let bad = failed.iter().filter(|at| of(at)).count();
+            let gone = outlook.to_run.iter().filter(|at| of(at)).count() - bad;
+            let shown = if value.is_empty() { "does not apply".to_owned() } else { value };
+            let counts = [here - bad - gone, bad, gone].map(|n| report::count(n as u64));
+            let [done, bad, gone] = counts;
+            table.add_row([key.clone(), shown, done, bad, gone]);
+        }
+    }
+    if !table.is_empty() {
+        text += &table.lines().map(|line| format!("{}\n", line.trim_end())).collect::<String>();
+    }
+    for (at, why) in &outlook.failed {
+        text += &format!("FAILED {}: {why}\n  {}\n", plan.points[*at].label, plan.command(*at));
+    }
+    terminal::print(&text);
+    Ok(Exit::Good)
+}
+
+/// `i/n`: a shard from 1 and how many there are.
+pub(super) fn shard(text: &str) -> Result<(u32, u32), String> {
+    let parts = text.split_once('/').and_then(|(nth, of)| Some((nth.parse::<u32>().ok()?, of.parse::<u32>().ok()?)));
+    match parts {
+        Some((nth, of)) if (1..=of).contains(&nth) => Ok((nth - 1, of)),
+        _ => Err("expected I/N with I from 1 to N, for example 2/8".to_owned()),
+    }
+}
+
+/// A fault of what was typed.
+pub(super) fn typed(option: &str, message: String) -> Stop {
+    Stop::Input(Diagnostics(vec![Diagnostic::nowhere(option, message)]))
+}

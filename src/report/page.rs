@@ -1,0 +1,252 @@
+//! One HTML page that holds everything: words, tables, figures, data. It loads nothing, runs nothing, follows the reader's
+//! light or dark preference, and prints.
+//!
+//! Text is escaped by the template engine, always. The only markup that passes is SVG which `figure` wrote itself, where
+//! text is escaped too: [`Drawing`] cannot be made of anything else. Left out: scripts, navigation, files.
+
+use std::fmt::Write as _;
+
+use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, value::Serde};
+use serde::Serialize;
+
+use super::figure::{Figure, FigureError};
+use super::table::Table;
+
+/// A page being put together, from top to bottom.
+///
+/// # Example
+/// ```
+/// use durawarp::report::figure::{Axis, LineSeries, Lines, Sheet};
+/// use durawarp::report::{Column, Drawing, Page, Table};
+/// let lines = Lines {
+///     sheet: Sheet::one_column(),
+///     x: Axis::new("threads", ""),
+///     y: Axis::new("speed-up", ""),
+///     series: vec![LineSeries::of("NW", &[(1.0, 1.0), (2.0, 1.8)])],
+///     ideal: None,
+/// };
+/// let mut table = Table::new([Column::text("kernel"), Column::number("cycles")]);
+/// table.row(["NW", "1 024"]);
+/// let mut page = Page::new("Scaling");
+/// page.paragraph("One run each.");
+/// page.warning("A & B differ.");
+/// page.table(table);
+/// page.figure(Drawing::new("scaling", "Speed-up by threads.", &lines.into())?);
+/// let html = page.html()?;
+/// assert!(html.contains("A &amp; B differ.") && html.contains("<svg"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Page {
+    title: String,
+    blocks: Vec<Block>,
+}
+
+/// Why there is no page: the template does not fit the data. That is a fault of this program.
+#[derive(Debug, thiserror::Error)]
+#[error("the page cannot be put together: {0}")]
+pub struct PageError(#[from] minijinja::Error);
+
+/// One thing on a page.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum Block {
+    Heading { text: String },
+    Paragraph { text: String },
+    Warning { text: String },
+    Table { caption: Option<String>, header: Vec<Cell>, rows: Vec<Vec<Cell>> },
+    Settings { caption: String, entries: Vec<(String, String)> },
+    Figure { drawing: Drawing },
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Cell {
+    text: String,
+    numeric: bool,
+}
+
+/// A figure for a page, with its data.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Drawing {
+    name: String,
+    caption: String,
+    width_pt: f64,
+    svg: String,
+    csv: String,
+    link: String,
+}
+
+impl Drawing {
+    /// Draws a figure. `name` is that of the file its data is saved as, without an ending.
+    ///
+    /// # Errors
+    /// When the figure cannot be drawn.
+    pub fn new(name: &str, caption: &str, figure: &Figure) -> Result<Drawing, FigureError> {
+        let (svg, csv) = (figure.svg()?, figure.csv()?);
+        let link = format!("data:text/csv;charset=utf-8,{}", percent_encoded(&csv));
+        let (name, caption, width_pt) = (name.to_owned(), caption.to_owned(), figure.sheet().width_pt);
+        Ok(Drawing { name, caption, width_pt, svg, csv, link })
+    }
+
+    /// The figure as an SVG document.
+    pub fn svg(&self) -> &str {
+        &self.svg
+    }
+
+    /// Its data as CSV.
+    pub fn csv(&self) -> &str {
+        &self.csv
+    }
+}
+
+impl Page {
+    /// An empty page.
+    pub fn new(title: &str) -> Page {
+        Page { title: title.to_owned(), blocks: Vec::new() }
+    }
+
+    /// Adds a heading.
+    pub fn heading(&mut self, text: &str) {
+        self.blocks.push(Block::Heading { text: text.to_owned() });
+    }
+
+    /// Adds a paragraph.
+    pub fn paragraph(&mut self, text: &str) {
+        self.blocks.push(Block::Paragraph { text: text.to_owned() });
+    }
+
+    /// Adds a warning, which stands out.
+    pub fn warning(&mut self, text: &str) {
+        self.blocks.push(Block::Warning { text: text.to_owned() });
+    }
+
+    /// Adds a table.
+    pub fn table(&mut self, table: Table) {
+        let cell = |text: &str, numeric| Cell { text: text.to_owned(), numeric };
+        let header = table.columns.iter().map(|column| cell(&column.name, column.numeric)).collect();
+        let row = |row: Vec<&str>| row.iter().zip(&table.columns).map(|(text, c)| cell(text, c.numeric)).collect();
+        let rows = table.even_rows().map(row).collect();
+        self.blocks.push(Block::Table { caption: table.caption.clone(), header, rows });
+    }
+
+    /// Adds settings: keys and values, folded away under their caption.
+    pub fn settings<K: Into<String>, V: Into<String>>(
+        &mut self,
+        caption: &str,
+        entries: impl IntoIterator<Item = (K, V)>,
+    ) {
+        let entries = entries.into_iter().map(|(key, value)| (key.into(), value.into())).collect();
+        self.blocks.push(Block::Settings { caption: caption.to_owned(), entries });
+    }
+
+    /// Adds a figure with its caption and its data.
+    pub fn figure(&mut self, drawing: Drawing) {
+        self.blocks.push(Block::Figure { drawing });
+    }
+
+    /// The page as HTML. The same page gives the same bytes.
+    ///
+    /// # Errors
+    /// When the template does not fit the data, which is a fault of this program.
+    pub fn html(&self) -> Result<String, PageError> {
+        let mut engine = Environment::new();
+        engine.set_auto_escape_callback(|_| AutoEscape::Html);
+        engine.set_undefined_behavior(UndefinedBehavior::SemiStrict);
+        engine.add_template("page.html", include_str!("page.html"))?;
+        Ok(engine.get_template("page.html")?.render(Value::from(Serde(self)))?)
+    }
+}
+
+/// Text as part of an address: all bytes but letters, digits and `-._~` as `%` and two digits.
+fn percent_encoded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() * 3 / 2);
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            let _ = write!(out, "%{byte:02X}");
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::figure::{Axis, BarSeries, Baseline, GroupedBars, Sheet};
+    use crate::report::{Column, Table};
+
+    const EVIL: &str = "<script>alert(\"x\")</script> & '";
+
+    fn evil_page() -> String {
+        let bars = GroupedBars {
+            sheet: Sheet::one_column().titled(EVIL),
+            axis: Axis::new(EVIL, EVIL),
+            groups: vec![EVIL.to_owned()],
+            series: vec![BarSeries::of(EVIL, &[2.0])],
+            baseline: Baseline::Relative(EVIL.to_owned()),
+            mean: true,
+            cut_off: None,
+        };
+        let mut table = Table::new([Column::text(EVIL), Column::number("n")]).caption(EVIL);
+        table.row([EVIL, "1", "a cell too many"]);
+        table.row([EVIL]);
+        let mut page = Page::new(EVIL);
+        page.heading(EVIL);
+        page.paragraph(EVIL);
+        page.warning(EVIL);
+        page.table(table);
+        page.settings(EVIL, [(EVIL, EVIL)]);
+        page.figure(Drawing::new(EVIL, EVIL, &bars.into()).unwrap());
+        page.html().unwrap()
+    }
+
+    #[test]
+    fn no_text_becomes_markup() {
+        let html = evil_page();
+        assert!(!html.contains("<script") && !html.contains("alert(\"x\")"), "{html}");
+        assert!(html.matches("&lt;script&gt;").count() > 10);
+    }
+
+    #[test]
+    fn a_page_loads_nothing() {
+        let html = evil_page();
+        for way in ["http:", "https:", "src=", "<link", "@import", "onload", "<iframe"] {
+            let used = html.replace("http://www.w3.org/2000/svg", "").matches(way).count();
+            assert_eq!(used, 0, "{way}");
+        }
+        assert!(html.contains("default-src 'none'"));
+    }
+
+    #[test]
+    fn tables_are_even_and_numbers_stand_right() {
+        let html = evil_page();
+        assert!(!html.contains("a cell too many"));
+        assert_eq!(html.matches("<td class=\"number\">").count(), 2);
+        assert_eq!(html.matches("<th class=\"number\"").count(), 1);
+    }
+
+    #[test]
+    fn data_can_be_saved_as_it_is() {
+        let html = evil_page();
+        let link = html.split("data:text/csv;charset=utf-8,").nth(1).unwrap().split('"').next().unwrap();
+        let mut bytes = Vec::new();
+        let mut rest = link.as_bytes();
+        while let [first, after @ ..] = rest {
+            let (byte, used) = match first {
+                b'%' => (u8::from_str_radix(std::str::from_utf8(&after[..2]).unwrap(), 16).unwrap(), 3),
+                other => (*other, 1),
+            };
+            bytes.push(byte);
+            rest = &rest[used..];
+        }
+        let csv = String::from_utf8(bytes).unwrap();
+        assert!(csv.starts_with("kind,group,series,") && csv.contains("<script>"), "{csv}");
+    }
+
+    #[test]
+    fn the_same_page_gives_the_same_bytes() {
+        assert_eq!(evil_page(), evil_page());
+        assert!(Page::new("").html().unwrap().contains("</html>"));
+    }
+}

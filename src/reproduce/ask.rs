@@ -1,0 +1,55 @@
+//! What may be asked of a reproduction, as pure functions of its numbers.
+//!
+//! Asks are orders, signs and broad bands. The paper's headline is in percentage points of normalised time, not a relative
+//! gain; neither is asked for. An ask about all 22 kernels is not applicable to fewer.
+
+mod counts;
+mod times;
+
+pub use counts::{coalescing, counts, localities, overheads, rules, traffic};
+pub use times::{Times, every_scheme, static_paths};
+
+/// How an ask came out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It holds.
+    Met,
+    /// It does not.
+    NotMet,
+    /// It cannot be judged on what was run.
+    NotApplicable,
+}
+
+impl Verdict {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Verdict::Met => "met",
+            Verdict::NotMet => "NOT MET",
+            Verdict::NotApplicable => "not applicable",
+        }
+    }
+}
+
+/// An ask and its answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ask {
+    /// What is asked.
+    pub text: &'static str,
+    /// How it came out.
+    pub verdict: Verdict,
+    /// The numbers behind it.
+    pub evidence: String,
+}
+
+impl Ask {
+    /// An ask that holds or not.
+    fn of(text: &'static str, holds: bool, evidence: String) -> Self {
+        Ask { text, verdict: if holds { Verdict::Met } else { Verdict::NotMet }, evidence }
+    }
+
+    /// An ask that cannot be judged, and why.
+    fn unjudged(text: &'static str, why: impl Into<String>) -> Self {
+        Ask { text, verdict: Verdict::NotApplicable, evidence: why.into() }
+    }
+}

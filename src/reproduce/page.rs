@@ -1,0 +1,111 @@
+//! A reproduction as files: tables as CSV, verdicts, runs, a page of Markdown; and as text for a terminal.
+
+use super::picture::picture;
+use super::{Reproduction, Table};
+use crate::report::Markdown;
+use crate::reproduce::Cell;
+
+/// A file: its name and its content.
+pub type File = (String, String);
+
+impl Reproduction {
+    /// Everything as files.
+    pub fn files(&self) -> Vec<File> {
+        let mut files = Vec::new();
+        for finding in &self.findings {
+            files.extend(finding.tables.iter().map(|table| (format!("{}.csv", table.name), table.csv())));
+            let drawn = picture(finding).and_then(Result::ok);
+            files.extend(drawn.map(|drawing| (format!("{}.svg", finding.figure.name()), drawing)));
+        }
+        files.push(("asks.csv".to_owned(), self.asks().csv()));
+        files.push(("runs.csv".to_owned(), self.runs().csv()));
+        files.push(("agpm.md".to_owned(), self.page()));
+        files
+    }
+
+    /// Everything for a terminal.
+    pub fn text(&self) -> String {
+        let mut out = String::new();
+        for finding in &self.findings {
+            out += &format!("{}: {}\n\n", finding.figure.name(), finding.figure.title());
+            for table in &finding.tables {
+                out += &format!("{}\n", table.text());
+            }
+            for ask in &finding.asks {
+                out += &format!("  {:14} {}\n{:17}{}\n", ask.verdict.words(), ask.text, "", ask.evidence);
+            }
+            for note in &finding.notes {
+                out += &format!("  note: {note}\n");
+            }
+            out += "\n";
+        }
+        for record in &self.records {
+            if let Err(why) = &record.result {
+                out += &format!("run `{}` failed: {why}\n", record.label);
+            }
+        }
+        for note in &self.notes {
+            out += &format!("note: {note}\n");
+        }
+        out
+    }
+
+    /// Every ask and its verdict.
+    fn asks(&self) -> Table {
+        let mut table = Table::new("asks", "Asks", &["figure", "verdict", "ask", "evidence"]);
+        for finding in &self.findings {
+            for ask in &finding.asks {
+                let cells = [finding.figure.name(), ask.verdict.words(), ask.text, &ask.evidence];
+                table.push(cells.map(Cell::from).to_vec());
+            }
+        }
+        table
+    }
+
+    /// Every run and its digests.
+    fn runs(&self) -> Table {
+        let mut table = Table::new("runs", "Runs", &["run", "digest", "memory digest", "fault"]);
+        for record in &self.records {
+            let cells = match &record.result {
+                Ok([digest, memory]) => [record.label.as_str(), digest, memory, ""],
+                Err(why) => [record.label.as_str(), "", "", why],
+            };
+            table.push(cells.map(Cell::from).to_vec());
+        }
+        table
+    }
+
+    /// One page: settings, figures with asks, runs, parameters without a source.
+    fn page(&self) -> String {
+        let mut page = Markdown::new();
+        page.heading(1, "AGPM, reproduced");
+        let settings = self.settings.iter().map(|(name, value)| format!("{name}: {value}"));
+        page.list(settings.chain(self.notes.iter().cloned()));
+        for finding in &self.findings {
+            let name = finding.figure.name();
+            page.heading(2, &format!("{name}: {}", finding.figure.title()));
+            match picture(finding) {
+                Some(Ok(_)) => page.image(name, &format!("{name}.svg")),
+                Some(Err(why)) => page.paragraph(&format!("No picture: {why}.")),
+                None => {}
+            }
+            for table in &finding.tables {
+                page.table(&table.page());
+            }
+            for note in &finding.notes {
+                page.paragraph(note);
+            }
+        }
+        page.heading(2, "Asks");
+        page.table(&self.asks().page());
+        page.heading(2, "Runs");
+        page.table(&self.runs().page());
+        let mut chosen = Table::new("assumptions", "", &["parameter", "value", "why"]);
+        for row in &self.assumptions {
+            chosen.push(row.iter().map(|cell| Cell::from(cell.as_str())).collect());
+        }
+        page.heading(2, "Parameters without a source of their own");
+        page.table(&chosen.page());
+        page.finish()
+    }
+}

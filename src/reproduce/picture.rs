@@ -1,0 +1,129 @@
+//! Drawings of findings, from their tables: Figures 3, 5 and 7 as grouped bars over `base`, Figure 4 as distributions.
+//!
+//! Invariant: nothing is drawn that a table of the finding does not show. The paper's own bars are in no text; its means
+//! stand beside ours in the tables.
+
+use super::figure::Figure;
+use super::kernels;
+use super::{Cell, Finding, Table};
+use crate::report::figure::{
+    Axis, Bar, BarSeries, Baseline, Better, Distribution, DistributionRow, FigureError, GroupedBars, Sheet,
+};
+
+/// Bars above this are drawn broken.
+const CUT_OFF: f64 = 4.0;
+
+/// A finding as SVG; none where its tables say it all.
+pub fn picture(finding: &Finding) -> Option<Result<String, FigureError>> {
+    let table = finding.tables.first()?;
+    match finding.figure {
+        Figure::Fig3 | Figure::Fig7 => Some(times(table).svg()),
+        Figure::Fig4 => Some(degrees(table).svg()),
+        Figure::Fig5 => Some(traffic(table).svg()),
+        Figure::Table2 | Figure::Table3 | Figure::Overheads => None,
+    }
+}
+
+fn value(cell: &Cell) -> Option<f64> {
+    match cell {
+        Cell::Number(value, _) => Some(*value),
+        Cell::Count(count) => Some(*count as f64),
+        Cell::Text(_) | Cell::Share(_) | Cell::None => None,
+    }
+}
+
+fn name(row: &[Cell]) -> &str {
+    match row.first() {
+        Some(Cell::Text(text)) => text,
+        _ => "",
+    }
+}
+
+/// Rows of kernels, not those of means.
+fn of_kernels(table: &Table) -> impl Iterator<Item = &Vec<Cell>> {
+    table.rows.iter().filter(|row| kernels::find(name(row)).is_some())
+}
+
+/// Bars of the columns for which `wanted` holds, a group a row.
+fn bars<'t>(
+    rows: impl Iterator<Item = &'t Vec<Cell>> + Clone,
+    columns: &[String],
+    wanted: impl Fn(&str) -> bool,
+) -> (Vec<String>, Vec<BarSeries>) {
+    let series = columns.iter().enumerate().filter(|(_, column)| wanted(column)).map(|(at, column)| BarSeries {
+        name: column.clone(),
+        bars: rows.clone().map(|row| Bar { value: value(&row[at]), ..Bar::default() }).collect(),
+    });
+    (rows.clone().map(|row| name(row).to_owned()).collect(), series.collect())
+}
+
+fn times(table: &Table) -> GroupedBars {
+    let rows: Vec<&Vec<Cell>> = of_kernels(table).collect();
+    let scheme = |column: &str| !["kernel", "type", "base"].contains(&column);
+    let (groups, series) = bars(rows.iter().copied(), &table.columns, scheme);
+    GroupedBars {
+        sheet: Sheet::two_columns().height(160.0).better(Better::Lower),
+        axis: Axis::new("execution time over base", ""),
+        groups,
+        series,
+        baseline: Baseline::Relative("base".to_owned()),
+        mean: true,
+        cut_off: Some(CUT_OFF),
+    }
+}
+
+fn traffic(table: &Table) -> GroupedBars {
+    let (groups, series) = bars(table.rows.iter(), &table.columns, |column| column.contains(", "));
+    GroupedBars {
+        sheet: Sheet::one_column(),
+        axis: Axis::new("bytes between L1 and L2 over base", ""),
+        groups,
+        series,
+        baseline: Baseline::Relative("base".to_owned()),
+        mean: false,
+        cut_off: Some(CUT_OFF),
+    }
+}
+
+fn degrees(table: &Table) -> Distribution {
+    let classes = &table.columns[1..table.columns.len() - 1];
+    let row = |row: &Vec<Cell>| DistributionRow {
+        name: name(row).to_owned(),
+        counts: row[1..=classes.len()].iter().map(value).collect(),
+    };
+    Distribution {
+        sheet: Sheet::two_columns().height(160.0),
+        of: "loads and stores".to_owned(),
+        class: "line accesses".to_owned(),
+        classes: classes.to_vec(),
+        rows: of_kernels(table).map(row).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_are_drawn_and_means_are_not() {
+        let mut table = Table::new("fig3", "", &["kernel", "type", "base", "nt-store"]);
+        for (kernel, time) in [("ATAX1", 1.5), ("GEMM", 9.0), ("mean", 5.25)] {
+            let base = Cell::Number(1.0, 3);
+            table.push(vec![Cell::from(kernel), Cell::from("I"), base, Cell::Number(time, 3)]);
+        }
+        let drawn = times(&table);
+        assert_eq!(drawn.groups, ["ATAX1", "GEMM"]);
+        assert_eq!(drawn.series.len(), 1, "base is the line at 1");
+        assert_eq!(drawn.series[0].bars[1].value, Some(9.0));
+        let finding = Finding { figure: Figure::Fig3, tables: vec![table], asks: Vec::new(), notes: Vec::new() };
+        assert!(picture(&finding).unwrap().unwrap().contains("GEMM"));
+    }
+
+    #[test]
+    fn shares_are_drawn_by_class() {
+        let mut table = Table::new("fig4", "", &["kernel", "1", "2", "published"]);
+        table.push(vec![Cell::from("ATAX1"), Cell::Number(0.75, 3), Cell::Number(0.25, 3), Cell::from("1 or 2")]);
+        let drawn = degrees(&table);
+        assert_eq!((drawn.classes.len(), drawn.rows[0].counts.clone()), (2, vec![Some(0.75), Some(0.25)]));
+    }
+}

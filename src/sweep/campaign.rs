@@ -1,0 +1,292 @@
+//! Runs the points of a plan that a store of results does not have yet, and keeps what comes of them.
+//!
+//! Several processes may work on one folder. Each says in its own file that it begins a point, then looks whether another
+//! process of its host that is alive has said so before: such a point it puts off, and runs at the end if that process is
+//! gone. Of processes on other hosts it is not known whether they live: shards keep these apart. Invariants: a point that is reported as done
+//! is in the store; when results cannot be written the sweep ends early, and what was written stays.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::key;
+use super::plan::Plan;
+use super::record::{self, Record, State};
+use super::runner::{Came, Done, Need, Sweep, Turn, run_each};
+use super::store::{Store, Writer};
+use crate::run::{self, Conduct};
+
+/// Which points of a plan, and how.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Part {
+    /// One of so many parts that the points are divided into by their keys: its number from 0, and how many there are.
+    pub shard: Option<(u32, u32)>,
+    /// Points that failed before are not run again.
+    pub keep_failed: bool,
+}
+
+/// What came of a point.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fate {
+    /// It was there before, or another process ran it in the meantime.
+    Cached,
+    /// It was run.
+    Ran,
+    /// It failed: why.
+    Failed(String),
+    /// It was not run: the sweep was stopped.
+    NotRun,
+}
+
+/// What is there and what is to be done.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outlook {
+    /// Points of this part of the plan.
+    pub points: Vec<usize>,
+    /// Of these, points with a result.
+    pub good: usize,
+    /// Of these, points that failed, and why.
+    pub failed: Vec<(usize, String)>,
+    /// Points to run.
+    pub to_run: Vec<usize>,
+    /// Seconds that these take on one thread, as results that are there suggest; `None` when none is like them.
+    pub seconds: Option<f64>,
+}
+
+/// Looks up what is done.
+pub fn outlook(plan: &Plan, store: &Store, part: &Part) -> Outlook {
+    let mine = |at: &usize| part.shard.is_none_or(|(nth, of)| key::shard(&plan.points[*at].key, of) == nth);
+    let points: Vec<usize> = (0..plan.points.len()).filter(mine).collect();
+    let (mut good, mut failed, mut to_run) = (0, Vec::new(), Vec::new());
+    for &at in &points {
+        match store.result(&plan.points[at].key) {
+            Some(entry) if entry.head.state == State::Good => good += 1,
+            Some(entry) => {
+                failed.push((at, entry.head.why.clone().unwrap_or_default()));
+                if !part.keep_failed {
+                    to_run.push(at);
+                }
+            }
+            None => to_run.push(at),
+        }
+    }
+    let known: Vec<f64> = estimates(plan, store, &to_run).into_iter().flatten().collect();
+    // Points of which nothing is known take as long as the others.
+    let seconds = (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64 * to_run.len() as f64);
+    Outlook { points, good, failed, to_run, seconds }
+}
+
+/// Seconds that points take: the mean of results with the same workload and content, else of the same workload by size.
+fn estimates(plan: &Plan, store: &Store, points: &[usize]) -> Vec<Option<f64>> {
+    // Sums of seconds, and of points or bytes.
+    let mut of_content: BTreeMap<&str, [f64; 2]> = BTreeMap::new();
+    let mut of_name: BTreeMap<&str, [f64; 2]> = BTreeMap::new();
+    for head in store.results().map(|entry| &entry.head) {
+        let (Some(seconds), Some(content), Some(name)) = (head.seconds, &head.content, &head.workload) else {
+            continue;
+        };
+        let sum = of_content.entry(content).or_default();
+        *sum = [sum[0] + seconds, sum[1] + 1.0];
+        let sum = of_name.entry(name).or_default();
+        *sum = [sum[0] + seconds, sum[1] + head.bytes.unwrap_or(1).max(1) as f64];
+    }
+    let one = |&at: &usize| {
+        let (name, content, bytes) = plan.content(at);
+        let exact = of_content.get(content).map(|[seconds, count]| seconds / count);
+        exact.or_else(|| of_name.get(name).map(|[seconds, of]| seconds / of * bytes as f64))
+    };
+    points.iter().map(one).collect()
+}
+
+/// What came of a part of a plan.
+#[derive(Debug)]
+pub struct Report {
+    /// What came of each point that was to run, in the order of [`Outlook::to_run`].
+    pub fates: Vec<Fate>,
+    /// Why results could not be written.
+    pub broken: Option<String>,
+}
+
+struct Shared<'a> {
+    plan: &'a Plan,
+    store: Mutex<(Store, Instant)>,
+    writer: Mutex<Writer>,
+    /// When this process said that it begins a point, in ms since 1970.
+    claims: Mutex<BTreeMap<usize, u64>>,
+    broken: Mutex<Option<String>>,
+    sweep: &'a Sweep<'a>,
+    keep_failed: bool,
+    began_ms: u64,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How long to wait before looking again whether another process is done.
+const AGAIN: Duration = Duration::from_millis(100);
+
+/// Runs what is to be run.
+///
+/// # Errors
+/// Results cannot be written, before the first point ran.
+#[expect(clippy::disallowed_methods, reason = "how often a folder is looked at; no result depends on it")]
+pub fn run(plan: &Plan, mut store: Store, outlook: &Outlook, part: &Part, sweep: &Sweep<'_>) -> Result<Report, String> {
+    let to_run = &outlook.to_run;
+    if to_run.is_empty() {
+        return Ok(Report { fates: Vec::new(), broken: None });
+    }
+    let writer = Writer::new(store.folder())?;
+    store.leave_out(&writer);
+    let estimates = estimates(plan, &store, to_run);
+    let all_known = estimates.iter().all(Option::is_some);
+    let need = |(&at, seconds): (&usize, Option<f64>)| {
+        let bytes = plan.content(at).2;
+        // In microseconds where that is known of all, else in bytes: the unit must be the same.
+        let work = seconds.filter(|_| all_known).map_or(bytes, |seconds| (seconds * 1e6) as u64);
+        Need { work, bytes: super::runner::memory_of(bytes) }
+    };
+    let needs: Vec<Need> = to_run.iter().zip(estimates).map(need).collect();
+    let shared = Shared {
+        plan,
+        began_ms: writer.started_ms(),
+        store: Mutex::new((store, Instant::now())),
+        writer: Mutex::new(writer),
+        claims: Mutex::new(BTreeMap::new()),
+        broken: Mutex::new(None),
+        sweep,
+        keep_failed: part.keep_failed,
+    };
+    let fates = run_each(&needs, sweep, |turn| shared.one(to_run[turn.point], turn), Fate::Failed);
+    let fates = fates.into_iter().map(|fate| fate.unwrap_or(Fate::NotRun)).collect();
+    Ok(Report { fates, broken: shared.broken.into_inner().unwrap_or_else(PoisonError::into_inner) })
+}
+
+/// A folder that takes so long to look at is not looked at for each point.
+const SLOW: Duration = Duration::from_millis(20);
+
+/// What others know of a point.
+enum Known {
+    Done(Fate),
+    Begun,
+    Nothing,
+}
+
+impl Shared<'_> {
+    fn one(&self, point: usize, turn: &Turn<'_>) -> Came<Fate> {
+        let of = |result: Fate, instructions| {
+            let failed = matches!(result, Fate::Failed(_));
+            Came::Of { result, failed, instructions }
+        };
+        if lock(&self.broken).is_some() {
+            return of(Fate::NotRun, None);
+        }
+        loop {
+            match self.known(point, turn.again) {
+                Known::Done(fate) => return of(fate, None),
+                Known::Begun if !turn.again => return Came::Later,
+                Known::Begun => std::thread::sleep(AGAIN),
+                Known::Nothing => break,
+            }
+            if self.sweep.stop.is_some_and(|stop: &AtomicBool| stop.load(Ordering::Relaxed)) {
+                return of(Fate::NotRun, None);
+            }
+        }
+        let done = self.simulate(point, turn);
+        let instructions = done.good().map(crate::outcome::Outcome::warp_instructions);
+        of(self.keep(point, &done), instructions)
+    }
+
+    /// Looks whether another process has begun or done a point since; says that this one begins it if not.
+    #[expect(clippy::disallowed_methods, reason = "how often a folder is looked at; no result depends on it")]
+    fn known(&self, point: usize, again: bool) -> Known {
+        let key = &self.plan.points[point].key;
+        if let Some(known) = self.looked_up(point, again) {
+            return known;
+        }
+        if !lock(&self.claims).contains_key(&point) {
+            // Others that do not hear of it run the point too, which harms nobody.
+            let since = lock(&self.writer).append(&Record::begun(key)).unwrap_or(u64::MAX);
+            lock(&self.claims).insert(point, since);
+        }
+        let mut guard = lock(&self.store);
+        let (store, next) = &mut *guard;
+        let now = Instant::now();
+        if now >= *next {
+            if let Err(why) = store.refresh() {
+                lock(&self.broken).get_or_insert(why);
+                return Known::Done(Fate::NotRun);
+            }
+            // On a slow file system, looking takes a fifth of the time at most.
+            *next = if now.elapsed() > SLOW { Instant::now() + now.elapsed() * 4 } else { now };
+        }
+        drop(guard);
+        self.looked_up(point, again).unwrap_or(Known::Nothing)
+    }
+
+    /// What is known without looking at the folder again.
+    fn looked_up(&self, point: usize, again: bool) -> Option<Known> {
+        let key = &self.plan.points[point].key;
+        let own = lock(&self.claims).get(&point).copied();
+        let guard = lock(&self.store);
+        let result = guard.0.result(key).map(|entry| &entry.head);
+        match result.map(|head| (head.state, head)) {
+            Some((State::Good, _)) => return Some(Known::Done(Fate::Cached)),
+            // What failed before this process began is to be run again.
+            Some((State::Failed, head)) if head.unix_ms >= self.began_ms || self.keep_failed => {
+                return Some(Known::Done(Fate::Failed(head.why.clone().unwrap_or_default())));
+            }
+            _ => {}
+        }
+        let begun = guard.0.begun(key).iter().filter(|begun| result.is_none_or(|head| head.unix_ms <= begun.unix_ms));
+        let begun: Vec<_> = begun.cloned().collect();
+        drop(guard);
+        if begun.is_empty() {
+            return None;
+        }
+        let writer = lock(&self.writer);
+        // Two that say so at once may both put it off. When it comes again the first of those who live runs it.
+        let first = |begun: &record::Head| !again || own.is_none_or(|own| writer.is_before(begun, own));
+        begun
+            .iter()
+            .any(|begun| first(begun) && writer.is_another_alive(&begun.host, begun.pid))
+            .then_some(Known::Begun)
+    }
+
+    fn simulate(&self, point: usize, turn: &Turn<'_>) -> Done {
+        let experiment = match self.plan.experiment(point) {
+            Ok(experiment) => experiment,
+            Err(faults) => return Done::Failed { why: faults.to_string(), outcome: None },
+        };
+        let conduct = Conduct {
+            threads: turn.threads,
+            stop: self.sweep.stop,
+            observer: Some(turn.observer),
+            ..Conduct::default()
+        };
+        let simulated = std::panic::AssertUnwindSafe(|| Done::of(run::run(&experiment, &conduct).outcome));
+        std::panic::catch_unwind(simulated).unwrap_or_else(|panic| {
+            let message = panic.downcast_ref::<String>().map(String::as_str);
+            let message = message.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+            Done::Failed { why: format!("the simulator failed, which is a defect: {message}"), outcome: None }
+        })
+    }
+
+    /// Writes what came of a point.
+    fn keep(&self, point: usize, done: &Done) -> Fate {
+        let (name, content, bytes) = self.plan.content(point);
+        let Some(record) = Record::done(&self.plan.points[point].key, name, content, bytes, done) else {
+            return Fate::NotRun;
+        };
+        if let Err(why) = lock(&self.writer).append(&record) {
+            lock(&self.broken).get_or_insert(why);
+            return Fate::NotRun;
+        }
+        match done {
+            Done::Failed { why, .. } => Fate::Failed(why.clone()),
+            _ => Fate::Ran,
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! A sweep file: what is the same in all runs, what varies, what is left out, and what to make of the results.
+//!
+//! ```toml
+//! schema = 1
+//! name = "l2-size"
+//! metrics = ["cycles", "memory_controller.nvm_written_bytes"]
+//! baseline = { scheme = "base" }
+//! [base]
+//! workloads = ["atax", "bicg"]
+//! profile = "ci"
+//! set = { "sm.count" = 4, "params.NX" = 256 }
+//! [[axis]]
+//! key = "l2.slice_kb"
+//! range = { from = 64, to = 512, times = 2 }
+//! [[axis]]                                  # several keys at once
+//! keys = ["scheme", "seed"]
+//! values = [["base", 0], ["agpm", 1]]
+//! [[exclude]]
+//! scheme = "base"
+//! "l2.slice_kb" = [64, 128]
+//! [[figure]]
+//! kind = "line"
+//! x = "l2.slice_kb"
+//! y = "cycles"
+//! ```
+//! A key is a word ([`WORDS`]), a parameter of the machine or of a scheme (`table.key`), or of the workload
+//! (`params.NAME`). Invariant: every fault of the text is found before any is told; what needs machines, schemes and
+//! workloads to be read is found by [`plan`](super::plan). Figures are kept as they are written.
+
+mod axis;
+mod keys;
+mod shape;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+pub use axis::{Axis, Row};
+pub(super) use keys::same;
+pub use keys::{WORDS, text_of};
+
+use super::metrics;
+use crate::config::presets;
+use crate::diagnostic::Diagnostics;
+use crate::workload::FlagBarrier;
+use crate::workload::Mode;
+use crate::workload::Overrides;
+use crate::workload::document;
+use crate::workload::document::Place;
+use crate::workload::document::Source;
+use crate::workload::document::Table;
+use crate::workload::schema;
+
+/// Version of sweep files.
+pub const SCHEMA: i64 = 1;
+
+/// A sweep file, read.
+#[derive(Debug, Clone)]
+pub struct SweepFile {
+    /// Its name.
+    pub name: String,
+    /// Where it lies: machines, schemes and workloads that it names by paths are looked for there first.
+    pub folder: PathBuf,
+    /// What every run has unless an axis says otherwise: key and value.
+    pub base: BTreeMap<String, Setting>,
+    /// What varies.
+    pub axes: Vec<Axis>,
+    /// Points that are left out.
+    pub exclude: Vec<Selection>,
+    /// What to relate results to.
+    pub baseline: Option<Selection>,
+    /// What to make tables of.
+    pub metrics: Vec<String>,
+    /// What to draw.
+    pub figures: Vec<Figure>,
+    /// Compare the final memory of each run with the functional driver's.
+    pub reference: bool,
+    /// Stop each run after so many core cycles: it has failed then.
+    pub max_cycles: Option<u64>,
+    /// What to do otherwise than manifests say about undo logging.
+    pub instrument: Overrides,
+    pub(super) place: Place,
+}
+
+/// A value and where it is written.
+#[derive(Debug, Clone)]
+pub struct Setting {
+    /// The value.
+    pub value: Value,
+    pub(super) place: Place,
+}
+
+/// Points by values: those where every key has one of its values.
+#[derive(Debug, Clone)]
+pub struct Selection {
+    /// Key and values.
+    pub keys: Vec<(String, Vec<Value>)>,
+    pub(super) place: Place,
+}
+
+/// A figure as it is written.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Figure {
+    /// What kind: bars, lines, a heat map.
+    pub kind: String,
+    /// What varies along it: an axis's key.
+    pub x: String,
+    /// What it shows: a metric.
+    pub y: String,
+    /// What its series are: another axis's key.
+    pub group: Option<String>,
+    /// Its title.
+    pub title: Option<String>,
+}
+
+impl SweepFile {
+    /// Reads a sweep file.
+    ///
+    /// # Errors
+    /// Everything that is wrong with its text, each with file, line and column.
+    pub fn load(path: &Path) -> Result<Self, Diagnostics> {
+        let shown = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            crate::diagnostic::Diagnostic::nowhere(&shown, format!("cannot read the sweep file: {error}"))
+        })?;
+        Self::read(&shown, text, path.parent().unwrap_or(Path::new("")))
+    }
+
+    /// Reads the text of a sweep file.
+    ///
+    /// # Errors
+    /// As [`SweepFile::load`].
+    pub fn read(file: &str, text: String, folder: &Path) -> Result<Self, Diagnostics> {
+        let source = Arc::new(Source { file: file.to_owned(), text });
+        let mut faults = Diagnostics::default();
+        let parsed = document::parse(&source, &mut faults);
+        // What follows a broken line can mean anything: the faults of the syntax come alone.
+        faults = faults.into_result(Diagnostics::default())?;
+        let root = Table::root(&source, &parsed);
+        schema::check_keys(shape::FILE, root, "the sweep file", &mut faults);
+        if let Some(item) = root.get("schema")
+            && item.number().is_some_and(|found| found != crate::workload::Value::Int(SCHEMA))
+        {
+            faults.push(item.place().fault(format!("this program reads sweep files of schema {SCHEMA}")));
+        }
+        let base = base(root, &mut faults);
+        let axes = axis::axes(root, &mut faults);
+        let select = |table: Table<'_>, faults: &mut Diagnostics| keys::selection(table, &base, &axes, faults);
+        let exclude = root.tables("exclude").into_iter().map(|table| select(table, &mut faults)).collect();
+        let baseline = root.table("baseline").map(|table| select(table, &mut faults));
+        let metrics = metric_names(root, &mut faults);
+        let figures = root.tables("figure").into_iter().map(figure).collect();
+        let options = root.table("base");
+        let word = |key: &str| options.and_then(|table| table.text(key)).map(|(text, _)| text);
+        let flag = |key: &str| options.and_then(|table| table.get(key)?.boolean());
+        let whole = |key: &str| options.and_then(|table| table.get(key)?.number());
+        let name = root.text("name").map_or("", |(name, _)| name).to_owned();
+        if let Some((_, place)) = root.text("name")
+            && (name.is_empty() || name.contains(|c: char| c.is_control() || "/\\\"".contains(c)))
+        {
+            faults.push(place.fault("a sweep's name is a part of file names: no slash, no quote, not empty"));
+        }
+        faults.into_result(SweepFile {
+            name,
+            folder: folder.to_owned(),
+            base,
+            axes,
+            exclude,
+            baseline,
+            metrics,
+            figures,
+            reference: flag("reference").unwrap_or(true),
+            max_cycles: whole("max_cycles").and_then(|value| match value {
+                crate::workload::Value::Int(cycles) => u64::try_from(cycles).ok(),
+                _ => None,
+            }),
+            instrument: Overrides {
+                mode: word("instrument").and_then(|word| word.parse::<Mode>().ok()),
+                flag_barrier: word("flag_barrier").and_then(|word| word.parse::<FlagBarrier>().ok()),
+                loop_log: flag("loop_log"),
+            },
+            place: Place::new(&source, 0..0),
+        })
+    }
+
+    /// The value of a key that all runs have.
+    pub fn base_value(&self, key: &str) -> Option<&Value> {
+        self.base.get(key).map(|setting| &setting.value)
+    }
+}
+
+/// `[base]`: words, and `set`. Of lists an axis is made, see [`axis`].
+fn base(root: Table<'_>, faults: &mut Diagnostics) -> BTreeMap<String, Setting> {
+    let nowhere = || Place::new(root.source, 0..0);
+    let default = |key: &str, value: Value| (key.to_owned(), Setting { value, place: nowhere() });
+    let mut base = BTreeMap::from([
+        default("machine", presets::DEFAULT_MACHINE.into()),
+        default("scheme", "base".into()),
+        default("profile", "default".into()),
+        default("seed", 0.into()),
+    ]);
+    let Some(table) = root.table("base") else { return base };
+    for (key, _, item) in table.entries() {
+        if WORDS.contains(&key)
+            && let Some(value) = keys::value_of(item)
+        {
+            base.insert(key.to_owned(), Setting { value, place: item.place() });
+        }
+    }
+    if let Some(set) = table.table("set") {
+        for (key, place, item) in keys::flattened(set) {
+            if WORDS.contains(&key.as_str()) {
+                faults.push(place.fault(format!("`{key}` is said in [base] itself, not in `set`")));
+                continue;
+            }
+            let Some(value) = keys::plain(item, &key, faults) else { continue };
+            if let Some(value) = keys::check(&key, &place, [(value, item.place())], faults).pop() {
+                base.insert(key, Setting { value, place: item.place() });
+            }
+        }
+    }
+    base
+}
+
+fn metric_names(root: Table<'_>, faults: &mut Diagnostics) -> Vec<String> {
+    let Some(items) = root.get("metrics").and_then(|item| item.list()) else {
+        return metrics::DEFAULT.iter().map(|name| (*name).to_owned()).collect();
+    };
+    let known: Vec<String> = metrics::all().into_iter().map(|metric| metric.name).collect();
+    let mut names: Vec<String> = Vec::new();
+    for item in items {
+        let Some(name) = item.text() else { continue };
+        if !known.iter().any(|metric| metric == name) {
+            let fault = item.place().fault(format!("there is no metric `{name}`"));
+            let all = || Some("`durawarp results --columns` lists them".to_owned());
+            faults.push(document::advised(fault, name, known.iter().map(String::as_str), all));
+        } else if names.iter().any(|other| other == name) {
+            faults.push(item.place().fault(format!("metric `{name}` is here twice")));
+        } else {
+            names.push(name.to_owned());
+        }
+    }
+    names
+}
+
+fn figure(table: Table<'_>) -> Figure {
+    let text = |key: &str| table.text(key).map(|(text, _)| text.to_owned());
+    let needed = |key: &str| text(key).unwrap_or_default();
+    Figure { kind: needed("kind"), x: needed("x"), y: needed("y"), group: text("group"), title: text("title") }
+}

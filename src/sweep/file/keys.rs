@@ -1,0 +1,159 @@
+//! Keys that a point can have, and their values.
+//!
+//! Words are checked here by their type alone; what machines, schemes and workloads there are is found when they are read.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::{Axis, Selection, Setting};
+use crate::config::Override;
+use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Diagnostics;
+use crate::workload::document;
+use crate::workload::document::Item;
+use crate::workload::document::Place;
+use crate::workload::document::Table;
+
+/// Keys that are no parameter of a machine, a scheme or a workload.
+pub const WORDS: [&str; 5] = ["machine", "workload", "scheme", "profile", "seed"];
+
+/// A value as it is typed on a command line.
+pub fn text_of(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+/// The same value: 5 and 5.0 are.
+pub(in super::super) fn same(one: &Value, other: &Value) -> bool {
+    match (one.as_f64(), other.as_f64()) {
+        (Some(one), Some(other)) => one == other,
+        _ => one == other,
+    }
+}
+
+/// The value, if it is neither a list nor a table nor a date.
+pub(super) fn value_of(item: Item<'_>) -> Option<Value> {
+    match item.number() {
+        Some(crate::workload::Value::Int(whole)) => Some(whole.into()),
+        Some(crate::workload::Value::Float(x)) => serde_json::Number::from_f64(x).map(Value::Number),
+        _ => item.text().map(Value::from).or_else(|| item.boolean().map(Value::from)),
+    }
+}
+
+/// As [`value_of`], with a fault.
+pub(super) fn plain(item: Item<'_>, key: &str, faults: &mut Diagnostics) -> Option<Value> {
+    let value = value_of(item);
+    if value.is_none() {
+        let found = item.described();
+        faults.push(item.place().fault(format!("`{key}` expects a number, a text or a truth value, found {found}")));
+    }
+    value
+}
+
+/// Keys with dots, written in quotes or as tables in tables.
+pub(super) fn flattened(table: Table<'_>) -> Vec<(String, Place, Item<'_>)> {
+    let mut out = Vec::new();
+    for (key, place, item) in table.entries() {
+        match item.table() {
+            Some(inner) => {
+                out.extend(
+                    flattened(inner).into_iter().map(|(name, place, item)| (format!("{key}.{name}"), place, item)),
+                );
+            }
+            None => out.push((key.to_owned(), place, item)),
+        }
+    }
+    out
+}
+
+/// Values of a key in the key's unit, as far as there is such a key and it takes them; faults are told at the key or at the
+/// value.
+pub(super) fn check(
+    key: &str,
+    place: &Place,
+    values: impl IntoIterator<Item = (Value, Place)>,
+    faults: &mut Diagnostics,
+) -> Vec<Value> {
+    let mut good = Vec::new();
+    if key == "params." {
+        faults.push(place.fault("`params.` lacks the name of a parameter"));
+    } else if !key.contains('.') && !WORDS.contains(&key) {
+        let fault = place.fault(format!("unknown key `{key}`"));
+        let all = || Some(format!("TABLE.KEY, params.NAME, or one of {}", crate::workload::schema::quoted(&WORDS)));
+        faults.push(document::advised(fault, key, WORDS, all));
+        return good;
+    }
+    for (value, at) in values {
+        match checked(key, &value) {
+            Ok(value) => good.push(value),
+            Err(found) => found.0.into_iter().for_each(|fault| {
+                // A key that there is not is told once, where it is named.
+                let of_value = fault.message.contains("expects") || fault.message.contains("unit");
+                let told = Diagnostic { help: fault.help, ..(if of_value { &at } else { place }).fault(fault.message) };
+                if !faults.0.contains(&told) {
+                    faults.push(told);
+                }
+            }),
+        }
+    }
+    good
+}
+
+/// A value of a key that there may be.
+fn checked(key: &str, value: &Value) -> Result<Value, Diagnostics> {
+    let wrong =
+        |expected: &str| Err(Diagnostic::nowhere("", format!("`{key}` expects {expected}, found {value}")).into());
+    match key {
+        "seed" if !value.is_u64() => wrong("a whole number from 0"),
+        "seed" => Ok(value.clone()),
+        word if WORDS.contains(&word) && !value.is_string() => wrong("a name"),
+        word if WORDS.contains(&word) || word.starts_with("params.") => Ok(value.clone()),
+        _ => Override { key: key.to_owned(), value: text_of(value) }.check(),
+    }
+}
+
+/// Points by values: keys that vary, or that all points have, and values that some point may have.
+pub(super) fn selection(
+    table: Table<'_>,
+    base: &BTreeMap<String, Setting>,
+    axes: &[Axis],
+    faults: &mut Diagnostics,
+) -> Selection {
+    let mut keys = Vec::new();
+    for (key, place, item) in flattened(table) {
+        let of_axes: Vec<&Value> = axes.iter().flat_map(|axis| axis.values_of(&key)).collect();
+        let known: Vec<&Value> = match of_axes.is_empty() {
+            true => base.get(&key).map(|setting| &setting.value).into_iter().collect(),
+            false => of_axes,
+        };
+        if known.is_empty() {
+            let names = axes.iter().flat_map(|axis| &axis.keys).chain(base.keys()).map(String::as_str);
+            let fault = place.fault(format!("`{key}` is no axis of this sweep"));
+            faults.push(document::advised(fault, &key, names, || None));
+            continue;
+        }
+        let mut values = Vec::new();
+        for item in item.list().unwrap_or_else(|| vec![item]) {
+            let Some(value) = plain(item, &key, faults) else { continue };
+            // In the key's unit, as those that it is compared with.
+            let value = checked(&key, &value).unwrap_or(value);
+            if known.iter().any(|known| same(known, &value)) {
+                values.push(value);
+            } else {
+                let fault = item.place().fault(format!("no point has `{key}` = {value}"));
+                let texts: Vec<String> = known.iter().map(|value| text_of(value)).collect();
+                let all = || Some(format!("it has {}", texts.join(", ")));
+                faults.push(document::advised(fault, &text_of(&value), texts.iter().map(String::as_str), all));
+            }
+        }
+        keys.push((key, values));
+    }
+    if keys.is_empty() && faults.0.is_empty() {
+        faults.push(table.place().fault("this names no points: it has no keys"));
+    }
+    Selection { keys, place: table.place() }
+}

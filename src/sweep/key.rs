@@ -1,0 +1,122 @@
+//! What a point is known by: a hash of everything that its outcome follows from.
+//!
+//! BLAKE3 of canonical JSON: the resolved values of machine and scheme, a hash of the workload's content, limits, the
+//! simulator's version and the schema of outcomes. Invariants: names, sources and the way in which a value was given do not
+//! matter; threads and hosts do not. Not in it: the build. Whoever changes the simulator without raising its version keeps
+//! results of a changed model apart by another folder.
+
+use serde_json::{Value, json};
+
+use crate::config::MachineConfig;
+use crate::config::SchemeConfig;
+use crate::outcome;
+use crate::workload::Resolved;
+
+/// JSON with the keys of every object in order and no blanks: equal values have equal texts.
+pub fn canonical(value: &Value) -> String {
+    match value {
+        Value::Object(map) => {
+            let mut keys: Vec<&String> = map.keys().collect();
+            keys.sort_unstable();
+            let of = |key: &String| format!("{}:{}", Value::String(key.clone()), canonical(&map[key]));
+            format!("{{{}}}", keys.into_iter().map(of).collect::<Vec<_>>().join(","))
+        }
+        Value::Array(items) => format!("[{}]", items.iter().map(canonical).collect::<Vec<_>>().join(",")),
+        // 160 and 160.0 are one value of a time.
+        Value::Number(number) => match number.as_f64() {
+            Some(x) if x.fract() == 0.0 && x.abs() < 9e15 => format!("{x:.0}"),
+            _ => number.to_string(),
+        },
+        plain => plain.to_string(),
+    }
+}
+
+/// Hash of a workload's content.
+pub fn of_content(workload: &Resolved) -> String {
+    let mut hasher = blake3::Hasher::new();
+    workload.fingerprint(&mut |name, bytes| {
+        for part in [name.as_bytes(), bytes] {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        }
+    });
+    hasher.finalize().to_hex().to_string()
+}
+
+/// The key of a run.
+pub fn of_run(
+    machine: &MachineConfig,
+    scheme: &SchemeConfig,
+    content: &str,
+    max_cycles: Option<u64>,
+    reference: bool,
+) -> String {
+    let whole = json!({
+        "machine": serde_json::to_value(&machine.spec).unwrap_or_default(),
+        "scheme": { "name": scheme.built.name(), "values": scheme.values },
+        "workload": content,
+        "max_cycles": max_cycles,
+        "reference": reference,
+        "version": env!("CARGO_PKG_VERSION"),
+        "outcome": outcome::SCHEMA,
+    });
+    blake3::hash(canonical(&whole).as_bytes()).to_hex().to_string()
+}
+
+/// The shard of `of` that a key belongs to, from 0.
+pub fn shard(key: &str, of: u32) -> u32 {
+    let start = key.get(..16).and_then(|start| u64::from_str_radix(start, 16).ok()).unwrap_or(0);
+    (start % u64::from(of.max(1))) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Override;
+    use crate::workload::Choice;
+    use crate::workload::Workload;
+
+    #[test]
+    fn canonical_text_does_not_depend_on_order_or_form() {
+        let one: Value = serde_json::from_str(r#"{"b": [1.0, "x"], "a": {"d": null, "c": 0.5}}"#).unwrap();
+        let two: Value = serde_json::from_str(r#"{"a": {"c": 5e-1, "d": null}, "b": [1, "x"]}"#).unwrap();
+        assert_eq!(canonical(&one), canonical(&two));
+        assert_eq!(canonical(&one), r#"{"a":{"c":0.5,"d":null},"b":[1,"x"]}"#);
+    }
+
+    #[test]
+    fn whatever_changes_a_run_changes_its_key() {
+        let key = |set: &[&str], scheme: &str, size: &str, seed: u64, limit: Option<u64>| {
+            let set: Vec<Override> = set.iter().map(|text| Override::parse(text).unwrap()).collect();
+            let machine = MachineConfig::load("agpm-table4", &set).unwrap();
+            let scheme = SchemeConfig::load(scheme, &[]).unwrap();
+            let params = vec![("N".to_owned(), size.to_owned())];
+            let choice = Choice { params, seed, logs: scheme.built.logs(), ..Choice::default() };
+            let workload = Workload::load("vecadd").unwrap().resolve(&choice).unwrap();
+            of_run(&machine, &scheme, &of_content(&workload), limit, true)
+        };
+        let plain = key(&[], "base", "64", 0, None);
+        assert_eq!(plain, key(&[], "base", "64", 0, None));
+        assert_eq!(
+            key(&["l2.slice_kb=256"], "base", "64", 0, None),
+            key(&["l2.slice_kb=256KiB"], "base", "64", 0, None)
+        );
+        let others = [
+            key(&["l2.slice_kb=256"], "base", "64", 0, None),
+            key(&[], "strict", "64", 0, None),
+            key(&[], "base", "65", 0, None),
+            key(&[], "base", "64", 1, None),
+            key(&[], "base", "64", 0, Some(5)),
+        ];
+        for (nth, other) in others.iter().enumerate() {
+            assert!(*other != plain && !others[..nth].contains(other), "{nth}");
+        }
+    }
+
+    #[test]
+    fn shards_divide_the_keys() {
+        let keys: Vec<String> = (0..100u32).map(|n| blake3::hash(&n.to_le_bytes()).to_hex().to_string()).collect();
+        let of: Vec<usize> = (0..3).map(|n| keys.iter().filter(|key| shard(key, 3) == n).count()).collect();
+        assert!(of.iter().sum::<usize>() == 100 && of.iter().all(|&count| count > 15), "{of:?}");
+    }
+}

@@ -1,0 +1,126 @@
+//! What can be told of an outcome in one number: name, unit, meaning and value.
+//!
+//! Counters are there under `kind.name`, summed over components; their units are the last words of their descriptions.
+//! Invariant: every name has a unit and a meaning.
+
+use crate::outcome::Outcome;
+use crate::run;
+
+/// A number that an outcome has.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Metric {
+    /// Name.
+    pub name: String,
+    /// Unit.
+    pub unit: String,
+    /// What it is.
+    pub meaning: String,
+}
+
+/// Metrics when a sweep file names none.
+pub const DEFAULT: [&str; 8] = [
+    "cycles",
+    "time_ns",
+    "warp_instructions",
+    "ipc",
+    "memory_controller.dram_read_bytes",
+    "memory_controller.dram_written_bytes",
+    "memory_controller.nvm_read_bytes",
+    "memory_controller.nvm_written_bytes",
+];
+
+/// Name, unit, meaning, value.
+type Derived = (&'static str, &'static str, &'static str, fn(&Outcome) -> Option<f64>);
+
+const DERIVED: [Derived; 15] = [
+    ("cycles", "core cycles", "From the start of the host program until its last step was done", |o| {
+        Some(o.time.core_cycles as f64)
+    }),
+    ("time_ns", "ns", "The same in simulated time", |o| Some(o.time.ps as f64 / 1e3)),
+    ("warp_instructions", "warp instructions", "Instructions issued, one a warp", |o| {
+        Some(o.warp_instructions() as f64)
+    }),
+    ("thread_instructions", "thread instructions", "Lanes that executed them", |o| {
+        Some(o.total("sm", "thread_instructions") as f64)
+    }),
+    ("ipc", "warp instructions/core cycle", "Warp instructions a core cycle, all SMs together", |o| Some(o.ipc())),
+    ("launches", "launches", "Kernel launches", |o| Some(o.launches.len() as f64)),
+    ("persists.count", "requests", "Lines that warps wrote through or wrote back", |o| {
+        Some(o.persists.as_ref().map_or(0.0, |p| p.total.count as f64))
+    }),
+    ("persists.mean_ns", "ns", "From issue to acknowledgement of a persist: mean", |o| {
+        o.persists.as_ref().map(|p| p.total.mean_ns())
+    }),
+    ("persists.p50_ns", "ns", "The same: half were not longer", |o| o.persists.as_ref().map(|p| p.total.p50_ns)),
+    ("persists.p99_ns", "ns", "The same: 99 of 100 were not longer", |o| o.persists.as_ref().map(|p| p.total.p99_ns)),
+    ("fences.sum_ns", "ns", "Warps waiting until their persists were durable: sum", |o| {
+        Some(o.persists.as_ref().map_or(0.0, |p| p.fences.sum_ns))
+    }),
+    ("boundaries.sum_ns", "ns", "Ends of CTAs and kernels waiting for the write-back of the L2: sum", |o| {
+        Some(o.persists.as_ref().map_or(0.0, |p| p.boundaries.sum_ns))
+    }),
+    ("events", "events", "Events that the engine handled", |o| Some(o.engine.events as f64)),
+    ("wall_s", "s", "Host time of the simulation; never the same twice", |o| Some(o.host.wall_s)),
+    (
+        "warp_instructions_per_s",
+        "warp instructions/s",
+        "Speed of the simulation on its host; never the same twice",
+        |o| Some(o.warp_instructions_per_s()),
+    ),
+];
+
+/// A description "Meaning (unit)" in its parts.
+fn parts(doc: &str) -> (&str, &str) {
+    match doc.trim().strip_suffix(')').and_then(|doc| doc.rsplit_once(" (")) {
+        Some((meaning, unit)) => (meaning, unit),
+        None => (doc, "1"),
+    }
+}
+
+/// Every metric.
+pub fn all() -> Vec<Metric> {
+    let derived = DERIVED.iter().map(|(name, unit, meaning, _)| Metric {
+        name: (*name).to_owned(),
+        unit: (*unit).to_owned(),
+        meaning: (*meaning).to_owned(),
+    });
+    let counters = run::counter_descriptions().into_iter().flat_map(|(kind, counters)| {
+        counters.iter().map(move |counter| {
+            let (meaning, unit) = parts(counter.doc);
+            let name = format!("{kind}.{}", counter.name);
+            Metric { name, unit: unit.to_owned(), meaning: meaning.to_owned() }
+        })
+    });
+    derived.chain(counters).collect()
+}
+
+/// The metric of a name.
+pub fn find(name: &str) -> Option<Metric> {
+    all().into_iter().find(|metric| metric.name == name)
+}
+
+/// Its value; `None` where an outcome does not have it.
+pub fn value(outcome: &Outcome, name: &str) -> Option<f64> {
+    if let Some((.., of)) = DERIVED.iter().find(|(own, ..)| *own == name) {
+        return of(outcome);
+    }
+    let (kind, counter) = name.split_once('.')?;
+    let table = outcome.counters.iter().find(|table| table.kind == kind)?;
+    table.names.iter().any(|own| own == counter).then(|| table.total(counter) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_metric_has_a_name_of_its_own_a_unit_and_a_meaning() {
+        let all = all();
+        for (nth, metric) in all.iter().enumerate() {
+            assert!(!metric.unit.is_empty() && metric.unit != "1" && !metric.meaning.is_empty(), "{metric:?}");
+            assert!(all[..nth].iter().all(|other| other.name != metric.name), "{metric:?}");
+        }
+        assert_eq!(find("sm.l1_hits").map(|metric| metric.unit).as_deref(), Some("accesses"));
+        assert!(DEFAULT.iter().all(|name| find(name).is_some()));
+    }
+}

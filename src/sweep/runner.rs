@@ -1,0 +1,324 @@
+//! Runs the points of a sweep, many at a time, each on one thread while there are more points than cores.
+//!
+//! Invariants: results come in the order of the points, whatever the order of running; a point that fails, or whose
+//! simulation panics, is that point's result and not the end; once the stop flag is set nothing new begins, what runs ends
+//! early and is not kept, what is done is. Wall clocks are read here for progress only.
+//!
+//! [`run_each`] takes the function that turns a point into its result. That is the place for a store of results: look the
+//! point up, simulate it if it is not there, keep what came of it. At the end of a sweep cores are idle: a point that starts
+//! when fewer points than jobs remain is told to take more threads, on which its result does not depend.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+pub use super::book::Need;
+use super::book::{Next, Tally, Waiting};
+use crate::engine::Snapshot;
+use crate::outcome::{End, Outcome};
+use crate::run::{self, Conduct, Experiment};
+
+/// An experiment of a sweep.
+#[derive(Debug, Clone)]
+pub struct Point {
+    /// What it is called in messages.
+    pub label: String,
+    /// What is run.
+    pub experiment: Experiment,
+    /// How long it takes compared with the others, in any unit.
+    pub work: u64,
+    /// Bytes of memory that it needs while it runs.
+    pub bytes: u64,
+}
+
+/// A running simulation holds its image, the controllers' shares of it, and the final memory.
+const COPIES_OF_IMAGE: u64 = 3;
+
+/// Bytes that a simulation needs for so many bytes of buffers.
+pub fn memory_of(buffers: u64) -> u64 {
+    COPIES_OF_IMAGE * buffers
+}
+
+impl Point {
+    /// A point that needs as much memory as its buffers suggest.
+    pub fn new(label: impl Into<String>, experiment: Experiment, work: u64) -> Self {
+        let buffers: u64 = experiment.workload.addresses().ranges().iter().map(|range| range.bytes).sum();
+        Point { label: label.into(), experiment, work, bytes: memory_of(buffers) }
+    }
+}
+
+/// How to sweep: nothing here changes what comes of a point.
+#[derive(Clone, Copy)]
+pub struct Sweep<'a> {
+    /// Points that run at a time; 0 for one a core.
+    pub jobs: usize,
+    /// Bytes of memory that all running points may need together, as estimated.
+    pub bytes: u64,
+    /// Set it to end the sweep early.
+    pub stop: Option<&'a AtomicBool>,
+    /// Told how the sweep is getting on, by whichever worker has news.
+    pub observer: Option<&'a (dyn Fn(&Progress) + Sync)>,
+}
+
+/// Memory of running points together, when nobody says otherwise: 8 GiB.
+pub const DEFAULT_BYTES: u64 = 8 << 30;
+
+impl Default for Sweep<'_> {
+    fn default() -> Self {
+        Sweep { jobs: 0, bytes: DEFAULT_BYTES, stop: None, observer: None }
+    }
+}
+
+impl std::fmt::Debug for Sweep<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sweep").field("jobs", &self.jobs).field("bytes", &self.bytes).finish_non_exhaustive()
+    }
+}
+
+/// How a sweep is getting on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress {
+    /// Points of the sweep.
+    pub points: usize,
+    /// Points that are done, failed ones too.
+    pub done: usize,
+    /// Points that run.
+    pub running: usize,
+    /// Points that failed.
+    pub failed: usize,
+    /// Warp instructions simulated so far, all points together.
+    pub warp_instructions: u64,
+    /// These, a second.
+    pub warp_instructions_per_s: f64,
+    /// Seconds since the sweep began.
+    pub elapsed_s: f64,
+    /// Seconds left, as the work that is done suggests; unknown before the first point is done.
+    pub left_s: Option<f64>,
+}
+
+/// What came of a point.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Done {
+    /// It ran to its end and its result is right.
+    Good(Box<Outcome>),
+    /// It did not, or it is not: why, and the outcome if there is one.
+    Failed {
+        /// In a sentence.
+        why: String,
+        /// What is known of the run.
+        outcome: Option<Box<Outcome>>,
+    },
+    /// The sweep was stopped before it was done.
+    NotRun,
+}
+
+impl Done {
+    /// The outcome of a run that went well.
+    pub fn good(&self) -> Option<&Outcome> {
+        match self {
+            Done::Good(outcome) => Some(outcome),
+            _ => None,
+        }
+    }
+
+    /// What an outcome is worth.
+    pub fn of(outcome: Outcome) -> Self {
+        let why = match (&outcome.end, &outcome.verification) {
+            (End::Finished, Some(check)) if !check.passed => {
+                format!("the result is wrong: {}", check.failures.join("; "))
+            }
+            (End::Finished, _) => return Done::Good(Box::new(outcome)),
+            (End::Stopped, _) => return Done::NotRun,
+            (End::CycleLimit, _) => "the cycle limit was reached".to_owned(),
+            (End::Deadlock { waits }, _) => format!("deadlock: {}", waits.join("; ")),
+            (End::Failed { error }, _) => error.clone(),
+            (End::Panicked { message }, _) => format!("the simulator failed, which is a defect: {message}"),
+        };
+        Done::Failed { why, outcome: Some(Box::new(outcome)) }
+    }
+}
+
+/// What came of each point, in the order of the points.
+pub type Results = Vec<Done>;
+
+/// Simulates every point.
+pub fn run(points: &[Point], sweep: &Sweep<'_>) -> Results {
+    results(points, sweep, |turn| {
+        let conduct =
+            Conduct { threads: turn.threads, stop: sweep.stop, observer: Some(turn.observer), ..Conduct::default() };
+        Done::of(run::run(&points[turn.point].experiment, &conduct).outcome)
+    })
+}
+
+/// Turns every point into its result by `one`, which is given an observer for the simulation it runs.
+///
+/// # Panics
+/// When the host cannot start threads.
+pub fn run_with<F>(points: &[Point], sweep: &Sweep<'_>, one: F) -> Results
+where
+    F: Fn(&Point, &(dyn Fn(&Snapshot) + Sync)) -> Done + Sync,
+{
+    results(points, sweep, |turn| one(&points[turn.point], turn.observer))
+}
+
+fn results(points: &[Point], sweep: &Sweep<'_>, one: impl Fn(&Turn<'_>) -> Done + Sync) -> Results {
+    let needs: Vec<Need> = points.iter().map(|point| Need { work: point.work, bytes: point.bytes }).collect();
+    let came = |turn: &Turn<'_>| {
+        let result = one(turn);
+        let instructions = result.good().map(Outcome::warp_instructions);
+        Came::Of { failed: matches!(result, Done::Failed { .. }), instructions, result }
+    };
+    let panicked = |why| Done::Failed { why, outcome: None };
+    run_each(&needs, sweep, came, panicked).into_iter().map(|done| done.unwrap_or(Done::NotRun)).collect()
+}
+
+/// A point whose turn it is.
+#[derive(Clone, Copy)]
+pub struct Turn<'a> {
+    /// Its number.
+    pub point: usize,
+    /// Threads that its simulation may take.
+    pub threads: usize,
+    /// It was put off before.
+    pub again: bool,
+    /// For the simulation.
+    pub observer: &'a (dyn Fn(&Snapshot) + Sync),
+}
+
+impl std::fmt::Debug for Turn<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Turn").field("point", &self.point).field("threads", &self.threads).finish_non_exhaustive()
+    }
+}
+
+/// What came of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Came<R> {
+    /// A result.
+    Of {
+        /// The result.
+        result: R,
+        /// It counts as failed.
+        failed: bool,
+        /// Warp instructions that were simulated, where that is known.
+        instructions: Option<u64>,
+    },
+    /// Nothing yet: the point comes again, after all others.
+    Later,
+}
+
+/// What two workers share.
+struct Shared<'a, R> {
+    needs: &'a [Need],
+    waiting: Mutex<Waiting>,
+    changed: Condvar,
+    results: Mutex<Vec<Option<R>>>,
+    tally: Tally,
+    sweep: &'a Sweep<'a>,
+    began: Instant,
+}
+
+/// Nothing that a lock guards here can be left half done by a panic.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Turns every point into its result by `one`, and one whose turn panics by `panicked`. `None` for points that did not
+/// begin before the sweep was stopped.
+///
+/// # Panics
+/// When the host cannot start threads.
+#[expect(clippy::disallowed_methods, reason = "progress is told in seconds of the host; no result depends on it")]
+pub fn run_each<R, F, P>(needs: &[Need], sweep: &Sweep<'_>, one: F, panicked: P) -> Vec<Option<R>>
+where
+    R: Send,
+    F: Fn(&Turn<'_>) -> Came<R> + Sync,
+    P: Fn(String) -> R + Sync,
+{
+    let needs: Vec<Need> = needs.iter().map(|need| Need { work: need.work.max(1), bytes: need.bytes }).collect();
+    let shared = Shared {
+        needs: &needs,
+        waiting: Mutex::new(Waiting::new(&needs, sweep.bytes)),
+        changed: Condvar::new(),
+        results: Mutex::new(needs.iter().map(|_| None).collect()),
+        tally: Tally::new(needs.clone()),
+        sweep,
+        began: Instant::now(),
+    };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(sweep.jobs).build().expect("threads can be started");
+    let jobs = pool.current_num_threads();
+    pool.broadcast(|_| {
+        while let Some((point, threads, again)) = shared.next(jobs) {
+            shared.one(point, threads, again, &one, &panicked);
+            shared.changed.notify_all();
+        }
+    });
+    shared.tell();
+    shared.results.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<R: Send> Shared<'_, R> {
+    fn stopped(&self) -> bool {
+        self.sweep.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
+
+    /// The next point of this worker, when there is memory for it; its threads; whether it was put off before.
+    fn next(&self, jobs: usize) -> Option<(usize, usize, bool)> {
+        let mut waiting = lock(&self.waiting);
+        loop {
+            if self.stopped() {
+                return None;
+            }
+            match waiting.next() {
+                // Its share of the cores, when there are no points for the others.
+                Next::Run(point) => {
+                    return Some((point, (jobs / waiting.remaining()).max(1), waiting.is_back(point)));
+                }
+                Next::Nothing => return None,
+                Next::Wait => waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    }
+
+    fn one<F, P>(&self, point: usize, threads: usize, again: bool, one: &F, panicked: &P)
+    where
+        F: Fn(&Turn<'_>) -> Came<R> + Sync,
+        P: Fn(String) -> R + Sync,
+    {
+        self.tally.begin();
+        self.tell();
+        let observer = |now: &Snapshot| {
+            self.tally.advance(point, now.progress.work);
+            self.tell();
+        };
+        let turn = Turn { point, threads, again, observer: &observer };
+        let came = catch_unwind(AssertUnwindSafe(|| one(&turn))).unwrap_or_else(|panic| {
+            let message = panic.downcast_ref::<String>().map(String::as_str);
+            let message = message.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+            let result = panicked(format!("the simulator failed, which is a defect: {message}"));
+            Came::Of { result, failed: true, instructions: None }
+        });
+        match came {
+            Came::Of { result, failed, instructions } => {
+                if let Some(instructions) = instructions {
+                    self.tally.advance(point, instructions);
+                }
+                self.tally.end(point, failed);
+                lock(&self.waiting).done(self.needs[point]);
+                lock(&self.results)[point] = Some(result);
+            }
+            Came::Later => {
+                self.tally.put_back();
+                lock(&self.waiting).put_back(point, self.needs[point]);
+            }
+        }
+        self.tell();
+    }
+
+    fn tell(&self) {
+        if let Some(observer) = self.sweep.observer {
+            observer(&self.tally.progress(self.began.elapsed().as_secs_f64()));
+        }
+    }
+}

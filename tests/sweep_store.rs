@@ -1,0 +1,249 @@
+//! The store of results under what happens to it: processes that are killed, that share a folder, torn and foreign files,
+//! a full disk. And what it is for: the same table, whatever happened on the way.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use durawarp::sweep::record::State;
+use durawarp::sweep::{Plan, Store, table};
+
+/// 512 points of a few hundred warp instructions each.
+const MANY: &str = r#"
+schema = 1
+name = "many"
+metrics = ["cycles", "warp_instructions", "sm.l1_hits", "l2.reads"]
+[base]
+workload = "vecadd"
+profile = "ci"
+set = { "sm.count" = 1, "l2.slices" = 8 }
+[[axis]]
+key = "params.N"
+range = { from = 32, to = 512, step = 32 }
+[[axis]]
+key = "l2.slice_kb"
+values = [64, 128]
+[[axis]]
+key = "seed"
+range = { from = 0, to = 15, step = 1 }
+"#;
+
+/// 12 points.
+const FEW: &str = r#"
+schema = 1
+name = "few"
+[base]
+workload = "vecadd"
+profile = "ci"
+set = { "sm.count" = 1, "l2.slices" = 8 }
+[[axis]]
+key = "params.N"
+range = { from = 32, to = 128, step = 32 }
+[[axis]]
+key = "scheme"
+values = ["base", "strict", "epoch-cta"]
+"#;
+
+fn folder(name: &str, spec: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sweep_store").join(name);
+    // Left from an earlier run.
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).unwrap();
+    std::fs::write(path.join("spec.toml"), spec).unwrap();
+    path
+}
+
+fn command(folder: &Path, results: &str, more: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_durawarp"));
+    command.current_dir(folder).args(["sweep", "spec.toml", "--results", results]).args(more);
+    command
+}
+
+fn sweep(folder: &Path, results: &str, more: &[&str]) -> Output {
+    command(folder, results, more).output().unwrap()
+}
+
+fn spawn(folder: &Path, results: &str) -> Child {
+    command(folder, results, &["--jobs", "2"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+/// Whole records of a folder: results, and what was begun.
+fn records(folder: &Path) -> (usize, usize) {
+    let (mut results, mut begun) = (0, 0);
+    for entry in std::fs::read_dir(folder).into_iter().flatten() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "jsonl") {
+            let text = std::fs::read_to_string(path).unwrap();
+            let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
+            begun += whole.lines().filter(|line| line.contains(r#""state":"begun""#)).count();
+            results += whole.lines().filter(|line| !line.contains(r#""state":"begun""#)).count();
+        }
+    }
+    (results, begun)
+}
+
+fn csv(folder: &Path, results: &str) -> Vec<u8> {
+    let plan = Plan::load(&folder.join("spec.toml")).unwrap_or_else(|faults| panic!("{faults}"));
+    let store = Store::open_existing(&folder.join(results)).unwrap();
+    assert!(plan.points.iter().all(|point| store.result(&point.key).is_some()), "every point has a result");
+    table::of(&plan, &store, &plan.file.metrics, false).unwrap().csv()
+}
+
+/// The only file of records in a folder.
+fn file_of(results: &Path) -> PathBuf {
+    let mut files = std::fs::read_dir(results).unwrap().map(|entry| entry.unwrap().path());
+    files.find(|path| path.extension().is_some_and(|extension| extension == "jsonl")).unwrap()
+}
+
+#[track_caller]
+fn ended(output: &Output, code: i32, words: &[&str]) {
+    let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(code), "{text}");
+    for word in words {
+        assert!(text.contains(word), "no `{word}` in:\n{text}");
+    }
+}
+
+#[test]
+fn killed_at_three_moments_or_run_by_two_processes_the_table_is_that_of_one_run() {
+    let folder = folder("killed", MANY);
+    ended(&sweep(&folder, "whole", &["--jobs", "2"]), 0, &["512 points, 0 done, 512 to run", "done 512 (0 cached)"]);
+    let table = csv(&folder, "whole");
+    assert_eq!(records(&folder.join("whole")), (512, 512));
+
+    // Killed when so many results are there: moments that are the same on a fast and on a slow host.
+    let mut random = 0x5eed_u64;
+    let mut least = 0;
+    for _ in 0..3 {
+        random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        least += 20 + (random >> 40) as usize % 120;
+        let mut child = spawn(&folder, "killed");
+        let mut waited_ms = 0;
+        while records(&folder.join("killed")).0 < least {
+            assert!(waited_ms < 60_000, "it makes progress");
+            std::thread::sleep(Duration::from_millis(2));
+            waited_ms += 2;
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    let before = records(&folder.join("killed")).0;
+    assert!(before < 512, "it was killed in the middle: {before}");
+    let output = sweep(&folder, "killed", &["--jobs", "2"]);
+    ended(&output, 0, &[&format!("{before} done, {} to run", 512 - before), "done 512"]);
+    // What was done was never run again.
+    assert_eq!(records(&folder.join("killed")).0, 512);
+    assert!(csv(&folder, "killed") == table, "killed and resumed: another table");
+
+    let mut two = [spawn(&folder, "shared"), spawn(&folder, "shared")];
+    for child in &mut two {
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+    }
+    let (results, _) = records(&folder.join("shared"));
+    assert!((512..=512 + 8).contains(&results), "{results} runs for 512 points");
+    assert!(csv(&folder, "shared") == table, "run by two: another table");
+}
+
+#[test]
+fn a_torn_last_line_is_passed_over_and_its_point_run_again() {
+    let folder = folder("torn", FEW);
+    ended(&sweep(&folder, "results", &[]), 0, &["done 12"]);
+    let file = file_of(&folder.join("results"));
+    let whole = std::fs::read(&file).unwrap();
+    let table = csv(&folder, "results");
+    std::fs::write(&file, &whole[..whole.len() - 100]).unwrap();
+    ended(&sweep(&folder, "results", &["--dry-run"]), 0, &["11 done, 1 to run"]);
+    // A line in the middle that is no record: told, and nothing else is lost.
+    let lines: Vec<&[u8]> = whole.split_inclusive(|byte| *byte == b'\n').collect();
+    let mut damaged = lines[..4].concat();
+    damaged.extend_from_slice(b"\0\0\0\0\n");
+    damaged.extend(lines[4..].concat());
+    std::fs::write(&file, &damaged).unwrap();
+    ended(&sweep(&folder, "results", &["--dry-run"]), 0, &["12 done, 0 to run", "passed over"]);
+    std::fs::write(&file, &whole[..whole.len() - 100]).unwrap();
+    ended(&sweep(&folder, "results", &[]), 0, &["done 12 (11 cached)"]);
+    assert!(std::fs::read(&file).unwrap() == whole[..whole.len() - 100], "an old file is never written to");
+    assert!(csv(&folder, "results") == table);
+}
+
+#[test]
+fn another_schema_or_another_folder_is_refused() {
+    let folder = folder("schema", FEW);
+    ended(&sweep(&folder, "results", &["--shard", "1/4"]), 0, &["shard 1/4"]);
+    let foreign = folder.join("results/other-1-1.jsonl");
+    std::fs::write(&foreign, "{\"record\":2,\"verdict\":\"good\"}\n").unwrap();
+    for arguments in [&["--dry-run"][..], &[]] {
+        ended(&sweep(&folder, "results", arguments), 2, &["other-1-1.jsonl", "schema 2", "reads 1"]);
+    }
+    std::fs::remove_file(foreign).unwrap();
+    std::fs::write(folder.join("results/durawarp-results.json"), "{\"schema\": 7}").unwrap();
+    ended(&sweep(&folder, "results", &[]), 2, &["durawarp-results.json", "schema 7"]);
+    std::fs::create_dir(folder.join("photos")).unwrap();
+    std::fs::write(folder.join("photos/cat.png"), "").unwrap();
+    ended(&sweep(&folder, "photos", &[]), 2, &["no folder of results", "cat.png"]);
+    ended(&sweep(&folder, "spec.toml", &[]), 2, &["cannot make the folder"]);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_full_disk_ends_the_sweep_and_loses_nothing() {
+    let folder = folder("full", FEW);
+    // A limit on the size of files stands for it: 60 KiB are two or three records.
+    let limited = format!(
+        "trap '' XFSZ; ulimit -f 120; exec '{}' sweep spec.toml --results results --jobs 1",
+        env!("CARGO_BIN_EXE_durawarp")
+    );
+    let output = Command::new("sh").current_dir(&folder).args(["-c", &limited]).output().unwrap();
+    ended(&output, 2, &["cannot write", "points are left", "run the same command again"]);
+    let done = records(&folder.join("results")).0;
+    assert!((1..12).contains(&done), "{done}");
+    for entry in std::fs::read_dir(folder.join("results")).unwrap() {
+        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+        assert!(text.ends_with('\n'), "a record that was not written whole is cut off");
+    }
+    ended(&sweep(&folder, "results", &[]), 0, &[&format!("{done} done, {} to run", 12 - done), "done 12"]);
+}
+
+#[test]
+fn failed_points_are_kept_with_their_reason_and_run_again() {
+    let folder = folder("failed", &FEW.replace("[base]", "[base]\nmax_cycles = 3000"));
+    let output = sweep(&folder, "results", &["--jobs", "2"]);
+    ended(&output, 3, &["12 failed", "the cycle limit was reached", "durawarp run vecadd", "--max-cycles 3000"]);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    let line = error.lines().find_map(|line| line.trim().strip_prefix("run it by itself: durawarp ")).unwrap();
+    let alone =
+        Command::new(env!("CARGO_BIN_EXE_durawarp")).current_dir(&folder).args(line.split(' ')).output().unwrap();
+    assert!(String::from_utf8_lossy(&alone.stdout).contains("3 000"), "the command repeats the point: {line}");
+    assert_eq!(records(&folder.join("results")).0, 12);
+    ended(&sweep(&folder, "results", &["--keep-failed"]), 3, &["0 to run", "12 failed before"]);
+    assert_eq!(records(&folder.join("results")).0, 12, "nothing was run");
+    ended(&sweep(&folder, "results", &[]), 3, &["12 to run", "12 failed before"]);
+    assert_eq!(records(&folder.join("results")).0, 24, "all were run again");
+    let store = Store::open_existing(&folder.join("results")).unwrap();
+    assert!(store.results().all(|entry| entry.head.state == State::Failed && entry.head.why.is_some()));
+    let outcome = store.outcome(store.results().next().unwrap()).unwrap().expect("the part that ran is kept");
+    assert!(outcome.verification.is_none() && outcome.time.core_cycles >= 3000);
+}
+
+#[test]
+fn a_result_holds_its_resolved_configuration_and_the_newest_counts() {
+    let folder = folder("record", FEW);
+    ended(&sweep(&folder, "results", &[]), 0, &[]);
+    let plan = Plan::load(&folder.join("spec.toml")).unwrap();
+    let store = Store::open_existing(&folder.join("results")).unwrap();
+    let entry = store.result(&plan.points[4].key).unwrap();
+    let outcome = store.outcome(entry).unwrap().unwrap();
+    assert_eq!(outcome.scheme, plan.points[4].values[2]);
+    assert_eq!(outcome.machine.parameters["sm.count"].value, 1);
+    assert_eq!(outcome.workload["params"]["N"], 64);
+    // The same key again, older: another host's clock, or another process that was slower.
+    let file = file_of(&folder.join("results"));
+    let text = std::fs::read_to_string(&file).unwrap();
+    let line = text.lines().find(|line| line.contains(&plan.points[4].key) && line.contains("good")).unwrap();
+    let older = line.replace(&format!("\"unix_ms\":{}", entry.head.unix_ms), "\"unix_ms\":5").replace("good", "failed");
+    let mut other = std::fs::File::create(folder.join("results/zz-1-1.jsonl")).unwrap();
+    writeln!(other, "{older}").unwrap();
+    let store = Store::open_existing(&folder.join("results")).unwrap();
+    assert_eq!(store.result(&plan.points[4].key).unwrap().head.state, State::Good);
+}
