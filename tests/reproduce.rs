@@ -90,9 +90,12 @@ fn files_hold_tables_verdicts_runs_and_a_page() {
     assert!(file("asks.csv").contains("overheads,met,an entry has 707 bits"), "{}", file("asks.csv"));
     assert!(file("asks.csv").contains("table3,met,the rules give every row"));
     assert_eq!(file("runs.csv").lines().count(), 1 + plan.points().len());
+    for name in ["fig4.svg", "fig5.svg", "fig7.svg"] {
+        assert!(file(name).starts_with("<svg") && file("agpm.md").contains(name), "{name}");
+    }
     let page = file("agpm.md");
     for word in
-        ["# AGPM, reproduced", "- profile: ci", "- seed: 0", "## fig7", "## Parameters without a source", "best static"]
+        ["# AGPM, reproduced", "* profile: ci", "* seed: 0", "## fig7", "## Parameters without a source", "best static"]
     {
         assert!(page.contains(word), "no `{word}` in:\n{page}");
     }
