@@ -15,7 +15,7 @@ pub use image::PmImage;
 pub use journal::{Fact, FactKind, Journal, Notebook};
 pub use site::{
     Access, AccessKind, GateSpec, HostSite, HubSite, KernelFacts, Letter, Load, Peer, Post, Salvage, Scheme, Seat,
-    SliceSite, SmSite, Store, WriteBack,
+    SliceSite, SmSite, Store, WriteBack, opened,
 };
 pub use vocab::{
     Boundary, Domain, FenceKind, FenceRule, PastOrder, Route, StoreClass, StoreRule, WriteBackClass, WriteBackRule,

@@ -2,12 +2,11 @@
 
 use durawarp::diagnostic::Diagnostic;
 use durawarp::report;
-use durawarp::run::{Conduct, Experiment, run as simulate};
+use durawarp::run::Experiment;
 use durawarp::schemes::catalogue;
 
 use super::args::ExplainArgs;
-use super::progress::Progress;
-use super::simulate::{complain, exit_of, warn_of};
+use super::simulate::{complain, exit_of, warn_of, with_progress};
 use super::{Exit, Resolution, Stop, resolve, terminal};
 
 /// The profile when none is named, as for `compare`.
@@ -27,18 +26,9 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<Exit, Stop> {
         return Err(Diagnostic::nowhere("explain", message).into());
     }
     terminal::warn(workload.warnings());
-    let cycle_ticks =
-        machine.spec.timebase().map_or(1, |base| base.clock(machine.spec.clock.core_mhz.khz).period_ticks());
-    let progress = Progress::new(&scheme.name, workload.total_ctas(), cycle_ticks, args.quiet);
+    let name = scheme.name.clone();
     let experiment = Experiment { machine, workload, scheme, max_cycles: None, reference: true };
-    let conduct = Conduct {
-        threads: args.threads,
-        stop: Some(terminal::stop_flag()),
-        observer: Some(&|now| progress.show(now)),
-        ..Conduct::default()
-    };
-    let outcome = simulate(&experiment, &conduct).outcome;
-    progress.finish();
+    let outcome = with_progress(&experiment, &name, args.threads, args.quiet).outcome;
     warn_of(&outcome);
     let exit = exit_of(&outcome);
     if exit != Exit::Good {

@@ -3,12 +3,11 @@
 use durawarp::outcome::Outcome;
 use durawarp::report;
 use durawarp::report::figure::Figure;
-use durawarp::run::{Conduct, Experiment, run as simulate};
+use durawarp::run::Experiment;
 use durawarp::schemes::catalogue::{self, DEFAULT_SCHEME};
 
 use super::args::SchemesArgs;
-use super::progress::Progress;
-use super::simulate::{complain, exit_of, warn_of};
+use super::simulate::{complain, exit_of, warn_of, with_progress};
 use super::{Exit, Resolution, Stop, resolve_schemes, resolve_under, terminal};
 
 /// The profile when none is named: small, as every scheme is run.
@@ -49,18 +48,8 @@ fn under_each(
         if nth == 0 {
             terminal::warn(workload.warnings());
         }
-        let cycle_ticks =
-            machine.spec.timebase().map_or(1, |base| base.clock(machine.spec.clock.core_mhz.khz).period_ticks());
-        let progress = Progress::new(&name, workload.total_ctas(), cycle_ticks, args.quiet);
         let experiment = Experiment { machine, workload, scheme, max_cycles: None, reference: true };
-        let conduct = Conduct {
-            threads: args.threads,
-            stop: Some(terminal::stop_flag()),
-            observer: Some(&|now| progress.show(now)),
-            ..Conduct::default()
-        };
-        let outcome = simulate(&experiment, &conduct).outcome;
-        progress.finish();
+        let outcome = with_progress(&experiment, &name, args.threads, args.quiet).outcome;
         if nth == 0 {
             warn_of(&outcome);
         }

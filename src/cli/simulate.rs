@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
 use durawarp::outcome::{End, Outcome};
 use durawarp::report;
-use durawarp::run::{Conduct, Experiment, run as simulate};
+use durawarp::run::{Conduct, Experiment, Finished, run as simulate};
 use durawarp::workload::Resolved;
 
 use super::args::RunArgs;
@@ -20,20 +20,10 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
     }
     terminal::warn(workload.warnings());
 
-    let base = machine.spec.timebase();
-    let cycle_ticks = base.map_or(1, |base| base.clock(machine.spec.clock.core_mhz.khz).period_ticks());
     let name = workload.describe().workload;
-    let progress = Progress::new(&name, workload.total_ctas(), cycle_ticks, args.quiet);
     let experiment =
         Experiment { machine, workload, scheme, max_cycles: args.max_cycles, reference: !args.no_reference };
-    let conduct = Conduct {
-        threads: args.threads,
-        stop: Some(terminal::stop_flag()),
-        observer: Some(&|now| progress.show(now)),
-        ..Conduct::default()
-    };
-    let finished = simulate(&experiment, &conduct);
-    progress.finish();
+    let finished = with_progress(&experiment, &name, args.threads, args.quiet);
 
     let outcome = &finished.outcome;
     // The table first: it must not be lost to a full disk.
@@ -55,6 +45,22 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
 }
 
 /// What to dump where; a buffer that does not exist is told before the run.
+/// Simulates; says how far it is, under a name, unless it is to be quiet, and heeds Ctrl-C.
+pub(super) fn with_progress(experiment: &Experiment, name: &str, threads: usize, quiet: bool) -> Finished {
+    let spec = &experiment.machine.spec;
+    let cycle_ticks = spec.timebase().map_or(1, |base| base.clock(spec.clock.core_mhz.khz).period_ticks());
+    let progress = Progress::new(name, experiment.workload.total_ctas(), cycle_ticks, quiet);
+    let conduct = Conduct {
+        threads,
+        stop: Some(terminal::stop_flag()),
+        observer: Some(&|now| progress.show(now)),
+        ..Conduct::default()
+    };
+    let finished = simulate(experiment, &conduct);
+    progress.finish();
+    finished
+}
+
 fn dumps(args: &RunArgs, workload: &Resolved) -> Result<Vec<(String, PathBuf)>, Stop> {
     let buffers: Vec<&str> = workload.buffer_names().collect();
     let (mut dumps, mut faults) = (Vec::new(), Diagnostics::default());

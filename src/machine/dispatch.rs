@@ -5,7 +5,8 @@
 //! writes and copies travel through the crossbar to the L2 slices like anybody's accesses, a line at a time.
 //!
 //! Source: GPGPU-Sim's CTA issue (one CTA a core a cycle); launch latency `SM6_TITANX`. Invariants: an SM never holds more
-//! CTAs than fit; exactly one step is under way. Not modelled: concurrent kernels, streams, preemption.
+//! CTAs than fit; exactly one step is under way. Not modelled: concurrent kernels, streams, preemption. Over
+//! 500 lines: launches and host transfers are steps of one state machine.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

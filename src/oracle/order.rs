@@ -1,4 +1,5 @@
 //! The reference model of persist order: which version of each line must be durable at an instant, and which may be.
+//! Over 500 lines: one pass over the facts, whose cases are only sound together.
 //!
 //! ```text
 //!  versions of a line, in the order of coherence:   0 ── 1 ── 2 ── 3 ── 4 ── 5

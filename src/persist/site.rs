@@ -45,6 +45,18 @@ pub trait Letter: Any + Debug + Send {
     fn digest(&self) -> u64;
 }
 
+/// What a letter of a scheme says.
+///
+/// # Panics
+/// When it is another scheme's: sites of two schemes never meet in a machine.
+pub fn opened<L: Letter>(letter: Box<dyn Letter>) -> L {
+    let letter: Box<dyn Any> = letter;
+    match letter.downcast() {
+        Ok(own) => *own,
+        Err(_) => panic!("a letter of another scheme"),
+    }
+}
+
 /// What time it is, and letters that a site has written and its host will send, in order.
 #[derive(Debug, Default)]
 pub struct Post {

@@ -1,5 +1,6 @@
 //! Table III and section IV-C: what needs no run.
 
+use crate::config::SchemeConfig;
 use crate::persist::selection::Locality;
 use crate::reproduce::ask;
 use crate::reproduce::kernels::KERNELS;
@@ -54,9 +55,12 @@ pub(super) fn rules() -> Finding {
     Finding { figure: Figure::Table3, tables: vec![table], asks: ask::rules(right, uncovered, all), notes }
 }
 
-/// AGPM's buffers, from the sizes that section IV-C names.
+/// AGPM's buffers: from the scheme's parameters as they are by default, and the address and the line that section IV-C names.
 pub(super) fn sizes() -> Finding {
-    let (address_bits, line_bytes, counter_bits, entries) = (64u64, 128u64, 5u64, 1024u64);
+    let scheme = SchemeConfig::load("agpm", &[]).ok();
+    let parameter = |key: &str| scheme.as_ref().and_then(|scheme| scheme.values.get(key)?.as_u64()).unwrap_or(0);
+    let (address_bits, line_bytes) = (64u64, 128u64);
+    let (counter_bits, entries) = (parameter("agpm.counter_bits"), parameter("agpm.entries"));
     let tag = address_bits - u64::from(line_bytes.ilog2());
     let counters = line_bytes + 2;
     let bits = tag + counters * counter_bits;

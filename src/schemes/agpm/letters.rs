@@ -2,11 +2,9 @@
 //!
 //! Letters are few: one for so many log updates of an SM, one a period and place, one for a line that leaves the sampled L1.
 
-use std::any::Any;
-
 use super::buffer::Entry;
 use crate::persist::selection::Locality;
-use crate::persist::{KernelFacts, Letter, Route};
+use crate::persist::{KernelFacts, Letter, Route, opened};
 
 /// What an SM counted since it reported last.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -44,11 +42,7 @@ pub(super) enum Word {
 impl Word {
     /// What a letter of this scheme says.
     pub(super) fn of(letter: Box<dyn Letter>) -> Word {
-        let letter: Box<dyn Any> = letter;
-        match letter.downcast() {
-            Ok(word) => *word,
-            Err(_) => panic!("a letter of another scheme"),
-        }
+        opened(letter)
     }
 }
 

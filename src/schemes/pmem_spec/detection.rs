@@ -15,14 +15,13 @@
 //! detected changes nothing that happens. Left out: the restart; a read or a store that waits for a fill counts when it
 //! arrives at the slice.
 
-use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::PmemSpecSpec;
-use crate::persist::{Access, AccessKind, HubSite, Letter, Peer, Post, Seat, SliceSite};
+use crate::persist::{Access, AccessKind, HubSite, Letter, Peer, Post, Seat, SliceSite, opened};
 
 /// What was detected.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -49,11 +48,7 @@ pub(super) enum Word {
 impl Word {
     /// What a letter of this scheme says.
     pub(super) fn of(letter: Box<dyn Letter>) -> Word {
-        let letter: Box<dyn Any> = letter;
-        match letter.downcast() {
-            Ok(word) => *word,
-            Err(_) => panic!("a letter of another scheme"),
-        }
+        opened(letter)
     }
 }
 
