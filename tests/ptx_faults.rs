@@ -106,7 +106,10 @@ fn a_barrier_that_only_a_part_of_a_warp_reaches() {
         fault("setp.lt.u32 %p1, %t, 5;\n@%p1 bra SKIP;\nbar.sync 0;\nSKIP:\nadd.u32 %r1, %r1, 1;\nbar.sync 0;");
     // The lanes behind the branch wait for the others where the paths join.
     let elsewhere = durawarp::kernel::ir::SourcePos { line: 7, column: 1 };
-    assert_eq!(fault.kind, FaultKind::DivergentBarrier { barrier: 0, absent: [0, 0, 0], elsewhere });
+    assert_eq!(
+        fault.kind,
+        FaultKind::DivergentBarrier { barrier: "barrier 0".to_owned(), absent: [0, 0, 0], elsewhere }
+    );
     assert_eq!((fault.pos.line, fault.thread), (5, [5, 0, 0]));
     assert!(fault.to_string().contains("thread (0,0,0) is at line 7"), "{fault}");
 }

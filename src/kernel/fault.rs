@@ -50,8 +50,8 @@ pub enum FaultKind {
     /// Some lanes of a warp wait at a barrier while others of it, on another path, have a barrier still to come: the
     /// ISA leaves undefined what happens.
     DivergentBarrier {
-        /// Barrier resource.
-        barrier: u8,
+        /// Which barrier: `barrier 0`, `pm.barrier.wg`.
+        barrier: String,
         /// Thread (in the CTA) of the first lane that is elsewhere.
         absent: [u32; 3],
         /// Where it is.
@@ -92,7 +92,7 @@ impl fmt::Display for ProgramFault {
                 write!(f, "{space} access at {address:#x} is not aligned to its {bytes} bytes")
             }
             FaultKind::DivergentBarrier { barrier, absent: [x, y, z], elsewhere } => {
-                write!(f, "barrier {barrier} is executed by a part of its warp: thread ({x},{y},{z}) is at line ")?;
+                write!(f, "{barrier} is executed by a part of its warp: thread ({x},{y},{z}) is at line ")?;
                 write!(f, "{}, column {}", elsewhere.line, elsewhere.column)
             }
             FaultKind::Trap => write!(f, "trap executed"),

@@ -3,7 +3,8 @@
 //!
 //! CTAs run in order, the warps of a CTA round-robin between barriers. A CTA that runs long (it may be waiting for
 //! another one: a grid barrier, a lock) is set aside after a while and later ones get their turn, up to a number of
-//! resident CTAs. All of it is deterministic.
+//! resident CTAs. One that has arrived at `pm.barrier.kr` is not counted among these: every CTA of the grid begins before
+//! the first passes, however many there are. All of it is deterministic.
 //!
 //! Not modelled: caches, persistence (PM operations are counted and their addresses checked), concurrency finer than
 //! `SLICE` instructions.
@@ -32,7 +33,7 @@ const TURN: u64 = 1 << 16;
 pub struct Limits<'a> {
     /// Warp instructions of the launch.
     pub warp_instructions: u64,
-    /// CTAs that may be under way at once.
+    /// CTAs that may be under way at once, those that wait at `pm.barrier.kr` left aside.
     pub resident_ctas: usize,
     /// Lanes of a warp, 32 or 64.
     pub warp_size: u32,
@@ -125,11 +126,21 @@ pub fn run_watched(
     };
     let mut counts = Counts::default();
     let mut resident: std::collections::VecDeque<Cta> = std::collections::VecDeque::new();
+    // CTAs at `pm.barrier.kr`. Those that have ended are not awaited.
+    let mut at_grid: Vec<Cta> = Vec::new();
     // Finished CTAs, whose allocations are used again.
     let mut spare: Vec<Cta> = Vec::new();
     let total = launch.ctas();
     let mut next = 0;
-    while next < total || !resident.is_empty() {
+    loop {
+        if next == total && resident.is_empty() {
+            if at_grid.is_empty() {
+                return Ok(counts);
+            }
+            at_grid.sort_unstable_by_key(Cta::index);
+            at_grid.iter_mut().for_each(Cta::pass_grid);
+            resident.extend(at_grid.drain(..));
+        }
         let room = resident.len() < limits.resident_ctas.max(1);
         let mut cta = if next < total && room {
             let mut cta = spare.pop().unwrap_or_default();
@@ -153,7 +164,7 @@ pub fn run_watched(
                 return Err(limit_reached(&cta));
             }
             Progress::Paused => resident.push_back(cta),
+            Progress::AtGrid => at_grid.push(cta),
         }
     }
-    Ok(counts)
 }

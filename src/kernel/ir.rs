@@ -314,11 +314,11 @@ pub enum PmOp {
     Ofence,
     /// Wait for durability.
     Dfence,
-    /// Scoped persist barrier: work-item, work-group, kernel.
+    /// Scoped persist barrier of the work-item.
     BarrierWi,
-    /// Scoped persist barrier of the work-group.
+    /// Scoped persist barrier of the work-group, all of whose warps arrive ([`PmOp::gathers`]).
     BarrierWg,
-    /// Scoped persist barrier of the kernel.
+    /// Scoped persist barrier of the kernel, all of whose CTAs arrive ([`PmOp::gathers`]).
     BarrierKr,
     /// A transaction starts; `imm` is its id.
     TxBegin,
@@ -330,6 +330,26 @@ pub enum PmOp {
     Acquire(Scope),
     /// Persist release of a scope.
     Release(Scope),
+}
+
+/// Whose warps a persist barrier waits for, those that have exited left aside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gathering {
+    /// Those of the CTA, as `bar.sync` does.
+    Cta,
+    /// Those of every CTA of the launch. CTAs that have not begun are awaited, too.
+    Grid,
+}
+
+impl PmOp {
+    /// Whose warps arrive here before one of them goes on (scoped persist barriers: `sync_barrier` and `p_barrier` in one).
+    pub fn gathers(self) -> Option<Gathering> {
+        match self {
+            PmOp::BarrierWg => Some(Gathering::Cta),
+            PmOp::BarrierKr => Some(Gathering::Grid),
+            _ => None,
+        }
+    }
 }
 
 /// What only the machine knows.

@@ -2,13 +2,14 @@
 //!
 //! Barriers count warps, as hardware before Volta did: a warp arrives whole, whichever of its lanes execute the barrier;
 //! exited warps are not awaited. A barrier executed by a part of a warp whose other lanes have one still to come is a
-//! fault of the program.
+//! fault of the program. `pm.barrier.wg` is a barrier of its own beside the sixteen of `bar.sync`. At `pm.barrier.kr` a CTA
+//! waits when every warp of it has arrived, until the driver says that all CTAs have.
 
 use super::super::fault::{FaultKind, ProgramFault};
-use super::super::ir::{Barrier, Guard, Inst, MachineRead, Op};
+use super::super::ir::{Barrier, BarrierRed, Gathering, Guard, Inst, MachineRead, Op};
 use super::super::launch::Launch;
 use super::super::memory::FlatMemory;
-use super::super::warp::Warp;
+use super::super::warp::{Warp, lanes_of};
 use super::access::{Memories, check_pm, execute, stores_to, tell};
 use super::{Counts, RunError, SLICE, Writes};
 
@@ -17,7 +18,15 @@ use super::{Counts, RunError, SLICE, Writes};
 pub(super) enum Progress {
     Done,
     Paused,
+    /// Every warp that has not ended waits at `pm.barrier.kr`.
+    AtGrid,
 }
+
+/// The gate of `pm.barrier.wg`, behind those of `bar.sync`.
+const PERSIST: usize = 16;
+
+/// `pm.barrier.wg` as a barrier.
+const PERSIST_BARRIER: Barrier = Barrier { id: PERSIST as u8, wait: true, threads: 0, red: BarrierRed::None };
 
 /// A barrier resource.
 #[derive(Debug, Clone, Copy, Default)]
@@ -42,7 +51,9 @@ pub(super) struct Cta {
     /// Warps that can run, and warps that have not ended.
     runnable: u64,
     live: u64,
-    gates: [Gate; 16],
+    gates: [Gate; PERSIST + 1],
+    /// Warps that wait at `pm.barrier.kr`.
+    at_grid: u64,
     shared: Vec<u8>,
     local: Vec<u8>,
     warp_size: u32,
@@ -62,6 +73,7 @@ impl Cta {
         self.live = u64::MAX >> (64 - n);
         self.runnable = self.live;
         self.gates = Default::default();
+        self.at_grid = 0;
         self.turn = 0;
         zero(&mut self.shared, launch.shared_bytes as usize);
         zero(&mut self.local, n * warp_size as usize * launch.kernel.local_bytes as usize);
@@ -80,6 +92,9 @@ impl Cta {
         loop {
             if self.live == 0 {
                 return Ok(Progress::Done);
+            }
+            if self.at_grid == self.live {
+                return Ok(Progress::AtGrid);
             }
             if self.runnable == 0 {
                 return Err(self.deadlock(launch));
@@ -145,7 +160,7 @@ impl Cta {
                 }
                 Op::Barrier(barrier) => {
                     if lanes != warp.live() {
-                        whole(warp, launch, barrier, lanes)?;
+                        whole(warp, launch, || format!("barrier {}", barrier.id), lanes)?;
                     }
                     if lanes == 0 {
                         warp.advance();
@@ -166,11 +181,27 @@ impl Cta {
                 }
                 Op::Nop => warp.advance(),
                 Op::Pm(op) => {
-                    if lanes != 0 {
-                        counts.pm_operations += 1;
-                        check_pm(warp, inst, op, launch, lanes, pc, memory)?;
+                    if lanes == 0 {
+                        warp.advance();
+                        continue;
                     }
-                    warp.advance();
+                    counts.pm_operations += 1;
+                    check_pm(warp, inst, op, launch, lanes, pc, memory)?;
+                    let Some(gathering) = op.gathers() else {
+                        warp.advance();
+                        continue;
+                    };
+                    if lanes != warp.live() {
+                        let name = if gathering == Gathering::Cta { "pm.barrier.wg" } else { "pm.barrier.kr" };
+                        whole(warp, launch, || name.to_owned(), lanes)?;
+                    }
+                    if gathering == Gathering::Grid {
+                        self.at_grid |= 1 << w;
+                        self.runnable &= !(1 << w);
+                        return Ok(());
+                    } else if self.arrive(w, launch, PERSIST_BARRIER, lanes) {
+                        return Ok(());
+                    }
                 }
                 Op::Machine(what) => {
                     let value = match what {
@@ -245,6 +276,19 @@ impl Cta {
         self.runnable |= gate.waiting;
     }
 
+    /// Every CTA of the grid has arrived at `pm.barrier.kr`: its warps go on.
+    pub(super) fn pass_grid(&mut self) {
+        self.runnable |= self.at_grid;
+        for w in lanes_of(std::mem::take(&mut self.at_grid)) {
+            self.warps[w].advance();
+        }
+    }
+
+    /// Its number in the grid.
+    pub(super) fn index(&self) -> u64 {
+        self.index
+    }
+
     /// Where the first warp is that has not ended.
     pub(super) fn place(&self, launch: &Launch) -> String {
         let first = (self.live.trailing_zeros() as usize).min(self.warps.len() - 1);
@@ -254,21 +298,23 @@ impl Cta {
     }
 
     fn deadlock(&self, launch: &Launch) -> RunError {
-        let mut waiting = Vec::new();
-        for (id, gate) in self.gates.iter().enumerate().filter(|(_, g)| g.waiting != 0) {
-            let warps: Vec<String> =
-                (0..self.warps.len()).filter(|w| gate.waiting >> w & 1 != 0).map(|w| w.to_string()).collect();
-            let first = gate.waiting.trailing_zeros() as usize;
-            let pos = launch.kernel.pos[self.warps[first].pc() as usize];
-            let expected =
-                if gate.threads == 0 { "every thread".to_owned() } else { format!("{} threads", gate.threads) };
-            waiting.push(format!(
-                "warps {} wait at {}:{}:{} for barrier {id} of {expected}",
-                warps.join(", "),
-                launch.kernel.file,
-                pos.line,
-                pos.column,
-            ));
+        let told = |waiting: u64, what: String| {
+            let warps: Vec<String> = lanes_of(waiting).map(|w| w.to_string()).collect();
+            let pos = launch.kernel.pos[self.warps[waiting.trailing_zeros() as usize].pc() as usize];
+            let (warps, file) = (warps.join(", "), &launch.kernel.file);
+            format!("warps {warps} wait at {file}:{}:{} for {what}", pos.line, pos.column)
+        };
+        let gates = self.gates.iter().enumerate().filter(|(_, gate)| gate.waiting != 0);
+        let mut waiting: Vec<String> = gates
+            .map(|(id, gate)| {
+                let name = if id == PERSIST { "pm.barrier.wg".to_owned() } else { format!("barrier {id}") };
+                let expected =
+                    if gate.threads == 0 { "every thread".to_owned() } else { format!("{} threads", gate.threads) };
+                told(gate.waiting, format!("{name} of {expected}"))
+            })
+            .collect();
+        if self.at_grid != 0 {
+            waiting.push(told(self.at_grid, "pm.barrier.kr of every CTA".to_owned()));
         }
         RunError::Deadlock {
             kernel: launch.kernel.name.clone(),
@@ -280,7 +326,7 @@ impl Cta {
 
 /// A barrier that only some lanes of a warp execute is in order if none of the others meets a barrier any more.
 #[cold]
-fn whole(warp: &Warp, launch: &Launch, barrier: Barrier, lanes: u64) -> Result<(), ProgramFault> {
+fn whole(warp: &Warp, launch: &Launch, name: impl Fn() -> String, lanes: u64) -> Result<(), ProgramFault> {
     let kernel = &*launch.kernel;
     let pc = warp.pc();
     if lanes == 0 {
@@ -297,7 +343,7 @@ fn whole(warp: &Warp, launch: &Launch, barrier: Barrier, lanes: u64) -> Result<(
         if absent != 0 && reaches_barrier(&kernel.code, start, &mut seen) {
             let (_, thread) = warp.thread_of(absent.trailing_zeros());
             let kind = FaultKind::DivergentBarrier {
-                barrier: barrier.id,
+                barrier: name(),
                 absent: launch.thread_index(thread),
                 elsewhere: kernel.pos[start as usize],
             };
@@ -316,6 +362,7 @@ fn reaches_barrier(code: &[Inst], pc: u32, seen: &mut [bool]) -> bool {
         let guarded = inst.guard != Guard::ALWAYS;
         match inst.op {
             Op::Barrier(_) => return true,
+            Op::Pm(op) if op.gathers().is_some() => return true,
             Op::Branch { target, .. } => {
                 todo.push(target);
                 if guarded {
