@@ -21,6 +21,7 @@ use crate::machine::crossbar::PortEnd;
 use crate::machine::dispatch::{CommandProcessor, DispatchWiring};
 use crate::machine::hub::Hub;
 use crate::machine::image::Image;
+use crate::machine::l1::L1Writes;
 use crate::machine::l2::{L2Slice, L2Wiring};
 use crate::machine::media::Media;
 use crate::machine::memory_controller::MemoryController;
@@ -132,7 +133,13 @@ pub fn assemble_with(
     let reserved = if persistency.scheme.reserves_memory() { reserve(&mut extents, spec, map) } else { Vec::new() };
     let mut shares = cut(memory, map, spec.controller.channels, extents);
 
-    let seat = |index| Seat { index, sms: sms as u16, slices: spec.l2.slices as u16, tick_khz: base.tick_khz() };
+    let seat = |index| Seat {
+        index,
+        sms: sms as u16,
+        slices: spec.l2.slices as u16,
+        tick_khz: base.tick_khz(),
+        l1_combines: spec.l1.writes == L1Writes::Combine,
+    };
     let mut t: Topology<Msg> = Topology::new();
     let sm_parameters = SmParameters {
         sm: spec.sm.clone(),

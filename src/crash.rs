@@ -27,7 +27,7 @@ use crate::kernel::memory::{FlatMemory, Medium, NVM_BASE};
 use crate::oracle::Regions;
 use crate::oracle::allowed::{Allowed, Budget};
 use crate::oracle::crash::{CrashStates, Plan};
-use crate::oracle::history::judge_history;
+use crate::oracle::history::{judge_claim, judge_history};
 use crate::oracle::judge::{
     Check, Recovery, Rules, Watch, judge_actual, judge_allowed, judge_choice, judge_overtaking, judge_store,
 };
@@ -36,8 +36,8 @@ use crate::oracle::overtaking::Overtaking;
 use crate::oracle::undo::{Expected, UndoRule};
 use crate::oracle::verdict::{Failure, Persist, Verdict};
 use crate::outcome::{End, Outcome};
-use crate::persist::vocab::{Boundary, Domain, PastOrder, StoreClass};
-use crate::persist::{Journal, PmImage, Post, Scheme, Seat, Store};
+use crate::persist::vocab::{Boundary, Domain, PastOrder, PersistScope, StoreClass};
+use crate::persist::{FactKind, Journal, PmImage, Post, Scheme, Seat, Store};
 use crate::run::{Conduct, Experiment, run};
 use crate::schemes::catalogue;
 use crate::workload::{Resolved, Role, Space};
@@ -61,6 +61,8 @@ pub struct Request {
     pub only_allowed: Option<(u64, u64)>,
     /// Just this state of level C: a store, by its place in the journal.
     pub only_overtaking: Option<u64>,
+    /// Persist barriers count as barriers of this scope when their order is judged.
+    pub claim: Option<PersistScope>,
     /// Seed of everything drawn.
     pub seed: u64,
     /// Failures kept a judgement.
@@ -78,6 +80,7 @@ impl Default for Request {
             overtaking: 20_000,
             only_allowed: None,
             only_overtaking: None,
+            claim: None,
             seed: 0,
             keep: 8,
         }
@@ -362,13 +365,26 @@ pub fn crash(experiment: &Experiment, request: &Request, watching: &Watching<'_>
         ticks_a_cycle: spec.timebase().map_or(1, |base| base.clock(spec.clock.core_mhz.khz).period_ticks()),
     };
     let [actual, allowed, overtaking] = judge_states(&states, &order, &rules, regions, &initial, request, watching)?;
-    let history = judge_history(&states, &order, strict, request.keep);
+    let history = match request.claim {
+        Some(claim) => judge_claim(&states, &order, claim, request.keep),
+        None => judge_history(&states, &order, strict, request.keep),
+    };
+    let scoped = |kind: FactKind| matches!(kind, FactKind::PersistReached(_));
+    let barriers = journal.facts().iter().any(|fact| scoped(fact.kind));
     let mut promised = Vec::new();
     let mut promise = |holds: bool, what: &str| promised.extend(holds.then(|| what.to_owned()));
     promise(true, "durable bytes are bytes that were stored, and never go back (P0)");
     promise(strict, "a warp's stores become durable in program order (P1)");
     promise(guarantees.cta_end, "all stores of a CTA are durable when it ends (P2)");
     promise(guarantees.kernel_end, "all stores of a kernel are durable when it ends (P2)");
+    if let Some(claim) = request.claim {
+        promised.push(format!("claimed: every persist barrier orders as pm.barrier.{} would (P2)", claim.name()));
+    }
+    let mut promise = |holds: bool, what: &str| promised.extend(holds.then(|| what.to_owned()));
+    promise(
+        barriers && request.claim.is_none(),
+        "what a scope stored before a persist barrier is durable before what it stored after (P2)",
+    );
     let in_order = guarantees.past != PastOrder::ByFences;
     promise(in_order, "stores past the caches are durable before later ones through them are performed (P5)");
     promise(undo.is_some(), "after recovery, a transaction's data is all old or all new (P3)");

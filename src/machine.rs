@@ -40,7 +40,7 @@ use crate::spec;
 
 use self::crossbar::CrossbarSpec;
 use self::dispatch::DispatchSpec;
-use self::l1::L1Spec;
+use self::l1::{L1Spec, L1Writes};
 use self::l2::L2Spec;
 use self::media::{BusSpec, MediaSpec};
 use self::memory_controller::ControllerSpec;
@@ -159,6 +159,11 @@ impl MachineSpec {
             let why = format!("{kb} KiB in {ways} ways of {line} B lines is not a power of two of sets");
             require(exact, key, why);
         }
+        require(
+            l1.writes == L1Writes::Evict || l1.miss_queue_entries >= 3,
+            "l1.miss_queue_entries",
+            format!("{} leave no room for a miss that has lines cleaned: 3 are needed", l1.miss_queue_entries),
+        );
         let channels = mc.channels;
         require(
             l2.slices.is_multiple_of(channels) && l2.slices / channels <= 255,

@@ -25,6 +25,7 @@ pub mod history;
 pub mod judge;
 pub mod order;
 pub mod overtaking;
+mod scopes;
 pub mod undo;
 pub mod verdict;
 
@@ -36,7 +37,7 @@ use std::ops::Range;
 use crate::persist::PmImage;
 use crate::persist::undo::UndoLog;
 
-/// Bytes of a line.
+/// Bytes of a line at most; those of a machine may be shorter, and only their own bytes count.
 pub(crate) const LINE: usize = 128;
 /// Words of 8 bytes in a line.
 pub(crate) const WORDS: usize = LINE / 8;
@@ -94,11 +95,11 @@ pub(crate) fn line_overlaps(ranges: &[Range<u64>], line: u64, mask: u128) -> boo
     runs(mask).any(|(start, bytes)| overlaps(ranges, &(line + start as u64..line + (start + bytes) as u64)))
 }
 
-/// The bytes of a line, from its first, that are in an image.
-pub(crate) fn inside(image: &PmImage, address: u64) -> Range<usize> {
+/// The bytes of a line of so many, from its first, that are in an image.
+pub(crate) fn inside(image: &PmImage, address: u64, bytes: usize) -> Range<usize> {
     let end = image.base() + image.bytes().len() as u64;
-    let start = image.base().saturating_sub(address).min(LINE as u64);
-    start as usize..end.saturating_sub(address).clamp(start, LINE as u64) as usize
+    let start = image.base().saturating_sub(address).min(bytes as u64);
+    start as usize..end.saturating_sub(address).clamp(start, bytes as u64) as usize
 }
 
 /// The runs of ones of a mask, as (first, how many).

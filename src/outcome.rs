@@ -50,6 +50,9 @@ pub struct Outcome {
     /// [`Selection`](crate::persist::selection::Selection).
     #[serde(default)]
     pub scheme_report: Option<serde_json::Value>,
+    /// What the scheme's sites counted, by names with units last.
+    #[serde(default)]
+    pub scheme_counters: BTreeMap<String, u64>,
     /// What is odd about the program but no fault, in the order of launches.
     #[serde(default)]
     pub warnings: Vec<Warning>,

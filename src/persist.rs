@@ -14,9 +14,10 @@ pub mod vocab;
 pub use image::PmImage;
 pub use journal::{Fact, FactKind, Journal, Notebook};
 pub use site::{
-    Access, AccessKind, GateSpec, HostSite, HubSite, KernelFacts, Letter, Load, Peer, Post, Salvage, Scheme, Seat,
-    SliceSite, SmSite, Store, WriteBack, opened,
+    Access, AccessKind, GateSpec, HostSite, HubSite, KernelFacts, Letter, Load, Marker, Peer, Post, Salvage, Scheme,
+    Seat, SliceSite, SmSite, Store, WriteBack, opened,
 };
 pub use vocab::{
-    Boundary, Domain, FenceKind, FenceRule, PastOrder, Route, StoreClass, StoreRule, WriteBackClass, WriteBackRule,
+    Boundary, Domain, FenceKind, FenceRule, PastOrder, PersistScope, Route, StoreClass, StoreRule, WriteBackClass,
+    WriteBackRule,
 };

@@ -159,6 +159,7 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
         counters: counters(&machine),
         persists: persists(&machine, base),
         scheme_report: machine.scheme_report(),
+        scheme_counters: scheme_counters(&machine),
         warnings: warnings(&machine),
         verification: None,
         digest: format!("{:016x}", machine.simulation.digest()),
@@ -328,6 +329,14 @@ fn counters(machine: &Assembly) -> Vec<Table> {
         Table::of("l2", &machine.slices().map(|slice| *slice.counters()).collect::<Vec<_>>()),
         Table::of("memory_controller", &machine.controllers().map(|mc| *mc.counters()).collect::<Vec<_>>()),
     ]
+}
+
+fn scheme_counters(machine: &Assembly) -> BTreeMap<String, u64> {
+    let mut counters = BTreeMap::new();
+    let mut add = |name: &'static str, count: u64| *counters.entry(name.to_owned()).or_default() += count;
+    machine.sms().for_each(|sm| sm.tally(&mut add));
+    machine.slices().for_each(|slice| slice.tally(&mut add));
+    counters
 }
 
 /// Every counter of an outcome, by kind of component: its name, meaning and unit.

@@ -7,5 +7,6 @@ pub mod baseline;
 pub mod bucl;
 pub mod catalogue;
 pub mod entry;
+pub mod nvw_fifo;
 pub mod pmem_spec;
 pub mod themis;

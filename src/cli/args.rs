@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use durawarp::config::presets::DEFAULT_MACHINE;
 use durawarp::oracle::crash::Plan;
+use durawarp::persist::PersistScope;
 use durawarp::schemes::catalogue::DEFAULT_SCHEME;
 use durawarp::workload::{FlagBarrier, Mode};
 
@@ -175,6 +176,9 @@ pub(super) struct CrashArgs {
     /// Judge only states that the run really leaves, not those that the model allows
     #[arg(long)]
     pub(super) actual_only: bool,
+    /// Judge the order of persist barriers as if all were of this scope: shows what a program lacks that uses a narrower one
+    #[arg(long, value_name = "wi|wg|kr", value_parser = scope)]
+    pub(super) claim: Option<PersistScope>,
     /// Judge one state again, by the name that a failure was reported with
     #[arg(long, value_name = "A:..|B:..|C:..", value_parser = state, conflicts_with = "points")]
     pub(super) only: Option<State>,
@@ -201,6 +205,11 @@ pub(super) enum State {
     Allowed(u64, u64),
     /// A store of a warp that ran ahead.
     Overtaking(u64),
+}
+
+fn scope(text: &str) -> Result<PersistScope, String> {
+    let found = PersistScope::ALL.into_iter().find(|scope| scope.name() == text);
+    found.ok_or_else(|| "expected wi, wg or kr".to_owned())
 }
 
 fn points(text: &str) -> Result<Plan, String> {

@@ -41,6 +41,7 @@ pub(super) fn crash(args: &CrashArgs) -> Result<Exit, Stop> {
             _ => args.points,
         },
         double: args.double,
+        claim: args.claim,
         allowed: (!args.actual_only).then(Budget::default),
         only_allowed: match args.only {
             Some(State::Allowed(instant, choice)) => Some((instant, choice)),

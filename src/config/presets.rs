@@ -1,8 +1,11 @@
 //! Named machines, embedded so that an installed binary works from any folder.
 
 /// Name and text of every built-in machine, in the order they are listed.
-pub const MACHINES: [(&str, &str); 2] =
-    [("agpm-table4", include_str!("machines/agpm-table4.toml")), ("titan-x", include_str!("machines/titan-x.toml"))];
+pub const MACHINES: [(&str, &str); 3] = [
+    ("agpm-table4", include_str!("machines/agpm-table4.toml")),
+    ("titan-x", include_str!("machines/titan-x.toml")),
+    ("scoped-table2", include_str!("machines/scoped-table2.toml")),
+];
 
 /// The machine used when none is named.
 pub const DEFAULT_MACHINE: &str = "agpm-table4";

@@ -25,7 +25,7 @@ use crate::stats::Histogram;
 use super::address::Interleave;
 use super::crossbar::{CrossbarSpec, PortEnd};
 use super::kernel_facts::kernel_facts;
-use super::msg::{Msg, Payload, Reply, Request, RequestKind, Rooms, sectors_touched};
+use super::msg::{GridStep, Msg, Payload, Reply, Request, RequestKind, Rooms, sectors_touched};
 use super::network::Network;
 use super::occupancy::Occupancy;
 use super::shared_memory::SharedSpec;
@@ -95,12 +95,23 @@ struct Piece {
     data_at: usize,
 }
 
+/// A persist barrier of a kernel.
+#[derive(Debug, Clone, Copy, Default)]
+struct Grid {
+    /// CTAs that are there.
+    reached: u64,
+    /// Markers follow.
+    marks: bool,
+    /// SMs whose markers are not acknowledged.
+    draining: u32,
+}
+
 #[derive(Debug)]
 enum Step {
     /// Between steps.
     Idle,
     /// CTAs of a launch are running.
-    Running { launch: Arc<Launch>, next: u64, done: u64, room: Vec<u32>, next_sm: usize },
+    Running { launch: Arc<Launch>, next: u64, done: u64, room: Vec<u32>, next_sm: usize, grid: Grid },
     /// Slices write back what the kernel that has ended must leave durable.
     WritingBack { left: u32, since: Time },
     /// Lines are moving.
@@ -313,7 +324,7 @@ impl CommandProcessor {
         self.ctas_known += launch.ctas();
         self.next_departure = cx.now() + self.launch_ticks;
         let room = vec![occupancy.ctas; self.sm.count as usize];
-        self.step = Step::Running { launch, next: 0, done: 0, room, next_sm: 0 };
+        self.step = Step::Running { launch, next: 0, done: 0, room, next_sm: 0, grid: Grid::default() };
         self.dispatch(cx);
     }
 
@@ -360,6 +371,50 @@ impl CommandProcessor {
             }
         } else {
             self.dispatch(cx);
+            self.check_grid(cx);
+        }
+    }
+
+    /// A step of a persist barrier of the kernel.
+    fn grid(&mut self, step: GridStep, cx: &mut Ctx<'_, Msg>) {
+        let Step::Running { grid, .. } = &mut self.step else {
+            panic!("{step:?} of no launch");
+        };
+        match step {
+            GridStep::Reached { marks, .. } => {
+                grid.reached += 1;
+                grid.marks = marks;
+                self.check_grid(cx);
+            }
+            GridStep::Drained => {
+                grid.draining -= 1;
+                if grid.draining == 0 {
+                    self.tell_grid(GridStep::Open, cx);
+                }
+            }
+            GridStep::Drain | GridStep::Open => panic!("the command processor received {step:?}"),
+        }
+    }
+
+    /// When every CTA that has not ended is at the barrier: has the SMs send markers, or go on.
+    fn check_grid(&mut self, cx: &mut Ctx<'_, Msg>) {
+        let Step::Running { launch, next, done, grid, .. } = &mut self.step else { return };
+        let complete = *next == launch.ctas() && grid.reached == launch.ctas() - *done;
+        if grid.reached == 0 || !complete || grid.draining > 0 {
+            return;
+        }
+        grid.reached = 0;
+        if grid.marks {
+            grid.draining = u32::from(self.requester);
+            self.tell_grid(GridStep::Drain, cx);
+        } else {
+            self.tell_grid(GridStep::Open, cx);
+        }
+    }
+
+    fn tell_grid(&self, step: GridStep, cx: &mut Ctx<'_, Msg>) {
+        for sm in 0..self.requester {
+            cx.send(Port(self.first_sm_port + sm), Msg::Grid(step), 0);
         }
     }
 
@@ -481,6 +536,7 @@ impl Component<Msg> for CommandProcessor {
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
         match message {
             Msg::CtaDone { sm } => self.cta_done(sm, cx),
+            Msg::Grid(step) => self.grid(step, cx),
             Msg::Reply(reply) => {
                 if let Some(reply) = self.network.eject(reply, cx) {
                     self.reply(reply, cx);
@@ -505,6 +561,15 @@ impl Component<Msg> for CommandProcessor {
     fn waits(&self, out: &mut Vec<Wait>) {
         let what = match &self.step {
             Step::Idle | Step::Over => return,
+            Step::Running { launch, next, done, grid, .. } if grid.reached > 0 => {
+                let (ctas, kernel) = (launch.ctas(), &launch.kernel.name);
+                format!(
+                    "CTAs of kernel `{kernel}` at pm.barrier.kr: {} of {} are there, and {} have no room on any SM",
+                    grid.reached,
+                    ctas - done,
+                    ctas - next
+                )
+            }
             Step::Running { launch, done, .. } => {
                 format!("CTAs of kernel `{}`: {done} of {} have ended", launch.kernel.name, launch.ctas())
             }

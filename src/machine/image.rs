@@ -86,9 +86,17 @@ impl Image {
         let (page, to) = place(at);
         let bytes = &mut self.pages[page].get_or_insert_with(zeros)[to..];
         let left = self.bytes - at;
-        let Some(bytes) = bytes.first_chunk_mut::<MAX_LINE_BYTES>() else { unreachable!("lines are aligned") };
         let exist = if left < MAX_LINE_BYTES { (1u128 << left) - 1 } else { u128::MAX };
-        copy_masked(bytes, &line.bytes, line.mask & exist);
+        if let Some(bytes) = bytes.first_chunk_mut::<MAX_LINE_BYTES>() {
+            copy_masked(bytes, &line.bytes, line.mask & exist);
+        } else {
+            // The last line of a page, of a machine whose lines are shorter.
+            let mut whole = [0; MAX_LINE_BYTES];
+            let short = bytes.len();
+            whole[..short].copy_from_slice(bytes);
+            copy_masked(&mut whole, &line.bytes, line.mask & exist);
+            bytes.copy_from_slice(&whole[..short]);
+        }
     }
 
     /// Asks the computer for a line's bytes, some time before they are needed: images are larger than its caches.
@@ -152,6 +160,16 @@ mod tests {
         let mut image = Image::new(PAGE_BYTES + 40);
         image.write_line(PAGE_BYTES, &Line { bytes: [7; MAX_LINE_BYTES], mask: u128::MAX, log: false });
         assert_eq!(image.to_vec()[PAGE_BYTES..], [7; 40]);
+    }
+
+    #[test]
+    fn lines_of_64_bytes_fill_a_page_to_its_end() {
+        let mut image = Image::new(2 * PAGE_BYTES);
+        let line = Line { bytes: [7; MAX_LINE_BYTES], mask: u128::from(u64::MAX), log: false };
+        image.write_line(PAGE_BYTES - 64, &line);
+        let mut bytes = [0; 66];
+        image.read(PAGE_BYTES - 65, &mut bytes);
+        assert_eq!((bytes[0], &bytes[1..65], bytes[65]), (0, &[7; 64][..], 0));
     }
 
     proptest! {

@@ -1,22 +1,41 @@
-//! The L1 data cache of one SM: sectored, write-evict, no write-allocate, with miss-status registers that merge.
+//! The L1 data cache of one SM: sectored, with miss-status registers that merge; write-evict, or write-combining.
 //!
-//! A load that misses reserves a way (allocate-on-miss) and an MSHR; later loads of the same sectors join it. A store
-//! evicts its line and goes on to the L2. Nothing here is ever dirty.
+//! A load that misses reserves a way (allocate-on-miss) and an MSHR; later loads of the same sectors join it. *Write-evict*:
+//! a store evicts its line and goes on to the L2; nothing here is ever dirty. *Write-combining*: a store joins its line's
+//! bytes, by a byte mask and without a fetch, and they leave in one write when the line is cleaned: for want of room, at
+//! a release, or because a scheme or an access past the cache asks. An S-FIFO names the dirty lines in order, so that a
+//! release walks no tags; when it is full its head is cleaned early.
 //!
 //! *A thread's load after its own store sees it, also past an outstanding fill of that line*: the store detaches the
 //! fill from the cache, so the fill still answers the loads that were there before but is neither joined nor kept, and a
-//! later load sends a request of its own, which follows the store to the same slice in order.
+//! later load sends a request of its own, which follows the store to the same slice in order. A line with dirty bytes is
+//! cleaned before a load of it misses, so that the fill has them.
 //!
-//! Source: AGPM Table IV (24 KB, 6-way, 128 B, 256 MSHRs, WEWN, XOR index, LRU, allocate-on-miss). Invariants: a reserved
-//! way is not a victim until its last fill has come; an MSHR answers each waiter exactly once, with the fill's own bytes.
+//! Source: AGPM Table IV (24 KB, 6-way, 128 B, 256 MSHRs, WEWN, XOR index, LRU, allocate-on-miss); write-combining and the
+//! S-FIFO: Gope et al. section 3 and Table 2, after QuickRelease (Hechtman et al., HPCA 2014). Invariants: a reserved
+//! way is not a victim until its last fill has come; an MSHR answers each waiter exactly once, with the fill's own bytes;
+//! a line that is evicted, or missed, has no dirty byte.
 //! Not modelled: bank conflicts of the data array, a separate texture cache (texture fetches come here).
 
 use smallvec::SmallVec;
 
+use std::collections::VecDeque;
+
+use crate::choice;
 use crate::spec;
 
 use super::cache::TagArray;
-use super::msg::{Line, MAX_LINE_BYTES, copy_masked, sector_bytes};
+use super::msg::{Line, MAX_LINE_BYTES, copy_masked, sector_bytes, sectors_covered};
+
+choice! {
+    /// What a store does at the L1.
+    pub enum L1Writes {
+        /// It evicts its line and goes on.
+        Evict = "evict",
+        /// It joins its line's bytes, which leave later in one write.
+        Combine = "combine",
+    }
+}
 
 spec! {
     /// Parameters of the L1 data cache.
@@ -41,6 +60,10 @@ spec! {
         global_loads: bool,
         /// A fence of scope gpu or sys empties it, so that later loads see what other SMs wrote before (PTX memory model).
         fence_invalidates: bool,
+        /// What a store does: evict its line and go on to the L2, or combine with others of its line until it is cleaned.
+        writes: L1Writes,
+        /// Entries of the S-FIFO, which names dirty lines where stores combine; a full one cleans its head.
+        sfifo_entries: u32 where 1..=65536,
     }
 }
 
@@ -93,6 +116,11 @@ pub struct L1 {
     free: Vec<u16>,
     /// The line that the last miss took the place of.
     replaced: Option<u64>,
+    combines: bool,
+    dirty: Vec<u128>,
+    /// Lines with dirty bytes, in the order in which they became dirty.
+    sfifo: VecDeque<u64>,
+    sfifo_entries: usize,
 }
 
 impl L1 {
@@ -107,6 +135,10 @@ impl L1 {
             tags,
             valid: vec![0; places],
             fills: vec![SmallVec::new(); places],
+            combines: spec.writes == L1Writes::Combine,
+            dirty: vec![0; places],
+            sfifo: VecDeque::new(),
+            sfifo_entries: spec.sfifo_entries as usize,
             data: vec![[0; MAX_LINE_BYTES]; places],
             mshrs: (0..spec.mshr_entries).map(|_| Mshr::default()).collect(),
             free: (0..spec.mshr_entries as u16).rev().collect(),
@@ -155,6 +187,77 @@ impl L1 {
         Lookup::Miss(index)
     }
 
+    /// Stores join their lines' bytes.
+    pub fn combines(&self) -> bool {
+        self.combines
+    }
+
+    /// The line that must be cleaned before one that is not there can have a place.
+    pub fn dirty_victim(&self, line: u64) -> Option<u64> {
+        let number = line >> self.line_shift;
+        if self.tags.find(number).is_some() {
+            return None;
+        }
+        let place = self.tags.victim(number).filter(|&place| self.dirty[place] != 0)?;
+        self.tags.line_at(place).map(|number| number << self.line_shift)
+    }
+
+    /// A line has dirty bytes.
+    pub fn is_dirty(&self, line: u64) -> bool {
+        self.tags.find(line >> self.line_shift).is_some_and(|place| self.dirty[place] != 0)
+    }
+
+    /// A store joins its line's bytes; fills under way are detached. False when every way of its set waits for a fill.
+    pub fn combine(&mut self, line: u64, store: &Line) -> bool {
+        let number = line >> self.line_shift;
+        let place = match self.tags.find(number) {
+            Some(place) => {
+                self.detach(place);
+                self.tags.touch(place);
+                place
+            }
+            None => {
+                let Some(place) = self.tags.victim(number) else { return false };
+                debug_assert_eq!(self.dirty[place], 0, "a victim is cleaned first");
+                self.replaced = self.tags.replace(place, number).map(|number| number << self.line_shift);
+                self.valid[place] = 0;
+                place
+            }
+        };
+        copy_masked(&mut self.data[place], &store.bytes, store.mask);
+        if self.dirty[place] == 0 {
+            self.sfifo.push_back(line);
+        }
+        self.dirty[place] |= store.mask;
+        self.valid[place] |= sectors_covered(self.dirty[place]);
+        true
+    }
+
+    /// The line that a full S-FIFO has cleaned early.
+    pub fn overflow(&self) -> Option<u64> {
+        (self.sfifo.len() > self.sfifo_entries).then(|| self.sfifo[0])
+    }
+
+    /// Lines with dirty bytes, in the order in which they became dirty.
+    pub fn dirty_lines(&self) -> impl Iterator<Item = u64> {
+        self.sfifo.iter().copied()
+    }
+
+    /// Takes the dirty bytes of a line, which stays; false when it has none.
+    pub fn clean(&mut self, line: u64, room: &mut Line) -> bool {
+        let Some(place) = self.tags.find(line >> self.line_shift).filter(|&place| self.dirty[place] != 0) else {
+            return false;
+        };
+        room.bytes = self.data[place];
+        room.mask = std::mem::take(&mut self.dirty[place]);
+        if self.sfifo.front() == Some(&line) {
+            self.sfifo.pop_front();
+        } else {
+            self.sfifo.retain(|&other| other != line);
+        }
+        true
+    }
+
     /// The line that left since this was asked last, to make room for another.
     pub fn take_replaced(&mut self) -> Option<u64> {
         self.replaced.take()
@@ -200,18 +303,26 @@ impl L1 {
     }
 
     fn drop_place(&mut self, place: usize) {
+        debug_assert_eq!(self.dirty[place], 0, "a line that leaves is cleaned first");
         self.tags.invalidate(place);
         self.valid[place] = 0;
+        self.detach(place);
+    }
+
+    fn detach(&mut self, place: usize) {
         for index in self.fills[place].drain(..) {
             self.mshrs[usize::from(index)].place = None;
         }
         self.tags.lock(place, false);
     }
 
-    /// Empties the cache and detaches every fill under way.
+    /// Empties the cache but for dirty bytes, and detaches every fill under way.
     pub fn invalidate_all(&mut self) {
         for place in 0..self.tags.places() {
-            if self.tags.line_at(place).is_some() {
+            if self.dirty[place] != 0 {
+                self.detach(place);
+                self.valid[place] = sectors_covered(self.dirty[place]);
+            } else if self.tags.line_at(place).is_some() {
                 self.drop_place(place);
             }
         }
@@ -260,6 +371,8 @@ mod tests {
             fill_cycles: 0,
             global_loads: true,
             fence_invalidates: true,
+            writes: L1Writes::Evict,
+            sfifo_entries: 16,
         };
         L1::new(&spec, 128)
     }

@@ -159,6 +159,8 @@ pub struct L2Slice {
     rooms: Rooms,
     durability: Durability,
     site: Option<Box<dyn SliceSite>>,
+    /// The site wants to hear when lines are durable.
+    tracks: bool,
     post: Post,
     /// Lines of DRAM of this slice that the site moves bytes to, in turn.
     reserved: Vec<u64>,
@@ -219,6 +221,7 @@ impl L2Slice {
             rooms: Rooms::default(),
             durability: Durability::new(),
             site: None,
+            tracks: false,
             post: Post::default(),
             reserved: Vec::new(),
             next_reserved: 0,
@@ -230,6 +233,7 @@ impl L2Slice {
 
     /// Hosts a scheme's site from now on, which may move bytes to these lines of DRAM.
     pub fn host(&mut self, site: Option<Box<dyn SliceSite>>, reserved: Vec<u64>) {
+        self.tracks = site.as_ref().is_some_and(|site| site.tracks_durability());
         self.site = site;
         self.reserved = reserved;
     }
@@ -283,6 +287,9 @@ impl L2Slice {
 
     /// Sends what the site has written.
     fn send_letters(&mut self, cx: &mut Ctx<'_, Msg>) {
+        if !self.post.cleans().is_empty() {
+            self.clean_asked(cx);
+        }
         if self.post.is_empty() && self.moves_in.is_empty() {
             return;
         }
@@ -295,6 +302,13 @@ impl L2Slice {
                 Peer::Slice(_) | Peer::SliceOf(_) | Peer::Host => panic!("no link leads from a slice to {to:?}"),
             };
             cx.send(port, Msg::Letter { from: Peer::Slice(self.slice), letter }, 0);
+        }
+    }
+
+    /// What its site counted.
+    pub fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
+        if let Some(site) = &self.site {
+            site.tally(add);
         }
     }
 

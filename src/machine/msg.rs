@@ -102,6 +102,8 @@ pub enum RequestKind {
     Flush,
     /// Write back every dirty line of persistent memory; acknowledged when all are durable.
     WriteBackAll,
+    /// A marker of a persist barrier: write back what the slice's site names; acknowledged when that is durable.
+    Marker,
 }
 
 impl RequestKind {
@@ -121,7 +123,9 @@ impl RequestKind {
             RequestKind::Read => AccessKind::Load,
             RequestKind::Write | RequestKind::WriteThrough => AccessKind::Store,
             RequestKind::Atomic => AccessKind::Atomic,
-            RequestKind::WriteBack | RequestKind::Flush | RequestKind::WriteBackAll => AccessKind::WriteBack,
+            RequestKind::WriteBack | RequestKind::Flush | RequestKind::WriteBackAll | RequestKind::Marker => {
+                AccessKind::WriteBack
+            }
         }
     }
 
@@ -129,7 +133,11 @@ impl RequestKind {
     pub fn persists(self) -> bool {
         matches!(
             self,
-            RequestKind::WriteThrough | RequestKind::WriteBack | RequestKind::Flush | RequestKind::WriteBackAll
+            RequestKind::WriteThrough
+                | RequestKind::WriteBack
+                | RequestKind::Flush
+                | RequestKind::WriteBackAll
+                | RequestKind::Marker
         )
     }
 }
@@ -289,6 +297,24 @@ pub struct MemoryWrite {
     pub data: Box<Line>,
 }
 
+/// A step of a persist barrier of a kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GridStep {
+    /// SM to command processor: all warps of a CTA are there.
+    Reached {
+        /// Which SM.
+        sm: u16,
+        /// Markers follow.
+        marks: bool,
+    },
+    /// Command processor to every SM: all CTAs are there, send a marker.
+    Drain,
+    /// SM to command processor: its marker is acknowledged by every slice.
+    Drained,
+    /// Command processor to every SM: go on.
+    Open,
+}
+
 /// Everything that travels.
 #[derive(Debug)]
 pub enum Msg {
@@ -343,6 +369,8 @@ pub enum Msg {
         /// Which SM.
         sm: u16,
     },
+    /// Between SMs and the command processor.
+    Grid(GridStep),
     /// Between sites of a persistency scheme.
     Letter {
         /// Whose site has written it.
@@ -369,6 +397,15 @@ impl Message for Msg {
             Msg::Cta(cta) => 8 << 60 ^ cta,
             Msg::CtaDone { sm } => 9 << 60 | u64::from(*sm),
             Msg::Letter { letter, .. } => 11 << 60 ^ letter.digest(),
+            Msg::Grid(step) => {
+                12 << 60
+                    | match step {
+                        GridStep::Reached { sm, marks } => u64::from(*sm) << 1 | u64::from(*marks),
+                        GridStep::Drain => 1 << 32,
+                        GridStep::Drained => 2 << 32,
+                        GridStep::Open => 3 << 32,
+                    }
+            }
         }
     }
 }

@@ -57,6 +57,11 @@ impl Network {
         self.queue.len() < self.capacity
     }
 
+    /// So many more requests may be pushed.
+    pub(super) fn has_room_for(&self, requests: usize) -> bool {
+        self.queue.len() + requests <= self.capacity
+    }
+
     /// The slice of a line has room for a request.
     pub(super) fn has_credit(&self, line: u64) -> bool {
         self.credits.has(self.map.slice_of(line))

@@ -15,10 +15,12 @@
 //! Not modelled: instruction fetch (every instruction hits), operand-collector bank conflicts, register-file ports.
 
 mod by_kernel;
+mod combine;
 mod cta;
 mod gate;
 mod issue;
 mod lsu;
+mod marker;
 mod memory;
 mod parameters;
 mod persist;
@@ -50,6 +52,7 @@ use super::timers::Timers;
 pub use parameters::{IntervalSpec, LatencySpec, SmCounters, SmSpec};
 
 use by_kernel::ByKernel;
+use combine::Cleaning;
 use cta::CtaSlot;
 use gate::Gate;
 use lsu::Lsu;
@@ -110,6 +113,12 @@ pub struct Sm {
     ctas: Vec<CtaSlot>,
     lsu: Lsu,
     l1: L1,
+    /// Lines that leave a write-combining L1.
+    cleaning: Cleaning,
+    /// Fences and CTAs that wait for cleanings.
+    releases: u32,
+    /// Slices that have not acknowledged the kernel's marker.
+    grid_left: u32,
     network: Network,
     rooms: Rooms,
     #[allow(clippy::vec_box, reason = "boxes are what is recycled: they travel in messages")]
@@ -188,6 +197,9 @@ impl Sm {
             ctas: (0..p.sm.ctas).map(|_| CtaSlot::default()).collect(),
             lsu: Lsu::new(p.sm.lsu_entries),
             l1: L1::new(&p.l1, w.line_bytes),
+            cleaning: Cleaning::default(),
+            releases: 0,
+            grid_left: 0,
             network: Network::new(&p.crossbar, w.map, w.port.clone(), p.l1.miss_queue_entries),
             rooms: Rooms::default(),
             spare_atomics: Vec::new(),
@@ -212,6 +224,11 @@ impl Sm {
             p,
             w,
         }
+    }
+
+    /// What its site counted.
+    pub fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
+        self.site.tally(add);
     }
 
     /// What it counted.
@@ -376,7 +393,8 @@ impl Sm {
                 }
             }
         }
-        if !self.lsu.queue.is_empty() && !self.lsu.blocked {
+        let cleans = self.cleaning.is_pending() || !self.post.cleans().is_empty();
+        if (cleans || !self.lsu.queue.is_empty()) && !self.lsu.blocked {
             next = next.min(self.lsu.free_at.max(cycle + 1));
         }
         self.accounts.asleep_on_unit = on_unit;
@@ -438,6 +456,11 @@ impl Component<Msg> for Sm {
             Msg::Start(launch) => self.start(launch),
             Msg::Cta(cta) => self.start_cta(cta, cycle),
             Msg::Letter { from, letter } => self.site.letter(from, letter, &mut self.post),
+            Msg::Grid(step) => {
+                let Some(launch) = self.launch.take() else { unreachable!("a kernel's barrier without a launch") };
+                self.grid(step, cycle, &launch);
+                self.launch = Some(launch);
+            }
             other => panic!("an SM received {other:?}"),
         }
         self.send_letters(cx);

@@ -113,7 +113,11 @@ impl<'a> Allowed<'a> {
         for (at, fact) in facts.iter().enumerate() {
             let always = matches!(
                 fact.kind,
-                FactKind::FencePassed | FactKind::FenceOrdered | FactKind::FenceSettled | FactKind::KernelStarted
+                FactKind::FencePassed
+                    | FactKind::FenceOrdered
+                    | FactKind::FenceSettled
+                    | FactKind::PersistPassed(_)
+                    | FactKind::KernelStarted
             );
             if always || fact.kind == FactKind::Performed && flag(fact.line, fact.mask) {
                 boundaries.extend([at, at + 1]);
@@ -320,7 +324,8 @@ impl Walk<'_> {
 
     /// The bytes of a line that are in the image.
     fn inside(&self, line: usize) -> Range<usize> {
-        inside(self.allowed.initial, self.allowed.order.lines[line].address)
+        let order = self.allowed.order;
+        inside(self.allowed.initial, order.lines[line].address, order.extent(line))
     }
 
     /// What there is to choose from here.
@@ -357,8 +362,11 @@ impl Walk<'_> {
     fn pairs(&self, open: &[Open], count: u64, draw: &mut Draw) -> Vec<Vec<usize>> {
         let Regions { flag, log, data } = &self.allowed.regions;
         let with = |ranges: &[Range<u64>]| -> Vec<usize> {
-            let address = |open: &Open| self.allowed.order.lines[open.line].address;
-            let has = |open: &Open| overlaps(ranges, &(address(open)..address(open) + LINE as u64));
+            let order = self.allowed.order;
+            let has = |open: &Open| {
+                let address = order.lines[open.line].address;
+                overlaps(ranges, &(address..address + order.extent(open.line) as u64))
+            };
             (0..open.len()).filter(|&at| has(&open[at])).collect()
         };
         let (flag, log, data) = (with(flag), with(log), with(data));

@@ -7,16 +7,19 @@
 //! a fault, never make one. Under ADR and eADR what becomes durable comes from one content of its word; where the media
 //! alone survives, the queue merges writes of several, so bytes are matched one by one there.
 //!
+//! Persist barriers are judged by their definition (`scopes`), whatever a scheme makes of them.
+//!
 //! Source: properties P0, P1, P2, P5, P9 of the oracle's design; strict and epoch persistency as in Pelley et al. (ISCA'14).
 //! Invariants: cost is linear in facts and bytes, as matches only go forward. Not modelled: P1 for the lanes of one
 //! instruction, which have no order among each other.
 
 use super::crash::{CrashStates, Hashed};
 use super::order::{Effect, Entry, Order, byte_mask, warp_key};
+use super::scopes::Scopes;
 use super::verdict::{Failure, Level, Persist, Property, Verdict, Witness};
 use super::{LINE, WORDS, runs};
 use crate::persist::journal::{Fact, FactKind};
-use crate::persist::vocab::Domain;
+use crate::persist::vocab::{Domain, PersistScope};
 
 /// Judges the history of a run: the facts' agreement, P0, P2, P5 and P9, and with `strict` P1. Which ends of
 /// CTAs and kernels P2 holds for, and what P5 orders, is what the order was told that they guarantee. Keeps the first `keep` failures.
@@ -24,6 +27,25 @@ use crate::persist::vocab::Domain;
 /// # Panics
 /// When states and order are not of the same journal.
 pub fn judge_history(states: &CrashStates<'_>, order: &Order<'_>, strict: bool, keep: usize) -> Verdict {
+    judge(states, order, strict, None, keep)
+}
+
+/// The same, but for persist barriers: each counts as one of scope `claim`, which shows what a program lacks that relies
+/// on that scope and uses a narrower one.
+///
+/// # Panics
+/// When states and order are not of the same journal.
+pub fn judge_claim(states: &CrashStates<'_>, order: &Order<'_>, claim: PersistScope, keep: usize) -> Verdict {
+    judge(states, order, false, Some(claim), keep)
+}
+
+fn judge(
+    states: &CrashStates<'_>,
+    order: &Order<'_>,
+    strict: bool,
+    claim: Option<PersistScope>,
+    keep: usize,
+) -> Verdict {
     assert!(std::ptr::eq(states.journal(), order.journal), "states and order of different journals");
     let mut history = History {
         states,
@@ -31,6 +53,7 @@ pub fn judge_history(states: &CrashStates<'_>, order: &Order<'_>, strict: bool, 
         durable: Hashed::new(states.initial().clone()),
         reached: vec![[0; WORDS]; order.lines.len()],
         confirmed: vec![Some(0); order.warps.len()],
+        scopes: Scopes::new(order, claim),
         point: 0,
         keep,
         verdict: Verdict { points: states.changes(), exhaustive: true, ..Verdict::default() },
@@ -53,6 +76,8 @@ struct History<'s, 'a> {
     reached: Vec<[u32; WORDS]>,
     /// By warp: how many of its stores are known to be durable; none once it was reported.
     confirmed: Vec<Option<usize>>,
+    /// What persist barriers order.
+    scopes: Scopes,
     point: u64,
     keep: usize,
     verdict: Verdict,
@@ -130,6 +155,9 @@ impl History<'_, '_> {
                     if strict && reached != before {
                         self.program_order(at, line, version);
                     }
+                    if self.scopes.any() && reached != before {
+                        self.scope_order(at, line, version);
+                    }
                 }
                 None => {
                     let older = matches(&entries[..before as usize], 0, mask).map(|nth| entries[nth as usize].version);
@@ -198,6 +226,43 @@ impl History<'_, '_> {
         self.confirmed[warp] = Some(confirmed);
     }
 
+    /// P2 of scopes: a version is durable, so all that its instances stored in earlier epochs must be.
+    fn scope_order(&mut self, at: usize, line: usize, version: u32) {
+        let facts = self.states.journal().facts();
+        let programs: Vec<u32> = self.order.programs(&self.order.lines[line].versions[version as usize - 1]).collect();
+        for program in programs {
+            let standing: Vec<(usize, usize)> = self.scopes.of(program).collect();
+            for (number, epoch) in standing {
+                let Some((mut behind, mut next)) = self.scopes.instances[number].confirmed else { continue };
+                let mut lacking = None;
+                while behind < epoch && lacking.is_none() {
+                    match self.scopes.instances[number].epochs[behind].get(next) {
+                        None => (behind, next) = (behind + 1, 0),
+                        Some(&store) => {
+                            let place = self.order.version_of(store as usize);
+                            if place.is_none_or(|(line, version)| self.lacks(at, line, version, false).is_some()) {
+                                lacking = Some(store as usize);
+                            }
+                            next += 1;
+                        }
+                    }
+                }
+                self.scopes.instances[number].confirmed = lacking.is_none().then_some((behind, next));
+                let Some(store) = lacking else { continue };
+                let (earlier, later) = (facts[store], facts[program as usize].author);
+                let missing = Persist::new("store", earlier.author, earlier.line, earlier.line);
+                let present = self.persist(line, version, self.order.lines[line].address);
+                let name = self.scopes.instances[number].scope.map_or("", PersistScope::name);
+                let what = format!(
+                    "warp {} of CTA {}: pc {} is durable before pc {} of warp {} of CTA {}, which pm.barrier.{name} orders \
+                     before it",
+                    later.warp, later.cta, later.pc, earlier.author.pc, earlier.author.warp, earlier.author.cta
+                );
+                self.fail(Property::Scope, at, what, Some(Witness { missing: Some(missing), present }));
+            }
+        }
+    }
+
     /// P2, P5 and P9: what counts as durable from here on is.
     fn guaranteed(&mut self, at: usize, fact: &Fact, line: usize, version: u32, effect: Effect) {
         let Some(address) = self.lacks(at, line, version, effect == Effect::Prefix) else { return };
@@ -209,6 +274,10 @@ impl History<'_, '_> {
             FactKind::FenceSettled => {
                 let who = fact.author;
                 (Property::Acknowledged, format!("what warp {} of CTA {} fenced was settled", who.warp, who.cta))
+            }
+            FactKind::PersistPassed(scope) => {
+                let (who, name) = (fact.author, scope.name());
+                (Property::Acknowledged, format!("warp {} of CTA {} passed pm.barrier.{name}", who.warp, who.cta))
             }
             FactKind::Performed => {
                 let store = format!("a later store of SM {} to line {:#x} was performed", fact.author.sm, fact.line);
@@ -421,6 +490,82 @@ mod tests {
             on_time.store(warp(0), 0, 1).accepted(0, 1).fact(end, 0, author);
             assert_eq!(properties(&on_time, false), []);
         }
+    }
+
+    /// Two warps store a line each, come to a barrier of a scope, and warp 1 stores a third; durable in the order given.
+    fn after_a_barrier(scope: PersistScope, durable: [u64; 3]) -> Script {
+        let mut script = Script::default();
+        script.store(warp(0), 0, 1).store(warp(1), 128, 1);
+        for who in [0, 1] {
+            script.fact(FactKind::PersistReached(scope), 0, warp(who));
+        }
+        script.store(warp(1), 256, 1);
+        for line in durable {
+            script.accepted(line, 1);
+        }
+        script
+    }
+
+    #[test]
+    fn a_persist_barrier_orders_what_its_scope_stored_and_nothing_else() {
+        use PersistScope::{Cta, Kernel, Thread};
+        // Own store last: nobody may have the later one before it. The other warp's last: only a wider scope minds.
+        for (durable, faulty) in [([0, 256, 128], &[Thread, Cta, Kernel][..]), ([128, 256, 0], &[Cta, Kernel])] {
+            for scope in PersistScope::ALL {
+                let expected = vec![Property::Scope; usize::from(faulty.contains(&scope))];
+                assert_eq!(properties(&after_a_barrier(scope, durable), false), expected, "{scope:?} {durable:?}");
+            }
+        }
+        assert_eq!(properties(&after_a_barrier(Kernel, [0, 128, 256]), false), []);
+    }
+
+    #[test]
+    fn a_claim_shows_what_a_narrower_barrier_lacks() {
+        let script = after_a_barrier(PersistScope::Thread, [128, 256, 0]);
+        let initial = PmImage::new(0, vec![0; 1024]);
+        let states = CrashStates::new(&script.journal, &initial, Domain::Adr).unwrap();
+        let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: HOST };
+        let order = Order::new(&script.journal, &initial, model);
+        let found = judge_claim(&states, &order, PersistScope::Cta, 100).failures;
+        assert_eq!(found.len(), 1);
+        let witness = found[0].witness.as_ref().unwrap();
+        let lines = [&witness.missing, &witness.present].map(|persist| persist.as_ref().unwrap().line);
+        assert_eq!(lines, [0, 256]);
+    }
+
+    #[test]
+    fn who_passes_a_persist_barrier_finds_its_scope_durable() {
+        for (scope, others) in [(PersistScope::Thread, false), (PersistScope::Cta, true)] {
+            let mut script = Script::default();
+            script.store(warp(0), 0, 1).store(warp(1), 128, 1);
+            for who in [0, 1] {
+                script.fact(FactKind::PersistReached(scope), 0, warp(who));
+            }
+            script.accepted(128, 1).fact(FactKind::PersistPassed(scope), 0, warp(1));
+            let expected = vec![Property::Acknowledged; usize::from(others)];
+            assert_eq!(properties(&script, false), expected, "{scope:?}");
+        }
+    }
+
+    #[test]
+    fn what_an_l1_combined_is_performed_together() {
+        let write = |script: &mut Script, who: u16, value: u8| {
+            script.data(FactKind::Stored, 4 * u64::from(who), &[value], warp(who));
+        };
+        let combined = |performed: &[u8]| {
+            let mut script = Script::default();
+            write(&mut script, 0, 1);
+            write(&mut script, 1, 2);
+            let sm = Author::default();
+            script.fact(FactKind::Merged, 0, sm).fact(FactKind::Merged, 0, sm).fact(FactKind::Cleaned, 0, sm);
+            let mut bytes = [0; 128];
+            bytes[0] = performed[0];
+            bytes[4] = performed[1];
+            script.journal.note_data(9, FactKind::Performed, 0, 0x11, sm, &bytes);
+            script
+        };
+        assert_eq!(properties(&combined(&[1, 2]), false), []);
+        assert_eq!(properties(&combined(&[1, 3]), false), [Property::Facts]);
     }
 
     #[test]

@@ -13,6 +13,9 @@
 //! prefix. The host's writes go past the caches and are guaranteed when a kernel starts. Anything performed may be
 //! durable, since a cache may evict at any time.
 //!
+//! A persist barrier guarantees what all warps of its scope stored before they came to it. Stores that an L1 combined are one
+//! version: they are performed together.
+//!
 //! Hardware may order stores past the caches without a fence that waits ([`PastOrder`]): where a scheme promises it, the
 //! performance of a later store of the SM guarantees them. A fence that did not wait for them guarantees what was written
 //! back; the rest is guaranteed when it is noted to be settled.
@@ -27,7 +30,7 @@ use std::collections::{BTreeMap, VecDeque};
 use super::{LINE, WORDS, runs};
 use crate::persist::image::PmImage;
 use crate::persist::journal::{Author, Fact, FactKind, Journal};
-use crate::persist::vocab::{Domain, PastOrder};
+use crate::persist::vocab::{Domain, PastOrder, PersistScope};
 
 const NONE: u32 = u32::MAX;
 
@@ -58,8 +61,10 @@ pub struct Model {
 pub struct Version {
     /// The fact that it was performed, by its place in the journal.
     pub performed: u32,
-    /// The fact that a warp issued it; none for the host's.
+    /// The fact that a warp issued it; none for the host's. Of several that an L1 combined: the last.
     pub program: Option<u32>,
+    /// Where the others that were combined into it lie in the order's list, and how many.
+    pub(super) combined: (u32, u32),
     /// It went past the caches.
     pub through: bool,
 }
@@ -143,6 +148,8 @@ pub struct Order<'a> {
     pub(super) past: PastOrder,
     /// Line and version of each fact that is a store, an atomic or a performance.
     place: Vec<(u32, u32)>,
+    /// Stores that were combined with a later one, by version.
+    combined: Vec<u32>,
     faults: Vec<Fault>,
 }
 
@@ -157,6 +164,10 @@ struct Pending {
     covered: Vec<(u32, bool)>,
     /// For each fence that did not wait, and is not settled, the stores that it did not wait for.
     unsettled: VecDeque<Vec<(u32, bool)>>,
+    /// Its stores that no persist barrier covers yet, and whether they went past the caches.
+    open: Vec<(u32, bool)>,
+    /// Of each scope, how many persist barriers it has come to, and passed.
+    barriers: [(u32, u32); 3],
 }
 
 pub(super) fn warp_key(author: Author) -> WarpKey {
@@ -202,12 +213,16 @@ impl<'a> Order<'a> {
             events: Vec::new(),
             past: model.guarantees.past,
             place: vec![(NONE, NONE); journal.facts().len()],
+            combined: Vec::new(),
             faults: Vec::new(),
         };
         let reader = Reader {
             order: &mut order,
             model,
             issued: BTreeMap::new(),
+            merged: BTreeMap::new(),
+            cleaned: BTreeMap::new(),
+            barriers: BTreeMap::new(),
             warps: BTreeMap::new(),
             epochs: BTreeMap::new(),
             paths: BTreeMap::new(),
@@ -226,6 +241,18 @@ impl<'a> Order<'a> {
         &self.lines
     }
 
+    /// Bytes of a line: up to the next one, as lines of a machine may be shorter than [`LINE`].
+    pub(super) fn extent(&self, line: usize) -> usize {
+        let next = self.lines.get(line + 1).map_or(u64::MAX, |next| next.address);
+        (next - self.lines[line].address).min(LINE as u64) as usize
+    }
+
+    /// The number of the line that has an address.
+    pub(super) fn line_with(&self, address: u64) -> Option<usize> {
+        let line = self.lines.partition_point(|line| line.address <= address).checked_sub(1)?;
+        (address - self.lines[line].address < self.extent(line) as u64).then_some(line)
+    }
+
     /// The number of a line.
     pub fn line_at(&self, address: u64) -> Option<usize> {
         self.lines.binary_search_by_key(&address, |line| line.address).ok()
@@ -241,6 +268,12 @@ impl<'a> Order<'a> {
     pub fn author(&self, line: usize, version: u32) -> Option<Author> {
         let version = self.lines[line].versions.get(version.checked_sub(1)? as usize)?;
         Some(self.journal.facts()[version.program? as usize].author)
+    }
+
+    /// The facts that warps issued a version: several where an L1 combined them.
+    pub(super) fn programs(&self, version: &Version) -> impl Iterator<Item = u32> {
+        let (first, count) = version.combined;
+        self.combined[first as usize..(first + count) as usize].iter().copied().chain(version.program)
     }
 
     /// A line's content when all versions up to `prefix` are there, and those past the caches up to `through`.
@@ -296,6 +329,11 @@ struct Reader<'o, 'a> {
     model: Model,
     /// Stores of an SM to a line that are not performed yet.
     issued: BTreeMap<(u16, u32), VecDeque<u32>>,
+    /// Of these, what has joined its line in the SM's L1; and what has left it together.
+    merged: BTreeMap<(u16, u32), Vec<u32>>,
+    cleaned: BTreeMap<(u16, u32), VecDeque<Vec<u32>>>,
+    /// What a persist barrier of a scope, by its number, makes durable.
+    barriers: BTreeMap<(PersistScope, (u32, u32, u32), u32), Vec<(u32, bool)>>,
     warps: BTreeMap<WarpKey, Pending>,
     /// Stores of a CTA (or of a launch: no CTA) whose end guarantees them.
     epochs: BTreeMap<(u32, Option<u32>), Vec<u32>>,
@@ -339,6 +377,20 @@ impl Reader<'_, '_> {
                 FactKind::KernelEnded if self.model.guarantees.kernel_end => {
                     self.end_epoch(at, (fact.author.launch, None));
                 }
+                FactKind::Merged => {
+                    let key = (fact.author.sm, self.line(fact.line));
+                    match self.issued.get_mut(&key).and_then(VecDeque::pop_front) {
+                        Some(store) => self.merged.entry(key).or_default().push(store),
+                        None => self.fault(at, format!("SM {} combined a store that it never issued", key.0)),
+                    }
+                }
+                FactKind::Cleaned => {
+                    let key = (fact.author.sm, self.line(fact.line));
+                    let stores = self.merged.remove(&key).unwrap_or_default();
+                    self.cleaned.entry(key).or_default().push_back(stores);
+                }
+                FactKind::PersistReached(scope) => self.reach(fact, scope),
+                FactKind::PersistPassed(scope) => self.pass(at, fact, scope),
                 FactKind::BarrierReached
                 | FactKind::BarrierPassed
                 | FactKind::Synchronised
@@ -361,6 +413,7 @@ impl Reader<'_, '_> {
         self.issued.entry((fact.author.sm, line)).or_default().push_back(at);
         let pending = self.warps.entry(warp_key(fact.author)).or_default();
         pending.stores.push(at);
+        pending.open.push((at, fact.kind == FactKind::StoredThrough));
         if fact.kind == FactKind::StoredThrough {
             pending.covered.push((at, true));
             if self.model.guarantees.past != PastOrder::ByFences {
@@ -381,12 +434,15 @@ impl Reader<'_, '_> {
     fn perform(&mut self, at: u32, fact: &Fact) {
         let line = self.line(fact.line);
         let by_host = fact.author.sm == self.model.host;
-        let program = self.issued.get_mut(&(fact.author.sm, line)).and_then(VecDeque::pop_front);
+        let (program, combined) = self.take_issued((fact.author.sm, line));
         let journal = self.order.journal;
+        if !combined.is_empty() {
+            self.compare_combined(at, fact, combined.iter().copied().chain(program));
+        }
         match program.map(|program| &journal.facts()[program as usize]) {
             None if by_host => {}
             None => self.fault(at, format!("SM {} performed a store that it never issued", fact.author.sm)),
-            Some(issued) if issued.kind == FactKind::Updated => {}
+            Some(issued) if issued.kind == FactKind::Updated || !combined.is_empty() => {}
             Some(issued) => {
                 if (issued.mask, journal.data(issued)) != (fact.mask, journal.data(fact)) {
                     self.fault(at, format!("what was performed is not what pc {} stored", issued.author.pc));
@@ -396,7 +452,9 @@ impl Reader<'_, '_> {
         let through =
             program.map_or(by_host, |program| journal.facts()[program as usize].kind == FactKind::StoredThrough);
         let history = &mut self.order.lines[line as usize];
-        history.versions.push(Version { performed: at, program, through });
+        let list = (self.order.combined.len() as u32, combined.len() as u32);
+        self.order.combined.extend_from_slice(&combined);
+        history.versions.push(Version { performed: at, program, combined: list, through });
         let version = history.versions.len() as u32;
         let mut bytes = [0; LINE];
         copy(&mut bytes, fact.mask, u128::MAX, journal.data(fact));
@@ -408,7 +466,7 @@ impl Reader<'_, '_> {
             }
         }
         self.order.place[at as usize] = (line, version);
-        if let Some(program) = program {
+        for program in combined.iter().copied().chain(program) {
             self.order.place[program as usize] = (line, version);
         }
         self.order.events.push(Event { fact: at, line, version, effect: Effect::May });
@@ -419,6 +477,60 @@ impl Reader<'_, '_> {
         }
         if let Some(program) = program.filter(|_| self.model.guarantees.past != PastOrder::ByFences) {
             self.come_before(at, program);
+        }
+    }
+
+    /// What an SM's next performance on a line performs: one store, or the last and the others of those that left
+    /// its L1 together. Stores leave an SM in the order of issue.
+    fn take_issued(&mut self, key: (u16, u32)) -> (Option<u32>, Vec<u32>) {
+        let one = self.issued.get_mut(&key);
+        let together = self.cleaned.get_mut(&key);
+        let first = one.as_ref().and_then(|one| one.front().copied());
+        match together.and_then(|cleaned| {
+            let earlier = cleaned.front()?.first().is_some_and(|&store| first.is_none_or(|first| store < first));
+            if earlier { cleaned.pop_front() } else { None }
+        }) {
+            Some(mut stores) => (stores.pop(), stores),
+            None => (one.and_then(VecDeque::pop_front), Vec::new()),
+        }
+    }
+
+    /// What was performed must be what was combined, later stores over earlier ones.
+    fn compare_combined(&mut self, at: u32, fact: &Fact, stores: impl Iterator<Item = u32>) {
+        let (mut bytes, mut mask) = ([0; LINE], 0);
+        for store in stores {
+            let store = &self.order.journal.facts()[store as usize];
+            copy(&mut bytes, store.mask, u128::MAX, self.order.journal.data(store));
+            mask |= store.mask;
+        }
+        let mut performed = [0; LINE];
+        copy(&mut performed, fact.mask, u128::MAX, self.order.journal.data(fact));
+        if (mask, bytes) != (fact.mask, performed) {
+            self.fault(
+                at,
+                format!("what was performed on line {:#x} is not what SM {} combined", fact.line, fact.author.sm),
+            );
+        }
+    }
+
+    /// A warp comes to a persist barrier: what it stored before is the barrier's.
+    fn reach(&mut self, fact: &Fact, scope: PersistScope) {
+        let pending = self.warps.entry(warp_key(fact.author)).or_default();
+        let number = &mut pending.barriers[scope as usize].0;
+        *number += 1;
+        let key = (scope, instance(scope, fact.author), *number);
+        let open = std::mem::take(&mut pending.open);
+        self.barriers.entry(key).or_default().extend(open);
+    }
+
+    /// A warp passes a persist barrier: what its scope stored before is guaranteed, as the first to pass shows.
+    fn pass(&mut self, at: u32, fact: &Fact, scope: PersistScope) {
+        let pending = self.warps.entry(warp_key(fact.author)).or_default();
+        let number = &mut pending.barriers[scope as usize].1;
+        *number += 1;
+        let key = (scope, instance(scope, fact.author), *number);
+        if let Some(covered) = self.barriers.remove(&key) {
+            self.guarantee(at, &covered);
         }
     }
 
@@ -481,6 +593,15 @@ impl Reader<'_, '_> {
 
     fn fault(&mut self, at: u32, what: String) {
         self.order.faults.push(Fault { fact: at as usize, what });
+    }
+}
+
+/// The instance of a scope that an author belongs to; of a kernel, and of a CTA, without its parts.
+pub(super) fn instance(scope: PersistScope, author: Author) -> (u32, u32, u32) {
+    match scope {
+        PersistScope::Thread => (author.launch, author.cta, u32::from(author.warp)),
+        PersistScope::Cta => (author.launch, author.cta, NONE),
+        PersistScope::Kernel => (author.launch, NONE, NONE),
     }
 }
 

@@ -26,7 +26,7 @@ use super::{Draw, inside};
 use crate::engine::Time;
 use crate::persist::image::PmImage;
 use crate::persist::journal::{Fact, FactKind};
-use crate::persist::vocab::PastOrder;
+use crate::persist::vocab::{PastOrder, PersistScope};
 
 /// A warp's knowledge of the warps of its CTA: of each, how many of its facts come before.
 type Clock = BTreeMap<u16, u32>;
@@ -69,8 +69,9 @@ impl<'a> Overtaking<'a> {
         let mut readers: BTreeMap<WarpKey, (u32, u32)> = BTreeMap::new();
         let (mut stands, mut clocks) = (BTreeMap::new(), vec![Clock::new()]);
         let mut paths: BTreeMap<(u32, u32), [Vec<u32>; 2]> = BTreeMap::new();
-        // By CTA: what came before its barriers opened, and what was passed on otherwise.
-        let mut meetings: BTreeMap<(u32, u32), [Clock; 2]> = BTreeMap::new();
+        // By CTA: what came before its barriers opened, what was passed on otherwise, and passes of persist barriers: all
+        // of a CTA pass one together, and know that what it guarantees is durable.
+        let mut meetings: BTreeMap<(u32, u32), [Clock; 3]> = BTreeMap::new();
         for (at, fact) in order.journal.facts().iter().enumerate() {
             let of_warp = is_store(fact.kind)
                 || matches!(
@@ -80,6 +81,7 @@ impl<'a> Overtaking<'a> {
                         | FactKind::BarrierReached
                         | FactKind::BarrierPassed
                         | FactKind::Synchronised
+                        | FactKind::PersistPassed(_)
                 );
             if !of_warp {
                 continue;
@@ -100,6 +102,7 @@ impl<'a> Overtaking<'a> {
                 FactKind::BarrierReached => (true, false, 0),
                 FactKind::BarrierPassed => (false, true, 0),
                 FactKind::Synchronised => (true, true, 1),
+                FactKind::PersistPassed(PersistScope::Cta | PersistScope::Kernel) => (true, true, 2),
                 _ => continue,
             };
             if gives {
@@ -189,7 +192,7 @@ impl<'a> Overtaking<'a> {
         let fact = &facts[guarantee.fact as usize];
         let version = || self.order.lines()[guarantee.line as usize].versions[guarantee.version as usize - 1];
         let cta = match fact.kind {
-            FactKind::FencePassed | FactKind::FenceOrdered | FactKind::FenceSettled => {
+            FactKind::FencePassed | FactKind::FenceOrdered | FactKind::FenceSettled | FactKind::PersistPassed(_) => {
                 Some((fact.author.launch, fact.author.cta))
             }
             // Performed is durable (eADR), or orders what went past the caches before. But another warp of the CTA had no way to count on it without a fence.
@@ -256,7 +259,7 @@ impl<'a> Overtaking<'a> {
         let through = fact.kind == FactKind::StoredThrough;
         // Earlier versions of its line come with it, and what these could count on.
         let history = &self.order.lines()[line].versions[..version as usize];
-        let with = || history.iter().filter(|v| !through || v.through).filter_map(|v| v.program);
+        let with = || history.iter().filter(|v| !through || v.through).flat_map(|v| self.order.programs(v));
         let knowledge = self.knowledge(with());
         let last = with().max().unwrap_or(store as u32);
         let mut bounds: BTreeMap<u32, Bounds> = BTreeMap::new();
@@ -278,7 +281,7 @@ impl<'a> Overtaking<'a> {
         for (line, Bounds { must, through, .. }) in bounds {
             let address = self.order.lines()[line as usize].address;
             let content = self.order.content(line as usize, must, through);
-            let inside = inside(&image, address);
+            let inside = inside(&image, address, self.order.extent(line as usize));
             // What is outside of the image is not looked at.
             let _ = image.write(address + inside.start as u64, &content[inside]);
         }

@@ -332,11 +332,11 @@ fn segments(log: &UndoLog, order: &[usize]) -> Vec<Segment> {
 
 /// The write of the program that gave the bytes at an address these values: the launch's own, if one did.
 fn seek(order: &Order<'_>, role: &str, address: u64, wanted: &[u8], launch: u32) -> Option<Persist> {
-    let line_address = address & !(LINE as u64 - 1);
     // Lines are named by their own addresses; an image's base may be anything.
-    let line = order.line_at(line_address)?;
+    let line = order.line_with(address)?;
+    let line_address = order.lines()[line].address;
     let start = (address - line_address) as usize;
-    let bytes = wanted.len().min(LINE - start);
+    let bytes = wanted.len().min(order.extent(line) - start);
     let touched = (u128::MAX >> (LINE - bytes)) << start;
     let mut found = None;
     for (at, version) in order.lines()[line].versions.iter().enumerate() {

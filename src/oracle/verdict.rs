@@ -22,6 +22,8 @@ pub enum Property {
     Strict,
     /// P2: all of a CTA or kernel is durable when it ends.
     Epoch,
+    /// P2: what a scope stored before a persist barrier of it is durable no later than what it stored after.
+    Scope,
     /// P3: after recovery each transaction's data is all old or all new.
     Undo,
     /// P3: log slots, and homes, of the transactions of one launch do not overlap.

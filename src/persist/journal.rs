@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 use crate::engine::Time;
 
+use super::vocab::PersistScope;
+
 /// What happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FactKind {
@@ -41,6 +43,14 @@ pub enum FactKind {
     BarrierPassed,
     /// A warp did something by which warps of a CTA may pass messages: an atomic, or a memory fence.
     Synchronised,
+    /// A store joined the bytes that its line has in a write-combining L1 (program order within an SM and line).
+    Merged,
+    /// What an SM had combined of a line left its L1 in one write: a [`FactKind::Performed`] of it follows.
+    Cleaned,
+    /// A warp came to a persist barrier of a scope.
+    PersistReached(PersistScope),
+    /// A persist barrier let a warp go on: all that its scope stored before is durable.
+    PersistPassed(PersistScope),
     /// A CTA started.
     CtaStarted,
     /// A CTA ended: all that it had to make durable is.
@@ -249,6 +259,10 @@ impl Journal {
             | FactKind::BarrierPassed
             | FactKind::Synchronised
             | FactKind::WroteBack
+            | FactKind::Merged
+            | FactKind::Cleaned
+            | FactKind::PersistReached(_)
+            | FactKind::PersistPassed(_)
             | FactKind::CtaStarted
             | FactKind::CtaEnded
             | FactKind::KernelStarted

@@ -21,7 +21,8 @@ use crate::engine::Time;
 
 use super::image::PmImage;
 use super::vocab::{
-    Boundary, FenceKind, FenceRule, PastOrder, Route, StoreClass, StoreRule, WriteBackClass, WriteBackRule,
+    Boundary, FenceKind, FenceRule, PastOrder, PersistScope, Route, StoreClass, StoreRule, WriteBackClass,
+    WriteBackRule,
 };
 
 /// Who is written to, or has written.
@@ -62,6 +63,7 @@ pub fn opened<L: Letter>(letter: Box<dyn Letter>) -> L {
 pub struct Post {
     letters: Vec<(Peer, Box<dyn Letter>)>,
     moves: Vec<Move>,
+    cleans: Vec<u64>,
     now: Time,
 }
 
@@ -95,6 +97,16 @@ impl Post {
         self.moves.push(bytes);
     }
 
+    /// Has a line's dirty bytes leave the host's cache for the next level; the line stays.
+    pub fn clean(&mut self, line: u64) {
+        self.cleans.push(line);
+    }
+
+    /// The lines to be cleaned, in order; taken by its host.
+    pub fn cleans(&mut self) -> &mut Vec<u64> {
+        &mut self.cleans
+    }
+
     /// Takes what is to be moved.
     pub fn take_moves(&mut self) -> Vec<Move> {
         std::mem::take(&mut self.moves)
@@ -122,6 +134,8 @@ pub struct Seat {
     pub slices: u16,
     /// Ticks in a ms.
     pub tick_khz: u64,
+    /// The machine's L1s combine stores: what is stored stays there until it is cleaned.
+    pub l1_combines: bool,
 }
 
 /// A kernel that starts.
@@ -207,12 +221,25 @@ pub struct Access {
     pub bytes: u128,
     /// What it does.
     pub kind: AccessKind,
+    /// At an SM, the slots of its warp and CTA; else 0.
+    pub by: (u8, u8),
+    /// At a slice, its requester; else 0.
+    pub from: u16,
     /// At a slice, of a store past the caches: the mark that its SM's site gave it ([`SmSite::mark`]); else 0.
     pub mark: u64,
     /// It belongs to a log update: it writes the log, or reads what the log saves.
     pub log: bool,
     /// What it asks for is in this cache.
     pub hit: bool,
+}
+
+/// A marker of a persist barrier at an SM.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Marker {
+    /// Whose stores it is about.
+    pub scope: PersistScope,
+    /// Slots of the warp and of the CTA that issued it; of a kernel's marker, 0.
+    pub by: (u8, u8),
 }
 
 /// How the host of an SM's site keeps stores in order, for a scheme whose fences do not wait for those past the caches.
@@ -275,6 +302,9 @@ pub trait SmSite: Send + Debug {
         FenceRule::WaitDurable
     }
 
+    /// A marker comes to the L1: the lines that must leave it before the marker goes on to the slices, in order.
+    fn drain(&mut self, _marker: &Marker, _lines: &mut Vec<u64>) {}
+
     /// The last warp of a CTA has exited and all its stores are performed.
     fn cta_end(&mut self, _post: &mut Post) -> Boundary {
         Boundary::None
@@ -291,6 +321,9 @@ pub trait SmSite: Send + Debug {
 
     /// A peer has written.
     fn letter(&mut self, _from: Peer, _letter: Box<dyn Letter>, _post: &mut Post) {}
+
+    /// What it counted, added up over all sites of a machine: names with units last.
+    fn tally(&self, _add: &mut dyn FnMut(&'static str, u64)) {}
 }
 
 /// A scheme's handler in an L2 slice.
@@ -300,6 +333,22 @@ pub trait SliceSite: Send + Debug {
 
     /// A line leaves the slice to make room for another; its dirty bytes are written back.
     fn replaced(&mut self, _line: u64, _post: &mut Post) {}
+
+    /// It wants to hear when lines are durable.
+    fn tracks_durability(&self) -> bool {
+        false
+    }
+
+    /// A marker of an SM comes to the slice: the lines whose bytes must be durable before it is acknowledged, in order.
+    /// The host writes back what is dirty of them, and waits for what is on its way.
+    fn drain(&mut self, _from: u16, _lines: &mut Vec<u64>) {}
+
+    /// No write of a line that has left the slice, or that a marker named, is on its way to durability any more. Told
+    /// to a site that tracks durability.
+    fn durable(&mut self, _line: u64) {}
+
+    /// What it counted, added up over all sites of a machine: names with units last.
+    fn tally(&self, _add: &mut dyn FnMut(&'static str, u64)) {}
 
     /// A peer has written.
     fn letter(&mut self, _from: Peer, _letter: Box<dyn Letter>, _post: &mut Post) {}

@@ -81,6 +81,31 @@ pub enum WriteBackRule {
     Dropped,
 }
 
+/// Whose stores a persist barrier orders (Gope et al., section 5): each scope contains the one before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PersistScope {
+    /// Those of the threads of the warp that issues it; the paper's workitem, at the grain of a warp.
+    Thread,
+    /// Those of a CTA, the paper's workgroup.
+    Cta,
+    /// Those of a kernel.
+    Kernel,
+}
+
+impl PersistScope {
+    /// Every scope, the narrowest first.
+    pub const ALL: [PersistScope; 3] = [PersistScope::Thread, PersistScope::Cta, PersistScope::Kernel];
+
+    /// Its name in the instruction: `pm.barrier.NAME`.
+    pub fn name(self) -> &'static str {
+        match self {
+            PersistScope::Thread => "wi",
+            PersistScope::Cta => "wg",
+            PersistScope::Kernel => "kr",
+        }
+    }
+}
+
 /// Fences and barriers of persistency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FenceKind {
@@ -98,6 +123,19 @@ pub enum FenceKind {
     BarrierKernel,
 }
 
+impl FenceKind {
+    /// Whose stores it is about.
+    pub fn scope(self) -> PersistScope {
+        match self {
+            FenceKind::BarrierCta => PersistScope::Cta,
+            FenceKind::BarrierKernel => PersistScope::Kernel,
+            FenceKind::Sfence | FenceKind::Ofence | FenceKind::Dfence | FenceKind::BarrierThread => {
+                PersistScope::Thread
+            }
+        }
+    }
+}
+
 /// What a fence does to the warp that issues it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FenceRule {
@@ -108,6 +146,9 @@ pub enum FenceRule {
     /// It waits until every earlier write-back of the warp is durable. The host orders what went past the caches before
     /// whatever follows ([`PastOrder`]).
     Ordered,
+    /// It waits for a marker, which brings all that its scope has stored to durability: caches flush what their sites
+    /// name, in order ([`SmSite::drain`](super::SmSite::drain)).
+    Marker,
 }
 
 /// What hardware orders of stores past the caches, beyond what fences wait for. Stores are of one SM, in the order of issue.
@@ -124,9 +165,10 @@ pub enum PastOrder {
 }
 
 /// What happens at the end of a CTA or a kernel, before it counts as done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Boundary {
     /// Nothing.
+    #[default]
     None,
     /// Every dirty line of persistent memory in the L2 is written back, and all are durable.
     WriteBackL2,

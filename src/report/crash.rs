@@ -141,7 +141,7 @@ fn property(property: &Property) -> &str {
         Property::Facts => "the facts disagree",
         Property::Value => "P0",
         Property::Strict => "P1",
-        Property::Epoch => "P2",
+        Property::Epoch | Property::Scope => "P2",
         Property::Undo => "P3",
         Property::Disjoint => "P3, logs or data shared",
         Property::Ordered => "P5",

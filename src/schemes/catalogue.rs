@@ -7,6 +7,7 @@ use super::agpm::{self, Agpm};
 use super::baseline::{BASE, EPOCH_CTA, EPOCH_KERNEL, NT_STORE_DEFAULTS, NtStoreSpec, STORE_CLWB, STRICT, nt_store};
 use super::bucl::{self, Bucl};
 pub use super::entry::{Entry, Faults, Parameters};
+use super::nvw_fifo::{self, NvwFifo};
 use super::pmem_spec::{self, PmemSpec};
 use super::themis::{self, Themis};
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -29,6 +30,7 @@ pub fn entries() -> Vec<Entry> {
         Entry::parametrised(bucl::DEFAULTS, |_| Vec::new(), |spec| Arc::new(Bucl::new(spec))),
         Entry::parametrised(pmem_spec::DEFAULTS, |_| Vec::new(), |spec| Arc::new(PmemSpec::new(spec))),
         Entry::parametrised(themis::DEFAULTS, |_| Vec::new(), |spec| Arc::new(Themis::new(spec))),
+        Entry::parametrised(nvw_fifo::DEFAULTS, |_| Vec::new(), |spec| Arc::new(NvwFifo::new(spec))),
     ]
 }
 

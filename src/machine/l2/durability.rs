@@ -66,6 +66,8 @@ pub(super) struct Durability {
     sweep_at: usize,
     sweeps: Vec<Sweep>,
     next_sweep: u64,
+    /// Lines that a marker waits for; used again.
+    named: Vec<u64>,
 }
 
 impl Durability {
@@ -79,6 +81,7 @@ impl Durability {
             sweep_at: 0,
             sweeps: Vec::new(),
             next_sweep: 0,
+            named: Vec::new(),
         }
     }
 
@@ -157,6 +160,7 @@ impl L2Slice {
     pub(super) fn durable(&mut self, token: u16, at: Time, cx: &mut Ctx<'_, Msg>) {
         let write = &mut self.durability.writes[usize::from(token)];
         write.under_way = false;
+        let line = write.line;
         let times = [write.accepted, at];
         let mut waiters = std::mem::take(&mut write.waiters);
         self.durability.free.push(token);
@@ -168,6 +172,18 @@ impl L2Slice {
         }
         // The list is used again.
         self.durability.writes[usize::from(token)].waiters = waiters;
+        self.tell_durable(line);
+    }
+
+    /// Tells a site that tracks durability of a line that has no write on its way any more.
+    pub(super) fn tell_durable(&mut self, line: u64) {
+        if self.tracks
+            && Medium::of(line) == Medium::Nvm
+            && (self.durability.domain == Domain::Eadr || self.durability.of_line(line).next().is_none())
+            && let Some(site) = &mut self.site
+        {
+            site.durable(line);
+        }
     }
 
     fn sweep_advances(&mut self, number: u64, times: [Time; 2], cx: &mut Ctx<'_, Msg>) {
@@ -292,6 +308,79 @@ impl L2Slice {
         self.durability.next_sweep += 1;
         self.durability.sweeps.push(Sweep { number, asked, left });
         number
+    }
+
+    /// A line of persistent memory has stores that its fill under way keeps back, or that the fill must not overwrite.
+    fn fills_hold_stores(&self) -> bool {
+        self.mshrs.iter().filter(|mshr| !mshr.queue.is_empty()).any(|mshr| {
+            Medium::of(self.address[mshr.place]) == Medium::Nvm
+                && (self.dirty[mshr.place] != 0 || mshr.queue.iter().any(|request| request.kind.stores()))
+        })
+    }
+
+    /// Writes back what the site wants to leave early; a line with a fill under way later.
+    pub(super) fn clean_asked(&mut self, cx: &mut Ctx<'_, Msg>) {
+        let mut lines = std::mem::take(self.post.cleans());
+        lines.retain(|&line| {
+            let place = self.tags.find(self.line_number(line)).filter(|&place| self.dirty[place] != 0);
+            let filling = place.is_some_and(|place| self.mshr_of[place] != NO_MSHR);
+            if let Some(place) = place.filter(|_| !filling && self.durability.domain != Domain::Eadr) {
+                self.write_back(place, cx);
+            }
+            if !filling {
+                self.tell_durable(line);
+            }
+            filling
+        });
+        *self.post.cleans() = lines;
+    }
+
+    /// A marker of a persist barrier: what the site names is written back, and the marker waits for it.
+    pub(super) fn marker(&mut self, request: Request, cx: &mut Ctx<'_, Msg>) -> Served {
+        if self.fills_hold_stores() {
+            return Served::Stalled(request);
+        }
+        let mut lines = std::mem::take(&mut self.durability.named);
+        lines.clear();
+        if let Some(site) = &mut self.site {
+            site.drain(request.from, &mut lines);
+        }
+        let Request { tag, from, kind, payload, .. } = request;
+        let persist = match payload {
+            Payload::Persist(mut persist) => {
+                persist.passed.served = cx.now();
+                Some(persist)
+            }
+            _ => None,
+        };
+        let asked = Asked { from, tag, kind, persist };
+        let mut bytes = 0;
+        if self.durability.domain == Domain::Eadr {
+            self.acknowledge(asked, [cx.now(); 2], cx);
+        } else {
+            for &line in &lines {
+                if let Some(place) = self.tags.find(self.line_number(line)) {
+                    bytes += self.dirty[place].count_ones();
+                    self.write_back(place, cx);
+                }
+            }
+            lines.sort_unstable();
+            let concerns = |write: &InFlight| write.under_way && lines.binary_search(&write.line).is_ok();
+            let left = self.durability.writes.iter().filter(|write| concerns(write)).count() as u32;
+            if left == 0 {
+                self.acknowledge(asked, [cx.now(); 2], cx);
+            } else {
+                let number = self.open_sweep(asked, left);
+                for write in self.durability.writes.iter_mut().filter(|write| concerns(write)) {
+                    write.waiters.push(Waiter::Sweep(number));
+                }
+            }
+        }
+        for &line in &lines {
+            self.tell_durable(line);
+        }
+        self.durability.named = lines;
+        Served::Done(bytes)
     }
 
     /// Goes on writing back every dirty line of persistent memory, as far as credits and fills under way allow.

@@ -22,7 +22,7 @@ impl L2Slice {
             RequestKind::Write => true,
             RequestKind::Read | RequestKind::Atomic => self.valid[place] & request.sectors == request.sectors,
             RequestKind::WriteThrough | RequestKind::WriteBack | RequestKind::Flush => true,
-            RequestKind::WriteBackAll => unreachable!("it concerns no one line"),
+            RequestKind::WriteBackAll | RequestKind::Marker => unreachable!("it concerns no one line"),
         }
     }
 
@@ -114,8 +114,10 @@ impl L2Slice {
         if self.durability.is_held_up() {
             return Served::Stalled(request);
         }
-        if request.kind == RequestKind::WriteBackAll {
-            return self.sweep(request, cx);
+        match request.kind {
+            RequestKind::WriteBackAll => return self.sweep(request, cx),
+            RequestKind::Marker => return self.marker(request, cx),
+            _ => {}
         }
         let number = self.line_number(request.line);
         let found = self.tags.find(number);
@@ -163,6 +165,7 @@ impl L2Slice {
                 }
                 self.tell_replaced(place);
                 self.write_back(place, cx);
+                self.tell_durable(self.address[place]);
                 self.tags.replace(place, number);
                 self.address[place] = request.line;
                 self.valid[place] = 0;
@@ -227,7 +230,7 @@ impl L2Slice {
         let concerns = self.site.is_some()
             && Medium::of(request.line) == Medium::Nvm
             && usize::from(request.from) + 1 < self.requesters
-            && request.kind != RequestKind::WriteBackAll;
+            && !matches!(request.kind, RequestKind::WriteBackAll | RequestKind::Marker);
         concerns.then(|| {
             let place = self.tags.find(self.line_number(request.line));
             let hit = place.is_some_and(|place| self.mshr_of[place] == NO_MSHR && self.satisfies(place, request));
@@ -237,7 +240,8 @@ impl L2Slice {
             };
             let log = request.payload.is_log();
             let mark = request.payload.mark();
-            Access { line: request.line, bytes, kind: request.kind.access(), mark, log, hit }
+            let kind = request.kind.access();
+            Access { line: request.line, bytes, kind, by: (0, 0), from: request.from, mark, log, hit }
         })
     }
 

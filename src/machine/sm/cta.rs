@@ -10,8 +10,10 @@ use crate::kernel::launch::Launch;
 use crate::machine::kernel_facts::kernel_facts;
 use crate::machine::msg::Msg;
 use crate::persist::journal::FactKind;
+use crate::persist::vocab::Boundary;
 
 use super::Sm;
+use super::marker::Arrival;
 use super::slots::State;
 
 /// One of a CTA's 16 barriers.
@@ -49,11 +51,17 @@ pub(super) struct CtaSlot {
     /// barrier that did not wait for them, knows the same.
     pub(super) fenced: u64,
     barriers: [BarrierState; 16],
+    /// Persist barriers of the CTA and of the kernel.
+    pub(super) arrivals: [Arrival; 2],
+    /// The cleaning that its end waits for; 0 for none.
+    pub(super) releasing: u64,
+    /// What its scheme wants at its end.
+    pub(super) boundary: Boundary,
 }
 
 impl CtaSlot {
     fn is_free(&self) -> bool {
-        self.left == 0 && self.flushing == 0
+        self.left == 0 && self.flushing == 0 && self.releasing == 0
     }
 }
 
@@ -86,6 +94,7 @@ impl Sm {
         slot.shared.clear();
         slot.shared.resize(launch.shared_bytes as usize, 0);
         slot.barriers = [BarrierState::default(); 16];
+        slot.arrivals = [Arrival::default(); 2];
         let mut free = 0;
         for warp in 0..warps {
             while self.slots[free].state != State::Empty {
@@ -192,6 +201,7 @@ impl Sm {
         self.retire_if_drained(warp, cycle, cx);
         if self.ctas[cta].live != 0 {
             self.open_barriers(cta, cycle, launch);
+            self.check_arrivals(cta, cycle, launch, cx);
         }
     }
 
@@ -220,7 +230,9 @@ impl Sm {
             let pos = kernel.pos.get(pc).copied().unwrap_or_default();
             let what = match slot.state {
                 State::Memory => "memory data for its next instruction's registers".to_owned(),
+                State::Fence if slot.releasing > 0 => "what the L1 has combined to be performed".to_owned(),
                 State::Fence => format!("{} stores and {} loads to be performed", slot.stores, slot.loads),
+                State::Persist if slot.grouped => "a marker of its CTA or kernel".to_owned(),
                 State::Persist => format!("{} persists to be durable", slot.awaited()),
                 State::Draining => {
                     let (stores, loads, persists) = (slot.stores, slot.loads, slot.persists);
@@ -267,6 +279,11 @@ impl Sm {
 
     fn describe_barrier(&self, warp: usize) -> String {
         let cta = &self.ctas[usize::from(self.slots[warp].cta)];
+        for (arrival, name) in cta.arrivals.iter().zip(["wg", "kr"]).filter(|(arrival, _)| arrival.holds(warp)) {
+            let (count, live) = (arrival.count(), cta.live.count_ones());
+            let others = if name == "kr" && count == live { "; other CTAs of the kernel have not" } else { "" };
+            return format!("pm.barrier.{name}: {count} of {live} warps have arrived{others}");
+        }
         let (id, barrier) = cta.barriers.iter().enumerate().find(|(_, b)| b.waiting >> warp & 1 == 1).unzip();
         let barrier = barrier.copied().unwrap_or_default();
         let expected = match barrier.expected {

@@ -7,7 +7,7 @@ use crate::kernel::launch::Launch;
 use crate::machine::msg::Msg;
 use crate::machine::scheduler::Unit;
 use crate::persist::journal::FactKind;
-use crate::persist::vocab::FenceRule;
+use crate::persist::vocab::FenceKind;
 
 use super::Sm;
 use super::slots::{PENDING, State};
@@ -71,7 +71,7 @@ impl Sm {
                 }
                 self.slots[warp].warp.advance();
                 if std::mem::take(&mut self.slots[warp].hold) {
-                    self.wait_durable(warp, false, cycle + 1, launch);
+                    self.wait_durable(warp, false, cycle + 1, launch, cx);
                     return;
                 }
             }
@@ -95,7 +95,7 @@ impl Sm {
                 }
                 if lanes != 0 && scope != Scope::Cta {
                     self.slots[warp].hold = self.fence_persists(scope);
-                    self.fence(warp, cycle, launch);
+                    self.fence(warp, cycle, launch, cx);
                     return;
                 }
             }
@@ -120,9 +120,9 @@ impl Sm {
                 let waits = self.issue_persistency(warp, inst, op, lanes, launch);
                 self.slots[warp].warp.advance();
                 match waits {
-                    Ok(FenceRule::Pass) => {}
-                    Ok(rule) => {
-                        self.wait_durable(warp, rule == FenceRule::Ordered, cycle + 1, launch);
+                    Ok(None) => {}
+                    Ok(Some((kind, rule))) => {
+                        self.persist_fence(warp, kind, rule, cycle + 1, launch, cx);
                         return;
                     }
                     Err(fault) => {
@@ -154,22 +154,23 @@ impl Sm {
         self.write_from(warp, pc, PENDING, launch);
     }
 
-    fn fence(&mut self, warp: usize, cycle: u32, launch: &Launch) {
+    fn fence(&mut self, warp: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
         let slot = &mut self.slots[warp];
         if slot.loads == 0 && slot.stores == 0 {
-            self.pass_fence(warp, cycle + 1, launch);
+            self.release(warp, cycle + 1, launch, cx);
         } else {
             self.enter(warp, State::Fence, cycle + 1);
         }
     }
 
     /// A fence's loads and stores are done: what others wrote must be seen from here on.
-    pub(super) fn pass_fence(&mut self, warp: usize, cycle: u32, launch: &Launch) {
+    pub(super) fn pass_fence(&mut self, warp: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
         if self.p.l1.fence_invalidates {
             self.l1.invalidate_all();
         }
         if std::mem::take(&mut self.slots[warp].hold) {
-            self.wait_durable(warp, false, cycle, launch);
+            let rule = self.site.fence(FenceKind::Sfence);
+            self.persist_fence(warp, FenceKind::Sfence, rule, cycle, launch, cx);
         } else {
             self.settle(warp, cycle, launch);
         }

@@ -13,6 +13,7 @@ use crate::engine::Time;
 use crate::kernel::ir::Inst;
 use crate::machine::coalescer::LineAccess;
 use crate::machine::msg::{Payload, RequestKind};
+use crate::persist::site::Marker;
 
 /// What an entry does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -26,6 +27,8 @@ pub(super) enum Work {
     LoadPast,
     /// Stores or atomics: requests whose payloads are ready.
     Send,
+    /// A marker that has not been to the site yet; then `Send`.
+    Mark,
 }
 
 /// One memory instruction (or the part of it in one space).
@@ -54,6 +57,8 @@ pub(super) struct Entry {
     pub(super) mark: u64,
     /// A log update.
     pub(super) log: bool,
+    /// Of a `Mark`.
+    pub(super) marker: Option<Marker>,
 }
 
 impl Default for Entry {
@@ -72,6 +77,7 @@ impl Default for Entry {
             after: 0,
             mark: 0,
             log: false,
+            marker: None,
         }
     }
 }

@@ -159,6 +159,12 @@ counters! {
         l1_stores,
         /// Of these, evicted a line of the L1 (accesses)
         l1_store_evictions,
+        /// Of these, joined bytes of their line that a write-combining L1 held already (accesses)
+        l1_stores_combined,
+        /// Lines whose combined bytes left the L1 in one write (lines)
+        l1_cleanings,
+        /// Of these, because the S-FIFO was full (lines)
+        l1_cleanings_early,
         /// Loads, stores and log updates of global memory that are one line access after coalescing, atomics apart (warp instructions)
         degree_1,
         /// The same: two line accesses (warp instructions)
@@ -201,6 +207,20 @@ counters! {
         pm_fences,
         /// Of these and of others that persist, passed before stores past the caches were durable (warp instructions)
         pm_fences_ordered,
+        /// Markers of persist barriers that this SM sent to the slices (markers)
+        pm_markers,
+        /// Passes of persist barriers of thread scope, and of fences, behind a marker (warp instructions)
+        pm_barriers_wi,
+        /// From issue to pass of these (warp cycles)
+        pm_barriers_wi_stall,
+        /// Passes of persist barriers of CTA scope behind a marker (warp instructions)
+        pm_barriers_wg,
+        /// From issue to pass of these, the wait for other warps included (warp cycles)
+        pm_barriers_wg_stall,
+        /// Passes of persist barriers of kernel scope behind a marker (warp instructions)
+        pm_barriers_kr,
+        /// From issue to pass of these, the wait for other CTAs included (warp cycles)
+        pm_barriers_kr_stall,
         /// Line accesses that the gate held until earlier stores past the caches were durable (accesses)
         pm_held,
         /// Persistency operations and stores on DRAM, which have their plain meaning there (warp instructions)

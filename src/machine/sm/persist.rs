@@ -83,11 +83,7 @@ impl Sm {
 
     /// Tells the site of a load's access to a line of persistent memory, and of the line that left the L1 for it.
     pub(super) fn tell_load(&mut self, access: LineAccess, load: u16, hit: bool) {
-        if let Some(line) = self.l1.take_replaced()
-            && Medium::of(line) == Medium::Nvm
-        {
-            self.site.replaced(line, &mut self.post);
-        }
+        self.tell_replaced();
         if Medium::of(access.line) != Medium::Nvm {
             return;
         }
@@ -101,15 +97,27 @@ impl Sm {
             }),
         };
         let log = mem.hint == StoreHint::Log;
-        let access = Access { line: access.line, bytes, kind: AccessKind::Load, mark: 0, log, hit };
+        let by = (pending.warp, self.slots[usize::from(pending.warp)].cta);
+        let access = Access { line: access.line, bytes, kind: AccessKind::Load, by, from: 0, mark: 0, log, hit };
         self.site.access(&access, &mut self.post);
     }
 
+    /// Tells a site that watches of the line that left the L1 since it was told last.
+    pub(super) fn tell_replaced(&mut self) {
+        if let Some(line) = self.l1.take_replaced()
+            && self.watched
+            && Medium::of(line) == Medium::Nvm
+        {
+            self.site.replaced(line, &mut self.post);
+        }
+    }
+
     /// Tells the site of a request that passes the L1.
-    pub(super) fn tell_passing(&mut self, line: u64, kind: RequestKind, payload: &Payload, hit: bool) {
+    pub(super) fn tell_passing(&mut self, line: u64, kind: RequestKind, payload: &Payload, warp: u8, hit: bool) {
         if Medium::of(line) == Medium::Nvm {
-            let access =
-                Access { line, bytes: payload.bytes(), kind: kind.access(), mark: 0, log: payload.is_log(), hit };
+            let by = self.slots.get(usize::from(warp)).map_or((0, 0), |slot| (warp, slot.cta));
+            let (bytes, log) = (payload.bytes(), payload.is_log());
+            let access = Access { line, bytes, kind: kind.access(), by, from: 0, mark: 0, log, hit };
             self.site.access(&access, &mut self.post);
         }
     }
@@ -267,9 +275,9 @@ impl Sm {
         op: PmOp,
         lanes: u64,
         launch: &Launch,
-    ) -> Result<FenceRule, Fault> {
+    ) -> Result<Option<(FenceKind, FenceRule)>, Fault> {
         if lanes == 0 {
-            return Ok(FenceRule::Pass);
+            return Ok(None);
         }
         let fence = match op {
             PmOp::Clwb => return self.issue_write_back(warp, inst, WriteBackClass::Data, lanes, launch),
@@ -283,11 +291,11 @@ impl Sm {
             PmOp::BarrierKr => FenceKind::BarrierKernel,
             // Marks of schemes that are not there yet.
             PmOp::TxBegin | PmOp::TxEnd | PmOp::Region | PmOp::Acquire(_) | PmOp::Release(_) => {
-                return Ok(FenceRule::Pass);
+                return Ok(None);
             }
         };
         self.counters.pm_fences += 1;
-        Ok(self.site.fence(fence))
+        Ok(Some((fence, self.site.fence(fence))))
     }
 
     fn issue_write_back(
@@ -297,7 +305,7 @@ impl Sm {
         class: WriteBackClass,
         lanes: u64,
         launch: &Launch,
-    ) -> Result<FenceRule, Fault> {
+    ) -> Result<Option<(FenceKind, FenceRule)>, Fault> {
         let mut address = [0; 64];
         self.slots[warp].warp.addresses(inst, launch, lanes, &mut address);
         for lane in (0..64).filter(|lane| lanes >> lane & 1 == 1) {
@@ -328,7 +336,7 @@ impl Sm {
             let kind = if class == WriteBackClass::Flush { RequestKind::Flush } else { RequestKind::WriteBack };
             self.write_back_lines(warp, kind);
         }
-        Ok(FenceRule::Pass)
+        Ok(None)
     }
 
     /// What an ordinary fence means for persistency: true when it waits for durability too.
@@ -342,18 +350,29 @@ impl Sm {
     }
 
     /// The warp goes on when all its persists are durable, or its write-backs where the others are `ordered`.
-    pub(super) fn wait_durable(&mut self, warp: usize, ordered: bool, from: u32, launch: &Launch) {
+    pub(super) fn wait_durable(
+        &mut self,
+        warp: usize,
+        ordered: bool,
+        from: u32,
+        launch: &Launch,
+        cx: &mut Ctx<'_, Msg>,
+    ) {
         self.slots[warp].ordered = ordered;
         if self.slots[warp].awaited() == 0 {
             self.slots[warp].since = from;
-            self.pass_durable(warp, from, launch);
+            self.pass_durable(warp, from, launch, cx);
         } else {
             self.enter(warp, State::Persist, from);
         }
     }
 
     /// What a warp waited for is durable.
-    pub(super) fn pass_durable(&mut self, warp: usize, cycle: u32, launch: &Launch) {
+    pub(super) fn pass_durable(&mut self, warp: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+        if let Some(scope) = self.slots[warp].marked.take() {
+            self.marker_passed(warp, scope, cycle, launch);
+            return;
+        }
         let waited = cycle - self.slots[warp].since.min(cycle);
         self.stalls.fences.record(self.w.clock.cycles(u64::from(waited)));
         if self.slots[warp].persists == 0 {
@@ -369,12 +388,25 @@ impl Sm {
                 }
             }
         }
-        self.settle(warp, cycle, launch);
+        match self.slots[warp].arriving.take() {
+            Some(scope) => self.arrive_persist(warp, scope, false, cycle, launch, cx),
+            None => {
+                self.settle(warp, cycle, launch);
+            }
+        }
     }
 
     /// A CTA's last warp is gone: ends the CTA, once what its scheme wants durable is.
     pub(super) fn end_cta(&mut self, cta: usize, cx: &mut Ctx<'_, Msg>) {
-        if self.site.cta_end(&mut self.post) == Boundary::WriteBackL2 {
+        self.ctas[cta].boundary = self.site.cta_end(&mut self.post);
+        if !self.release_cta(cta) {
+            self.leave_cta(cta, cx);
+        }
+    }
+
+    /// Ends a CTA all of whose stores are performed.
+    pub(super) fn leave_cta(&mut self, cta: usize, cx: &mut Ctx<'_, Msg>) {
+        if self.ctas[cta].boundary == Boundary::WriteBackL2 {
             let slices = self.w.map.slices();
             self.ctas[cta].flushing = slices;
             self.ctas[cta].ended = cx.now();

@@ -15,13 +15,14 @@ use crate::persist::site::Load;
 use super::Sm;
 use super::gate::Admission;
 use super::lsu::{NO_LOAD, Work};
+use super::marker::GRID;
 use super::memory::lanes_of;
 use super::slots::State;
 
 impl Sm {
     /// One cycle of the load-store unit: the next access of the head entry.
     pub(super) fn step_lsu(&mut self, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
-        if self.lsu.blocked || self.lsu.free_at > cycle {
+        if self.lsu.blocked || self.lsu.free_at > cycle || self.step_cleaning(cycle, launch, cx) {
             return;
         }
         let Some(head) = self.lsu.queue.front() else { return };
@@ -39,6 +40,10 @@ impl Sm {
         let access = head.accesses[head.next];
         let part = head.parts.get(head.next).copied().unwrap_or(0);
         let done = match work {
+            Work::Mark => return self.drain(),
+            Work::Send if self.l1.combines() && head.kind == RequestKind::Write && head.load == NO_LOAD => {
+                self.combine_next(access, cycle, launch, cx)
+            }
             Work::Send => self.send_next(access, cx),
             // What is held for the line has not been performed.
             _ if self.gate.as_ref().is_some_and(|gate| gate.holds(access.line)) => false,
@@ -65,6 +70,14 @@ impl Sm {
         if admission == Some(Admission::Waits) || !held && !self.network.has_room() {
             return false;
         }
+        // What the L1 has combined of the line is older.
+        if head.kind != RequestKind::Marker && self.l1.is_dirty(access.line) {
+            if !self.network.has_room_for(2) {
+                return false;
+            }
+            self.clean_now(access.line, cx);
+        }
+        let Some(head) = self.lsu.queue.front_mut() else { unreachable!("there is a head") };
         let mut payload = std::mem::replace(&mut head.payloads[head.next], Payload::None);
         if let Some(line) = payload.line_mut() {
             line.log = head.log;
@@ -74,14 +87,18 @@ impl Sm {
             _ => (head.kind, u32::from(head.warp)),
         };
         let (issued, mark) = (head.issued, head.mark);
-        let evicts = kind != RequestKind::WriteBack;
-        let hit = if evicts { self.l1.evict(access.line) } else { self.watched && self.l1.hits(access.line, 0) };
+        let warp = head.warp;
+        let hit = match kind {
+            RequestKind::Marker => false,
+            RequestKind::WriteBack => self.watched && self.l1.hits(access.line, 0),
+            _ => self.l1.evict(access.line),
+        };
         if kind.stores() {
             self.counters.l1_stores += 1;
             self.counters.l1_store_evictions += u64::from(hit);
         }
-        if self.watched {
-            self.tell_passing(access.line, kind, &payload, hit);
+        if self.watched && kind != RequestKind::Marker {
+            self.tell_passing(access.line, kind, &payload, warp, hit);
         }
         let sectors = payload.line().map_or(access.sectors, |line| sectors_touched(line.mask));
         let mut payload = if kind.persists() { self.begin_persist(payload, issued, mark) } else { payload };
@@ -111,8 +128,17 @@ impl Sm {
         launch: &Launch,
         cx: &mut Ctx<'_, Msg>,
     ) -> bool {
-        if !self.network.has_room() && !self.l1.hits(access.line, access.sectors) {
+        let hits = self.l1.hits(access.line, access.sectors);
+        if !self.network.has_room() && !hits {
             return false;
+        }
+        if self.l1.combines() && !hits {
+            // The fill must have what was combined of the line; the line that makes room must have nothing.
+            if !self.network.has_room_for(3) {
+                return false;
+            }
+            self.clean_now(access.line, cx);
+            self.make_way(access.line, cx);
         }
         let found = self.l1.load(access.line, access.sectors, Waiter { load, part, lanes: access.lanes });
         if self.watched && !matches!(found, Lookup::Full | Lookup::Reserved) {
@@ -150,9 +176,10 @@ impl Sm {
     }
 
     fn load_past(&mut self, access: LineAccess, part: u8, load: u16, cx: &mut Ctx<'_, Msg>) -> bool {
-        if !self.network.has_room() {
+        if !self.network.has_room_for(if self.l1.combines() { 2 } else { 1 }) {
             return false;
         }
+        self.clean_now(access.line, cx);
         // A copy in the L1 must not answer later loads with older bytes than this one returns.
         self.l1.evict(access.line);
         match self.l1.load_past(access.line, access.sectors, Waiter { load, part, lanes: access.lanes }) {
@@ -203,14 +230,16 @@ impl Sm {
     }
 
     /// Something a warp may have waited for has come.
-    fn resume(&mut self, warp: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+    pub(super) fn resume(&mut self, warp: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
         let slot = &self.slots[warp];
         match slot.state {
             State::Memory => {
                 self.settle(warp, cycle, launch);
             }
-            State::Fence if slot.loads == 0 && slot.stores == 0 => self.pass_fence(warp, cycle, launch),
-            State::Persist if slot.awaited() == 0 => self.pass_durable(warp, cycle, launch),
+            State::Fence if slot.loads == 0 && slot.stores == 0 && slot.releasing == 0 => {
+                self.release(warp, cycle, launch, cx);
+            }
+            State::Persist if slot.awaited() == 0 && !slot.grouped => self.pass_durable(warp, cycle, launch, cx),
             State::Draining => self.retire_if_drained(warp, cycle, cx),
             _ => {}
         }
@@ -234,6 +263,10 @@ impl Sm {
             }
             (RequestKind::Write, Payload::Line(line)) => {
                 self.rooms.give(line);
+                if Sm::is_cleaning(reply.tag) {
+                    self.cleaned(reply.tag, cycle, launch, cx);
+                    return;
+                }
                 let warp = reply.tag as usize;
                 self.slots[warp].stores -= 1;
                 self.resume(warp, cycle, launch, cx);
@@ -254,6 +287,10 @@ impl Sm {
             (RequestKind::WriteBackAll, _) => self.slice_written_back(reply.tag as usize, cx),
             (_, Payload::Persist(persist)) => {
                 self.end_persist(persist);
+                if reply.tag == u32::from(GRID) {
+                    self.grid_acknowledged(cx);
+                    return;
+                }
                 let warp = reply.tag as usize;
                 self.slots[warp].persists -= 1;
                 self.slots[warp].throughs -= u32::from(reply.kind == RequestKind::WriteThrough);

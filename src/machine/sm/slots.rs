@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 use crate::kernel::ir::Class;
 use crate::kernel::warp::Warp;
 use crate::machine::scheduler::Unit;
+use crate::persist::vocab::PersistScope;
 
 /// Scoreboard entry of a register that waits for memory.
 pub(super) const PENDING: u32 = u32::MAX;
@@ -75,6 +76,16 @@ pub(super) struct WarpSlot {
     pub(super) fenced: u64,
     /// Where it waits for persists: for its write-backs alone.
     pub(super) ordered: bool,
+    /// The cleaning that its fence waits for; 0 for none.
+    pub(super) releasing: u64,
+    /// It waits for a marker that it has issued, for itself or for its CTA.
+    pub(super) marked: Option<PersistScope>,
+    /// It waits for a marker that another warp, or the command processor, has issued.
+    pub(super) grouped: bool,
+    /// It comes to a persist barrier of this scope when its own persists are durable.
+    pub(super) arriving: Option<PersistScope>,
+    /// Cycle in which it came to its last persist barrier.
+    pub(super) came: u32,
     /// The instruction it has just issued makes it wait until its persists are durable.
     pub(super) hold: bool,
     /// Cycle at which it entered its state, for reports.
@@ -107,6 +118,11 @@ impl WarpSlot {
             past: 0,
             fenced: 0,
             ordered: false,
+            releasing: 0,
+            marked: None,
+            grouped: false,
+            arriving: None,
+            came: 0,
             hold: false,
             since: 0,
         }

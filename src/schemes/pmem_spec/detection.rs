@@ -194,7 +194,7 @@ impl HubSite for Counter {
 mod tests {
     use super::*;
 
-    const SEAT: Seat = Seat { index: 0, sms: 2, slices: 3, tick_khz: 1_000_000 };
+    const SEAT: Seat = Seat { index: 0, sms: 2, slices: 3, tick_khz: 1_000_000, l1_combines: false };
 
     fn detector(bucket_entries: u32) -> (Detector, Post) {
         let values = crate::schemes::entry::values_of(super::super::DEFAULTS);
@@ -204,7 +204,7 @@ mod tests {
     }
 
     fn access(kind: AccessKind, line: u64, hit: bool, mark: u64) -> Access {
-        Access { line, bytes: 1, kind, mark, log: false, hit }
+        Access { line, bytes: 1, kind, by: (0, 0), from: 0, mark, log: false, hit }
     }
 
     #[test]

@@ -1,0 +1,292 @@
+//! Stores that combine in the L1, and how they leave it: one by one for want of room, together at a release.
+//!
+//! ```text
+//!   store ──> line's bytes in the L1 ──cleaned──> write ──> slice ──> performed
+//!                     ▲ S-FIFO full, victim, older bytes than an access past the L1, a marker, a release
+//! ```
+//! A store is the warp's no more once it has joined its line. A fence of scope gpu or sys, and the end of an SM's last
+//! resident CTA, *release*: every dirty line is cleaned, and they wait until all that was cleaned is performed. Each
+//! cleaning has a number, so that a release waits for what came before it only.
+//!
+//! Source: Gope et al. section 3 (write-combining L1 with byte masks, S-FIFO); QuickRelease (HPCA 2014). Invariants: a
+//! line's bytes leave before any other request of the SM to that line; one line is cleaned a cycle, ahead of the
+//! load-store unit's next access. Not modelled: partial cleaning of a line; the mark of log updates on combined bytes.
+
+use std::collections::VecDeque;
+
+use crate::engine::Ctx;
+use crate::kernel::launch::Launch;
+use crate::kernel::memory::Medium;
+use crate::machine::coalescer::LineAccess;
+use crate::machine::msg::{Msg, Payload, Request, RequestKind, sectors_touched};
+use crate::persist::journal::{Author, FactKind};
+use crate::persist::site::{Access, AccessKind};
+use crate::persist::vocab::Boundary;
+
+use super::Sm;
+use super::gate::Admission;
+use super::slots::State;
+
+/// Tags of cleanings begin here; warps' tags are below.
+const CLEANING: u32 = 1 << 31;
+
+/// Cleanings asked for and under way.
+#[derive(Debug, Default)]
+pub(super) struct Cleaning {
+    /// Numbers and lines to be cleaned, in order.
+    queue: VecDeque<(u64, u64)>,
+    /// The last number given.
+    last: u64,
+    /// Every cleaning up to this one is performed.
+    settled: u64,
+    /// Of those behind: which are performed.
+    performed: VecDeque<bool>,
+}
+
+impl Cleaning {
+    fn number(&mut self) -> u64 {
+        self.last += 1;
+        self.performed.push_back(false);
+        self.last
+    }
+
+    /// A line is to be cleaned.
+    pub(super) fn ask(&mut self, line: u64) {
+        let number = self.number();
+        self.queue.push_back((number, line));
+    }
+
+    fn perform(&mut self, number: u64) {
+        self.performed[(number - self.settled - 1) as usize] = true;
+        while self.performed.front() == Some(&true) {
+            self.performed.pop_front();
+            self.settled += 1;
+        }
+    }
+
+    /// Lines wait to be cleaned.
+    pub(super) fn is_pending(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    /// The cleaning that a tag stands for.
+    fn of_tag(&self, tag: u32) -> u64 {
+        let low = |number: u64| number as u32 & (CLEANING - 1);
+        let ahead = (tag & (CLEANING - 1)).wrapping_sub(low(self.settled + 1)) & (CLEANING - 1);
+        self.settled + 1 + u64::from(ahead)
+    }
+}
+
+impl Sm {
+    /// A write's reply is of a cleaning.
+    pub(super) fn is_cleaning(tag: u32) -> bool {
+        tag >= CLEANING
+    }
+
+    /// Sends a line's combined bytes, if it has any. The caller has made sure of room in the miss queue.
+    pub(super) fn clean_now(&mut self, line: u64, cx: &mut Ctx<'_, Msg>) {
+        if self.l1.is_dirty(line) {
+            let number = self.cleaning.number();
+            self.send_cleaning(number, line, cx);
+        }
+    }
+
+    fn send_cleaning(&mut self, number: u64, line: u64, cx: &mut Ctx<'_, Msg>) -> bool {
+        let mut room = self.rooms.take();
+        if !self.l1.clean(line, &mut room) {
+            self.rooms.give(room);
+            self.cleaning.perform(number);
+            return false;
+        }
+        self.counters.l1_cleanings += 1;
+        self.note_line(FactKind::Cleaned, line);
+        let request = Request {
+            line,
+            tag: CLEANING | number as u32 & (CLEANING - 1),
+            from: self.w.index,
+            kind: RequestKind::Write,
+            sectors: sectors_touched(room.mask),
+            payload: Payload::Line(room),
+        };
+        self.network.push(request, cx);
+        true
+    }
+
+    fn note_line(&mut self, kind: FactKind, line: u64) {
+        if Medium::of(line) == Medium::Nvm
+            && let Some(journal) = &mut self.journal
+        {
+            journal.note(self.now, kind, line, Author { sm: self.w.index, ..Author::default() });
+        }
+    }
+
+    /// Cleans the next line that is to be cleaned; true when that, or want of room for it, takes the cycle.
+    pub(super) fn step_cleaning(&mut self, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) -> bool {
+        for line in std::mem::take(self.post.cleans()) {
+            self.cleaning.ask(line);
+        }
+        while self.cleaning.is_pending() {
+            if !self.network.has_room() {
+                self.lsu.blocked = true;
+                return true;
+            }
+            if let Some((number, line)) = self.cleaning.queue.pop_front()
+                && self.send_cleaning(number, line, cx)
+            {
+                return true;
+            }
+            self.released(cycle, launch, cx);
+        }
+        false
+    }
+
+    /// A cleaning is performed.
+    pub(super) fn cleaned(&mut self, tag: u32, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+        self.cleaning.perform(self.cleaning.of_tag(tag));
+        self.released(cycle, launch, cx);
+    }
+
+    /// The head's store joins its line; false when it lacks a way, room, or leave of the gate.
+    pub(super) fn combine_next(
+        &mut self,
+        access: LineAccess,
+        cycle: u32,
+        launch: &Launch,
+        cx: &mut Ctx<'_, Msg>,
+    ) -> bool {
+        let Some(head) = self.lsu.queue.front() else { unreachable!("there is a head") };
+        let (warp, line) = (usize::from(head.warp), access.line);
+        let admission = self.gate.as_ref().map(|gate| gate.admits(line, head.kind, head.after));
+        if !matches!(admission, None | Some(Admission::Leaves)) || !self.make_way(line, cx) {
+            return false;
+        }
+        let Some(head) = self.lsu.queue.front_mut() else { unreachable!("there is a head") };
+        let at = head.next;
+        let Payload::Line(store) = std::mem::replace(&mut head.payloads[at], Payload::None) else {
+            unreachable!("a store has a line")
+        };
+        let log = head.log;
+        let combined = self.l1.is_dirty(line);
+        if !self.l1.combine(line, &store) {
+            let Some(head) = self.lsu.queue.front_mut() else { unreachable!("there is a head") };
+            head.payloads[at] = Payload::Line(store);
+            return false;
+        }
+        self.counters.l1_stores += 1;
+        self.counters.l1_stores_combined += u64::from(combined);
+        if let Some(head) = self.l1.overflow() {
+            self.counters.l1_cleanings_early += 1;
+            self.cleaning.ask(head);
+        }
+        if Medium::of(line) == Medium::Nvm {
+            self.note_line(FactKind::Merged, line);
+            if self.watched {
+                let by = (warp as u8, self.slots[warp].cta);
+                let (bytes, kind, hit) = (store.mask, AccessKind::Store, combined);
+                self.site.access(&Access { line, bytes, kind, by, from: 0, mark: 0, log, hit }, &mut self.post);
+            }
+        }
+        self.tell_replaced();
+        self.rooms.give(store);
+        self.slots[warp].stores -= 1;
+        self.resume(warp, cycle, launch, cx);
+        true
+    }
+
+    /// Cleans the line that would have to leave for this one; false when there is no room in the miss queue for that.
+    pub(super) fn make_way(&mut self, line: u64, cx: &mut Ctx<'_, Msg>) -> bool {
+        if let Some(victim) = self.l1.dirty_victim(line) {
+            if !self.network.has_room() {
+                return false;
+            }
+            self.clean_now(victim, cx);
+        }
+        true
+    }
+
+    /// Asks for every dirty line to be cleaned: the number of the last cleaning to wait for, if any.
+    fn release_all(&mut self) -> Option<u64> {
+        for line in self.l1.dirty_lines() {
+            self.cleaning.ask(line);
+        }
+        (self.cleaning.last > self.cleaning.settled).then_some(self.cleaning.last)
+    }
+
+    /// A fence whose warp has nothing under way: it passes when all that was stored by this SM is performed.
+    pub(super) fn release(&mut self, warp: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+        match self.release_all() {
+            None => self.pass_fence(warp, cycle, launch, cx),
+            Some(last) => {
+                self.slots[warp].releasing = last;
+                self.releases += 1;
+                if self.slots[warp].state != State::Fence {
+                    self.enter(warp, State::Fence, cycle);
+                }
+            }
+        }
+    }
+
+    /// A CTA's last warp is gone: it must wait for what combines in the L1 if its scheme asks for more, or if no other
+    /// CTA is there to see to it later. True when it waits.
+    pub(super) fn release_cta(&mut self, cta: usize) -> bool {
+        let last = || self.ctas.iter().enumerate().all(|(other, slot)| other == cta || slot.left == 0);
+        if !self.l1.combines() || self.ctas[cta].boundary == Boundary::None && !last() {
+            return false;
+        }
+        let Some(last) = self.release_all() else { return false };
+        self.ctas[cta].releasing = last;
+        self.releases += 1;
+        true
+    }
+
+    /// Lets those go on whose releases are complete.
+    fn released(&mut self, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+        if self.releases == 0 {
+            return;
+        }
+        let settled = self.cleaning.settled;
+        let complete = |releasing: u64| releasing != 0 && releasing <= settled;
+        for warp in 0..self.slots.len() {
+            if complete(self.slots[warp].releasing) {
+                self.slots[warp].releasing = 0;
+                self.releases -= 1;
+                self.pass_fence(warp, cycle, launch, cx);
+            }
+        }
+        for cta in 0..self.ctas.len() {
+            if complete(self.ctas[cta].releasing) {
+                self.ctas[cta].releasing = 0;
+                self.releases -= 1;
+                self.leave_cta(cta, cx);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_release_waits_for_what_was_cleaned_before_it_in_any_order() {
+        let mut cleaning = Cleaning::default();
+        for line in [0, 128, 256] {
+            cleaning.ask(line);
+        }
+        cleaning.perform(2);
+        cleaning.perform(3);
+        assert_eq!(cleaning.settled, 0);
+        cleaning.perform(1);
+        assert_eq!((cleaning.settled, cleaning.last), (3, 3));
+    }
+
+    #[test]
+    fn tags_stand_for_their_numbers_when_they_have_wrapped() {
+        let last = u64::from(CLEANING) * 3 - 2;
+        let mut cleaning = Cleaning { settled: last, last, ..Cleaning::default() };
+        for number in last + 1..last + 6 {
+            cleaning.ask(0);
+            assert_eq!(cleaning.of_tag(CLEANING | number as u32 & (CLEANING - 1)), number);
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! `nvw-fifo`: scoped persist barriers by non-volatile-write FIFOs beside the L1s and the L2.
+//!
+//! ```text
+//!   store to NVM ──> L1, entry in the L1 FIFO ──full: head flushed──> L2, entry in the slice's FIFO ──full──> memory
+//!   barrier of a scope ──> marker: entries ahead leave the L1 in order, then the marker goes to each slice behind them;
+//!                          there entries ahead are written back, and it waits until all that is on its way is durable
+//! ```
+//! The scope decides who has to arrive and who waits, which is the machine's part; a marker drains what is in its FIFOs,
+//! whoever's it is (section 8.2: "conservative but correct"). A line that leaves the L2 by itself is accounted to the next
+//! marker. Where the machine's L1s do not combine stores there is nothing dirty in them, and their FIFOs stay empty.
+//!
+//! Fences (`pm.sfence` and its like) are barriers of thread scope, and write-backs are dropped, as the FIFOs know what is
+//! dirty: programs written for clwb run unchanged.
+//!
+//! Source: Gope, Basu, Puthoor, Meswani, "Scoped persist barriers for GPUs" (section 6.1, Table 2; constants of 7.2.5).
+//! Readings: an entry is a block's, not a store's; it is appended unless the block has one; a full FIFO flushes its head;
+//! the L2's FIFO is cut by slices, since a line has one, and a marker goes to all of them. Invariants: a dirty line of
+//! persistent memory has an entry, or is on its way; a marker names every line that was stored before it. Not modelled:
+//! time at the FIFOs themselves (they are updated beside the caches), preemption for kernel-wide arrival.
+
+mod fifo;
+
+use std::sync::Arc;
+
+use crate::choice;
+use crate::persist::{
+    Access, AccessKind, Boundary, FenceKind, FenceRule, HostSite, Marker, PersistScope, Post, Route, Scheme, Seat,
+    SliceSite, SmSite, Store, StoreRule, WriteBack, WriteBackRule,
+};
+use crate::spec;
+
+use fifo::Fifo;
+
+/// The defaults, with sources, as a scheme file.
+pub const DEFAULTS: &str = include_str!("nvw_fifo.toml");
+
+/// Area of one L1 FIFO of 16 entries and of the L2 FIFO of 64, in square µm (section 7.2.5: FabMem, 45 nm).
+pub const AREA_UM2: (f64, f64) = (2535.24, 9133.83);
+/// Energy of reading an entry of an L1 FIFO and of the L2's, in pJ (section 7.2.5).
+pub const READ_PJ: (f64, f64) = (1.44, 5.00);
+/// Energy of writing an entry of an L1 FIFO and of the L2's, in pJ (section 7.2.5).
+pub const WRITE_PJ: (f64, f64) = (2.49, 6.24);
+
+choice! {
+    /// Whose entries the L2's FIFO holds.
+    pub enum L2Fifo {
+        /// All SMs share one: a marker drains the entries of all that are ahead of it.
+        Shared = "shared",
+        /// Each SM has its own part, of as many entries: a marker drains those of its SM.
+        PerCu = "per_cu",
+    }
+}
+
+choice! {
+    /// What the end of a kernel makes durable.
+    pub enum KernelEnd {
+        /// Nothing.
+        None = "none",
+        /// All that the kernel has stored.
+        WriteBack = "write_back",
+    }
+}
+
+spec! {
+    /// Parameters of the NVW-FIFOs.
+    pub struct NvwFifoSpec {
+        /// Entries of an L1's FIFO, each a line that is dirty there.
+        l1_entries: u32 where 1..=65536,
+        /// Entries of the L2's FIFO, all slices together; each slice has at least one.
+        l2_entries: u32 where 1..=65536,
+        /// Whose entries the L2's FIFO holds: shared, or per_cu (an ablation).
+        l2_fifo: L2Fifo,
+        /// What the end of a kernel makes durable: none, or write_back: everything.
+        kernel_end: KernelEnd,
+    }
+}
+
+/// The scheme.
+#[derive(Debug, Clone)]
+pub struct NvwFifo {
+    spec: Arc<NvwFifoSpec>,
+}
+
+impl NvwFifo {
+    /// FIFOs with these parameters.
+    pub fn new(spec: NvwFifoSpec) -> Self {
+        NvwFifo { spec: Arc::new(spec) }
+    }
+}
+
+/// What markers found in a FIFO, and what it did by itself.
+#[derive(Debug, Default)]
+struct Tally {
+    /// Of each scope: markers, entries of the marker's own instance, entries of others.
+    markers: [[u64; 3]; 3],
+    /// Entries whose flush a full FIFO brought forward.
+    early: u64,
+    /// Entries whose lines left by themselves.
+    evicted: u64,
+}
+
+/// The FIFO of an L1.
+#[derive(Debug)]
+struct L1Site {
+    fifo: Fifo<(u8, u8)>,
+    combines: bool,
+    tally: Tally,
+}
+
+impl SmSite for L1Site {
+    fn watches(&self) -> bool {
+        self.combines
+    }
+
+    fn store(&mut self, _: &Store<'_>, _: &mut Post) -> StoreRule {
+        StoreRule { route: Route::Temporal, wait: false }
+    }
+
+    fn write_back(&mut self, _: &WriteBack<'_>, _: &mut Post) -> WriteBackRule {
+        WriteBackRule::Dropped
+    }
+
+    fn fence(&mut self, _: FenceKind) -> FenceRule {
+        FenceRule::Marker
+    }
+
+    fn access(&mut self, access: &Access, post: &mut Post) {
+        match access.kind {
+            AccessKind::Load => {}
+            AccessKind::Store => {
+                if let Some(head) = self.fifo.push(access.line, access.by) {
+                    self.tally.early += 1;
+                    post.clean(head);
+                }
+            }
+            // It is performed at the L2, behind what the L1 had of its line.
+            AccessKind::Atomic | AccessKind::WriteBack => {
+                self.fifo.remove(access.line);
+            }
+        }
+    }
+
+    fn replaced(&mut self, line: u64, _: &mut Post) {
+        self.tally.evicted += u64::from(self.fifo.remove(line));
+    }
+
+    fn drain(&mut self, marker: &Marker, lines: &mut Vec<u64>) {
+        let [markers, own, others] = &mut self.tally.markers[marker.scope as usize];
+        *markers += 1;
+        for (line, by) in self.fifo.drain(|_| true) {
+            let is_own = match marker.scope {
+                PersistScope::Thread => by == marker.by,
+                PersistScope::Cta => by.1 == marker.by.1,
+                PersistScope::Kernel => true,
+            };
+            *if is_own { &mut *own } else { &mut *others } += 1;
+            lines.push(line);
+        }
+    }
+
+    fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
+        const NAMES: [[&str; 3]; 3] = [
+            ["l1_wi_markers", "l1_wi_own_entries", "l1_wi_other_entries"],
+            ["l1_wg_markers", "l1_wg_own_entries", "l1_wg_other_entries"],
+            ["l1_kr_markers", "l1_kr_own_entries", "l1_kr_other_entries"],
+        ];
+        for (names, counts) in NAMES.iter().zip(&self.tally.markers) {
+            names.iter().zip(counts).for_each(|(name, &count)| add(name, count));
+        }
+        add("l1_early_entries", self.tally.early);
+        add("l1_evicted_entries", self.tally.evicted);
+        add("l1_written_entries", self.fifo.written());
+        add("l1_read_entries", self.fifo.read());
+    }
+}
+
+/// The FIFO of an L2 slice, and what has left it but is not durable.
+#[derive(Debug)]
+struct L2Site {
+    fifo: Fifo<u16>,
+    per_cu: bool,
+    leaving: Vec<(u64, u16)>,
+    markers: u64,
+    own: u64,
+    others: u64,
+    early: u64,
+    evicted: u64,
+}
+
+impl SliceSite for L2Site {
+    fn tracks_durability(&self) -> bool {
+        true
+    }
+
+    fn access(&mut self, access: &Access, post: &mut Post) {
+        if !matches!(access.kind, AccessKind::Store | AccessKind::Atomic) {
+            return;
+        }
+        // Each SM's own part is as large as the shared one.
+        let head = if self.per_cu {
+            self.fifo.push_part(access.line, access.from, |&of| of == access.from)
+        } else {
+            self.fifo.push(access.line, access.from)
+        };
+        if let Some(head) = head {
+            self.early += 1;
+            self.leaving.push((head, access.from));
+            post.clean(head);
+        }
+    }
+
+    fn replaced(&mut self, line: u64, _: &mut Post) {
+        while let Some(of) = self.fifo.take(line) {
+            self.evicted += 1;
+            self.leaving.push((line, of));
+        }
+    }
+
+    fn drain(&mut self, from: u16, lines: &mut Vec<u64>) {
+        self.markers += 1;
+        let per_cu = self.per_cu;
+        for (line, of) in self.fifo.drain(|&of| !per_cu || of == from) {
+            *if of == from { &mut self.own } else { &mut self.others } += 1;
+            self.leaving.push((line, of));
+        }
+        lines.extend(self.leaving.iter().filter(|(_, of)| !per_cu || *of == from).map(|(line, _)| *line));
+    }
+
+    fn durable(&mut self, line: u64) {
+        self.leaving.retain(|(leaving, _)| *leaving != line);
+    }
+
+    fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
+        add("l2_markers", self.markers);
+        add("l2_own_entries", self.own);
+        add("l2_other_entries", self.others);
+        add("l2_early_entries", self.early);
+        add("l2_evicted_entries", self.evicted);
+        add("l2_written_entries", self.fifo.written());
+        add("l2_read_entries", self.fifo.read());
+    }
+}
+
+#[derive(Debug)]
+struct Host {
+    kernel_end: KernelEnd,
+}
+
+impl HostSite for Host {
+    fn kernel_end(&mut self, _: &mut Post) -> Boundary {
+        match self.kernel_end {
+            KernelEnd::None => Boundary::None,
+            KernelEnd::WriteBack => Boundary::WriteBackL2,
+        }
+    }
+}
+
+impl Scheme for NvwFifo {
+    fn name(&self) -> &'static str {
+        "nvw-fifo"
+    }
+
+    fn description(&self) -> &'static str {
+        "scoped persist barriers: markers drain non-volatile-write FIFOs beside L1s and L2 (Gope et al.)"
+    }
+
+    fn sm_site(&self, seat: Seat) -> Box<dyn SmSite> {
+        let fifo = Fifo::new(self.spec.l1_entries as usize);
+        Box::new(L1Site { fifo, combines: seat.l1_combines, tally: Tally::default() })
+    }
+
+    fn slice_site(&self, seat: Seat) -> Option<Box<dyn SliceSite>> {
+        let entries = self.spec.l2_entries.div_ceil(u32::from(seat.slices).max(1));
+        Some(Box::new(L2Site {
+            fifo: Fifo::new(entries as usize),
+            per_cu: self.spec.l2_fifo == L2Fifo::PerCu,
+            leaving: Vec::new(),
+            markers: 0,
+            own: 0,
+            others: 0,
+            early: 0,
+            evicted: 0,
+        }))
+    }
+
+    fn host_site(&self) -> Box<dyn HostSite> {
+        Box::new(Host { kernel_end: self.spec.kernel_end })
+    }
+
+    fn logs(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests;
