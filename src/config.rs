@@ -5,6 +5,7 @@
 //! starts from another machine. What the components declare ([`crate::machine::MachineSpec::TABLES`]) is the schema.
 //! Scheme files ([`scheme`]) are read the same way, with a scheme's parameters as their one table.
 
+pub mod derived;
 mod document;
 pub mod explain;
 pub mod kind;

@@ -61,9 +61,9 @@ impl Declared {
 
 /// Every key of machines and schemes, in the order of their declarations.
 fn declared() -> Vec<Declared> {
-    let of_machines = MachineSpec::TABLES.iter().flat_map(|(table, keys)| {
-        keys.iter().map(|key| Declared { table: (*table).to_owned(), key, scheme: None })
-    });
+    let of_machines = MachineSpec::TABLES
+        .iter()
+        .flat_map(|(table, keys)| keys.iter().map(|key| Declared { table: (*table).to_owned(), key, scheme: None }));
     let mut all: Vec<Declared> = of_machines.collect();
     for entry in catalogue::entries() {
         let keys = entry.parameters.as_ref().map_or(&[][..], |parameters| parameters.keys);
