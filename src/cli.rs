@@ -1,6 +1,7 @@
 //! The command line: what is typed, what is printed, which exit code comes back. No model lives here.
 
 mod args;
+mod config;
 mod crash;
 mod determinism;
 mod explain;
@@ -28,6 +29,8 @@ use settings::Settings;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Exit {
     Good = 0,
+    /// What was compared differs, or there are warnings and none are wanted.
+    Unequal = 1,
     BadInput = 2,
     ProgramFailed = 3,
     Different = 4,
@@ -73,6 +76,9 @@ pub(crate) fn main() -> ExitCode {
         Command::List(args) => show::list(args),
         Command::Config(ConfigCommand::Show(args)) => show::config(args),
         Command::Config(ConfigCommand::Check(args)) => show::check_configs(args),
+        Command::Config(ConfigCommand::Diff(args)) => config::diff(args),
+        Command::Config(ConfigCommand::Explain(args)) => config::explain(args),
+        Command::Config(ConfigCommand::Lint(args)) => config::lint(args),
         Command::Ptx(PtxCommand::Check(args)) => show::check_ptx(args),
         Command::Ptx(PtxCommand::Instrument(args)) => show::instrumented(args),
     };

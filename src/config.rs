@@ -5,8 +5,11 @@
 //! starts from another machine. What the components declare ([`crate::machine::MachineSpec::TABLES`]) is the schema.
 //! Scheme files ([`scheme`]) are read the same way, with a scheme's parameters as their one table.
 
+pub mod derived;
 mod document;
+pub mod explain;
 pub mod kind;
+pub mod listing;
 pub mod machine;
 mod overrides;
 pub mod presets;
@@ -14,6 +17,7 @@ pub mod scheme;
 mod value;
 
 pub use kind::Kind;
+pub use listing::Listing;
 pub use machine::MachineConfig;
 pub use overrides::Override;
 pub use scheme::SchemeConfig;

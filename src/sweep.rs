@@ -13,6 +13,7 @@ mod book;
 pub mod campaign;
 pub mod file;
 pub mod key;
+pub mod lint;
 pub mod metrics;
 pub mod plan;
 pub mod record;
@@ -22,6 +23,7 @@ pub mod store;
 pub mod table;
 
 pub use file::SweepFile;
+pub use lint::lint;
 pub use plan::Plan;
 pub use runner::{Done, Point, Progress, Results, Sweep, run};
 pub use store::Store;

@@ -12,8 +12,10 @@ use durawarp::workload::{FlagBarrier, Mode};
 /// Simulates GPUs with persistent memory: executes a kernel, given as PTX, on a machine of SMs, L2 slices, DRAM and NVM.
 #[derive(Debug, Parser)]
 #[command(name = "durawarp", version, max_term_width = 100, arg_required_else_help = true)]
-#[command(after_help = "Exit codes: 0 good; 2 wrong input; 3 the simulated program failed or its result is wrong; \
-    4 runs that must be equal differ; 70 the simulator failed; 130 interrupted.")]
+#[command(
+    after_help = "Exit codes: 0 good; 1 configurations differ, or warnings with --strict; 2 wrong input; 3 the simulated program failed or its result is wrong; \
+    4 runs that must be equal differ; 70 the simulator failed; 130 interrupted."
+)]
 pub(super) struct Cli {
     #[command(subcommand)]
     pub(super) command: Command,
@@ -43,7 +45,7 @@ pub(super) enum Command {
     Reproduce(ReproduceArgs),
     /// List what is built in
     List(ListArgs),
-    /// Show or check machines and schemes
+    /// Show, check, compare and explain machines and schemes; lint sweep files
     #[command(subcommand)]
     Config(ConfigCommand),
     /// Examine PTX files
@@ -389,6 +391,40 @@ pub(super) enum ConfigCommand {
     Show(ConfigShowArgs),
     /// Check machine and scheme files: all faults at once
     Check(ConfigCheckArgs),
+    /// Compare two machines or two schemes by what they resolve to, value by value; exit code 1 when they differ
+    Diff(ConfigDiffArgs),
+    /// Tell what a parameter is: meaning, unit, values, and its value and source where it is
+    Explain(ConfigExplainArgs),
+    /// Warn of axes of a sweep file that change more than they name, or nothing
+    Lint(ConfigLintArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ConfigDiffArgs {
+    /// Machine or scheme: a built-in name or a .toml file
+    pub(super) one: String,
+    /// Another of its kind
+    pub(super) other: String,
+    /// Change a parameter of the second; repeatable
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(super) set: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ConfigExplainArgs {
+    /// A parameter (l2.slice_kb, agpm.threshold_logs), or a table (l2, agpm) for all that it has
+    pub(super) key: String,
+    /// Machines and schemes whose values to tell: built-in names or .toml files; none for all that are built in
+    pub(super) names: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ConfigLintArgs {
+    /// Sweep file
+    pub(super) spec: PathBuf,
+    /// Exit code 1 when there are warnings
+    #[arg(long)]
+    pub(super) strict: bool,
 }
 
 #[derive(Debug, Args)]

@@ -50,7 +50,8 @@ pub(super) fn list(args: &ListArgs) -> Result<Exit, Stop> {
     Ok(Exit::Good)
 }
 
-fn overrides(set: &[String]) -> Result<Vec<Override>, Stop> {
+/// What was typed as `--set`.
+pub(super) fn overrides(set: &[String]) -> Result<Vec<Override>, Stop> {
     let mut faults = Diagnostics::default();
     let parsed = set
         .iter()

@@ -10,7 +10,7 @@ use durawarp::report;
 use durawarp::sweep::campaign::{self, Fate, Outlook, Part, Report};
 use durawarp::sweep::file::text_of;
 use durawarp::sweep::slurm::{self, Job};
-use durawarp::sweep::{Plan, Progress, Store, Sweep};
+use durawarp::sweep::{self, Plan, Progress, Store, Sweep};
 
 use super::args::{SweepArgs, SweepStatusArgs};
 use super::progress::{self, SweepProgress};
@@ -56,6 +56,11 @@ fn told(args: &SweepArgs, plan: &Plan, outlook: &Outlook) -> String {
         for &at in to_run {
             let planned = &plan.points[at];
             text += &format!("{}  {}\n", &planned.key[..12], planned.label);
+        }
+        // What cannot be read is told when it is run.
+        let warnings = sweep::lint(plan).map_or(0, |warnings| warnings.len());
+        if warnings > 0 {
+            text += &format!("{warnings} warnings: durawarp config lint {}\n", args.spec.display());
         }
     }
     text

@@ -88,8 +88,12 @@ const UNNAMED: &str = " file without a source";
 
 /// Values without a source of their own: chosen, set by the user, or from a file that names none.
 pub(super) fn assumptions(sources: &BTreeMap<String, String>) -> Vec<(&str, &str)> {
-    let unowned = |source: &str| source.starts_with("chosen") || source == USER || source.ends_with(UNNAMED);
-    sources.iter().filter(|(_, s)| unowned(s)).map(|(k, s)| (k.as_str(), s.as_str())).collect()
+    sources.iter().filter(|(_, s)| is_unowned(s)).map(|(k, s)| (k.as_str(), s.as_str())).collect()
+}
+
+/// A source that is none.
+pub(super) fn is_unowned(source: &str) -> bool {
+    source.starts_with("chosen") || source == USER || source.ends_with(UNNAMED)
 }
 
 /// A table with its sources as it is written in a document.

@@ -90,6 +90,16 @@ impl MachineConfig {
         out
     }
 
+    /// Every parameter by `table.key`.
+    pub fn values(&self) -> BTreeMap<String, Value> {
+        let values = serde_json::to_value(&self.spec).unwrap_or_default();
+        let of = |&(table, keys): &(&str, &[Key])| {
+            let of_key = |key: &Key| (format!("{table}.{}", key.name), values[table][key.name].clone());
+            keys.iter().map(of_key).collect::<Vec<_>>()
+        };
+        MachineSpec::TABLES.iter().flat_map(of).collect()
+    }
+
     /// The value of `table.key` as text, for tables.
     pub fn value_of(&self, table: &str, key: &str) -> String {
         match &serde_json::to_value(&self.spec).unwrap_or_default()[table][key] {

@@ -73,6 +73,11 @@ fn unit_of_key(key: &Key) -> Option<(&'static str, &'static str, f64)> {
     Some((unit, dimension, size))
 }
 
+/// The unit that a key's name ends in.
+pub(super) fn unit_of(key: &Key) -> Option<&'static str> {
+    unit_of_key(key).map(|(unit, ..)| unit)
+}
+
 /// What a key expects, in words.
 pub(super) fn expectation(key: &Key) -> String {
     let unit = unit_of_key(key).map_or(String::new(), |(unit, ..)| format!(" of {unit}"));

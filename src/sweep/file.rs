@@ -23,8 +23,8 @@
 //! x = "l2.slice_kb"
 //! y = "cycles"
 //! ```
-//! A key is a word ([`WORDS`]), a parameter of the machine or of a scheme (`table.key`), or of the workload
-//! (`params.NAME`). Invariant: every fault of the text is found before any is told; what needs machines, schemes and
+//! A key is a word ([`WORDS`], [`LOGGING`]), a parameter of the machine or of a scheme (`table.key`) or of the workload
+//! (`params.NAME`), or the file that fills a buffer of it (`inputs.BUFFER`). Invariant: every fault of the text is found before any is told; what needs machines, schemes and
 //! workloads to be read is found by [`plan`](super::plan). Figures are kept as they are written.
 
 mod axis;
@@ -39,14 +39,11 @@ use serde_json::Value;
 
 pub use axis::{Axis, Row};
 pub(super) use keys::same;
-pub use keys::{WORDS, text_of};
+pub use keys::{LOGGING, WORDS, text_of};
 
 use super::metrics;
 use crate::config::presets;
 use crate::diagnostic::Diagnostics;
-use crate::workload::FlagBarrier;
-use crate::workload::Mode;
-use crate::workload::Overrides;
 use crate::workload::document;
 use crate::workload::document::Place;
 use crate::workload::document::Source;
@@ -79,8 +76,6 @@ pub struct SweepFile {
     pub reference: bool,
     /// Stop each run after so many core cycles: it has failed then.
     pub max_cycles: Option<u64>,
-    /// What to do otherwise than manifests say about undo logging.
-    pub instrument: Overrides,
     pub(super) place: Place,
 }
 
@@ -153,7 +148,6 @@ impl SweepFile {
         let metrics = metric_names(root, &mut faults);
         let figures = root.tables("figure").into_iter().map(figure).collect();
         let options = root.table("base");
-        let word = |key: &str| options.and_then(|table| table.text(key)).map(|(text, _)| text);
         let flag = |key: &str| options.and_then(|table| table.get(key)?.boolean());
         let whole = |key: &str| options.and_then(|table| table.get(key)?.number());
         let name = root.text("name").map_or("", |(name, _)| name).to_owned();
@@ -176,11 +170,6 @@ impl SweepFile {
                 crate::workload::Value::Int(cycles) => u64::try_from(cycles).ok(),
                 _ => None,
             }),
-            instrument: Overrides {
-                mode: word("instrument").and_then(|word| word.parse::<Mode>().ok()),
-                flag_barrier: word("flag_barrier").and_then(|word| word.parse::<FlagBarrier>().ok()),
-                loop_log: flag("loop_log"),
-            },
             place: Place::new(&source, 0..0),
         })
     }
@@ -203,7 +192,7 @@ fn base(root: Table<'_>, faults: &mut Diagnostics) -> BTreeMap<String, Setting> 
     ]);
     let Some(table) = root.table("base") else { return base };
     for (key, _, item) in table.entries() {
-        if WORDS.contains(&key)
+        if keys::is_word(key)
             && let Some(value) = keys::value_of(item)
         {
             base.insert(key.to_owned(), Setting { value, place: item.place() });
@@ -211,7 +200,7 @@ fn base(root: Table<'_>, faults: &mut Diagnostics) -> BTreeMap<String, Setting> 
     }
     if let Some(set) = table.table("set") {
         for (key, place, item) in keys::flattened(set) {
-            if WORDS.contains(&key.as_str()) {
+            if keys::is_word(&key) {
                 faults.push(place.fault(format!("`{key}` is said in [base] itself, not in `set`")));
                 continue;
             }

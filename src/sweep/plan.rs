@@ -4,6 +4,7 @@
 //! there, and points that differ in nothing else are one. Invariants: points are in the order of the axes, the last varying
 //! fastest; no two have the same key; everything that is wrong is told at once, at its place in the file.
 
+pub mod configuration;
 mod resolve;
 
 use std::collections::BTreeMap;
@@ -143,6 +144,9 @@ impl Plan {
         }
         for (name, value) in &content.choice.params {
             option("--set", format!("params.{name}={value}"));
+        }
+        for (buffer, path) in &content.choice.inputs {
+            option("--input", format!("{buffer}={}", path.display()));
         }
         let instrument = content.choice.instrument;
         if let Some(mode) = instrument.mode {

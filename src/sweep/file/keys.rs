@@ -10,6 +10,8 @@ use super::{Axis, Selection, Setting};
 use crate::config::Override;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Diagnostics;
+use crate::workload::FlagBarrier;
+use crate::workload::Mode;
 use crate::workload::document;
 use crate::workload::document::Item;
 use crate::workload::document::Place;
@@ -17,6 +19,14 @@ use crate::workload::document::Table;
 
 /// Keys that are no parameter of a machine, a scheme or a workload.
 pub const WORDS: [&str; 5] = ["machine", "workload", "scheme", "profile", "seed"];
+
+/// Keys that say how workloads with an `[instrument]` keep undo logs, otherwise than their manifests say.
+pub const LOGGING: [&str; 3] = ["instrument", "flag_barrier", "loop_log"];
+
+/// A key without a table.
+pub(in super::super) fn is_word(key: &str) -> bool {
+    WORDS.contains(&key) || LOGGING.contains(&key)
+}
 
 /// A value as it is typed on a command line.
 pub fn text_of(value: &Value) -> String {
@@ -81,10 +91,14 @@ pub(super) fn check(
     let mut good = Vec::new();
     if key == "params." {
         faults.push(place.fault("`params.` lacks the name of a parameter"));
-    } else if !key.contains('.') && !WORDS.contains(&key) {
+    } else if key == "inputs." {
+        faults.push(place.fault("`inputs.` lacks the name of a buffer"));
+    } else if !key.contains('.') && !is_word(key) {
         let fault = place.fault(format!("unknown key `{key}`"));
-        let all = || Some(format!("TABLE.KEY, params.NAME, or one of {}", crate::workload::schema::quoted(&WORDS)));
-        faults.push(document::advised(fault, key, WORDS, all));
+        let words: Vec<&str> = WORDS.iter().chain(&LOGGING).copied().collect();
+        let quoted = crate::workload::schema::quoted(&words);
+        let all = || Some(format!("TABLE.KEY, params.NAME, inputs.BUFFER, or one of {quoted}"));
+        faults.push(document::advised(fault, key, words.iter().copied(), all));
         return good;
     }
     for (value, at) in values {
@@ -110,10 +124,25 @@ fn checked(key: &str, value: &Value) -> Result<Value, Diagnostics> {
     match key {
         "seed" if !value.is_u64() => wrong("a whole number from 0"),
         "seed" => Ok(value.clone()),
+        "loop_log" if !value.is_boolean() => wrong("true or false"),
+        "instrument" => of_words(key, value, &Mode::ALL.map(|(word, _)| word)),
+        "flag_barrier" => of_words(key, value, &FlagBarrier::ALL.map(|(word, _)| word)),
+        input if input.starts_with("inputs.") && !value.is_string() => wrong("the name of a file"),
         word if WORDS.contains(&word) && !value.is_string() => wrong("a name"),
-        word if WORDS.contains(&word) || word.starts_with("params.") => Ok(value.clone()),
+        word if is_word(word) || ["params", "inputs"].contains(&word.split('.').next().unwrap_or("")) => {
+            Ok(value.clone())
+        }
         _ => Override { key: key.to_owned(), value: text_of(value) }.check(),
     }
+}
+
+/// A value that is one of some words.
+fn of_words(key: &str, value: &Value, words: &[&str]) -> Result<Value, Diagnostics> {
+    if value.as_str().is_some_and(|word| words.contains(&word)) {
+        return Ok(value.clone());
+    }
+    let message = format!("`{key}` expects one of {}, found {value}", words.join(", "));
+    Err(Diagnostic::nowhere("", message).with_nearest(&text_of(value), words.iter().copied()).into())
 }
 
 /// Points by values: keys that vary, or that all points have, and values that some point may have.

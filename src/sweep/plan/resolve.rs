@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::super::file::{Axis, SweepFile, WORDS, same, text_of};
+use super::super::file::{Axis, LOGGING, SweepFile, WORDS, same, text_of};
 use super::super::key;
 use super::{Content, KEPT_BYTES, MAX_POINTS, Plan, Planned, Recipe, label};
 use crate::config::MachineConfig;
@@ -15,6 +15,8 @@ use crate::config::SchemeConfig;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Diagnostics;
 use crate::workload::Choice;
+use crate::workload::Mode;
+use crate::workload::Overrides;
 use crate::workload::Workload;
 use crate::workload::document::Place;
 
@@ -40,16 +42,21 @@ pub(super) fn plan(file: SweepFile, columns: Vec<String>) -> Result<Plan, Diagno
     making.names();
     std::mem::take(&mut making.faults).into_result(())?;
     let assignments = making.assignments();
-    making.scheme_keys_are_used(&assignments);
+    making.keys_are_used(&assignments);
     std::mem::take(&mut making.faults).into_result(())?;
     making.resolve(assignments)
 }
 
 /// A path beside the sweep file if there is one, else as it is written.
 fn located(folder: &Path, name: &str) -> String {
-    let beside = folder.join(name);
     let is_path = name.ends_with(".toml") || name.contains(['/', '\\']);
-    if is_path && beside.exists() { beside.to_string_lossy().into_owned() } else { name.to_owned() }
+    if is_path { located_file(folder, name) } else { name.to_owned() }
+}
+
+/// A file beside the sweep file if there is one, else as it is written.
+fn located_file(folder: &Path, name: &str) -> String {
+    let beside = folder.join(name);
+    if beside.exists() { beside.to_string_lossy().into_owned() } else { name.to_owned() }
 }
 
 /// Keeps what was loaded, and not more than a few.
@@ -170,27 +177,34 @@ impl Making {
         all
     }
 
-    /// Parameters of another scheme than the point's do not apply.
+    /// Parameters of another scheme than the point's do not apply; nor does how to keep logs where a workload cannot.
     fn leave_out(&self, values: &mut Assignment) {
         let table = self.tables.get(&text_of(&values["scheme"])).cloned().unwrap_or_default();
+        let workload = self.workloads.get(&text_of(&values["workload"]));
+        let plain = workload.is_some_and(|workload| workload.instrument() == Mode::None);
         for (key, value) in values {
             let over = Override { key: key.clone(), value: String::new() };
-            if over.is_of_a_scheme() && over.table() != table {
+            let of_logging = plain && LOGGING.contains(&key.as_str());
+            if of_logging || over.is_of_a_scheme() && over.table() != table {
                 *value = Value::Null;
             }
         }
     }
 
-    fn scheme_keys_are_used(&mut self, assignments: &[Assignment]) {
+    fn keys_are_used(&mut self, assignments: &[Assignment]) {
         let of_axes = self.file.axes.iter().flat_map(|axis| axis.keys.iter().zip(&axis.places));
         let of_base = self.file.base.iter().map(|(key, set)| (key, &set.place));
         let mut faults = Vec::new();
         for (key, place) in of_axes.chain(of_base) {
             let unused = |values: &Assignment| values.get(key).is_none_or(Value::is_null);
-            if key.contains('.') && !assignments.is_empty() && assignments.iter().all(unused) {
-                let table = key.split('.').next().unwrap_or_default();
-                faults.push(place.fault(format!("`{key}` is of scheme `{table}`, which no point runs")));
+            if assignments.is_empty() || !assignments.iter().all(unused) {
+                continue;
             }
+            let message = match key.split_once('.') {
+                Some((table, _)) => format!("`{key}` is of scheme `{table}`, which no point runs"),
+                None => format!("`{key}` is of workloads with an `[instrument]`, of which this sweep has none"),
+            };
+            faults.push(place.fault(message));
         }
         self.faults.0.extend(faults);
     }
@@ -264,7 +278,7 @@ impl Making {
         let (mut machine_set, mut scheme_set) = (Vec::new(), Vec::new());
         for (key, value) in values.iter().filter(|(key, value)| key.contains('.') && !value.is_null()) {
             let over = Override { key: key.clone(), value: text_of(value) };
-            match key.starts_with("params.") {
+            match key.starts_with("params.") || key.starts_with("inputs.") {
                 true => {}
                 false if over.is_of_a_scheme() => scheme_set.push(over),
                 false => machine_set.push(over),
@@ -274,14 +288,23 @@ impl Making {
     }
 
     fn choice(&self, values: &Assignment, logs: bool) -> Choice {
+        let applying = || values.iter().filter(|(_, value)| !value.is_null());
         let param = |(key, value): (&String, &Value)| Some((key.strip_prefix("params.")?.to_owned(), text_of(value)));
+        let input = |(key, value): (&String, &Value)| {
+            Some((key.strip_prefix("inputs.")?.to_owned(), located_file(&self.file.folder, &text_of(value)).into()))
+        };
+        let word = |key: &str| values.get(key).map(text_of);
         Choice {
             profile: Some(text_of(&values["profile"])),
-            params: values.iter().filter_map(param).collect(),
+            params: applying().filter_map(param).collect(),
             seed: values["seed"].as_u64().unwrap_or(0),
-            inputs: Vec::new(),
+            inputs: applying().filter_map(input).collect(),
             logs,
-            instrument: self.file.instrument,
+            instrument: Overrides {
+                mode: word("instrument").and_then(|word| word.parse().ok()),
+                flag_barrier: word("flag_barrier").and_then(|word| word.parse().ok()),
+                loop_log: values.get("loop_log").and_then(Value::as_bool),
+            },
         }
     }
 
@@ -297,6 +320,7 @@ impl Making {
                 fault.message.contains(&format!("`{key}`"))
                     || fault.file == format!("--set {key}={}", text_of(&values[*key]))
                     || fault.file.starts_with("--param ") && fault.message.contains(&format!("`{last}`"))
+                    || key.starts_with("inputs.") && fault.file.starts_with(&format!("--input {last}="))
                     || WORDS.contains(&key.as_str()) && fault.message.contains(&format!(" {key} `"))
             };
             let place = values.keys().find(names).and_then(|key| self.place_of(key, &values[key]));

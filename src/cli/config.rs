@@ -1,0 +1,92 @@
+//! `durawarp config diff`, `config explain` and `config lint`: what configurations are, beside each other and key by key.
+
+use durawarp::config::explain::{self, Explanation, Placed};
+use durawarp::config::listing::{self, Comparison, Difference, Owned};
+use durawarp::config::{Kind, Listing};
+use durawarp::diagnostic::{Diagnostic, Diagnostics};
+use durawarp::sweep::{self, Plan};
+
+use super::args::{ConfigDiffArgs, ConfigExplainArgs, ConfigLintArgs};
+use super::show::overrides;
+use super::{Exit, Stop, terminal};
+
+pub(super) fn diff(args: &ConfigDiffArgs) -> Result<Exit, Stop> {
+    let mut faults = Diagnostics::default();
+    let mut load = |name: &str, set: &[durawarp::config::Override]| {
+        Listing::load(name, set).map_err(|found| faults.0.extend(found.0)).ok()
+    };
+    let sides = (load(&args.one, &[]), load(&args.other, &overrides(&args.set)?));
+    let (one, other) = match sides {
+        (Some(one), Some(other)) => (one, other),
+        _ => return Err(faults.into()),
+    };
+    if one.kind != other.kind {
+        let what = |of: &Listing| if of.kind == Kind::Machine { "a machine" } else { "a scheme" };
+        let message = format!("`{}` is {}, `{}` is {}", args.one, what(&one), args.other, what(&other));
+        return Err(Diagnostic::nowhere("", message).with_help("two of a kind can be compared").into());
+    }
+    let comparison = one.compared_with(&other);
+    // Two files may have one name: then the files tell them apart.
+    let names = match one.name == other.name {
+        true if args.one == args.other => [format!("{}, as it is", args.one), format!("{}, as set", args.other)],
+        true => [args.one.clone(), args.other.clone()],
+        false => [one.name, other.name],
+    };
+    terminal::print(&differences(&names, &comparison));
+    Ok(if comparison.is_equal() { Exit::Good } else { Exit::Unequal })
+}
+
+fn differences(names: &[String; 2], comparison: &Comparison) -> String {
+    let Comparison { differences, equal, other_sources, schemes } = comparison;
+    let mut out = match (differences.len(), comparison.is_equal()) {
+        (_, true) => format!("equal: all {equal} parameters have the same values\n"),
+        (count, false) => format!("{count} of {} parameters differ: {} -> {}\n", count + equal, names[0], names[1]),
+    };
+    if let Some((one, other)) = schemes {
+        out += &format!("  they are different schemes: `{one}` -> `{other}`\n");
+    }
+    let width = differences.iter().map(|difference| difference.key.len()).max().unwrap_or(0);
+    for Difference { key, one, other } in differences {
+        let value = |of: &Option<Owned>| of.as_ref().map_or("-".to_owned(), |of| listing::shown(&of.value));
+        out += &format!("  {key:width$}  {} -> {}\n", value(one), value(other));
+        let sources = [one, other].map(|of| of.as_ref().map(|of| &of.source));
+        if sources[0] != sources[1] {
+            for (of, source) in [one, other].into_iter().zip(sources) {
+                let source = source.map_or("there is no such key", String::as_str);
+                out += &format!("  {:width$}    {}: {source}\n", "", value(of));
+            }
+        }
+    }
+    if *other_sources > 0 {
+        out += &format!("{other_sources} equal values name different sources\n");
+    }
+    out
+}
+
+pub(super) fn explain(args: &ConfigExplainArgs) -> Result<Exit, Stop> {
+    let told: Vec<String> = explain::explain(&args.key, &args.names)?.iter().map(explained).collect();
+    terminal::print(&told.join("\n"));
+    Ok(Exit::Good)
+}
+
+fn explained(told: &Explanation) -> String {
+    let Explanation { key, of, meaning, unit, values, places } = told;
+    let mut out =
+        format!("{key}: {meaning}\n  of      {of}\n  unit    {}\n  values  {values}\n", unit.unwrap_or("none"));
+    let width = places.iter().map(|place| place.name.len()).max().unwrap_or(0);
+    for Placed { name, value, source, unowned } in places {
+        let note = if *unowned { " [no source of its own]" } else { "" };
+        out += &format!("  {name:width$}  {}: {source}{note}\n", listing::shown(value));
+    }
+    out
+}
+
+pub(super) fn lint(args: &ConfigLintArgs) -> Result<Exit, Stop> {
+    let plan = Plan::load(&args.spec)?;
+    let warnings = sweep::lint(&plan)?;
+    terminal::warn(&warnings);
+    let (points, axes) = (plan.points.len(), plan.file.axes.len());
+    let count = warnings.len();
+    terminal::print(&format!("{}: {points} points, {axes} axes, {count} warnings\n", plan.file.name));
+    Ok(if args.strict && count > 0 { Exit::Unequal } else { Exit::Good })
+}
