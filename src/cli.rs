@@ -5,6 +5,7 @@ mod config;
 mod crash;
 mod determinism;
 mod explain;
+mod figures;
 mod progress;
 mod reproduce;
 mod results;
@@ -72,6 +73,8 @@ pub(crate) fn main() -> ExitCode {
         Command::Sweep(args) => sweep::sweep(args),
         Command::SweepStatus(args) => sweep::status(args),
         Command::Results(args) => results::results(args),
+        Command::Figures(args) => figures::figures(args),
+        Command::Report(args) => figures::report(args),
         Command::Reproduce(args) => reproduce::reproduce(args),
         Command::List(args) => show::list(args),
         Command::Config(ConfigCommand::Show(args)) => show::config(args),

@@ -182,6 +182,24 @@ pub struct Persists {
     pub fences: Spread,
     /// Ends of CTAs and kernels that waited for the write-back of the L2.
     pub boundaries: Spread,
+    /// How the three are spread, for cumulative distributions; empty in results that were kept before there was this.
+    #[serde(default)]
+    pub distributions: Distributions,
+}
+
+/// Latencies with how often they were met, in their order: a latency in ns that those counted do not exceed, and the count.
+/// A latency is up to 1/64 more than the real one.
+pub type Distribution = Vec<(f64, u64)>;
+
+/// Distributions of what [`Persists`] tells the spread of.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Distributions {
+    /// From issue to acknowledgement.
+    pub total: Distribution,
+    /// Warps that had to wait for their persists.
+    pub fences: Distribution,
+    /// Ends of CTAs and kernels.
+    pub boundaries: Distribution,
 }
 
 /// A stage of a persist's way.

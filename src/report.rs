@@ -10,6 +10,7 @@ mod numbers;
 mod page;
 mod persists;
 mod summary;
+pub mod sweep;
 mod table;
 
 pub use compare::{comparison, comparison_figure};

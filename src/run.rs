@@ -24,7 +24,8 @@ use crate::machine::sm::SmCounters;
 use crate::machine::stalls::{PersistStalls, STAGES};
 use crate::machine::{MAX_CORE_CYCLES, MachineSpec};
 use crate::outcome::{
-    self, Duration, End, Engine, Host, Launch, Machine, Outcome, Parameter, Persists, Spread, Stage, Warning,
+    self, Distributions, Duration, End, Engine, Host, Launch, Machine, Outcome, Parameter, Persists, Spread, Stage,
+    Warning,
 };
 use crate::persist::Journal;
 use crate::stats::{Counters as _, Description, Histogram, Table};
@@ -369,7 +370,10 @@ fn persists(machine: &Assembly, base: Timebase) -> Option<Persists> {
         spread: spread(histogram),
     };
     let stages = STAGES.iter().zip(&stages).map(stage).collect();
-    Some(Persists { stages, total: spread(&total), fences: spread(&fences), boundaries: spread(&boundaries) })
+    let steps = |histogram: &Histogram| histogram.steps().map(|(ticks, count)| (ns(ticks), count)).collect();
+    let distributions = Distributions { total: steps(&total), fences: steps(&fences), boundaries: steps(&boundaries) };
+    let [total, fences, boundaries] = [&total, &fences, &boundaries].map(spread);
+    Some(Persists { stages, total, fences, boundaries, distributions })
 }
 
 fn warnings(machine: &Assembly) -> Vec<Warning> {

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! sweep .toml ─ file ─> plan: points with keys ─ campaign ─> runner ─> outcomes ─┐
-//!                                 store of results <──────────────── record ─────┘ ─> table ─> CSV, JSON, Parquet
+//!                       │         store of results <──────────────── record ─────┘ ─> table ─> CSV, JSON, Parquet
+//!                       └─> grid: which point stands where in a figure (`report::sweep` draws them)
 //! ```
 //! Runs of a sweep are independent, so each gets one thread and as many run at a time as there are cores: that is faster
 //! than any number of threads in one run. What a point came to does not depend on the others, on their order or on how many
@@ -12,6 +13,7 @@
 mod book;
 pub mod campaign;
 pub mod file;
+pub mod grid;
 pub mod key;
 pub mod lint;
 pub mod metrics;

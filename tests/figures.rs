@@ -348,6 +348,7 @@ fn any_bars_are_sound_or_an_error() {
         };
         let sheet = if round % 4 < 3 { Sheet::two_columns() } else { Sheet::one_column() };
         let mut figure = GroupedBars {
+            groups_name: String::new(),
             sheet: sheet.better(Better::Higher).height(100.0 + up_to(200) as f64),
             axis: Axis::new("time over base", "s"),
             groups,
@@ -446,7 +447,13 @@ fn any_stacks_are_sound_or_an_error() {
             rows: groups.iter().map(row).collect(),
         };
         let axis = Axis::new("resident warp cycles", "%");
-        let stacked = StackedBars { sheet: Sheet::two_columns().better(Better::Lower), axis, parts, groups };
+        let stacked = StackedBars {
+            sheet: Sheet::two_columns().better(Better::Lower),
+            axis,
+            parts,
+            groups,
+            groups_name: String::new(),
+        };
         let figures: [Figure; 2] = [stacked.into(), shares.into()];
         for figure in figures {
             if let Ok(svg) = figure.svg() {

@@ -41,6 +41,10 @@ pub(super) enum Command {
     SweepStatus(SweepStatusArgs),
     /// Write the results of a sweep file as a table: CSV, JSON or Parquet
     Results(ResultsArgs),
+    /// Draw the figures that a sweep file asks for: SVG with a CSV beside each
+    Figures(FiguresArgs),
+    /// Write what a sweep came to as one HTML page: figures, tables, configuration, digests, warnings
+    Report(ReportArgs),
     /// Run a paper's experiments again and show ours beside the published numbers
     Reproduce(ReproduceArgs),
     /// List what is built in
@@ -368,6 +372,36 @@ pub(super) struct ResultsArgs {
     /// List columns and all metrics with their units instead
     #[arg(long)]
     pub(super) columns: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct FiguresArgs {
+    /// Sweep file
+    pub(super) spec: PathBuf,
+    /// Folder of results
+    #[arg(long, default_value = RESULTS, value_name = "DIR")]
+    pub(super) results: PathBuf,
+    /// Folder for the figures; NAME-figures unless named, of the sweep's name
+    #[arg(long, value_name = "DIR")]
+    pub(super) out: Option<PathBuf>,
+    /// Only the figure of this name, or all that it comes to
+    #[arg(long, value_name = "NAME")]
+    pub(super) only: Option<String>,
+    /// Write PNG too, in a font of the system (in programs that were built with the feature `png`)
+    #[arg(long)]
+    pub(super) png: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ReportArgs {
+    /// Sweep file
+    pub(super) spec: PathBuf,
+    /// Folder of results
+    #[arg(long, default_value = RESULTS, value_name = "DIR")]
+    pub(super) results: PathBuf,
+    /// File for the page; NAME.html unless named, of the sweep's name
+    #[arg(long, value_name = "FILE")]
+    pub(super) out: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -115,6 +115,7 @@ pub fn comparison_figure(base: &Outcome, runs: &[&Outcome]) -> Figure {
     };
     let parts = PARTS.iter().map(|(name, _)| *name).chain(["other"]).map(str::to_owned).collect();
     StackedBars {
+        groups_name: String::new(),
         sheet: Sheet::two_columns().better(Better::Lower),
         axis: Axis::new("time over base, by what warps waited for", ""),
         parts,

@@ -19,6 +19,8 @@ mod legend;
 mod lines;
 mod lines_draw;
 mod palette;
+#[cfg(feature = "png")]
+mod raster;
 mod spread;
 mod stacked;
 mod svg;
@@ -34,6 +36,8 @@ pub use cdf::{Cdf, CdfSeries};
 pub use distribution::{Distribution, DistributionRow};
 pub use heat::HeatMap;
 pub use lines::{LinePoint, LineSeries, Lines};
+#[cfg(feature = "png")]
+pub use raster::Raster;
 pub use stacked::{Stack, StackGroup, StackedBars};
 pub use text::text_width;
 
@@ -167,6 +171,18 @@ impl Figure {
             Figure::HeatMap(figure) => &figure.sheet,
             Figure::Cdf(figure) => &figure.sheet,
             Figure::Distribution(figure) => &figure.sheet,
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn sheet_mut(&mut self) -> &mut Sheet {
+        match self {
+            Figure::GroupedBars(figure) => &mut figure.sheet,
+            Figure::StackedBars(figure) => &mut figure.sheet,
+            Figure::Lines(figure) => &mut figure.sheet,
+            Figure::HeatMap(figure) => &mut figure.sheet,
+            Figure::Cdf(figure) => &mut figure.sheet,
+            Figure::Distribution(figure) => &mut figure.sheet,
         }
     }
 

@@ -54,7 +54,9 @@ enum Block {
     Heading { text: String },
     Paragraph { text: String },
     Warning { text: String },
-    Table { caption: Option<String>, header: Vec<Cell>, rows: Vec<Vec<Cell>> },
+    Note { text: String },
+    Listing { caption: String, text: String },
+    Table { caption: Option<String>, folded: bool, header: Vec<Cell>, rows: Vec<Vec<Cell>> },
     Settings { caption: String, entries: Vec<(String, String)> },
     Figure { drawing: Drawing },
 }
@@ -120,13 +122,32 @@ impl Page {
         self.blocks.push(Block::Warning { text: text.to_owned() });
     }
 
+    /// Adds a note to what stands above it.
+    pub fn note(&mut self, text: &str) {
+        self.blocks.push(Block::Note { text: text.to_owned() });
+    }
+
+    /// Adds text as it was written, line by line.
+    pub fn listing(&mut self, caption: &str, text: &str) {
+        self.blocks.push(Block::Listing { caption: caption.to_owned(), text: text.to_owned() });
+    }
+
+    /// Adds a table that is folded away under its caption; on paper it is not.
+    pub fn folded_table(&mut self, caption: &str, table: Table) {
+        self.put_table(table.caption(caption), true);
+    }
+
     /// Adds a table.
     pub fn table(&mut self, table: Table) {
+        self.put_table(table, false);
+    }
+
+    fn put_table(&mut self, table: Table, folded: bool) {
         let cell = |text: &str, numeric| Cell { text: text.to_owned(), numeric };
         let header = table.columns.iter().map(|column| cell(&column.name, column.numeric)).collect();
         let row = |row: Vec<&str>| row.iter().zip(&table.columns).map(|(text, c)| cell(text, c.numeric)).collect();
         let rows = table.even_rows().map(row).collect();
-        self.blocks.push(Block::Table { caption: table.caption.clone(), header, rows });
+        self.blocks.push(Block::Table { caption: table.caption.clone(), folded, header, rows });
     }
 
     /// Adds settings: keys and values, folded away under their caption.
@@ -180,6 +201,7 @@ mod tests {
 
     fn evil_page() -> String {
         let bars = GroupedBars {
+            groups_name: String::new(),
             sheet: Sheet::one_column().titled(EVIL),
             axis: Axis::new(EVIL, EVIL),
             groups: vec![EVIL.to_owned()],

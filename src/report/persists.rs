@@ -119,6 +119,7 @@ pub fn stalls_figure(_: &Outcome, runs: &[&Outcome]) -> Figure {
     };
     let parts = with().next().map(|(_, persists)| persists.stages.iter().map(|stage| stage.name.clone()).collect());
     StackedBars {
+        groups_name: String::new(),
         sheet: Sheet::two_columns().better(Better::Lower),
         axis: Axis::new("mean time of a persist", "ns"),
         parts: parts.unwrap_or_default(),

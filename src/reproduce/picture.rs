@@ -62,6 +62,7 @@ fn times(table: &Table) -> GroupedBars {
     let scheme = |column: &str| !["kernel", "type", "base"].contains(&column);
     let (groups, series) = bars(rows.iter().copied(), &table.columns, scheme);
     GroupedBars {
+        groups_name: String::new(),
         sheet: Sheet::two_columns().height(160.0).better(Better::Lower),
         axis: Axis::new("execution time over base", ""),
         groups,
@@ -75,6 +76,7 @@ fn times(table: &Table) -> GroupedBars {
 fn traffic(table: &Table) -> GroupedBars {
     let (groups, series) = bars(table.rows.iter(), &table.columns, |column| column.contains(", "));
     GroupedBars {
+        groups_name: String::new(),
         sheet: Sheet::one_column(),
         axis: Axis::new("bytes between L1 and L2 over base", ""),
         groups,

@@ -104,6 +104,13 @@ impl Histogram {
         }
         self.greatest
     }
+
+    /// Each bucket that holds values, in order: the value that none of them exceeds (the greatest of all in the last), and
+    /// how many there are. What a cumulative distribution is drawn of, within 1/64 of its values.
+    pub fn steps(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let used = self.buckets.iter().enumerate().filter(|(_, values)| **values > 0);
+        used.map(|(bucket, &values)| (last_of(bucket).min(self.greatest), values))
+    }
 }
 
 #[cfg(test)]
@@ -127,6 +134,14 @@ mod tests {
         let h = Histogram::default();
         assert_eq!((h.count(), h.sum(), h.min(), h.max(), h.percentile(50)), (0, 0, 0, 0, 0));
         assert_eq!(h.buckets.capacity(), 0);
+    }
+
+    #[test]
+    fn steps_hold_every_value_in_order() {
+        let mut h = Histogram::default();
+        [5, 5, 9, 1_000_003].into_iter().for_each(|value| h.record(value));
+        assert_eq!(h.steps().collect::<Vec<_>>(), [(5, 2), (9, 1), (1_000_003, 1)]);
+        assert_eq!(Histogram::default().steps().count(), 0);
     }
 
     #[test]

@@ -18,16 +18,18 @@
 //! [[exclude]]
 //! scheme = "base"
 //! "l2.slice_kb" = [64, 128]
-//! [[figure]]
-//! kind = "line"
+//! [[figure]]                                # what to draw, see [`figure`]
+//! kind = "lines"
 //! x = "l2.slice_kb"
 //! y = "cycles"
+//! group = ["workload", "scheme"]
 //! ```
 //! A key is a word ([`WORDS`], [`LOGGING`]), a parameter of the machine or of a scheme (`table.key`) or of the workload
-//! (`params.NAME`), or the file that fills a buffer of it (`inputs.BUFFER`). Invariant: every fault of the text is found before any is told; what needs machines, schemes and
-//! workloads to be read is found by [`plan`](super::plan). Figures are kept as they are written.
+//! (`params.NAME`), or the file that fills a buffer of it (`inputs.BUFFER`). Invariant: every fault of the text is found before
+//! any is told; what needs machines, schemes and workloads to be read is found by [`plan`](super::plan).
 
 mod axis;
+pub mod figure;
 mod keys;
 mod shape;
 
@@ -38,6 +40,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 pub use axis::{Axis, Row};
+pub use figure::FigureSpec;
 pub(super) use keys::same;
 pub use keys::{LOGGING, WORDS, text_of};
 
@@ -58,6 +61,8 @@ pub const SCHEMA: i64 = 1;
 pub struct SweepFile {
     /// Its name.
     pub name: String,
+    /// What it is about, in its author's words.
+    pub description: Option<String>,
     /// Where it lies: machines, schemes and workloads that it names by paths are looked for there first.
     pub folder: PathBuf,
     /// What every run has unless an axis says otherwise: key and value.
@@ -71,7 +76,7 @@ pub struct SweepFile {
     /// What to make tables of.
     pub metrics: Vec<String>,
     /// What to draw.
-    pub figures: Vec<Figure>,
+    pub figures: Vec<FigureSpec>,
     /// Compare the final memory of each run with the functional driver's.
     pub reference: bool,
     /// Stop each run after so many core cycles: it has failed then.
@@ -93,21 +98,6 @@ pub struct Selection {
     /// Key and values.
     pub keys: Vec<(String, Vec<Value>)>,
     pub(super) place: Place,
-}
-
-/// A figure as it is written.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Figure {
-    /// What kind: bars, lines, a heat map.
-    pub kind: String,
-    /// What varies along it: an axis's key.
-    pub x: String,
-    /// What it shows: a metric.
-    pub y: String,
-    /// What its series are: another axis's key.
-    pub group: Option<String>,
-    /// Its title.
-    pub title: Option<String>,
 }
 
 impl SweepFile {
@@ -146,7 +136,6 @@ impl SweepFile {
         let exclude = root.tables("exclude").into_iter().map(|table| select(table, &mut faults)).collect();
         let baseline = root.table("baseline").map(|table| select(table, &mut faults));
         let metrics = metric_names(root, &mut faults);
-        let figures = root.tables("figure").into_iter().map(figure).collect();
         let options = root.table("base");
         let flag = |key: &str| options.and_then(|table| table.get(key)?.boolean());
         let whole = |key: &str| options.and_then(|table| table.get(key)?.number());
@@ -156,8 +145,11 @@ impl SweepFile {
         {
             faults.push(place.fault("a sweep's name is a part of file names: no slash, no quote, not empty"));
         }
+        let known = figure::Known { sweep: &name, base: &base, axes: &axes, baseline: baseline.is_some() };
+        let figures = figure::figures(root, &known, &mut faults);
         faults.into_result(SweepFile {
             name,
+            description: root.text("description").map(|(text, _)| text.to_owned()),
             folder: folder.to_owned(),
             base,
             axes,
@@ -172,6 +164,11 @@ impl SweepFile {
             }),
             place: Place::new(&source, 0..0),
         })
+    }
+
+    /// The file's text.
+    pub fn text(&self) -> &str {
+        self.place.text()
     }
 
     /// The value of a key that all runs have.
@@ -217,14 +214,11 @@ fn metric_names(root: Table<'_>, faults: &mut Diagnostics) -> Vec<String> {
     let Some(items) = root.get("metrics").and_then(|item| item.list()) else {
         return metrics::DEFAULT.iter().map(|name| (*name).to_owned()).collect();
     };
-    let known: Vec<String> = metrics::all().into_iter().map(|metric| metric.name).collect();
     let mut names: Vec<String> = Vec::new();
     for item in items {
         let Some(name) = item.text() else { continue };
-        if !known.iter().any(|metric| metric == name) {
-            let fault = item.place().fault(format!("there is no metric `{name}`"));
-            let all = || Some("`durawarp results --columns` lists them".to_owned());
-            faults.push(document::advised(fault, name, known.iter().map(String::as_str), all));
+        if metrics::find(name).is_none() {
+            faults.push(metrics::unknown(item.place().fault(format!("there is no metric `{name}`")), name));
         } else if names.iter().any(|other| other == name) {
             faults.push(item.place().fault(format!("metric `{name}` is here twice")));
         } else {
@@ -232,10 +226,4 @@ fn metric_names(root: Table<'_>, faults: &mut Diagnostics) -> Vec<String> {
         }
     }
     names
-}
-
-fn figure(table: Table<'_>) -> Figure {
-    let text = |key: &str| table.text(key).map(|(text, _)| text.to_owned());
-    let needed = |key: &str| text(key).unwrap_or_default();
-    Figure { kind: needed("kind"), x: needed("x"), y: needed("y"), group: text("group"), title: text("title") }
 }

@@ -3,8 +3,10 @@
 //! Counters are there under `kind.name`, summed over components; their units are the last words of their descriptions.
 //! Invariant: every name has a unit and a meaning.
 
+use crate::diagnostic::Diagnostic;
 use crate::outcome::Outcome;
 use crate::run;
+use crate::workload::document;
 
 /// A number that an outcome has.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -15,6 +17,40 @@ pub struct Metric {
     pub unit: String,
     /// What it is.
     pub meaning: String,
+}
+
+/// Which values of a metric are good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Better {
+    /// The lower the better.
+    Lower,
+    /// The higher the better.
+    Higher,
+}
+
+impl std::str::FromStr for Better {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        match word {
+            "lower" => Ok(Better::Lower),
+            "higher" => Ok(Better::Higher),
+            other => Err(format!("expected `lower` or `higher`, found `{other}`")),
+        }
+    }
+}
+
+impl Metric {
+    /// Which values are good; `None` where that depends on the question, as for most counts.
+    pub fn better(&self) -> Option<Better> {
+        let name = self.name.as_str();
+        match self.unit.as_str() {
+            "warp instructions/core cycle" | "warp instructions/s" => Some(Better::Higher),
+            "core cycles" | "ns" | "s" | "bytes" => Some(Better::Lower),
+            _ if name.ends_with("_hits") => Some(Better::Higher),
+            _ => None,
+        }
+    }
 }
 
 /// Metrics when a sweep file names none.
@@ -97,6 +133,13 @@ pub fn all() -> Vec<Metric> {
 /// The metric of a name.
 pub fn find(name: &str) -> Option<Metric> {
     all().into_iter().find(|metric| metric.name == name)
+}
+
+/// The fault of naming a metric that there is not, with the nearest that there is.
+pub(super) fn unknown(fault: Diagnostic, name: &str) -> Diagnostic {
+    let known = all();
+    let all = || Some("`durawarp results --columns` lists them".to_owned());
+    document::advised(fault, name, known.iter().map(|metric| metric.name.as_str()), all)
 }
 
 /// Its value; `None` where an outcome does not have it.

@@ -13,6 +13,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::file::{SweepFile, WORDS, same, text_of};
+use super::grid::{self, Grid};
 use super::key;
 use crate::config::MachineConfig;
 use crate::config::Override;
@@ -32,6 +33,8 @@ pub struct Plan {
     pub columns: Vec<String>,
     /// The points.
     pub points: Vec<Planned>,
+    /// Of each figure of the file, the figures that it comes to.
+    pub grids: Vec<Vec<Grid>>,
     contents: Vec<Content>,
 }
 
@@ -88,7 +91,17 @@ impl Plan {
                 columns.push(key.clone());
             }
         }
-        resolve::plan(file, columns)
+        let mut plan = resolve::plan(file, columns)?;
+        let mut faults = Diagnostics::default();
+        let mut grids = Vec::new();
+        for figure in &plan.file.figures {
+            match grid::of(&plan, figure) {
+                Ok(found) => grids.push(found),
+                Err(fault) => faults.push(fault),
+            }
+        }
+        plan.grids = grids;
+        faults.into_result(plan)
     }
 
     /// Reads a sweep file and resolves its points.

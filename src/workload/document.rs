@@ -57,6 +57,11 @@ impl Place {
         Place { source: source.clone(), bytes }
     }
 
+    /// The whole text.
+    pub(crate) fn text(&self) -> &str {
+        &self.source.text
+    }
+
     /// A fault here.
     pub(crate) fn fault(&self, message: impl Into<String>) -> Diagnostic {
         Diagnostic::at(&self.source.file, &self.source.text, self.bytes.clone(), message)

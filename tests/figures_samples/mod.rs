@@ -67,6 +67,7 @@ pub(crate) fn slowdowns() -> GroupedBars {
         series.push(BarSeries { name: (*scheme).to_owned(), bars: bars.collect() });
     }
     GroupedBars {
+        groups_name: String::new(),
         sheet: Sheet::two_columns().better(Better::Lower),
         axis: Axis::new("execution time normalised to base", ""),
         groups: names(&KERNELS),
@@ -99,6 +100,7 @@ pub(crate) fn few_bars() -> GroupedBars {
     let all = slowdowns();
     let take = |s: &usize| BarSeries { name: all.series[*s].name.clone(), bars: all.series[*s].bars[9..14].to_vec() };
     GroupedBars {
+        groups_name: String::new(),
         sheet: Sheet::one_column().better(Better::Lower),
         groups: all.groups[9..14].to_vec(),
         series: [0, 2, 3, 6].iter().map(take).collect(),
@@ -126,6 +128,7 @@ pub(crate) fn stalls() -> StackedBars {
     groups[4].bars[1].values[2] = None;
     groups[8].bars[2] = Stack { name: "agpm".to_owned(), values: vec![None; 6] };
     StackedBars {
+        groups_name: String::new(),
         sheet: Sheet::two_columns(),
         axis: Axis::new("resident warp cycles", "%"),
         parts: names(&["issue", "memory", "barrier", "persist", "fence", "other"]),
@@ -136,6 +139,7 @@ pub(crate) fn stalls() -> StackedBars {
 /// Traffic of few kernels, bars with names.
 pub(crate) fn traffic() -> StackedBars {
     StackedBars {
+        groups_name: String::new(),
         sheet: Sheet::one_column().better(Better::Lower).height(160.0),
         axis: Axis::new("traffic", "MB"),
         parts: names(&["loads", "stores", "logs", "write-backs"]),

@@ -18,6 +18,7 @@ use super::{Axis, FigureError, Sheet, bars_draw, finite, not_negative, same_leng
 ///     sheet: Sheet::one_column().better(Better::Lower),
 ///     axis: Axis::new("execution time over base", ""),
 ///     groups: vec!["NW".into(), "BFS".into()],
+///     groups_name: String::new(),
 ///     series: vec![BarSeries::of("base", &[2.0e6, 5.0e6]), BarSeries::of("themis", &[2.2e6, 6.0e6])],
 ///     baseline: Baseline::Series { name: "base".into(), drawn: false },
 ///     mean: true,
@@ -36,6 +37,9 @@ pub struct GroupedBars {
     pub axis: Axis,
     /// Groups, such as kernels.
     pub groups: Vec<String>,
+    /// What groups are, said below them; empty where their names say it.
+    #[serde(default)]
+    pub groups_name: String,
     /// Series, such as schemes.
     pub series: Vec<BarSeries>,
     /// What values are relative to.

@@ -52,7 +52,12 @@ pub(super) fn draw(figure: &GroupedBars, series: &[Relative<'_>], of: usize) -> 
         sheet: &figure.sheet,
         legend: &legend,
         beside: Beside::Values(&axis, span),
-        under: Under::Groups { names: &figure.groups, mean: figure.mean.then_some(mean.as_str()), bars: &[], name: "" },
+        under: Under::Groups {
+            names: &figure.groups,
+            mean: figure.mean.then_some(mean.as_str()),
+            bars: &[],
+            name: &figure.groups_name,
+        },
         above,
         below: 0.0,
         right: 0.0,

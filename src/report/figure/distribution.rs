@@ -78,6 +78,7 @@ impl Distribution {
             bars: vec![Stack { name: String::new(), values: row.shares().into_iter().map(percent).collect() }],
         };
         let stacked = StackedBars {
+            groups_name: String::new(),
             sheet: self.sheet.clone(),
             axis: Axis::new(&self.of, "%"),
             parts: self.classes.clone(),

@@ -23,6 +23,7 @@ use super::{FigureError, Sheet, finite, not_negative, same_length, some_of};
 ///     sheet: Sheet::one_column(),
 ///     axis: Axis::new("resident warp cycles", "%"),
 ///     parts: vec!["issue".into(), "memory".into(), "persist".into()],
+///     groups_name: String::new(),
 ///     groups: vec![StackGroup { name: "NW".into(), bars: vec![
 ///         Stack::of("base", &[40.0, 60.0, 0.0]),
 ///         Stack::of("themis", &[35.0, 50.0, 15.0]),
@@ -42,6 +43,9 @@ pub struct StackedBars {
     pub parts: Vec<String>,
     /// Groups, such as kernels.
     pub groups: Vec<StackGroup>,
+    /// What groups are, said below them; empty where their names say it.
+    #[serde(default)]
+    pub groups_name: String,
 }
 
 /// Bars side by side.
@@ -176,11 +180,12 @@ impl StackedBars {
             })
         };
         if bars.iter().flatten().all(String::is_empty) {
-            return frame(&[], "");
+            return frame(&[], &self.groups_name);
         }
-        match frame(&bars, "") {
+        match frame(&bars, &self.groups_name) {
             Err(FigureError::Room { .. }) if bars.iter().all(|names| *names == bars[0]) => {
-                frame(&[], &format!("in each group, from the left: {}", bars[0].join(", ")))
+                let named = if self.groups_name.is_empty() { "group" } else { self.groups_name.as_str() };
+                frame(&[], &format!("in each {named}, from the left: {}", bars[0].join(", ")))
             }
             other => other,
         }

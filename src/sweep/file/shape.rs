@@ -17,7 +17,7 @@ pub(super) const FILE: &[Key] = &[
     optional("exclude", Shape::OneOrMany(&Shape::Any)),
     optional("baseline", Shape::Any),
     optional("metrics", Shape::List(&Shape::Text)),
-    optional("figure", Shape::OneOrMany(&Shape::Table(FIGURE))),
+    optional("figure", Shape::OneOrMany(&FIGURE)),
 ];
 
 /// What every run has.
@@ -52,10 +52,84 @@ const AXIS: &[Key] = &[
     ),
 ];
 
-const FIGURE: &[Key] = &[
-    required("kind", Shape::Text),
-    required("x", Shape::Text),
-    required("y", Shape::Text),
-    optional("group", Shape::Text),
-    optional("title", Shape::Text),
-];
+/// The keys of a kind of figure: its own, then those that all have.
+macro_rules! kind {
+    ($($own:expr),*) => {
+        &[
+            $($own,)*
+            optional("name", Shape::Text),
+            optional("where", Shape::Any),
+            optional("each", KEYS),
+            optional("title", Shape::Text),
+            optional("x_label", Shape::Text),
+            optional("y_label", Shape::Text),
+            optional("columns", Shape::Whole),
+            optional("height_pt", Shape::Number),
+        ]
+    };
+}
+
+/// Keys of points: one or several.
+const KEYS: Shape = Shape::OneOrMany(&Shape::Text);
+const BETTER: Key = optional("better", Shape::Words(&["lower", "higher"]));
+const SCALE: Shape = Shape::Words(&["linear", "log2", "log10"]);
+
+/// A figure, by its kind.
+const FIGURE: Shape = Shape::Kinds(&[
+    (
+        "bars",
+        kind!(
+            required("x", Shape::Text),
+            required("y", Shape::Text),
+            optional("group", KEYS),
+            optional("normalise", Shape::Boolean),
+            optional("mean", KEYS),
+            BETTER
+        ),
+    ),
+    (
+        "lines",
+        kind!(
+            required("x", Shape::Text),
+            required("y", Shape::Text),
+            optional("group", KEYS),
+            optional("normalise", Shape::Boolean),
+            optional("mean", KEYS),
+            optional("x_scale", SCALE),
+            optional("y_scale", SCALE),
+            BETTER
+        ),
+    ),
+    (
+        "heat",
+        kind!(
+            required("x", Shape::Text),
+            required("y", KEYS),
+            required("value", Shape::Text),
+            optional("normalise", Shape::Boolean),
+            optional("mean", KEYS),
+            optional("y_scale", SCALE),
+            BETTER
+        ),
+    ),
+    (
+        "stacked",
+        kind!(
+            required("x", Shape::Text),
+            required("y", Shape::OneOrMany(&Shape::Text)),
+            optional("group", KEYS),
+            optional("normalise", Shape::Boolean)
+        ),
+    ),
+    ("cdf", kind!(required("y", Shape::Text), optional("group", KEYS), optional("x_scale", SCALE))),
+    (
+        "scaling",
+        kind!(
+            required("x", Shape::Text),
+            required("y", Shape::Text),
+            optional("group", KEYS),
+            optional("mean", KEYS),
+            BETTER
+        ),
+    ),
+]);

@@ -270,7 +270,7 @@ impl Making {
             points.push(Planned { key, values: shown, label, recipe });
         }
         let Making { file, columns, faults, .. } = self;
-        faults.into_result(Plan { file, columns, points, contents })
+        faults.into_result(Plan { file, columns, points, grids: Vec::new(), contents })
     }
 
     fn recipe(&self, values: &Assignment) -> Recipe {

@@ -1,0 +1,121 @@
+//! `durawarp figures` and `durawarp report`: what a sweep came to, drawn, and as one page.
+
+use std::path::{Path, PathBuf};
+
+use durawarp::diagnostic::nearest;
+use durawarp::report::sweep::{Drawn, Showing};
+use durawarp::sweep::{Plan, Store};
+
+use super::args::{FiguresArgs, ReportArgs};
+use super::sweep::typed;
+use super::{Exit, Stop, terminal};
+
+pub(super) fn figures(args: &FiguresArgs) -> Result<Exit, Stop> {
+    let picture = if args.png { Some(Picture::new()?) } else { None };
+    let plan = Plan::load(&args.spec)?;
+    if plan.file.figures.is_empty() {
+        return Err(Stop::File(format!("`{}` asks for no figures: it has no [[figure]]", args.spec.display())));
+    }
+    let store = open(&args.results)?;
+    let showing = Showing::read(&plan, &store).map_err(Stop::File)?;
+    let drawn = chosen(args.only.as_deref(), &plan, showing.figures())?;
+    let folder = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}-figures", plan.file.name)));
+    std::fs::create_dir_all(&folder)
+        .map_err(|fault| Stop::File(format!("cannot make the folder `{}`: {fault}", folder.display())))?;
+    let mut exit = Exit::Good;
+    for Drawn { name, figure, notes, .. } in drawn {
+        match figure.and_then(|figure| Ok((figure.svg(), figure.csv()))) {
+            Ok((Ok(svg), Ok(csv))) => {
+                let file = |ending: &str| folder.join(format!("{name}.{ending}"));
+                terminal::write_file(&file("svg"), svg.as_bytes())?;
+                terminal::write_file(&file("csv"), csv.as_bytes())?;
+                if let Some(picture) = &picture {
+                    terminal::write_file(&file("png"), &picture.of(&svg)?)?;
+                }
+                terminal::print(&format!("{}\n", file("svg").display()));
+            }
+            Ok((Err(why), _) | (_, Err(why))) => {
+                exit = Exit::BadInput;
+                terminal::error(&format!("no figure `{name}`: {why}"));
+            }
+            Err(why) => {
+                exit = Exit::BadInput;
+                terminal::error(&format!("no figure `{name}`: {why}"));
+            }
+        }
+        notes.iter().for_each(|note| terminal::note(&format!("figure `{name}`: {note}")));
+    }
+    Ok(exit)
+}
+
+/// The figures of a name: one, or those that one of the file comes to.
+fn chosen(only: Option<&str>, plan: &Plan, drawn: Vec<Drawn>) -> Result<Vec<Drawn>, Stop> {
+    let Some(only) = only else { return Ok(drawn) };
+    let of_file = plan.file.figures.iter().zip(&plan.grids);
+    // All figures are drawn in the order of the file.
+    let families = of_file.flat_map(|(spec, grids)| grids.iter().map(|_| spec.name.clone()));
+    let named: Vec<(String, Drawn)> = families.zip(drawn).collect();
+    let names: Vec<String> = named.iter().flat_map(|(family, figure)| [family.clone(), figure.name.clone()]).collect();
+    let chosen: Vec<Drawn> = named
+        .into_iter()
+        .filter(|(family, figure)| family == only || figure.name == only)
+        .map(|(_, figure)| figure)
+        .collect();
+    if chosen.is_empty() {
+        let near = nearest(only, names.iter().map(String::as_str));
+        let near = near.map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"));
+        return Err(typed("--only", format!("the sweep file asks for no figure `{only}`{near}")));
+    }
+    Ok(chosen)
+}
+
+pub(super) fn report(args: &ReportArgs) -> Result<Exit, Stop> {
+    let plan = Plan::load(&args.spec)?;
+    let store = open(&args.results)?;
+    let showing = Showing::read(&plan, &store).map_err(Stop::File)?;
+    let page = showing.page().map_err(Stop::File)?;
+    let html = page.html().map_err(|fault| Stop::File(fault.to_string()))?;
+    let path = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}.html", plan.file.name)));
+    terminal::write_file(&path, html.as_bytes())?;
+    terminal::print(&format!("{}\n", path.display()));
+    Ok(Exit::Good)
+}
+
+fn open(results: &Path) -> Result<Store, Stop> {
+    let store = Store::open_existing(results).map_err(Stop::File)?;
+    store.notes().iter().for_each(|note| terminal::note(note));
+    Ok(store)
+}
+
+/// Makes PNG of SVG.
+struct Picture {
+    #[cfg(feature = "png")]
+    raster: durawarp::report::figure::Raster,
+    #[cfg(not(feature = "png"))]
+    never: std::convert::Infallible,
+}
+
+impl Picture {
+    #[cfg(feature = "png")]
+    fn new() -> Result<Self, Stop> {
+        let raster = durawarp::report::figure::Raster::new().map_err(Stop::File)?;
+        terminal::print(&format!("PNG in the font {}\n", raster.font()));
+        Ok(Picture { raster })
+    }
+
+    #[cfg(not(feature = "png"))]
+    fn new() -> Result<Self, Stop> {
+        let message = "this program was built without PNG: build it with `--features png`, or take the SVG";
+        Err(Stop::File(message.to_owned()))
+    }
+
+    #[cfg(feature = "png")]
+    fn of(&self, svg: &str) -> Result<Vec<u8>, Stop> {
+        self.raster.png(svg).map_err(Stop::File)
+    }
+
+    #[cfg(not(feature = "png"))]
+    fn of(&self, _: &str) -> Result<Vec<u8>, Stop> {
+        match self.never {}
+    }
+}

@@ -1,0 +1,132 @@
+//! The page of a sweep: what was asked, what came of each point, figures, tables, configuration, digests, and what to be
+//! careful about.
+//!
+//! The configuration is that of one point in full, the baseline's first; of the others what differs. Invariant: nothing of
+//! the host that drew it is on the page: the same store gives the same bytes.
+
+mod configuration;
+mod points;
+
+use super::reading::{Facts, State};
+use super::{Drawn, Showing};
+use crate::report::page::{Drawing, Page};
+use crate::report::{Column, Table, count};
+
+/// Points whose table is shown at once; longer ones are folded away.
+pub(super) const ROWS: usize = 40;
+
+pub(super) fn page(showing: &Showing<'_>) -> Result<Page, String> {
+    let file = &showing.plan.file;
+    let mut page = Page::new(&file.name);
+    if let Some(description) = &file.description {
+        page.paragraph(description);
+    }
+    page.paragraph(&overview(showing));
+    for warning in cautions(showing) {
+        page.warning(&warning);
+    }
+    let figures = showing.figures();
+    if !figures.is_empty() {
+        page.heading("Figures");
+        for figure in &figures {
+            add_figure(&mut page, figure)?;
+        }
+    }
+    page.heading("Results");
+    points::results(&mut page, showing);
+    page.heading("Points");
+    points::states(&mut page, showing);
+    page.heading("Configuration");
+    configuration::of(&mut page, showing);
+    page.heading("Digests");
+    points::digests(&mut page, showing);
+    page.heading("Sweep file");
+    page.listing("What was asked", file.text());
+    Ok(page)
+}
+
+fn add_figure(page: &mut Page, figure: &Drawn) -> Result<(), String> {
+    match &figure.figure {
+        Ok(drawn) => {
+            let drawing = Drawing::new(&figure.name, &figure.caption, drawn).map_err(|fault| fault.to_string())?;
+            page.figure(drawing);
+        }
+        Err(why) => page.warning(&format!("no figure `{}`: {why}", figure.name)),
+    }
+    for note in &figure.notes {
+        page.note(&format!("{}: {note}.", figure.name));
+    }
+    Ok(())
+}
+
+/// Points with results, and how many of the others there are.
+fn tally(showing: &Showing<'_>) -> [usize; 3] {
+    let count = |wanted: fn(&State) -> bool| showing.readings.iter().filter(|reading| wanted(&reading.state)).count();
+    [
+        count(|state| *state == State::Good),
+        count(|state| matches!(state, State::Failed(_))),
+        count(|state| *state == State::Missing),
+    ]
+}
+
+fn overview(showing: &Showing<'_>) -> String {
+    let [good, failed, missing] = tally(showing).map(|n| count(n as u64));
+    let all = count(showing.plan.points.len() as u64);
+    let mut versions: Vec<String> = facts(showing).map(|(_, facts)| versioned(facts)).collect();
+    versions.sort_unstable();
+    versions.dedup();
+    let by = if versions.is_empty() { String::new() } else { format!(" Simulated by {}.", versions.join(", ")) };
+    format!("{all} points: {good} done, {failed} failed, {missing} missing.{by}")
+}
+
+fn versioned(facts: &Facts) -> String {
+    format!("durawarp {} (schema {} of results)", facts.version, facts.schema)
+}
+
+fn facts<'a>(showing: &'a Showing<'_>) -> impl Iterator<Item = (usize, &'a Facts)> {
+    showing.readings.iter().enumerate().filter_map(|(at, reading)| Some((at, reading.facts.as_ref()?)))
+}
+
+/// What to know before anything on the page is believed, each once with how many points it is about.
+fn cautions(showing: &Showing<'_>) -> Vec<String> {
+    let [_, failed, missing] = tally(showing);
+    let mut all = Vec::new();
+    if failed > 0 {
+        all.push(format!("{failed} points failed: figures and tables have gaps there, and `Points` says why."));
+    }
+    if missing > 0 {
+        all.push(format!("{missing} points were not run: figures and tables have gaps there."));
+    }
+    let mut known: Vec<(&str, Vec<usize>)> = Vec::new();
+    for (point, facts) in facts(showing) {
+        for warning in &facts.warnings {
+            match known.iter_mut().find(|(other, _)| other == warning) {
+                Some((_, points)) => points.push(point),
+                None => known.push((warning, vec![point])),
+            }
+        }
+    }
+    for (warning, points) in known {
+        let label = &showing.plan.points[points[0]].label;
+        let more = if points.len() > 1 { format!(" and {} more points", points.len() - 1) } else { String::new() };
+        all.push(format!("{warning} ({label}{more})"));
+    }
+    let unchecked = facts(showing).filter(|(_, facts)| !facts.checked).count();
+    if unchecked > 0 {
+        all.push(format!("the results of {unchecked} points were not checked."));
+    }
+    all
+}
+
+/// A table of points: shown, or folded away where it is long.
+fn put(page: &mut Page, table: Table, caption: &str) {
+    if table.rows.len() > ROWS {
+        page.folded_table(&format!("{caption} ({} rows)", table.rows.len()), table);
+    } else {
+        page.table(table.caption(caption));
+    }
+}
+
+fn columns(names: &[&str]) -> Vec<Column> {
+    names.iter().map(|name| Column::text(name)).collect()
+}
