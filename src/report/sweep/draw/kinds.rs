@@ -178,9 +178,14 @@ fn heat(sketch: &mut Sketch<'_>) -> Option<HeatMap> {
         [key] => label::axis(key).to_owned(),
         _ => String::new(),
     };
+    // All colours for the values that there are, unless they are nearly the same.
+    let all = || values.iter().flatten().flatten().copied();
+    let (least, most) = (all().fold(f64::INFINITY, f64::min), all().fold(f64::NEG_INFINITY, f64::max));
+    let axis = y_axis(sketch);
+    let axis = if least > 0.0 && least < most * 0.95 { axis.range(least, most) } else { axis };
     Some(HeatMap {
         sheet: sheet(sketch),
-        axis: y_axis(sketch),
+        axis,
         rows_name,
         rows: (0..values.len()).map(row).collect(),
         columns_name: sketch.x_label(),
@@ -265,7 +270,11 @@ fn cdf(sketch: &mut Sketch<'_>) -> Option<Cdf> {
         series.push(CdfSeries { name, points, left_out: 0 });
     }
     series.iter().any(|series| !series.points.is_empty()).then_some(())?;
-    let scale = sketch.spec.x_scale.map_or(Scale::Log10, scale);
+    // Latencies of one decade have too few ticks on a logarithmic axis.
+    let all = || series.iter().flat_map(|series| &series.points).map(|[value, _]| *value);
+    let (least, most) = (all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max));
+    let default = if most >= least * 10.0 { Scale::Log10 } else { Scale::Linear };
+    let scale = sketch.spec.x_scale.map_or(default, scale);
     let name = sketch.spec.x_label.clone().unwrap_or_else(|| format!("{what}, less is better"));
     let x = Axis::new(&name, "ns").scale(scale);
     Some(Cdf { sheet: Sheet::one_column(), x, of: of.to_owned(), series })
