@@ -107,7 +107,7 @@ fn every_fault_of_a_sweep_file_is_told_at_its_place() {
         ("[[axis]]\nvalues = [2]\n", "it.toml:7:1: an axis needs `key`"),
         ("[[axis]]\nkey = \"seed\"\nvalus = [1]\n", "it.toml:9:1: unknown key `valus` in"),
         ("[baseline]\nscheme = \"strict\"\n", "it.toml:8:10: no point has `scheme` = \"strict\""),
-        ("[[figure]]\nkind = \"line\"\nx = \"seed\"\n", "lacks the key `y`"),
+        ("[[figure]]\nkind = \"lines\"\nx = \"seed\"\n", "lacks the key `y`"),
         // Values that do not go together, each good by itself.
         ("[[axis]]\nkey = \"l2.slices\"\nvalues = [16, 3]\n", "it.toml:9:15:"),
     ];

@@ -31,8 +31,8 @@ pub struct Grid {
 pub struct Place {
     /// One, or those that a mean is of.
     pub points: Vec<usize>,
-    /// How many points it would need that the sweep does not have.
-    pub lacking: usize,
+    /// What it would need that the sweep has no point for: values of the keys of `mean`.
+    pub lacking: Vec<Vec<Value>>,
 }
 
 /// The figures that a specification comes to: one, or one for each value of `each`.
@@ -118,7 +118,7 @@ impl Making<'_> {
                 for part in &of_means {
                     let found: Vec<usize> = here.iter().copied().filter(|p| matches(p, &spec.mean, part)).collect();
                     match found[..] {
-                        [] => place.lacking += 1,
+                        [] => place.lacking.push(part.clone()),
                         [point] if place.points.contains(&point) => {}
                         [point] => place.points.push(point),
                         _ => return Err(self.crowded(&found, x, tuple)),

@@ -378,10 +378,11 @@ pub(crate) fn check_manifest(table: Table<'_>, faults: &mut Diagnostics) {
 fn element(what: &str, shape: &Shape) -> String {
     match shape {
         Shape::Forms(_) => "a step".to_owned(),
-        Shape::Table(_) => match what {
+        Shape::Table(_) | Shape::Kinds(_) => match what {
             "`loop`" => "a loop".to_owned(),
             "`verify`" => "a check".to_owned(),
             "`crash`" => "a condition".to_owned(),
+            "`figure`" => "a figure".to_owned(),
             _ => format!("an element of {what}"),
         },
         _ => format!("an element of {what}"),

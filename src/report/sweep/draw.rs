@@ -99,7 +99,15 @@ impl Sketch<'_> {
 
     /// What the figure shows, for a reader who does not know the file.
     fn caption(&self) -> String {
-        let (name, unit) = self.y_label();
+        let (name, unit) = match (&self.spec.shown, self.spec.normalise) {
+            (Shown::Stalls, true) => (
+                format!("execution time over {}, divided by what warps did,", label::baseline(self.showing.plan)),
+                String::new(),
+            ),
+            _ => self.y_label(),
+        };
+        let name =
+            if self.spec.kind == Kind::Scaling || self.spec.kind == Kind::Cdf { name } else { capitalised(&name) };
         let title = self.title().map_or_else(String::new, |title| format!("{title}. "));
         let unit = if unit.is_empty() { unit } else { format!(" ({unit})") };
         let words = |keys: &[String]| keys.join(", ");
@@ -204,11 +212,14 @@ impl Sketch<'_> {
     fn place(&mut self, series: usize, x: usize) -> Option<&Place> {
         let grid = self.grid;
         let place = &grid.places[series][x];
-        if place.lacking > 0 {
+        for part in &place.lacking {
             let x = self.spec.x.iter().map(|key| label::told(key, &grid.x[x]));
             let own = label::series(&self.spec.series, &grid.series[series]);
-            let told: Vec<String> = x.chain([own]).filter(|text| !text.is_empty()).collect();
+            let part = label::series(&self.spec.mean, part);
+            let told: Vec<String> = x.chain([own, part]).filter(|text| !text.is_empty()).collect();
             self.notes.add(Why::NotInSweep(told.join(" ")));
+        }
+        if !place.lacking.is_empty() {
             return None;
         }
         if let Some(key) = &self.spec.x {
@@ -254,4 +265,9 @@ impl Sketch<'_> {
         let mut points = self.grid.places[series].iter().flat_map(|place| &place.points).peekable();
         self.spec.normalise && points.peek().is_some() && points.all(|at| self.showing.baselines[*at] == Some(*at))
     }
+}
+
+fn capitalised(text: &str) -> String {
+    let mut rest = text.chars();
+    rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect())
 }

@@ -28,9 +28,14 @@ pub(super) fn told(key: &str, of: &Value) -> String {
     }
 }
 
-/// Values of several keys together.
+/// Values of several keys together, for legends: a key by the last part of its name.
 pub(super) fn series(keys: &[String], values: &[Value]) -> String {
-    let all: Vec<String> = keys.iter().zip(values).map(|(key, value)| told(key, value)).collect();
+    let last = |key: &str| key.rsplit('.').next().unwrap_or(key).to_owned();
+    let short = |key: &str| {
+        let own = last(key);
+        if keys.iter().filter(|other| last(other) == own).count() == 1 { own } else { key.to_owned() }
+    };
+    let all: Vec<String> = keys.iter().zip(values).map(|(key, value)| told(&short(key), value)).collect();
     let all: Vec<&str> = all.iter().map(String::as_str).filter(|text| !text.is_empty()).collect();
     if all.is_empty() && !keys.is_empty() { format!("no {}", keys.join(", ")) } else { all.join(" ") }
 }
@@ -88,10 +93,12 @@ mod tests {
     #[test]
     fn names_stand_for_themselves_and_numbers_have_their_key() {
         let keys = ["scheme".to_owned(), "agpm.threshold_logs".to_owned()];
-        assert_eq!(series(&keys, &["schemes/mine.toml".into(), 5.into()]), "mine agpm.threshold_logs=5");
+        assert_eq!(series(&keys, &["schemes/mine.toml".into(), 5.into()]), "mine threshold_logs=5");
         assert_eq!(series(&keys, &["base".into(), Value::Null]), "base");
         assert_eq!(series(&keys[1..], &[Value::Null]), "no agpm.threshold_logs");
         assert_eq!(series(&[], &[]), "");
+        let two = ["l2.ways".to_owned(), "l1.ways".to_owned()];
+        assert_eq!(series(&two, &[8.into(), 4.into()]), "l2.ways=8 l1.ways=4");
         assert_eq!(value(&"workloads/atax/".into()), "atax");
     }
 }

@@ -12,8 +12,8 @@ use super::{Drawn, Showing};
 use crate::report::page::{Drawing, Page};
 use crate::report::{Column, Table, count};
 
-/// Points whose table is shown at once; longer ones are folded away.
-pub(super) const ROWS: usize = 40;
+/// Rows of a table that are shown at once; longer ones are folded away.
+const ROWS: usize = 30;
 
 pub(super) fn page(showing: &Showing<'_>) -> Result<Page, String> {
     let file = &showing.plan.file;
@@ -120,7 +120,11 @@ fn cautions(showing: &Showing<'_>) -> Vec<String> {
 
 /// A table of points: shown, or folded away where it is long.
 fn put(page: &mut Page, table: Table, caption: &str) {
-    if table.rows.len() > ROWS {
+    put_up_to(ROWS, page, table, caption);
+}
+
+fn put_up_to(rows: usize, page: &mut Page, table: Table, caption: &str) {
+    if table.rows.len() > rows {
         page.folded_table(&format!("{caption} ({} rows)", table.rows.len()), table);
     } else {
         page.table(table.caption(caption));

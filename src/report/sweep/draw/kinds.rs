@@ -178,9 +178,14 @@ fn heat(sketch: &mut Sketch<'_>) -> Option<HeatMap> {
         [key] => label::axis(key).to_owned(),
         _ => String::new(),
     };
+    // All colours for the values that there are, unless they are nearly the same.
+    let all = || values.iter().flatten().flatten().copied();
+    let (least, most) = (all().fold(f64::INFINITY, f64::min), all().fold(f64::NEG_INFINITY, f64::max));
+    let axis = y_axis(sketch);
+    let axis = if least > 0.0 && least < most * 0.95 { axis.range(least, most) } else { axis };
     Some(HeatMap {
         sheet: sheet(sketch),
-        axis: y_axis(sketch),
+        axis,
         rows_name,
         rows: (0..values.len()).map(row).collect(),
         columns_name: sketch.x_label(),
@@ -189,8 +194,11 @@ fn heat(sketch: &mut Sketch<'_>) -> Option<HeatMap> {
     })
 }
 
+/// Parts of a bar by name.
+type Parts = Vec<(String, f64)>;
+
 /// The parts of a place, over the baseline if asked for.
-fn parts(sketch: &mut Sketch<'_>, series: usize, x: usize) -> Option<Vec<(String, f64)>> {
+fn parts(sketch: &mut Sketch<'_>, series: usize, x: usize) -> Option<Parts> {
     let point = sketch.only_point(series, x)?;
     let Datum::Parts(parts, whole) = sketch.datum(point)? else { return None };
     let shares = sketch.spec.shown == Shown::Stalls;
@@ -212,8 +220,7 @@ fn parts(sketch: &mut Sketch<'_>, series: usize, x: usize) -> Option<Vec<(String
 
 fn stacked(sketch: &mut Sketch<'_>) -> Option<StackedBars> {
     let (series, xs) = (sketch.grid.series.len(), sketch.grid.x.len());
-    let all: Vec<Vec<Option<Vec<(String, f64)>>>> =
-        (0..xs).map(|x| (0..series).map(|at| parts(sketch, at, x)).collect()).collect();
+    let all: Vec<Vec<Option<Parts>>> = (0..xs).map(|x| (0..series).map(|at| parts(sketch, at, x)).collect()).collect();
     let mut names: Vec<String> = Vec::new();
     for (name, value) in all.iter().flatten().flatten().flatten() {
         // Parts that are nowhere would fill the legend.
@@ -227,12 +234,12 @@ fn stacked(sketch: &mut Sketch<'_>) -> Option<StackedBars> {
     if names.is_empty() {
         return None;
     }
-    let bar = |(at, parts): (usize, &Option<Vec<(String, f64)>>)| {
+    let bar = |(at, parts): (usize, &Option<Parts>)| {
         let of = |name: &String| parts.as_ref()?.iter().find(|(own, _)| own == name).map(|(_, value)| *value);
         let name = if sketch.spec.series.is_empty() { String::new() } else { sketch.series_name(at) };
         Stack { name, values: names.iter().map(of).collect() }
     };
-    let group = |(x, bars): (usize, &Vec<Option<Vec<(String, f64)>>>)| StackGroup {
+    let group = |(x, bars): (usize, &Vec<Option<Parts>>)| StackGroup {
         name: sketch.x_name(x),
         bars: bars.iter().enumerate().map(bar).collect(),
     };
@@ -265,7 +272,11 @@ fn cdf(sketch: &mut Sketch<'_>) -> Option<Cdf> {
         series.push(CdfSeries { name, points, left_out: 0 });
     }
     series.iter().any(|series| !series.points.is_empty()).then_some(())?;
-    let scale = sketch.spec.x_scale.map_or(Scale::Log10, scale);
+    // Latencies of one decade have too few ticks on a logarithmic axis.
+    let all = || series.iter().flat_map(|series| &series.points).map(|[value, _]| *value);
+    let (least, most) = (all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max));
+    let default = if most >= least * 10.0 { Scale::Log10 } else { Scale::Linear };
+    let scale = sketch.spec.x_scale.map_or(default, scale);
     let name = sketch.spec.x_label.clone().unwrap_or_else(|| format!("{what}, less is better"));
     let x = Axis::new(&name, "ns").scale(scale);
     Some(Cdf { sheet: Sheet::one_column(), x, of: of.to_owned(), series })

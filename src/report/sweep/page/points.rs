@@ -3,9 +3,12 @@
 use super::super::Showing;
 use super::super::label;
 use super::super::reading::State;
-use super::{columns, put};
+use super::{columns, put, put_up_to};
 use crate::report::{Column, Page, Table, count};
 use crate::sweep::metrics;
+
+/// Rows of results that are shown at once: what the page is about.
+const RESULTS: usize = 100;
 
 /// What a point does not have.
 const NONE: &str = "n/a";
@@ -70,7 +73,7 @@ pub(super) fn results(page: &mut Page, showing: &Showing<'_>) {
     if !fixed.is_empty() {
         page.paragraph(&fixed);
     }
-    put(page, table, "Metrics");
+    put_up_to(RESULTS, page, table, "Metrics");
     let mut meanings = Table::new(columns(&["metric", "unit", "what it is"]));
     for metric in plan.file.metrics.iter().filter_map(|name| metrics::find(name)) {
         meanings.row([metric.name, metric.unit, metric.meaning]);
