@@ -1,14 +1,15 @@
 //! Many experiments over the cores of a host, and of many hosts.
 //!
 //! ```text
-//! sweep .toml ─ file ─> plan: points with keys ─ campaign ─> runner ─> outcomes ─┐
-//!                                 store of results <──────────────── record ─────┘ ─> table ─> CSV, JSON, Parquet
+//! sweep .toml ─ file ─> plan ─> batch: points with keys ─ campaign ─> runner ─> outcomes ─┐
+//!      comparisons, papers ──────^             store of results <────────── record ────────┘ ─> table ─> CSV, JSON, Parquet
 //! ```
 //! Runs of a sweep are independent, so each gets one thread and as many run at a time as there are cores: that is faster
 //! than any number of threads in one run. What a point came to does not depend on the others, on their order or on how many
 //! run at a time. A point's key is a hash of everything that its outcome follows from, so that whatever is interrupted goes
 //! on where it was, and sweeps share what they have in common.
 
+pub mod batch;
 mod book;
 pub mod campaign;
 pub mod file;
@@ -21,7 +22,8 @@ pub mod slurm;
 pub mod store;
 pub mod table;
 
+pub use batch::{Batch, Recipe};
 pub use file::SweepFile;
 pub use plan::Plan;
-pub use runner::{Done, Point, Progress, Results, Sweep, run};
+pub use runner::{Done, Progress, Sweep};
 pub use store::Store;
