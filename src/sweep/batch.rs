@@ -97,11 +97,11 @@ const KEPT_BYTES: u64 = 1 << 30;
 const REMEMBERED: usize = 256;
 
 /// What is known by a name, or what `load` makes of it.
-fn known<'k, T>(
-    all: &'k mut BTreeMap<String, T>,
+fn known<T>(
+    all: &mut BTreeMap<String, T>,
     told: String,
     load: impl FnOnce() -> Result<T, Diagnostics>,
-) -> Result<&'k T, Diagnostics> {
+) -> Result<&T, Diagnostics> {
     if !all.contains_key(&told) {
         let loaded = load()?;
         if all.len() >= REMEMBERED {
