@@ -9,6 +9,7 @@ mod figures;
 mod progress;
 mod reproduce;
 mod results;
+mod runs;
 mod schemes;
 mod settings;
 mod show;
@@ -108,19 +109,7 @@ fn resolve(workload: &str, scheme: &str, subject: &Subject, default_profile: Opt
     resolve_under(workload, SchemeConfig::load(scheme, &settings.schemes), subject, default_profile)
 }
 
-/// Reads several schemes. Where one is wrong, the faults of machine and workload are told with it.
-fn resolve_schemes(
-    workload: &str,
-    schemes: &[&str],
-    subject: &Subject,
-    default_profile: Option<&str>,
-) -> Result<Vec<SchemeConfig>, Stop> {
-    let settings = Settings::read(&subject.set);
-    let loaded = SchemeConfig::load_each(schemes, &settings.schemes);
-    loaded.or_else(|found| resolve_under(workload, Err(found), subject, default_profile).map(|_| Vec::new()))
-}
-
-/// Reads machine and workload for a scheme, or for the faults of one; the faults of all at once.
+/// Reads machine, workload and scheme; the faults of all at once.
 fn resolve_under(
     workload: &str,
     scheme: Result<SchemeConfig, Diagnostics>,
@@ -128,25 +117,12 @@ fn resolve_under(
     default_profile: Option<&str>,
 ) -> Result<Resolution, Stop> {
     let Settings { machine: overrides, params, mut faults, .. } = Settings::read(&subject.set);
-    let mut inputs = Vec::new();
-    for text in &subject.input {
-        match text.split_once('=') {
-            Some((buffer, file)) => inputs.push((buffer.to_owned(), file.into())),
-            None => faults.push(Diagnostic::nowhere("--input", format!("expected BUFFER=FILE; got `{text}`"))),
-        }
-    }
     let mut keep = |found: Diagnostics| faults.0.extend(found.0);
     let machine = MachineConfig::load(&subject.machine, &overrides).map_err(&mut keep).ok();
     let scheme = scheme.map_err(&mut keep).ok();
+    let choice = choice(workload, subject, params, default_profile);
     let logs = scheme.as_ref().is_some_and(|scheme| scheme.built.logs());
-    let Subject { instrument: mode, flag_barrier, loop_log, seed, .. } = *subject;
-    let instrument = Overrides { mode, flag_barrier, loop_log };
-    let loaded = Workload::load(workload).and_then(|found| {
-        // Small programs have no profiles.
-        let has = |name: &&str| found.listing().profiles.iter().any(|profile| profile == name);
-        let profile = subject.profile.clone().or_else(|| default_profile.filter(has).map(str::to_owned));
-        found.resolve(&Choice { profile, params, seed, inputs, logs, instrument })
-    });
+    let loaded = choice.and_then(|choice| Workload::load(workload)?.resolve(&Choice { logs, ..choice }));
     let workload = loaded.map_err(&mut keep).ok();
     match (machine, workload, scheme) {
         (Some(machine), Some(workload), Some(scheme)) if faults.0.is_empty() => {
@@ -154,4 +130,31 @@ fn resolve_under(
         }
         _ => Err(faults.into()),
     }
+}
+
+/// What is typed about a workload.
+///
+/// # Errors
+/// It does not load, or what is typed cannot be read.
+fn choice(
+    workload: &str,
+    subject: &Subject,
+    params: Vec<(String, String)>,
+    default_profile: Option<&str>,
+) -> Result<Choice, Diagnostics> {
+    let (mut faults, mut inputs) = (Diagnostics::default(), Vec::new());
+    for text in &subject.input {
+        match text.split_once('=') {
+            Some((buffer, file)) => inputs.push((buffer.to_owned(), file.into())),
+            None => faults.push(Diagnostic::nowhere("--input", format!("expected BUFFER=FILE; got `{text}`"))),
+        }
+    }
+    let profiles = Workload::load(workload).map(|found| found.listing().profiles);
+    let profiles = profiles.map_err(|found| faults.0.extend(found.0)).unwrap_or_default();
+    // Small programs have no profiles.
+    let default = default_profile.filter(|name| profiles.iter().any(|profile| profile == name));
+    let profile = subject.profile.clone().or_else(|| default.map(str::to_owned));
+    let Subject { instrument: mode, flag_barrier, loop_log, seed, .. } = *subject;
+    let instrument = Overrides { mode, flag_barrier, loop_log };
+    faults.into_result(Choice { profile, params, seed, inputs, logs: false, instrument })
 }

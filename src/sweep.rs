@@ -1,8 +1,8 @@
 //! Many experiments over the cores of a host, and of many hosts.
 //!
 //! ```text
-//! sweep .toml ─ file ─> plan: points with keys ─ campaign ─> runner ─> outcomes ─┐
-//!                       │         store of results <──────────────── record ─────┘ ─> table ─> CSV, JSON, Parquet
+//! sweep .toml ─ file ─> plan ─> batch: points with keys ─ campaign ─> runner ─> outcomes ─┐
+//!      comparisons, papers ──────^             store of results <────────── record ────────┘ ─> table ─> CSV, JSON, Parquet
 //!                       └─> grid: which point stands where in a figure (`report::sweep` draws them)
 //! ```
 //! Runs of a sweep are independent, so each gets one thread and as many run at a time as there are cores: that is faster
@@ -10,6 +10,7 @@
 //! run at a time. A point's key is a hash of everything that its outcome follows from, so that whatever is interrupted goes
 //! on where it was, and sweeps share what they have in common.
 
+pub mod batch;
 mod book;
 pub mod campaign;
 pub mod file;
@@ -24,8 +25,9 @@ pub mod slurm;
 pub mod store;
 pub mod table;
 
+pub use batch::{Batch, Recipe};
 pub use file::SweepFile;
 pub use lint::lint;
 pub use plan::Plan;
-pub use runner::{Done, Point, Progress, Results, Sweep, run};
+pub use runner::{Done, Progress, Sweep};
 pub use store::Store;

@@ -252,7 +252,7 @@ fn a_run_tells_where_its_persists_waited() {
 
 #[test]
 fn compare_has_a_row_and_a_bar_a_scheme_and_says_which_way_log_updates_took() {
-    let gemm = ["compare", "gemm", "--set", "params.NK=3", "--threads", "1"];
+    let gemm = ["compare", "gemm", "--set", "params.NK=3", "--jobs", "1"];
     let table = text(&durawarp(&[&gemm[..], &["--schemes", "nt-store,store+clwb,strict"]].concat()).stdout);
     let cell = |scheme: &str, column: usize| {
         let row = table.lines().find(|line| line.trim_start().starts_with(scheme)).unwrap_or_else(|| panic!("{table}"));
@@ -271,7 +271,7 @@ fn compare_has_a_row_and_a_bar_a_scheme_and_says_which_way_log_updates_took() {
 
 #[test]
 fn stalls_has_a_row_a_scheme_relative_to_base() {
-    let gemm = ["stalls", "gemm", "--set", "params.NK=3", "--threads", "1"];
+    let gemm = ["stalls", "gemm", "--set", "params.NK=3", "--jobs", "1"];
     let output = durawarp(&gemm);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let table = text(&output.stdout);
@@ -363,7 +363,7 @@ fn a_scheme_is_shown_as_a_scheme_file_and_a_scheme_file_is_run_under_its_name() 
     assert_eq!((&run["scheme"], &run["scheme_variant"]), (&"epoch-kernel".into(), &"mine".into()));
     assert_eq!(run["scheme_parameters"], serde_json::json!({}));
     let schemes = format!("epoch-kernel,{path}");
-    let compare = ["compare", "vecadd", "--schemes", &schemes, "--threads", "1"];
+    let compare = ["compare", "vecadd", "--schemes", &schemes, "--jobs", "1"];
     let table = text(&durawarp(&compare).stdout);
     let cycles = |scheme: &str| {
         let row = table.lines().find(|line| line.trim_start().starts_with(scheme)).unwrap_or_else(|| panic!("{table}"));
@@ -476,9 +476,10 @@ fn a_reproduction_needs_no_run_for_what_is_arithmetic_and_writes_its_files() {
 
 #[test]
 fn wrong_names_of_a_reproduction_are_told_all_at_once_with_the_nearest() {
-    let wrong = ["reproduce", "agmp", "--figure", "fig3,figg7", "--kernels", "ATAX3", "--set", "nonsense"];
-    let words =
-        ["did you mean `agpm`?", "`figg7`", "did you mean `fig7`?", "did you mean `ATAX1`?", "nonsense", "4 errors"];
+    let wrong = ["reproduce", "agpm", "--figure", "fig3,figg7", "--kernels", "ATAX3", "--set", "nonsense"];
+    let words = ["`figg7`", "did you mean `fig7`?", "did you mean `ATAX1`?", "nonsense", "3 errors"];
     fails(&wrong, 2, &words);
+    let wrong = ["reproduce", "agmp", "--set", "params.N=1", "--set", "nonsense"];
+    fails(&wrong, 2, &["did you mean `agpm`?", "sizes follow from --profile", "nonsense", "3 errors"]);
     fails(&["reproduce", "agpm", "--figure", "fig3", "--kernels", "RA", "--profile", "papre"], 2, &["papre"]);
 }

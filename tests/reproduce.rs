@@ -1,24 +1,34 @@
 //! `reproduce agpm` through the library: from a request to tables, verdicts and files.
 
-use durawarp::config::Override;
-use durawarp::reproduce::kernels;
-use durawarp::reproduce::{Cell, Figure, Plan, Protocol, Reproduction, Request, Verdict};
-use durawarp::sweep::{Done, Sweep, run};
-use durawarp::workload::FlagBarrier;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
 
-fn plan(figures: &[&str], names: &[&str], protocol: Protocol) -> Plan {
-    let figures: Vec<String> = figures.iter().map(|name| (*name).to_owned()).collect();
-    let request = Request {
-        figures: Figure::parse(&figures).unwrap(),
-        kernels: names.iter().map(|name| kernels::find(name).unwrap()).collect(),
-        profile: "ci".to_owned(),
-        machine: "agpm-table4".to_owned(),
-        set: vec![Override::parse("sm.count=4").unwrap()],
-        scheme_set: Vec::new(),
-        seed: 0,
-        protocol,
-    };
+use durawarp::config::Override;
+use durawarp::outcome::Outcome;
+use durawarp::reproduce::{Cell, PAPERS, Plan, Reproduction, Request, Run, Verdict, agpm};
+use durawarp::sweep::campaign::without_store;
+use durawarp::sweep::{Done, Sweep, SweepFile};
+use durawarp::workload::{FlagBarrier, Overrides};
+
+fn plan(figures: &[&str], kernels: &[&str], instrument: Overrides) -> Plan {
+    let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let request = Request::new(&agpm::PAPER).only(&owned(figures), &owned(kernels)).unwrap();
+    let set = vec![Override::parse("sm.count=4").unwrap()];
+    let request = Request { profile: "ci".to_owned(), set, instrument, ..request };
     Plan::new(request).unwrap_or_else(|faults| panic!("{faults}"))
+}
+
+/// As published.
+const PUBLISHED: Overrides = agpm::PAPER.instrument;
+
+fn run(plan: &Plan) -> Vec<Done> {
+    without_store(plan.batch(), &Sweep { jobs: 2, ..Sweep::default() })
+}
+
+fn outcome<'r>(plan: &Plan, results: &'r [Done], workload: &'static str, scheme: &'static str) -> &'r Outcome {
+    let wanted = Run::new(workload, scheme);
+    let (_, point) = plan.runs().iter().find(|(run, _)| *run == wanted).unwrap();
+    results[*point].good().unwrap()
 }
 
 fn number(cell: &Cell) -> f64 {
@@ -31,29 +41,22 @@ fn number(cell: &Cell) -> f64 {
 
 #[test]
 fn figure_3_of_two_kernels_has_their_times_over_base() {
-    let plan = plan(&["fig3"], &["StreamTriad", "SSSP1"], Protocol::default());
-    let results = run(plan.points(), &Sweep { jobs: 2, ..Sweep::default() });
+    let plan = plan(&["fig3"], &["StreamTriad", "SSSP1"], PUBLISHED);
+    let results = run(&plan);
     let found = Reproduction::of(&plan, &results);
     assert!(found.complete(), "{:?}", found.records);
-    let finding = &found.findings[0];
+    let (_, finding) = &found.findings[0];
     let table = &finding.tables[0];
     assert_eq!(table.columns, ["kernel", "type", "base", "nt-store", "store+clwb"]);
-    let outcome = |scheme: &str| {
-        let at = plan.keys().iter().position(|key| key.workload == "stream_triad" && key.scheme == scheme).unwrap();
-        results[at].good().unwrap()
-    };
-    let ticks = |scheme: &str| outcome(scheme).kernel("triad").unwrap().time.ticks as f64;
+    let ticks = |scheme| outcome(&plan, &results, "stream_triad", scheme).kernel("triad").unwrap().time.ticks as f64;
     for (column, scheme) in [(2, "base"), (3, "nt-store"), (4, "store+clwb")] {
         assert_eq!(number(&table.rows[0][column]), ticks(scheme) / ticks("base"), "{scheme}");
     }
     // The launch that logs all lengths belongs to the time of the kernel behind it.
-    let sssp = results[plan.keys().iter().position(|k| k.workload == "sssp" && k.scheme == "nt-store").unwrap()]
-        .good()
-        .unwrap();
+    let sssp = outcome(&plan, &results, "sssp", "nt-store");
     let [copy, start] = [&sssp.launches[0], &sssp.launches[1]];
     assert!(copy.kernel.starts_with("undo_log_copy") && start.kernel == "sssp_start");
-    let base =
-        results[plan.keys().iter().position(|k| k.workload == "sssp" && k.scheme == "base").unwrap()].good().unwrap();
+    let base = outcome(&plan, &results, "sssp", "base");
     let expected =
         (copy.length.ticks + start.length.ticks) as f64 / base.kernel("sssp_start").unwrap().time.ticks as f64;
     assert_eq!(number(&table.rows[1][3]), expected);
@@ -67,10 +70,10 @@ fn figure_3_of_two_kernels_has_their_times_over_base() {
 #[test]
 fn both_ways_to_count_log_updates_agree() {
     let logs = |loop_log| {
-        let protocol = Protocol { loop_log, flag_barrier: FlagBarrier::Paper };
-        let plan = plan(&["table2"], &["StreamTriad", "ATAX1", "ATAX2", "Backprop1", "2DCONV", "SSSP1"], protocol);
-        let found = Reproduction::of(&plan, &run(plan.points(), &Sweep::default()));
-        let table = &found.findings[0].tables[0];
+        let instrument = Overrides { mode: None, loop_log: Some(loop_log), flag_barrier: Some(FlagBarrier::Paper) };
+        let plan = plan(&["table2"], &["StreamTriad", "ATAX1", "ATAX2", "Backprop1", "2DCONV", "SSSP1"], instrument);
+        let found = Reproduction::of(&plan, &run(&plan));
+        let table = &found.findings[0].1.tables[0];
         table.rows.iter().map(|row| number(&row[1])).collect::<Vec<f64>>()
     };
     let every = logs(true);
@@ -80,8 +83,8 @@ fn both_ways_to_count_log_updates_agree() {
 
 #[test]
 fn files_hold_tables_verdicts_runs_and_a_page() {
-    let plan = plan(&["fig7", "fig5", "fig4", "table3", "overheads"], &["StreamTriad"], Protocol::default());
-    let results = run(plan.points(), &Sweep::default());
+    let plan = plan(&["fig7", "fig5", "fig4", "table3", "overheads"], &["StreamTriad"], PUBLISHED);
+    let results = run(&plan);
     let found = Reproduction::of(&plan, &results);
     let files = found.files();
     let file = |name: &str| &files.iter().find(|(other, _)| other == name).unwrap_or_else(|| panic!("no {name}")).1;
@@ -89,7 +92,7 @@ fn files_hold_tables_verdicts_runs_and_a_page() {
     assert!(file("fig4.csv").contains("StreamTriad,") && file("fig5.csv").contains("StreamTriad"));
     assert!(file("asks.csv").contains("overheads,met,an entry has 707 bits"), "{}", file("asks.csv"));
     assert!(file("asks.csv").contains("table3,met,the rules give every row"));
-    assert_eq!(file("runs.csv").lines().count(), 1 + plan.points().len());
+    assert_eq!(file("runs.csv").lines().count(), 1 + plan.batch().points().len());
     for name in ["fig4.svg", "fig5.svg", "fig7.svg"] {
         assert!(file(name).starts_with("<svg") && file("agpm.md").contains(name), "{name}");
     }
@@ -107,15 +110,173 @@ fn files_hold_tables_verdicts_runs_and_a_page() {
 
 #[test]
 fn a_run_that_failed_leaves_gaps_and_is_told() {
-    let plan = plan(&["fig3"], &["StreamTriad", "2DCONV"], Protocol::default());
-    let mut results = run(plan.points(), &Sweep::default());
+    let plan = plan(&["fig3"], &["StreamTriad", "2DCONV"], PUBLISHED);
+    let mut results = run(&plan);
     results[1] = Done::Failed { why: "made up".to_owned(), outcome: None };
     let found = Reproduction::of(&plan, &results);
     assert!(!found.complete());
     assert!(found.text().contains("made up"));
-    let table = &found.findings[0].tables[0];
+    let table = &found.findings[0].1.tables[0];
     let conv = table.rows.iter().find(|row| row[0] == Cell::from("2DCONV")).unwrap();
     let triad = table.rows.iter().find(|row| row[0] == Cell::from("StreamTriad")).unwrap();
     let gaps = |row: &[Cell]| row.iter().filter(|cell| **cell == Cell::None).count();
     assert_eq!(gaps(conv) + gaps(triad), 1);
+}
+
+fn folder(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("reproduce").join(name);
+    // Left from an earlier run.
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).unwrap();
+    path
+}
+
+fn command(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_durawarp"));
+    command.current_dir(folder).args(arguments);
+    command
+}
+
+#[track_caller]
+fn good(output: &Output, words: &[&str]) -> String {
+    let out = String::from_utf8_lossy(&output.stdout).into_owned();
+    let all = format!("{out}{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{all}");
+    for word in words {
+        assert!(all.contains(word), "no `{word}` in:\n{all}");
+    }
+    out
+}
+
+/// Good results in a folder, of whatever process.
+fn records(folder: &Path) -> usize {
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let lines = |path: PathBuf| std::fs::read_to_string(path).unwrap_or_default();
+    files.map(|entry| lines(entry.path()).matches(r#""state":"good""#).count()).sum()
+}
+
+const FIG3: [&str; 9] =
+    ["reproduce", "agpm", "--figure", "fig3", "--kernels", "StreamTriad,SSSP1", "--profile", "ci", "--set=sm.count=4"];
+
+#[test]
+fn what_was_run_once_is_not_run_again_and_sweeps_have_it_too() {
+    let folder = folder("twice");
+    let first = good(&command(&folder, &FIG3).output().unwrap(), &["agpm: 6 runs", "0 done, 6 to run"]);
+    assert_eq!(records(&folder.join("durawarp-results")), 6);
+    let second = good(&command(&folder, &FIG3).output().unwrap(), &["agpm: 6 runs", "6 done, 0 to run"]);
+    let tables = |text: &str| text.split_once('\n').unwrap().1.to_owned();
+    assert_eq!(tables(&first), tables(&second));
+    let without = good(&command(&folder, &[&FIG3[..], &["--no-store"]].concat()).output().unwrap(), &["fig3"]);
+    assert_eq!(without, tables(&first), "figures out of records are those of runs");
+    assert_eq!(records(&folder.join("durawarp-results")), 6);
+    // Another figure of the same kernels has them already, and one more.
+    let fig5 = [&FIG3[..3], &["fig5,fig4"], &FIG3[4..]].concat();
+    good(&command(&folder, &fig5).output().unwrap(), &["agpm: 8 runs", "6 done, 2 to run"]);
+    let spec = "schema = 1\nname = \"the-same\"\n[base]\nworkloads = [\"stream_triad\", \"sssp\"]\nprofile = \"ci\"\n\
+        set = { \"sm.count\" = 4 }\nreference = false\nloop_log = true\nflag_barrier = \"paper\"\n\
+        [[axis]]\nkey = \"scheme\"\nvalues = [\"base\", \"nt-store\", \"store+clwb\"]\n";
+    std::fs::write(folder.join("same.toml"), spec).unwrap();
+    good(&command(&folder, &["sweep", "same.toml", "--dry-run"]).output().unwrap(), &["6 points, 6 done, 0 to run"]);
+}
+
+#[test]
+fn a_point_of_a_sweep_file_that_is_one_of_a_paper_has_its_key() {
+    let plan = plan(&["fig3", "table2"], &["ATAX1"], PUBLISHED);
+    let spec = |scheme: &str, set: &str| {
+        let text = format!(
+            "schema = 1\nname = \"it\"\n[base]\nworkload = \"atax\"\nprofile = \"ci\"\nscheme = \"{scheme}\"\n\
+             set = {{ \"sm.count\" = 4{set} }}\nreference = false\nloop_log = true\nflag_barrier = \"paper\"\n"
+        );
+        let file = SweepFile::read("it.toml", text, Path::new("")).unwrap_or_else(|faults| panic!("{faults}"));
+        durawarp::sweep::Plan::new(file).unwrap_or_else(|faults| panic!("{faults}")).points[0].key.clone()
+    };
+    let key = |run: &Run| {
+        let (_, point) = plan.runs().iter().find(|(other, _)| other == run).unwrap();
+        plan.batch().points()[*point].key.clone()
+    };
+    for scheme in ["base", "nt-store", "store+clwb"] {
+        assert_eq!(key(&Run::new("atax", scheme)), spec(scheme, ""));
+    }
+    let atax = agpm::kernels::find("ATAX1").unwrap();
+    let legacy = ", \"sm.coalescer\" = \"half_warp_legacy\"";
+    assert_eq!(key(&agpm::runs::counted(atax)), spec("store+clwb", legacy));
+    assert_ne!(key(&agpm::runs::counted(atax)), spec("store+clwb", ""));
+}
+
+#[test]
+#[cfg(unix)]
+fn a_reproduction_that_is_killed_or_stopped_goes_on_where_it_was() {
+    for signal in ["-KILL", "-INT"] {
+        let folder = folder(signal);
+        let results = folder.join("kept");
+        let fig7 = ["reproduce", "agpm", "--figure", "fig7", "--kernels", "ATAX1,BFS,SSSP1,GEMM", "--profile", "ci"];
+        let fig7 = [&fig7[..], &["--results", "kept", "--jobs", "1"]].concat();
+        let mut child = command(&folder, &fig7).stdout(std::process::Stdio::null()).spawn().unwrap();
+        while records(&results) < 2 && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+        let ended = child.wait().unwrap();
+        let done = records(&results);
+        assert!(!ended.success() && (2..28).contains(&done), "{ended:?} with {done} of 28");
+        let rest = format!("agpm: 28 runs, in `kept`, {done} done, {} to run", 28 - done);
+        good(&command(&folder, &fig7).output().unwrap(), &[&rest, "fig7"]);
+        assert_eq!(records(&results), 28);
+    }
+}
+
+#[test]
+fn a_comparison_goes_on_where_it_was_and_is_never_of_another_kernel() {
+    let folder = folder("compare");
+    let manifest = "schema = 1\nname = \"own\"\ndescription = \"d\"\nisa = { kind = \"ptx\", file = \"own.ptx\" }\n\
+        buffer.out = { type = \"u32\", len = \"256\", space = \"pm\", role = \"output\" }\n\
+        step = [{ kernel = \"k\", block = 64, grid = \"4\", args = [\"&out\"] }]\n";
+    let kernel = |times: usize| {
+        let body = "add.u32 %r1, %r1, 1;\n".repeat(times);
+        let text = format!(
+            ".version 8.0\n.target sm_70\n.address_size 64\n.visible .entry k(.param .u64 p)\n{{\n\
+             .reg .u32 %r<4>;\n.reg .u64 %rd<4>;\nld.param.u64 %rd1, [p];\nmov.u32 %r1, %tid.x;\n\
+             mov.u32 %r2, %ctaid.x;\nmov.u32 %r3, %ntid.x;\nmad.lo.u32 %r1, %r2, %r3, %r1;\n\
+             mul.wide.u32 %rd2, %r1, 4;\nadd.u64 %rd3, %rd1, %rd2;\n{body}st.global.u32 [%rd3], %r1;\nret;\n}}\n"
+        );
+        std::fs::write(folder.join("own.ptx"), text).unwrap();
+    };
+    std::fs::write(folder.join("workload.toml"), manifest).unwrap();
+    kernel(1);
+    let compare = |schemes: &str, more: &[&str]| {
+        let arguments = [&["compare", ".", "--schemes", schemes, "--results", "kept"], more].concat();
+        command(&folder, &arguments).output().unwrap()
+    };
+    let few = good(&compare("strict", &[]), &["2 runs, in `kept`, 0 done, 2 to run"]);
+    let more = good(&compare("strict,nt-store,epoch-cta", &[]), &["4 runs", "2 done, 2 to run"]);
+    let again = good(&compare("strict,nt-store,epoch-cta", &["--json", "all.json"]), &["4 done, 0 to run"]);
+    // What stands behind a scheme's name.
+    let row = |text: &str, scheme: &str| -> Vec<String> {
+        let mut rows = text.lines().map(|line| line.split_whitespace().map(str::to_owned));
+        let row = rows.find_map(|mut words| (words.next().as_deref() == Some(scheme)).then(|| words.collect()));
+        row.unwrap_or_else(|| panic!("no {scheme} in:\n{text}"))
+    };
+    assert_eq!(row(&few, "strict"), row(&more, "strict"));
+    assert_eq!(row(&more, "nt-store"), row(&again, "nt-store"));
+    let json = std::fs::read_to_string(folder.join("all.json")).unwrap();
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&json).unwrap().as_array().unwrap().len(), 3);
+    // A file that starts from a scheme and changes nothing is the same run under its own name.
+    std::fs::write(folder.join("mine.toml"), "scheme = \"strict\"\nname = \"mine\"\n").unwrap();
+    let named = good(&compare("mine.toml", &[]), &["2 runs", "2 done, 0 to run"]);
+    assert_eq!(row(&named, "mine"), row(&few, "strict"));
+    kernel(9);
+    let edited = good(&compare("strict", &[]), &["2 runs", "0 done, 2 to run"]);
+    assert_ne!(row(&edited, "strict"), row(&few, "strict"));
+    // Nothing is kept unless a folder is named.
+    good(&command(&folder, &["compare", ".", "--schemes", "strict"]).output().unwrap(), &["strict"]);
+    assert!(!folder.join("durawarp-results").exists());
+}
+
+#[test]
+fn every_paper_can_be_planned_at_small_sizes() {
+    for paper in PAPERS {
+        let request = Request { profile: "ci".to_owned(), ..Request::new(paper) };
+        let plan = Plan::new(request).unwrap_or_else(|faults| panic!("{}: {faults}", paper.name));
+        assert!(!plan.runs().is_empty() && plan.notes().is_empty(), "{}: {:?}", paper.name, plan.notes());
+    }
 }

@@ -47,10 +47,9 @@ fn ended(output: &Output, code: i32, words: &[&str]) -> String {
 
 /// Runs all points of a plan into a folder.
 fn ran(plan: &Plan, folder: &Path) -> Store {
-    let outlook = |store: &Store| campaign::outlook(plan, store, &Part::default());
-    let store = Store::open(folder).unwrap();
-    let look = outlook(&store);
-    campaign::run(plan, store, &look, &Part::default(), &Sweep::default()).unwrap();
+    let mut store = Store::open(folder).unwrap();
+    let look = campaign::outlook(&plan.batch, &store, &Part::default());
+    campaign::run(&plan.batch, &mut store, &look, &Part::default(), &Sweep::default()).unwrap();
     Store::open(folder).unwrap()
 }
 

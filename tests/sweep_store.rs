@@ -146,6 +146,65 @@ fn killed_at_three_moments_or_run_by_two_processes_the_table_is_that_of_one_run(
 }
 
 #[test]
+#[cfg(unix)]
+fn what_another_process_has_begun_is_waited_for_as_long_as_that_lives_and_no_longer() {
+    let folder = folder("waits", FEW);
+    ended(&sweep(&folder, "whole", &["--jobs", "1"]), 0, &["done 12"]);
+    let whole = std::fs::read_to_string(file_of(&folder.join("whole"))).unwrap();
+    // Another process of this program, alive and doing nothing: what it writes is written here in its name.
+    let other_folder = self::folder("waits_other", MANY);
+    let mut other = spawn(&other_folder, "other");
+    while records(&other_folder.join("other")).0 == 0 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let signal =
+        |name: &str, pid: u32| assert!(Command::new("kill").args([name, &pid.to_string()]).status().unwrap().success());
+    signal("-STOP", other.id());
+    let of_other = |state: &str, after_ms: u64| {
+        let mut records = whole.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        let mut record = records.find(|record| record["state"] == state).unwrap();
+        record["pid"] = other.id().into();
+        record["unix_ms"] = (record["unix_ms"].as_u64().unwrap() + after_ms).into();
+        format!("{record}\n")
+    };
+    let host = serde_json::from_str::<serde_json::Value>(whole.lines().next().unwrap()).unwrap()["host"].clone();
+    let waits = |name: &str| {
+        let results = folder.join(name);
+        std::fs::create_dir_all(&results).unwrap();
+        std::fs::copy(folder.join("whole/durawarp-results.json"), results.join("durawarp-results.json")).unwrap();
+        let theirs = results.join(format!("{}-{}-1.jsonl", host.as_str().unwrap(), other.id()));
+        std::fs::write(&theirs, of_other("begun", 0)).unwrap();
+        let mut child = spawn(&folder, name);
+        while records(&results).0 < 11 {
+            assert!(child.try_wait().unwrap().is_none(), "it waits");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        std::thread::sleep(Duration::from_millis(300));
+        assert!(child.try_wait().unwrap().is_none(), "it waits for the point that another has begun");
+        (child, theirs, results)
+    };
+    let ends = |child: &mut Child| {
+        let ended = (0..2000).find_map(|_| {
+            std::thread::sleep(Duration::from_millis(10));
+            child.try_wait().unwrap()
+        });
+        assert_eq!(ended.unwrap_or_else(|| panic!("it waits for ever")).code(), Some(0));
+    };
+    // The other ends the point and lives on.
+    let (mut child, theirs, results) = waits("done");
+    std::fs::OpenOptions::new().append(true).open(theirs).unwrap().write_all(of_other("good", 1).as_bytes()).unwrap();
+    ends(&mut child);
+    assert_eq!(records(&results).0, 12, "it was not run again");
+    assert!(csv(&folder, "done") == csv(&folder, "whole"));
+    // The other is gone.
+    let (mut child, _, results) = waits("gone");
+    other.kill().unwrap();
+    other.wait().unwrap();
+    ends(&mut child);
+    assert_eq!(records(&results).0, 12, "now it was run here");
+}
+
+#[test]
 fn a_torn_last_line_is_passed_over_and_its_point_run_again() {
     let folder = folder("torn", FEW);
     ended(&sweep(&folder, "results", &[]), 0, &["done 12"]);

@@ -95,6 +95,17 @@ pub(super) struct OneScheme {
     pub(super) scheme: String,
 }
 
+/// How many runs go on at a time.
+#[derive(Debug, Args)]
+pub(super) struct Work {
+    /// Runs at a time, one thread each while there are enough: 0 for one a core; results never depend on it
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub(super) jobs: usize,
+    /// Memory that they may need together, as estimated
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..1 << 20))]
+    pub(super) memory_gib: Option<u64>,
+}
+
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
     /// Workload: a built-in name, a folder, or a manifest
@@ -132,9 +143,11 @@ pub(super) struct SchemesArgs {
     pub(super) schemes: Vec<String>,
     #[command(flatten)]
     pub(super) subject: Subject,
-    /// Threads: 0 for one a core, 1 for the sequential driver; results never depend on it
-    #[arg(long, default_value_t = 0, value_name = "N")]
-    pub(super) threads: usize,
+    #[command(flatten)]
+    pub(super) work: Work,
+    /// Keep results in this folder, as sweeps do, and take those that are there; nothing is kept unless it is named
+    #[arg(long, value_name = "DIR")]
+    pub(super) results: Option<PathBuf>,
     /// Write the outcomes of all runs as JSON, a list in the order of the table
     #[arg(long, value_name = "FILE")]
     pub(super) json: Option<PathBuf>,
@@ -264,9 +277,9 @@ pub(super) struct CheckArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct ReproduceArgs {
-    /// Paper: agpm
+    /// Paper (`durawarp list papers`)
     pub(super) paper: String,
-    /// Figures and tables: fig3, fig4, fig5, fig7, table2, table3, overheads, or all
+    /// Figures and tables (`durawarp list papers`), or all
     #[arg(long, value_delimiter = ',', default_value = "all", value_name = "NAME,...")]
     pub(super) figure: Vec<String>,
     /// Kernels as the paper names them (ATAX1, 2MM1, ...); none for all
@@ -275,24 +288,29 @@ pub(super) struct ReproduceArgs {
     /// Size of the problems: ci (seconds), paper (hours for all figures) or default
     #[arg(long, default_value = "paper", value_name = "NAME")]
     pub(super) profile: String,
-    /// Machine: a built-in name or a .toml file
-    #[arg(long, value_name = "NAME|FILE", default_value = DEFAULT_MACHINE)]
-    pub(super) machine: String,
+    /// Machine: a built-in name or a .toml file; the paper's by default
+    #[arg(long, value_name = "NAME|FILE")]
+    pub(super) machine: Option<String>,
     /// Change a parameter of the machine, or of a scheme (SCHEME.KEY=VALUE); repeatable
     #[arg(long, value_name = "KEY=VALUE")]
     pub(super) set: Vec<String>,
-    /// Undo logging: with the barrier behind the flag (safe) or without, as published (paper)
-    #[arg(long, default_value = "paper", value_name = "safe|paper")]
-    pub(super) flag_barrier: FlagBarrier,
-    /// Undo logging: log every update, as published, or only the first (true or false)
-    #[arg(long, default_value_t = true, action = clap::ArgAction::Set, value_name = "BOOL")]
-    pub(super) loop_log: bool,
+    /// Undo logging: with the barrier behind the flag (safe) or without, as published (paper); the paper's by default
+    #[arg(long, value_name = "safe|paper")]
+    pub(super) flag_barrier: Option<FlagBarrier>,
+    /// Undo logging: log every update, or only the first (true or false); the paper's by default
+    #[arg(long, value_name = "BOOL")]
+    pub(super) loop_log: Option<bool>,
     /// Seed of every random content
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub(super) seed: u64,
-    /// Runs at a time, one thread each: 0 for one a core
-    #[arg(long, default_value_t = 0, value_name = "N")]
-    pub(super) jobs: usize,
+    #[command(flatten)]
+    pub(super) work: Work,
+    /// Folder of results, as of sweeps: what is there is not run again
+    #[arg(long, default_value = RESULTS, value_name = "DIR")]
+    pub(super) results: PathBuf,
+    /// Run everything and keep no results
+    #[arg(long, conflicts_with = "results")]
+    pub(super) no_store: bool,
     /// Write tables, verdicts and a page into a folder
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
@@ -308,12 +326,8 @@ pub(super) struct SweepArgs {
     /// Folder of results: made if it is not there; many sweeps and processes may share one
     #[arg(long, default_value = RESULTS, value_name = "DIR")]
     pub(super) results: PathBuf,
-    /// Points at a time, one thread each while there are enough: 0 for one a core
-    #[arg(long, default_value_t = 0, value_name = "N")]
-    pub(super) jobs: usize,
-    /// Memory that running points may need together, as estimated
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..1 << 20))]
-    pub(super) memory_gib: Option<u64>,
+    #[command(flatten)]
+    pub(super) work: Work,
     /// Run one of N parts of the points: those of the others are left to other processes
     #[arg(long, value_name = "I/N", value_parser = super::sweep::shard)]
     pub(super) shard: Option<(u32, u32)>,
@@ -417,6 +431,7 @@ pub(super) enum Listed {
     Litmus,
     Machines,
     Schemes,
+    Papers,
 }
 
 #[derive(Debug, Subcommand)]

@@ -60,13 +60,8 @@ pub(super) struct SweepProgress {
 }
 
 impl SweepProgress {
-    /// A bar for a sweep of so many points.
-    pub(super) fn new(points: usize, quiet: bool) -> Self {
-        Self::of_a_store(points, 0, quiet)
-    }
-
     /// A bar for a sweep of so many points, of which some are done.
-    pub(super) fn of_a_store(points: usize, cached: usize, quiet: bool) -> Self {
+    pub(super) fn new(points: usize, cached: usize, quiet: bool) -> Self {
         let hidden = quiet || !std::io::stderr().is_terminal();
         let bar = if hidden { ProgressBar::hidden() } else { ProgressBar::new(points as u64) };
         if let Ok(style) = ProgressStyle::with_template("[{bar:30}] {pos}/{len} runs  {msg}") {

@@ -1,31 +1,22 @@
 //! `durawarp reproduce`: a paper's experiments, ours beside the published numbers.
 
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
-use durawarp::reproduce::kernels::{self, KERNELS, PaperKernel};
-use durawarp::reproduce::{Figure, Plan, Protocol, Reproduction, Request};
-use durawarp::sweep::{self, Sweep};
+use durawarp::reproduce::{self, Plan, Reproduction, Request};
+use durawarp::sweep::Done;
 
 use super::args::ReproduceArgs;
-use super::progress::SweepProgress;
 use super::settings::Settings;
-use super::{Exit, Stop, terminal};
-
-/// The papers that there are.
-const PAPERS: [&str; 1] = ["agpm"];
+use super::{Exit, Stop, runs, terminal};
 
 pub(super) fn reproduce(args: &ReproduceArgs) -> Result<Exit, Stop> {
     let plan = Plan::new(request(args)?)?;
     if let Some(folder) = &args.out {
         std::fs::create_dir_all(folder)
             .map_err(|fault| Stop::File(format!("cannot make the folder `{}`: {fault}", folder.display())))?;
-        terminal::check_writable(&folder.join("agpm.md"))?;
+        terminal::check_writable(&folder.join(format!("{}.md", args.paper)))?;
     }
-    let progress = SweepProgress::new(plan.points().len(), args.quiet);
-    let observer = |now: &sweep::Progress| progress.show(now);
-    let sweep =
-        Sweep { jobs: args.jobs, stop: Some(terminal::stop_flag()), observer: Some(&observer), ..Sweep::default() };
-    let results = sweep::run(plan.points(), &sweep);
-    progress.finish();
+    let kept = (!args.no_store).then_some(args.results.as_path());
+    let results = runs::outcomes(&args.paper, plan.batch(), kept, &args.work, args.quiet)?;
 
     let found = Reproduction::of(&plan, &results);
     // The tables first: they must not be lost to a full disk.
@@ -37,58 +28,34 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Result<Exit, Stop> {
             terminal::write_file(&folder.join(name), content.as_bytes())?;
         }
     }
-    for record in &found.records {
-        if let Err(why) = &record.result {
-            terminal::error(&format!("run `{}`: {why}", record.label));
-        }
+    let failed = results.iter().enumerate().filter_map(|(at, done)| match done {
+        Done::Failed { why, .. } => Some((at, why.as_str())),
+        _ => None,
+    });
+    let left = results.iter().filter(|done| **done == Done::NotRun).count();
+    if left > 0 {
+        let again = if args.no_store { "" } else { ", what is done is kept: run the same command again" };
+        terminal::note(&format!("{left} of {} runs are left{again}", results.len()));
     }
-    Ok(match found.complete() {
-        true => Exit::Good,
-        false if terminal::interrupted() => Exit::Interrupted,
-        false => Exit::ProgramFailed,
-    })
+    Ok(runs::complain(plan.batch(), &failed.collect::<Vec<_>>(), left))
 }
 
 /// What was asked for; every fault at once.
 fn request(args: &ReproduceArgs) -> Result<Request, Diagnostics> {
     let mut faults = Diagnostics::default();
-    if !PAPERS.contains(&args.paper.as_str()) {
-        let message = format!("there is no paper `{}` to reproduce; there are {}", args.paper, PAPERS.join(", "));
-        faults.push(Diagnostic::nowhere("", message).with_nearest(&args.paper, PAPERS));
-    }
-    let figures = Figure::parse(&args.figure).unwrap_or_else(|found| {
-        faults.0.extend(found.0);
-        Vec::new()
-    });
-    let mut chosen: Vec<&'static PaperKernel> = Vec::new();
-    for name in &args.kernels {
-        match kernels::find(name) {
-            Some(kernel) => chosen.push(kernel),
-            None => {
-                let names = || KERNELS.iter().map(|kernel| kernel.name);
-                let all: Vec<&str> = names().collect();
-                let message = format!("the paper has no kernel `{name}`; it has {}", all.join(", "));
-                faults.push(Diagnostic::nowhere("--kernels", message).with_nearest(name, names()));
-            }
-        }
-    }
-    // In the paper's order, each once.
-    let wanted = |kernel: &&PaperKernel| args.kernels.is_empty() || chosen.contains(kernel);
-    let kernels = KERNELS.iter().filter(wanted).collect();
     let Settings { machine: set, schemes: scheme_set, params, faults: unread } = Settings::read(&args.set);
+    // Which figures and kernels there are is known of a paper only.
+    let chosen = reproduce::find(&args.paper).map_err(Diagnostics::from);
+    let chosen = chosen.and_then(|paper| Request::new(paper).only(&args.figure, &args.kernels));
+    let request = chosen.map_err(|found| faults.0.extend(found.0)).ok();
     faults.0.extend(unread.0);
     for (name, _) in params {
         let message = format!("`params.{name}`: sizes follow from --profile here");
         faults.push(Diagnostic::nowhere("--set", message));
     }
-    faults.into_result(Request {
-        figures,
-        kernels,
-        profile: args.profile.clone(),
-        machine: args.machine.clone(),
-        set,
-        scheme_set,
-        seed: args.seed,
-        protocol: Protocol { loop_log: args.loop_log, flag_barrier: args.flag_barrier },
-    })
+    let Some(mut request) = request else { return Err(faults) };
+    request.instrument.flag_barrier = args.flag_barrier.or(request.instrument.flag_barrier);
+    request.instrument.loop_log = args.loop_log.or(request.instrument.loop_log);
+    let (profile, machine) = (args.profile.clone(), args.machine.clone().unwrap_or(request.machine));
+    faults.into_result(Request { profile, machine, set, scheme_set, seed: args.seed, ..request })
 }

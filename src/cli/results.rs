@@ -7,11 +7,11 @@ use durawarp::diagnostic::nearest;
 use durawarp::sweep::file::WORDS;
 use durawarp::sweep::record::State;
 use durawarp::sweep::table::{self, Column};
-use durawarp::sweep::{Plan, Store, metrics};
+use durawarp::sweep::{Plan, metrics};
 
 use super::args::ResultsArgs;
 use super::sweep::typed;
-use super::{Exit, Stop, terminal};
+use super::{Exit, Stop, runs, terminal};
 
 pub(super) fn results(args: &ResultsArgs) -> Result<Exit, Stop> {
     let plan = args.spec.as_deref().map(Plan::load).transpose()?;
@@ -28,8 +28,7 @@ pub(super) fn results(args: &ResultsArgs) -> Result<Exit, Stop> {
             return Err(typed("--metrics", format!("there is no metric `{name}`{near}")));
         }
     }
-    let store = Store::open_existing(&args.results).map_err(Stop::File)?;
-    store.notes().iter().for_each(|note| terminal::note(note));
+    let store = runs::open(&args.results, true)?;
     let names = if args.metrics.is_empty() { &plan.file.metrics } else { &args.metrics };
     let table = table::of(&plan, &store, names, args.wide).map_err(Stop::File)?;
     let stdout = Path::new("-").to_owned();

@@ -1,14 +1,17 @@
 //! `durawarp compare` and `durawarp stalls`: one workload under several schemes, what each costs, and where persists waited.
 
-use durawarp::outcome::Outcome;
+use durawarp::config::{MachineConfig, SchemeConfig};
+use durawarp::diagnostic::Diagnostics;
+use durawarp::outcome::{End, Outcome};
 use durawarp::report;
 use durawarp::report::figure::Figure;
-use durawarp::run::Experiment;
 use durawarp::schemes::catalogue::{self, DEFAULT_SCHEME};
+use durawarp::sweep::{Batch, Done, Recipe};
 
 use super::args::SchemesArgs;
-use super::simulate::{complain, exit_of, warn_of, with_progress};
-use super::{Exit, Resolution, Stop, resolve_schemes, resolve_under, terminal};
+use super::settings::Settings;
+use super::simulate::warn_of;
+use super::{Exit, Stop, choice, runs, terminal};
 
 /// The profile when none is named: small, as every scheme is run.
 const PROFILE: &str = "ci";
@@ -38,38 +41,20 @@ fn under_each(
     // What cycles are relative to is run first, asked for or not.
     let mut names = vec![DEFAULT_SCHEME];
     names.extend(asked.iter().map(String::as_str).filter(|&name| name != DEFAULT_SCHEME));
-    let schemes = resolve_schemes(&args.workload, &names, &args.subject, Some(PROFILE))?;
-    let mut outcomes: Vec<Outcome> = Vec::new();
-    let mut exit = Exit::Good;
-    for (nth, scheme) in schemes.into_iter().enumerate() {
-        let name = scheme.name.clone();
-        let Resolution { machine, workload, scheme } =
-            resolve_under(&args.workload, Ok(scheme), &args.subject, Some(PROFILE))?;
-        if nth == 0 {
-            terminal::warn(workload.warnings());
-        }
-        let experiment = Experiment { machine, workload, scheme, max_cycles: None, reference: true };
-        let outcome = with_progress(&experiment, &name, args.threads, args.quiet).outcome;
-        if nth == 0 {
-            warn_of(&outcome);
-        }
-        if exit_of(&outcome) != Exit::Good {
-            terminal::error(&format!("under scheme {name}:"));
-            complain(&outcome, true);
-            exit = exit_of(&outcome);
-        }
-        outcomes.push(outcome);
-        if exit != Exit::Good {
-            break;
-        }
-    }
-    let of_asked = |(name, outcome)| asked.iter().any(|asked| asked == name).then_some(outcome);
-    let shown: Vec<&Outcome> = names.iter().copied().zip(&outcomes).filter_map(of_asked).collect();
+    let (batch, points) = batch(args, &names)?;
+    terminal::warn(batch.warnings(points[0].1));
+    let done = runs::outcomes(&args.workload, &batch, args.results.as_deref(), &args.work, args.quiet)?;
+    let outcomes: Vec<Option<Outcome>> = points.iter().map(|(name, at)| outcome(&done[*at], name)).collect();
+    let exit = told(&batch, &done);
+    let Some(base) = &outcomes[0] else { return Ok(exit) };
+    warn_of(base);
+    let of_asked = |(name, outcome): (&str, _)| asked.iter().any(|asked| asked == name).then_some(outcome);
+    let shown: Vec<&Outcome> = names.iter().copied().zip(&outcomes).filter_map(of_asked).flatten().collect();
     if !args.quiet {
-        terminal::print(&show(&outcomes[0], &shown));
+        terminal::print(&show(base, &shown));
     }
     if let Some(path) = &args.svg {
-        let drawn = draw(&outcomes[0], &shown).svg().map_err(|fault| Stop::File(format!("no figure: {fault}")))?;
+        let drawn = draw(base, &shown).svg().map_err(|fault| Stop::File(format!("no figure: {fault}")))?;
         terminal::write_file(path, drawn.as_bytes())?;
     }
     if let Some(path) = &args.json {
@@ -78,4 +63,70 @@ fn under_each(
         terminal::write_file(path, text.as_bytes())?;
     }
     Ok(exit)
+}
+
+/// The workload under each scheme: what is to be run, and each scheme's name and point. Every fault at once.
+fn batch(args: &SchemesArgs, schemes: &[&str]) -> Result<(Batch, Vec<(String, usize)>), Diagnostics> {
+    let Settings { machine: machine_set, schemes: set, params, mut faults } = Settings::read(&args.subject.set);
+    let mut keep = |found: Diagnostics| faults.0.extend(found.0);
+    // Whom an override is for is known when all schemes are read.
+    let loaded = SchemeConfig::load_each(schemes, &set).map_err(&mut keep).ok();
+    let choice = choice(&args.workload, &args.subject, params, Some(PROFILE)).map_err(&mut keep).ok();
+    let machine = args.subject.machine.clone();
+    let (mut batch, mut points) = (Batch::default(), Vec::new());
+    let Some(choice) = choice else {
+        MachineConfig::load(&machine, &machine_set).map_err(&mut keep).ok();
+        return Err(faults);
+    };
+    // Where one is wrong, the faults of machine and workload are told with it.
+    let loaded = loaded.map_or_else(|| SchemeConfig::load_each(&schemes[..1], &[]), Ok)?;
+    for (named, scheme) in schemes.iter().zip(loaded) {
+        let recipe = Recipe {
+            machine: machine.clone(),
+            machine_set: machine_set.clone(),
+            scheme: (*named).to_owned(),
+            scheme_set: set.iter().filter(|over| over.table() == scheme.table()).cloned().collect(),
+            workload: args.workload.clone(),
+            choice: choice.clone(),
+            max_cycles: None,
+            reference: true,
+        };
+        match batch.add(&format!("{} {}", args.workload, scheme.name), 0, recipe) {
+            Ok(point) => points.push((scheme.name, point)),
+            Err(found) => {
+                // The others have the same.
+                keep(found);
+                break;
+            }
+        }
+    }
+    faults.into_result((batch, points))
+}
+
+/// What is known of a run, under the name that was asked for: results do not depend on names, so that one that is kept may
+/// have another.
+fn outcome(done: &Done, scheme: &str) -> Option<Outcome> {
+    let mut outcome = match done {
+        Done::Good(outcome) => (**outcome).clone(),
+        Done::Failed { outcome, .. } => (**outcome.as_ref()?).clone(),
+        Done::NotRun => return None,
+    };
+    outcome.scheme_variant = (outcome.scheme != scheme).then(|| scheme.to_owned());
+    Some(outcome)
+}
+
+/// Says what failed; the exit code.
+fn told(batch: &Batch, done: &[Done]) -> Exit {
+    let failed = done.iter().enumerate().filter_map(|(at, done)| match done {
+        Done::Failed { why, .. } => Some((at, why.as_str())),
+        _ => None,
+    });
+    let exit = runs::complain(batch, &failed.collect::<Vec<_>>(), done.iter().filter(|&d| *d == Done::NotRun).count());
+    let defect = |done: &Done| match done {
+        Done::Failed { outcome, .. } => {
+            outcome.as_ref().is_none_or(|outcome| matches!(outcome.end, End::Panicked { .. }))
+        }
+        _ => false,
+    };
+    if exit == Exit::ProgramFailed && done.iter().any(defect) { Exit::Defect } else { exit }
 }

@@ -4,6 +4,7 @@ use comfy_table::{Table, presets};
 use durawarp::config::{Kind, MachineConfig, Override, SchemeConfig, presets as machines};
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
 use durawarp::kernel::ptx;
+use durawarp::reproduce;
 use durawarp::schemes::catalogue;
 use durawarp::workload::{Choice, Overrides, Workload};
 
@@ -42,6 +43,14 @@ pub(super) fn list(args: &ListArgs) -> Result<Exit, Stop> {
                 let logs = if entry.scheme.logs() { "yes" } else { "no" };
                 let keys = entry.parameters.as_ref().map_or("none".to_owned(), |all| all.keys.len().to_string());
                 table.add_row([entry.name(), logs, &keys, entry.scheme.description()]);
+            }
+        }
+        Listed::Papers => {
+            table.set_header(["paper", "figure", "what it shows"]);
+            for paper in reproduce::PAPERS {
+                for figure in paper.figures {
+                    table.add_row([paper.name, figure.name, figure.title]);
+                }
             }
         }
     }

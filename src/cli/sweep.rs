@@ -1,59 +1,44 @@
 //! `durawarp sweep` and `durawarp sweep-status`: the points of a sweep file, run or looked up.
 
 use std::path::Path;
-use std::sync::Mutex;
-use std::time::{Duration, Instant};
 
 use comfy_table::{Table, presets};
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
 use durawarp::report;
+use durawarp::sweep;
+use durawarp::sweep::Plan;
 use durawarp::sweep::campaign::{self, Fate, Outlook, Part, Report};
 use durawarp::sweep::file::text_of;
 use durawarp::sweep::slurm::{self, Job};
-use durawarp::sweep::{self, Plan, Progress, Store, Sweep};
 
 use super::args::{SweepArgs, SweepStatusArgs};
-use super::progress::{self, SweepProgress};
-use super::{Exit, Stop, terminal};
+use super::{Exit, Stop, runs, terminal};
 
 pub(super) fn sweep(args: &SweepArgs) -> Result<Exit, Stop> {
     let plan = Plan::load(&args.spec)?;
     if let Some(tasks) = args.slurm {
         return submit(args, &plan, tasks);
     }
-    let open = if args.dry_run { Store::open_existing } else { Store::open };
-    let store = open(&args.results).map_err(Stop::File)?;
-    store.notes().iter().for_each(|note| terminal::note(note));
+    let mut store = runs::open(&args.results, args.dry_run)?;
     let part = Part { shard: args.shard, keep_failed: args.keep_failed };
-    let outlook = campaign::outlook(&plan, &store, &part);
+    let outlook = campaign::outlook(&plan.batch, &store, &part);
     if !args.quiet {
         terminal::print(&told(args, &plan, &outlook));
     }
     if args.dry_run {
         return Ok(Exit::Good);
     }
-    let report = run(args, &plan, store, &outlook, &part)?;
+    let report = runs::run(&plan.batch, &mut store, &outlook, &part, &args.work, args.quiet)?;
     Ok(tell(args, &plan, &outlook, &report))
 }
 
 /// What is there and what is to be done.
 fn told(args: &SweepArgs, plan: &Plan, outlook: &Outlook) -> String {
-    let Outlook { points, good, failed, to_run, seconds } = outlook;
     let shard = args.shard.map_or_else(String::new, |(nth, of)| format!(" of shard {}/{of}", nth + 1));
-    let mut text = format!("{}: {} points{shard}, {good} done, {} to run", plan.file.name, points.len(), to_run.len());
-    if !failed.is_empty() {
-        text += &format!(", {} failed before", failed.len());
-    }
-    if !to_run.is_empty() {
-        let jobs = if args.jobs == 0 { std::thread::available_parallelism().map_or(1, usize::from) } else { args.jobs };
-        text += &match seconds {
-            Some(seconds) => format!("; about {} at {jobs} a time", progress::minutes(seconds / jobs as f64)),
-            None => "; how long is not known yet".to_owned(),
-        };
-    }
-    text.push('\n');
+    let what = format!("{}: {} points{shard}", plan.file.name, outlook.points.len());
+    let mut text = runs::told(&what, outlook, &args.work);
     if args.dry_run {
-        for &at in to_run {
+        for &at in &outlook.to_run {
             let planned = &plan.points[at];
             text += &format!("{}  {}\n", &planned.key[..12], planned.label);
         }
@@ -65,28 +50,6 @@ fn told(args: &SweepArgs, plan: &Plan, outlook: &Outlook) -> String {
     }
     text
 }
-
-#[expect(clippy::disallowed_methods, reason = "progress is told now and then; no result depends on it")]
-fn run(args: &SweepArgs, plan: &Plan, store: Store, outlook: &Outlook, part: &Part) -> Result<Report, Stop> {
-    let bar = SweepProgress::of_a_store(outlook.points.len(), outlook.points.len() - outlook.to_run.len(), args.quiet);
-    // Logs of jobs have no terminal: a line a minute.
-    let next = Mutex::new(Instant::now() + LINE);
-    let observer = |now: &Progress| {
-        bar.show(now);
-        let mut next = next.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if !args.quiet && bar.is_hidden() && Instant::now() >= *next {
-            *next = Instant::now() + LINE;
-            terminal::print(&format!("{}\n", bar.line(now)));
-        }
-    };
-    let memory = args.memory_gib.map_or(durawarp::sweep::runner::DEFAULT_BYTES, |gib| gib << 30);
-    let sweep = Sweep { jobs: args.jobs, bytes: memory, stop: Some(terminal::stop_flag()), observer: Some(&observer) };
-    let report = campaign::run(plan, store, outlook, part, &sweep).map_err(Stop::File);
-    bar.finish();
-    report
-}
-
-const LINE: Duration = Duration::from_secs(60);
 
 /// Says what came of it.
 fn tell(args: &SweepArgs, plan: &Plan, outlook: &Outlook, report: &Report) -> Exit {
@@ -111,19 +74,12 @@ fn tell(args: &SweepArgs, plan: &Plan, outlook: &Outlook, report: &Report) -> Ex
         }
         terminal::print(&format!("{text}\n"));
     }
-    for (at, why) in &failed {
-        let label = &plan.points[*at].label;
-        terminal::error(&format!("`{label}` failed: {why}\n  run it by itself: {}", plan.command(*at)));
-    }
+    let exit = runs::complain(&plan.batch, &failed, left);
     if let Some(why) = &report.broken {
         terminal::error(&format!("{why}; {left} points are left, what is done is kept: run the same command again"));
+        return Exit::BadInput;
     }
-    match (&report.broken, failed.is_empty()) {
-        (Some(_), _) => Exit::BadInput,
-        _ if left > 0 && terminal::interrupted() => Exit::Interrupted,
-        (None, true) => Exit::Good,
-        (None, false) => Exit::ProgramFailed,
-    }
+    exit
 }
 
 /// Writes the script of an array job and hands it in.
@@ -142,7 +98,7 @@ fn submit(args: &SweepArgs, plan: &Plan, tasks: u32) -> Result<Exit, Stop> {
         // Relative paths in the sweep file are relative to here if they are not beside it.
         folder: whole(Path::new("."))?,
         tasks,
-        jobs: args.jobs,
+        jobs: args.work.jobs,
         keep_failed: args.keep_failed,
         sbatch: args.sbatch_arg.clone(),
     };
@@ -150,8 +106,8 @@ fn submit(args: &SweepArgs, plan: &Plan, tasks: u32) -> Result<Exit, Stop> {
         terminal::print(&job.script());
         return Ok(Exit::Good);
     }
-    let store = Store::open(&args.results).map_err(Stop::File)?;
-    let outlook = campaign::outlook(plan, &store, &Part { shard: None, keep_failed: args.keep_failed });
+    let store = runs::open(&args.results, false)?;
+    let outlook = campaign::outlook(&plan.batch, &store, &Part { shard: None, keep_failed: args.keep_failed });
     if !args.quiet {
         terminal::print(&told(args, plan, &outlook));
     }
@@ -167,9 +123,8 @@ fn submit(args: &SweepArgs, plan: &Plan, tasks: u32) -> Result<Exit, Stop> {
 
 pub(super) fn status(args: &SweepStatusArgs) -> Result<Exit, Stop> {
     let plan = Plan::load(&args.spec)?;
-    let store = Store::open_existing(&args.results).map_err(Stop::File)?;
-    store.notes().iter().for_each(|note| terminal::note(note));
-    let outlook = campaign::outlook(&plan, &store, &Part::default());
+    let store = runs::open(&args.results, true)?;
+    let outlook = campaign::outlook(&plan.batch, &store, &Part::default());
     let failed: Vec<usize> = outlook.failed.iter().map(|(at, _)| *at).collect();
     let (all, missing) = (plan.points.len(), outlook.to_run.len() - failed.len());
     let mut text = format!(
@@ -207,7 +162,7 @@ pub(super) fn status(args: &SweepStatusArgs) -> Result<Exit, Stop> {
         text += &table.lines().map(|line| format!("{}\n", line.trim_end())).collect::<String>();
     }
     for (at, why) in &outlook.failed {
-        text += &format!("FAILED {}: {why}\n  {}\n", plan.points[*at].label, plan.command(*at));
+        text += &format!("FAILED {}: {why}\n  {}\n", plan.points[*at].label, plan.batch.command(*at));
     }
     terminal::print(&text);
     Ok(Exit::Good)

@@ -1,6 +1,5 @@
 //! A reproduction as files: tables as CSV, verdicts, runs, a page of Markdown; and as text for a terminal.
 
-use super::picture::picture;
 use super::{Reproduction, Table};
 use crate::report::Markdown;
 use crate::reproduce::Cell;
@@ -12,22 +11,22 @@ impl Reproduction {
     /// Everything as files.
     pub fn files(&self) -> Vec<File> {
         let mut files = Vec::new();
-        for finding in &self.findings {
+        for (figure, finding) in &self.findings {
             files.extend(finding.tables.iter().map(|table| (format!("{}.csv", table.name), table.csv())));
-            let drawn = picture(finding).and_then(Result::ok);
-            files.extend(drawn.map(|drawing| (format!("{}.svg", finding.figure.name()), drawing)));
+            let drawn = figure.picture(finding).and_then(|drawing| drawing.svg().ok());
+            files.extend(drawn.map(|drawn| (format!("{}.svg", figure.name), drawn)));
         }
         files.push(("asks.csv".to_owned(), self.asks().csv()));
         files.push(("runs.csv".to_owned(), self.runs().csv()));
-        files.push(("agpm.md".to_owned(), self.page()));
+        files.push((format!("{}.md", self.paper.name), self.page()));
         files
     }
 
     /// Everything for a terminal.
     pub fn text(&self) -> String {
         let mut out = String::new();
-        for finding in &self.findings {
-            out += &format!("{}: {}\n\n", finding.figure.name(), finding.figure.title());
+        for (figure, finding) in &self.findings {
+            out += &format!("{}: {}\n\n", figure.name, figure.title);
             for table in &finding.tables {
                 out += &format!("{}\n", table.text());
             }
@@ -53,9 +52,9 @@ impl Reproduction {
     /// Every ask and its verdict.
     fn asks(&self) -> Table {
         let mut table = Table::new("asks", "Asks", &["figure", "verdict", "ask", "evidence"]);
-        for finding in &self.findings {
+        for (figure, finding) in &self.findings {
             for ask in &finding.asks {
-                let cells = [finding.figure.name(), ask.verdict.words(), ask.text, &ask.evidence];
+                let cells = [figure.name, ask.verdict.words(), ask.text, &ask.evidence];
                 table.push(cells.map(Cell::from).to_vec());
             }
         }
@@ -78,13 +77,13 @@ impl Reproduction {
     /// One page: settings, figures with asks, runs, parameters without a source.
     fn page(&self) -> String {
         let mut page = Markdown::new();
-        page.heading(1, "AGPM, reproduced");
+        page.heading(1, &format!("{}, reproduced", self.paper.title));
         let settings = self.settings.iter().map(|(name, value)| format!("{name}: {value}"));
         page.list(settings.chain(self.notes.iter().cloned()));
-        for finding in &self.findings {
-            let name = finding.figure.name();
-            page.heading(2, &format!("{name}: {}", finding.figure.title()));
-            match picture(finding) {
+        for (figure, finding) in &self.findings {
+            let name = figure.name;
+            page.heading(2, &format!("{name}: {}", figure.title));
+            match figure.picture(finding).map(|drawing| drawing.svg()) {
                 Some(Ok(_)) => page.image(name, &format!("{name}.svg")),
                 Some(Err(why)) => page.paragraph(&format!("No picture: {why}.")),
                 None => {}

@@ -1,4 +1,5 @@
-//! Runs the points of a plan that a store of results does not have yet, and keeps what comes of them.
+//! Runs the points of a batch that a store of results does not have yet, and keeps what comes of them; or all of them
+//! without a store.
 //!
 //! Several processes may work on one folder. Each says in its own file that it begins a point, then looks whether another
 //! process of its host that is alive has said so before: such a point it puts off, and runs at the end if that process is
@@ -11,14 +12,15 @@ use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::batch::Batch;
 use super::key;
-use super::plan::Plan;
 use super::record::{self, Record, State};
 use super::runner::{Came, Done, Need, Sweep, Turn, run_each};
 use super::store::{Store, Writer};
+use crate::outcome::Outcome;
 use crate::run::{self, Conduct};
 
-/// Which points of a plan, and how.
+/// Which points of a batch, and how.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Part {
     /// One of so many parts that the points are divided into by their keys: its number from 0, and how many there are.
@@ -43,7 +45,7 @@ pub enum Fate {
 /// What is there and what is to be done.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outlook {
-    /// Points of this part of the plan.
+    /// Points of this part of the batch.
     pub points: Vec<usize>,
     /// Of these, points with a result.
     pub good: usize,
@@ -56,12 +58,12 @@ pub struct Outlook {
 }
 
 /// Looks up what is done.
-pub fn outlook(plan: &Plan, store: &Store, part: &Part) -> Outlook {
-    let mine = |at: &usize| part.shard.is_none_or(|(nth, of)| key::shard(&plan.points[*at].key, of) == nth);
-    let points: Vec<usize> = (0..plan.points.len()).filter(mine).collect();
+pub fn outlook(batch: &Batch, store: &Store, part: &Part) -> Outlook {
+    let mine = |at: &usize| part.shard.is_none_or(|(nth, of)| key::shard(&batch.points()[*at].key, of) == nth);
+    let points: Vec<usize> = (0..batch.points().len()).filter(mine).collect();
     let (mut good, mut failed, mut to_run) = (0, Vec::new(), Vec::new());
     for &at in &points {
-        match store.result(&plan.points[at].key) {
+        match store.result(&batch.points()[at].key) {
             Some(entry) if entry.head.state == State::Good => good += 1,
             Some(entry) => {
                 failed.push((at, entry.head.why.clone().unwrap_or_default()));
@@ -72,14 +74,14 @@ pub fn outlook(plan: &Plan, store: &Store, part: &Part) -> Outlook {
             None => to_run.push(at),
         }
     }
-    let known: Vec<f64> = estimates(plan, store, &to_run).into_iter().flatten().collect();
+    let known: Vec<f64> = estimates(batch, store, &to_run).into_iter().flatten().collect();
     // Points of which nothing is known take as long as the others.
     let seconds = (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64 * to_run.len() as f64);
     Outlook { points, good, failed, to_run, seconds }
 }
 
 /// Seconds that points take: the mean of results with the same workload and content, else of the same workload by size.
-fn estimates(plan: &Plan, store: &Store, points: &[usize]) -> Vec<Option<f64>> {
+fn estimates(batch: &Batch, store: &Store, points: &[usize]) -> Vec<Option<f64>> {
     // Sums of seconds, and of points or bytes.
     let mut of_content: BTreeMap<&str, [f64; 2]> = BTreeMap::new();
     let mut of_name: BTreeMap<&str, [f64; 2]> = BTreeMap::new();
@@ -93,14 +95,14 @@ fn estimates(plan: &Plan, store: &Store, points: &[usize]) -> Vec<Option<f64>> {
         *sum = [sum[0] + seconds, sum[1] + head.bytes.unwrap_or(1).max(1) as f64];
     }
     let one = |&at: &usize| {
-        let (name, content, bytes) = plan.content(at);
+        let (name, content, bytes) = batch.content(at);
         let exact = of_content.get(content).map(|[seconds, count]| seconds / count);
         exact.or_else(|| of_name.get(name).map(|[seconds, of]| seconds / of * bytes as f64))
     };
     points.iter().map(one).collect()
 }
 
-/// What came of a part of a plan.
+/// What came of a part of a batch.
 #[derive(Debug)]
 pub struct Report {
     /// What came of each point that was to run, in the order of [`Outlook::to_run`].
@@ -110,8 +112,8 @@ pub struct Report {
 }
 
 struct Shared<'a> {
-    plan: &'a Plan,
-    store: Mutex<(Store, Instant)>,
+    batch: &'a Batch,
+    store: Mutex<(&'a mut Store, Instant)>,
     writer: Mutex<Writer>,
     /// When this process said that it begins a point, in ms since 1970.
     claims: Mutex<BTreeMap<usize, u64>>,
@@ -128,29 +130,84 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// How long to wait before looking again whether another process is done.
 const AGAIN: Duration = Duration::from_millis(100);
 
-/// Runs what is to be run.
+/// What points need: work in microseconds where that is known of all, else as the batch says where that is known of all,
+/// else in bytes: the unit must be the same.
+fn needs(batch: &Batch, points: &[usize], seconds: &[Option<f64>]) -> Vec<Need> {
+    let (timed, told) = (seconds.iter().all(Option::is_some), points.iter().all(|&at| batch.points()[at].work > 0));
+    let need = |(&at, seconds): (&usize, &Option<f64>)| {
+        let bytes = batch.content(at).2;
+        let work = match seconds {
+            Some(seconds) if timed => (seconds * 1e6) as u64,
+            _ if told => batch.points()[at].work,
+            _ => bytes,
+        };
+        Need { work, bytes: super::runner::memory_of(bytes) }
+    };
+    points.iter().zip(seconds).map(need).collect()
+}
+
+/// Simulates a point whose turn it is.
+fn simulate(batch: &Batch, point: usize, turn: &Turn<'_>, sweep: &Sweep<'_>) -> Done {
+    match batch.experiment(point) {
+        Ok(experiment) => {
+            let (stop, observer) = (sweep.stop, Some(turn.observer));
+            let conduct = Conduct { threads: turn.threads, stop, observer, ..Conduct::default() };
+            Done::of(run::run(&experiment, &conduct).outcome)
+        }
+        Err(faults) => Done::Failed { why: faults.to_string(), outcome: None },
+    }
+}
+
+/// Runs every point of a batch, and keeps nothing: what came of each, in their order.
+pub fn without_store(batch: &Batch, sweep: &Sweep<'_>) -> Vec<Done> {
+    let points: Vec<usize> = (0..batch.points().len()).collect();
+    let came = |turn: &Turn<'_>| {
+        let result = simulate(batch, turn.point, turn, sweep);
+        let instructions = result.good().map(Outcome::warp_instructions);
+        Came::Of { failed: matches!(result, Done::Failed { .. }), instructions, result }
+    };
+    let panicked = |why| Done::Failed { why, outcome: None };
+    let done = run_each(&needs(batch, &points, &vec![None; points.len()]), sweep, came, panicked);
+    done.into_iter().map(|done| done.unwrap_or(Done::NotRun)).collect()
+}
+
+/// What a store has of each point of a batch, in their order; [`Done::NotRun`] where it has nothing.
+///
+/// # Errors
+/// A result cannot be read.
+pub fn results(batch: &Batch, store: &Store) -> Result<Vec<Done>, String> {
+    let one = |point: &super::batch::Point| {
+        let Some(entry) = store.result(&point.key) else { return Ok(Done::NotRun) };
+        let outcome = store.outcome(entry)?.map(Box::new);
+        Ok(match (entry.head.state, outcome) {
+            (State::Good, Some(outcome)) => Done::Good(outcome),
+            (_, outcome) => Done::Failed { why: entry.head.why.clone().unwrap_or_default(), outcome },
+        })
+    };
+    batch.points().iter().map(one).collect()
+}
+
+/// Runs what is to be run. Afterwards the store has what came of it.
 ///
 /// # Errors
 /// Results cannot be written, before the first point ran.
 #[expect(clippy::disallowed_methods, reason = "how often a folder is looked at; no result depends on it")]
-pub fn run(plan: &Plan, mut store: Store, outlook: &Outlook, part: &Part, sweep: &Sweep<'_>) -> Result<Report, String> {
+pub fn run(
+    batch: &Batch,
+    store: &mut Store,
+    outlook: &Outlook,
+    part: &Part,
+    sweep: &Sweep<'_>,
+) -> Result<Report, String> {
     let to_run = &outlook.to_run;
     if to_run.is_empty() {
         return Ok(Report { fates: Vec::new(), broken: None });
     }
     let writer = Writer::new(store.folder())?;
-    store.leave_out(&writer);
-    let estimates = estimates(plan, &store, to_run);
-    let all_known = estimates.iter().all(Option::is_some);
-    let need = |(&at, seconds): (&usize, Option<f64>)| {
-        let bytes = plan.content(at).2;
-        // In microseconds where that is known of all, else in bytes: the unit must be the same.
-        let work = seconds.filter(|_| all_known).map_or(bytes, |seconds| (seconds * 1e6) as u64);
-        Need { work, bytes: super::runner::memory_of(bytes) }
-    };
-    let needs: Vec<Need> = to_run.iter().zip(estimates).map(need).collect();
+    store.leave_out(Some(&writer));
+    let needs = needs(batch, to_run, &estimates(batch, store, to_run));
     let shared = Shared {
-        plan,
+        batch,
         began_ms: writer.started_ms(),
         store: Mutex::new((store, Instant::now())),
         writer: Mutex::new(writer),
@@ -161,7 +218,14 @@ pub fn run(plan: &Plan, mut store: Store, outlook: &Outlook, part: &Part, sweep:
     };
     let fates = run_each(&needs, sweep, |turn| shared.one(to_run[turn.point], turn), Fate::Failed);
     let fates = fates.into_iter().map(|fate| fate.unwrap_or(Fate::NotRun)).collect();
-    Ok(Report { fates, broken: shared.broken.into_inner().unwrap_or_else(PoisonError::into_inner) })
+    let Shared { store, broken, .. } = shared;
+    let (store, _) = store.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut broken = broken.into_inner().unwrap_or_else(PoisonError::into_inner);
+    store.leave_out(None);
+    if let Err(why) = store.refresh() {
+        broken.get_or_insert(why);
+    }
+    Ok(Report { fates, broken })
 }
 
 /// A folder that takes so long to look at is not looked at for each point.
@@ -195,21 +259,24 @@ impl Shared<'_> {
             }
         }
         let done = self.simulate(point, turn);
-        let instructions = done.good().map(crate::outcome::Outcome::warp_instructions);
+        let instructions = done.good().map(Outcome::warp_instructions);
         of(self.keep(point, &done), instructions)
     }
 
     /// Looks whether another process has begun or done a point since; says that this one begins it if not.
     #[expect(clippy::disallowed_methods, reason = "how often a folder is looked at; no result depends on it")]
     fn known(&self, point: usize, again: bool) -> Known {
-        let key = &self.plan.points[point].key;
-        if let Some(known) = self.looked_up(point, again) {
-            return known;
-        }
-        if !lock(&self.claims).contains_key(&point) {
-            // Others that do not hear of it run the point too, which harms nobody.
-            let since = lock(&self.writer).append(&Record::begun(key)).unwrap_or(u64::MAX);
-            lock(&self.claims).insert(point, since);
+        match self.looked_up(point, again) {
+            // What it waits for is told by the folder alone: all others may be waiting too.
+            Some(Known::Begun) if again => {}
+            Some(known) => return known,
+            None if !lock(&self.claims).contains_key(&point) => {
+                // Others that do not hear of it run the point too, which harms nobody.
+                let begun = Record::begun(&self.batch.points()[point].key);
+                let since = lock(&self.writer).append(&begun).unwrap_or(u64::MAX);
+                lock(&self.claims).insert(point, since);
+            }
+            None => {}
         }
         let mut guard = lock(&self.store);
         let (store, next) = &mut *guard;
@@ -223,12 +290,17 @@ impl Shared<'_> {
             *next = if now.elapsed() > SLOW { Instant::now() + now.elapsed() * 4 } else { now };
         }
         drop(guard);
-        self.looked_up(point, again).unwrap_or(Known::Nothing)
+        match self.looked_up(point, again) {
+            Some(known) => known,
+            None if lock(&self.claims).contains_key(&point) => Known::Nothing,
+            // Whoever had begun it is gone: now this process says so.
+            None => self.known(point, again),
+        }
     }
 
     /// What is known without looking at the folder again.
     fn looked_up(&self, point: usize, again: bool) -> Option<Known> {
-        let key = &self.plan.points[point].key;
+        let key = &self.batch.points()[point].key;
         let own = lock(&self.claims).get(&point).copied();
         let guard = lock(&self.store);
         let result = guard.0.result(key).map(|entry| &entry.head);
@@ -255,29 +327,17 @@ impl Shared<'_> {
             .then_some(Known::Begun)
     }
 
+    /// What came of a simulation. One that panics has failed, and that is kept too.
     fn simulate(&self, point: usize, turn: &Turn<'_>) -> Done {
-        let experiment = match self.plan.experiment(point) {
-            Ok(experiment) => experiment,
-            Err(faults) => return Done::Failed { why: faults.to_string(), outcome: None },
-        };
-        let conduct = Conduct {
-            threads: turn.threads,
-            stop: self.sweep.stop,
-            observer: Some(turn.observer),
-            ..Conduct::default()
-        };
-        let simulated = std::panic::AssertUnwindSafe(|| Done::of(run::run(&experiment, &conduct).outcome));
-        std::panic::catch_unwind(simulated).unwrap_or_else(|panic| {
-            let message = panic.downcast_ref::<String>().map(String::as_str);
-            let message = message.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
-            Done::Failed { why: format!("the simulator failed, which is a defect: {message}"), outcome: None }
-        })
+        let simulated = std::panic::AssertUnwindSafe(|| simulate(self.batch, point, turn, self.sweep));
+        std::panic::catch_unwind(simulated)
+            .unwrap_or_else(|panic| Done::Failed { why: super::runner::told(&*panic), outcome: None })
     }
 
     /// Writes what came of a point.
     fn keep(&self, point: usize, done: &Done) -> Fate {
-        let (name, content, bytes) = self.plan.content(point);
-        let Some(record) = Record::done(&self.plan.points[point].key, name, content, bytes, done) else {
+        let (name, content, bytes) = self.batch.content(point);
+        let Some(record) = Record::done(&self.batch.points()[point].key, name, content, bytes, done) else {
             return Fate::NotRun;
         };
         if let Err(why) = lock(&self.writer).append(&record) {

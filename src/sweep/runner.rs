@@ -4,9 +4,9 @@
 //! simulation panics, is that point's result and not the end; once the stop flag is set nothing new begins, what runs ends
 //! early and is not kept, what is done is. Wall clocks are read here for progress only.
 //!
-//! [`run_each`] takes the function that turns a point into its result. That is the place for a store of results: look the
-//! point up, simulate it if it is not there, keep what came of it. At the end of a sweep cores are idle: a point that starts
-//! when fewer points than jobs remain is told to take more threads, on which its result does not depend.
+//! [`run_each`] takes the function that turns a point into its result; what that does, and whether there is a store of
+//! results, is [`campaign`](super::campaign)'s. At the end of a sweep cores are idle: a point that starts when fewer points
+//! than jobs remain is told to take more threads, on which its result does not depend.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,20 +17,6 @@ pub use super::book::Need;
 use super::book::{Next, Tally, Waiting};
 use crate::engine::Snapshot;
 use crate::outcome::{End, Outcome};
-use crate::run::{self, Conduct, Experiment};
-
-/// An experiment of a sweep.
-#[derive(Debug, Clone)]
-pub struct Point {
-    /// What it is called in messages.
-    pub label: String,
-    /// What is run.
-    pub experiment: Experiment,
-    /// How long it takes compared with the others, in any unit.
-    pub work: u64,
-    /// Bytes of memory that it needs while it runs.
-    pub bytes: u64,
-}
 
 /// A running simulation holds its image, the controllers' shares of it, and the final memory.
 const COPIES_OF_IMAGE: u64 = 3;
@@ -38,14 +24,6 @@ const COPIES_OF_IMAGE: u64 = 3;
 /// Bytes that a simulation needs for so many bytes of buffers.
 pub fn memory_of(buffers: u64) -> u64 {
     COPIES_OF_IMAGE * buffers
-}
-
-impl Point {
-    /// A point that needs as much memory as its buffers suggest.
-    pub fn new(label: impl Into<String>, experiment: Experiment, work: u64) -> Self {
-        let buffers: u64 = experiment.workload.addresses().ranges().iter().map(|range| range.bytes).sum();
-        Point { label: label.into(), experiment, work, bytes: memory_of(buffers) }
-    }
 }
 
 /// How to sweep: nothing here changes what comes of a point.
@@ -139,40 +117,6 @@ impl Done {
     }
 }
 
-/// What came of each point, in the order of the points.
-pub type Results = Vec<Done>;
-
-/// Simulates every point.
-pub fn run(points: &[Point], sweep: &Sweep<'_>) -> Results {
-    results(points, sweep, |turn| {
-        let conduct =
-            Conduct { threads: turn.threads, stop: sweep.stop, observer: Some(turn.observer), ..Conduct::default() };
-        Done::of(run::run(&points[turn.point].experiment, &conduct).outcome)
-    })
-}
-
-/// Turns every point into its result by `one`, which is given an observer for the simulation it runs.
-///
-/// # Panics
-/// When the host cannot start threads.
-pub fn run_with<F>(points: &[Point], sweep: &Sweep<'_>, one: F) -> Results
-where
-    F: Fn(&Point, &(dyn Fn(&Snapshot) + Sync)) -> Done + Sync,
-{
-    results(points, sweep, |turn| one(&points[turn.point], turn.observer))
-}
-
-fn results(points: &[Point], sweep: &Sweep<'_>, one: impl Fn(&Turn<'_>) -> Done + Sync) -> Results {
-    let needs: Vec<Need> = points.iter().map(|point| Need { work: point.work, bytes: point.bytes }).collect();
-    let came = |turn: &Turn<'_>| {
-        let result = one(turn);
-        let instructions = result.good().map(Outcome::warp_instructions);
-        Came::Of { failed: matches!(result, Done::Failed { .. }), instructions, result }
-    };
-    let panicked = |why| Done::Failed { why, outcome: None };
-    run_each(&needs, sweep, came, panicked).into_iter().map(|done| done.unwrap_or(Done::NotRun)).collect()
-}
-
 /// A point whose turn it is.
 #[derive(Clone, Copy)]
 pub struct Turn<'a> {
@@ -222,6 +166,13 @@ struct Shared<'a, R> {
 /// Nothing that a lock guards here can be left half done by a panic.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Why a simulation that panicked failed.
+pub(super) fn told(panic: &(dyn std::any::Any + Send)) -> String {
+    let message = panic.downcast_ref::<String>().map(String::as_str);
+    let message = message.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+    format!("the simulator failed, which is a defect: {message}")
 }
 
 /// Turns every point into its result by `one`, and one whose turn panics by `panicked`. `None` for points that did not
@@ -293,11 +244,10 @@ impl<R: Send> Shared<'_, R> {
             self.tell();
         };
         let turn = Turn { point, threads, again, observer: &observer };
-        let came = catch_unwind(AssertUnwindSafe(|| one(&turn))).unwrap_or_else(|panic| {
-            let message = panic.downcast_ref::<String>().map(String::as_str);
-            let message = message.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
-            let result = panicked(format!("the simulator failed, which is a defect: {message}"));
-            Came::Of { result, failed: true, instructions: None }
+        let came = catch_unwind(AssertUnwindSafe(|| one(&turn))).unwrap_or_else(|panic| Came::Of {
+            result: panicked(told(&*panic)),
+            failed: true,
+            instructions: None,
         });
         match came {
             Came::Of { result, failed, instructions } => {

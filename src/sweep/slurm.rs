@@ -7,7 +7,7 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::plan::quoted;
+use super::batch::quoted;
 
 /// An array job.
 #[derive(Debug, Clone, PartialEq, Eq)]

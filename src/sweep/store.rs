@@ -171,9 +171,9 @@ impl Store {
         self.begun.get(key).map_or(&[], Vec::as_slice)
     }
 
-    /// Does not read what a writer writes.
-    pub fn leave_out(&mut self, writer: &Writer) {
-        self.own = writer.file_name();
+    /// Does not read what a writer writes, while there is one.
+    pub fn leave_out(&mut self, writer: Option<&Writer>) {
+        self.own = writer.and_then(Writer::file_name);
     }
 
     /// The newest results of all keys.

@@ -13,7 +13,6 @@ use crate::config::MachineConfig;
 use crate::config::SchemeConfig;
 use crate::config::derived::Derived;
 use crate::diagnostic::Diagnostics;
-use crate::workload::Workload;
 
 /// Whether kernels run with undo logging: it follows from the scheme and the workload.
 pub const UNDO_LOGS: &str = "undo logs";
@@ -33,14 +32,10 @@ impl Plan {
     /// # Errors
     /// A file that it needs is not what it was.
     pub fn configuration(&self, point: usize) -> Result<Configuration, Diagnostics> {
-        let recipe = &self.points[point].recipe;
+        let recipe = self.batch.recipe(point);
         let machine = MachineConfig::load(&recipe.machine, &recipe.machine_set)?;
         let scheme = SchemeConfig::load(&recipe.scheme, &recipe.scheme_set)?;
-        let content = &self.contents[recipe.content];
-        let told = match &content.resolved {
-            Some(resolved) => resolved.describe(),
-            None => Workload::load(&content.path)?.resolve(&content.choice)?.describe(),
-        };
+        let told = self.batch.workload(point)?.describe();
         let mut values = machine.values();
         values.extend(scheme.values.clone());
         let mut put = |key: &str, value: Value| values.insert(key.to_owned(), value);
@@ -51,7 +46,7 @@ impl Plan {
         for (name, value) in &told.params {
             put(&format!("params.{name}"), serde_json::to_value(value).unwrap_or_default());
         }
-        for (name, path) in &content.choice.inputs {
+        for (name, path) in &recipe.choice.inputs {
             put(&format!("inputs.{name}"), path.display().to_string().into());
         }
         put(UNDO_LOGS, told.instrument.is_some_and(|settings| settings.logs).into());

@@ -6,9 +6,10 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::super::batch::{Batch, Recipe};
 use super::super::file::{Axis, LOGGING, SweepFile, WORDS, same, text_of};
 use super::super::key;
-use super::{Content, KEPT_BYTES, MAX_POINTS, Plan, Planned, Recipe, label};
+use super::{MAX_POINTS, Plan, Planned, label};
 use crate::config::MachineConfig;
 use crate::config::Override;
 use crate::config::SchemeConfig;
@@ -57,14 +58,6 @@ fn located(folder: &Path, name: &str) -> String {
 fn located_file(folder: &Path, name: &str) -> String {
     let beside = folder.join(name);
     if beside.exists() { beside.to_string_lossy().into_owned() } else { name.to_owned() }
-}
-
-/// Keeps what was loaded, and not more than a few.
-fn remember<T>(known: &mut BTreeMap<String, T>, told: &str, loaded: Option<T>) {
-    if known.len() >= 256 {
-        known.clear();
-    }
-    known.extend(loaded.map(|loaded| (told.to_owned(), loaded)));
 }
 
 impl Making {
@@ -211,12 +204,7 @@ impl Making {
 
     /// Loads what each point needs and gives it its key.
     fn resolve(mut self, assignments: Vec<Assignment>) -> Result<Plan, Diagnostics> {
-        let (mut points, mut contents, mut kept): (Vec<Planned>, Vec<Content>, u64) = (Vec::new(), Vec::new(), 0);
-        let mut known: BTreeMap<String, usize> = BTreeMap::new();
-        let mut keys: BTreeMap<String, usize> = BTreeMap::new();
-        // Points next to each other often have the same machine.
-        let mut machines: BTreeMap<String, MachineConfig> = BTreeMap::new();
-        let mut schemes: BTreeMap<String, SchemeConfig> = BTreeMap::new();
+        let (mut points, mut batch): (Vec<Planned>, Batch) = (Vec::new(), Batch::default());
         for values in assignments {
             if self.faults.0.len() >= TOLD {
                 break;
@@ -224,88 +212,54 @@ impl Making {
             let shown: Vec<Value> =
                 self.columns.iter().map(|key| values.get(key).cloned().unwrap_or_default()).collect();
             let label = label(&self.file, &self.columns, &shown);
-            let mut recipe = self.recipe(&values);
-            let told = format!("{} {:?}", recipe.machine, recipe.machine_set);
-            if !machines.contains_key(&told) {
-                let loaded = MachineConfig::load(&recipe.machine, &recipe.machine_set);
-                remember(&mut machines, &told, self.keep(&values, &label, loaded));
-            }
-            let machine = machines.get(&told);
-            let told = format!("{} {:?}", recipe.scheme, recipe.scheme_set);
-            if !schemes.contains_key(&told) {
-                let loaded = SchemeConfig::load(&recipe.scheme, &recipe.scheme_set);
-                remember(&mut schemes, &told, self.keep(&values, &label, loaded));
-            }
-            let (Some(machine), Some(scheme)) = (machine, schemes.get(&told)) else { continue };
-            let choice = self.choice(&values, scheme.built.logs());
-            let path = located(&self.file.folder, &text_of(&values["workload"]));
-            let told = format!("{path} {choice:?}");
-            recipe.content = match known.get(&told) {
-                Some(&at) => at,
-                None => {
-                    let resolved = self.workloads[&text_of(&values["workload"])].resolve(&choice);
-                    let Some(resolved) = self.keep(&values, &label, resolved) else { continue };
-                    let bytes = resolved.addresses().ranges().iter().map(|range| range.bytes).sum();
-                    kept += bytes;
-                    contents.push(Content {
-                        path,
-                        choice,
-                        name: resolved.describe().workload,
-                        hash: key::of_content(&resolved),
-                        bytes,
-                        resolved: (kept <= KEPT_BYTES).then_some(resolved),
-                    });
-                    known.insert(told, contents.len() - 1);
-                    contents.len() - 1
-                }
-            };
-            let SweepFile { max_cycles, reference, .. } = self.file;
-            let key = key::of_run(machine, scheme, &contents[recipe.content].hash, max_cycles, reference);
-            if let Some(&twin) = keys.get(&key) {
-                let message = format!("duplicate points: `{}` and `{label}` are the same run", points[twin].label);
+            let added = batch.add(&label, 0, self.recipe(&values));
+            let Some(at) = self.keep(&values, &label, added) else { continue };
+            if at < points.len() {
+                let twin = &points[at].label;
+                let message = format!("duplicate points: `{twin}` and `{label}` are the same run");
                 self.faults.push(self.file.place.fault(message));
                 continue;
             }
-            keys.insert(key.clone(), points.len());
-            points.push(Planned { key, values: shown, label, recipe });
+            points.push(Planned { key: batch.points()[at].key.clone(), values: shown, label });
         }
         let Making { file, columns, faults, .. } = self;
-        faults.into_result(Plan { file, columns, points, grids: Vec::new(), contents })
+        faults.into_result(Plan { file, columns, points, grids: Vec::new(), batch })
     }
 
     fn recipe(&self, values: &Assignment) -> Recipe {
         let named = |key: &str| located(&self.file.folder, &text_of(&values[key]));
-        let (mut machine_set, mut scheme_set) = (Vec::new(), Vec::new());
-        for (key, value) in values.iter().filter(|(key, value)| key.contains('.') && !value.is_null()) {
-            let over = Override { key: key.clone(), value: text_of(value) };
-            match key.starts_with("params.") || key.starts_with("inputs.") {
-                true => {}
-                false if over.is_of_a_scheme() => scheme_set.push(over),
-                false => machine_set.push(over),
-            }
-        }
-        Recipe { machine: named("machine"), machine_set, scheme: named("scheme"), scheme_set, content: 0 }
-    }
-
-    fn choice(&self, values: &Assignment, logs: bool) -> Choice {
-        let applying = || values.iter().filter(|(_, value)| !value.is_null());
-        let param = |(key, value): (&String, &Value)| Some((key.strip_prefix("params.")?.to_owned(), text_of(value)));
-        let input = |(key, value): (&String, &Value)| {
-            Some((key.strip_prefix("inputs.")?.to_owned(), located_file(&self.file.folder, &text_of(value)).into()))
-        };
+        let SweepFile { max_cycles, reference, .. } = self.file;
         let word = |key: &str| values.get(key).map(text_of);
-        Choice {
+        let choice = Choice {
             profile: Some(text_of(&values["profile"])),
-            params: applying().filter_map(param).collect(),
             seed: values["seed"].as_u64().unwrap_or(0),
-            inputs: applying().filter_map(input).collect(),
-            logs,
             instrument: Overrides {
                 mode: word("instrument").and_then(|word| word.parse().ok()),
                 flag_barrier: word("flag_barrier").and_then(|word| word.parse().ok()),
                 loop_log: values.get("loop_log").and_then(Value::as_bool),
             },
+            ..Choice::default()
+        };
+        let mut recipe = Recipe {
+            machine: named("machine"),
+            machine_set: Vec::new(),
+            scheme: named("scheme"),
+            scheme_set: Vec::new(),
+            workload: named("workload"),
+            choice,
+            max_cycles,
+            reference,
+        };
+        for (key, value) in values.iter().filter(|(key, value)| key.contains('.') && !value.is_null()) {
+            match key.strip_prefix("inputs.") {
+                Some(buffer) => {
+                    let file = located_file(&self.file.folder, &text_of(value));
+                    recipe.choice.inputs.push((buffer.to_owned(), file.into()));
+                }
+                None => recipe.set(Override { key: key.clone(), value: text_of(value) }),
+            }
         }
+        recipe
     }
 
     /// What was loaded, or its faults at the values that they are about, else at the top of the file with the point's name.

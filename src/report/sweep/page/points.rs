@@ -85,7 +85,7 @@ pub(super) fn states(page: &mut Page, showing: &Showing<'_>) {
     let mut bad = Table::new(columns(&["point", "state", "run it by itself"]));
     let mut good = bad.clone();
     for (point, planned) in showing.plan.points.iter().enumerate() {
-        let command = showing.plan.command(point);
+        let command = showing.plan.batch.command(point);
         let row = |state: String| [planned.label.clone(), state, command.clone()];
         match &showing.readings[point].state {
             State::Good => good.row(row("done".to_owned())),

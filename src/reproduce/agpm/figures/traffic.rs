@@ -3,12 +3,13 @@
 //! Bytes are of the links between SMs and slices, headers included, over those of `base` in the same direction. The paper
 //! does not say what it normalises by.
 
-use crate::reproduce::ask::traffic;
-use crate::reproduce::kernels::{KERNELS, PaperKernel};
-use crate::reproduce::measured::Runs;
-use crate::reproduce::plan::Request;
-use crate::reproduce::published;
-use crate::reproduce::{Cell, Figure, Finding, Table};
+use crate::reproduce::agpm::ask::traffic;
+use crate::reproduce::agpm::kernels::{KERNELS, PaperKernel};
+use crate::reproduce::agpm::kernels_of;
+use crate::reproduce::agpm::measured::measured;
+use crate::reproduce::agpm::published::PUBLISHED;
+use crate::reproduce::agpm::runs::timed;
+use crate::reproduce::{Cell, Finding, Request, Runs, Table};
 
 /// From the L1s, and to them.
 const DIRECTIONS: [&str; 2] = ["bytes_out", "bytes_in"];
@@ -16,10 +17,10 @@ const SCHEMES: [&str; 2] = ["store+clwb", "nt-store"];
 
 /// A kernel's bytes over those of `base`: by scheme, then by direction.
 fn of_kernel<'a>(kernel: &'a PaperKernel, runs: &Runs<'a>) -> Option<[[f64; 2]; 2]> {
-    let base = runs.measured(kernel, "base", false)?;
+    let base = measured(runs, kernel, &timed(kernel, "base"))?;
     let mut bytes = [[0.0; 2]; 2];
     for (of_scheme, scheme) in bytes.iter_mut().zip(SCHEMES) {
-        let run = runs.measured(kernel, scheme, false)?;
+        let run = measured(runs, kernel, &timed(kernel, scheme))?;
         *of_scheme = DIRECTIONS.map(|name| run.counter(name) as f64 / base.counter(name).max(1) as f64);
     }
     Some(bytes)
@@ -32,17 +33,14 @@ fn mean(all: &[[[f64; 2]; 2]]) -> [[f64; 2]; 2] {
 }
 
 /// Figure 5.
-pub(super) fn bytes(request: &Request, runs: &Runs<'_>) -> Finding {
+pub(in crate::reproduce::agpm) fn bytes(request: &Request, runs: &Runs<'_>) -> Finding {
     let columns = ["reason", "kernels", "s2m, T", "s2m, nt", "m2s, T", "m2s, nt"];
     let mut table =
         Table::new("fig5", "mean bytes L1 to L2 (s2m) and L2 to L1 (m2s) over those of base, by reason", &columns);
     let mut strong = None;
     for reason in ["a", "b", "c", "d", "e", "f", "g", "h"] {
-        let has = |kernel: &&PaperKernel| published::text("table2", kernel.name, "reason") == Some(reason);
-        let found: Vec<(&str, [[f64; 2]; 2])> = request
-            .kernels
-            .iter()
-            .copied()
+        let has = |kernel: &&PaperKernel| PUBLISHED.text("table2", kernel.name, "reason") == Some(reason);
+        let found: Vec<(&str, [[f64; 2]; 2])> = kernels_of(request)
             .filter(has)
             .filter_map(|kernel| Some((kernel.name, of_kernel(kernel, runs)?)))
             .collect();
@@ -60,7 +58,7 @@ pub(super) fn bytes(request: &Request, runs: &Runs<'_>) -> Finding {
         }
     }
     let notes = vec!["reasons are those that the paper gives the kernels".to_owned()];
-    Finding { figure: Figure::Fig5, tables: vec![table], asks: traffic(strong), notes }
+    Finding { tables: vec![table], asks: traffic(strong), notes }
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Asks of Figures 4 and 5, Tables II and III, and section IV-C: counts, patterns and arithmetic.
 
-use super::Ask;
-use crate::reproduce::kernels::KERNELS;
-use crate::reproduce::published;
+use crate::reproduce::Ask;
+use crate::reproduce::agpm::kernels::KERNELS;
+use crate::reproduce::agpm::published::PUBLISHED;
 
 /// Kernels whose count of log updates is to be exact.
 const EXACT: [&str; 3] = ["ATAX1", "ATAX2", "StreamTriad"];
@@ -16,7 +16,8 @@ const UNCOALESCED: f64 = 0.0;
 /// Asks of Figure 4: each kernel's share of loads and stores of more than two accesses.
 pub fn coalescing(over_two: &[(&'static str, f64)]) -> Vec<Ask> {
     let named = |value: &str| {
-        published::all()
+        PUBLISHED
+            .all()
             .filter(|row| row.experiment == "fig4")
             .filter(|row| row.value == value)
             .map(|row| row.kernel)
@@ -67,7 +68,7 @@ pub fn counts(found: &[(&'static str, u64, u64)], sized: bool) -> Vec<Ask> {
         names.iter().map(|name| found.iter().find(|(kernel, ..)| kernel == name).copied()).collect()
     };
     let off = |kernel: &str, quantity: &str, ours: u64| {
-        ours as f64 / published::number("table2", kernel, quantity).unwrap_or(f64::NAN) - 1.0
+        ours as f64 / PUBLISHED.number("table2", kernel, quantity).unwrap_or(f64::NAN) - 1.0
     };
     let judge = |text, names: &[&str], quantity: &'static str, most: f64| match of(names) {
         _ if !sized => Ask::unjudged(text, "the profile is not `paper`"),
@@ -119,7 +120,7 @@ pub fn rules(right: usize, uncovered: usize, patterns: usize) -> Vec<Ask> {
 /// Asks of section IV-C: bits of an entry, KiB of a buffer and of both.
 pub fn overheads(bits: u64, buffer_kb: u64, both_kb: u64) -> Vec<Ask> {
     let judge = |text, quantity, ours: u64| {
-        let published = published::number("overheads", "AGPM", quantity);
+        let published = PUBLISHED.number("overheads", "AGPM", quantity);
         Ask::of(text, published == Some(ours as f64), format!("{ours}; published {}", published.unwrap_or(f64::NAN)))
     };
     vec![
@@ -131,8 +132,8 @@ pub fn overheads(bits: u64, buffer_kb: u64, both_kb: u64) -> Vec<Ask> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Verdict;
     use super::*;
+    use crate::reproduce::Verdict;
 
     fn verdicts(asks: &[Ask]) -> Vec<Verdict> {
         asks.iter().map(|ask| ask.verdict).collect()
@@ -141,7 +142,7 @@ mod tests {
     #[test]
     fn published_counts_meet_their_own_asks_and_others_do_not() {
         let with = |change: &dyn Fn(&str, u64) -> u64| -> Vec<(&'static str, u64, u64)> {
-            let count = |kernel: &str, quantity| published::number("table2", kernel, quantity).unwrap() as u64;
+            let count = |kernel: &str, quantity| PUBLISHED.number("table2", kernel, quantity).unwrap() as u64;
             KERNELS.iter().map(|k| (k.name, change(k.name, count(k.name, "log")), count(k.name, "all"))).collect()
         };
         use Verdict::{Met, NotApplicable, NotMet};
@@ -157,7 +158,8 @@ mod tests {
     #[test]
     fn degrees_must_match_the_two_lists() {
         let all = |coalesced: f64| -> Vec<(&'static str, f64)> {
-            published::all()
+            PUBLISHED
+                .all()
                 .filter(|row| row.experiment == "fig4")
                 .map(|row| (row.kernel, if row.value == "1" { coalesced } else { 0.4 }))
                 .collect()

@@ -12,11 +12,11 @@
 //!   persistent memory are counted instead: the same number.
 //! * `all`: line accesses of every load, store and atomic, and of every write-back.
 
+use super::super::{Run, Runs};
 use super::kernels::PaperKernel;
-use super::plan::{Key, Plan, Reading};
+use super::runs::{Reading, counting};
 use crate::outcome::{KernelTotals, Launch, Outcome};
 use crate::persist::selection::{Locality, Selection};
-use crate::sweep::Done;
 use crate::workload::Mode;
 
 /// Beginning of the names of kernels that log whole buffers.
@@ -42,45 +42,26 @@ pub struct Measured<'a> {
     outcome: &'a Outcome,
 }
 
-/// The outcomes of a plan.
-#[derive(Debug)]
-pub struct Runs<'a> {
-    runs: Vec<(Key, &'a Outcome)>,
-}
-
-impl<'a> Runs<'a> {
-    /// The runs of a plan that went well.
-    pub fn of(plan: &Plan, results: &'a [Done]) -> Self {
-        let good = plan.keys().iter().zip(results).filter_map(|(key, done)| Some((*key, done.good()?)));
-        Runs { runs: good.collect() }
-    }
-
-    /// A kernel under a scheme, if that was run and the kernel was launched.
-    pub fn measured(&self, kernel: &'a PaperKernel, scheme: &str, legacy: bool) -> Option<Measured<'a>> {
-        let wanted =
-            |key: &Key| (key.workload, key.scheme, key.legacy, key.reading) == (kernel.workload, scheme, legacy, None);
-        let outcome = self.runs.iter().find(|(key, _)| wanted(key))?.1;
-        let launched = kernel.kernels.iter().any(|name| outcome.kernel(name).is_some());
-        launched.then_some(Measured { kernel, outcome })
-    }
+/// A kernel in a run, if that was run and the kernel was launched.
+pub fn measured<'a>(runs: &Runs<'a>, kernel: &'a PaperKernel, run: &Run) -> Option<Measured<'a>> {
+    let outcome = runs.outcome(run)?;
+    let launched = kernel.kernels.iter().any(|name| outcome.kernel(name).is_some());
+    launched.then_some(Measured { kernel, outcome })
 }
 
 /// Localities of a kernel at the L1 and at the L2.
 pub type Localities = [Locality; 2];
 
-impl Runs<'_> {
-    /// What a kernel's launches counted by a reading, all together; a launch's mean where the paper's are of one.
-    pub fn localities(&self, kernel: &PaperKernel, reading: &Reading) -> Option<Localities> {
-        let wanted = |key: &Key| key.workload == kernel.workload && key.reading == Some(reading);
-        let outcome = self.runs.iter().find(|(key, _)| wanted(key))?.1;
-        let selection: Selection = serde_json::from_value(outcome.scheme_report.clone()?).ok()?;
-        let mut sums = Localities::default();
-        for period in selection.periods.iter().filter(|period| kernel.kernels.contains(&period.kernel.as_str())) {
-            sums[0].add(&period.l1);
-            sums[1].add(&period.l2);
-        }
-        Some(sums)
+/// What a kernel's launches counted by a reading, all together; a launch's mean where the paper's are of one.
+pub fn localities(runs: &Runs<'_>, kernel: &PaperKernel, reading: &Reading) -> Option<Localities> {
+    let outcome = runs.outcome(&counting(kernel, reading))?;
+    let selection: Selection = serde_json::from_value(outcome.scheme_report.clone()?).ok()?;
+    let mut sums = Localities::default();
+    for period in selection.periods.iter().filter(|period| kernel.kernels.contains(&period.kernel.as_str())) {
+        sums[0].add(&period.l1);
+        sums[1].add(&period.l2);
     }
+    Some(sums)
 }
 
 impl Measured<'_> {

@@ -2,10 +2,10 @@
 
 use crate::config::SchemeConfig;
 use crate::persist::selection::Locality;
-use crate::reproduce::ask;
-use crate::reproduce::kernels::KERNELS;
-use crate::reproduce::published;
-use crate::reproduce::{Cell, Figure, Finding, Table};
+use crate::reproduce::agpm::ask;
+use crate::reproduce::agpm::kernels::KERNELS;
+use crate::reproduce::agpm::published::PUBLISHED;
+use crate::reproduce::{Cell, Finding, Request, Runs, Table};
 use crate::schemes::agpm::reason::{Evidence, Reason, Rules};
 
 /// Log updates that leave every rule but e open.
@@ -13,7 +13,7 @@ const MANY_LOGS: u64 = 1000;
 
 /// A published row of Table II. The paper itself labels SGEMM and NW by their shared memory.
 fn evidence(kernel: &str) -> Evidence {
-    let n = |quantity: &str| published::number("table2", kernel, quantity).unwrap_or(0.0) as u64;
+    let n = |quantity: &str| PUBLISHED.number("table2", kernel, quantity).unwrap_or(0.0) as u64;
     let at = |level: &str| {
         let n = |kind: &str| n(&format!("{level}_{kind}"));
         Locality { t_all: n("t_all"), t_log: n("t_log"), s_all: n("s_all"), s_log: n("s_log") }
@@ -35,14 +35,14 @@ fn patterns() -> (usize, usize) {
 }
 
 /// Table III.
-pub(super) fn rules() -> Finding {
+pub(in crate::reproduce::agpm) fn rules(_: &Request, _: &Runs<'_>) -> Finding {
     let columns = ["kernel", "reason", "published", "rules that hold"];
     let mut table = Table::new("table3", "reasons that the rules give to the rows of Table II", &columns);
     let mut right = 0;
     for kernel in KERNELS {
         let evidence = evidence(kernel.name);
         let found = Rules::PAPER.reason(&evidence).letter();
-        let printed = published::text("table2", kernel.name, "reason").unwrap_or("-");
+        let printed = PUBLISHED.text("table2", kernel.name, "reason").unwrap_or("-");
         right += usize::from(found == printed);
         let hold: Vec<&str> = Rules::PAPER.holding(&evidence).map(Reason::letter).collect();
         table.push(vec![Cell::from(kernel.name), Cell::from(found), Cell::from(printed), Cell::Text(hold.join(" "))]);
@@ -52,11 +52,11 @@ pub(super) fn rules() -> Finding {
         "the paper gives no precedence; h, then e before the others is what its rows ask for".to_owned(),
         format!("{uncovered} of {all} patterns of zeros are covered by no rule"),
     ];
-    Finding { figure: Figure::Table3, tables: vec![table], asks: ask::rules(right, uncovered, all), notes }
+    Finding { tables: vec![table], asks: ask::rules(right, uncovered, all), notes }
 }
 
 /// AGPM's buffers: from the scheme's parameters as they are by default, and the address and the line that section IV-C names.
-pub(super) fn sizes() -> Finding {
+pub(in crate::reproduce::agpm) fn sizes(_: &Request, _: &Runs<'_>) -> Finding {
     let scheme = SchemeConfig::load("agpm", &[]).ok();
     let parameter = |key: &str| scheme.as_ref().and_then(|scheme| scheme.values.get(key)?.as_u64()).unwrap_or(0);
     let (address_bits, line_bytes) = (64u64, 128u64);
@@ -71,7 +71,7 @@ pub(super) fn sizes() -> Finding {
     let mut row = |name: &str, ours: u64, published: Option<f64>| {
         table.push(vec![Cell::from(name), Cell::Count(ours), Cell::count(published.map(|value| value as u64))]);
     };
-    let printed = |quantity| published::number("overheads", "AGPM", quantity);
+    let printed = |quantity| PUBLISHED.number("overheads", "AGPM", quantity);
     row("tag of an entry (bits)", tag, None);
     row("counters of an entry: one a byte, the block's, the mark's", counters, None);
     row("entry (bits)", bits, printed("entry_bits"));
@@ -80,5 +80,5 @@ pub(super) fn sizes() -> Finding {
     row("buffer (KiB)", buffer_kb, printed("buffer_kb"));
     row("buffers of one L1 and of the L2 (KiB)", both_kb, printed("both_kb"));
     let asks = ask::overheads(bits, buffer_kb, both_kb);
-    Finding { figure: Figure::Overheads, tables: vec![table], asks, notes: Vec::new() }
+    Finding { tables: vec![table], asks, notes: Vec::new() }
 }

@@ -1,8 +1,8 @@
 //! Asks of Figures 3 and 7: normalised execution times.
 
-use super::Ask;
-use crate::reproduce::kernels::KERNELS;
-use crate::reproduce::published;
+use crate::reproduce::Ask;
+use crate::reproduce::agpm::kernels::KERNELS;
+use crate::reproduce::agpm::published::PUBLISHED;
 
 const NT: &str = "nt-store";
 const T: &str = "store+clwb";
@@ -68,7 +68,7 @@ pub fn static_paths(times: &Times) -> Vec<Ask> {
         ("I", true, "store+clwb beats nt-store on at least 7 of the 9 kernels of type I"),
         ("II", false, "nt-store beats store+clwb on at least 7 of the 9 kernels of type II"),
     ] {
-        let of_type = KERNELS.iter().filter(|kernel| published::text("table1", kernel.name, "type") == Some(ty));
+        let of_type = KERNELS.iter().filter(|kernel| PUBLISHED.text("table1", kernel.name, "type") == Some(ty));
         let pairs: Vec<(&str, f64, f64)> =
             of_type.filter_map(|k| Some((k.name, times.of(k.name, NT)?, times.of(k.name, T)?))).collect();
         if pairs.len() < 9 {
@@ -175,14 +175,14 @@ pub fn every_scheme(times: &Times) -> Vec<Ask> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Verdict;
     use super::*;
+    use crate::reproduce::Verdict;
 
     /// Made-up times that have everything the paper tells; `change` spoils them.
     fn times(change: impl Fn(&str, &str, f64) -> f64) -> Times {
         let mut times = Times::default();
         for kernel in KERNELS {
-            let (nt, t): (f64, f64) = match published::text("table1", kernel.name, "type") {
+            let (nt, t): (f64, f64) = match PUBLISHED.text("table1", kernel.name, "type") {
                 Some("I") => (2.4, 1.8),
                 Some("II") => (1.8, 2.2),
                 _ => (2.0, 2.0),

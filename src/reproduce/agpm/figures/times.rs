@@ -1,18 +1,19 @@
 //! Figures 3 and 7: normalised execution times.
 
-use crate::reproduce::ask::{Times, every_scheme as ask_every, static_paths as ask_static};
-use crate::reproduce::measured::Runs;
-use crate::reproduce::plan::{Request, SCHEMES};
-use crate::reproduce::published;
-use crate::reproduce::{Cell, Figure, Finding, Table};
+use crate::reproduce::agpm::ask::{Times, every_scheme as ask_every, static_paths as ask_static};
+use crate::reproduce::agpm::kernels_of;
+use crate::reproduce::agpm::measured::measured;
+use crate::reproduce::agpm::published::PUBLISHED;
+use crate::reproduce::agpm::runs::{SCHEMES, STATIC, timed};
+use crate::reproduce::{Cell, Finding, Request, Runs, Table};
 
 /// Times over those of `base`.
-fn times(request: &Request, runs: &Runs<'_>, schemes: &[&str]) -> Times {
+fn times(request: &Request, runs: &Runs<'_>, schemes: &[&'static str]) -> Times {
     let mut times = Times::default();
-    for kernel in &request.kernels {
-        let Some(base) = runs.measured(kernel, "base", false) else { continue };
+    for kernel in kernels_of(request) {
+        let Some(base) = measured(runs, kernel, &timed(kernel, "base")) else { continue };
         for scheme in schemes {
-            if let Some(run) = runs.measured(kernel, scheme, false) {
+            if let Some(run) = measured(runs, kernel, &timed(kernel, scheme)) {
                 times.add(kernel.name, scheme, run.ticks() as f64 / base.ticks().max(1) as f64);
             }
         }
@@ -26,16 +27,15 @@ fn there<'s>(times: &Times, schemes: &[&'s str]) -> Vec<&'s str> {
 }
 
 /// A row a kernel, then the means, ours and published.
-fn table(figure: Figure, request: &Request, times: &Times, schemes: &[&str], best: bool) -> Table {
-    let name = figure.name();
+fn table(name: &str, request: &Request, times: &Times, schemes: &[&str], best: bool) -> Table {
     let mut columns = vec!["kernel", "type"];
     columns.extend(schemes);
     if best {
         columns.push("best static");
     }
     let mut table = Table::new(name, "time over base", &columns);
-    for kernel in &request.kernels {
-        let ty = published::text("table1", kernel.name, "type").unwrap_or("-");
+    for kernel in kernels_of(request) {
+        let ty = PUBLISHED.text("table1", kernel.name, "type").unwrap_or("-");
         let mut row = vec![Cell::from(kernel.name), Cell::from(ty)];
         row.extend(schemes.iter().map(|scheme| Cell::number(times.of(kernel.name, scheme))));
         if best {
@@ -51,7 +51,7 @@ fn table(figure: Figure, request: &Request, times: &Times, schemes: &[&str], bes
         }
         table.push(row);
     };
-    let printed = |scheme: &str| published::number(name, "mean", scheme);
+    let printed = |scheme: &str| PUBLISHED.number(name, "mean", scheme);
     means("mean", &|scheme| Cell::number(times.mean(scheme)), Cell::number(times.mean_best_static()));
     means("mean, published", &|scheme| Cell::number(printed(scheme)), Cell::None);
     means("off by", &|scheme| Cell::deviation(times.mean(scheme), printed(scheme)), Cell::None);
@@ -62,7 +62,7 @@ fn table(figure: Figure, request: &Request, times: &Times, schemes: &[&str], bes
 fn told(times: &Times) -> Table {
     let mut table =
         Table::new("fig3_told", "kernels that the text tells of", &["kernel", "scheme", "ours", "published", "off by"]);
-    for row in published::all().filter(|row| row.experiment == "fig3" && row.kernel != "mean") {
+    for row in PUBLISHED.all().filter(|row| row.experiment == "fig3" && row.kernel != "mean") {
         let (ours, value) = (times.of(row.kernel, row.quantity), row.value.parse().ok());
         table.push(vec![
             Cell::from(row.kernel),
@@ -76,19 +76,18 @@ fn told(times: &Times) -> Table {
 }
 
 /// Figure 3.
-pub(super) fn static_paths(request: &Request, runs: &Runs<'_>) -> Finding {
-    let schemes = &SCHEMES[..3];
-    let times = times(request, runs, schemes);
-    let main = table(Figure::Fig3, request, &times, &there(&times, schemes), false);
+pub(in crate::reproduce::agpm) fn static_paths(request: &Request, runs: &Runs<'_>) -> Finding {
+    let times = times(request, runs, &STATIC);
+    let main = table("fig3", request, &times, &there(&times, &STATIC), false);
     let notes = vec!["means are over the kernels that were run; the paper's are over 22".to_owned()];
-    Finding { figure: Figure::Fig3, tables: vec![main, told(&times)], asks: ask_static(&times), notes }
+    Finding { tables: vec![main, told(&times)], asks: ask_static(&times), notes }
 }
 
 /// Figure 7.
-pub(super) fn every_scheme(request: &Request, runs: &Runs<'_>) -> Finding {
+pub(in crate::reproduce::agpm) fn every_scheme(request: &Request, runs: &Runs<'_>) -> Finding {
     let times = times(request, runs, &SCHEMES);
     let schemes = there(&times, &SCHEMES);
-    let main = table(Figure::Fig7, request, &times, &schemes, true);
+    let main = table("fig7", request, &times, &schemes, true);
     let mut notes = vec![
         "best static: the better of nt-store and store+clwb for each kernel, which no choice once a kernel can beat"
             .to_owned(),
@@ -100,7 +99,7 @@ pub(super) fn every_scheme(request: &Request, runs: &Runs<'_>) -> Finding {
         }
     }
     let tables = vec![main, readings(&times)];
-    Finding { figure: Figure::Fig7, tables, asks: ask_every(&times), notes }
+    Finding { tables, asks: ask_every(&times), notes }
 }
 
 /// AGPM against the others both ways: the paper's "at least 24.37 %" are percentage points of normalised time.
@@ -112,7 +111,7 @@ fn readings(times: &Times) -> Table {
         let points = |agpm: Option<f64>, other: Option<f64>| Some((other? - agpm?) * 100.0);
         let relative = |agpm: Option<f64>, other: Option<f64>| Some(1.0 - agpm? / other?);
         let ours = (times.mean("agpm"), times.mean(scheme));
-        let printed = (published::number("fig7", "mean", "agpm"), published::number("fig7", "mean", scheme));
+        let printed = (PUBLISHED.number("fig7", "mean", "agpm"), PUBLISHED.number("fig7", "mean", scheme));
         let share = |value: Option<f64>| value.map_or(Cell::None, Cell::Share);
         let number = |value: Option<f64>| value.map_or(Cell::None, |value| Cell::Number(value, 2));
         table.push(vec![

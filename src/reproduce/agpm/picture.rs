@@ -3,26 +3,15 @@
 //! Invariant: nothing is drawn that a table of the finding does not show. The paper's own bars are in no text; its means
 //! stand beside ours in the tables.
 
-use super::figure::Figure;
+use super::super::{Cell, Table};
 use super::kernels;
-use super::{Cell, Finding, Table};
+use crate::report::figure::Figure as Drawing;
 use crate::report::figure::{
-    Axis, Bar, BarSeries, Baseline, Better, Distribution, DistributionRow, FigureError, GroupedBars, Sheet,
+    Axis, Bar, BarSeries, Baseline, Better, Distribution, DistributionRow, GroupedBars, Sheet,
 };
 
 /// Bars above this are drawn broken.
 const CUT_OFF: f64 = 4.0;
-
-/// A finding as SVG; none where its tables say it all.
-pub fn picture(finding: &Finding) -> Option<Result<String, FigureError>> {
-    let table = finding.tables.first()?;
-    match finding.figure {
-        Figure::Fig3 | Figure::Fig7 => Some(times(table).svg()),
-        Figure::Fig4 => Some(degrees(table).svg()),
-        Figure::Fig5 => Some(traffic(table).svg()),
-        Figure::Table2 | Figure::Table3 | Figure::Overheads => None,
-    }
-}
 
 fn value(cell: &Cell) -> Option<f64> {
     match cell {
@@ -57,7 +46,34 @@ fn bars<'t>(
     (rows.clone().map(|row| name(row).to_owned()).collect(), series.collect())
 }
 
-fn times(table: &Table) -> GroupedBars {
+/// Figures 3 and 7.
+pub(super) fn times(tables: &[Table]) -> Drawing {
+    bars_of_times(&tables[0]).into()
+}
+
+/// Figure 5.
+pub(super) fn traffic(tables: &[Table]) -> Drawing {
+    let table = &tables[0];
+    let (groups, series) = bars(table.rows.iter(), &table.columns, |column| column.contains(", "));
+    let bars = GroupedBars {
+        groups_name: String::new(),
+        sheet: Sheet::one_column(),
+        axis: Axis::new("bytes between L1 and L2 over base", ""),
+        groups,
+        series,
+        baseline: Baseline::Relative("base".to_owned()),
+        mean: false,
+        cut_off: Some(CUT_OFF),
+    };
+    bars.into()
+}
+
+/// Figure 4.
+pub(super) fn degrees(tables: &[Table]) -> Drawing {
+    shares_of_degrees(&tables[0]).into()
+}
+
+fn bars_of_times(table: &Table) -> GroupedBars {
     let rows: Vec<&Vec<Cell>> = of_kernels(table).collect();
     let scheme = |column: &str| !["kernel", "type", "base"].contains(&column);
     let (groups, series) = bars(rows.iter().copied(), &table.columns, scheme);
@@ -73,21 +89,7 @@ fn times(table: &Table) -> GroupedBars {
     }
 }
 
-fn traffic(table: &Table) -> GroupedBars {
-    let (groups, series) = bars(table.rows.iter(), &table.columns, |column| column.contains(", "));
-    GroupedBars {
-        groups_name: String::new(),
-        sheet: Sheet::one_column(),
-        axis: Axis::new("bytes between L1 and L2 over base", ""),
-        groups,
-        series,
-        baseline: Baseline::Relative("base".to_owned()),
-        mean: false,
-        cut_off: Some(CUT_OFF),
-    }
-}
-
-fn degrees(table: &Table) -> Distribution {
+fn shares_of_degrees(table: &Table) -> Distribution {
     let classes = &table.columns[1..table.columns.len() - 1];
     let row = |row: &Vec<Cell>| DistributionRow {
         name: name(row).to_owned(),
@@ -113,19 +115,18 @@ mod tests {
             let base = Cell::Number(1.0, 3);
             table.push(vec![Cell::from(kernel), Cell::from("I"), base, Cell::Number(time, 3)]);
         }
-        let drawn = times(&table);
+        let drawn = bars_of_times(&table);
         assert_eq!(drawn.groups, ["ATAX1", "GEMM"]);
         assert_eq!(drawn.series.len(), 1, "base is the line at 1");
         assert_eq!(drawn.series[0].bars[1].value, Some(9.0));
-        let finding = Finding { figure: Figure::Fig3, tables: vec![table], asks: Vec::new(), notes: Vec::new() };
-        assert!(picture(&finding).unwrap().unwrap().contains("GEMM"));
+        assert!(times(&[table]).svg().unwrap().contains("GEMM"));
     }
 
     #[test]
     fn shares_are_drawn_by_class() {
         let mut table = Table::new("fig4", "", &["kernel", "1", "2", "published"]);
         table.push(vec![Cell::from("ATAX1"), Cell::Number(0.75, 3), Cell::Number(0.25, 3), Cell::from("1 or 2")]);
-        let drawn = degrees(&table);
+        let drawn = shares_of_degrees(&table);
         assert_eq!((drawn.classes.len(), drawn.rows[0].counts.clone()), (2, vec![Some(0.75), Some(0.25)]));
     }
 }

@@ -114,20 +114,37 @@ pub const KERNELS: [PaperKernel; 22] = [
     kernel("GEMM", "gemm", &["gemm"], 10_461, CUT),
 ];
 
-/// The kernel of a name, in any case.
+/// Their names.
+pub const NAMES: [&str; KERNELS.len()] = {
+    let mut names = [""; KERNELS.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = KERNELS[at].name;
+        at += 1;
+    }
+    names
+};
+
+/// The kernel of a name.
 pub fn find(name: &str) -> Option<&'static PaperKernel> {
-    KERNELS.iter().find(|kernel| kernel.name.eq_ignore_ascii_case(name))
+    KERNELS.iter().find(|kernel| kernel.name == name)
+}
+
+/// Work of a workload.
+pub fn work(workload: &str) -> Option<u64> {
+    KERNELS.iter().find(|kernel| kernel.workload == workload).map(|kernel| kernel.work)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::published;
+    use super::super::published::PUBLISHED;
     use super::*;
     use crate::workload::Workload;
 
     #[test]
     fn the_kernels_are_those_of_table_2_and_our_workloads_have_them() {
-        let mut published: Vec<&str> = published::all()
+        let mut published: Vec<&str> = PUBLISHED
+            .all()
             .filter(|row| row.experiment == "table2" && row.quantity == "log")
             .map(|row| row.kernel)
             .collect();
@@ -139,7 +156,8 @@ mod tests {
             let loaded = Workload::load(kernel.workload).unwrap_or_else(|faults| panic!("{faults}"));
             assert!(loaded.listing().profiles.iter().any(|profile| profile == "paper"), "{}", kernel.workload);
             assert!(!kernel.kernels.is_empty() && kernel.work > 0);
+            assert_eq!(work(kernel.workload), Some(kernel.work), "kernels of a workload share its work");
         }
-        assert_eq!(find("atax2").map(|kernel| kernel.name), Some("ATAX2"));
+        assert_eq!(find("ATAX2").map(|kernel| kernel.name), Some("ATAX2"));
     }
 }

@@ -1,28 +1,27 @@
 //! Figure 4 and Table II: line accesses, coalesced by half-warps, under store+clwb.
 
 use crate::persist::selection::Locality;
-use crate::reproduce::ask::{coalescing, counts, localities};
-use crate::reproduce::measured::{DEGREES, Runs};
-use crate::reproduce::plan::{READINGS, Request};
-use crate::reproduce::published;
-use crate::reproduce::{Cell, Figure, Finding, Table};
-
-const SCHEME: &str = "store+clwb";
+use crate::reproduce::agpm::ask::{coalescing, counts, localities};
+use crate::reproduce::agpm::kernels_of;
+use crate::reproduce::agpm::measured::{DEGREES, localities as counted_localities, measured};
+use crate::reproduce::agpm::published::PUBLISHED;
+use crate::reproduce::agpm::runs::{READINGS, counted};
+use crate::reproduce::{Cell, Finding, Request, Runs, Table};
 
 /// Figure 4.
-pub(super) fn degrees(request: &Request, runs: &Runs<'_>) -> Finding {
+pub(in crate::reproduce::agpm) fn degrees(request: &Request, runs: &Runs<'_>) -> Finding {
     let mut columns = vec!["kernel"];
     columns.extend(DEGREES.iter().map(|(name, _)| *name));
     columns.push("published");
     let title = "share of loads, stores and log updates (warp instructions) by their number of line accesses";
     let mut table = Table::new("fig4", title, &columns);
     let mut over_two = Vec::new();
-    for kernel in &request.kernels {
-        let Some(run) = runs.measured(kernel, SCHEME, true) else { continue };
+    for kernel in kernels_of(request) {
+        let Some(run) = measured(runs, kernel, &counted(kernel)) else { continue };
         let shares = run.degrees();
         let mut row = vec![Cell::from(kernel.name)];
         row.extend(shares.iter().map(|&share| Cell::Number(share, 3)));
-        row.push(Cell::from(match published::text("fig4", kernel.name, "coalesced") {
+        row.push(Cell::from(match PUBLISHED.text("fig4", kernel.name, "coalesced") {
             Some("1") => "1 or 2",
             Some(_) => "un-coalesced",
             None => "not told",
@@ -31,20 +30,20 @@ pub(super) fn degrees(request: &Request, runs: &Runs<'_>) -> Finding {
         over_two.push((kernel.name, shares[2..].iter().sum()));
     }
     let notes = vec!["atomics are apart; the bars of the figure are in no text".to_owned()];
-    Finding { figure: Figure::Fig4, tables: vec![table], asks: coalescing(&over_two), notes }
+    Finding { tables: vec![table], asks: coalescing(&over_two), notes }
 }
 
 /// Table II, but for its localities.
-pub(super) fn accesses(request: &Request, runs: &Runs<'_>) -> Finding {
+pub(in crate::reproduce::agpm) fn accesses(request: &Request, runs: &Runs<'_>) -> Finding {
     let columns = ["kernel", "log", "log, published", "off by", "all", "all, published", "off by", "why"];
     let mut table = Table::new("table2", "line accesses of log updates and of all", &columns);
     let mut found = Vec::new();
-    for kernel in &request.kernels {
-        let Some(run) = runs.measured(kernel, SCHEME, true) else { continue };
+    for kernel in kernels_of(request) {
+        let Some(run) = measured(runs, kernel, &counted(kernel)) else { continue };
         let (log, all) = (run.log(), run.all());
         let mut row = vec![Cell::from(kernel.name)];
         for (quantity, ours) in [("log", log), ("all", all)] {
-            let printed = published::number("table2", kernel.name, quantity);
+            let printed = PUBLISHED.number("table2", kernel.name, quantity);
             row.push(Cell::Count(ours));
             row.push(Cell::count(printed.map(|count| count as u64)));
             row.push(Cell::deviation(Some(ours as f64), printed));
@@ -53,7 +52,7 @@ pub(super) fn accesses(request: &Request, runs: &Runs<'_>) -> Finding {
         table.push(row);
         found.push((kernel.name, log, all));
     }
-    let mut asks = counts(&found, request.profile == "paper");
+    let mut asks = counts(&found, request.has_paper_sizes());
     let (same, mut tables) = zeros(request, runs);
     asks.push(localities(&same));
     tables.insert(0, table);
@@ -63,7 +62,7 @@ pub(super) fn accesses(request: &Request, runs: &Runs<'_>) -> Finding {
         "log: accesses of log updates and flags, and of their write-backs; all: of loads, stores, atomics and write-backs"
             .to_owned(),
     );
-    Finding { figure: Figure::Table2, tables, asks, notes }
+    Finding { tables, asks, notes }
 }
 
 /// Table II's columns of localities, in order.
@@ -85,13 +84,13 @@ fn zeros(request: &Request, runs: &Runs<'_>) -> (Vec<(&'static str, usize, usize
         let name = format!("table2_localities_{}", number + 1);
         let mut table = Table::new(&name, &format!("localities by the reading `{}`", reading.name), &columns);
         let (mut right, mut of) = (0, 0);
-        for kernel in &request.kernels {
-            let Some(found) = runs.localities(kernel, reading) else { continue };
+        for kernel in kernels_of(request) {
+            let Some(found) = counted_localities(runs, kernel, reading) else { continue };
             let counts = counts_of(&found);
             let mut row = vec![Cell::from(kernel.name)];
             row.extend(counts.map(Cell::Count));
             let differs = |column: &usize| {
-                let printed = published::number("table2", kernel.name, COLUMNS[*column]).unwrap_or(0.0);
+                let printed = PUBLISHED.number("table2", kernel.name, COLUMNS[*column]).unwrap_or(0.0);
                 (printed == 0.0) != (counts[*column] == 0)
             };
             let different: Vec<&str> = (0..8).filter(differs).map(|column| COLUMNS[column]).collect();

@@ -1,0 +1,6 @@
+//! What each figure shows: its tables, its asks, what to know.
+
+pub(super) mod counts;
+pub(super) mod hardware;
+pub(super) mod times;
+pub(super) mod traffic;
