@@ -150,6 +150,7 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
         machine: describe(&experiment.machine, base),
         scheme: experiment.scheme.built.name().to_owned(),
         scheme_variant: variant(&experiment.scheme),
+        scheme_logs: experiment.scheme.built.logs(),
         scheme_parameters: scheme_parameters(&experiment.scheme),
         workload: serde_json::to_value(workload.describe()).unwrap_or_default(),
         end: end_of(end, &machine, spec, base),
@@ -160,6 +161,7 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
         persists: persists(&machine, base),
         scheme_report: machine.scheme_report(),
         warnings: warnings(&machine),
+        validity: Vec::new(),
         verification: None,
         digest: format!("{:016x}", machine.simulation.digest()),
         memory_digest: String::new(),
@@ -175,6 +177,7 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
     if finished.outcome.end == End::Finished {
         judge(experiment, conduct, &mut finished);
     }
+    finished.outcome.validity = outcome::validity::of(&finished.outcome);
     finished
 }
 

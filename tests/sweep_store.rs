@@ -172,9 +172,9 @@ fn another_schema_or_another_folder_is_refused() {
     let folder = folder("schema", FEW);
     ended(&sweep(&folder, "results", &["--shard", "1/4"]), 0, &["shard 1/4"]);
     let foreign = folder.join("results/other-1-1.jsonl");
-    std::fs::write(&foreign, "{\"record\":2,\"verdict\":\"good\"}\n").unwrap();
+    std::fs::write(&foreign, "{\"record\":1,\"verdict\":\"good\"}\n").unwrap();
     for arguments in [&["--dry-run"][..], &[]] {
-        ended(&sweep(&folder, "results", arguments), 2, &["other-1-1.jsonl", "schema 2", "reads 1"]);
+        ended(&sweep(&folder, "results", arguments), 2, &["other-1-1.jsonl", "schema 1", "reads 2", "another folder"]);
     }
     std::fs::remove_file(foreign).unwrap();
     std::fs::write(folder.join("results/durawarp-results.json"), "{\"schema\": 7}").unwrap();
