@@ -203,6 +203,18 @@ fn a_full_disk_ends_the_sweep_and_loses_nothing() {
         assert!(text.ends_with('\n'), "a record that was not written whole is cut off");
     }
     ended(&sweep(&folder, "results", &[]), 0, &[&format!("{done} done, {} to run", 12 - done), "done 12"]);
+
+    // A table that does not fit leaves the one that was there, and no part of itself.
+    std::fs::write(folder.join("table.csv"), "old").unwrap();
+    let limited = format!(
+        "trap '' XFSZ; ulimit -f 2; exec '{}' results spec.toml --results results --csv table.csv",
+        env!("CARGO_BIN_EXE_durawarp")
+    );
+    let output = Command::new("sh").current_dir(&folder).args(["-c", &limited]).output().unwrap();
+    ended(&output, 2, &["cannot write `table.csv`"]);
+    assert_eq!(std::fs::read_to_string(folder.join("table.csv")).unwrap(), "old");
+    let names = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert!(!names.into_iter().any(|name| name.contains("partial")));
 }
 
 #[test]
