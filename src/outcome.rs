@@ -4,14 +4,18 @@
 //! This is the documented schema of `--json`. Times are in ticks (exact) and picoseconds; counters carry their unit and
 //! meaning beside their values. Nothing here is derived twice: rates and shares are methods.
 
+pub mod validity;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use self::validity::Caveat;
+use crate::persist::selection::Selection;
 use crate::stats::Table;
 
-/// Version of this schema; raised when a field changes its meaning or goes.
-pub const SCHEMA: u32 = 1;
+/// Version of this schema; raised when a field changes its meaning or goes, or one comes whose absence would mislead.
+pub const SCHEMA: u32 = 2;
 
 /// A run's result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,6 +31,8 @@ pub struct Outcome {
     /// What its file calls it, where that is not the scheme's name.
     #[serde(default)]
     pub scheme_variant: Option<String>,
+    /// Under it programs keep undo logs.
+    pub scheme_logs: bool,
     /// Every parameter of the scheme by `table.key`, with the owner of its value.
     #[serde(default)]
     pub scheme_parameters: BTreeMap<String, Parameter>,
@@ -46,8 +52,7 @@ pub struct Outcome {
     /// Where persists waited; `None` when there were none, and nobody waited for any.
     #[serde(default)]
     pub persists: Option<Persists>,
-    /// What the scheme's own component tells about the run; under AGPM a
-    /// [`Selection`](crate::persist::selection::Selection).
+    /// What the scheme's own component tells about the run; under AGPM a [`Selection`].
     #[serde(default)]
     pub scheme_report: Option<serde_json::Value>,
     /// What the scheme's sites counted, by names with units last.
@@ -56,6 +61,8 @@ pub struct Outcome {
     /// What is odd about the program but no fault, in the order of launches.
     #[serde(default)]
     pub warnings: Vec<Warning>,
+    /// What may make the result worth less than it looks: [`validity::of`] everything else.
+    pub validity: Vec<Caveat>,
     /// Result check; `None` when the run did not end by itself.
     pub verification: Option<Verification>,
     /// Number that stands for every event and the final state; equal runs have equal digests.
@@ -347,6 +354,11 @@ impl Outcome {
     /// What the scheme is called: as its file says, else as it is.
     pub fn scheme_name(&self) -> &str {
         self.scheme_variant.as_deref().unwrap_or(&self.scheme)
+    }
+
+    /// The decisions of a scheme that selects data paths; `None` where it makes none.
+    pub fn selection(&self) -> Option<Selection> {
+        serde_json::from_value(self.scheme_report.clone()?).ok()
     }
 
     /// Parameters of machine and scheme whose value was chosen for lack of a source, or has no named one: key and source.

@@ -15,7 +15,7 @@ mod table;
 
 pub use compare::{comparison, comparison_figure};
 pub use crash::{crash_summary, state_name};
-pub use explain::{explanation, reasons, selection_of};
+pub use explain::{explanation, reasons};
 pub use markdown::{Markdown, Span};
 pub use numbers::{bandwidth, count, percent, rate, seconds};
 pub use page::{Drawing, Page, PageError};

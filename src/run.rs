@@ -151,6 +151,7 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
         machine: describe(&experiment.machine, base),
         scheme: experiment.scheme.built.name().to_owned(),
         scheme_variant: variant(&experiment.scheme),
+        scheme_logs: experiment.scheme.built.logs(),
         scheme_parameters: scheme_parameters(&experiment.scheme),
         workload: serde_json::to_value(workload.describe()).unwrap_or_default(),
         end: end_of(end, &machine, spec, base),
@@ -162,6 +163,7 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
         scheme_report: machine.scheme_report(),
         scheme_counters: scheme_counters(&machine),
         warnings: warnings(&machine),
+        validity: Vec::new(),
         verification: None,
         digest: format!("{:016x}", machine.simulation.digest()),
         memory_digest: String::new(),
@@ -177,6 +179,7 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
     if finished.outcome.end == End::Finished {
         judge(experiment, conduct, &mut finished);
     }
+    finished.outcome.validity = outcome::validity::of(&finished.outcome);
     finished
 }
 

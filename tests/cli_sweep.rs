@@ -108,6 +108,14 @@ fn every_fault_of_a_sweep_file_is_told_at_its_place() {
         ("[[axis]]\nkey = \"seed\"\nvalus = [1]\n", "it.toml:9:1: unknown key `valus` in"),
         ("[baseline]\nscheme = \"strict\"\n", "it.toml:8:10: no point has `scheme` = \"strict\""),
         ("[[figure]]\nkind = \"lines\"\nx = \"seed\"\n", "lacks the key `y`"),
+        (
+            "[[axis]]\nkey = \"flag_barrier\"\nvalues = [\"safe\", \"papers\"]\n",
+            "it.toml:9:19: `flag_barrier` expects one of paper, safe, found \"papers\" (did you mean `paper`?)",
+        ),
+        ("[[axis]]\nkey = \"loop_log\"\nvalues = [1]\n", "it.toml:9:11: `loop_log` expects true or false, found 1"),
+        ("[[axis]]\nkey = \"inputs.a\"\nvalues = [1]\n", "it.toml:9:11: `inputs.a` expects the name of a file"),
+        ("[[axis]]\nkey = \"inputs.a\"\nvalues = [\"no.bin\"]\n", "it.toml:9:11: cannot read the file"),
+        ("[[axis]]\nkey = \"inputs.q\"\nvalues = [\"no.bin\"]\n", "it.toml:9:11: workload `vecadd` has no buffer `q`"),
         // Values that do not go together, each good by itself.
         ("[[axis]]\nkey = \"l2.slices\"\nvalues = [16, 3]\n", "it.toml:9:15:"),
     ];
@@ -182,6 +190,44 @@ fn keys_name_content_and_not_the_way_it_was_said() {
     assert!(twice.contains("are the same run"), "{twice}");
 }
 
+#[test]
+fn files_of_buffers_and_how_logs_are_kept_can_vary() {
+    let rest = "[[axis]]\nkey = \"inputs.a\"\nvalues = [\"zeros.bin\", \"ones.bin\"]\n";
+    let folder = folder("inputs", &format!("{HEAD}{rest}").replace("set = {", "set = { \"params.N\" = 64,"));
+    std::fs::write(folder.join("zeros.bin"), [0; 256]).unwrap();
+    std::fs::write(folder.join("ones.bin"), 1f32.to_le_bytes().repeat(64)).unwrap();
+    ended(&durawarp(&folder, &["sweep", "spec.toml", "--jobs", "1"]), 0, &["done 2"]);
+    let plan = Plan::load(&folder.join("spec.toml")).unwrap_or_else(|faults| panic!("{faults}"));
+    assert_ne!(plan.points[0].key, plan.points[1].key, "another content, another run");
+    let command = plan.batch.command(1);
+    assert!(command.contains("--input a=") && command.contains("ones.bin"), "{command}");
+    let words: Vec<&str> = command.split(' ').skip(1).collect();
+    let dump = [&words[..], &["--dump", "a=a.bin", "-q"]].concat();
+    ended(&durawarp(&folder, &dump), 0, &[]);
+    assert_eq!(std::fs::read(folder.join("a.bin")).unwrap(), std::fs::read(folder.join("ones.bin")).unwrap());
+
+    let logging = "schema = 1\nname = \"it\"\n[base]\nworkloads = [\"atax\", \"bfs\"]\nscheme = \"store+clwb\"\n\
+        profile = \"ci\"\nloop_log = false\n[[axis]]\nkey = \"flag_barrier\"\nvalues = [\"paper\", \"safe\"]\n";
+    let read = |text: &str| SweepFile::read("it.toml", text.to_owned(), Path::new("")).unwrap();
+    let plan = Plan::new(read(logging)).unwrap_or_else(|faults| panic!("{faults}"));
+    let told: Vec<(&str, bool)> = plan
+        .points
+        .iter()
+        .enumerate()
+        .map(|(at, p)| (p.label.as_str(), plan.batch.command(at).contains("--loop-log")))
+        .collect();
+    // One without an [instrument] has nothing to vary.
+    let expected = [
+        ("atax store+clwb flag_barrier=paper", true),
+        ("atax store+clwb flag_barrier=safe", true),
+        ("bfs store+clwb", false),
+    ];
+    assert_eq!(told, expected);
+    assert!(plan.batch.command(0).contains("--flag-barrier paper --loop-log false"), "{}", plan.batch.command(0));
+    let none = Plan::new(read(&logging.replace("\"atax\", ", ""))).unwrap_err().to_string();
+    assert!(none.contains("it.toml:8:7: `flag_barrier` is of workloads with an `[instrument]`"), "{none}");
+}
+
 const RUNS: &str = "[[axis]]\nkey = \"scheme\"\nvalues = [\"base\", \"strict\"]\n[[axis]]\nkey = \"params.N\"\nvalues = [64, 4096]\n\
     [[figure]]\nkind = \"bars\"\nx = \"params.N\"\ny = \"cycles\"\ngroup = \"scheme\"\n[baseline]\nscheme = \"base\"\n";
 
@@ -209,7 +255,7 @@ fn shards_run_every_point_once_and_status_and_tables_follow() {
     let mut reader = csv::Reader::from_path(folder.join("long.csv")).unwrap();
     let header: Vec<String> = reader.headers().unwrap().iter().map(str::to_owned).collect();
     let keys = ["sweep", "point", "machine", "workload", "scheme", "profile", "seed", "params.N"];
-    assert_eq!(header, [&keys[..], &["metric", "value", "unit", "relative"]].concat());
+    assert_eq!(header, [&keys[..], &["metric", "value", "unit", "relative", "warnings"]].concat());
     let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
     assert_eq!(rows.len(), 8);
     let cell = |row: &csv::StringRecord, name: &str| row[header.iter().position(|own| own == name).unwrap()].to_owned();
@@ -232,6 +278,10 @@ fn shards_run_every_point_once_and_status_and_tables_follow() {
     assert!(reader.headers().unwrap().iter().any(|name| name == "ipc.relative"));
     assert_eq!(reader.records().map(|row| row.unwrap()[8].to_owned()).collect::<Vec<_>>(), ["good"; 4]);
     ended(&durawarp(&folder, &["results", "spec.toml", "--metrics", "cicles"]), 2, &["did you mean `cycles`?"]);
+    // vecadd's result stays in the L2: its NVM had no part.
+    assert!(rows.iter().all(|row| cell(row, "warnings").starts_with("unsourced")), "{rows:?}");
+    let small = rows.iter().find(|row| cell(row, "scheme") == "base" && cell(row, "params.N") == "64").unwrap();
+    assert_eq!(cell(small, "warnings"), "unsourced unexercised");
     // Once the sweep has grown, an estimate follows from what was measured.
     std::fs::write(folder.join("spec.toml"), format!("{HEAD}{RUNS}").replace("4096]", "4096, 128]")).unwrap();
     ended(&durawarp(&folder, &["sweep", "spec.toml", "--dry-run"]), 0, &["6 points, 4 done, 2 to run; about 0:0"]);

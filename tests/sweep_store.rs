@@ -231,9 +231,9 @@ fn another_schema_or_another_folder_is_refused() {
     let folder = folder("schema", FEW);
     ended(&sweep(&folder, "results", &["--shard", "1/4"]), 0, &["shard 1/4"]);
     let foreign = folder.join("results/other-1-1.jsonl");
-    std::fs::write(&foreign, "{\"record\":2,\"verdict\":\"good\"}\n").unwrap();
+    std::fs::write(&foreign, "{\"record\":1,\"verdict\":\"good\"}\n").unwrap();
     for arguments in [&["--dry-run"][..], &[]] {
-        ended(&sweep(&folder, "results", arguments), 2, &["other-1-1.jsonl", "schema 2", "reads 1"]);
+        ended(&sweep(&folder, "results", arguments), 2, &["other-1-1.jsonl", "schema 1", "reads 2", "another folder"]);
     }
     std::fs::remove_file(foreign).unwrap();
     std::fs::write(folder.join("results/durawarp-results.json"), "{\"schema\": 7}").unwrap();
@@ -262,6 +262,18 @@ fn a_full_disk_ends_the_sweep_and_loses_nothing() {
         assert!(text.ends_with('\n'), "a record that was not written whole is cut off");
     }
     ended(&sweep(&folder, "results", &[]), 0, &[&format!("{done} done, {} to run", 12 - done), "done 12"]);
+
+    // A table that does not fit leaves the one that was there, and no part of itself.
+    std::fs::write(folder.join("table.csv"), "old").unwrap();
+    let limited = format!(
+        "trap '' XFSZ; ulimit -f 2; exec '{}' results spec.toml --results results --csv table.csv",
+        env!("CARGO_BIN_EXE_durawarp")
+    );
+    let output = Command::new("sh").current_dir(&folder).args(["-c", &limited]).output().unwrap();
+    ended(&output, 2, &["cannot write `table.csv`"]);
+    assert_eq!(std::fs::read_to_string(folder.join("table.csv")).unwrap(), "old");
+    let names = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert!(!names.into_iter().any(|name| name.contains("partial")));
 }
 
 #[test]

@@ -35,7 +35,7 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<Exit, Stop> {
         complain(&outcome, true);
     }
     if !args.quiet {
-        match report::selection_of(&outcome) {
+        match outcome.selection() {
             Some(selection) => terminal::print(&report::explanation(&outcome, &selection)),
             // A scheme that tells something else: as it tells it.
             None => {

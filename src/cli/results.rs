@@ -75,7 +75,8 @@ fn columns(plan: Option<&Plan>) -> String {
     let mut text = String::new();
     let lines = |shown: &Shown| shown.lines().map(|line| format!("{}\n", line.trim_end())).collect::<String>();
     text += &lines(&shown);
-    text += "\nWith --wide `state` and `why` follow the keys, then NAME and NAME.relative of each metric.\n\n";
+    text +=
+        "\nWith --wide `state`, `why` and `warnings` follow the keys, then NAME and NAME.relative of each metric.\n\n";
     let mut shown = Shown::new();
     shown.load_preset(presets::NOTHING);
     shown.set_header(["metric", "unit", "what it is"]);

@@ -104,7 +104,11 @@ fn report<'a>(fault: &'a Diagnostic, level: Level<'a>) -> annotate_snippets::Gro
 /// Writes a file whole or not at all: to a neighbour first, then renamed.
 pub(super) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Stop> {
     let partial = partial(path);
-    std::fs::write(&partial, bytes).and_then(|()| std::fs::rename(&partial, path)).map_err(|fault| cannot(path, &fault))
+    std::fs::write(&partial, bytes).and_then(|()| std::fs::rename(&partial, path)).map_err(|fault| {
+        // A part of it would take the room that a full disk lacks.
+        let _ = std::fs::remove_file(&partial);
+        cannot(path, &fault)
+    })
 }
 
 /// Says now, and not after hours of simulation, that `path` cannot be written.

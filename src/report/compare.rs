@@ -7,7 +7,7 @@
 
 use comfy_table::{CellAlignment, Table, presets};
 
-use super::explain::{reasons, selection_of};
+use super::explain::reasons;
 use super::figure::{Axis, Better, Figure, Sheet, Stack, StackGroup, StackedBars};
 use super::numbers::{count, percent};
 use super::summary::indent;
@@ -57,7 +57,7 @@ pub fn comparison(base: &Outcome, runs: &[&Outcome]) -> String {
             share("slots_fence"),
             share("slots_memory"),
             share("slots_barrier"),
-            selection_of(run).map_or_else(|| "-".to_owned(), |selection| reasons(&selection)),
+            run.selection().map_or_else(|| "-".to_owned(), |selection| reasons(&selection)),
         ]);
     }
     if let Some((best, cycles)) = best_static(runs) {

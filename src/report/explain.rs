@@ -14,11 +14,6 @@ use crate::persist::selection::{Locality, Period, Selection};
 /// Periods that are shown; the JSON has all that the run kept.
 const SHOWN: usize = 40;
 
-/// A run's decisions, if its scheme makes any.
-pub fn selection_of(outcome: &Outcome) -> Option<Selection> {
-    serde_json::from_value(outcome.scheme_report.clone()?).ok()
-}
-
 /// The decisions of a run as a table and a summary.
 pub fn explanation(outcome: &Outcome, selection: &Selection) -> String {
     let mut table = Table::new();

@@ -8,6 +8,7 @@
 use comfy_table::{CellAlignment, Table, presets};
 
 use super::numbers::{bandwidth, count, percent, rate, seconds};
+use crate::outcome::validity::{Caveat, Kind};
 use crate::outcome::{End, Outcome, ratio};
 
 /// The accounts of warp slots, in the order shown: counter and what it means.
@@ -45,6 +46,14 @@ pub fn summary(outcome: &Outcome) -> String {
     out += &indent(&result(outcome));
     out += "\nSimulation\n";
     out += &indent(&speed(outcome));
+    // Parameters without a source have a list of their own.
+    let caveats: Vec<&Caveat> = outcome.validity.iter().filter(|caveat| caveat.kind != Kind::Unsourced).collect();
+    if !caveats.is_empty() {
+        out += "\nValidity\n";
+        for Caveat { kind, text } in caveats {
+            out += &wrapped(format!("{}: {text}", kind.name()).split(' ').map(str::to_owned));
+        }
+    }
     let assumed = outcome.assumptions();
     if !assumed.is_empty() {
         out +=

@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 use super::runner::Done;
 use crate::outcome::Outcome;
 
-/// Version of records, and of the folder that holds them.
-pub const SCHEMA: u32 = 1;
+/// Version of records, and of the folder that holds them. Since 2 outcomes have caveats.
+pub const SCHEMA: u32 = 2;
 
 /// A record as it is written.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -178,8 +178,8 @@ mod tests {
         let line = serde_json::to_string(&record).unwrap();
         let found = head(line.as_bytes()).unwrap();
         assert_eq!((found.state, found.key.as_str(), found.unix_ms, found.pid), (State::Begun, "abc", 7, 3));
-        assert_eq!(head(br#"{"record":2,"new":true}"#), Err(Unreadable::Schema(2)));
-        assert!(matches!(head(br#"{"record":1}"#), Err(Unreadable::Broken(_))));
+        assert_eq!(head(br#"{"record":3,"new":true}"#), Err(Unreadable::Schema(3)));
+        assert!(matches!(head(br#"{"record":2}"#), Err(Unreadable::Broken(_))));
         assert!(matches!(head(b"\0\0\0"), Err(Unreadable::Broken(_))));
     }
 }

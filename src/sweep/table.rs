@@ -12,6 +12,7 @@ use super::metrics::{self, Metric};
 use super::plan::Plan;
 use super::record::State;
 use super::store::Store;
+use crate::outcome::validity;
 
 /// A table.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +39,13 @@ impl Column {
         Column { name: name.to_owned(), unit: unit.to_owned(), meaning: meaning.to_owned() }
     }
 }
+
+/// The column of caveats.
+const WARNINGS: (&str, &str) = (
+    "warnings",
+    "Kinds of warnings about the result, with blanks between: unsourced, unexercised, cap, saturated (its JSON has the \
+     texts, under `validity`), and program; empty without any",
+);
 
 /// Ends of the names of columns that relate a metric to the baseline.
 const RELATIVE: &str = "relative";
@@ -70,6 +78,7 @@ pub fn long_columns(plan_columns: &[String]) -> Vec<Column> {
     columns.push(Column::new("unit", "", "Unit of the value"));
     let meaning = "The value over that of the baseline's point; empty without a baseline, and where that is 0";
     columns.push(Column::new(RELATIVE, "1", meaning));
+    columns.push(Column::new(WARNINGS.0, "", WARNINGS.1));
     columns
 }
 
@@ -78,6 +87,7 @@ pub fn wide_columns(plan_columns: &[String], metrics: &[Metric]) -> Vec<Column> 
     let mut columns = of_points(plan_columns);
     columns.push(Column::new("state", "", "good, failed or missing"));
     columns.push(Column::new("why", "", "Why the point failed"));
+    columns.push(Column::new(WARNINGS.0, "", WARNINGS.1));
     for Metric { name, unit, meaning } in metrics {
         columns.push(Column::new(name, unit, meaning));
         columns.push(Column::new(
@@ -101,9 +111,12 @@ fn number(value: f64) -> Value {
 pub fn of(plan: &Plan, store: &Store, names: &[String], wide: bool) -> Result<Table, String> {
     let chosen: Vec<Metric> = names.iter().filter_map(|name| metrics::find(name)).collect();
     let mut values: Vec<Option<Vec<Option<f64>>>> = Vec::new();
+    let mut warnings: Vec<Value> = Vec::new();
     for planned in &plan.points {
         let entry = store.result(&planned.key).filter(|entry| entry.head.state == State::Good);
         let outcome = entry.map(|entry| store.outcome(entry)).transpose()?.flatten();
+        let words = outcome.as_ref().map(validity::words).filter(|words| !words.is_empty());
+        warnings.push(words.map_or(Value::Null, Value::from));
         values.push(outcome.map(|outcome| chosen.iter().map(|m| metrics::value(&outcome, &m.name)).collect()));
     }
     let baselines = plan.baselines();
@@ -122,7 +135,7 @@ pub fn of(plan: &Plan, store: &Store, names: &[String], wide: bool) -> Result<Ta
             let state =
                 entry.map_or("missing", |entry| if entry.head.state == State::Good { "good" } else { "failed" });
             let why = entry.and_then(|entry| entry.head.why.clone());
-            start.extend([Value::from(state), why.map_or(Value::Null, Value::from)]);
+            start.extend([Value::from(state), why.map_or(Value::Null, Value::from), warnings[at].clone()]);
             for metric in 0..chosen.len() {
                 start.extend([value(metric), relative(at, metric).unwrap_or_default()]);
             }
@@ -131,7 +144,7 @@ pub fn of(plan: &Plan, store: &Store, names: &[String], wide: bool) -> Result<Ta
             for (nth, metric) in chosen.iter().enumerate() {
                 let more = [metric.name.as_str().into(), value(nth), metric.unit.as_str().into()];
                 let relative = relative(at, nth).unwrap_or_default();
-                rows.push(start.iter().cloned().chain(more).chain([relative]).collect());
+                rows.push(start.iter().cloned().chain(more).chain([relative, warnings[at].clone()]).collect());
             }
         }
     }

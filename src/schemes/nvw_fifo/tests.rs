@@ -1,3 +1,5 @@
+//! The FIFOs by themselves: entries, markers, what left early.
+
 use super::*;
 
 fn spec(l1_entries: u32, l2_entries: u32, l2_fifo: L2Fifo) -> NvwFifo {

@@ -1,17 +1,22 @@
 //! A table as Parquet: a column of numbers is DOUBLE, any other a UTF-8 text; all may be empty. One row group, no
-//! compression.
+//! compression. The file's metadata has what the columns are, as JSON under [`COLUMNS`].
 
 use std::sync::Arc;
 
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
 use serde_json::Value;
 
 use super::super::file::text_of;
 use super::Table;
+
+/// The key under which the file's metadata lists name, unit and meaning of each column.
+const COLUMNS: &str = "durawarp.columns";
 
 pub(super) fn bytes(table: &Table) -> Result<Vec<u8>, String> {
     written(table).map_err(|error| format!("cannot write Parquet: {error}"))
@@ -31,7 +36,10 @@ fn written(table: &Table) -> Result<Vec<u8>, ParquetError> {
     });
     let fields = fields.collect::<Result<Vec<_>, _>>()?;
     let schema = Type::group_type_builder("results").with_fields(fields).build()?;
-    let mut writer = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Default::default())?;
+    let columns = serde_json::to_string(&table.columns).unwrap_or_default();
+    let properties = WriterProperties::builder();
+    let properties = properties.set_key_value_metadata(Some(vec![KeyValue::new(COLUMNS.to_owned(), columns)])).build();
+    let mut writer = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties))?;
     let mut group = writer.next_row_group()?;
     for (at, number) in numbers.iter().enumerate() {
         let Some(mut column) = group.next_column()? else { break };
@@ -60,12 +68,16 @@ mod tests {
 
     #[test]
     fn it_is_read_back() {
-        let columns = ["a key", "value"].map(|name| Column::new(name, "", "")).to_vec();
+        let columns = vec![Column::new("a key", "", ""), Column::new("value", "ns", "It takes")];
         let rows = vec![vec!["x".into(), 1.into()], vec![Value::Null, 2.5.into()], vec!["z".into(), Value::Null]];
         let bytes = written(&Table { columns, rows }).unwrap();
         let path = std::env::temp_dir().join(format!("durawarp-{}.parquet", std::process::id()));
         std::fs::write(&path, bytes).unwrap();
         let reader = SerializedFileReader::new(std::fs::File::open(&path).unwrap()).unwrap();
+        let about = reader.metadata().file_metadata().key_value_metadata().unwrap();
+        let told = about.iter().find(|pair| pair.key == COLUMNS).and_then(|pair| pair.value.as_deref()).unwrap();
+        let told: Value = serde_json::from_str(told).unwrap();
+        assert_eq!(told[1], serde_json::json!({"name": "value", "unit": "ns", "meaning": "It takes"}));
         let rows: Vec<String> = reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();
         std::fs::remove_file(path).unwrap();
         assert_eq!(rows, [r#"{a key: "x", value: 1.0}"#, "{a key: null, value: 2.5}", r#"{a key: "z", value: null}"#]);

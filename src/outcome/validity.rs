@@ -1,0 +1,260 @@
+//! What may make a result worth less than it looks: parameters without a source, features that were configured and never
+//! exercised, limits that were hit, counters that could not count on.
+//!
+//! A pure function of an outcome, so that any result can be judged again. Nothing here is an error: a run with caveats may
+//! be just what was wanted. Where a share decides, its bound ([`MOSTLY`], [`FULL`]) was chosen for lack of a source.
+//! Left out: whether the result is right (`verification`), what is odd about the program (`warnings`), and the journal of a
+//! crash test, which outcomes do not hold.
+
+use serde::{Deserialize, Serialize};
+
+use super::{End, Outcome, Parameter, ratio};
+use crate::persist::selection::Selection;
+
+/// From this share on something happens mostly. Chosen.
+const MOSTLY: f64 = 0.5;
+
+/// From this mean occupancy on a queue is full all the time. Chosen.
+const FULL: f64 = 0.9;
+
+/// Names of parameters that a text has before it only counts.
+const SHOWN: usize = 50;
+
+/// Why a result may be worth less.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Parameters that it depends on have no source of their own.
+    Unsourced,
+    /// Something was configured and had no part in the run.
+    Unexercised,
+    /// A limit was hit: of the run, of a queue, of what is kept.
+    Cap,
+    /// A counter was full, or a histogram holds most in its last, open bucket.
+    Saturated,
+}
+
+impl Kind {
+    /// Every kind, with its word in tables.
+    pub const ALL: [(Kind, &str); 4] = [
+        (Kind::Unsourced, "unsourced"),
+        (Kind::Unexercised, "unexercised"),
+        (Kind::Cap, "cap"),
+        (Kind::Saturated, "saturated"),
+    ];
+
+    /// Its word.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(kind, _)| *kind == self).map_or("", |(_, name)| name)
+    }
+}
+
+/// A reason to look twice at a result.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Caveat {
+    /// Of what kind.
+    pub kind: Kind,
+    /// What, in a sentence without a full stop.
+    pub text: String,
+}
+
+/// Every caveat of an outcome, kind by kind.
+pub fn of(outcome: &Outcome) -> Vec<Caveat> {
+    let judge = Judge { outcome, selection: outcome.selection() };
+    let of_kind = |kind: Kind, texts: Vec<String>| texts.into_iter().map(move |text| Caveat { kind, text });
+    let all = [
+        of_kind(Kind::Unsourced, judge.unsourced()),
+        of_kind(Kind::Unexercised, judge.unexercised()),
+        of_kind(Kind::Cap, judge.caps()),
+        of_kind(Kind::Saturated, judge.saturated()),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+/// The words of everything that is to be said about an outcome, each once: of its caveats, and "program" where its program
+/// is odd.
+pub fn words(outcome: &Outcome) -> String {
+    let has = |kind: Kind| outcome.validity.iter().any(|caveat| caveat.kind == kind);
+    let words = Kind::ALL.iter().filter(|(kind, _)| has(*kind)).map(|(_, name)| *name);
+    words.chain((!outcome.warnings.is_empty()).then_some("program")).collect::<Vec<_>>().join(" ")
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+fn listed(keys: &[&str]) -> String {
+    match keys.len() {
+        0..=SHOWN => keys.join(", "),
+        count => format!("{} and {} more", keys[..SHOWN].join(", "), count - SHOWN),
+    }
+}
+
+struct Judge<'a> {
+    outcome: &'a Outcome,
+    selection: Option<Selection>,
+}
+
+impl Judge<'_> {
+    /// A counter's sum, 0 where the outcome has no such counter.
+    fn count(&self, kind: &str, names: &[&str]) -> u64 {
+        let table = self.outcome.counters.iter().find(|table| table.kind == kind);
+        let of = |name: &&str| table.filter(|table| table.names.iter().any(|own| own == name)).map(|t| t.total(name));
+        names.iter().filter_map(of).sum()
+    }
+
+    fn sm(&self, names: &[&str]) -> u64 {
+        self.count("sm", names)
+    }
+
+    fn l2(&self, names: &[&str]) -> u64 {
+        self.count("l2", names)
+    }
+
+    fn mc(&self, names: &[&str]) -> u64 {
+        self.count("memory_controller", names)
+    }
+
+    /// Persistency operations of the program.
+    fn persistency(&self) -> u64 {
+        self.sm(&["pm_store_accesses", "pm_write_backs", "pm_fences"])
+    }
+
+    /// Whether a parameter had a part in the run, as far as counters tell.
+    fn had_a_part(&self, key: &str) -> bool {
+        let (table, name) = key.split_once('.').unwrap_or(("", key));
+        match table {
+            "nvm" => self.mc(&["nvm_reads", "nvm_writes"]) > 0,
+            "dram" => self.mc(&["dram_reads", "dram_writes"]) > 0,
+            "shared" => self.sm(&["shared_accesses"]) > 0,
+            "l1" => self.sm(&["l1_loads", "l1_stores", "l1_bypasses"]) > 0,
+            "persist" => self.persistency() > 0,
+            "latency" | "interval" => {
+                let class = name.strip_suffix("_cycles").unwrap_or(name);
+                self.sm(&[&format!("{class}_instructions")]) > 0
+            }
+            "l2" if name == "atomic_lane_cycles" => self.l2(&["atomics"]) > 0,
+            "controller" if name.starts_with("drain_") || name == "write_queue_entries" => {
+                self.mc(&["dram_writes", "nvm_writes"]) > 0
+            }
+            _ if self.outcome.scheme_parameters.contains_key(key) => self.persistency() > 0,
+            _ => true,
+        }
+    }
+
+    fn unsourced(&self) -> Vec<String> {
+        let assumed = self.outcome.assumptions();
+        let keys: Vec<&str> = assumed.iter().map(|(key, _)| *key).filter(|key| self.had_a_part(key)).collect();
+        if keys.is_empty() {
+            return Vec::new();
+        }
+        let text = format!(
+            "{} parameters that this run depends on have no source of their own: {}",
+            keys.len(),
+            listed(&keys)
+        );
+        vec![text]
+    }
+
+    fn unexercised(&self) -> Vec<String> {
+        let o = self.outcome;
+        let mut texts = Vec::new();
+        if self.mc(&["nvm_reads", "nvm_writes"]) == 0 {
+            texts.push("the machine has NVM and nothing was read from it or written to it".to_owned());
+        }
+        if self.persistency() == 0 && o.scheme != "base" {
+            texts.push(format!(
+                "scheme `{}` had nothing to do: there was no store to persistent memory, no write-back and no fence, and the \
+                 persistence domain had no part",
+                o.scheme_name()
+            ));
+        } else if o.scheme_logs && self.sm(&["pm_log_stores"]) == 0 {
+            let name = o.scheme_name();
+            texts.push(format!(
+                "scheme `{name}` keeps undo logs and the program updated none: it may have no [instrument]"
+            ));
+        }
+        if let Some(selection) = &self.selection
+            && selection.complete == 0
+        {
+            let logs = selection.temporal_logs + selection.non_temporal_logs;
+            let threshold = selection.periods.iter().map(|period| period.threshold_logs).max();
+            let asked = threshold.map_or_else(String::new, |logs| format!(", fewer than a period's {logs}"));
+            let name = o.scheme_name();
+            texts.push(format!(
+                "scheme `{name}` never decided: no period came to its end; log updates were {logs}{asked}"
+            ));
+        }
+        if self.sm(&["pm_fences_ordered"]) > 0 && self.sm(&["pm_held"]) == 0 {
+            texts.push("fences passed early and the gate that keeps order behind them never held an access".to_owned());
+        }
+        let set = |(_, parameter): &(&String, &Parameter)| parameter.source.starts_with("user");
+        let all = o.machine.parameters.iter().chain(&o.scheme_parameters);
+        let idle: Vec<&str> =
+            all.filter(set).map(|(key, _)| key.as_str()).filter(|key| !self.had_a_part(key)).collect();
+        if !idle.is_empty() {
+            texts.push(format!("set, and without a part in the run: {}", listed(&idle)));
+        }
+        texts
+    }
+
+    fn caps(&self) -> Vec<String> {
+        let o = self.outcome;
+        let mut texts = Vec::new();
+        if o.end == End::CycleLimit {
+            texts.push(format!("the cycle limit was reached after {} core cycles", o.time.core_cycles));
+        }
+        let writes = self.mc(&["dram_writes", "nvm_writes"]);
+        let full = ratio(self.mc(&["wpq_full_arrivals"]), writes);
+        let entries = o.machine.parameters.get("controller.write_queue_entries");
+        let entries = entries.and_then(|parameter| parameter.value.as_u64()).unwrap_or(0);
+        let controllers = o.counters.iter().find(|table| table.kind == "memory_controller");
+        let controllers = controllers.map_or(0, |table| table.rows.len() as u64);
+        let in_use = ratio(self.mc(&["wpq_entry_ticks"]), o.time.ticks * entries * controllers);
+        if full > MOSTLY || in_use > FULL {
+            texts.push(format!(
+                "write-pending queues: {} of writes found theirs full, {} of the entries were in use on average",
+                percent(full),
+                percent(in_use)
+            ));
+        }
+        let stalls = ratio(self.l2(&["stalls"]), self.l2(&["reads", "writes", "atomics"]));
+        if stalls > MOSTLY {
+            texts.push(format!("L2: {} of requests waited for an MSHR, a way or a credit", percent(stalls)));
+        }
+        let past = ratio(self.sm(&["l1_stalls_past"]), self.sm(&["l1_loads", "l1_bypasses"]));
+        if past > MOSTLY {
+            texts.push(format!("L1: {} of loads went past it since every way was waiting for a fill", percent(past)));
+        }
+        let waiting = ratio(self.sm(&["slots_memory_full"]), self.sm(&["slots_resident"]));
+        if waiting > MOSTLY {
+            texts.push(format!("load-store units: full for {} of resident warp cycles", percent(waiting)));
+        }
+        if let Some(selection) = &self.selection
+            && selection.periods.len() >= Selection::KEPT
+        {
+            texts.push(format!("decisions: only the first {} periods were kept", Selection::KEPT));
+        }
+        texts
+    }
+
+    fn saturated(&self) -> Vec<String> {
+        let mut texts = Vec::new();
+        for table in &self.outcome.counters {
+            let full = |at: &usize| table.rows.iter().any(|row| row.get(*at) == Some(&u64::MAX));
+            let names = (0..table.names.len()).filter(full).map(|at| format!("{}.{}", table.kind, table.names[at]));
+            texts.extend(names.map(|name| format!("counter {name} is full")));
+        }
+        let saturated: u64 = self.selection.iter().flat_map(|s| &s.periods).map(|period| period.saturated).sum();
+        if saturated > 0 {
+            let name = self.outcome.scheme_name();
+            texts.push(format!("counters of scheme `{name}` were full {saturated} times when they should have grown"));
+        }
+        let degrees = ["degree_1", "degree_2", "degree_3_4", "degree_5_8", "degree_9_16", "degree_17_more"];
+        let open = ratio(self.sm(&degrees[5..]), self.sm(&degrees));
+        if open > MOSTLY {
+            texts.push(format!("coalescing: {} of accesses are in the open bucket of 17 or more lines", percent(open)));
+        }
+        texts
+    }
+}
