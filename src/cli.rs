@@ -7,6 +7,7 @@ mod determinism;
 mod explain;
 mod figures;
 mod progress;
+mod regions;
 mod reproduce;
 mod results;
 mod runs;
@@ -70,6 +71,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Compare(args) => schemes::compare(args),
         Command::Explain(args) => explain::explain(args),
         Command::Crash(args) => crash::crash(args),
+        Command::Regions(args) => regions::regions(args),
         Command::Check(args) => determinism::check(args),
         Command::Sweep(args) => sweep::sweep(args),
         Command::SweepStatus(args) => sweep::status(args),

@@ -5,6 +5,7 @@
 
 pub mod alu;
 mod cfg;
+mod dataflow;
 pub mod fault;
 pub mod functional;
 pub mod host;
@@ -12,5 +13,6 @@ pub mod ir;
 pub mod launch;
 pub mod memory;
 pub mod ptx;
+pub mod regions;
 pub mod semantics;
 pub mod warp;

@@ -40,6 +40,7 @@ mod read_checks;
 mod read_steps;
 mod recovery;
 mod reference;
+mod regions;
 mod resolve;
 pub(crate) mod schema;
 mod source;
@@ -56,6 +57,7 @@ pub use host::{Bindings, Host};
 pub use instrument::{FlagBarrier, Mode, OldAndNew, Overrides, Settings};
 pub use manifest::{Role, Space};
 pub use recovery::Recovery;
+pub use regions::{KernelRegions, RegionRun};
 pub use resolve::Choice;
 pub use verdict::{CheckResult, Evidence, ExpectationResult, Mismatch, Outcome, Verification};
 

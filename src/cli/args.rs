@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use durawarp::config::presets::DEFAULT_MACHINE;
+use durawarp::kernel::regions::RegionOptions;
 use durawarp::oracle::crash::Plan;
 use durawarp::persist::PersistScope;
 use durawarp::schemes::catalogue::DEFAULT_SCHEME;
@@ -33,6 +34,8 @@ pub(super) enum Command {
     Explain(ExplainArgs),
     /// Let power fail at every instant that matters, recover, and judge what is left
     Crash(CrashArgs),
+    /// Form kernels into LightWSP's recoverable regions and show them: boundaries, stores, checkpoints, means of a run
+    Regions(RegionsArgs),
     /// Prove that results do not depend on threads: run several ways and compare epoch by epoch
     Check(CheckArgs),
     /// Run the points of a sweep file, or those that are missing, into a folder of results
@@ -211,6 +214,45 @@ pub(super) struct CrashArgs {
     #[arg(long, default_value_t = 8, value_name = "N")]
     pub(super) keep: usize,
     /// No progress and no report
+    #[arg(long, short)]
+    pub(super) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct RegionsArgs {
+    /// A .ptx file, or a workload, whose kernels are also run: a built-in name, a folder, or a manifest
+    pub(super) subject: String,
+    /// Only this kernel
+    #[arg(long, value_name = "NAME")]
+    pub(super) kernel: Option<String>,
+    /// Size of the problem: a profile of the workload; `ci` unless another is named
+    #[arg(long, value_name = "NAME")]
+    pub(super) profile: Option<String>,
+    /// Most stores of a lane in a region, in words of 8 bytes; half the write pending queue
+    #[arg(long, value_name = "N", default_value_t = RegionOptions::default().threshold_stores)]
+    pub(super) threshold: u32,
+    /// Most copies of an unrolled loop's body
+    #[arg(long, value_name = "N", default_value_t = RegionOptions::default().unroll_factor)]
+    pub(super) unroll_factor: u32,
+    /// Unroll no loop
+    #[arg(long)]
+    pub(super) no_unroll: bool,
+    /// Unroll only loops whose number of turns is known
+    #[arg(long)]
+    pub(super) no_speculative_unroll: bool,
+    /// Checkpoint registers that could be computed too
+    #[arg(long)]
+    pub(super) no_prune: bool,
+    /// Boundaries before barriers and atomics only, as published, not behind them too
+    #[arg(long)]
+    pub(super) paper_sync: bool,
+    /// Do not count stores to shared and local memory
+    #[arg(long)]
+    pub(super) global_only: bool,
+    /// Write everything as JSON
+    #[arg(long, value_name = "FILE")]
+    pub(super) json: Option<PathBuf>,
+    /// No table
     #[arg(long, short)]
     pub(super) quiet: bool,
 }

@@ -130,6 +130,13 @@ pub enum AluOp {
     Redux(IntOp),
 }
 
+impl AluOp {
+    /// Whether a lane's result depends on other lanes, or on which of them execute.
+    pub fn is_across_lanes(self) -> bool {
+        matches!(self, AluOp::Shfl(_) | AluOp::Vote(_) | AluOp::ActiveMask | AluOp::Match(..) | AluOp::Redux(_))
+    }
+}
+
 /// Moves between a register and the elements of a vector operand; lowest element first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Split {

@@ -74,7 +74,7 @@ impl Blocks {
     }
 
     /// The block that holds a pc (the virtual exit for the end of the code).
-    fn at(&self, pc: u32) -> u32 {
+    pub(super) fn at(&self, pc: u32) -> u32 {
         self.starts.partition_point(|&s| s <= pc) as u32 - 1
     }
 
@@ -234,8 +234,32 @@ impl BitSet {
         self.0[bit as usize / 64] |= 1 << (bit % 64);
     }
 
+    pub(super) fn remove(&mut self, bit: u32) {
+        self.0[bit as usize / 64] &= !(1 << (bit % 64));
+    }
+
+    /// Keeps the members that `other` has too.
+    pub(super) fn meet(&mut self, other: &BitSet) {
+        for (a, b) in self.0.iter_mut().zip(&other.0) {
+            *a &= b;
+        }
+    }
+
+    /// All of `bits` numbers.
+    pub(super) fn all(bits: usize) -> BitSet {
+        let mut set = BitSet::new(bits);
+        (0..bits as u32).for_each(|bit| set.insert(bit));
+        set
+    }
+
+    /// How many members.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.0.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
     /// Adds every member of `other`; true when that changed anything.
-    fn join(&mut self, other: &BitSet) -> bool {
+    pub(super) fn join(&mut self, other: &BitSet) -> bool {
         let mut changed = false;
         for (a, b) in self.0.iter_mut().zip(&other.0) {
             changed |= *a | b != *a;
@@ -244,7 +268,7 @@ impl BitSet {
         changed
     }
 
-    fn remove_all(&mut self, other: &BitSet) {
+    pub(super) fn remove_all(&mut self, other: &BitSet) {
         for (a, b) in self.0.iter_mut().zip(&other.0) {
             *a &= !b;
         }

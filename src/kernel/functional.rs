@@ -20,6 +20,7 @@ use super::fault::ProgramFault;
 use super::ir::Class;
 use super::launch::Launch;
 use super::memory::FlatMemory;
+use super::warp::Warp;
 use cta::{Cta, Progress};
 
 /// Instructions of one warp before the next warp of its CTA runs.
@@ -118,7 +119,71 @@ pub fn run_watched(
     launch: &Launch,
     memory: &mut FlatMemory,
     limits: &Limits<'_>,
-    mut writes: Option<Writes<'_>>,
+    writes: Option<Writes<'_>>,
+) -> Result<Counts, RunError> {
+    match writes {
+        None => drive(launch, memory, limits, &mut None, &mut None),
+        Some(writes) => {
+            let mut only_writes = |event: Event<'_>| {
+                if let Event::Wrote { address, bytes } = event {
+                    writes(address, bytes);
+                }
+            };
+            drive(launch, memory, limits, &mut Some(&mut only_writes), &mut None)
+        }
+    }
+}
+
+/// What an observer of a run is told, in the order in which the driver does it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event<'a> {
+    /// A warp executes the instruction at `pc`; what it writes follows.
+    Issued {
+        /// CTA number.
+        cta: u64,
+        /// Warp of that CTA.
+        warp: u32,
+        /// Program counter.
+        pc: u32,
+        /// Lanes whose guard holds.
+        lanes: u64,
+    },
+    /// A lane has written these bytes of global memory.
+    Wrote {
+        /// First address.
+        address: u64,
+        /// What is there now.
+        bytes: &'a [u8],
+    },
+}
+
+/// Sees every instruction and every write to global memory.
+pub type Observer<'a> = &'a mut dyn FnMut(Event<'_>);
+
+/// Changes warps before they start: CTA number, warp of that CTA, the warp at the kernel's entry.
+pub type Starts<'a> = &'a mut dyn FnMut(u64, u32, &mut Warp);
+
+/// Runs a launch to its end under observation. `starts` may let warps start elsewhere than at the entry
+/// ([`super::regions::Formed::resume`]).
+///
+/// # Errors
+/// As [`run`].
+pub fn run_observed(
+    launch: &Launch,
+    memory: &mut FlatMemory,
+    limits: &Limits<'_>,
+    mut observer: Option<Observer<'_>>,
+    mut starts: Option<Starts<'_>>,
+) -> Result<Counts, RunError> {
+    drive(launch, memory, limits, &mut observer, &mut starts)
+}
+
+fn drive(
+    launch: &Launch,
+    memory: &mut FlatMemory,
+    limits: &Limits<'_>,
+    observer: &mut Option<Observer<'_>>,
+    starts: &mut Option<Starts<'_>>,
 ) -> Result<Counts, RunError> {
     let limit_reached = |cta: &Cta| {
         let (kernel, limit) = (launch.kernel.name.clone(), limits.warp_instructions);
@@ -144,7 +209,7 @@ pub fn run_watched(
         let room = resident.len() < limits.resident_ctas.max(1);
         let mut cta = if next < total && room {
             let mut cta = spare.pop().unwrap_or_default();
-            cta.start(launch, next, limits.warp_size);
+            cta.start(launch, next, limits.warp_size, starts);
             next += 1;
             cta
         } else {
@@ -157,7 +222,7 @@ pub fn run_watched(
         if limits.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
             return Err(RunError::Stopped);
         }
-        match cta.run(launch, memory, &mut counts, left.min(TURN), &mut writes)? {
+        match cta.run(launch, memory, &mut counts, left.min(TURN), observer)? {
             Progress::Done => spare.push(cta),
             // It is the one that is told, not one that only begins.
             Progress::Paused if counts.warp_instructions >= limits.warp_instructions => {

@@ -440,12 +440,27 @@ pub struct SourcePos {
 /// Unused entries hold [`Kernel::no_register`], a scoreboard entry that is always ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hazards {
-    /// Registers read or written (guard included): all must be ready before issue. Never a constant.
+    /// Registers read (guard included), then those that are only written: all must be ready before issue. Never a
+    /// constant.
     pub check: [u16; 9],
+    /// How many of `check` are read.
+    pub reads: u8,
     /// Registers written.
     pub set: [u16; 4],
     /// How many of `set` are used.
     pub sets: u8,
+}
+
+impl Hazards {
+    /// The registers read, guard included.
+    pub fn read(&self) -> &[u16] {
+        &self.check[..usize::from(self.reads)]
+    }
+
+    /// The registers written.
+    pub fn written(&self) -> &[u16] {
+        &self.set[..usize::from(self.sets)]
+    }
 }
 
 /// A kernel parameter as declared.
@@ -503,6 +518,11 @@ pub enum Special {
     LaneId,
     /// `%lanemask_{eq,lt,le,gt,ge}`, in this order 0 to 4.
     LaneMask(u8),
+    /// Number of the lane's group of 32 threads in the grid; every CTA starts with a group of its own. No PTX name:
+    /// region formation addresses checkpoints with it (`regions.rs`).
+    Group,
+    /// Number of the lane in that group, 0 to 31.
+    LaneOfGroup,
 }
 
 /// A kernel, ready to be launched.

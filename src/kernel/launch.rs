@@ -291,6 +291,11 @@ impl Launch {
         self.threads_per_cta().div_ceil(warp_size)
     }
 
+    /// Number in the grid of the first group of 32 threads of a CTA (see [`super::ir::Special::Group`]).
+    pub fn first_group(&self, cta: u64) -> u32 {
+        (cta * u64::from(self.threads_per_cta().div_ceil(LANES as u32))) as u32
+    }
+
     /// The index of CTA number `linear` (x fastest).
     pub fn cta_index(&self, linear: u64) -> [u32; 3] {
         let [gx, gy, _] = self.grid.map(u64::from);

@@ -296,6 +296,17 @@ impl FlatMemory {
     typed!(read_f32s, write_f32s, f32);
     typed!(read_f64s, write_f64s, f64);
 
+    /// Puts these bytes where nothing is allocated, or in place of the range that starts there. They must not overlap
+    /// another range.
+    pub fn place(&mut self, start: u64, bytes: Vec<u8>) {
+        let at = self.chunks.partition_point(|c| c.start < start);
+        let chunk = Chunk { start, bytes: Bytes::Own(bytes) };
+        match self.chunks.get_mut(at) {
+            Some(there) if there.start == start => *there = chunk,
+            _ => self.chunks.insert(at, chunk),
+        }
+    }
+
     /// Frees the ranges whose first address `keep` does not want.
     pub fn retain(&mut self, mut keep: impl FnMut(u64) -> bool) {
         self.chunks.retain(|chunk| keep(chunk.start));

@@ -105,6 +105,10 @@ impl Warp {
                     Special::Ctaid(axis) => [ctaid[usize::from(axis)]; LANES],
                     Special::LaneId => std::array::from_fn(|lane| (group * LANES + lane) as u32),
                     Special::LaneMask(which) => std::array::from_fn(|lane| lane_mask(which, lane as u32)),
+                    Special::Group => {
+                        [launch.first_group(self.cta) + self.first_thread / LANES as u32 + group as u32; LANES]
+                    }
+                    Special::LaneOfGroup => std::array::from_fn(|lane| lane as u32),
                 };
             }
         }
@@ -132,6 +136,13 @@ impl Warp {
     #[inline]
     pub fn live(&self) -> u64 {
         self.stack.first().map_or(0, |p| p.mask)
+    }
+
+    /// Makes the warp continue on these paths, bottom (all live lanes) to top: what a restart from a checkpoint does.
+    pub(super) fn continue_on(&mut self, paths: impl IntoIterator<Item = Path>) {
+        self.stack.clear();
+        self.stack.extend(paths);
+        self.settle();
     }
 
     /// The SIMT stack, bottom (all live lanes) to top (the current path).

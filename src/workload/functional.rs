@@ -8,6 +8,7 @@ use crate::kernel::functional::{self, Counts, Limits, RunError};
 use crate::kernel::host::{HostAction, HostProgram};
 use crate::kernel::launch::Launch;
 use crate::kernel::memory::{FlatMemory, Unmapped};
+use crate::kernel::regions::RegionError;
 
 /// What a functional run left and did.
 #[derive(Debug)]
@@ -37,6 +38,9 @@ pub enum FunctionalError {
     /// The simulated program did something wrong, or did not end.
     #[error("{0}")]
     Kernel(#[from] RunError),
+    /// A kernel cannot be formed into regions.
+    #[error("kernel `{0}`: {1}")]
+    Regions(String, RegionError),
     /// The host program touched memory that is not allocated. Steps are checked, so this is a fault of ours.
     #[error("host program: {0}")]
     Memory(#[from] Unmapped),

@@ -11,7 +11,7 @@ use super::super::launch::Launch;
 use super::super::memory::FlatMemory;
 use super::super::warp::{Warp, lanes_of};
 use super::access::{Memories, check_pm, execute, stores_to, tell};
-use super::{Counts, RunError, SLICE, Writes};
+use super::{Counts, Event, Observer, RunError, SLICE, Starts};
 
 /// How far a CTA got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,13 +62,16 @@ pub(super) struct Cta {
 }
 
 impl Cta {
-    pub(super) fn start(&mut self, launch: &Launch, index: u64, warp_size: u32) {
+    pub(super) fn start(&mut self, launch: &Launch, index: u64, warp_size: u32, starts: &mut Option<Starts<'_>>) {
         let n = launch.warps_per_cta(warp_size) as usize;
         self.index = index;
         self.warp_size = warp_size;
         self.warps.resize_with(n, Warp::default);
         for (i, warp) in self.warps.iter_mut().enumerate() {
             warp.start(launch, index, i as u32, warp_size);
+            if let Some(starts) = starts {
+                starts(index, i as u32, warp);
+            }
         }
         self.live = u64::MAX >> (64 - n);
         self.runnable = self.live;
@@ -86,7 +89,7 @@ impl Cta {
         memory: &mut FlatMemory,
         counts: &mut Counts,
         budget: u64,
-        writes: &mut Option<Writes<'_>>,
+        observer: &mut Option<Observer<'_>>,
     ) -> Result<Progress, RunError> {
         let end = counts.warp_instructions + budget;
         loop {
@@ -104,7 +107,7 @@ impl Cta {
             }
             if self.runnable >> self.turn & 1 != 0 {
                 let slice = u64::from(SLICE).min(end - counts.warp_instructions) as u32;
-                self.run_warp(self.turn, launch, memory, counts, slice, writes)?;
+                self.run_warp(self.turn, launch, memory, counts, slice, observer)?;
             }
             self.turn = if self.turn + 1 == self.warps.len() { 0 } else { self.turn + 1 };
         }
@@ -117,7 +120,7 @@ impl Cta {
         memory: &mut FlatMemory,
         counts: &mut Counts,
         slice: u32,
-        writes: &mut Option<Writes<'_>>,
+        observer: &mut Option<Observer<'_>>,
     ) -> Result<(), RunError> {
         let kernel = &*launch.kernel;
         for _ in 0..slice {
@@ -125,6 +128,9 @@ impl Cta {
             let pc = warp.pc();
             let inst = &kernel.code[pc as usize];
             let lanes = warp.guarded(inst);
+            if let Some(observer) = observer {
+                observer(Event::Issued { cta: self.index, warp: w as u32, pc, lanes });
+            }
             counts.warp_instructions += 1;
             counts.thread_instructions += u64::from(lanes.count_ones());
             counts.by_class[kernel.class[pc as usize] as usize] += 1;
@@ -136,12 +142,12 @@ impl Cta {
                 Op::Mem(mem) => {
                     if lanes != 0 {
                         // An atomic may overwrite the register that holds its address.
-                        let told = writes.as_ref().and_then(|_| stores_to(warp, inst, mem, launch, lanes));
+                        let told = observer.as_ref().and_then(|_| stores_to(warp, inst, mem, launch, lanes));
                         let mut memories =
                             Memories { global: memory, shared: &mut self.shared, local: &mut self.local };
                         execute(warp, inst, mem, launch, lanes, pc, &mut memories)?;
-                        if let (Some(writes), Some(addresses)) = (writes.as_mut(), told) {
-                            tell(writes, memory, lanes, &addresses, launch.access_bytes(inst, mem) as usize);
+                        if let (Some(observer), Some(addresses)) = (observer.as_mut(), told) {
+                            tell(*observer, memory, lanes, &addresses, launch.access_bytes(inst, mem) as usize);
                         }
                     }
                     warp.advance();

@@ -175,16 +175,21 @@ impl Numbering<'_> {
 
     fn hazards(&self, draft: &Draft) -> Hazards {
         let none = self.slots.used.iter().sum::<usize>() as u16;
-        let mut hazards = Hazards { check: [none; 9], set: [none; 4], sets: 0 };
+        let mut hazards = Hazards { check: [none; 9], reads: 0, set: [none; 4], sets: 0 };
         let mut checks = 0;
         let mut check = |index: u16| {
             if !hazards.check[..checks].contains(&index) {
                 hazards.check[checks] = index;
                 checks += 1;
             }
+            checks as u8
         };
-        reads(draft, |r| check(self.board(r)));
-        writes(draft, |r| check(self.board(r)));
+        let mut read = 0;
+        reads(draft, |r| read = check(self.board(r)));
+        writes(draft, |r| {
+            check(self.board(r));
+        });
+        hazards.reads = read;
         writes(draft, |r| {
             hazards.set[usize::from(hazards.sets)] = self.board(r);
             hazards.sets += 1;

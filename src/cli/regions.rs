@@ -1,0 +1,309 @@
+//! `durawarp regions`: kernels in LightWSP's recoverable regions, as code and (for a workload) as they run.
+
+use comfy_table::{CellAlignment, Table, presets};
+use durawarp::diagnostic::{Diagnostic, Diagnostics};
+use durawarp::kernel::functional::Limits;
+use durawarp::kernel::ptx;
+use durawarp::kernel::regions::{Formed, Reason, RegionOptions, Report, form};
+use durawarp::workload::{Choice, FunctionalError, KernelRegions, Workload};
+use serde::Serialize;
+
+use super::args::RegionsArgs;
+use super::{Exit, Stop, terminal};
+
+/// The profile when none is named, as for `compare`.
+const PROFILE: &str = "ci";
+
+/// Means over the paper's 38 applications on a CPU (LightWSP, section V-G3): instructions and stores of a region, and
+/// how many more instructions run.
+const PAPER: Means =
+    Means { instructions_per_region: 91.33, stores_per_region: 11.29, more_instructions_percent: 7.03 };
+
+/// What the numbers are of.
+const LABEL: &str =
+    "port to GPU kernels: a region is a warp's, stores are words of 8 bytes a lane; the paper's programs are others";
+
+/// Dynamic means.
+#[derive(Debug, Clone, Copy, Serialize)]
+struct Means {
+    instructions_per_region: f64,
+    stores_per_region: f64,
+    more_instructions_percent: f64,
+}
+
+/// A region, for JSON.
+#[derive(Debug, Serialize)]
+struct RegionRow {
+    entry_pc: u32,
+    line: u32,
+    reason: Reason,
+    max_stores: u32,
+    live_in: usize,
+    loaded: usize,
+    computed: usize,
+}
+
+/// A kernel, for JSON.
+#[derive(Debug, Serialize)]
+struct KernelRow {
+    kernel: String,
+    regions: Vec<RegionRow>,
+    code: Report,
+    checkpoint_bytes_per_thread: u32,
+    obstacles_to_resume: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run: Option<Ran>,
+}
+
+/// What a kernel did, for JSON.
+#[derive(Debug, Serialize)]
+struct Ran {
+    launches: u64,
+    original_instructions: u64,
+    instructions: u64,
+    regions: u64,
+    stores: u64,
+    checkpoints: u64,
+    means: Option<Means>,
+}
+
+/// Everything, for JSON.
+#[derive(Debug, Serialize)]
+struct Document {
+    label: &'static str,
+    options: RegionOptions,
+    kernels: Vec<KernelRow>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    means: Option<Means>,
+    paper_means: Means,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    same_memory: Option<bool>,
+}
+
+pub(super) fn regions(args: &RegionsArgs) -> Result<Exit, Stop> {
+    if let Some(path) = &args.json {
+        terminal::check_writable(path)?;
+    }
+    let options = RegionOptions {
+        threshold_stores: args.threshold,
+        unroll: !args.no_unroll,
+        speculative_unroll: !args.no_unroll && !args.no_speculative_unroll,
+        unroll_factor: args.unroll_factor,
+        prune: !args.no_prune,
+        after_sync: !args.paper_sync,
+        scratch: !args.global_only,
+    };
+    let mut document =
+        Document { label: LABEL, options, kernels: Vec::new(), means: None, paper_means: PAPER, same_memory: None };
+    if args.subject.ends_with(".ptx") {
+        document.kernels = of_file(args, &options)?;
+    } else {
+        let exit = of_workload(args, &options, &mut document)?;
+        if exit != Exit::Good {
+            return Ok(exit);
+        }
+    }
+    if !args.quiet {
+        print(&document);
+    }
+    if let Some(path) = &args.json {
+        let text = serde_json::to_string_pretty(&document).map_err(|fault| Stop::File(fault.to_string()))?;
+        terminal::write_file(path, (text + "\n").as_bytes())?;
+    }
+    match document.same_memory {
+        Some(false) => {
+            terminal::error("the formed kernels left other memory than the kernels");
+            Ok(Exit::Different)
+        }
+        _ => Ok(Exit::Good),
+    }
+}
+
+/// The kernel that was asked for must be there.
+fn wanted<'a>(args: &RegionsArgs, names: impl Iterator<Item = &'a str> + Clone) -> Result<(), Diagnostics> {
+    match &args.kernel {
+        Some(kernel) if !names.clone().any(|name| name == kernel) => {
+            let fault = Diagnostic::nowhere("--kernel", format!("`{}` has no kernel `{kernel}`", args.subject));
+            Err(fault.with_nearest(kernel, names).into())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn of_file(args: &RegionsArgs, options: &RegionOptions) -> Result<Vec<KernelRow>, Stop> {
+    let name = &args.subject;
+    if let Some(profile) = &args.profile {
+        let message = format!("a PTX file has no profiles, so no `{profile}`: name a workload");
+        return Err(Diagnostic::nowhere("--profile", message).into());
+    }
+    let text = std::fs::read_to_string(name).map_err(|fault| Stop::File(format!("cannot read `{name}`: {fault}")))?;
+    let module = ptx::parse(name, &text)?;
+    wanted(args, module.kernels.iter().map(|kernel| kernel.name.as_str()))?;
+    let mut faults = Diagnostics::default();
+    let mut rows = Vec::new();
+    for kernel in module.kernels.iter().filter(|kernel| args.kernel.as_ref().is_none_or(|name| *name == kernel.name)) {
+        match form(kernel, options) {
+            Ok(formed) => rows.push(KernelRow::of(&kernel.name, &formed, None)),
+            Err(error) => faults.push(Diagnostic::nowhere(name, format!("kernel `{}`: {error}", kernel.name))),
+        }
+    }
+    Ok(faults.into_result(rows)?)
+}
+
+fn of_workload(args: &RegionsArgs, options: &RegionOptions, document: &mut Document) -> Result<Exit, Stop> {
+    let workload = Workload::load(&args.subject)?;
+    let has = |name: &&str| workload.listing().profiles.iter().any(|profile| profile == name);
+    let profile = args.profile.clone().or_else(|| Some(PROFILE).filter(has).map(str::to_owned));
+    let resolved = workload.resolve(&Choice { profile, ..Choice::default() })?;
+    let limits = Limits { stop: Some(terminal::stop_flag()), ..Limits::default() };
+    let run = match resolved.run_regions(&limits, options) {
+        Ok(run) => run,
+        Err(error @ FunctionalError::Regions(..)) => {
+            return Err(Diagnostic::nowhere(&args.subject, error.to_string()).into());
+        }
+        Err(_) if terminal::interrupted() => return Ok(Exit::Interrupted),
+        Err(error) => {
+            terminal::error(&error.to_string());
+            return Ok(Exit::ProgramFailed);
+        }
+    };
+    wanted(args, run.kernels.iter().map(|kernel| kernel.kernel.as_str()))?;
+    let chosen: Vec<&KernelRegions> =
+        run.kernels.iter().filter(|kernel| args.kernel.as_ref().is_none_or(|name| *name == kernel.kernel)).collect();
+    document.means = Means::of(&chosen);
+    document.same_memory = Some(run.same_memory);
+    document.kernels = chosen
+        .iter()
+        .map(|kernel| {
+            let ran = Ran {
+                launches: kernel.launches,
+                original_instructions: kernel.original,
+                instructions: kernel.instructions,
+                regions: kernel.regions,
+                stores: kernel.stores,
+                checkpoints: kernel.checkpoints,
+                means: Means::of(&[kernel]),
+            };
+            KernelRow::of(&kernel.kernel, &kernel.formed, Some(ran))
+        })
+        .collect();
+    Ok(Exit::Good)
+}
+
+impl Means {
+    /// Over all regions that ran; none when none did.
+    fn of(kernels: &[&KernelRegions]) -> Option<Means> {
+        let sum = |of: fn(&KernelRegions) -> u64| kernels.iter().map(|kernel| of(kernel)).sum::<u64>() as f64;
+        let (regions, instructions) = (sum(|k| k.regions), sum(|k| k.instructions));
+        let original = sum(|k| k.original);
+        (regions > 0.0 && original > 0.0).then(|| Means {
+            instructions_per_region: instructions / regions,
+            stores_per_region: sum(|k| k.stores) / regions,
+            more_instructions_percent: 100.0 * (instructions / original - 1.0),
+        })
+    }
+
+    fn cells(self) -> [String; 3] {
+        [
+            format!("{:.2}", self.instructions_per_region),
+            format!("{:.2}", self.stores_per_region),
+            format!("{:+.2} %", self.more_instructions_percent),
+        ]
+    }
+}
+
+impl KernelRow {
+    fn of(name: &str, formed: &Formed, run: Option<Ran>) -> KernelRow {
+        let row = |region: &durawarp::kernel::regions::Region| RegionRow {
+            entry_pc: region.entry,
+            line: region.pos.line,
+            reason: region.reason,
+            max_stores: region.stores,
+            live_in: region.restore.loads.len() + region.restore.pruned.len(),
+            loaded: region.restore.loads.len(),
+            computed: region.restore.pruned.len(),
+        };
+        KernelRow {
+            kernel: name.to_owned(),
+            regions: formed.regions.iter().map(row).collect(),
+            code: formed.report.clone(),
+            checkpoint_bytes_per_thread: formed.checkpoint.group_bytes() / 32,
+            obstacles_to_resume: formed.obstacles.clone(),
+            run,
+        }
+    }
+}
+
+fn table(header: &[&str], rows: Vec<Vec<String>>) -> String {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    table.set_header(header);
+    table.add_rows(rows);
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table.lines().map(|line| format!("  {}\n", line.trim_end())).collect()
+}
+
+fn reason(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Entry => "entry",
+        Reason::Asked => "pm.region",
+        Reason::Order => "before a fence, barrier or atomic",
+        Reason::AfterOrder => "behind a barrier or atomic",
+        Reason::Loop => "a loop stores",
+        Reason::Exit => "exit",
+        Reason::Waiting => "lanes are about to wait",
+        Reason::Threshold => "threshold",
+    }
+}
+
+fn print(document: &Document) {
+    for kernel in &document.kernels {
+        let code = &kernel.code;
+        terminal::print(&format!(
+            "{}: {} instructions, {} with {} boundaries and {} checkpoint stores; {} bytes of checkpoint a thread\n",
+            kernel.kernel,
+            code.instructions,
+            code.formed_instructions,
+            kernel.regions.len(),
+            code.checkpoints,
+            kernel.checkpoint_bytes_per_thread,
+        ));
+        let row = |region: &RegionRow| {
+            let numbers = [region.entry_pc, region.line, region.max_stores].map(|n| n.to_string());
+            let [entry, line, stores] = numbers;
+            let live = [region.live_in, region.loaded, region.computed].map(|n| n.to_string());
+            [reason(region.reason).to_owned(), entry, line, stores].into_iter().chain(live).collect()
+        };
+        let header = ["starts for", "pc", "line", "stores, at most", "live registers", "loaded", "computed"];
+        terminal::print(&table(&header, kernel.regions.iter().map(row).collect()));
+        let mut notes = vec![format!(
+            "loops unrolled: {} counted, {} speculatively; boundaries merged: {}",
+            code.unrolled, code.speculatively_unrolled, code.merged
+        )];
+        if !code.oversize.is_empty() {
+            let lines: Vec<String> = code.oversize.iter().map(ToString::to_string).collect();
+            notes.push(format!("over the threshold and not to be split: lines {}", lines.join(", ")));
+        }
+        if !kernel.obstacles_to_resume.is_empty() {
+            notes.push(format!("cannot be resumed in its middle: {}", kernel.obstacles_to_resume.join("; ")));
+        }
+        terminal::print(&notes.iter().map(|note| format!("  {note}\n")).collect::<String>());
+    }
+    let Some(means) = document.means else { return };
+    let named = |name: &str, means: Option<Means>| {
+        let cells = means.map_or_else(|| std::array::from_fn(|_| "-".to_owned()), Means::cells);
+        std::iter::once(name.to_owned()).chain(cells).collect::<Vec<String>>()
+    };
+    let mut rows: Vec<Vec<String>> = document
+        .kernels
+        .iter()
+        .map(|kernel| named(&kernel.kernel, kernel.run.as_ref().and_then(|run| run.means)))
+        .collect();
+    rows.push(named("all", Some(means)));
+    rows.push(named("paper, CPU programs", Some(document.paper_means)));
+    terminal::print("means of a run, warp by warp\n");
+    terminal::print(&table(&["kernel", "instructions a region", "stores a region", "more instructions"], rows));
+    terminal::print(&format!("  {}\n", document.label));
+}

@@ -1,0 +1,491 @@
+//! LightWSP's compiler over the kernel IR: recoverable regions with their live-out registers checkpointed.
+//!
+//! ```text
+//! kernel ─ items ─ unroll ─ code ─┬─ place boundaries ─ plan checkpoints ─┐ until nothing is missing
+//!                                 └──────────────<────────────────────────┘ then merge, then emit ─> Formed
+//! ```
+//! Source: Zhou, Zeng, Jung, "LightWSP: Whole-System Persistence on the Cheap", sections III-C and IV-A (the compiler),
+//! IV-C (boundaries at synchronisation), IV-F (recovery). The paper works on CPU code after register allocation; this is
+//! its port to GPU kernels, after slot allocation. What is stored where is in [`Layout`], how code looks in
+//! `regions/emit.rs`, where checkpoint stores stand in `regions/plan.rs`, pruning in `regions/values.rs`.
+//!
+//! # Boundaries
+//! At the entry; before exits, but where nothing was done since the last boundary; in every loop with stores; before fences, barriers
+//! and atomics, and ([`RegionOptions::after_sync`]) behind barriers and atomics, so that the next region's number is drawn
+//! once they have happened: with the paper's boundary *before* alone, a critical section's stores may persist in the
+//! wrong order. At the program's own `pm.region`. Where the stores of a region would exceed the threshold. Calls have
+//! been inlined, so there are none. A boundary is a store of the next program counter and `pm.region`.
+//!
+//! Merging takes away, in program order, what the rules above do not need once all of them are met: the header's boundary
+//! of a loop that has another one, say. The threshold counts words of 8 bytes a lane, checkpoints and the boundary's own
+//! store included.
+//!
+//! # Divergence
+//! A region is a warp's: its stores persist all or none, whichever lanes made them. Each *thread* has its own checkpoint
+//! and program counter, and a boundary renews those of the active lanes. Lanes that wait elsewhere keep an older one, and
+//! a restart repeats what they did since. So while lanes wait they may have nothing stored since their own last
+//! boundary, nor looked at other lanes, nor gone round a loop: repeated by some lanes alone, that would come out
+//! otherwise, or out of step with the rest. For every branch that may split the warp (`regions/uniform.rs`) and has a
+//! boundary on one of its paths, there is one before the branch and one at the end of each path, wherever something of
+//! this kind may have happened since the last. The same goes for exits. The SIMT stack is then no part of the checkpoint: a restart groups lanes by their program counters and lets them meet at the
+//! nearest post-dominator they have in common (`regions/resume.rs`).
+//!
+//! # What a restart needs beyond the checkpoint
+//! The launch (constants, special registers), and memory as the persisted regions left it. Shared and local memory are
+//! not in the checkpoint, nor are arrivals at barriers: a kernel with them is formed, and its regions persist as others
+//! do, but [`Formed::obstacles`] says that it cannot be resumed in its middle. Fewer stores count without
+//! [`RegionOptions::scratch`].
+//!
+//! Invariants: forming the same boundaries again changes nothing; the formed kernel writes what the kernel writes, plus
+//! the checkpoint area; a region holds at most the threshold, or is in [`Report::oversize`].
+//! Not modelled: checkpoints of shared memory, regions of whole CTAs, I/O.
+
+mod code;
+mod emit;
+mod plan;
+mod resume;
+mod uniform;
+mod unroll;
+mod values;
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::ir::{Inst, Kernel, LANES, MemKind, Op, SourcePos, Space};
+use super::launch::Launch;
+use code::{Code, Order, items_of, order_of};
+use plan::{BOUNDARY_STORES, Ground, Plan};
+use values::Values;
+
+pub use resume::ResumePoint;
+pub use values::Restore;
+
+/// How regions are formed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct RegionOptions {
+    /// Most words of 8 bytes that a lane stores in a region, checkpoints and the boundary's own included. The paper: half
+    /// the write pending queue of 64 entries (section IV-A).
+    pub threshold_stores: u32,
+    /// Unroll loops whose number of turns is known.
+    pub unroll: bool,
+    /// Unroll other loops with their exit conditions.
+    pub speculative_unroll: bool,
+    /// Most copies of a loop's body. Chosen: the paper has regions almost three times as long, and no number.
+    pub unroll_factor: u32,
+    /// Leave out checkpoints of registers that can be computed from others, constants and parameters.
+    pub prune: bool,
+    /// Boundaries behind atomics and barriers too, not only before (the paper's way).
+    pub after_sync: bool,
+    /// Stores to shared and local memory count, and shared atomics order threads. The paper's whole system has no memory
+    /// that does not persist.
+    pub scratch: bool,
+}
+
+impl Default for RegionOptions {
+    fn default() -> Self {
+        RegionOptions {
+            threshold_stores: 32,
+            unroll: true,
+            speculative_unroll: true,
+            unroll_factor: 4,
+            prune: true,
+            after_sync: true,
+            scratch: true,
+        }
+    }
+}
+
+/// Why a kernel cannot be formed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RegionError {
+    /// The threshold leaves no room beside a boundary's own store.
+    #[error("a threshold of {0} stores is too small: a boundary is one itself, so at least 2 are needed")]
+    Threshold(u32),
+    /// The kernel has no instruction.
+    #[error("the kernel has no instructions")]
+    Empty,
+    /// The IR's limits of registers or constants are exceeded.
+    #[error("the kernel has too many registers or constants for boundaries to be added")]
+    TooLarge,
+}
+
+/// Why there is a boundary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// The kernel starts.
+    Entry,
+    /// The program has a `pm.region` here.
+    Asked,
+    /// A fence, a barrier or an atomic follows.
+    Order,
+    /// A barrier or an atomic precedes.
+    AfterOrder,
+    /// A loop stores.
+    Loop,
+    /// Lanes exit.
+    Exit,
+    /// Lanes are about to wait for others of their warp.
+    Waiting,
+    /// The region would hold too many stores.
+    Threshold,
+}
+
+/// A region: from a boundary to the next ones.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Region {
+    /// Its first instruction in the formed kernel: what the boundary stores as program counter.
+    pub entry: u32,
+    /// Where that is in the PTX text.
+    pub pos: SourcePos,
+    /// Why it starts there.
+    pub reason: Reason,
+    /// Most words a lane stores until the next boundary, that one's included.
+    pub stores: u32,
+    /// How a restart gets the registers alive at the entry.
+    pub restore: Restore,
+}
+
+/// Where checkpoints lie: for every group of 32 threads of the grid (each CTA starts one), a row of 32 words of 8 bytes
+/// for the program counter and for each register, so that a warp's stores lie side by side.
+///
+/// Thread `t` of CTA `c` finds slot `s` at `area + group(c, t / 32) * group_bytes + s * 256 + (t % 32) * 8`. Slot 0 holds
+/// the program counter at which it resumes, 0 before its first boundary. The paper gives every register of the machine a
+/// slot; here only registers that are ever stored have one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layout {
+    /// The register of each slot from 1 on, as a scoreboard index of the formed kernel.
+    pub registers: Vec<u16>,
+}
+
+impl Layout {
+    /// Bytes of one slot of a group of 32 threads.
+    pub const ROW_BYTES: u32 = 8 * LANES as u32;
+
+    /// Bytes of a group of 32 threads.
+    pub fn group_bytes(&self) -> u32 {
+        (self.registers.len() as u32 + 1) * Layout::ROW_BYTES
+    }
+
+    /// Byte offset of a register's row in its group.
+    pub fn offset_of(&self, register: u16) -> Option<u32> {
+        let slot = self.registers.iter().position(|&r| r == register)?;
+        Some((slot as u32 + 1) * Layout::ROW_BYTES)
+    }
+
+    /// Bytes of the area of a launch.
+    pub fn bytes(&self, launch: &Launch) -> u64 {
+        launch.ctas() * u64::from(launch.threads_per_cta().div_ceil(LANES as u32)) * u64::from(self.group_bytes())
+    }
+
+    /// Address of a thread's program counter; those of its registers are [`Layout::offset_of`] higher.
+    pub fn address(&self, launch: &Launch, area: u64, cta: u64, thread: u32) -> u64 {
+        let group = launch.first_group(cta) + thread / LANES as u32;
+        area + u64::from(group) * u64::from(self.group_bytes()) + u64::from(thread % LANES as u32) * 8
+    }
+}
+
+/// What an instruction of a formed kernel is there for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// The program's own.
+    Program,
+    /// Computes where the thread's checkpoint is.
+    Address,
+    /// Stores a register.
+    Checkpoint,
+    /// Turns a predicate into a number to store.
+    Select,
+    /// A boundary: stores the program counter.
+    Counter,
+    /// A boundary's `pm.region`. The paper's boundary is the store alone, which the hardware knows; two instructions here.
+    Marker,
+}
+
+/// What came of forming a kernel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// Instructions before.
+    pub instructions: u32,
+    /// Instructions after.
+    pub formed_instructions: u32,
+    /// Checkpoint stores in the code.
+    pub checkpoints: u32,
+    /// Registers that restarts of all regions compute instead of loading them.
+    pub pruned: u32,
+    /// Boundaries that merging took away.
+    pub merged: u32,
+    /// Counted loops unrolled.
+    pub unrolled: u32,
+    /// Other loops unrolled.
+    pub speculatively_unrolled: u32,
+    /// Regions of more stores than the threshold that cannot be split: lines of the PTX text.
+    pub oversize: Vec<u32>,
+}
+
+/// A kernel in regions.
+#[derive(Debug, Clone)]
+pub struct Formed {
+    /// The kernel with boundaries and checkpoint stores. Its last parameter is the address of the checkpoint area.
+    pub kernel: Arc<Kernel>,
+    /// Regions, by entry; the `pm.region` of number `i` has it as `imm`.
+    pub regions: Vec<Region>,
+    /// Where checkpoints lie.
+    pub checkpoint: Layout,
+    /// Figures.
+    pub report: Report,
+    /// What each instruction is there for.
+    pub roles: Vec<Role>,
+    /// Why it cannot be resumed in its middle; empty when it can.
+    pub obstacles: Vec<&'static str>,
+    /// How it was formed.
+    pub options: RegionOptions,
+    /// The immediate post-dominator of each instruction.
+    meets: Vec<u32>,
+    /// Index of the area's address in the 64-bit constant pool.
+    area: usize,
+}
+
+/// Forms the regions of a kernel.
+///
+/// # Errors
+/// A threshold without room, a kernel beyond the IR's limits.
+///
+/// # Example: a loop that stores, in regions of at most 8 stores
+/// ```
+/// use durawarp::kernel::{ptx, regions};
+/// let text = ".version 7.0\n.target sm_60\n.address_size 64\n.visible .entry k(.param .u64 out, .param .u32 n) {\n\
+///     .reg .u32 %r<3>; .reg .u64 %d<2>; .reg .pred %p<2>;\nld.param.u64 %d1, [out];\nld.param.u32 %r1, [n];\n\
+///     mov.u32 %r2, 0;\nL:\nst.global.u32 [%d1], %r2;\nadd.s64 %d1, %d1, 4;\nadd.u32 %r2, %r2, 1;\n\
+///     setp.lt.u32 %p1, %r2, %r1;\n@%p1 bra L;\nret;\n}\n";
+/// let kernel = &ptx::parse("k.ptx", text).unwrap().kernels[0];
+/// let options = regions::RegionOptions { threshold_stores: 8, ..Default::default() };
+/// let formed = regions::form(kernel, &options).unwrap();
+/// assert!(formed.regions.iter().all(|region| region.stores <= 8));
+/// assert_eq!(formed.report.speculatively_unrolled, 1);
+/// ```
+pub fn form(kernel: &Kernel, options: &RegionOptions) -> Result<Formed, RegionError> {
+    if options.threshold_stores <= BOUNDARY_STORES {
+        return Err(RegionError::Threshold(options.threshold_stores));
+    }
+    if kernel.code.is_empty() {
+        return Err(RegionError::Empty);
+    }
+    let mut code = Code::of(items_of(kernel), kernel);
+    let mut forks = uniform::splitting(&code, kernel);
+    let (items, unrolled) = unroll::unroll(&code, kernel, &forks, options);
+    if unrolled != unroll::Unrolled::default() {
+        code = Code::of(items, kernel);
+        forks = uniform::splitting(&code, kernel);
+    }
+    let values = Values::of(&code);
+    let ground = Ground {
+        code: &code,
+        forks: &forks,
+        values: &values,
+        threshold: options.threshold_stores,
+        scratch: options.scratch,
+        prune: options.prune,
+    };
+    let fixed = fixed(&code, options);
+    let Placed { reasons, plan, merged } = place(&ground, &fixed);
+    let mut stored: Vec<u16> = plan.behind.iter().chain(&plan.at).flatten().copied().collect();
+    stored.sort_unstable();
+    stored.dedup();
+    let new = |r: u16| emit::renumbered(kernel, r);
+    let checkpoint = Layout { registers: stored.into_iter().map(new).collect() };
+    let emitted = emit::emit(&code, &plan, &checkpoint, kernel)?;
+    let region = |&(entry, pc): &(u32, u32)| {
+        let restore = plan.restore[pc as usize].clone().expect("a boundary");
+        let all = |list: Vec<u16>| list.into_iter().map(new).collect();
+        Region {
+            entry,
+            pos: code.items[pc as usize].pos,
+            reason: reasons[pc as usize].expect("a boundary has a reason"),
+            stores: ground.most_from(&plan, pc),
+            restore: Restore { loads: all(restore.loads), steps: restore.steps, pruned: all(restore.pruned) },
+        }
+    };
+    let regions: Vec<Region> = emitted.entries.iter().map(region).collect();
+    let count = |role: Role| emitted.roles.iter().filter(|r| **r == role).count() as u32;
+    let report = Report {
+        instructions: kernel.code.len() as u32,
+        formed_instructions: emitted.kernel.code.len() as u32,
+        checkpoints: count(Role::Checkpoint),
+        pruned: regions.iter().map(|region| region.restore.pruned.len() as u32).sum(),
+        merged,
+        unrolled: unrolled.counted,
+        speculatively_unrolled: unrolled.speculative,
+        oversize: ground.oversize(&plan).iter().map(|&pc| code.items[pc as usize].pos.line).collect(),
+    };
+    Ok(Formed {
+        obstacles: obstacles(&emitted.kernel.code),
+        options: *options,
+        kernel: Arc::new(emitted.kernel),
+        regions,
+        checkpoint,
+        report,
+        roles: emitted.roles,
+        meets: emitted.meets,
+        area: emitted.area,
+    })
+}
+
+/// Boundaries that stay whatever else is done.
+fn fixed(code: &Code, options: &RegionOptions) -> Vec<Option<Reason>> {
+    let mut fixed: Vec<Option<Reason>> = vec![None; code.len()];
+    for pc in 0..code.len() {
+        let item = &code.items[pc];
+        if item.asked {
+            fixed[pc].get_or_insert(Reason::Asked);
+        }
+        match order_of(&item.inst, options.scratch) {
+            None => {}
+            Some(order) => {
+                fixed[pc].get_or_insert(Reason::Order);
+                if order == Order::Meeting && options.after_sync && pc + 1 < code.len() {
+                    fixed[pc + 1].get_or_insert(Reason::AfterOrder);
+                }
+            }
+        }
+    }
+    fixed[0] = Some(Reason::Entry);
+    fixed
+}
+
+/// Boundaries, found.
+struct Placed {
+    reasons: Vec<Option<Reason>>,
+    plan: Plan,
+    merged: u32,
+}
+
+/// Adds boundaries until nothing is missing, then takes away those without which nothing is.
+fn place(ground: &Ground<'_>, fixed: &[Option<Reason>]) -> Placed {
+    let mut reasons = fixed.to_vec();
+    let set = |reasons: &[Option<Reason>]| reasons.iter().map(Option::is_some).collect::<Vec<bool>>();
+    let mut plan = ground.plan(&set(&reasons));
+    while let Some((reason, places)) = ground.missing(&plan) {
+        for pc in places {
+            reasons[pc as usize].get_or_insert(reason);
+        }
+        plan = ground.plan(&set(&reasons));
+    }
+    let merged = merge(ground, fixed, &mut reasons, &mut plan);
+    Placed { reasons, plan, merged }
+}
+
+/// Takes away, in program order and as long as some can go, boundaries without which nothing is missing. How many.
+fn merge(ground: &Ground<'_>, fixed: &[Option<Reason>], reasons: &mut [Option<Reason>], plan: &mut Plan) -> u32 {
+    let mut merged = 0;
+    loop {
+        let before = merged;
+        for pc in 0..fixed.len() {
+            if fixed[pc].is_some() || reasons[pc].is_none() {
+                continue;
+            }
+            let without = reasons[pc].take();
+            let candidate = ground.plan(&reasons.iter().map(Option::is_some).collect::<Vec<bool>>());
+            let sound = ground.missing(&candidate).is_none()
+                && ground.oversize(&candidate).len() <= ground.oversize(plan).len();
+            if sound {
+                *plan = candidate;
+                merged += 1;
+            } else {
+                reasons[pc] = without;
+            }
+        }
+        if merged == before {
+            return merged;
+        }
+    }
+}
+
+/// What a checkpoint does not hold.
+fn obstacles(code: &[Inst]) -> Vec<&'static str> {
+    let uses = |spaces: &[Space]| {
+        let written = |inst: &Inst| match inst.op {
+            Op::Mem(mem) => {
+                matches!(mem.kind, MemKind::Store | MemKind::Atomic | MemKind::Reduction) && spaces.contains(&mem.space)
+            }
+            _ => false,
+        };
+        code.iter().any(written)
+    };
+    let mut found = Vec::new();
+    if uses(&[Space::Shared]) {
+        found.push("shared memory is not in the checkpoint");
+    }
+    if uses(&[Space::Local]) {
+        found.push("local memory is not in the checkpoint");
+    }
+    if code.iter().any(|inst| matches!(inst.op, Op::Barrier(_))) {
+        found.push("arrivals at barriers are not in the checkpoint");
+    }
+    found
+}
+
+impl Formed {
+    /// Words of 8 bytes that a lane stores at an instruction, as the threshold counts them.
+    pub fn stores_of(&self, pc: u32) -> u32 {
+        code::words(&self.kernel.code[pc as usize], self.options.scratch)
+    }
+
+    /// The launch of the formed kernel that does what `launch` does, with checkpoints at `area`: an address in persistent
+    /// memory with room for [`Layout::bytes`] of zeros.
+    ///
+    /// # Panics
+    /// When `launch` is of another kernel than the one that was formed.
+    pub fn bind(&self, launch: &Launch, area: u64) -> Launch {
+        let kernel = &self.kernel;
+        assert!(launch.kernel.name == kernel.name && launch.consts64.len() == self.area, "a launch of that kernel");
+        let mut formed = launch.clone();
+        for source in &kernel.consts32[launch.consts32.len()..] {
+            let super::ir::ConstSource::Literal(value) = source else { unreachable!("what is added is literal") };
+            formed.consts32.push([*value as u32; LANES]);
+        }
+        formed.consts64.push([area; LANES]);
+        formed.kernel = kernel.clone();
+        formed.registers_per_thread = (launch.registers_per_thread + emit::MORE_REGISTERS).min(255);
+        formed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ptx;
+    use super::*;
+
+    #[test]
+    fn placing_again_what_was_placed_changes_nothing() {
+        for text in [
+            include_str!("../../workloads/gemm/kernel.ptx"),
+            include_str!("../../workloads/nw/kernel.ptx"),
+            include_str!("../../workloads/bfs/kernel.ptx"),
+        ] {
+            for kernel in &ptx::parse("kernel.ptx", text).unwrap().kernels {
+                for threshold in [8, 32] {
+                    let options = RegionOptions { threshold_stores: threshold, ..RegionOptions::default() };
+                    let code = Code::of(items_of(kernel), kernel);
+                    let (forks, values) = (uniform::splitting(&code, kernel), Values::of(&code));
+                    let ground = Ground {
+                        code: &code,
+                        forks: &forks,
+                        values: &values,
+                        threshold,
+                        scratch: options.scratch,
+                        prune: options.prune,
+                    };
+                    let fixed = fixed(&code, &options);
+                    let once = place(&ground, &fixed);
+                    assert!(ground.missing(&once.plan).is_none());
+                    // From the result: nothing is missing, and nothing can go.
+                    let mut again = once.reasons.clone();
+                    assert_eq!(merge(&ground, &fixed, &mut again, &mut ground.plan(&once.plan.boundary)), 0);
+                    assert_eq!(again, once.reasons);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! The code that regions are placed in: a kernel's instructions with room for boundaries at the ends of paths.
+//!
+//! Boundaries lie before an instruction. A path that falls into a reconvergence point has no instruction of its own
+//! there, so a *gap* is put in, an item that becomes nothing unless a boundary is placed before it. The program's own
+//! `pm.region` becomes a gap with a boundary that stays.
+
+use super::super::cfg::{BitSet, Blocks, Flow};
+use super::super::dataflow::{Edges, flow_of, live};
+use super::super::ir::{Class, Guard, Hazards, Inst, Kernel, Mem, MemKind, NEVER, NONE, Op, PmOp, SourcePos, Space};
+
+/// One instruction of a [`Code`].
+#[derive(Debug, Clone)]
+pub(super) struct Item {
+    pub(super) inst: Inst,
+    pub(super) class: Class,
+    pub(super) hazards: Hazards,
+    pub(super) pos: SourcePos,
+    /// Emits nothing.
+    pub(super) gap: bool,
+    /// The program asks for a boundary here.
+    pub(super) asked: bool,
+}
+
+/// A kernel's code and what does not depend on where boundaries are.
+#[derive(Debug)]
+pub(super) struct Code {
+    pub(super) items: Vec<Item>,
+    pub(super) edges: Edges,
+    pub(super) blocks: Blocks,
+    /// Where the paths from each block meet again.
+    pub(super) joins: Vec<u32>,
+    /// Registers alive before each item.
+    pub(super) live: Vec<BitSet>,
+    pub(super) registers: usize,
+}
+
+/// The items of a kernel, gaps for its own boundaries included.
+pub(super) fn items_of(kernel: &Kernel) -> Vec<Item> {
+    let item = |pc: usize| {
+        let inst = kernel.code[pc];
+        let asked = inst.op == Op::Pm(PmOp::Region);
+        let hazards = kernel.hazards[pc];
+        match asked {
+            true => Item { asked, ..gap(kernel.pos[pc], kernel.no_register()) },
+            false => Item { inst, class: kernel.class[pc], hazards, pos: kernel.pos[pc], gap: false, asked },
+        }
+    };
+    (0..kernel.code.len()).map(item).collect()
+}
+
+fn gap(pos: SourcePos, no_register: u16) -> Item {
+    let inst = Inst { op: Op::Nop, guard: Guard::ALWAYS, dst: [NONE; 4], src: [NONE; 4], imm: 0 };
+    let hazards = Hazards { check: [no_register; 9], reads: 0, set: [no_register; 4], sets: 0 };
+    Item { inst, class: Class::Control, hazards, pos, gap: true, asked: false }
+}
+
+impl Code {
+    /// Prepares items, whose branch targets are their indices: gaps go in, and what follows from control flow is found.
+    pub(super) fn of(mut items: Vec<Item>, kernel: &Kernel) -> Code {
+        let flow: Vec<Flow> = items.iter().map(|item| flow_of(&item.inst)).collect();
+        let blocks = Blocks::of(&flow);
+        let joins = blocks.joins();
+        let falls_in = |&pc: &u32| pc != NEVER && pc > 0 && flow[pc as usize - 1].falls;
+        let mut gaps: Vec<u32> = joins.iter().copied().filter(falls_in).collect();
+        gaps.sort_unstable();
+        gaps.dedup();
+        // A gap at `pc` pushes it and all behind it up; who jumps there jumps past the gap.
+        let moved = |pc: u32| pc + gaps.partition_point(|&gap| gap <= pc) as u32;
+        for item in &mut items {
+            if let Op::Branch { target, .. } = &mut item.inst.op {
+                *target = moved(*target);
+            }
+        }
+        for &at in gaps.iter().rev() {
+            items.insert(at as usize, gap(items[at as usize].pos, kernel.no_register()));
+        }
+        let flow: Vec<Flow> = items.iter().map(|item| flow_of(&item.inst)).collect();
+        let blocks = Blocks::of(&flow);
+        let joins = blocks.joins();
+        for (block, &join) in joins.iter().enumerate() {
+            let last = blocks.range(block).end - 1;
+            let guarded = items[last].inst.guard != Guard::ALWAYS;
+            if let Op::Branch { reconverge, .. } = &mut items[last].inst.op {
+                *reconverge = if guarded { join } else { NEVER };
+            }
+        }
+        let edges = Edges::of(&flow);
+        let registers = usize::from(kernel.no_register());
+        let insts: Vec<Inst> = items.iter().map(|item| item.inst).collect();
+        let hazards: Vec<Hazards> = items.iter().map(|item| item.hazards).collect();
+        let live = live(&edges, &insts, &hazards, registers);
+        Code { items, edges, blocks, joins, live, registers }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// The immediate post-dominator of an instruction.
+    pub(super) fn post_dominator(&self, pc: u32) -> u32 {
+        let block = self.blocks.at(pc) as usize;
+        if pc as usize + 1 < self.blocks.range(block).end { pc + 1 } else { self.joins[block] }
+    }
+}
+
+/// Words of 8 bytes that one lane of an instruction stores, in the spaces that count.
+pub(super) fn words(inst: &Inst, scratch: bool) -> u32 {
+    match inst.op {
+        Op::Mem(mem) if writes(mem) && (scratch || !matches!(mem.space, Space::Shared | Space::Local)) => {
+            mem.bytes().div_ceil(8)
+        }
+        _ => 0,
+    }
+}
+
+fn writes(mem: Mem) -> bool {
+    matches!(mem.kind, MemKind::Store | MemKind::Atomic | MemKind::Reduction)
+}
+
+/// What an instruction that orders threads wants around it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    /// A boundary before it.
+    Fence,
+    /// A boundary before it and, so that its region's number is drawn when it has happened, one behind it.
+    Meeting,
+}
+
+/// Whether an instruction orders threads.
+pub(super) fn order_of(inst: &Inst, scratch: bool) -> Option<Order> {
+    match inst.op {
+        Op::Fence(_) => Some(Order::Fence),
+        Op::Barrier(_) => Some(Order::Meeting),
+        Op::Mem(Mem { kind: MemKind::Atomic | MemKind::Reduction, space, .. }) => {
+            (scratch || space != Space::Shared).then_some(Order::Meeting)
+        }
+        Op::Pm(
+            PmOp::Sfence
+            | PmOp::Ofence
+            | PmOp::Dfence
+            | PmOp::BarrierWi
+            | PmOp::BarrierWg
+            | PmOp::BarrierKr
+            | PmOp::Acquire(_)
+            | PmOp::Release(_),
+        ) => Some(Order::Fence),
+        _ => None,
+    }
+}

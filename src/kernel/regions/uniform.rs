@@ -1,0 +1,106 @@
+//! Which branches may split a warp: a register is *uniform* where all lanes that execute together hold one value in it.
+//!
+//! A forward analysis: lane numbers and what is loaded from different places vary; a result varies when an operand does.
+//! Where the paths of a branch that splits meet again, whatever was written on them varies (Coutinho et al., "Divergence
+//! Analysis and Optimizations", PACT 2011; here by slots instead of names). On the paths themselves lanes execute
+//! together, so a loop's counter stays uniform in the loop. Which branches split follows from which registers vary and
+//! the reverse: both grow until nothing changes.
+
+use super::super::alu::AluOp;
+use super::super::cfg::BitSet;
+use super::super::ir::{Guard, Kernel, MemKind, NEVER, Op, Space, Special};
+use super::code::Code;
+
+/// A guarded branch, and what lies between it and the place where its paths meet.
+#[derive(Debug)]
+pub(super) struct Fork {
+    /// The branch.
+    pub(super) pc: u32,
+    /// Where its paths meet, or [`NEVER`].
+    pub(super) join: u32,
+    /// Whether a place lies on one of its paths.
+    pub(super) inside: Vec<bool>,
+}
+
+/// Every guarded branch.
+fn forks(code: &Code) -> Vec<Fork> {
+    let guarded = |pc: &u32| {
+        let inst = &code.items[*pc as usize].inst;
+        matches!(inst.op, Op::Branch { .. }) && inst.guard != Guard::ALWAYS
+    };
+    let fork = |pc: u32| {
+        let Op::Branch { reconverge: join, .. } = code.items[pc as usize].inst.op else { unreachable!("a branch") };
+        let mut inside = vec![false; code.len()];
+        let mut todo = code.edges.after[pc as usize].clone();
+        while let Some(at) = todo.pop() {
+            if at != join && !std::mem::replace(&mut inside[at as usize], true) {
+                todo.extend(&code.edges.after[at as usize]);
+            }
+        }
+        Fork { pc, join, inside }
+    };
+    (0..code.len() as u32).filter(guarded).map(fork).collect()
+}
+
+/// The branches that may split a warp.
+pub(super) fn splitting(code: &Code, kernel: &Kernel) -> Vec<Fork> {
+    let (mut calm, mut splitting) = (forks(code), Vec::new());
+    let mut entry = BitSet::new(code.registers);
+    for &(special, slot) in &kernel.specials {
+        if !matches!(special, Special::Ctaid(_)) {
+            entry.insert(u32::from(slot));
+        }
+    }
+    // What varies where paths meet.
+    let mut mixed = vec![BitSet::new(code.registers); code.len()];
+    loop {
+        let varies = code.edges.forward_some(&entry, |pc, varies| {
+            varies.join(&mixed[pc]);
+            step(code, pc, varies);
+        });
+        let splits = |fork: &Fork| {
+            let (slot, _) = code.items[fork.pc as usize].inst.guard.parts().expect("a guard");
+            let predicate = u32::from(kernel.slots32 + kernel.slots64 + slot);
+            varies[fork.pc as usize].contains(predicate) || mixed[fork.pc as usize].contains(predicate)
+        };
+        let (new, rest): (Vec<Fork>, Vec<Fork>) = calm.into_iter().partition(splits);
+        calm = rest;
+        if new.is_empty() {
+            return splitting;
+        }
+        for fork in &new {
+            if fork.join != NEVER {
+                for pc in (0..code.len()).filter(|&pc| fork.inside[pc]) {
+                    let written = code.items[pc].hazards.written();
+                    written.iter().for_each(|&r| mixed[fork.join as usize].insert(u32::from(r)));
+                }
+            }
+        }
+        splitting.extend(new);
+    }
+}
+
+fn step(code: &Code, pc: usize, varies: &mut BitSet) {
+    let item = &code.items[pc];
+    let hazards = &item.hazards;
+    let operands = hazards.read().iter().any(|&r| varies.contains(u32::from(r)));
+    let varying = match item.inst.op {
+        // One answer for all that execute it.
+        Op::Alu(AluOp::Vote(_) | AluOp::Redux(_) | AluOp::ActiveMask | AluOp::Match(true, _)) => {
+            item.inst.guard != Guard::ALWAYS
+        }
+        Op::Alu(AluOp::Shfl(_) | AluOp::Match(false, _)) => true,
+        Op::Mem(mem) => match mem.kind {
+            MemKind::Atomic | MemKind::Reduction => true,
+            _ => operands || matches!(mem.space, Space::Local | Space::Generic),
+        },
+        _ => operands,
+    };
+    for &r in hazards.written() {
+        if varying {
+            varies.insert(u32::from(r));
+        } else if item.inst.guard == Guard::ALWAYS {
+            varies.remove(u32::from(r));
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! `durawarp regions` as a user meets it.
+
+use std::process::{Command, Output};
+
+fn durawarp(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_durawarp")).args(arguments).output().expect("the binary starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn a_workload_is_shown_with_means_of_its_run_beside_the_papers() {
+    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("regions.json");
+    let path = file.to_str().unwrap();
+    let output = durawarp(&["regions", "gemm", "--json", path]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let shown = text(&output.stdout);
+    for word in ["a loop stores", "91.33", "11.29", "+7.03 %", "port to GPU kernels", "more instructions"] {
+        assert!(shown.contains(word), "no `{word}` in:\n{shown}");
+    }
+    let read = || -> serde_json::Value { serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap() };
+    let unrolled = read();
+    assert_eq!(unrolled["same_memory"], true);
+    let run = &unrolled["kernels"][0]["run"];
+    let number = |value: &serde_json::Value| value.as_f64().unwrap();
+    let mean = number(&run["instructions"]) / number(&run["regions"]);
+    assert_eq!(number(&unrolled["means"]["instructions_per_region"]), mean);
+    assert!(number(&run["instructions"]) > number(&run["original_instructions"]));
+    let quiet = durawarp(&["regions", "gemm", "--no-unroll", "--no-prune", "-q", "--json", path]);
+    assert!(quiet.status.success() && quiet.stdout.is_empty());
+    let plain = read();
+    assert_eq!((&plain["options"]["prune"], &plain["options"]["speculative_unroll"]), (&false.into(), &false.into()));
+    assert!(number(&plain["kernels"][0]["run"]["regions"]) > number(&run["regions"]));
+    assert!(number(&plain["kernels"][0]["run"]["checkpoints"]) > number(&run["checkpoints"]));
+}
+
+#[test]
+fn a_ptx_file_is_shown_without_a_run() {
+    let output = durawarp(&["regions", "workloads/gemm_tiled/kernel.ptx", "--threshold", "16"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let shown = text(&output.stdout);
+    assert!(shown.contains("before a fence, barrier or atomic") && shown.contains("shared memory is not"), "{shown}");
+    assert!(!shown.contains("91.33"), "there are no means of a run: {shown}");
+}
+
+#[test]
+fn wrong_input_is_told_with_what_would_be_right() {
+    let fails = |arguments: &[&str], words: &[&str]| {
+        let output = durawarp(arguments);
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
+        words.iter().for_each(|word| assert!(error.contains(word), "no `{word}` in:\n{error}"));
+    };
+    fails(&["regions", "gemm", "--kernel", "gem"], &["no kernel `gem`", "did you mean `gemm`?"]);
+    fails(&["regions", "gemm", "--threshold", "1"], &["a threshold of 1 stores is too small"]);
+    fails(&["regions", "nosuch.ptx"], &["cannot read `nosuch.ptx`"]);
+    fails(&["regions", "workloads/gemm/kernel.ptx", "--profile", "ci"], &["a PTX file has no profiles"]);
+}
