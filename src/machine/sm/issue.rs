@@ -7,7 +7,7 @@ use crate::kernel::launch::Launch;
 use crate::machine::msg::Msg;
 use crate::machine::scheduler::Unit;
 use crate::persist::journal::FactKind;
-use crate::persist::vocab::FenceKind;
+use crate::persist::vocab::{FenceKind, PersistScope};
 
 use super::Sm;
 use super::slots::{PENDING, State};
@@ -122,7 +122,13 @@ impl Sm {
                 match waits {
                     Ok(None) => {}
                     Ok(Some((kind, rule))) => {
-                        self.persist_fence(warp, kind, rule, cycle + 1, launch, cx);
+                        if kind.scope() == PersistScope::Kernel {
+                            // CTAs synchronise there, in memory too: a fence of scope gpu comes first.
+                            self.slots[warp].then = Some((kind, rule));
+                            self.fence(warp, cycle, launch, cx);
+                        } else {
+                            self.persist_fence(warp, kind, rule, cycle + 1, launch, cx);
+                        }
                         return;
                     }
                     Err(fault) => {
@@ -168,7 +174,9 @@ impl Sm {
         if self.p.l1.fence_invalidates {
             self.l1.invalidate_all();
         }
-        if std::mem::take(&mut self.slots[warp].hold) {
+        if let Some((kind, rule)) = self.slots[warp].then.take() {
+            self.persist_fence(warp, kind, rule, cycle, launch, cx);
+        } else if std::mem::take(&mut self.slots[warp].hold) {
             let rule = self.site.fence(FenceKind::Sfence);
             self.persist_fence(warp, FenceKind::Sfence, rule, cycle, launch, cx);
         } else {

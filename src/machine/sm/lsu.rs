@@ -57,6 +57,8 @@ pub(super) struct Entry {
     pub(super) mark: u64,
     /// A log update.
     pub(super) log: bool,
+    /// Stores that must not stay in the L1: volatile ones, and those past it.
+    pub(super) past_l1: bool,
     /// Of a `Mark`.
     pub(super) marker: Option<Marker>,
 }
@@ -77,6 +79,7 @@ impl Default for Entry {
             after: 0,
             mark: 0,
             log: false,
+            past_l1: false,
             marker: None,
         }
     }
@@ -147,6 +150,7 @@ impl Lsu {
         entry.load = load;
         entry.kind = RequestKind::Write;
         entry.log = false;
+        entry.past_l1 = false;
         entry.after = 0;
         entry.mark = 0;
         entry

@@ -6,7 +6,9 @@
 //!   pm.barrier.kr   all CTAs ─> command processor ─> every SM: marker ─> command processor ─> all go on
 //! ```
 //! Arrival at a barrier of a CTA or a kernel is part of the instruction, whatever the scheme; what follows is the scheme's:
-//! nothing, a wait for the warp's own persists, or a marker ([`FenceRule`]). A warp that has exited is not waited for.
+//! nothing, a wait for the warp's own persists, or a marker ([`FenceRule`]). A warp that has exited is not waited for. CTAs
+//! that meet at a barrier of the kernel see what the others wrote before it, as behind a fence of scope gpu; the warps of a
+//! CTA share an L1.
 //!
 //! Source: Gope et al. section 6.1. Invariants: a marker reaches a slice behind all that was cleaned before it; nobody
 //! goes on before every slice has acknowledged. Not modelled: preemption, by which the paper lets a kernel's CTAs arrive
@@ -243,6 +245,10 @@ impl Sm {
                 self.lsu.queue.push_back(entry);
             }
             GridStep::Open => {
+                // What other SMs wrote before must be seen from here on.
+                if self.p.l1.fence_invalidates {
+                    self.l1.invalidate_all();
+                }
                 for cta in ctas(self) {
                     self.open_arrival(cta, PersistScope::Kernel, cycle, launch);
                 }

@@ -353,6 +353,7 @@ impl Sm {
             }
             MemKind::Store => {
                 self.counters.count_degree(entry.accesses.len());
+                entry.past_l1 = matches!(mem.cache, CacheOp::L2Only | CacheOp::Volatile | CacheOp::WriteThrough);
                 let warp = &self.slots[warp].warp;
                 for access in &mut entry.accesses {
                     let mut line = self.rooms.take();

@@ -14,7 +14,7 @@ use crate::persist::site::Load;
 
 use super::Sm;
 use super::gate::Admission;
-use super::lsu::{NO_LOAD, Work};
+use super::lsu::{Entry, NO_LOAD, Work};
 use super::marker::GRID;
 use super::memory::lanes_of;
 use super::slots::State;
@@ -41,9 +41,7 @@ impl Sm {
         let part = head.parts.get(head.next).copied().unwrap_or(0);
         let done = match work {
             Work::Mark => return self.drain(),
-            Work::Send if self.l1.combines() && head.kind == RequestKind::Write && head.load == NO_LOAD => {
-                self.combine_next(access, cycle, launch, cx)
-            }
+            Work::Send if self.combines(head) => self.combine_next(access, cycle, launch, cx),
             Work::Send => self.send_next(access, cx),
             // What is held for the line has not been performed.
             _ if self.gate.as_ref().is_some_and(|gate| gate.holds(access.line)) => false,
@@ -59,6 +57,11 @@ impl Sm {
         if head.next == head.accesses.len() {
             self.lsu.retire_head();
         }
+    }
+
+    /// An entry's stores join their lines in the L1.
+    fn combines(&self, entry: &Entry) -> bool {
+        self.l1.combines() && entry.kind == RequestKind::Write && entry.load == NO_LOAD && !entry.past_l1
     }
 
     /// A store or an atomic leaves for its slice, or is held at the gate; false when there is no room for it.

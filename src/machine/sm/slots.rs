@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use crate::kernel::ir::Class;
 use crate::kernel::warp::Warp;
 use crate::machine::scheduler::Unit;
-use crate::persist::vocab::PersistScope;
+use crate::persist::vocab::{FenceKind, FenceRule, PersistScope};
 
 /// Scoreboard entry of a register that waits for memory.
 pub(super) const PENDING: u32 = u32::MAX;
@@ -84,6 +84,8 @@ pub(super) struct WarpSlot {
     pub(super) grouped: bool,
     /// It comes to a persist barrier of this scope when its own persists are durable.
     pub(super) arriving: Option<PersistScope>,
+    /// The persist barrier that follows the memory fence it is at.
+    pub(super) then: Option<(FenceKind, FenceRule)>,
     /// Cycle in which it came to its last persist barrier.
     pub(super) came: u32,
     /// The instruction it has just issued makes it wait until its persists are durable.
@@ -122,6 +124,7 @@ impl WarpSlot {
             marked: None,
             grouped: false,
             arriving: None,
+            then: None,
             came: 0,
             hold: false,
             since: 0,
