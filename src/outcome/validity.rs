@@ -127,6 +127,7 @@ impl Judge<'_> {
             "nvm" => self.mc(&["nvm_reads", "nvm_writes"]) > 0,
             "dram" => self.mc(&["dram_reads", "dram_writes"]) > 0,
             "shared" => self.sm(&["shared_accesses"]) > 0,
+            "l1" if name == "sfifo_entries" => self.sm(&["l1_cleanings"]) > 0,
             "l1" => self.sm(&["l1_loads", "l1_stores", "l1_bypasses"]) > 0,
             "persist" => self.persistency() > 0,
             "latency" | "interval" => {

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::outcome::validity::Kind;
 use crate::outcome::{Outcome, ratio};
 use crate::sweep::Plan;
 use crate::sweep::Store;
@@ -162,9 +163,11 @@ fn steps(outcome: &Outcome, latency: Latency) -> Datum {
     }
 }
 
-/// What should be known before a result is believed. Whatever else judges the validity of outcomes belongs here.
+/// What should be known before a result is believed. Parameters without a source have a section of their own.
 fn warnings(outcome: &Outcome) -> Vec<String> {
-    outcome.warnings.iter().map(|warning| warning.message.clone()).collect()
+    let caveats = outcome.validity.iter().filter(|caveat| caveat.kind != Kind::Unsourced);
+    let texts = caveats.map(|caveat| caveat.text.clone());
+    outcome.warnings.iter().map(|warning| warning.message.clone()).chain(texts).collect()
 }
 
 fn facts(outcome: &Outcome) -> Facts {
