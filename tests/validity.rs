@@ -83,7 +83,9 @@ fn what_was_configured_and_not_exercised_is_told() {
     // As a program would without a buffer in persistent memory.
     for (scheme, told) in [("strict", true), ("base", false)] {
         let mut dram = outcome("vecadd", scheme, &[], None);
-        ["pm_store_accesses", "pm_write_backs", "pm_fences"].map(|name| put(&mut dram, "sm", name, 0));
+        for name in ["pm_store_accesses", "pm_write_backs", "pm_fences"] {
+            put(&mut dram, "sm", name, 0);
+        }
         let texts = of(&dram, Kind::Unexercised);
         assert_eq!(texts.iter().any(|text| text.contains("scheme `strict` had nothing to do")), told, "{texts:?}");
     }

@@ -2,7 +2,7 @@
 //! exercised, limits that were hit, counters that could not count on.
 //!
 //! A pure function of an outcome, so that any result can be judged again. Nothing here is an error: a run with caveats may
-//! be just what was wanted. Where a share decides, its bound ([`MOSTLY`], [`FULL`]) was chosen for lack of a source.
+//! be just what was wanted. Where a share decides, its bound (`MOSTLY`, `FULL`) was chosen for lack of a source.
 //! Left out: whether the result is right (`verification`), what is odd about the program (`warnings`), and the journal of a
 //! crash test, which outcomes do not hold.
 

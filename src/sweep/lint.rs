@@ -2,7 +2,7 @@
 //!
 //! Points that differ in one axis alone are compared by all that they resolve to: parameters of machine, scheme and workload,
 //! and quantities that follow from several of these. Of each axis every value is compared with its first one, on a few points
-//! that have the rest in common ([`GROUPS`], [`ROWS`]), so that a large sweep costs no more than a small one. Points
+//! that have the rest in common (`GROUPS`, `ROWS`), so that a large sweep costs no more than a small one. Points
 //! that are the same run are no warning but a fault, which [`Plan`] tells. Left out: what points measure.
 
 use std::collections::btree_map::Entry;
