@@ -31,7 +31,8 @@ pub struct Outcome {
     /// What its file calls it, where that is not the scheme's name.
     #[serde(default)]
     pub scheme_variant: Option<String>,
-    /// Under it programs keep undo logs.
+    /// Under it programs keep undo logs. Not known of outcomes of schema 1.
+    #[serde(default)]
     pub scheme_logs: bool,
     /// Every parameter of the scheme by `table.key`, with the owner of its value.
     #[serde(default)]
@@ -61,7 +62,8 @@ pub struct Outcome {
     /// What is odd about the program but no fault, in the order of launches.
     #[serde(default)]
     pub warnings: Vec<Warning>,
-    /// What may make the result worth less than it looks: [`validity::of`] everything else.
+    /// What may make the result worth less than it looks: [`validity::of`] everything else. Outcomes of schema 1 do not say.
+    #[serde(default)]
     pub validity: Vec<Caveat>,
     /// Result check; `None` when the run did not end by itself.
     pub verification: Option<Verification>,

@@ -225,7 +225,7 @@ fn files_of_buffers_and_how_logs_are_kept_can_vary() {
     assert_eq!(told, expected);
     assert!(plan.batch.command(0).contains("--flag-barrier paper --loop-log false"), "{}", plan.batch.command(0));
     let none = Plan::new(read(&logging.replace("\"atax\", ", ""))).unwrap_err().to_string();
-    assert!(none.contains("it.toml:8:7: `flag_barrier` is of workloads with an `[instrument]`"), "{none}");
+    assert!(none.contains("it.toml:9:7: `flag_barrier` is of workloads with an `[instrument]`"), "{none}");
 }
 
 const RUNS: &str = "[[axis]]\nkey = \"scheme\"\nvalues = [\"base\", \"strict\"]\n[[axis]]\nkey = \"params.N\"\nvalues = [64, 4096]\n\

@@ -2,7 +2,7 @@
 //! exercised, limits that were hit, counters that could not count on.
 //!
 //! A pure function of an outcome, so that any result can be judged again. Nothing here is an error: a run with caveats may
-//! be just what was wanted. Where a share decides, its bound ([`MOSTLY`], [`FULL`]) was chosen for lack of a source.
+//! be just what was wanted. Where a share decides, its bound (`MOSTLY`, `FULL`) was chosen for lack of a source.
 //! Left out: whether the result is right (`verification`), what is odd about the program (`warnings`), and the journal of a
 //! crash test, which outcomes do not hold.
 
@@ -96,11 +96,13 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    /// A counter's sum, 0 where the outcome has no such counter.
+    /// Counters' sum, 0 where the outcome has no such counter.
     fn count(&self, kind: &str, names: &[&str]) -> u64 {
-        let table = self.outcome.counters.iter().find(|table| table.kind == kind);
-        let of = |name: &&str| table.filter(|table| table.names.iter().any(|own| own == name)).map(|t| t.total(name));
-        names.iter().filter_map(of).sum()
+        let Some(table) = self.outcome.counters.iter().find(|table| table.kind == kind) else { return 0 };
+        let columns = names.iter().filter_map(|name| table.names.iter().position(|own| own == name));
+        let values = columns.flat_map(|column| table.rows.iter().map(move |row| row[column]));
+        // A counter may be full.
+        values.fold(0, u64::saturating_add)
     }
 
     fn sm(&self, names: &[&str]) -> u64 {
@@ -211,7 +213,8 @@ impl Judge<'_> {
         let entries = entries.and_then(|parameter| parameter.value.as_u64()).unwrap_or(0);
         let controllers = o.counters.iter().find(|table| table.kind == "memory_controller");
         let controllers = controllers.map_or(0, |table| table.rows.len() as u64);
-        let in_use = ratio(self.mc(&["wpq_entry_ticks"]), o.time.ticks * entries * controllers);
+        // Queues drain on after the program's end.
+        let in_use = ratio(self.mc(&["wpq_entry_ticks"]), o.time.ticks * entries * controllers).min(1.0);
         if full > MOSTLY || in_use > FULL {
             texts.push(format!(
                 "write-pending queues: {} of writes found theirs full, {} of the entries were in use on average",

@@ -2,9 +2,10 @@
 //!
 //! Points that differ in one axis alone are compared by all that they resolve to: parameters of machine, scheme and workload,
 //! and quantities that follow from several of these. Of each axis every value is compared with its first one, on a few points
-//! that have the rest in common ([`GROUPS`], [`ROWS`]), so that a large sweep costs no more than a small one. Points
+//! that have the rest in common (`GROUPS`, `ROWS`), so that a large sweep costs no more than a small one. Points
 //! that are the same run are no warning but a fault, which [`Plan`] tells. Left out: what points measure.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
@@ -41,8 +42,8 @@ pub fn lint(plan: &Plan) -> Result<Vec<Diagnostic>, Diagnostics> {
             let first = group[0];
             for &other in group.iter().skip(1).take(ROWS) {
                 for point in [first, other] {
-                    if !known.contains_key(&point) {
-                        known.insert(point, plan.configuration(point)?);
+                    if let Entry::Vacant(room) = known.entry(point) {
+                        room.insert(plan.configuration(point)?);
                     }
                 }
                 warnings.of_points(plan, [first, other], [&known[&first], &known[&other]]);
@@ -61,8 +62,8 @@ pub fn lint(plan: &Plan) -> Result<Vec<Diagnostic>, Diagnostics> {
 fn groups(plan: &Plan, axis: &Axis) -> Vec<Vec<usize>> {
     // A parameter of a scheme is null under others: it cannot be in common where the scheme varies.
     let of_schemes = axis.keys.iter().any(|key| key == "scheme");
-    let is_rest = |column: &&String| !axis.keys.contains(column) && !(of_schemes && is_of_a_scheme(column));
-    let rest: Vec<usize> = (0..plan.columns.len()).filter(|&at| is_rest(&&plan.columns[at])).collect();
+    let varies = |column: &String| axis.keys.contains(column) || of_schemes && is_of_a_scheme(column);
+    let rest: Vec<usize> = (0..plan.columns.len()).filter(|&at| !varies(&plan.columns[at])).collect();
     let own: Vec<usize> = axis.keys.iter().filter_map(|key| column_of(plan, key)).collect();
     let text = |point: usize, columns: &[usize]| {
         columns.iter().map(|&at| canonical(&plan.points[point].values[at])).collect::<Vec<_>>().join(" ")
