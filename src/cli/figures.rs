@@ -24,7 +24,7 @@ pub(super) fn figures(args: &FiguresArgs) -> Result<Exit, Stop> {
         .map_err(|fault| Stop::File(format!("cannot make the folder `{}`: {fault}", folder.display())))?;
     let mut exit = Exit::Good;
     for Drawn { name, figure, notes, .. } in drawn {
-        match figure.and_then(|figure| Ok((figure.svg(), figure.csv()))) {
+        match figure.map(|figure| (figure.svg(), figure.csv())) {
             Ok((Ok(svg), Ok(csv))) => {
                 let file = |ending: &str| folder.join(format!("{name}.{ending}"));
                 terminal::write_file(&file("svg"), svg.as_bytes())?;
