@@ -7,7 +7,7 @@ use durawarp::run::Experiment;
 use durawarp::schemes::catalogue::{self, DEFAULT_SCHEME};
 
 use super::args::SchemesArgs;
-use super::simulate::{complain, exit_of, warn_of, with_progress};
+use super::simulate::{complain, exit_of, threads, warn_of, with_progress};
 use super::{Exit, Resolution, Stop, resolve_schemes, resolve_under, terminal};
 
 /// The profile when none is named: small, as every scheme is run.
@@ -49,7 +49,7 @@ fn under_each(
             terminal::warn(workload.warnings());
         }
         let experiment = Experiment { machine, workload, scheme, max_cycles: None, reference: true };
-        let outcome = with_progress(&experiment, &name, args.threads, args.quiet).outcome;
+        let outcome = with_progress(&experiment, &name, &threads(args.threads), args.quiet).outcome;
         if nth == 0 {
             warn_of(&outcome);
         }

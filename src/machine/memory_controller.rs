@@ -24,6 +24,7 @@ use crate::kernel::memory::Medium;
 use crate::persist::journal::{Author, FactKind, Notebook};
 use crate::persist::vocab::Domain;
 use crate::spec;
+use crate::timeline::{Label, Level, Recorder};
 
 use super::address::Interleave;
 use super::image::Image;
@@ -118,6 +119,15 @@ struct PendingWrite {
     accepted: Option<Box<Line>>,
 }
 
+/// What a controller keeps for a timeline.
+#[derive(Debug)]
+pub struct ControllerTimeline {
+    /// By bank: writes from their column command until the bank has done with them.
+    pub media: Recorder,
+    /// Entries of the WPQ in use.
+    pub wpq: Level,
+}
+
 /// The controller of one channel.
 #[derive(Debug)]
 pub struct MemoryController {
@@ -141,6 +151,7 @@ pub struct MemoryController {
     occupancy_since: Time,
     domain: Domain,
     journal: Option<Box<Notebook>>,
+    timeline: Option<Box<ControllerTimeline>>,
     counters: ControllerCounters,
 }
 
@@ -171,6 +182,7 @@ impl MemoryController {
             occupancy_since: 0,
             domain: Domain::Adr,
             journal: None,
+            timeline: None,
             counters: ControllerCounters::default(),
             spec,
         }
@@ -185,6 +197,22 @@ impl MemoryController {
     /// The journal it kept.
     pub fn journal(&self) -> Option<&Notebook> {
         self.journal.as_deref()
+    }
+
+    /// Keeps a timeline from now on, of up to so many spans and values.
+    pub fn keep_timeline(&mut self, spans: usize) {
+        self.timeline = Some(Box::new(ControllerTimeline { media: Recorder::new(spans), wpq: Level::new(spans) }));
+    }
+
+    /// The timeline it kept.
+    pub fn timeline(&self) -> Option<&ControllerTimeline> {
+        self.timeline.as_deref()
+    }
+
+    fn note_occupancy(&mut self, now: Time) {
+        if let Some(timeline) = &mut self.timeline {
+            timeline.wpq.note(now, self.writes.len() as u64);
+        }
     }
 
     /// What it counted.
@@ -247,6 +275,7 @@ impl MemoryController {
         } else if self.writes.len() < self.spec.write_queue_entries as usize {
             self.count_occupancy(now);
             self.writes.push(place, write.line, PendingWrite { mask: write.data.mask, ..Default::default() });
+            self.note_occupancy(now);
         } else {
             return false;
         }
@@ -408,6 +437,11 @@ impl MemoryController {
                 self.count_occupancy(now);
                 let (row, line, write) = self.writes.remove(at);
                 let transfer = self.media.write(Place { row, ..place }, write.mask, now);
+                self.note_occupancy(now);
+                if let Some(timeline) = &mut self.timeline {
+                    let label = Label::Write { line, persistent: place.medium == Medium::Nvm };
+                    timeline.media.whole(usize::from(at.bank), now, transfer.media_done, label);
+                }
                 if place.medium == Medium::Nvm {
                     self.reach_media(line, &write, now, transfer.media_done, cx);
                 }

@@ -26,6 +26,7 @@ mod parameters;
 mod persist;
 mod requests;
 mod slots;
+mod timeline;
 
 use std::sync::Arc;
 
@@ -50,6 +51,7 @@ use super::stalls::{LinkParts, PersistStalls};
 use super::timers::Timers;
 
 pub use parameters::{IntervalSpec, LatencySpec, SmCounters, SmSpec};
+pub use timeline::SmTimeline;
 
 use by_kernel::ByKernel;
 use combine::Cleaning;
@@ -135,6 +137,7 @@ pub struct Sm {
     gate: Option<Box<Gate>>,
     post: Post,
     journal: Option<Box<Notebook>>,
+    timeline: Option<Box<SmTimeline>>,
     stalls: PersistStalls,
     /// Persistency operations on DRAM: the first of each kernel.
     on_dram: Vec<OnDram>,
@@ -211,6 +214,7 @@ impl Sm {
             site,
             post: Post::default(),
             journal: journal.then(Box::default),
+            timeline: None,
             stalls: PersistStalls::default(),
             on_dram: Vec::new(),
             spare_persists: Vec::new(),

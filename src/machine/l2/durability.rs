@@ -15,6 +15,7 @@ use crate::kernel::memory::Medium;
 use crate::machine::msg::{Line, MemoryWrite, Msg, Payload, Persist, Reply, Request, RequestKind, copy_masked};
 use crate::persist::journal::{Author, FactKind, Notebook};
 use crate::persist::vocab::Domain;
+use crate::timeline::{Label, Level, Recorder};
 
 use super::{L2Slice, NO_MSHR, Served, memory_port};
 
@@ -53,11 +54,21 @@ struct Sweep {
     left: u32,
 }
 
+/// What a slice keeps for a timeline.
+#[derive(Debug)]
+pub struct SliceTimeline {
+    /// By token: writes from their leaving the slice until they were durable, or accepted where they go to DRAM.
+    pub writes: Recorder,
+    /// How many are on their way, as the slice knows.
+    pub under_way: Level,
+}
+
 /// A slice's books on durability.
 #[derive(Debug)]
 pub(super) struct Durability {
     domain: Domain,
     journal: Option<Box<Notebook>>,
+    timeline: Option<Box<SliceTimeline>>,
     writes: Vec<InFlight>,
     free: Vec<u16>,
     /// Messages for the controller that wait for a write credit, with all that came after them.
@@ -75,6 +86,7 @@ impl Durability {
         Durability {
             domain: Domain::Adr,
             journal: None,
+            timeline: None,
             writes: Vec::new(),
             free: Vec::new(),
             outbox: VecDeque::new(),
@@ -102,6 +114,11 @@ impl Durability {
         token
     }
 
+    /// How many writes are not known to be durable.
+    fn under_way(&self) -> u64 {
+        (self.writes.len() - self.free.len()) as u64
+    }
+
     /// The writes of the line that are not durable yet.
     fn of_line(&self, line: u64) -> impl Iterator<Item = u16> {
         let of =
@@ -120,6 +137,17 @@ impl L2Slice {
     /// The journal it kept.
     pub fn journal(&self) -> Option<&Notebook> {
         self.durability.journal.as_deref()
+    }
+
+    /// Keeps a timeline from now on, of up to so many spans and values.
+    pub fn keep_timeline(&mut self, spans: usize) {
+        let timeline = SliceTimeline { writes: Recorder::new(spans), under_way: Level::new(spans) };
+        self.durability.timeline = Some(Box::new(timeline));
+    }
+
+    /// The timeline it kept.
+    pub fn timeline(&self) -> Option<&SliceTimeline> {
+        self.durability.timeline.as_deref()
     }
 
     /// Sends a message to the controller, behind those that wait for a credit.
@@ -146,6 +174,12 @@ impl L2Slice {
     /// Sends a write to the controller and returns its token.
     pub(super) fn write_memory(&mut self, line: u64, data: Box<Line>, cx: &mut Ctx<'_, Msg>) -> u16 {
         let token = self.durability.open(line);
+        let under_way = self.durability.under_way();
+        if let Some(timeline) = &mut self.durability.timeline {
+            let label = Label::Write { line, persistent: Medium::of(line) == Medium::Nvm };
+            timeline.writes.begin(usize::from(token), cx.now(), label);
+            timeline.under_way.note(cx.now(), under_way);
+        }
         let write = MemoryWrite { line, slice: self.at_controller, token, data };
         self.send_to_memory(Msg::MemoryWrite(write), cx);
         token
@@ -164,6 +198,11 @@ impl L2Slice {
         let times = [write.accepted, at];
         let mut waiters = std::mem::take(&mut write.waiters);
         self.durability.free.push(token);
+        let under_way = self.durability.under_way();
+        if let Some(timeline) = &mut self.durability.timeline {
+            timeline.writes.end(usize::from(token), at);
+            timeline.under_way.note(cx.now(), under_way);
+        }
         for waiter in waiters.drain(..) {
             match waiter {
                 Waiter::Requester(asked) => self.acknowledge(asked, times, cx),

@@ -1,3 +1,5 @@
+//! What the FIFOs hold, flush early and drain.
+
 use super::*;
 
 fn spec(l1_entries: u32, l2_entries: u32, l2_fifo: L2Fifo) -> NvwFifo {
