@@ -14,7 +14,9 @@
 //! Source: AGPM Table IV (FR-FCFS, 8 channels, ADR at the NVMC's WPQ); watermarks and front/back-end latency as in gem5's
 //! memory controller. Invariants: queues never exceed their capacities (slices hold credits for the ingress); bytes
 //! accepted = bytes written to media + bytes merged + bytes still queued; reads and writes of one line keep their order.
-//! Not modelled: refresh, ECC, wear levelling.
+//! Not modelled: refresh, ECC, wear levelling. Over 500 lines by a few: queues, media and images change in the same steps.
+
+mod timeline;
 
 use std::collections::VecDeque;
 
@@ -24,7 +26,6 @@ use crate::kernel::memory::Medium;
 use crate::persist::journal::{Author, FactKind, Notebook};
 use crate::persist::vocab::Domain;
 use crate::spec;
-use crate::timeline::{Label, Level, Recorder};
 
 use super::address::Interleave;
 use super::image::Image;
@@ -33,6 +34,8 @@ use super::msg::sectors_covered;
 use super::msg::{Line, MemoryRead, MemoryWrite, Msg, SECTOR_BYTES, copy_masked, sector_bytes};
 use super::request_queue::{At, Choice, RequestQueue};
 use crate::spec::Nanos;
+
+pub use timeline::ControllerTimeline;
 
 spec! {
     /// Parameters of every memory controller.
@@ -119,15 +122,6 @@ struct PendingWrite {
     accepted: Option<Box<Line>>,
 }
 
-/// What a controller keeps for a timeline.
-#[derive(Debug)]
-pub struct ControllerTimeline {
-    /// By bank: writes from their column command until the bank has done with them.
-    pub media: Recorder,
-    /// Entries of the WPQ in use.
-    pub wpq: Level,
-}
-
 /// The controller of one channel.
 #[derive(Debug)]
 pub struct MemoryController {
@@ -197,22 +191,6 @@ impl MemoryController {
     /// The journal it kept.
     pub fn journal(&self) -> Option<&Notebook> {
         self.journal.as_deref()
-    }
-
-    /// Keeps a timeline from now on, of up to so many spans and values.
-    pub fn keep_timeline(&mut self, spans: usize) {
-        self.timeline = Some(Box::new(ControllerTimeline { media: Recorder::new(spans), wpq: Level::new(spans) }));
-    }
-
-    /// The timeline it kept.
-    pub fn timeline(&self) -> Option<&ControllerTimeline> {
-        self.timeline.as_deref()
-    }
-
-    fn note_occupancy(&mut self, now: Time) {
-        if let Some(timeline) = &mut self.timeline {
-            timeline.wpq.note(now, self.writes.len() as u64);
-        }
     }
 
     /// What it counted.
@@ -438,10 +416,7 @@ impl MemoryController {
                 let (row, line, write) = self.writes.remove(at);
                 let transfer = self.media.write(Place { row, ..place }, write.mask, now);
                 self.note_occupancy(now);
-                if let Some(timeline) = &mut self.timeline {
-                    let label = Label::Write { line, persistent: place.medium == Medium::Nvm };
-                    timeline.media.whole(usize::from(at.bank), now, transfer.media_done, label);
-                }
+                self.note_media_write(usize::from(at.bank), line, now, transfer.media_done);
                 if place.medium == Medium::Nvm {
                     self.reach_media(line, &write, now, transfer.media_done, cx);
                 }

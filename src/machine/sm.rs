@@ -12,7 +12,8 @@
 //! Source: AGPM Table IV, the rest `SM6_TITANX`; every number is a parameter of [`SmSpec`], [`LatencySpec`] and
 //! [`IntervalSpec`]. Invariants: a warp issues at most `issue_width` instructions a cycle, to different units;
 //! a register is read only when its scoreboard entry allows; a CTA ends when all its loads and stores are performed.
-//! Not modelled: instruction fetch (every instruction hits), operand-collector bank conflicts, register-file ports.
+//! Not modelled: instruction fetch (every instruction hits), operand-collector bank conflicts, register-file ports. Over 500
+//! lines by a few: its fields, and how it wakes.
 
 mod by_kernel;
 mod combine;

@@ -114,11 +114,6 @@ impl Durability {
         token
     }
 
-    /// How many writes are not known to be durable.
-    fn under_way(&self) -> u64 {
-        (self.writes.len() - self.free.len()) as u64
-    }
-
     /// The writes of the line that are not durable yet.
     fn of_line(&self, line: u64) -> impl Iterator<Item = u16> {
         let of =
@@ -174,11 +169,11 @@ impl L2Slice {
     /// Sends a write to the controller and returns its token.
     pub(super) fn write_memory(&mut self, line: u64, data: Box<Line>, cx: &mut Ctx<'_, Msg>) -> u16 {
         let token = self.durability.open(line);
-        let under_way = self.durability.under_way();
-        if let Some(timeline) = &mut self.durability.timeline {
+        let Durability { timeline, writes, free, .. } = &mut self.durability;
+        if let Some(timeline) = timeline {
             let label = Label::Write { line, persistent: Medium::of(line) == Medium::Nvm };
             timeline.writes.begin(usize::from(token), cx.now(), label);
-            timeline.under_way.note(cx.now(), under_way);
+            timeline.under_way.note(cx.now(), (writes.len() - free.len()) as u64);
         }
         let write = MemoryWrite { line, slice: self.at_controller, token, data };
         self.send_to_memory(Msg::MemoryWrite(write), cx);
@@ -198,10 +193,10 @@ impl L2Slice {
         let times = [write.accepted, at];
         let mut waiters = std::mem::take(&mut write.waiters);
         self.durability.free.push(token);
-        let under_way = self.durability.under_way();
-        if let Some(timeline) = &mut self.durability.timeline {
+        let Durability { timeline, writes, free, .. } = &mut self.durability;
+        if let Some(timeline) = timeline {
             timeline.writes.end(usize::from(token), at);
-            timeline.under_way.note(cx.now(), under_way);
+            timeline.under_way.note(cx.now(), (writes.len() - free.len()) as u64);
         }
         for waiter in waiters.drain(..) {
             match waiter {

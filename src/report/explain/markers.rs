@@ -3,7 +3,8 @@
 //!
 //! A marker drains all that is ahead of it in its FIFO. An entry of an L1's FIFO is a marker's *own* where the store was
 //! of the same scope instance (warp, CTA, kernel); one of the L2's where it came from the marker's SM. The others are what
-//! section 8.2 of Gope et al. calls conservative but correct. Area and energy are the paper's numbers, area scaled
+//! section 8.2 of Gope et al. calls conservative but correct. An entry whose line a release has cleaned meanwhile counts:
+//! it stays in the FIFO. Area and energy are the paper's numbers, area scaled
 //! linearly with entries and with how many FIFOs there are, which is our reading: SRAM arrays do not quite scale so.
 
 use comfy_table::{CellAlignment, Table, presets};
@@ -166,7 +167,7 @@ impl Markers {
             ]);
         }
         out += &format!("{}\n", indent(&aligned(table)));
-        out += "  a pass is a warp's, its stall in core cycles; fences of older programs count as pm.barrier.wi\n\n";
+        out += "  a pass is a warp's; its stall, in core cycles, includes its wait for others; pm.sfence and its like count as pm.barrier.wi\n\n";
         let header =
             ["FIFO", "markers", "entries a marker", "own", "of others", "", "early", "left by themselves", "written"];
         let mut table = started(&header);
@@ -198,7 +199,7 @@ impl Markers {
         }
         for cost in &self.costs {
             out += &format!(
-                "  {} {} FIFOs of {} entries: {:.0} square um, {:.1} nJ\n",
+                "  {} {} FIFOs of {} entries: {:.0} µm², {:.1} nJ\n",
                 count(cost.fifos.into()),
                 cost.name,
                 count(cost.entries_each.into()),
