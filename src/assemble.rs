@@ -88,12 +88,14 @@ pub struct Persistency {
     pub scheme: Arc<dyn Scheme>,
     /// Components keep journals of what happens to persistent memory.
     pub journal: bool,
+    /// Components keep timelines, each of up to so many spans and values of a kind.
+    pub timeline: Option<usize>,
 }
 
 impl Default for Persistency {
-    /// No persistency, no journal.
+    /// No persistency, no journal, no timeline.
     fn default() -> Self {
-        Persistency { scheme: Arc::new(BASE), journal: false }
+        Persistency { scheme: Arc::new(BASE), journal: false, timeline: None }
     }
 }
 
@@ -166,7 +168,9 @@ pub fn assemble_with(
                 },
             };
             let site = persistency.scheme.sm_site(seat(index as u16));
-            t.add(format!("sm{index}"), Box::new(Sm::new(sm_parameters.clone(), wiring, site, persistency.journal)))
+            let mut sm = Sm::new(sm_parameters.clone(), wiring, site, persistency.journal);
+            persistency.timeline.into_iter().for_each(|spans| sm.keep_timeline(spans));
+            t.add(format!("sm{index}"), Box::new(sm))
         })
         .collect();
     let slice_ids: Vec<ComponentId> = (0..spec.l2.slices)
@@ -182,6 +186,7 @@ pub fn assemble_with(
             };
             let mut component = L2Slice::new(spec.l2.clone(), wiring);
             component.set_persistence(spec.persist.domain, persistency.journal);
+            persistency.timeline.into_iter().for_each(|spans| component.keep_timeline(spans));
             let own = reserved.iter().copied().filter(|&line| map.slice_of(line) == slice);
             component.host(persistency.scheme.slice_site(seat(slice as u16)), own.collect());
             t.add(format!("l2.{slice}"), Box::new(component))
@@ -195,6 +200,7 @@ pub fn assemble_with(
             let mut controller =
                 MemoryController::new(spec.controller.clone(), memory_clock, forward, map, media, images);
             controller.set_persistence(spec.persist.domain, persistency.journal);
+            persistency.timeline.into_iter().for_each(|spans| controller.keep_timeline(spans));
             t.add(format!("mc{channel}"), Box::new(controller))
         })
         .collect();
@@ -211,6 +217,7 @@ pub fn assemble_with(
     if persistency.journal {
         dispatch.keep_journal();
     }
+    persistency.timeline.into_iter().for_each(|spans| dispatch.keep_timeline(spans));
     let dispatch = t.add("command_processor", Box::new(dispatch));
     let hub = persistency.scheme.hub_site(seat(0));
     let hub = hub.map(|site| t.add("hub", Box::new(Hub::new(site, sms as u16))));

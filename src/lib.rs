@@ -21,4 +21,5 @@ pub mod schemes;
 pub mod spec;
 pub mod stats;
 pub mod sweep;
+pub mod timeline;
 pub mod workload;

@@ -8,6 +8,7 @@ pub mod journal;
 pub mod past;
 pub mod selection;
 pub mod site;
+pub mod storage;
 pub mod undo;
 pub mod vocab;
 

@@ -12,13 +12,15 @@ mod persists;
 mod summary;
 pub mod sweep;
 mod table;
+mod timeline;
 
 pub use compare::{comparison, comparison_figure};
 pub use crash::{crash_summary, state_name};
-pub use explain::{explanation, reasons};
+pub use explain::{Explanation, explained, explanation, reasons};
 pub use markdown::{Markdown, Span};
 pub use numbers::{bandwidth, count, percent, rate, seconds};
 pub use page::{Drawing, Page, PageError};
 pub use persists::{stalls_figure, stalls_table};
 pub use summary::summary;
 pub use table::{Column, Table};
+pub use timeline::{Kept, chrome_trace};

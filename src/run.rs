@@ -6,6 +6,7 @@
 //! that a program that never ends cannot hang here. Wall clocks are read here and never below.
 
 mod by_kernel;
+mod timeline;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -29,6 +30,7 @@ use crate::outcome::{
 };
 use crate::persist::Journal;
 use crate::stats::{Counters as _, Description, Histogram, Table};
+use crate::timeline::Timeline;
 use crate::workload::{self, Bindings, Evidence, FunctionalRun, Resolved};
 
 /// What to simulate, and how far.
@@ -63,6 +65,8 @@ pub struct Conduct<'a> {
     pub epoch_cycles: Option<u64>,
     /// Keep a journal of what happens to persistent memory.
     pub journal: bool,
+    /// Keep a timeline for a file of up to so many bytes.
+    pub timeline: Option<u64>,
     /// Set it to end the run early; what is known by then is reported.
     pub stop: Option<&'a AtomicBool>,
     /// Told about every 100 ms how the simulation is getting on.
@@ -80,6 +84,7 @@ impl Default for Conduct<'_> {
             fallback: Fallback::Measured,
             epoch_cycles: None,
             journal: false,
+            timeline: None,
             stop: None,
             observer: None,
         }
@@ -109,6 +114,8 @@ pub struct Finished {
     pub components: Vec<String>,
     /// What happened to persistent memory, when asked for.
     pub journal: Option<Journal>,
+    /// What components did when, when asked for.
+    pub timeline: Option<Timeline>,
 }
 
 /// Instructions that the functional reference may execute beyond those of the simulation, and at most how many times as
@@ -125,7 +132,11 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
     let image = workload.image();
     let host = workload.host();
     let bindings = host.bindings();
-    let persistency = Persistency { scheme: experiment.scheme.built.clone(), journal: conduct.journal };
+    let persistency = Persistency {
+        scheme: experiment.scheme.built.clone(),
+        journal: conduct.journal,
+        timeline: conduct.timeline.map(|bytes| timeline::spans_each(bytes, spec)),
+    };
     let mut machine = assemble_with(spec, image, workload.local_bytes() as u32, Box::new(host), &persistency);
 
     let began = Instant::now();
@@ -172,10 +183,14 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
     };
     let epochs = machine.simulation.epoch_digests().cloned();
     let journal = conduct.journal.then(|| machine.journal());
+    let timeline = conduct.timeline.map(|_| {
+        let open = base.ticks_of_ps(spec.dispatch.command_ns.ps);
+        timeline::timeline(&machine, &outcome.launches, time, base.tick_khz(), open)
+    });
     let components = machine.component_names();
     let memory = machine.into_memory(workload.image());
     outcome.memory_digest = format!("{:016x}", digest_of(&memory));
-    let mut finished = Finished { outcome, memory, bindings, epochs, components, journal };
+    let mut finished = Finished { outcome, memory, bindings, epochs, components, journal, timeline };
     if finished.outcome.end == End::Finished {
         judge(experiment, conduct, &mut finished);
     }
@@ -322,7 +337,7 @@ fn launches(machine: &Assembly, time: Time, base: Timebase, spec: &MachineSpec) 
         limited_by: record.occupancy.limit.clone(),
         start: duration(record.start, base, spec),
         // One that was cut short lasts until the cut.
-        length: duration(record.end.max(time.min(record.start)).max(record.start) - record.start, base, spec),
+        length: duration(if record.end == 0 { time } else { record.end }.max(record.start) - record.start, base, spec),
     };
     machine.dispatch().launches().iter().map(of).collect()
 }

@@ -163,6 +163,11 @@ fn parameters_describe_themselves_and_know_nobody() {
 }
 
 #[test]
+fn timelines_are_kept_for_whoever_has_one_and_know_nobody() {
+    forbid("timeline -> any other room", |s| s.room() == "timeline", |_, m| room_of(m) != "timeline");
+}
+
+#[test]
 fn nothing_at_or_below_the_machine_looks_up() {
     let low =
         ["engine", "kernel", "workload", "persist", "stats", "spec", "machine", "schemes", "oracle", "diagnostic"];
@@ -273,6 +278,7 @@ fn macros_at_the_root_are_the_known_ones() {
         "workload",
         "persist",
         "stats",
+        "timeline",
         "machine",
         "schemes",
         "spec",

@@ -104,6 +104,47 @@ fn machine_parameters_can_be_set_and_change_the_result() {
 }
 
 #[test]
+fn a_scheme_of_fifos_explains_its_markers_and_others_say_who_can() {
+    let folder = folder("explain_markers");
+    let [told, ran, ran_wg] = ["told.json", "ran.json", "wg.json"].map(|name| folder.join(name));
+    let machine = ["--machine", "scoped-table2", "--json"];
+    let explain = [&["explain", "nvw-fifo", "atax"][..], &machine, &[told.to_str().unwrap()]].concat();
+    let output = durawarp(&explain);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let table = text(&output.stdout);
+    // Four of 2535.24 and one of 9133.83, as the paper has it.
+    for words in ["pm.barrier.wi", "4 L1 FIFOs of 16 entries: 10141 µm²", "1 L2 FIFOs of 64 entries: 9134 µm²"] {
+        assert!(table.contains(words), "no `{words}` in:\n{table}");
+    }
+    let run = ["run", "atax", "--profile", "ci", "--scheme", "nvw-fifo", "-q"];
+    assert_eq!(durawarp(&[&run[..], &machine, &[ran.to_str().unwrap()]].concat()).status.code(), Some(0));
+    let read = |path: &Path| serde_json::from_slice::<serde_json::Value>(&std::fs::read(path).unwrap()).unwrap();
+    let (told, ran) = (read(&told), read(&ran));
+    let number = |value: &serde_json::Value| value.as_u64().unwrap();
+    let scheme = |name: &str| number(&ran["scheme_counters"][name]);
+    let (l1, l2) = (&told["fifos"][0], &told["fifos"][1]);
+    // Each marker of an L1 goes to the one slice; what was written is read by markers, early, or is still there or gone.
+    assert!(number(&l1["markers"]) > 0 && l1["markers"] == l2["markers"]);
+    assert_eq!(number(&told["scopes"][0]["l1_own_entries"]), scheme("l1_wi_own_entries"));
+    assert!(number(&l1["own_entries"]) + number(&l1["other_entries"]) > 0);
+    let energy = told["costs"][0]["energy_pj"].as_f64().unwrap();
+    let expected = scheme("l1_read_entries") as f64 * 1.44 + scheme("l1_written_entries") as f64 * 2.49;
+    assert!((energy - expected).abs() < 1e-6 * expected && expected > 0.0);
+    let doubled = durawarp(&[&explain[..3], &machine[..2], &["--set", "nvw_fifo.l1_entries=32"]].concat());
+    assert!(text(&doubled.stdout).contains("4 L1 FIFOs of 32 entries: 20282 µm²"), "{}", text(&doubled.stdout));
+    // Two barriers of one warp's CTA; of three lines a release has cleaned one, whose entry stays.
+    let barriers = ["explain", "nvw-fifo", "litmus/scoped_release", "-q"];
+    assert_eq!(durawarp(&[&barriers[..], &machine, &[ran_wg.to_str().unwrap()]].concat()).status.code(), Some(0));
+    let wg = &read(&ran_wg)["scopes"][1];
+    let counts = ["passes", "l1_markers", "l1_own_entries", "l1_other_entries"].map(|name| number(&wg[name]));
+    assert_eq!(counts, [2, 2, 3, 0], "{wg}");
+    let write_through = durawarp(&["explain", "nvw-fifo", "atax"]);
+    assert!(text(&write_through.stdout).contains("do not combine stores"), "{}", text(&write_through.stdout));
+    fails(&["explain", "base", "atax"], 2, &["`base`", "agpm, nvw-fifo"]);
+    fails(&["explain", "nvw-fif", "atax"], 2, &["nvw-fifo"]);
+}
+
+#[test]
 fn wrong_input_is_exit_code_2_with_the_nearest_name_and_all_faults_at_once() {
     fails(&["run", "vecad"], 2, &["no workload `vecad`", "vecadd"]);
     fails(&["run", "vecadd", "--machine", "agpm-table5"], 2, &["agpm-table4"]);

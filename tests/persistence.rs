@@ -354,7 +354,7 @@ proptest! {
         let bench = random_bench(&steps, "adr");
         let run = |journal: bool, threads: usize| {
             let options = RunOptions { threads, oversubscribe: true, ..RunOptions::default() };
-            let ran = bench.run_under(&Persistency { scheme: scheme.clone(), journal }, &options);
+            let ran = bench.run_under(&Persistency { scheme: scheme.clone(), journal, timeline: None }, &options);
             assert!(matches!(ran.end, RunEnd::Finished { .. }), "{:?}", ran.end);
             (ran.assembly.simulation.digest(), ran.assembly.journal())
         };

@@ -30,7 +30,7 @@ pub(super) enum Command {
     Stalls(SchemesArgs),
     /// Run a workload under several persistency schemes and compare time, traffic and stalls
     Compare(SchemesArgs),
-    /// Show what a scheme decided in a run, and why: AGPM's periods, counters, reasons and paths
+    /// Show what a scheme did in a run, and why: AGPM's periods and paths, what the markers of nvw-fifo flushed
     Explain(ExplainArgs),
     /// Let power fail at every instant that matters, recover, and judge what is left
     Crash(CrashArgs),
@@ -123,6 +123,12 @@ pub(super) struct RunArgs {
     /// Write everything as JSON
     #[arg(long, value_name = "FILE")]
     pub(super) json: Option<PathBuf>,
+    /// Write what happened when, for Perfetto or chrome://tracing: JSON, compressed where the name ends in .gz
+    #[arg(long, value_name = "FILE")]
+    pub(super) timeline: Option<PathBuf>,
+    /// Size of that file before compression, at most; what is left out to keep it is told
+    #[arg(long, value_name = "N", default_value_t = 64, requires = "timeline", value_parser = clap::value_parser!(u64).range(1..=65_536))]
+    pub(super) timeline_budget_mib: u64,
     /// Write the final bytes of a buffer, raw little-endian; repeatable
     #[arg(long, value_name = "BUFFER=FILE")]
     pub(super) dump: Vec<String>,
@@ -164,7 +170,7 @@ pub(super) struct SchemesArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct ExplainArgs {
-    /// Persistency scheme that decides while it runs, by name or file: agpm
+    /// Persistency scheme, by name or file: agpm, nvw-fifo, or a file that starts from one of these
     pub(super) scheme: String,
     /// Workload: a built-in name, a folder, or a manifest; profile `ci` unless another is named
     pub(super) workload: String,
@@ -173,7 +179,7 @@ pub(super) struct ExplainArgs {
     /// Threads: 0 for one a core, 1 for the sequential driver; results never depend on it
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub(super) threads: usize,
-    /// Write every period as JSON
+    /// Write all of it as JSON
     #[arg(long, value_name = "FILE")]
     pub(super) json: Option<PathBuf>,
     /// No progress and no table

@@ -1,12 +1,12 @@
-//! `durawarp explain SCHEME WORKLOAD`: what a scheme decided in a run, and why.
+//! `durawarp explain SCHEME WORKLOAD`: what a scheme did in a run, and why.
 
 use durawarp::diagnostic::Diagnostic;
+use durawarp::persist::Seat;
 use durawarp::report;
 use durawarp::run::Experiment;
-use durawarp::schemes::catalogue;
 
 use super::args::ExplainArgs;
-use super::simulate::{complain, exit_of, warn_of, with_progress};
+use super::simulate::{complain, exit_of, threads, warn_of, with_progress};
 use super::{Exit, Resolution, Stop, resolve, terminal};
 
 /// The profile when none is named, as for `compare`.
@@ -18,35 +18,32 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<Exit, Stop> {
         terminal::check_writable(path)?;
     }
     let Resolution { machine, workload, scheme } = resolve(&args.workload, &args.scheme, &args.subject, Some(PROFILE))?;
-    if scheme.built.hub_site(durawarp::persist::Seat::default()).is_none() {
-        let all = catalogue::all();
-        let deciding = all.iter().filter(|scheme| scheme.hub_site(durawarp::persist::Seat::default()).is_some());
-        let names: Vec<&str> = deciding.map(|scheme| scheme.name()).collect();
-        let message = format!("scheme `{}` decides nothing while it runs; {} does", args.scheme, names.join(", "));
+    if !report::explained().any(|name| name == scheme.built.name()) {
+        let names: Vec<&str> = report::explained().collect();
+        let message =
+            format!("scheme `{}` does nothing that could be explained; {} can be", args.scheme, names.join(", "));
         return Err(Diagnostic::nowhere("explain", message).into());
     }
     terminal::warn(workload.warnings());
     let name = scheme.name.clone();
+    let (sms, slices) = (machine.spec.sm.count as u16, machine.spec.l2.slices as u16);
+    let storage = scheme.built.storage(Seat { sms, slices, ..Seat::default() });
     let experiment = Experiment { machine, workload, scheme, max_cycles: None, reference: true };
-    let outcome = with_progress(&experiment, &name, args.threads, args.quiet).outcome;
+    let outcome = with_progress(&experiment, &name, &threads(args.threads), args.quiet).outcome;
     warn_of(&outcome);
     let exit = exit_of(&outcome);
     if exit != Exit::Good {
         complain(&outcome, true);
     }
+    let Some(explanation) = report::explanation(&outcome, &storage) else {
+        return Err(Stop::File(format!("the run of scheme `{}` left nothing to explain", args.scheme)));
+    };
     if !args.quiet {
-        match outcome.selection() {
-            Some(selection) => terminal::print(&report::explanation(&outcome, &selection)),
-            // A scheme that tells something else: as it tells it.
-            None => {
-                let text = serde_json::to_string_pretty(&outcome.scheme_report);
-                terminal::print(&(text.map_err(|fault| Stop::File(fault.to_string()))? + "\n"));
-            }
-        }
+        terminal::print(&explanation.text);
     }
     if let Some(path) = &args.json {
-        let report = serde_json::to_string_pretty(&outcome.scheme_report);
-        let mut text = report.map_err(|fault| Stop::File(fault.to_string()))?;
+        let mut text =
+            serde_json::to_string_pretty(&explanation.data).map_err(|fault| Stop::File(fault.to_string()))?;
         text.push('\n');
         terminal::write_file(path, text.as_bytes())?;
     }

@@ -3,6 +3,7 @@
 //! Output to a pipe that was closed (`| head`) is no failure. The first Ctrl-C asks a simulation to end and report what
 //! it knows; a second one, or one outside a simulation, ends the program at once.
 
+use std::fs::File;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -103,9 +104,16 @@ fn report<'a>(fault: &'a Diagnostic, level: Level<'a>) -> annotate_snippets::Gro
 
 /// Writes a file whole or not at all: to a neighbour first, then renamed.
 pub(super) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Stop> {
+    stream_file(path, |file| file.write_all(bytes))
+}
+
+/// The same of a file that is written piece by piece.
+pub(super) fn stream_file(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), Stop> {
     let partial = partial(path);
-    std::fs::write(&partial, bytes).and_then(|()| std::fs::rename(&partial, path)).map_err(|fault| {
-        // A part of it would take the room that a full disk lacks.
+    let written = File::create(&partial).and_then(|mut file| write(&mut file));
+    let named = written.and_then(|()| std::fs::rename(&partial, path));
+    named.map_err(|fault| {
+        // Half a file is of no use; that it may not be there is no news.
         let _ = std::fs::remove_file(&partial);
         cannot(path, &fault)
     })

@@ -18,9 +18,10 @@ use crate::kernel::launch::Launch;
 use crate::kernel::memory::Medium;
 use crate::persist::journal::{Author, FactKind, Notebook};
 use crate::persist::site::{HostSite, Peer, Post};
-use crate::persist::vocab::Boundary;
+use crate::persist::vocab::{Boundary, FenceKind};
 use crate::spec;
 use crate::stats::Histogram;
+use crate::timeline::{Label, Recorder};
 
 use super::address::Interleave;
 use super::crossbar::{CrossbarSpec, PortEnd};
@@ -104,6 +105,8 @@ struct Grid {
     marks: bool,
     /// SMs whose markers are not acknowledged.
     draining: u32,
+    /// When the first warp was there.
+    since: Option<Time>,
 }
 
 #[derive(Debug)]
@@ -137,6 +140,7 @@ pub struct CommandProcessor {
     site: Box<dyn HostSite>,
     post: Post,
     journal: Option<Box<Notebook>>,
+    timeline: Option<Box<Recorder>>,
     map: Interleave,
     network: Network,
     rooms: Rooms,
@@ -189,6 +193,7 @@ impl CommandProcessor {
             site,
             post: Post::default(),
             journal: None,
+            timeline: None,
             network: Network::new(&w.crossbar.0, w.map, w.crossbar.1, spec.host_requests),
             rooms: Rooms::default(),
             step: Step::Idle,
@@ -214,6 +219,16 @@ impl CommandProcessor {
     /// The journal it kept.
     pub fn journal(&self) -> Option<&Notebook> {
         self.journal.as_deref()
+    }
+
+    /// Keeps a timeline from now on, of up to so many spans.
+    pub fn keep_timeline(&mut self, spans: usize) {
+        self.timeline = Some(Box::new(Recorder::new(spans)));
+    }
+
+    /// The timeline it kept: persist barriers of kernels, until it told the SMs to go on.
+    pub fn timeline(&self) -> Option<&Recorder> {
+        self.timeline.as_deref()
     }
 
     fn note(&mut self, kind: FactKind, time: Time) {
@@ -381,15 +396,16 @@ impl CommandProcessor {
             panic!("{step:?} of no launch");
         };
         match step {
-            GridStep::Reached { marks, .. } => {
+            GridStep::Reached { marks, since, .. } => {
                 grid.reached += 1;
                 grid.marks = marks;
+                grid.since = Some(grid.since.map_or(since, |first| first.min(since)));
                 self.check_grid(cx);
             }
             GridStep::Drained => {
                 grid.draining -= 1;
                 if grid.draining == 0 {
-                    self.tell_grid(GridStep::Open, cx);
+                    self.open_grid(cx);
                 }
             }
             GridStep::Drain | GridStep::Open => panic!("the command processor received {step:?}"),
@@ -408,8 +424,19 @@ impl CommandProcessor {
             grid.draining = u32::from(self.requester);
             self.tell_grid(GridStep::Drain, cx);
         } else {
-            self.tell_grid(GridStep::Open, cx);
+            self.open_grid(cx);
         }
+    }
+
+    fn open_grid(&mut self, cx: &mut Ctx<'_, Msg>) {
+        let Step::Running { grid, .. } = &mut self.step else { return };
+        let since = grid.since.take();
+        if let (Some(timeline), Some(since)) = (&mut self.timeline, since) {
+            let launch = self.records.len() as u32 - 1;
+            let label = Label::Barrier { at: FenceKind::BarrierKernel.name(), launch, cta: None };
+            timeline.whole(0, since, cx.now(), label);
+        }
+        self.tell_grid(GridStep::Open, cx);
     }
 
     fn tell_grid(&self, step: GridStep, cx: &mut Ctx<'_, Msg>) {

@@ -32,6 +32,7 @@ use super::crossbar::PortEnd;
 use super::msg::{MAX_LINE_BYTES, MemoryRead, Msg, Payload, Reply, Request, Rooms, sectors_touched};
 
 use durability::Durability;
+pub use durability::SliceTimeline;
 
 spec! {
     /// Parameters of the shared L2 cache.

@@ -14,7 +14,9 @@
 //! Source: AGPM Table IV (FR-FCFS, 8 channels, ADR at the NVMC's WPQ); watermarks and front/back-end latency as in gem5's
 //! memory controller. Invariants: queues never exceed their capacities (slices hold credits for the ingress); bytes
 //! accepted = bytes written to media + bytes merged + bytes still queued; reads and writes of one line keep their order.
-//! Not modelled: refresh, ECC, wear levelling.
+//! Not modelled: refresh, ECC, wear levelling. Over 500 lines by a few: queues, media and images change in the same steps.
+
+mod timeline;
 
 use std::collections::VecDeque;
 
@@ -32,6 +34,8 @@ use super::msg::sectors_covered;
 use super::msg::{Line, MemoryRead, MemoryWrite, Msg, SECTOR_BYTES, copy_masked, sector_bytes};
 use super::request_queue::{At, Choice, RequestQueue};
 use crate::spec::Nanos;
+
+pub use timeline::ControllerTimeline;
 
 spec! {
     /// Parameters of every memory controller.
@@ -141,6 +145,7 @@ pub struct MemoryController {
     occupancy_since: Time,
     domain: Domain,
     journal: Option<Box<Notebook>>,
+    timeline: Option<Box<ControllerTimeline>>,
     counters: ControllerCounters,
 }
 
@@ -171,6 +176,7 @@ impl MemoryController {
             occupancy_since: 0,
             domain: Domain::Adr,
             journal: None,
+            timeline: None,
             counters: ControllerCounters::default(),
             spec,
         }
@@ -247,6 +253,7 @@ impl MemoryController {
         } else if self.writes.len() < self.spec.write_queue_entries as usize {
             self.count_occupancy(now);
             self.writes.push(place, write.line, PendingWrite { mask: write.data.mask, ..Default::default() });
+            self.note_occupancy(now);
         } else {
             return false;
         }
@@ -408,6 +415,8 @@ impl MemoryController {
                 self.count_occupancy(now);
                 let (row, line, write) = self.writes.remove(at);
                 let transfer = self.media.write(Place { row, ..place }, write.mask, now);
+                self.note_occupancy(now);
+                self.note_media_write(usize::from(at.bank), line, now, transfer.media_done);
                 if place.medium == Medium::Nvm {
                     self.reach_media(line, &write, now, transfer.media_done, cx);
                 }

@@ -306,6 +306,8 @@ pub enum GridStep {
         sm: u16,
         /// Markers follow.
         marks: bool,
+        /// When the first of them came: for the timeline alone.
+        since: Time,
     },
     /// Command processor to every SM: all CTAs are there, send a marker.
     Drain,
@@ -400,7 +402,7 @@ impl Message for Msg {
             Msg::Grid(step) => {
                 12 << 60
                     | match step {
-                        GridStep::Reached { sm, marks } => u64::from(*sm) << 1 | u64::from(*marks),
+                        GridStep::Reached { sm, marks, .. } => u64::from(*sm) << 1 | u64::from(*marks),
                         GridStep::Drain => 1 << 32,
                         GridStep::Drained => 2 << 32,
                         GridStep::Open => 3 << 32,

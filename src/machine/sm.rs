@@ -12,7 +12,8 @@
 //! Source: AGPM Table IV, the rest `SM6_TITANX`; every number is a parameter of [`SmSpec`], [`LatencySpec`] and
 //! [`IntervalSpec`]. Invariants: a warp issues at most `issue_width` instructions a cycle, to different units;
 //! a register is read only when its scoreboard entry allows; a CTA ends when all its loads and stores are performed.
-//! Not modelled: instruction fetch (every instruction hits), operand-collector bank conflicts, register-file ports.
+//! Not modelled: instruction fetch (every instruction hits), operand-collector bank conflicts, register-file ports. Over 500
+//! lines by a few: its fields, and how it wakes.
 
 mod by_kernel;
 mod combine;
@@ -26,6 +27,7 @@ mod parameters;
 mod persist;
 mod requests;
 mod slots;
+mod timeline;
 
 use std::sync::Arc;
 
@@ -50,6 +52,7 @@ use super::stalls::{LinkParts, PersistStalls};
 use super::timers::Timers;
 
 pub use parameters::{IntervalSpec, LatencySpec, SmCounters, SmSpec};
+pub use timeline::SmTimeline;
 
 use by_kernel::ByKernel;
 use combine::Cleaning;
@@ -135,6 +138,7 @@ pub struct Sm {
     gate: Option<Box<Gate>>,
     post: Post,
     journal: Option<Box<Notebook>>,
+    timeline: Option<Box<SmTimeline>>,
     stalls: PersistStalls,
     /// Persistency operations on DRAM: the first of each kernel.
     on_dram: Vec<OnDram>,
@@ -211,6 +215,7 @@ impl Sm {
             site,
             post: Post::default(),
             journal: journal.then(Box::default),
+            timeline: None,
             stalls: PersistStalls::default(),
             on_dram: Vec::new(),
             spare_persists: Vec::new(),

@@ -20,6 +20,7 @@ use std::fmt::Debug;
 use crate::engine::Time;
 
 use super::image::PmImage;
+use super::storage::StorageCost;
 use super::vocab::{
     Boundary, FenceKind, FenceRule, PastOrder, PersistScope, Route, StoreClass, StoreRule, WriteBackClass,
     WriteBackRule,
@@ -417,6 +418,11 @@ pub trait Scheme: Send + Sync + Debug {
     /// What it promises about the order of stores past the caches.
     fn past_order(&self) -> PastOrder {
         PastOrder::ByFences
+    }
+
+    /// What the storage that it adds to a machine of these SMs and slices costs, where its paper says so.
+    fn storage(&self, _: Seat) -> Vec<StorageCost> {
+        Vec::new()
     }
 
     /// Programs keep undo logs under it: automatic instrumentation applies, and log updates are performed.

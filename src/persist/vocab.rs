@@ -124,6 +124,18 @@ pub enum FenceKind {
 }
 
 impl FenceKind {
+    /// Its instruction.
+    pub fn name(self) -> &'static str {
+        match self {
+            FenceKind::Sfence => "pm.sfence",
+            FenceKind::Ofence => "pm.ofence",
+            FenceKind::Dfence => "pm.dfence",
+            FenceKind::BarrierThread => "pm.barrier.wi",
+            FenceKind::BarrierCta => "pm.barrier.wg",
+            FenceKind::BarrierKernel => "pm.barrier.kr",
+        }
+    }
+
     /// Whose stores it is about.
     pub fn scope(self) -> PersistScope {
         match self {

@@ -1,95 +1,35 @@
-//! Why a scheme that selects data paths chose as it did, period by period.
-//!
-//! A row is a period: its threshold and log updates, cycles that a persist waited on average (CWPPR), the localities that the
-//! buffers counted (temporal and spatial, of all accesses and of log updates), the reason, and the way before and after. A
-//! period that its kernel's end cut short decides nothing, and has its reason in brackets.
+//! What a scheme did in a run, and why: for each scheme that can be explained a renderer, found by the scheme's name.
 
-use comfy_table::{CellAlignment, Table, presets};
+mod markers;
+mod selection;
 
-use super::numbers::{count, percent};
-use super::summary::indent;
-use crate::outcome::{Outcome, ratio};
-use crate::persist::selection::{Locality, Period, Selection};
+use serde_json::Value;
 
-/// Periods that are shown; the JSON has all that the run kept.
-const SHOWN: usize = 40;
+use crate::outcome::Outcome;
+use crate::persist::storage::StorageCost;
 
-/// The decisions of a run as a table and a summary.
-pub fn explanation(outcome: &Outcome, selection: &Selection) -> String {
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING);
-    let header = [
-        "kernel",
-        "launch",
-        "period",
-        "threshold",
-        "logs",
-        "CWPPR",
-        "l1 t all",
-        "t log",
-        "s all",
-        "s log",
-        "l2 t all",
-        "t log",
-        "s all",
-        "s log",
-        "reason",
-        "path",
-        "next",
-    ];
-    table.set_header(header);
-    for period in selection.periods.iter().take(SHOWN) {
-        table.add_row(row(period));
-    }
-    for column in 1..header.len() {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    let mut out = format!("{} on {}\n{}\n", outcome.scheme, outcome.machine.name, indent(&table));
-    if selection.periods.len() > SHOWN {
-        out += &format!("  ... and {} more periods\n", count((selection.periods.len() - SHOWN) as u64));
-    }
-    let logs = selection.temporal_logs + selection.non_temporal_logs;
-    let reasons: Vec<String> = selection.reasons.iter().map(|(reason, times)| format!("{reason} {times}")).collect();
-    out += &format!(
-        "\n  {} log updates through the caches, {} past them ({}); {} write-backs dropped\n",
-        count(selection.temporal_logs),
-        count(selection.non_temporal_logs),
-        percent(ratio(selection.non_temporal_logs, logs)),
-        count(selection.dropped_write_backs),
-    );
-    out += &format!(
-        "  {} complete periods, {} of them changed the way; reasons: {}\n",
-        count(selection.complete),
-        count(selection.changes),
-        if reasons.is_empty() { "none, no period was complete".to_owned() } else { reasons.join(", ") },
-    );
-    out += &format!("  {} bytes of entries to the reservation buffer and back\n", count(selection.reservation_bytes));
-    out
+pub use selection::reasons;
+
+/// An explanation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Explanation {
+    /// To be read.
+    pub text: String,
+    /// The same, and what was too much for it, as data.
+    pub data: Value,
 }
 
-fn row(period: &Period) -> Vec<String> {
-    let counts = |at: &Locality| [at.t_all, at.t_log, at.s_all, at.s_log].map(count);
-    let way = |path: &str| if path == "temporal" { "T" } else { "NT" }.to_owned();
-    let reason = if period.complete { period.reason.clone() } else { format!("({})", period.reason) };
-    let mut cells = vec![
-        period.kernel.clone(),
-        count(period.launch.into()),
-        count(period.number.into()),
-        count(period.threshold_logs),
-        count(period.logs),
-        format!("{:.0}", period.cwppr()),
-    ];
-    cells.extend(counts(&period.l1));
-    cells.extend(counts(&period.l2));
-    cells.extend([reason, way(&period.path), way(&period.next_path)]);
-    cells
+type Explain = fn(&Outcome, &[StorageCost]) -> Option<Explanation>;
+
+/// Schemes that can be explained, by name.
+const EXPLAINED: [(&str, Explain); 2] = [("agpm", selection::explain), ("nvw-fifo", markers::explain)];
+
+/// Names of the schemes whose runs can be explained.
+pub fn explained() -> impl Iterator<Item = &'static str> {
+    EXPLAINED.iter().map(|(name, _)| *name)
 }
 
-/// Decisions by reason in a few characters, for tables: "b 3, f 1".
-pub fn reasons(selection: &Selection) -> String {
-    let of = |(reason, times): (&String, &u64)| format!("{reason} {times}");
-    let text: Vec<String> = selection.reasons.iter().map(of).collect();
-    if text.is_empty() { "-".to_owned() } else { text.join(", ") }
+/// What a run's scheme did, if it can be told; `storage` is what the scheme adds to the machine.
+pub fn explanation(outcome: &Outcome, storage: &[StorageCost]) -> Option<Explanation> {
+    EXPLAINED.iter().find(|(name, _)| *name == outcome.scheme).and_then(|(_, explain)| explain(outcome, storage))
 }

@@ -23,6 +23,7 @@ mod fifo;
 use std::sync::Arc;
 
 use crate::choice;
+use crate::persist::storage::StorageCost;
 use crate::persist::{
     Access, AccessKind, Boundary, FenceKind, FenceRule, HostSite, Marker, PersistScope, Post, Route, Scheme, Seat,
     SliceSite, SmSite, Store, StoreRule, WriteBack, WriteBackRule,
@@ -34,12 +35,8 @@ use fifo::Fifo;
 /// The defaults, with sources, as a scheme file.
 pub const DEFAULTS: &str = include_str!("nvw_fifo.toml");
 
-/// Area of one L1 FIFO of 16 entries and of the L2 FIFO of 64, in square µm (section 7.2.5: FabMem, 45 nm).
-pub const AREA_UM2: (f64, f64) = (2535.24, 9133.83);
-/// Energy of reading an entry of an L1 FIFO and of the L2's, in pJ (section 7.2.5).
-pub const READ_PJ: (f64, f64) = (1.44, 5.00);
-/// Energy of writing an entry of an L1 FIFO and of the L2's, in pJ (section 7.2.5).
-pub const WRITE_PJ: (f64, f64) = (2.49, 6.24);
+/// Where areas and energies come from.
+const COSTS: &str = "Gope et al. section 7.2.5 (FabMem, 45 nm)";
 
 choice! {
     /// Whose entries the L2's FIFO holds.
@@ -285,6 +282,31 @@ impl Scheme for NvwFifo {
 
     fn host_site(&self) -> Box<dyn HostSite> {
         Box::new(Host { kernel_end: self.spec.kernel_end })
+    }
+
+    fn storage(&self, seat: Seat) -> Vec<StorageCost> {
+        let (sms, slices) = (u32::from(seat.sms), u32::from(seat.slices).max(1));
+        let parts = if self.spec.l2_fifo == L2Fifo::PerCu { sms } else { 1 };
+        vec![
+            StorageCost {
+                name: "l1",
+                entries: 16,
+                area_um2: 2535.24,
+                read_pj: 1.44,
+                write_pj: 2.49,
+                source: COSTS,
+                built: (sms, self.spec.l1_entries),
+            },
+            StorageCost {
+                name: "l2",
+                entries: 64,
+                area_um2: 9133.83,
+                read_pj: 5.00,
+                write_pj: 6.24,
+                source: COSTS,
+                built: (slices * parts, self.spec.l2_entries.div_ceil(slices)),
+            },
+        ]
     }
 
     fn logs(&self) -> bool {

@@ -15,6 +15,7 @@ use crate::kernel::memory::Medium;
 use crate::machine::msg::{Line, MemoryWrite, Msg, Payload, Persist, Reply, Request, RequestKind, copy_masked};
 use crate::persist::journal::{Author, FactKind, Notebook};
 use crate::persist::vocab::Domain;
+use crate::timeline::{Label, Level, Recorder};
 
 use super::{L2Slice, NO_MSHR, Served, memory_port};
 
@@ -53,11 +54,21 @@ struct Sweep {
     left: u32,
 }
 
+/// What a slice keeps for a timeline.
+#[derive(Debug)]
+pub struct SliceTimeline {
+    /// By token: writes from their leaving the slice until they were durable, or accepted where they go to DRAM.
+    pub writes: Recorder,
+    /// How many are on their way, as the slice knows.
+    pub under_way: Level,
+}
+
 /// A slice's books on durability.
 #[derive(Debug)]
 pub(super) struct Durability {
     domain: Domain,
     journal: Option<Box<Notebook>>,
+    timeline: Option<Box<SliceTimeline>>,
     writes: Vec<InFlight>,
     free: Vec<u16>,
     /// Messages for the controller that wait for a write credit, with all that came after them.
@@ -75,6 +86,7 @@ impl Durability {
         Durability {
             domain: Domain::Adr,
             journal: None,
+            timeline: None,
             writes: Vec::new(),
             free: Vec::new(),
             outbox: VecDeque::new(),
@@ -122,6 +134,17 @@ impl L2Slice {
         self.durability.journal.as_deref()
     }
 
+    /// Keeps a timeline from now on, of up to so many spans and values.
+    pub fn keep_timeline(&mut self, spans: usize) {
+        let timeline = SliceTimeline { writes: Recorder::new(spans), under_way: Level::new(spans) };
+        self.durability.timeline = Some(Box::new(timeline));
+    }
+
+    /// The timeline it kept.
+    pub fn timeline(&self) -> Option<&SliceTimeline> {
+        self.durability.timeline.as_deref()
+    }
+
     /// Sends a message to the controller, behind those that wait for a credit.
     pub(super) fn send_to_memory(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
         self.durability.outbox.push_back(message);
@@ -146,6 +169,12 @@ impl L2Slice {
     /// Sends a write to the controller and returns its token.
     pub(super) fn write_memory(&mut self, line: u64, data: Box<Line>, cx: &mut Ctx<'_, Msg>) -> u16 {
         let token = self.durability.open(line);
+        let Durability { timeline, writes, free, .. } = &mut self.durability;
+        if let Some(timeline) = timeline {
+            let label = Label::Write { line, persistent: Medium::of(line) == Medium::Nvm };
+            timeline.writes.begin(usize::from(token), cx.now(), label);
+            timeline.under_way.note(cx.now(), (writes.len() - free.len()) as u64);
+        }
         let write = MemoryWrite { line, slice: self.at_controller, token, data };
         self.send_to_memory(Msg::MemoryWrite(write), cx);
         token
@@ -164,6 +193,11 @@ impl L2Slice {
         let times = [write.accepted, at];
         let mut waiters = std::mem::take(&mut write.waiters);
         self.durability.free.push(token);
+        let Durability { timeline, writes, free, .. } = &mut self.durability;
+        if let Some(timeline) = timeline {
+            timeline.writes.end(usize::from(token), at);
+            timeline.under_way.note(cx.now(), (writes.len() - free.len()) as u64);
+        }
         for waiter in waiters.drain(..) {
             match waiter {
                 Waiter::Requester(asked) => self.acknowledge(asked, times, cx),

@@ -104,6 +104,7 @@ impl Sm {
         }
         self.launch = Some(launch);
         self.note_cta(index, FactKind::CtaStarted);
+        self.cta_begins(index);
     }
 
     fn start_warp(&mut self, at: usize, cta_slot: usize, cta: u64, warp: u32, cycle: u32, launch: &Launch) {

@@ -14,7 +14,7 @@
 //! goes on before every slice has acknowledged. Not modelled: preemption, by which the paper lets a kernel's CTAs arrive
 //! that are not resident: such a barrier is a deadlock here, and reported as one.
 
-use crate::engine::Ctx;
+use crate::engine::{Ctx, Time};
 use crate::kernel::ir::Class;
 use crate::kernel::launch::Launch;
 use crate::machine::coalescer::LineAccess;
@@ -39,6 +39,8 @@ pub(super) struct Arrival {
     marks: bool,
     /// The command processor knows that the whole CTA is there.
     told: bool,
+    /// When the first came.
+    since: Time,
 }
 
 impl Arrival {
@@ -70,6 +72,9 @@ impl Sm {
     ) {
         let scope = kind.scope();
         self.slots[warp].came = from;
+        if (scope, rule) != (PersistScope::Thread, FenceRule::Pass) {
+            self.stall_begins(warp, kind.name(), from);
+        }
         match (scope, rule) {
             (PersistScope::Thread, FenceRule::Pass) => {
                 self.settle(warp, from, launch);
@@ -104,7 +109,12 @@ impl Sm {
             self.note(warp, FactKind::PersistReached(scope), 0);
         }
         let cta = usize::from(self.slots[warp].cta);
+        let at = if scope == PersistScope::Cta { FenceKind::BarrierCta } else { FenceKind::BarrierKernel };
+        self.barrier_begins(cta, scope, at.name(), cycle);
         let arrival = &mut self.ctas[cta].arrivals[place(scope)];
+        if arrival.waiting == 0 {
+            arrival.since = self.w.clock.cycles(u64::from(cycle));
+        }
         arrival.waiting |= 1 << warp;
         arrival.marks = marks;
         self.enter(warp, State::Barrier, cycle);
@@ -120,10 +130,11 @@ impl Sm {
                 continue;
             }
             arrival.told = true;
-            let (marks, first) = (arrival.marks, arrival.waiting.trailing_zeros() as usize);
+            let (marks, since) = (arrival.marks, arrival.since);
+            let first = arrival.waiting.trailing_zeros() as usize;
             match (scope, marks) {
                 (PersistScope::Kernel, marks) => {
-                    let step = GridStep::Reached { sm: self.w.index, marks };
+                    let step = GridStep::Reached { sm: self.w.index, marks, since };
                     cx.send(self.dispatch_port(), Msg::Grid(step), 0);
                 }
                 (_, true) => {
@@ -148,6 +159,7 @@ impl Sm {
 
     /// All have come, and what they stored is durable where the scheme cares: a CTA's warps go on.
     fn open_arrival(&mut self, cta: usize, scope: PersistScope, cycle: u32, launch: &Launch) {
+        self.barrier_ends(cta, scope, cycle);
         let arrival = std::mem::take(&mut self.ctas[cta].arrivals[place(scope)]);
         let warps = |mut waiting: u64| {
             std::iter::from_fn(move || {
@@ -163,6 +175,7 @@ impl Sm {
                 self.note(warp, FactKind::PersistPassed(scope), 0);
                 self.count_stall(warp, scope, cycle);
             }
+            self.stall_ends(warp, cycle);
             let slot = &mut self.slots[warp];
             slot.grouped = false;
             slot.fenced = slot.fenced.max(fenced);
@@ -225,6 +238,7 @@ impl Sm {
         if scope == PersistScope::Thread {
             self.note(warp, FactKind::PersistPassed(scope), 0);
             self.count_stall(warp, scope, cycle);
+            self.stall_ends(warp, cycle);
             self.settle(warp, cycle, launch);
         } else {
             self.open_arrival(usize::from(self.slots[warp].cta), scope, cycle, launch);

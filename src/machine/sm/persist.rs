@@ -359,6 +359,8 @@ impl Sm {
         cx: &mut Ctx<'_, Msg>,
     ) {
         self.slots[warp].ordered = ordered;
+        // One that is no fence is a store that its scheme has the warp wait for.
+        self.stall_begins(warp, "durable store", from);
         if self.slots[warp].awaited() == 0 {
             self.slots[warp].since = from;
             self.pass_durable(warp, from, launch, cx);
@@ -391,6 +393,7 @@ impl Sm {
         match self.slots[warp].arriving.take() {
             Some(scope) => self.arrive_persist(warp, scope, false, cycle, launch, cx),
             None => {
+                self.stall_ends(warp, cycle);
                 self.settle(warp, cycle, launch);
             }
         }
@@ -434,6 +437,7 @@ impl Sm {
 
     fn report_cta(&mut self, cta: usize, cx: &mut Ctx<'_, Msg>) {
         self.note_cta(cta, FactKind::CtaEnded);
+        self.cta_ends(cta);
         self.counters.ctas += 1;
         cx.send(self.dispatch_port(), Msg::CtaDone { sm: self.w.index }, 0);
     }
@@ -447,7 +451,7 @@ impl Sm {
     }
 
     /// The author of what a warp does now.
-    fn author(&self, warp: usize) -> Author {
+    pub(super) fn author(&self, warp: usize) -> Author {
         let slot = &self.slots[warp];
         let (cta, thread) = slot.warp.thread_of(0);
         Author {

@@ -1,0 +1,102 @@
+//! Why a scheme that selects data paths chose as it did, period by period.
+//!
+//! A row is a period: its threshold and log updates, cycles that a persist waited on average (CWPPR), the localities that the
+//! buffers counted (temporal and spatial, of all accesses and of log updates), the reason, and the way before and after. A
+//! period that its kernel's end cut short decides nothing, and has its reason in brackets.
+
+use comfy_table::{CellAlignment, Table, presets};
+
+use super::Explanation;
+use crate::outcome::{Outcome, ratio};
+use crate::persist::selection::{Locality, Period, Selection};
+use crate::persist::storage::StorageCost;
+use crate::report::numbers::{count, percent};
+use crate::report::summary::indent;
+
+/// Periods that are shown; the JSON has all that the run kept.
+const SHOWN: usize = 40;
+
+pub(super) fn explain(outcome: &Outcome, _: &[StorageCost]) -> Option<Explanation> {
+    let selection = outcome.selection()?;
+    Some(Explanation { text: text(outcome, &selection), data: outcome.scheme_report.clone()? })
+}
+
+/// The decisions of a run as a table and a summary.
+fn text(outcome: &Outcome, selection: &Selection) -> String {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    let header = [
+        "kernel",
+        "launch",
+        "period",
+        "threshold",
+        "logs",
+        "CWPPR",
+        "l1 t all",
+        "t log",
+        "s all",
+        "s log",
+        "l2 t all",
+        "t log",
+        "s all",
+        "s log",
+        "reason",
+        "path",
+        "next",
+    ];
+    table.set_header(header);
+    for period in selection.periods.iter().take(SHOWN) {
+        table.add_row(row(period));
+    }
+    for column in 1..header.len() {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let mut out = format!("{} on {}\n{}\n", outcome.scheme, outcome.machine.name, indent(&table));
+    if selection.periods.len() > SHOWN {
+        out += &format!("  ... and {} more periods\n", count((selection.periods.len() - SHOWN) as u64));
+    }
+    let logs = selection.temporal_logs + selection.non_temporal_logs;
+    let reasons: Vec<String> = selection.reasons.iter().map(|(reason, times)| format!("{reason} {times}")).collect();
+    out += &format!(
+        "\n  {} log updates through the caches, {} past them ({}); {} write-backs dropped\n",
+        count(selection.temporal_logs),
+        count(selection.non_temporal_logs),
+        percent(ratio(selection.non_temporal_logs, logs)),
+        count(selection.dropped_write_backs),
+    );
+    out += &format!(
+        "  {} complete periods, {} of them changed the way; reasons: {}\n",
+        count(selection.complete),
+        count(selection.changes),
+        if reasons.is_empty() { "none, no period was complete".to_owned() } else { reasons.join(", ") },
+    );
+    out += &format!("  {} bytes of entries to the reservation buffer and back\n", count(selection.reservation_bytes));
+    out
+}
+
+fn row(period: &Period) -> Vec<String> {
+    let counts = |at: &Locality| [at.t_all, at.t_log, at.s_all, at.s_log].map(count);
+    let way = |path: &str| if path == "temporal" { "T" } else { "NT" }.to_owned();
+    let reason = if period.complete { period.reason.clone() } else { format!("({})", period.reason) };
+    let mut cells = vec![
+        period.kernel.clone(),
+        count(period.launch.into()),
+        count(period.number.into()),
+        count(period.threshold_logs),
+        count(period.logs),
+        format!("{:.0}", period.cwppr()),
+    ];
+    cells.extend(counts(&period.l1));
+    cells.extend(counts(&period.l2));
+    cells.extend([reason, way(&period.path), way(&period.next_path)]);
+    cells
+}
+
+/// Decisions by reason in a few characters, for tables: "b 3, f 1".
+pub fn reasons(selection: &Selection) -> String {
+    let of = |(reason, times): (&String, &u64)| format!("{reason} {times}");
+    let text: Vec<String> = selection.reasons.iter().map(of).collect();
+    if text.is_empty() { "-".to_owned() } else { text.join(", ") }
+}

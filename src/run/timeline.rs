@@ -1,0 +1,126 @@
+//! From what the components of a machine kept to the tracks of a timeline: the command processor, persist barriers by
+//! scope, SMs, slices, controllers, from the top down.
+
+use std::collections::BTreeMap;
+
+use crate::assemble::Assembly;
+use crate::engine::Time;
+use crate::machine::MachineSpec;
+use crate::outcome::Launch;
+use crate::persist::vocab::{FenceKind, PersistScope};
+use crate::timeline::{Content, Label, Level, Process, Recorder, Slice, Timeline, Track, packed};
+
+/// Bytes of a file that a span takes up, about; components keep as many of each kind as would fill twice their share.
+const BYTES_A_SPAN: u64 = 128;
+
+/// The fewest that are kept of each kind.
+const FEWEST: u64 = 1024;
+
+/// How many spans of each kind a component keeps for a file of so many bytes.
+pub(super) fn spans_each(budget_bytes: u64, spec: &MachineSpec) -> usize {
+    let components = u64::from(spec.sm.count + spec.l2.slices + spec.controller.channels) + 1;
+    (2 * budget_bytes / BYTES_A_SPAN / components).max(FEWEST) as usize
+}
+
+/// The tracks of a machine that kept timelines, until `now`; `open_ticks` from the command processor's word to an SM.
+pub(super) fn timeline(
+    machine: &Assembly,
+    launches: &[Launch],
+    now: Time,
+    tick_khz: u64,
+    open_ticks: Time,
+) -> Timeline {
+    let mut noted = BTreeMap::new();
+    let mut processes = Vec::new();
+    let kernel = |(launch, record): (usize, &Launch)| Slice {
+        start: record.start.ticks,
+        end: record.start.ticks + record.length.ticks,
+        label: Label::Kernel { launch: launch as u32 },
+        cut: machine.dispatch().launches()[launch].end == 0,
+    };
+    let kernels: Vec<Slice> = launches.iter().enumerate().map(kernel).collect();
+    noted.insert("kernels", kernels.len() as u64);
+    let tracks = vec![Track { name: "kernels".to_owned(), class: "kernels", content: Content::Slices(kernels) }];
+    processes.push(Process { name: "command processor".to_owned(), tracks });
+
+    processes.extend(barriers(machine, now, open_ticks, &mut noted));
+    for (index, sm) in machine.sms().enumerate() {
+        let Some(kept) = sm.timeline() else { continue };
+        let mut tracks = by_lane(&kept.ctas, "CTA slot", "CTAs", now, &mut noted);
+        tracks.extend(by_lane(&kept.stalls, "warp slot", "warp stalls", now, &mut noted));
+        processes.push(Process { name: format!("SM {index}"), tracks });
+    }
+    for (index, slice) in machine.slices().enumerate() {
+        let Some(kept) = slice.timeline() else { continue };
+        let mut tracks = vec![level(&kept.under_way, "writes under way", "values of levels", &mut noted)];
+        tracks.extend(in_rows(&kept.writes, "to durability", "L2 writes", now, &mut noted));
+        processes.push(Process { name: format!("L2 slice {index}"), tracks });
+    }
+    for (index, controller) in machine.controllers().enumerate() {
+        let Some(kept) = controller.timeline() else { continue };
+        let mut tracks = vec![level(&kept.wpq, "WPQ entries", "values of levels", &mut noted)];
+        tracks.extend(in_rows(&kept.media, "media writes", "media writes", now, &mut noted));
+        processes.push(Process { name: format!("memory controller {index}"), tracks });
+    }
+    Timeline { tick_khz, processes, noted }
+}
+
+type Noted = BTreeMap<&'static str, u64>;
+
+/// A track for each lane.
+fn by_lane(kept: &Recorder, name: &str, class: &'static str, now: Time, noted: &mut Noted) -> Vec<Track> {
+    *noted.entry(class).or_default() += kept.noted();
+    let track = |(lane, slices)| Track { name: format!("{name} {lane}"), class, content: Content::Slices(slices) };
+    kept.lanes(now).into_iter().map(track).collect()
+}
+
+/// As few tracks as they need.
+fn in_rows(kept: &Recorder, name: &str, class: &'static str, now: Time, noted: &mut Noted) -> Vec<Track> {
+    *noted.entry(class).or_default() += kept.noted();
+    rows(kept.slices(now).map(|(_, slice)| slice).collect(), name, class)
+}
+
+fn rows(slices: Vec<Slice>, name: &str, class: &'static str) -> Vec<Track> {
+    let track = |(row, slices)| Track { name: format!("{name} {row}"), class, content: Content::Slices(slices) };
+    packed(slices).into_iter().enumerate().map(track).collect()
+}
+
+fn level(kept: &Level, name: &str, class: &'static str, noted: &mut Noted) -> Track {
+    *noted.entry(class).or_default() += kept.noted();
+    Track { name: name.to_owned(), class, content: Content::Level(kept.samples().to_vec()) }
+}
+
+/// Persist barriers by scope. One of thread scope is its warp's wait.
+fn barriers(machine: &Assembly, now: Time, open_ticks: Time, noted: &mut Noted) -> Vec<Process> {
+    let name = |scope: PersistScope| format!("pm.barrier.{}", scope.name());
+    let mut threads = Vec::new();
+    let mut ctas = Vec::new();
+    for kept in machine.sms().filter_map(|sm| sm.timeline()) {
+        for (_, slice) in kept.stalls.slices(now) {
+            if let Label::Stall { at, launch, cta, .. } = slice.label
+                && at == FenceKind::BarrierThread.name()
+            {
+                threads.push(Slice { label: Label::Barrier { at, launch, cta: Some(cta) }, ..slice });
+            }
+        }
+        *noted.entry("barriers of CTAs").or_default() += kept.barriers.noted();
+        ctas.extend(kept.barriers.slices(now).map(|(_, slice)| slice));
+    }
+    let mut kernels = Vec::new();
+    if let Some(kept) = machine.dispatch().timeline() {
+        *noted.entry("barriers of kernels").or_default() += kept.noted();
+        kernels.extend(
+            kept.slices(now)
+                .map(|(_, slice)| Slice { end: slice.end + if slice.cut { 0 } else { open_ticks }, ..slice }),
+        );
+    }
+    // Of those of threads it is not known how many there were where stalls were thinned.
+    noted.insert("barriers of threads", threads.len() as u64);
+    let of = |scope, slices, class| Process { name: name(scope), tracks: rows(slices, &name(scope), class) };
+    let processes = [
+        of(PersistScope::Kernel, kernels, "barriers of kernels"),
+        of(PersistScope::Cta, ctas, "barriers of CTAs"),
+        of(PersistScope::Thread, threads, "barriers of threads"),
+    ];
+    processes.into_iter().filter(|process| !process.tracks.is_empty()).collect()
+}
