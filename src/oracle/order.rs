@@ -333,7 +333,7 @@ struct Reader<'o, 'a> {
     merged: BTreeMap<(u16, u32), Vec<u32>>,
     cleaned: BTreeMap<(u16, u32), VecDeque<Vec<u32>>>,
     /// What a persist barrier of a scope, by its number, makes durable.
-    barriers: BTreeMap<(PersistScope, (u32, u32, u32), u32), Vec<(u32, bool)>>,
+    barriers: BTreeMap<(PersistScope, Instance, u32), Vec<(u32, bool)>>,
     warps: BTreeMap<WarpKey, Pending>,
     /// Stores of a CTA (or of a launch: no CTA) whose end guarantees them.
     epochs: BTreeMap<(u32, Option<u32>), Vec<u32>>,
@@ -596,8 +596,11 @@ impl Reader<'_, '_> {
     }
 }
 
+/// An instance of a scope: launch, CTA, warp, as far as they matter.
+pub(super) type Instance = (u32, u32, u32);
+
 /// The instance of a scope that an author belongs to; of a kernel, and of a CTA, without its parts.
-pub(super) fn instance(scope: PersistScope, author: Author) -> (u32, u32, u32) {
+pub(super) fn instance(scope: PersistScope, author: Author) -> Instance {
     match scope {
         PersistScope::Thread => (author.launch, author.cta, u32::from(author.warp)),
         PersistScope::Cta => (author.launch, author.cta, NONE),

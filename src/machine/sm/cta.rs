@@ -280,7 +280,8 @@ impl Sm {
 
     fn describe_barrier(&self, warp: usize) -> String {
         let cta = &self.ctas[usize::from(self.slots[warp].cta)];
-        for (arrival, name) in cta.arrivals.iter().zip(["wg", "kr"]).filter(|(arrival, _)| arrival.holds(warp)) {
+        let mut arrivals = cta.arrivals.iter().zip(["wg", "kr"]);
+        if let Some((arrival, name)) = arrivals.find(|(arrival, _)| arrival.holds(warp)) {
             let (count, live) = (arrival.count(), cta.live.count_ones());
             let others = if name == "kr" && count == live { "; other CTAs of the kernel have not" } else { "" };
             return format!("pm.barrier.{name}: {count} of {live} warps have arrived{others}");
