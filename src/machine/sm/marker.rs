@@ -68,6 +68,9 @@ impl Sm {
     ) {
         let scope = kind.scope();
         self.slots[warp].came = from;
+        if self.orders && scope == PersistScope::Thread {
+            self.note(warp, FactKind::PersistReached(scope), 0);
+        }
         match (scope, rule) {
             (PersistScope::Thread, FenceRule::Pass) => {
                 self.settle(warp, from, launch);
@@ -98,7 +101,7 @@ impl Sm {
         cx: &mut Ctx<'_, Msg>,
     ) {
         self.note(warp, FactKind::BarrierReached, 0);
-        if marks {
+        if marks || self.orders {
             self.note(warp, FactKind::PersistReached(scope), 0);
         }
         let cta = usize::from(self.slots[warp].cta);
@@ -243,6 +246,9 @@ impl Sm {
                 self.lsu.queue.push_back(entry);
             }
             GridStep::Open => {
+                if let Some(books) = &self.books {
+                    self.site.kernel_barrier(books.issued(), &mut self.post);
+                }
                 for cta in ctas(self) {
                     self.open_arrival(cta, PersistScope::Kernel, cycle, launch);
                 }

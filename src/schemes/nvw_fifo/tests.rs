@@ -1,3 +1,5 @@
+//! Tests of the FIFOs and of the sites beside them.
+
 use super::*;
 
 fn spec(l1_entries: u32, l2_entries: u32, l2_fifo: L2Fifo) -> NvwFifo {
