@@ -385,7 +385,9 @@ pub fn crash(experiment: &Experiment, request: &Request, watching: &Watching<'_>
         barriers && request.claim.is_none(),
         "what a scope stored before a persist barrier is durable before what it stored after (P2)",
     );
-    let in_order = guarantees.past != PastOrder::ByFences;
+    let epochs = guarantees.past == PastOrder::Epochs;
+    let in_order = guarantees.past != PastOrder::ByFences && !epochs;
+    promise(epochs, "what a warp stored before a fence is durable before what the program orders behind it (P5)");
     promise(in_order, "stores past the caches are durable before later ones through them are performed (P5)");
     promise(undo.is_some(), "after recovery, a transaction's data is all old or all new (P3)");
     let recovers = undo.is_some() || kernels.is_some();

@@ -5,6 +5,7 @@
 
 pub mod image;
 pub mod journal;
+pub mod kernel_order;
 pub mod past;
 pub mod selection;
 pub mod site;
@@ -15,8 +16,8 @@ pub mod vocab;
 pub use image::PmImage;
 pub use journal::{Fact, FactKind, Journal, Notebook};
 pub use site::{
-    Access, AccessKind, GateSpec, HostSite, HubSite, KernelFacts, Letter, Load, Marker, Peer, Post, Salvage, Scheme,
-    Seat, SliceSite, SmSite, Store, WriteBack, opened,
+    Access, AccessKind, GateSpec, HostSite, HubSite, Joining, KernelFacts, Letter, Load, Marker, Peer, Post, Salvage,
+    Scheme, Seat, SliceSite, SmSite, Store, WriteBack, opened,
 };
 pub use vocab::{
     Boundary, Domain, FenceKind, FenceRule, PastOrder, PersistScope, Route, StoreClass, StoreRule, WriteBackClass,

@@ -7,6 +7,8 @@ pub mod baseline;
 pub mod bucl;
 pub mod catalogue;
 pub mod entry;
+pub mod epoch_tag;
 pub mod nvw_fifo;
 pub mod pmem_spec;
+pub mod sbrp;
 pub mod themis;

@@ -202,6 +202,12 @@ impl L1 {
         self.tags.line_at(place).map(|number| number << self.line_shift)
     }
 
+    /// A store to the line has a way: not every one of its set waits for a fill.
+    pub fn has_way(&self, line: u64) -> bool {
+        let number = line >> self.line_shift;
+        self.tags.find(number).is_some() || self.tags.victim(number).is_some()
+    }
+
     /// A line has dirty bytes.
     pub fn is_dirty(&self, line: u64) -> bool {
         self.tags.find(line >> self.line_shift).is_some_and(|place| self.dirty[place] != 0)

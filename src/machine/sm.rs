@@ -23,6 +23,7 @@ mod issue;
 mod lsu;
 mod marker;
 mod memory;
+mod ordered;
 mod parameters;
 mod persist;
 mod requests;
@@ -41,7 +42,7 @@ use crate::persist::site::{Peer, Post, SmSite};
 use super::address::Interleave;
 use super::coalescer::LineAccess;
 use super::crossbar::{CrossbarSpec, PortEnd};
-use super::l1::{L1, L1Spec, Waiter};
+use super::l1::{L1, L1Spec, L1Writes, Waiter};
 use super::msg::{Atomics, Msg, Persist, Rooms};
 use super::network::Network;
 use super::on_dram::OnDram;
@@ -59,6 +60,7 @@ use combine::Cleaning;
 use cta::CtaSlot;
 use gate::Gate;
 use lsu::Lsu;
+use ordered::Books;
 use slots::{Accounts, State, WarpSlot};
 
 /// How an SM is wired and what it shares with its neighbours' specifications.
@@ -118,6 +120,8 @@ pub struct Sm {
     l1: L1,
     /// Lines that leave a write-combining L1.
     cleaning: Cleaning,
+    /// Of a combining L1 whose site orders what leaves.
+    books: Option<Box<Books>>,
     /// Fences and CTAs that wait for cleanings.
     releases: u32,
     /// Slices that have not acknowledged the kernel's marker.
@@ -132,6 +136,8 @@ pub struct Sm {
     site: Box<dyn SmSite>,
     /// The site wants to hear of accesses.
     watched: bool,
+    /// The site's fences order what they do not wait for.
+    orders: bool,
     /// The site wants to be asked about loads.
     steers: bool,
     /// What it keeps in order for the site.
@@ -202,6 +208,8 @@ impl Sm {
             lsu: Lsu::new(p.sm.lsu_entries),
             l1: L1::new(&p.l1, w.line_bytes),
             cleaning: Cleaning::default(),
+            books: (site.orders_persists() && p.l1.writes == L1Writes::Combine).then(Box::default),
+            orders: site.orders_persists(),
             releases: 0,
             grid_left: 0,
             network: Network::new(&p.crossbar, w.map, w.port.clone(), p.l1.miss_queue_entries),
@@ -399,7 +407,8 @@ impl Sm {
             }
         }
         let cleans = self.cleaning.is_pending() || !self.post.cleans().is_empty();
-        if (cleans || !self.lsu.queue.is_empty()) && !self.lsu.blocked {
+        let leaves = !self.post.persists().is_empty() && self.network.has_room();
+        if leaves || (cleans || !self.lsu.queue.is_empty()) && !self.lsu.blocked {
             next = next.min(self.lsu.free_at.max(cycle + 1));
         }
         self.accounts.asleep_on_unit = on_unit;

@@ -379,7 +379,7 @@ impl Reader<'_, '_> {
                 }
                 FactKind::Merged => {
                     let key = (fact.author.sm, self.line(fact.line));
-                    match self.issued.get_mut(&key).and_then(VecDeque::pop_front) {
+                    match self.take_merged(key) {
                         Some(store) => self.merged.entry(key).or_default().push(store),
                         None => self.fault(at, format!("SM {} combined a store that it never issued", key.0)),
                     }
@@ -480,6 +480,16 @@ impl Reader<'_, '_> {
         }
     }
 
+    /// The store that joins its line in an SM's L1. What goes past the L1, atomics and mostly stores past the caches, may be
+    /// on its way still: these do not join, unless the scheme has all of the latter join.
+    fn take_merged(&mut self, key: (u16, u32)) -> Option<u32> {
+        let issued = self.issued.get_mut(&key)?;
+        let facts = self.order.journal.facts();
+        let first = |kind: FactKind| issued.iter().position(|&store| facts[store as usize].kind == kind);
+        let at = first(FactKind::Stored).or_else(|| first(FactKind::StoredThrough))?;
+        issued.remove(at)
+    }
+
     /// What an SM's next performance on a line performs: one store, or the last and the others of those that left
     /// its L1 together. Stores leave an SM in the order of issue.
     fn take_issued(&mut self, key: (u16, u32)) -> (Option<u32>, Vec<u32>) {
@@ -540,7 +550,7 @@ impl Reader<'_, '_> {
         let own = &facts[store as usize];
         let Some(waiting) = self.paths.get_mut(&own.author.sm) else { return };
         let mut count = match (own.kind, self.model.guarantees.past) {
-            (FactKind::StoredThrough, PastOrder::ByFences | PastOrder::BeforeCached) => 0,
+            (FactKind::StoredThrough, PastOrder::ByFences | PastOrder::BeforeCached) | (_, PastOrder::Epochs) => 0,
             _ => waiting.partition_point(|&past| past < store),
         };
         if own.kind == FactKind::StoredThrough {

@@ -10,7 +10,8 @@
 //! be durable whenever that store has been issued. Between warps of a CTA that follows from *happens-before*: program order,
 //! barriers, and whatever else warps can pass messages by. What other CTAs and launches made durable is as it was in time.
 //! Where the machine orders stores past the caches by itself, those that come before the store in this sense are durable, too:
-//! warps of a CTA are of one SM, and issue in an order that respects it.
+//! warps of a CTA are of one SM, and issue in an order that respects it. What persist barriers order before the store is
+//! durable as well, whether they wait or not: the state is closed under their order (`scopes`), also between CTAs.
 //!
 //! Source: happens-before by vector clocks (Lamport; FastTrack, PLDI'09), applied to persist-before as XFDetector
 //! (ASPLOS'20) applies program order. Invariants: a state judged here respects every fence, barrier, atomic and memory
@@ -22,6 +23,7 @@
 use std::collections::BTreeMap;
 
 use super::order::{Bounds, Effect, Order, WarpKey, is_store, same_instruction, warp_key};
+use super::scopes::Scopes;
 use super::{Draw, inside};
 use crate::engine::Time;
 use crate::persist::image::PmImage;
@@ -60,6 +62,8 @@ pub struct Overtaking<'a> {
     guarantees: Vec<Guarantee>,
     /// Where the machine orders them: of each CTA, its stores past the caches, and its fences that did not wait for them.
     paths: BTreeMap<(u32, u32), [Vec<u32>; 2]>,
+    /// What persist barriers order.
+    scopes: Scopes,
     launches: Vec<u32>,
 }
 
@@ -128,7 +132,8 @@ impl<'a> Overtaking<'a> {
         };
         let guarantees = order.events.iter().filter_map(guarantee).collect();
         let launches = super::crash::launches(order.journal);
-        Overtaking { order, initial, stands, clocks, guarantees, paths, launches }
+        let scopes = Scopes::new(order, None);
+        Overtaking { order, initial, stands, clocks, guarantees, paths, scopes, launches }
     }
 
     /// The order that allows them.
@@ -234,7 +239,11 @@ impl<'a> Overtaking<'a> {
         let own = self.fact(store);
         let Some([past, fences]) = self.paths.get(&(own.author.launch, own.author.cta)) else { return Vec::new() };
         let clock = self.clock_at(store);
-        let whole = own.kind != FactKind::StoredThrough || self.order.past == PastOrder::Fifo;
+        let whole = match self.order.past {
+            PastOrder::Fifo => true,
+            PastOrder::Epochs => false,
+            PastOrder::ByFences | PastOrder::BeforeCached => own.kind != FactKind::StoredThrough,
+        };
         let clock = if whole {
             clock
         } else {
@@ -249,6 +258,31 @@ impl<'a> Overtaking<'a> {
         };
         let before = |past: &&u32| self.is_known(**past, &clock) && !same_instruction(self.fact(**past), own);
         past.iter().filter(before).copied().collect()
+    }
+
+    /// Raises bounds until they contain all that persist barriers order before these stores, and before what comes along
+    /// with that. Cost: the stores of the epochs before.
+    fn close(&self, mut stores: Vec<u32>, bounds: &mut BTreeMap<u32, Bounds>) {
+        let mut closed: BTreeMap<usize, usize> = BTreeMap::new();
+        while let Some(store) = stores.pop() {
+            for (number, epoch) in self.scopes.of(store) {
+                let done = closed.entry(number).or_default();
+                let epochs = &self.scopes.instances[number].epochs;
+                let before = epochs[(*done).min(epoch)..epoch].iter().flatten();
+                *done = epoch.max(*done);
+                for &earlier in before {
+                    let Some((line, version)) = self.order.version_of(earlier as usize) else { continue };
+                    let through = self.fact(earlier).kind == FactKind::StoredThrough;
+                    let bounds = bounds.entry(line as u32).or_default();
+                    let bound = if through { &mut bounds.through } else { &mut bounds.must };
+                    let from = std::mem::replace(bound, version.max(*bound));
+                    let along =
+                        self.order.lines()[line].versions.get(from as usize..version as usize).unwrap_or_default();
+                    let along = along.iter().filter(|version| !through || version.through);
+                    stores.extend(along.flat_map(|version| self.order.programs(version)));
+                }
+            }
+        }
     }
 
     /// The image in which `store` is durable, and else only what must be; none when there is no such store. Cost: versions
@@ -269,14 +303,15 @@ impl<'a> Overtaking<'a> {
             let bound = if guarantee.through { &mut bounds.through } else { &mut bounds.must };
             *bound = guarantee.version.max(*bound);
         }
-        let ordered = with().flat_map(|program| self.ordered_before(program));
-        for (line, version) in ordered.filter_map(|past| self.order.version_of(past as usize)) {
+        let ordered: Vec<u32> = with().flat_map(|program| self.ordered_before(program)).collect();
+        for (line, version) in ordered.iter().filter_map(|&past| self.order.version_of(past as usize)) {
             let bound = &mut bounds.entry(line as u32).or_default().through;
             *bound = version.max(*bound);
         }
         let own = bounds.entry(line as u32).or_default();
         let bound = if through { &mut own.through } else { &mut own.must };
         *bound = version.max(*bound);
+        self.close(with().chain(ordered.iter().copied()).collect(), &mut bounds);
         let mut image = self.initial.clone();
         for (line, Bounds { must, through, .. }) in bounds {
             let address = self.order.lines()[line as usize].address;
@@ -423,6 +458,38 @@ mod tests {
         barrier(&mut other);
         other.through(warp(1), FLAG, 2).ordered(warp(1)).through(warp(1), DATA, 3);
         assert_eq!(ordered_state(&other, PastOrder::BeforeCached), [0, 2, 3]);
+    }
+
+    #[test]
+    fn what_a_buffered_barrier_orders_before_a_store_is_durable_with_it() {
+        let other = Author { cta: 7, ..warp(0) };
+        let run = |scope: PersistScope, who: Author| {
+            let mut script = Script::default();
+            script.through(warp(0), LOG, 1);
+            script.fact(FactKind::PersistReached(scope), 0, warp(0)).fact(FactKind::PersistReached(scope), 0, who);
+            script.through(who, DATA, 3);
+            ordered_state(&script, PastOrder::Epochs)
+        };
+        assert_eq!(run(PersistScope::Cta, warp(1)), [1, 0, 3]);
+        assert_eq!(run(PersistScope::Kernel, other), [1, 0, 3]);
+        assert_eq!(run(PersistScope::Cta, other), [0, 0, 3], "another instance");
+        assert_eq!(run(PersistScope::Thread, warp(1)), [0, 0, 3]);
+        // Knowing of a fence counts as its own does: a barrier between the warps.
+        let mut script = Script::default();
+        script.through(warp(0), LOG, 1).ordered(warp(0));
+        barrier(&mut script);
+        script.through(warp(1), DATA, 3);
+        assert_eq!(ordered_state(&script, PastOrder::Epochs), [1, 0, 3]);
+    }
+
+    #[test]
+    fn what_comes_along_in_a_line_brings_what_is_ordered_before_it() {
+        let reached = FactKind::PersistReached(PersistScope::Thread);
+        let mut script = Script::default();
+        script.through(warp(1), LOG, 1).fact(reached, 0, warp(1)).through(warp(1), FLAG + 8, 9);
+        script.through(warp(0), FLAG, 2).fact(reached, 0, warp(0)).through(warp(0), DATA, 3);
+        assert_eq!(ordered_state(&script, PastOrder::Epochs), [1, 2, 3]);
+        assert_eq!(state_of(&script, 2, PastOrder::Epochs), [1, 0, 0]);
     }
 
     #[test]

@@ -15,6 +15,7 @@
 //! steers loads is asked about global loads of either memory.
 
 use std::any::Any;
+use std::collections::VecDeque;
 use std::fmt::Debug;
 
 use crate::engine::Time;
@@ -65,6 +66,7 @@ pub struct Post {
     letters: Vec<(Peer, Box<dyn Letter>)>,
     moves: Vec<Move>,
     cleans: Vec<u64>,
+    persists: VecDeque<(u64, u64)>,
     now: Time,
 }
 
@@ -106,6 +108,17 @@ impl Post {
     /// The lines to be cleaned, in order; taken by its host.
     pub fn cleans(&mut self) -> &mut Vec<u64> {
         &mut self.cleans
+    }
+
+    /// Has a line's dirty bytes leave the SM's L1 for memory, past the L2's array; the line stays. `id` is the site's name
+    /// for what leaves, and comes back in [`SmSite::persisted`]. Only a site that orders what leaves may.
+    pub fn persist(&mut self, line: u64, id: u64) {
+        self.persists.push_back((line, id));
+    }
+
+    /// The lines that leave so, in order, with their names; taken by its host.
+    pub fn persists(&mut self) -> &mut VecDeque<(u64, u64)> {
+        &mut self.persists
     }
 
     /// Takes what is to be moved.
@@ -243,6 +256,21 @@ pub struct Marker {
     pub by: (u8, u8),
 }
 
+/// A store to a line of persistent memory that is about to join its line's bytes in a combining L1. The SM's stores of this
+/// kind are numbered in the order of issue, and join in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Joining {
+    /// Address of the line's first byte.
+    pub line: u64,
+    /// Slots of its warp and CTA.
+    pub by: (u8, u8),
+    /// Its number, from 1.
+    pub number: u64,
+    /// Those of its CTA up to this number are behind a fence that its warp knows of: they have to be durable before it. Less
+    /// than its own number; 0 for none.
+    pub after: u64,
+}
+
 /// How the host of an SM's site keeps stores in order, for a scheme whose fences do not wait for those past the caches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GateSpec {
@@ -269,6 +297,40 @@ pub trait SmSite: Send + Debug {
     /// What its host has to keep in order. A site whose fences are [`FenceRule::Ordered`] relies on it.
     fn gate(&self) -> Option<GateSpec> {
         None
+    }
+
+    /// Its fences order what they do not wait for. Where the L1 combines stores, lines of persistent memory leave it then
+    /// by [`Post::persist`] alone, when this site says so; where it does not, the site has a gate.
+    fn orders_persists(&self) -> bool {
+        false
+    }
+
+    /// A store is about to join its line. False: it has to wait, as an older version of the line must leave first, or for
+    /// want of room; the host asks again. True: it joins now, before anything of it can leave.
+    fn join(&mut self, _store: &Joining, _post: &mut Post) -> bool {
+        true
+    }
+
+    /// Something waits for a dirty line to leave. Told again until it has.
+    fn wanted(&mut self, _line: u64, _post: &mut Post) {}
+
+    /// Something waits for the stores of a CTA up to this number to be durable, those to come to the L1 yet among them.
+    fn flush(&mut self, _cta: u8, _number: u64, _post: &mut Post) {}
+
+    /// A persist barrier of the kernel opens at this SM: its stores up to this number are before the barrier.
+    fn kernel_barrier(&mut self, _number: u64, _post: &mut Post) {}
+
+    /// What left as `id` is durable.
+    fn persisted(&mut self, _id: u64, _post: &mut Post) {}
+
+    /// A warp releases what it stored, to its CTA or `wide`: to other SMs. Asked of a site that orders persists.
+    fn release(&mut self, _wide: bool) -> FenceRule {
+        FenceRule::Pass
+    }
+
+    /// A warp acquires, from its CTA or `wide`: the L1 forgets what is clean. Asked of a site that orders persists.
+    fn acquire(&mut self, _wide: bool) -> bool {
+        false
     }
 
     /// A kernel starts; its CTAs follow.

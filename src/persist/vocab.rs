@@ -155,8 +155,8 @@ pub enum FenceRule {
     Pass,
     /// It waits until every earlier persist of the warp is durable.
     WaitDurable,
-    /// It waits until every earlier write-back of the warp is durable. The host orders what went past the caches before
-    /// whatever follows ([`PastOrder`]).
+    /// It waits until every earlier write-back of the warp is durable. The host, or the site where it orders what leaves a
+    /// combining L1, orders the other stores before whatever follows ([`PastOrder`]).
     Ordered,
     /// It waits for a marker, which brings all that its scope has stored to durability: caches flush what their sites
     /// name, in order ([`SmSite::drain`](super::SmSite::drain)).
@@ -172,7 +172,10 @@ pub enum PastOrder {
     /// They are durable before a later store through the caches is performed. Those of a warp before a fence that did not
     /// wait for them are durable before anything that the program orders behind the fence is performed.
     BeforeCached,
-    /// The same, and one is durable before that of a later instruction is performed, unless both are of one line.
+    /// Those of a warp before a fence that did not wait for them are durable before any store to persistent memory that the
+    /// program orders behind the fence is performed.
+    Epochs,
+    /// As [`PastOrder::BeforeCached`], and one is durable before that of a later instruction is performed, unless both are of one line.
     Fifo,
 }
 

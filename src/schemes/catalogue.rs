@@ -7,8 +7,10 @@ use super::agpm::{self, Agpm};
 use super::baseline::{BASE, EPOCH_CTA, EPOCH_KERNEL, NT_STORE_DEFAULTS, NtStoreSpec, STORE_CLWB, STRICT, nt_store};
 use super::bucl::{self, Bucl};
 pub use super::entry::{Entry, Faults, Parameters};
+use super::epoch_tag::{self, EpochTag};
 use super::nvw_fifo::{self, NvwFifo};
 use super::pmem_spec::{self, PmemSpec};
+use super::sbrp::{self, Sbrp};
 use super::themis::{self, Themis};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::persist::Scheme;
@@ -31,6 +33,8 @@ pub fn entries() -> Vec<Entry> {
         Entry::parametrised(pmem_spec::DEFAULTS, |_| Vec::new(), |spec| Arc::new(PmemSpec::new(spec))),
         Entry::parametrised(themis::DEFAULTS, |_| Vec::new(), |spec| Arc::new(Themis::new(spec))),
         Entry::parametrised(nvw_fifo::DEFAULTS, |_| Vec::new(), |spec| Arc::new(NvwFifo::new(spec))),
+        Entry::parametrised(epoch_tag::DEFAULTS, |_| Vec::new(), |spec| Arc::new(EpochTag::new(spec))),
+        Entry::parametrised(sbrp::DEFAULTS, |_| Vec::new(), |spec| Arc::new(Sbrp::new(spec))),
     ]
 }
 

@@ -44,7 +44,7 @@ pub(super) struct Cleaning {
 }
 
 impl Cleaning {
-    fn number(&mut self) -> u64 {
+    pub(super) fn number(&mut self) -> u64 {
         self.last += 1;
         self.performed.push_back(false);
         self.last
@@ -56,7 +56,7 @@ impl Cleaning {
         self.queue.push_back((number, line));
     }
 
-    fn perform(&mut self, number: u64) {
+    pub(super) fn perform(&mut self, number: u64) {
         self.performed[(number - self.settled - 1) as usize] = true;
         while self.performed.front() == Some(&true) {
             self.performed.pop_front();
@@ -83,6 +83,11 @@ impl Sm {
         tag >= CLEANING
     }
 
+    /// The tag of a cleaning.
+    pub(super) fn cleaning_tag(number: u64) -> u32 {
+        CLEANING | number as u32 & (CLEANING - 1)
+    }
+
     /// Sends a line's combined bytes, if it has any. The caller has made sure of room in the miss queue.
     pub(super) fn clean_now(&mut self, line: u64, cx: &mut Ctx<'_, Msg>) {
         if self.l1.is_dirty(line) {
@@ -102,7 +107,7 @@ impl Sm {
         self.note_line(FactKind::Cleaned, line);
         let request = Request {
             line,
-            tag: CLEANING | number as u32 & (CLEANING - 1),
+            tag: Self::cleaning_tag(number),
             from: self.w.index,
             kind: RequestKind::Write,
             sectors: sectors_touched(room.mask),
@@ -112,7 +117,7 @@ impl Sm {
         true
     }
 
-    fn note_line(&mut self, kind: FactKind, line: u64) {
+    pub(super) fn note_line(&mut self, kind: FactKind, line: u64) {
         if Medium::of(line) == Medium::Nvm
             && let Some(journal) = &mut self.journal
         {
@@ -125,9 +130,25 @@ impl Sm {
         for line in std::mem::take(self.post.cleans()) {
             self.cleaning.ask(line);
         }
-        while self.cleaning.is_pending() {
+        loop {
+            let persist = self.post.persists().front().copied();
+            if persist.is_none() {
+                let Some(&(number, line)) = self.cleaning.queue.front() else { return false };
+                if self.must_leave(line) {
+                    self.cleaning.queue.pop_front();
+                    if let Some(books) = &mut self.books {
+                        books.want(line, number);
+                    }
+                    continue;
+                }
+            }
             if !self.network.has_room() {
                 self.lsu.blocked = true;
+                return true;
+            }
+            if let Some((line, id)) = persist {
+                self.post.persists().pop_front();
+                self.send_persist(line, id, cx);
                 return true;
             }
             if let Some((number, line)) = self.cleaning.queue.pop_front()
@@ -137,7 +158,6 @@ impl Sm {
             }
             self.released(cycle, launch, cx);
         }
-        false
     }
 
     /// A cleaning is performed.
@@ -157,7 +177,11 @@ impl Sm {
         let Some(head) = self.lsu.queue.front() else { unreachable!("there is a head") };
         let (warp, line) = (usize::from(head.warp), access.line);
         let admission = self.gate.as_ref().map(|gate| gate.admits(line, head.kind, head.after));
-        if !matches!(admission, None | Some(Admission::Leaves)) || !self.make_way(line, cx) {
+        let after = head.after;
+        if !matches!(admission, None | Some(Admission::Leaves)) || self.is_full_for(line) || !self.make_way(line, cx) {
+            return false;
+        }
+        if self.is_ordered(line) && !(self.l1.has_way(line) && self.joins(line, warp, after)) {
             return false;
         }
         let Some(head) = self.lsu.queue.front_mut() else { unreachable!("there is a head") };
@@ -176,7 +200,9 @@ impl Sm {
         self.counters.l1_stores_combined += u64::from(combined);
         if let Some(head) = self.l1.overflow() {
             self.counters.l1_cleanings_early += 1;
-            self.cleaning.ask(head);
+            if !self.must_leave(head) {
+                self.cleaning.ask(head);
+            }
         }
         if Medium::of(line) == Medium::Nvm {
             self.note_line(FactKind::Merged, line);
@@ -196,12 +222,20 @@ impl Sm {
     /// Cleans the line that would have to leave for this one; false when there is no room in the miss queue for that.
     pub(super) fn make_way(&mut self, line: u64, cx: &mut Ctx<'_, Msg>) -> bool {
         if let Some(victim) = self.l1.dirty_victim(line) {
+            if self.must_leave(victim) {
+                return false;
+            }
             if !self.network.has_room() {
                 return false;
             }
             self.clean_now(victim, cx);
         }
         true
+    }
+
+    /// The S-FIFO has no room for a line, as its head waits for its site's word to leave.
+    fn is_full_for(&mut self, line: u64) -> bool {
+        self.books.is_some() && !self.l1.is_dirty(line) && self.l1.overflow().is_some_and(|head| self.must_leave(head))
     }
 
     /// Asks for every dirty line to be cleaned: the number of the last cleaning to wait for, if any.
@@ -240,7 +274,7 @@ impl Sm {
     }
 
     /// Lets those go on whose releases are complete.
-    fn released(&mut self, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+    pub(super) fn released(&mut self, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
         if self.releases == 0 {
             return;
         }

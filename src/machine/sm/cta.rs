@@ -121,6 +121,7 @@ impl Sm {
         slot.past = 0;
         slot.fenced = 0;
         slot.hold = false;
+        slot.flushing = false;
         self.ctas[cta_slot].live |= 1 << at;
         let scheduler = usize::from(self.slots[at].scheduler);
         let slots = &mut self.slots;
@@ -264,6 +265,14 @@ impl Sm {
             out.push(Wait {
                 who: format!("gate, {requests} requests"),
                 what: format!("{stores} stores past the caches to be durable, before line {line:#x}"),
+                on: None,
+                since: 0,
+            });
+        }
+        if let Some((dirty, left, stores)) = self.books.as_ref().and_then(|books| books.waiting()) {
+            out.push(Wait {
+                who: format!("L1, {dirty} lines that leave in order"),
+                what: format!("{left} of them on their way, with {stores} stores, to be durable"),
                 on: None,
                 since: 0,
             });

@@ -61,6 +61,9 @@ impl Sm {
             Op::Mem(mem) => {
                 if lanes != 0 && matches!(mem.kind, MemKind::Atomic | MemKind::Reduction) {
                     self.note(warp, FactKind::Synchronised, 0);
+                    if self.books.is_some() {
+                        self.share_fences(warp);
+                    }
                     if self.watched && matches!(mem.space, Space::Global | Space::Generic) {
                         self.site.atomic(&mut self.post);
                     }
@@ -92,6 +95,9 @@ impl Sm {
                 slot.warp.advance();
                 if lanes != 0 {
                     self.note(warp, FactKind::Synchronised, 0);
+                    if self.books.is_some() {
+                        self.share_fences(warp);
+                    }
                 }
                 if lanes != 0 && scope != Scope::Cta {
                     self.slots[warp].hold = self.fence_persists(scope);

@@ -75,6 +75,9 @@ impl Sm {
         if (scope, rule) != (PersistScope::Thread, FenceRule::Pass) {
             self.stall_begins(warp, kind.name(), from);
         }
+        if self.orders && scope == PersistScope::Thread {
+            self.note(warp, FactKind::PersistReached(scope), 0);
+        }
         match (scope, rule) {
             (PersistScope::Thread, FenceRule::Pass) => {
                 self.settle(warp, from, launch);
@@ -105,7 +108,7 @@ impl Sm {
         cx: &mut Ctx<'_, Msg>,
     ) {
         self.note(warp, FactKind::BarrierReached, 0);
-        if marks {
+        if marks || self.orders {
             self.note(warp, FactKind::PersistReached(scope), 0);
         }
         let cta = usize::from(self.slots[warp].cta);
@@ -262,6 +265,9 @@ impl Sm {
                 // What other SMs wrote before must be seen from here on.
                 if self.p.l1.fence_invalidates {
                     self.l1.invalidate_all();
+                }
+                if let Some(books) = &self.books {
+                    self.site.kernel_barrier(books.issued(), &mut self.post);
                 }
                 for cta in ctas(self) {
                     self.open_arrival(cta, PersistScope::Kernel, cycle, launch);

@@ -175,7 +175,8 @@ impl Sm {
         entry.log = class == StoreClass::Log;
         let mut past = self.lsu.entry(warp as u8, Work::Send, NO_LOAD);
         past.log = entry.log;
-        past.kind = RequestKind::WriteThrough;
+        // Where the site orders what leaves a combining L1, such a store joins its line there.
+        past.kind = if self.books.is_some() { RequestKind::Write } else { RequestKind::WriteThrough };
         past.mark = if self.watched { self.site.mark() } else { 0 };
         let mut at = 0;
         while at < entry.accesses.len() {
@@ -198,6 +199,13 @@ impl Sm {
                 }
             } else {
                 at += 1;
+            }
+        }
+        if let Some(books) = &mut self.books {
+            let slot = &mut self.slots[warp];
+            past.after = slot.fenced;
+            if !past.accesses.is_empty() {
+                slot.past = books.issue(slot.cta, past.accesses.len() as u64);
             }
         }
         if let Some(gate) = &mut self.gate {
@@ -224,7 +232,11 @@ impl Sm {
     /// Sends an atomic. It is performed at the L2; a scheme that waits for every store has its lines written back then.
     pub(super) fn send_atomics(&mut self, warp: usize, load: u16, mut entry: Box<Entry>) {
         let persistent = entry.accesses.iter().filter(|access| Medium::of(access.line) == Medium::Nvm).count();
-        entry.after = self.gate.as_ref().map_or(0, |gate| gate.cached(persistent > 0, self.slots[warp].fenced));
+        let fenced = self.slots[warp].fenced;
+        entry.after = match &self.gate {
+            Some(gate) => gate.cached(persistent > 0, fenced),
+            None => fenced,
+        };
         self.counters.pm_store_accesses += persistent as u64;
         let mut wait = false;
         if persistent > 0 {
@@ -289,13 +301,45 @@ impl Sm {
             PmOp::BarrierWi => FenceKind::BarrierThread,
             PmOp::BarrierWg => FenceKind::BarrierCta,
             PmOp::BarrierKr => FenceKind::BarrierKernel,
-            // Marks of schemes that are not there yet.
-            PmOp::TxBegin | PmOp::TxEnd | PmOp::Region | PmOp::Acquire(_) | PmOp::Release(_) => {
+            PmOp::Release(scope) => return Ok(self.release_persists(warp, scope != Scope::Cta)),
+            PmOp::Acquire(scope) => {
+                self.acquire_persists(warp, scope != Scope::Cta);
                 return Ok(None);
             }
+            // Marks of schemes that are not there yet.
+            PmOp::TxBegin | PmOp::TxEnd | PmOp::Region => return Ok(None),
         };
         self.counters.pm_fences += 1;
         Ok(Some((fence, self.site.fence(fence))))
+    }
+
+    /// A warp releases: where its site orders persists, a fence whose order passes on to who acquires.
+    fn release_persists(&mut self, warp: usize, wide: bool) -> Option<(FenceKind, FenceRule)> {
+        if !self.orders {
+            return None;
+        }
+        let rule = self.site.release(wide);
+        if rule == FenceRule::Pass {
+            return None;
+        }
+        self.note(warp, FactKind::Synchronised, 0);
+        self.counters.pm_fences += 1;
+        let slot = &self.slots[warp];
+        let cta = &mut self.ctas[usize::from(slot.cta)];
+        cta.fenced = cta.fenced.max(slot.past);
+        Some((FenceKind::Ofence, rule))
+    }
+
+    /// A warp acquires: what its CTA has released comes before what it stores from now on.
+    fn acquire_persists(&mut self, warp: usize, wide: bool) {
+        if !self.orders {
+            return;
+        }
+        self.note(warp, FactKind::Synchronised, 0);
+        self.share_fences(warp);
+        if self.site.acquire(wide) {
+            self.l1.invalidate_all();
+        }
     }
 
     fn issue_write_back(
@@ -361,7 +405,12 @@ impl Sm {
         self.slots[warp].ordered = ordered;
         // One that is no fence is a store that its scheme has the warp wait for.
         self.stall_begins(warp, "durable store", from);
-        if self.slots[warp].awaited() == 0 {
+        if !ordered && self.is_unpersisted(warp) {
+            let (cta, past) = (self.slots[warp].cta, self.slots[warp].past);
+            self.slots[warp].flushing = true;
+            self.site.flush(cta, past, &mut self.post);
+        }
+        if self.slots[warp].awaited() == 0 && !self.slots[warp].flushing {
             self.slots[warp].since = from;
             self.pass_durable(warp, from, launch, cx);
         } else {
@@ -377,7 +426,7 @@ impl Sm {
         }
         let waited = cycle - self.slots[warp].since.min(cycle);
         self.stalls.fences.record(self.w.clock.cycles(u64::from(waited)));
-        if self.slots[warp].persists == 0 {
+        if self.slots[warp].persists == 0 && !self.is_unpersisted(warp) {
             self.note(warp, FactKind::FencePassed, 0);
         } else {
             self.note(warp, FactKind::FenceOrdered, 0);
@@ -387,6 +436,10 @@ impl Sm {
                 let (past, author) = (self.slots[warp].past, self.author(warp));
                 if let Some(gate) = &mut self.gate {
                     gate.fence(past, author);
+                }
+                let cta = self.slots[warp].cta;
+                if let Some(books) = &mut self.books {
+                    books.fence(cta, past, author);
                 }
             }
         }

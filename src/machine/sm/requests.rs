@@ -22,6 +22,7 @@ use super::slots::State;
 impl Sm {
     /// One cycle of the load-store unit: the next access of the head entry.
     pub(super) fn step_lsu(&mut self, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+        self.lsu.blocked &= self.post.persists().is_empty() || !self.network.has_room();
         if self.lsu.blocked || self.lsu.free_at > cycle || self.step_cleaning(cycle, launch, cx) {
             return;
         }
@@ -49,7 +50,8 @@ impl Sm {
             Work::LoadPast | Work::Shared => self.load_past(access, part, load, cx),
         };
         if !done {
-            self.lsu.blocked = true;
+            // What the head waits for may have to leave first.
+            self.lsu.blocked = self.post.persists().is_empty();
             return;
         }
         let Some(head) = self.lsu.queue.front_mut() else { unreachable!("the head is still there") };
@@ -74,6 +76,13 @@ impl Sm {
             return false;
         }
         // What the L1 has combined of the line is older.
+        let (warp, is_atomic) = (usize::from(head.warp), matches!(head.payloads[head.next], Payload::Atomics(_)));
+        if head.kind != RequestKind::Marker && self.must_leave(access.line)
+            || is_atomic && self.atomic_waits(access.line, warp, after)
+        {
+            return false;
+        }
+        let Some(head) = self.lsu.queue.front() else { unreachable!("there is a head") };
         if head.kind != RequestKind::Marker && self.l1.is_dirty(access.line) {
             if !self.network.has_room_for(2) {
                 return false;
@@ -137,11 +146,13 @@ impl Sm {
         }
         if self.l1.combines() && !hits {
             // The fill must have what was combined of the line; the line that makes room must have nothing.
-            if !self.network.has_room_for(3) {
+            if !self.network.has_room_for(3) || self.must_leave(access.line) {
                 return false;
             }
             self.clean_now(access.line, cx);
-            self.make_way(access.line, cx);
+            if !self.make_way(access.line, cx) {
+                return false;
+            }
         }
         let found = self.l1.load(access.line, access.sectors, Waiter { load, part, lanes: access.lanes });
         if self.watched && !matches!(found, Lookup::Full | Lookup::Reserved) {
@@ -179,7 +190,7 @@ impl Sm {
     }
 
     fn load_past(&mut self, access: LineAccess, part: u8, load: u16, cx: &mut Ctx<'_, Msg>) -> bool {
-        if !self.network.has_room_for(if self.l1.combines() { 2 } else { 1 }) {
+        if !self.network.has_room_for(if self.l1.combines() { 2 } else { 1 }) || self.must_leave(access.line) {
             return false;
         }
         self.clean_now(access.line, cx);
@@ -242,7 +253,9 @@ impl Sm {
             State::Fence if slot.loads == 0 && slot.stores == 0 && slot.releasing == 0 => {
                 self.release(warp, cycle, launch, cx);
             }
-            State::Persist if slot.awaited() == 0 && !slot.grouped => self.pass_durable(warp, cycle, launch, cx),
+            State::Persist if slot.awaited() == 0 && !slot.grouped && !slot.flushing => {
+                self.pass_durable(warp, cycle, launch, cx)
+            }
             State::Draining => self.retire_if_drained(warp, cycle, cx),
             _ => {}
         }
@@ -288,6 +301,9 @@ impl Sm {
                 self.answered(load, 1, cycle, cycle, launch, cx);
             }
             (RequestKind::WriteBackAll, _) => self.slice_written_back(reply.tag as usize, cx),
+            (RequestKind::WriteThrough, Payload::Persist(persist)) if Sm::is_cleaning(reply.tag) => {
+                self.persisted(persist, cycle, launch, cx);
+            }
             (_, Payload::Persist(persist)) => {
                 self.end_persist(persist);
                 if reply.tag == u32::from(GRID) {

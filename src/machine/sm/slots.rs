@@ -76,6 +76,8 @@ pub(super) struct WarpSlot {
     pub(super) fenced: u64,
     /// Where it waits for persists: for its write-backs alone.
     pub(super) ordered: bool,
+    /// It waits until all that it has stored is durable, in an L1 whose site orders what leaves.
+    pub(super) flushing: bool,
     /// The cleaning that its fence waits for; 0 for none.
     pub(super) releasing: u64,
     /// It waits for a marker that it has issued, for itself or for its CTA.
@@ -120,6 +122,7 @@ impl WarpSlot {
             past: 0,
             fenced: 0,
             ordered: false,
+            flushing: false,
             releasing: 0,
             marked: None,
             grouped: false,

@@ -47,6 +47,35 @@ fn without_a_fence_any_line_may_be_behind_and_with_one_only_later_ones() {
     assert_eq!(at_end(&script, WHOLE, &[0, 128]), BTreeSet::from([vec![1, 0], vec![1, 2]]));
 }
 
+/// What a buffered barrier asks of a machine: the later epoch's store is performed when the earlier one is settled. Then every
+/// allowed image is closed under the order; a machine that lets it go before shows in images that are not.
+#[test]
+fn images_are_closed_under_a_buffered_order_where_what_is_behind_waits_for_what_is_settled() {
+    let images = |waits: bool| {
+        let mut script = Script::default();
+        script.through(warp(0), 0, 1).through(warp(0), 128, 2).ordered(warp(0));
+        if waits {
+            script.accepted(0, 1).accepted(128, 2).settled(warp(0));
+        }
+        script.through(warp(0), 256, 3);
+        let initial = blank();
+        let order = order(&script, &initial);
+        let allowed = Allowed::new(&order, &initial, Regions::default(), WHOLE);
+        let mut found = BTreeSet::new();
+        let mut walk = allowed.walk();
+        for at in 0..=script.journal.facts().len() {
+            walk.advance_to(at);
+            let choices = walk.choices();
+            let words = |image: &PmImage| [0, 128, 256].map(|address| image.word(address).unwrap());
+            found.extend((0..choices.count()).map(|choice| walk.with(&choices, choice, words)));
+        }
+        found
+    };
+    let closed = BTreeSet::from([[0, 0, 0], [1, 0, 0], [0, 2, 0], [1, 2, 0], [1, 2, 3]]);
+    assert_eq!(images(true), closed);
+    assert!(images(false).contains(&[0, 2, 3]));
+}
+
 #[test]
 fn a_whole_line_is_a_prefix_of_its_versions_and_a_torn_one_is_not() {
     let mut script = Script::default();

@@ -1,0 +1,141 @@
+//! Order across SMs at persist barriers of a kernel, when nobody waits for them: each SM says when all that it stored before
+//! a barrier is durable, and learns when all have said so.
+//!
+//! ```text
+//!   SM: barrier k opens ── all before it durable ──Done(k)──> hub ── all SMs have said so ──Go(k)──> SMs: what comes
+//!                                                                                              behind k may leave
+//! ```
+//! Source: Gope et al. section 6.1, alternative implementation: order without a wait. That a component gathers what SMs
+//! say is ours: the paper does not tell how caches of several CUs agree. Invariants: barriers are numbered from 1, in the
+//! same order at every SM; nothing behind barrier k leaves before every SM's stores before it are durable.
+
+use std::collections::BTreeMap;
+
+use super::site::{HubSite, Letter, Peer, Post, opened};
+
+/// What SMs and hub tell each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Word {
+    /// SM to hub: all that it stored before this barrier is durable.
+    Done(u64),
+    /// Hub to SMs: so it is everywhere.
+    Go(u64),
+}
+
+impl Letter for Word {
+    fn digest(&self) -> u64 {
+        match self {
+            Word::Done(barrier) => *barrier,
+            Word::Go(barrier) => 1 << 56 ^ barrier,
+        }
+    }
+}
+
+/// An SM's view of the kernel's barriers.
+#[derive(Debug, Clone, Default)]
+pub struct KernelOrder {
+    /// Of each barrier: the number of the SM's last store before it.
+    last: Vec<u64>,
+    /// Barriers that the hub was told of.
+    done: usize,
+    /// Barriers that all SMs are done with.
+    open: usize,
+}
+
+impl KernelOrder {
+    /// A barrier opens at this SM, behind its store of this number.
+    pub fn barrier(&mut self, number: u64) {
+        self.last.push(number);
+    }
+
+    /// Barriers so far.
+    pub fn barriers(&self) -> usize {
+        self.last.len()
+    }
+
+    /// How many barriers a store is behind.
+    pub fn epoch_of(&self, number: u64) -> usize {
+        self.last.partition_point(|&last| last < number)
+    }
+
+    /// A store behind so many barriers may leave.
+    pub fn may_leave(&self, epoch: usize) -> bool {
+        epoch <= self.open
+    }
+
+    /// Every store of the SM up to this number is durable.
+    pub fn durable(&mut self, number: u64, post: &mut Post) {
+        while self.last.get(self.done).is_some_and(|&last| last <= number) {
+            self.done += 1;
+            post.send(Peer::Hub, Word::Done(self.done as u64));
+        }
+    }
+
+    /// The hub has written.
+    ///
+    /// # Panics
+    /// When the letter is not the hub's.
+    pub fn letter(&mut self, letter: Box<dyn Letter>) {
+        match opened(letter) {
+            Word::Go(barrier) => self.open = self.open.max(barrier as usize),
+            word @ Word::Done(_) => panic!("an SM received {word:?}"),
+        }
+    }
+}
+
+/// The hub: gathers what SMs say.
+#[derive(Debug)]
+pub struct Gathering {
+    sms: u16,
+    done: BTreeMap<u64, u16>,
+}
+
+impl Gathering {
+    /// One for so many SMs.
+    pub fn new(sms: u16) -> Self {
+        Gathering { sms, done: BTreeMap::new() }
+    }
+}
+
+impl HubSite for Gathering {
+    fn letter(&mut self, from: Peer, letter: Box<dyn Letter>, post: &mut Post) {
+        let Word::Done(barrier) = opened(letter) else { panic!("a hub received a letter of {from:?} to SMs") };
+        let done = self.done.entry(barrier).or_default();
+        *done += 1;
+        if *done == self.sms {
+            self.done.remove(&barrier);
+            (0..self.sms).for_each(|sm| post.send(Peer::Sm(sm), Word::Go(barrier)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_behind_a_barrier_leaves_when_every_sm_is_done_with_what_was_before() {
+        let (mut hub, post) = (Gathering::new(2), &mut Post::default());
+        let mut sms = [KernelOrder::default(), KernelOrder::default()];
+        sms[0].barrier(3);
+        sms[1].barrier(0);
+        assert_eq!([3, 4].map(|number| sms[0].epoch_of(number)), [0, 1]);
+        // The second SM stored nothing; the first is done only with its third store.
+        sms[1].durable(0, post);
+        sms[0].durable(2, post);
+        let deliver = |hub: &mut Gathering, sms: &mut [KernelOrder; 2], post: &mut Post| {
+            for (_, letter) in post.take() {
+                hub.letter(Peer::Sm(0), letter, post);
+            }
+            for (to, letter) in post.take() {
+                let Peer::Sm(sm) = to else { panic!("{to:?}") };
+                sms[usize::from(sm)].letter(letter);
+            }
+        };
+        deliver(&mut hub, &mut sms, post);
+        assert!(sms.iter().all(|sm| sm.may_leave(0) && !sm.may_leave(1)));
+        sms[0].durable(3, post);
+        deliver(&mut hub, &mut sms, post);
+        assert!(sms.iter().all(|sm| sm.may_leave(1) && !sm.may_leave(2)));
+    }
+}

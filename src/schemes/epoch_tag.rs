@@ -1,0 +1,293 @@
+//! `epoch-tag`: scoped persist barriers that order and do not wait, by tags of dirty lines in the L1 (buffered epochs).
+//!
+//! ```text
+//!   barrier ──> later stores are of a new epoch; nobody waits
+//!   line must leave (way, S-FIFO, release, other access) ──> older epochs of its scope instance leave first, are durable,
+//!                                                            then the line leaves, past the L2's array
+//!   store to a line of an older epoch, or of another instance ──> the old version leaves first
+//! ```
+//! A tag is the instance (the CTA), the place of the line's first store in the SM's order, and up to which place stores of
+//! that instance come before the line: the *barrier id*. Barriers of a kernel order all SMs' lines: each SM begins to drain
+//! what is before, and nothing behind leaves until all SMs are done ([`kernel_order`](crate::persist::kernel_order)).
+//!
+//! Source: Gope, Basu, Puthoor, Meswani, "Scoped persist barriers for GPUs", section 6.1 ("Alternative implementation") and
+//! 8.1; Condit et al. (BPFS, SOSP'09) section 4.4. Readings: a barrier of a thread orders its warp's stores, and those of
+//! whoever of the CTA learns of it (a barrier, shared memory, an atomic), as undo logs rely on: that is what `pm.sfence`
+//! does here. The paper needs no arrival at barriers of a workgroup or kernel; the instruction has one here, under every
+//! scheme. Lines are tagged in the L1 alone and leave it for memory, so that the L2 needs no tags: an epoch is not held
+//! twice, at the price of a round trip to memory between epochs. Write-backs of the program are dropped; `pm.dfence` waits.
+//! An atomic on persistent memory waits until its CTA's earlier stores and itself are durable.
+//!
+//! Where L1s do not combine stores nothing is dirty there: stores go past the caches at once, the SM's gate keeps the
+//! order, and a barrier of a kernel waits for durability. Invariants: a line waits for lines of lower places of its
+//! instance, or of earlier barriers of the kernel, only: there is no cycle. Not modelled: time and area of tag walks.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::persist::kernel_order::{Gathering, KernelOrder};
+use crate::persist::{
+    FenceKind, FenceRule, GateSpec, HostSite, HubSite, Joining, Letter, PastOrder, Peer, Post, Route, Scheme, Seat,
+    SmSite, Store, StoreRule, WriteBack, WriteBackClass, WriteBackRule,
+};
+use crate::spec;
+
+/// The defaults, with sources, as a scheme file.
+pub const DEFAULTS: &str = include_str!("epoch_tag.toml");
+
+spec! {
+    /// Parameters of the tags' stand-in where L1s do not combine stores.
+    pub struct EpochTagSpec {
+        /// Stores past the caches that may be under way, of an SM whose L1 does not combine stores.
+        past_entries: u32 where 1..=65536,
+        /// Requests that such an SM may hold back until these are durable.
+        held_entries: u32 where 1..=65536,
+    }
+}
+
+/// The scheme.
+#[derive(Debug, Clone)]
+pub struct EpochTag {
+    spec: Arc<EpochTagSpec>,
+}
+
+impl EpochTag {
+    /// Tags with these parameters.
+    pub fn new(spec: EpochTagSpec) -> Self {
+        EpochTag { spec: Arc::new(spec) }
+    }
+}
+
+/// A version of a line that is not durable yet.
+#[derive(Debug, Clone, Copy)]
+struct Version {
+    /// The number of its first store: the versions' order, and its name.
+    id: u64,
+    line: u64,
+    /// Its scope instance.
+    cta: u8,
+    /// Its barrier id: versions of its instance up to here come first.
+    after: u64,
+    /// Barriers of the kernel that it is behind.
+    kernel: usize,
+    /// Something waits for it.
+    wanted: bool,
+    /// It has left the L1.
+    left: bool,
+}
+
+#[derive(Debug, Default)]
+struct Tally {
+    versions: u64,
+    combined: u64,
+    older: u64,
+    foreign: u64,
+    forced: u64,
+}
+
+/// The tags of an SM's L1.
+#[derive(Debug)]
+struct Site {
+    spec: Arc<EpochTagSpec>,
+    combines: bool,
+    /// By id.
+    versions: Vec<Version>,
+    /// The number of the last store that came.
+    seen: u64,
+    /// Of each CTA: up to which number its stores are wanted.
+    flushed: BTreeMap<u8, u64>,
+    kernel: KernelOrder,
+    tally: Tally,
+}
+
+impl Site {
+    fn new(spec: &Arc<EpochTagSpec>, combines: bool) -> Self {
+        Site {
+            spec: spec.clone(),
+            combines,
+            versions: Vec::new(),
+            seen: 0,
+            flushed: BTreeMap::new(),
+            kernel: KernelOrder::default(),
+            tally: Tally::default(),
+        }
+    }
+
+    /// The version of a line that is in the L1.
+    fn of(&mut self, line: u64) -> Option<usize> {
+        self.versions.iter().position(|version| version.line == line && !version.left)
+    }
+
+    /// A version, and what must leave before it, is wanted.
+    fn want(&mut self, at: usize) {
+        let Version { cta, after, wanted, .. } = self.versions[at];
+        self.versions[at].wanted = true;
+        for version in self.versions[..at].iter_mut().filter(|version| version.cta == cta && version.id <= after) {
+            self.tally.forced += u64::from(!wanted && !version.wanted);
+            version.wanted = true;
+        }
+    }
+
+    /// Everything of a CTA that leaves before the version at `at` is durable.
+    fn may_leave(&self, at: usize) -> bool {
+        let Version { cta, after, kernel, .. } = self.versions[at];
+        let oldest = self.versions.iter().find(|version| version.cta == cta);
+        self.kernel.may_leave(kernel) && oldest.is_none_or(|oldest| oldest.id > after)
+    }
+
+    /// What is wanted and may leaves; what the SM has done is told.
+    fn pump(&mut self, post: &mut Post) {
+        for at in 0..self.versions.len() {
+            let Version { id, line, wanted, left, .. } = self.versions[at];
+            if wanted && !left && self.may_leave(at) {
+                self.versions[at].left = true;
+                post.persist(line, id);
+            }
+        }
+        let durable = self.versions.first().map_or(self.seen, |oldest| oldest.id - 1);
+        self.kernel.durable(durable, post);
+    }
+}
+
+impl SmSite for Site {
+    fn orders_persists(&self) -> bool {
+        true
+    }
+
+    fn gate(&self) -> Option<GateSpec> {
+        let EpochTagSpec { past_entries, held_entries } = *self.spec;
+        (!self.combines).then_some(GateSpec { order: PastOrder::BeforeCached, past_entries, held_entries })
+    }
+
+    fn store(&mut self, store: &Store<'_>, _: &mut Post) -> StoreRule {
+        // It is performed at the L2, where nothing has a tag.
+        StoreRule { route: Route::NonTemporal, wait: store.atomic }
+    }
+
+    fn write_back(&mut self, write_back: &WriteBack<'_>, _: &mut Post) -> WriteBackRule {
+        if write_back.class == WriteBackClass::Flush { WriteBackRule::Done } else { WriteBackRule::Dropped }
+    }
+
+    fn fence(&mut self, kind: FenceKind) -> FenceRule {
+        match kind {
+            FenceKind::Dfence => FenceRule::WaitDurable,
+            FenceKind::BarrierKernel if !self.combines => FenceRule::WaitDurable,
+            _ => FenceRule::Ordered,
+        }
+    }
+
+    fn join(&mut self, store: &Joining, post: &mut Post) -> bool {
+        let cta = store.by.1;
+        let kernel = self.kernel.epoch_of(store.number);
+        // What comes late to what is being drained leaves at once.
+        let behind_flush = self.flushed.get(&cta).is_some_and(|&last| store.number <= last);
+        let wanted = behind_flush || kernel < self.kernel.barriers();
+        let at = match self.of(store.line) {
+            Some(at) => {
+                let version = &mut self.versions[at];
+                let (same_cta, same_epoch) = (version.cta == cta, version.kernel == kernel && store.after < version.id);
+                if !(same_cta && same_epoch) {
+                    let tally = if same_cta { &mut self.tally.older } else { &mut self.tally.foreign };
+                    *tally += u64::from(!version.wanted);
+                    self.want(at);
+                    self.pump(post);
+                    return false;
+                }
+                version.after = version.after.max(store.after);
+                self.tally.combined += 1;
+                at
+            }
+            None => {
+                let Joining { line, number: id, after, .. } = *store;
+                self.tally.versions += 1;
+                self.versions.push(Version { id, line, cta, after, kernel, wanted: false, left: false });
+                self.versions.len() - 1
+            }
+        };
+        self.seen = store.number;
+        if wanted || self.versions[at].wanted {
+            self.want(at);
+        }
+        self.pump(post);
+        true
+    }
+
+    fn wanted(&mut self, line: u64, post: &mut Post) {
+        if let Some(at) = self.of(line) {
+            self.want(at);
+            self.pump(post);
+        }
+    }
+
+    fn flush(&mut self, cta: u8, number: u64, post: &mut Post) {
+        let last = self.flushed.entry(cta).or_default();
+        *last = number.max(*last);
+        for version in self.versions.iter_mut().filter(|version| version.cta == cta && version.id <= number) {
+            version.wanted = true;
+        }
+        self.pump(post);
+    }
+
+    fn kernel_barrier(&mut self, number: u64, post: &mut Post) {
+        self.kernel.barrier(number);
+        self.versions.iter_mut().for_each(|version| version.wanted = true);
+        self.pump(post);
+    }
+
+    fn persisted(&mut self, id: u64, post: &mut Post) {
+        self.versions.retain(|version| version.id != id);
+        self.pump(post);
+    }
+
+    fn letter(&mut self, _: Peer, letter: Box<dyn Letter>, post: &mut Post) {
+        self.kernel.letter(letter);
+        self.pump(post);
+    }
+
+    fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
+        let Tally { versions, combined, older, foreign, forced } = self.tally;
+        add("tagged_versions", versions);
+        add("combined_stores", combined);
+        add("older_epoch_versions", older);
+        add("foreign_versions", foreign);
+        add("forced_versions", forced);
+    }
+}
+
+#[derive(Debug)]
+struct Host;
+
+impl HostSite for Host {}
+
+impl Scheme for EpochTag {
+    fn name(&self) -> &'static str {
+        "epoch-tag"
+    }
+
+    fn description(&self) -> &'static str {
+        "scoped persist barriers that do not wait: lines leave L1s in the order of their epochs' tags (Gope et al., BPFS)"
+    }
+
+    fn sm_site(&self, seat: Seat) -> Box<dyn SmSite> {
+        Box::new(Site::new(&self.spec, seat.l1_combines))
+    }
+
+    fn hub_site(&self, seat: Seat) -> Option<Box<dyn HubSite>> {
+        seat.l1_combines.then(|| Box::new(Gathering::new(seat.sms)) as Box<dyn HubSite>)
+    }
+
+    fn host_site(&self) -> Box<dyn HostSite> {
+        Box::new(Host)
+    }
+
+    fn past_order(&self) -> PastOrder {
+        PastOrder::Epochs
+    }
+
+    fn logs(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests;

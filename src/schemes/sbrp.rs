@@ -1,0 +1,279 @@
+//! `sbrp`: scoped buffered release persistency, by a persist buffer in each SM.
+//!
+//! ```text
+//!   store to NVM ──> L1, block entry ─┐
+//!   pm.ofence, pm.rel ──> order entry ─┴> persist buffer, in order ──window──> memory, past the L2's array
+//!                                          stops at a block that comes behind one under way
+//! ```
+//! `pm.ofence` orders a warp's stores and `pm.dfence` waits until they are durable. `pm.rel.cta` orders as well, and
+//! `pm.acq.cta` of another warp of the CTA puts what that stores behind; a release of a wider scope waits for durability,
+//! and an acquire of one empties the L1 of what is clean. Entries carry which warps they are of.
+//!
+//! Source: SBRP (ASPLOS 2023), its public artifact. Readings: the flush is eager; an order entry comes with the first store
+//! behind it, so that consecutive fences of a warp are one, and those of several warps are one entry with no block between;
+//! order is kept among warps of a CTA. A block that would have to join one ahead of its own order waits until that has left.
+//! The flush stops at a block until those it comes behind are durable, not until all under way are. `pm.sfence` and
+//! `pm.barrier.wi` are an oFence, as undo logs need order alone; `pm.barrier.wg` is one of each warp that arrives;
+//! `pm.barrier.kr` waits for durability (SBRP has no order across SMs without a wait). Warps behind a fence keep their
+//! priority. Write-backs of the program are dropped. An atomic on persistent memory waits until it is durable.
+//!
+//! Where L1s do not combine stores nothing is dirty there: stores go past the caches, and the SM's gate, of as many entries,
+//! keeps the order. Invariants: blocks leave in the order in which they came; a block comes behind earlier ones only.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use crate::persist::{
+    FenceKind, FenceRule, GateSpec, HostSite, Joining, PastOrder, Post, Route, Scheme, Seat, SmSite, Store, StoreRule,
+    WriteBack, WriteBackClass, WriteBackRule,
+};
+use crate::spec;
+
+/// The defaults, with sources, as a scheme file.
+pub const DEFAULTS: &str = include_str!("sbrp.toml");
+
+spec! {
+    /// Parameters of the persist buffers.
+    pub struct SbrpSpec {
+        /// Entries of an SM's persist buffer, blocks and orders together.
+        pb_entries: u32 where 1..=65536,
+        /// Lines of an SM that may be on their way to memory.
+        window: u32 where 1..=65536,
+    }
+}
+
+/// The scheme.
+#[derive(Debug, Clone)]
+pub struct Sbrp {
+    spec: Arc<SbrpSpec>,
+}
+
+impl Sbrp {
+    /// Persist buffers with these parameters.
+    pub fn new(spec: SbrpSpec) -> Self {
+        Sbrp { spec: Arc::new(spec) }
+    }
+}
+
+/// A dirty line of the L1.
+#[derive(Debug, Clone, Copy)]
+struct Block {
+    /// The number of its first store, and its name.
+    id: u64,
+    line: u64,
+    cta: u8,
+    /// Blocks of its CTA up to here come first.
+    after: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Entry {
+    Block(Block),
+    /// What these warps store behind it comes after what they stored ahead of it.
+    Order(u64),
+}
+
+#[derive(Debug, Default)]
+struct Tally {
+    blocks: u64,
+    merged: u64,
+    orders: u64,
+    orders_merged: u64,
+    delayed: u64,
+    full: u64,
+    most: u64,
+}
+
+/// A persist buffer.
+#[derive(Debug)]
+struct Site {
+    spec: Arc<SbrpSpec>,
+    combines: bool,
+    buffer: VecDeque<Entry>,
+    /// Blocks under way.
+    flushing: Vec<Block>,
+    /// Of each warp slot: up to which number its last order entry reaches.
+    ordered: BTreeMap<u8, u64>,
+    /// The store that was kept back last: each is counted once.
+    kept: u64,
+    tally: Tally,
+}
+
+impl Site {
+    fn new(spec: &Arc<SbrpSpec>, combines: bool) -> Self {
+        Site {
+            spec: spec.clone(),
+            combines,
+            buffer: VecDeque::new(),
+            flushing: Vec::new(),
+            ordered: BTreeMap::new(),
+            kept: 0,
+            tally: Tally::default(),
+        }
+    }
+
+    fn block_of(&mut self, line: u64) -> Option<&mut Block> {
+        self.buffer.iter_mut().find_map(|entry| match entry {
+            Entry::Block(block) if block.line == line => Some(block),
+            _ => None,
+        })
+    }
+
+    /// Flushes from the head as far as the window and orders allow.
+    fn flush_head(&mut self, post: &mut Post) {
+        while let Some(head) = self.buffer.front() {
+            if let Entry::Block(block) = *head {
+                let behind = |other: &Block| other.cta == block.cta && other.id <= block.after;
+                if self.flushing.len() >= self.spec.window as usize || self.flushing.iter().any(behind) {
+                    return;
+                }
+                self.flushing.push(block);
+                post.persist(block.line, block.id);
+            }
+            self.buffer.pop_front();
+        }
+    }
+
+    /// Counts a store that is kept back, once.
+    fn keep(&mut self, number: u64, full: bool) {
+        if self.kept != number {
+            self.kept = number;
+            *if full { &mut self.tally.full } else { &mut self.tally.delayed } += 1;
+        }
+    }
+
+    /// What the buffer needs for a store of a new block: an order entry too, where one is ahead of it and none is there.
+    fn needs_order(&self, store: &Joining) -> bool {
+        let known = self.ordered.get(&store.by.0).copied().unwrap_or_default();
+        store.after > known && !self.buffer.is_empty()
+    }
+}
+
+impl SmSite for Site {
+    fn orders_persists(&self) -> bool {
+        true
+    }
+
+    fn gate(&self) -> Option<GateSpec> {
+        let entries = self.spec.pb_entries;
+        (!self.combines).then_some(GateSpec {
+            order: PastOrder::BeforeCached,
+            past_entries: self.spec.window,
+            held_entries: entries,
+        })
+    }
+
+    fn store(&mut self, store: &Store<'_>, _: &mut Post) -> StoreRule {
+        // It is performed at the L2, which has no buffer.
+        StoreRule { route: Route::NonTemporal, wait: store.atomic }
+    }
+
+    fn write_back(&mut self, write_back: &WriteBack<'_>, _: &mut Post) -> WriteBackRule {
+        if write_back.class == WriteBackClass::Flush { WriteBackRule::Done } else { WriteBackRule::Dropped }
+    }
+
+    fn fence(&mut self, kind: FenceKind) -> FenceRule {
+        match kind {
+            FenceKind::Dfence | FenceKind::BarrierKernel => FenceRule::WaitDurable,
+            FenceKind::Sfence | FenceKind::Ofence | FenceKind::BarrierThread | FenceKind::BarrierCta => {
+                FenceRule::Ordered
+            }
+        }
+    }
+
+    fn release(&mut self, wide: bool) -> FenceRule {
+        if wide { FenceRule::WaitDurable } else { FenceRule::Ordered }
+    }
+
+    fn acquire(&mut self, wide: bool) -> bool {
+        wide
+    }
+
+    fn join(&mut self, store: &Joining, post: &mut Post) -> bool {
+        let Joining { line, by: (warp, cta), number, after } = *store;
+        if let Some(block) = self.block_of(line) {
+            let merges = block.cta == cta && after < block.id;
+            if merges {
+                block.after = block.after.max(after);
+                self.tally.merged += 1;
+            } else {
+                self.keep(number, false);
+            }
+            return merges;
+        }
+        let needs_order = self.needs_order(store);
+        let joins_order = needs_order && matches!(self.buffer.back(), Some(Entry::Order(_)));
+        let needed = 1 + usize::from(needs_order && !joins_order);
+        if self.buffer.len() + needed > self.spec.pb_entries as usize && !self.buffer.is_empty() {
+            self.keep(number, true);
+            return false;
+        }
+        match self.buffer.back_mut() {
+            Some(Entry::Order(warps)) if needs_order => {
+                *warps |= 1 << warp;
+                self.tally.orders_merged += 1;
+            }
+            _ if needs_order => {
+                self.buffer.push_back(Entry::Order(1 << warp));
+                self.tally.orders += 1;
+            }
+            _ => {}
+        }
+        self.ordered.insert(warp, after);
+        self.buffer.push_back(Entry::Block(Block { id: number, line, cta, after }));
+        self.tally.blocks += 1;
+        self.tally.most = self.tally.most.max(self.buffer.len() as u64);
+        self.flush_head(post);
+        true
+    }
+
+    fn persisted(&mut self, id: u64, post: &mut Post) {
+        self.flushing.retain(|block| block.id != id);
+        self.flush_head(post);
+    }
+
+    fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
+        let Tally { blocks, merged, orders, orders_merged, delayed, full, most } = self.tally;
+        add("pb_blocks", blocks);
+        add("pb_merged_stores", merged);
+        add("pb_orders", orders);
+        add("pb_merged_orders", orders_merged);
+        add("pb_delayed_stores", delayed);
+        add("pb_full_stores", full);
+        add("pb_most_entries_summed", most);
+    }
+}
+
+#[derive(Debug)]
+struct Host;
+
+impl HostSite for Host {}
+
+impl Scheme for Sbrp {
+    fn name(&self) -> &'static str {
+        "sbrp"
+    }
+
+    fn description(&self) -> &'static str {
+        "scoped buffered release persistency: a persist buffer in each SM keeps the order that fences and releases ask for"
+    }
+
+    fn sm_site(&self, seat: Seat) -> Box<dyn SmSite> {
+        Box::new(Site::new(&self.spec, seat.l1_combines))
+    }
+
+    fn host_site(&self) -> Box<dyn HostSite> {
+        Box::new(Host)
+    }
+
+    fn past_order(&self) -> PastOrder {
+        PastOrder::Epochs
+    }
+
+    fn logs(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests;
