@@ -16,6 +16,7 @@
 //! Invariants: the same choice gives the same bytes on every host; nothing here knows time or a machine.
 //! Not modelled: host time between steps, host-side persistence (host writes are durable at once).
 
+mod bplus_tree;
 mod conditions;
 mod contents;
 mod data_file;

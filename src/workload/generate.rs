@@ -77,6 +77,11 @@ impl Generation<'_> {
                 let set = values.zip(0..).try_for_each(|(value, index)| to.set(index, Value::Int(value)));
                 set.map_err(|error| place.fault(error))
             }
+            Init::BplusTree(tree) => {
+                let words = tree.words(self.frame, to.len())?;
+                let set = words.iter().zip(0..).try_for_each(|(word, index)| to.set(index, Value::Int(*word)));
+                set.map_err(|error| place.fault(error))
+            }
             Init::Permutation { seed, place } => {
                 let order = shuffled(to.len(), &mut random(*seed));
                 let set = order.iter().zip(0..).try_for_each(|(value, index)| to.set(index, Value::Int(*value as i64)));

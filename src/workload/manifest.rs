@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use super::bplus_tree::LoadedTree;
 use super::document::Place;
 use super::expr::{Expr, Type, Value};
 use super::instrument::{FlagBarrier, Generated, Instrument, Undo};
@@ -197,6 +198,7 @@ pub(crate) enum Init {
     Graph { graph: usize, part: GraphPart, place: Place },
     Permutation { seed: u64, place: Place },
     Chase { stride: Option<Expr>, seed: u64, place: Place },
+    BplusTree(Box<LoadedTree>),
     Zero,
 }
 
@@ -210,6 +212,7 @@ impl Init {
             Init::Lcg { modulo, .. } => modulo.iter().collect(),
             Init::Expr { expr, cols } => cols.iter().chain([expr]).collect(),
             Init::Chase { stride, .. } => stride.iter().collect(),
+            Init::BplusTree(tree) => tree.sizes.iter().collect(),
             Init::File { .. } | Init::Graph { .. } | Init::Permutation { .. } | Init::Zero => Vec::new(),
         }
     }

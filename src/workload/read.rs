@@ -475,11 +475,11 @@ impl Reader<'_> {
                 let stride = self.integer_at(table, "stride", &scope);
                 let strided = table.text("order").is_some_and(|(order, _)| order == "stride");
                 if strided != table.get("stride").is_some() {
-                    let fault = place.fault("`stride` and `order = \"stride\"` go together");
-                    self.fault(fault);
+                    self.fault(place.fault("`stride` and `order = \"stride\"` go together"));
                 }
                 Init::Chase { stride, seed, place }
             }
+            "bplus_tree" => Init::BplusTree(self.loaded_tree(table, &scope)?),
             _ => return None,
         })
     }

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use super::bplus_tree::bplus_tree_insert;
 use super::element::load;
 use super::expr::Value;
 use crate::kernel::ir::Elem;
@@ -50,6 +51,11 @@ impl<'a> IntegerBuffer<'a> {
         self.bytes.len() / self.elem.bytes() as usize
     }
 
+    /// Every element.
+    pub(super) fn all(&self) -> Result<Vec<i64>, String> {
+        (0..self.len()).map(|index| self.at(index as i64, "element")).collect()
+    }
+
     /// Element `index`, or that there is no such `what`.
     fn at(&self, index: i64, what: &str) -> Result<i64, String> {
         let number = usize::try_from(index).ok().filter(|number| *number < self.len());
@@ -69,11 +75,16 @@ fn missing(index: i64, what: &str, len: usize) -> String {
 use ArgumentKind::{Integer, Integers};
 
 /// Every reference, by name.
-pub(crate) static ALL: [Reference; 6] = [
+pub(crate) static ALL: [Reference; 7] = [
     Reference {
         name: "bfs_levels",
         args: &[("row_ptr", Integers), ("col", Integers), ("start", Integer), ("unreached", Integer)],
         run: bfs_levels,
+    },
+    Reference {
+        name: "bplus_tree_insert",
+        args: &[("nodes", Integers), ("keys", Integers), ("leaves", Integer), ("order", Integer)],
+        run: bplus_tree_insert,
     },
     Reference { name: "cheapest_ways", args: &[("wall", Integers), ("columns", Integer)], run: cheapest_ways },
     Reference { name: "chase", args: &[("next", Integers), ("start", Integer), ("hops", Integer)], run: chase },

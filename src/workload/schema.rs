@@ -93,6 +93,15 @@ const INIT: Shape = Kinds(&[
     ("csr_graph", &[required("graph", Text), required("part", Words(&GRAPH_PARTS))]),
     ("permutation", &[optional("seed", Whole)]),
     (
+        "bplus_tree",
+        &[
+            required("leaves", Expression),
+            required("fan", Expression),
+            required("order", Expression),
+            required("span", Expression),
+        ],
+    ),
+    (
         "chase",
         &[optional("order", Words(&["random", "stride"])), optional("stride", Expression), optional("seed", Whole)],
     ),

@@ -7,7 +7,7 @@
 //! Invariant: a line of PTX inside a manifest keeps the manifest's line number.
 
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use include_dir::{Dir, include_dir};
@@ -99,7 +99,7 @@ impl Folder {
     /// Why it cannot be read.
     pub(crate) fn read(&self, file: &str) -> Result<Vec<u8>, String> {
         match self {
-            Folder::Builtin { dir, .. } => match dir.get_file(dir.path().join(file)) {
+            Folder::Builtin { dir, .. } => match BUILTIN.get_file(beside(dir.path(), file)) {
                 Some(found) => Ok(found.contents().to_vec()),
                 None => Err(format!("cannot read `{file}`: the built-in workload has no such file{}", self.near(file))),
             },
@@ -133,6 +133,17 @@ impl Folder {
     pub(crate) fn read_text(&self, file: &str) -> Result<String, String> {
         String::from_utf8(self.read(file)?).map_err(|error| format!("`{file}` is not UTF-8 text: {error}"))
     }
+}
+
+/// The path of a file that a manifest in `folder` names: `..` leads to the folders beside it.
+fn beside(folder: &Path, file: &str) -> PathBuf {
+    Path::new(file).components().fold(folder.to_owned(), |mut path, part| {
+        match part {
+            Component::ParentDir => drop(path.pop()),
+            part => path.push(part),
+        }
+        path
+    })
 }
 
 fn is_workload(dir: &Dir<'_>) -> bool {
