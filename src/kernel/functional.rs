@@ -107,8 +107,17 @@ pub fn run(launch: &Launch, memory: &mut FlatMemory, limits: &Limits<'_>) -> Res
     run_watched(launch, memory, limits, None)
 }
 
-/// Told of each lane's write to global memory: address and bytes, in the order in which the driver does them.
-pub type Writes<'a> = &'a mut dyn FnMut(u64, &[u8]);
+/// Whose write it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Writer {
+    /// CTA, by its number in the grid.
+    pub cta: u64,
+    /// How often that CTA has passed `pm.barrier.wg` or `pm.barrier.kr`.
+    pub epoch: u32,
+}
+
+/// Told of each lane's write to global memory: whose, address and bytes, in the order in which the driver does them.
+pub type Writes<'a> = &'a mut dyn FnMut(Writer, u64, &[u8]);
 
 /// Runs a launch to its end and tells every write to global memory.
 ///

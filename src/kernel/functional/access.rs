@@ -9,6 +9,7 @@ use super::super::launch::Launch;
 use super::super::memory::{FlatMemory, SHARED_WINDOW, resolve_generic};
 use super::super::semantics::atomic::apply_atomic;
 use super::super::warp::{Warp, lanes_of};
+use super::Writer;
 
 /// The memories that a warp can reach.
 pub(super) struct Memories<'a> {
@@ -74,7 +75,8 @@ pub(super) fn stores_to(warp: &Warp, inst: &Inst, mem: Mem, launch: &Launch, lan
 
 /// Tells what each lane has just written.
 pub(super) fn tell(
-    writes: &mut dyn FnMut(u64, &[u8]),
+    writes: &mut dyn FnMut(Writer, u64, &[u8]),
+    writer: Writer,
     memory: &FlatMemory,
     lanes: u64,
     addresses: &[u64; 64],
@@ -82,7 +84,7 @@ pub(super) fn tell(
 ) {
     for lane in lanes_of(lanes) {
         if let Some(written) = memory.slice(addresses[lane], bytes) {
-            writes(addresses[lane], written);
+            writes(writer, addresses[lane], written);
         }
     }
 }
