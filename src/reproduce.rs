@@ -31,6 +31,7 @@ pub mod plan;
 pub mod published;
 pub mod request;
 pub mod runs;
+pub mod scoped;
 pub mod table;
 
 pub use ask::{Ask, Verdict};
@@ -66,7 +67,7 @@ pub struct Paper {
 }
 
 /// The papers that there are.
-pub const PAPERS: [&Paper; 1] = [&agpm::PAPER];
+pub const PAPERS: [&Paper; 2] = [&agpm::PAPER, &scoped::PAPER];
 
 /// The paper of a name.
 ///

@@ -52,7 +52,7 @@ use std::sync::Arc;
 
 pub use conditions::{CrashCondition, Expected};
 pub use expr::Value;
-pub use functional::{FunctionalError, FunctionalRun, LaunchCount};
+pub use functional::{EpochWrites, FunctionalError, FunctionalRun, LaunchCount};
 pub use host::{Bindings, Host};
 pub use instrument::{FlagBarrier, Mode, OldAndNew, Overrides, Settings};
 pub use manifest::{Role, Space};
@@ -235,6 +235,14 @@ impl Resolved {
     /// A fault of the simulated program or of the host program, or `limits` reached.
     pub fn run_functional(&self, limits: &Limits<'_>) -> Result<FunctionalRun, FunctionalError> {
         functional::run(self, limits)
+    }
+
+    /// What each CTA writes to persistent memory between its persist barriers, on the functional driver.
+    ///
+    /// # Errors
+    /// As [`Resolved::run_functional`].
+    pub fn persistent_writes(&self, limits: &Limits<'_>) -> Result<Vec<EpochWrites>, FunctionalError> {
+        functional::run_counted(self, limits)
     }
 
     /// Where instruction `pc` of a kernel stands: PTX file, line.

@@ -108,8 +108,17 @@ pub fn run(launch: &Launch, memory: &mut FlatMemory, limits: &Limits<'_>) -> Res
     run_watched(launch, memory, limits, None)
 }
 
-/// Told of each lane's write to global memory: address and bytes, in the order in which the driver does them.
-pub type Writes<'a> = &'a mut dyn FnMut(u64, &[u8]);
+/// Whose write it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Writer {
+    /// CTA, by its number in the grid.
+    pub cta: u64,
+    /// How often that CTA has passed `pm.barrier.wg` or `pm.barrier.kr`.
+    pub epoch: u32,
+}
+
+/// Told of each lane's write to global memory: whose, address and bytes, in the order in which the driver does them.
+pub type Writes<'a> = &'a mut dyn FnMut(Writer, u64, &[u8]);
 
 /// Runs a launch to its end and tells every write to global memory.
 ///
@@ -125,8 +134,8 @@ pub fn run_watched(
         None => drive(launch, memory, limits, &mut None, &mut None),
         Some(writes) => {
             let mut only_writes = |event: Event<'_>| {
-                if let Event::Wrote { address, bytes } = event {
-                    writes(address, bytes);
+                if let Event::Wrote { writer, address, bytes } = event {
+                    writes(writer, address, bytes);
                 }
             };
             drive(launch, memory, limits, &mut Some(&mut only_writes), &mut None)
@@ -150,6 +159,8 @@ pub enum Event<'a> {
     },
     /// A lane has written these bytes of global memory.
     Wrote {
+        /// Who, and in which epoch.
+        writer: Writer,
         /// First address.
         address: u64,
         /// What is there now.

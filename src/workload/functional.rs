@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::Resolved;
 use super::host::{Bindings, Host};
-use crate::kernel::functional::{self, Counts, Limits, RunError};
+use crate::kernel::functional::{self, Counts, Limits, RunError, Writer};
 use crate::kernel::host::{HostAction, HostProgram};
 use crate::kernel::launch::Launch;
-use crate::kernel::memory::{FlatMemory, Unmapped};
+use crate::kernel::memory::{FlatMemory, Medium, Unmapped};
 use crate::kernel::regions::RegionError;
 
 /// What a functional run left and did.
@@ -123,6 +123,38 @@ pub(super) fn run_observed(
         Ok(())
     })?;
     Ok(FunctionalRun { memory, bindings: host.bindings(), launches })
+}
+
+/// Writes to persistent memory between persist barriers of a CTA or kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EpochWrites {
+    /// Launch, from 0 on.
+    pub launch: u32,
+    /// Whose, and behind how many barriers.
+    pub writer: Writer,
+    /// Stores and atomics, one a lane.
+    pub writes: u64,
+}
+
+/// Runs the host program and counts what its kernels write to persistent memory, in the order of launches and writers;
+/// those that write nothing have no entry.
+pub(super) fn run_counted(resolved: &Resolved, limits: &Limits<'_>) -> Result<Vec<EpochWrites>, FunctionalError> {
+    let mut memory = resolved.image();
+    let mut counted: BTreeMap<(u32, Writer), u64> = BTreeMap::new();
+    let mut launches = 0;
+    drive(&mut resolved.host(), &mut memory, &mut |action, memory| {
+        let Action::Launch(launch) = action else { return Ok(()) };
+        let mut count = |writer: Writer, address: u64, _: &[u8]| {
+            if Medium::of(address) == Medium::Nvm {
+                *counted.entry((launches, writer)).or_default() += 1;
+            }
+        };
+        functional::run_watched(launch, memory, limits, Some(&mut count))?;
+        launches += 1;
+        Ok(())
+    })?;
+    let entry = |((launch, writer), writes)| EpochWrites { launch, writer, writes };
+    Ok(counted.into_iter().map(entry).collect())
 }
 
 /// What a host program does that its driver takes part in.

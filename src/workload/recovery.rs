@@ -81,7 +81,8 @@ impl Recovery {
             match action {
                 Action::Launch(launch) => {
                     let limits = Limits { warp_instructions: left, warp_size, stop, ..Limits::default() };
-                    let writes: Option<functional::Writes<'_>> = if steps { Some(&mut note) } else { None };
+                    let mut told = |_, address: u64, data: &[u8]| note(address, data);
+                    let writes: Option<functional::Writes<'_>> = if steps { Some(&mut told) } else { None };
                     left -= functional::run_watched(launch, memory, &limits, writes)?.warp_instructions;
                 }
                 Action::Written(address, bytes) => {

@@ -169,7 +169,7 @@ pub(crate) fn cuts(case: &Case<'_>, formed: &Formed) -> Vec<FlatMemory> {
                 regions.insert(number, stores);
             }
         }
-        Event::Wrote { address, bytes } => {
+        Event::Wrote { address, bytes, .. } => {
             let region = open.get_mut(&who);
             seen &= region.is_some();
             region.unwrap().1.push((address, bytes.to_vec()));

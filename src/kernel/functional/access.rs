@@ -9,7 +9,7 @@ use super::super::launch::Launch;
 use super::super::memory::{FlatMemory, SHARED_WINDOW, resolve_generic};
 use super::super::semantics::atomic::apply_atomic;
 use super::super::warp::{Warp, lanes_of};
-use super::Event;
+use super::{Event, Writer};
 
 /// The memories that a warp can reach.
 pub(super) struct Memories<'a> {
@@ -76,6 +76,7 @@ pub(super) fn stores_to(warp: &Warp, inst: &Inst, mem: Mem, launch: &Launch, lan
 /// Tells what each lane has just written.
 pub(super) fn tell(
     observer: &mut dyn FnMut(Event<'_>),
+    writer: Writer,
     memory: &FlatMemory,
     lanes: u64,
     addresses: &[u64; 64],
@@ -83,7 +84,7 @@ pub(super) fn tell(
 ) {
     for lane in lanes_of(lanes) {
         if let Some(written) = memory.slice(addresses[lane], bytes) {
-            observer(Event::Wrote { address: addresses[lane], bytes: written });
+            observer(Event::Wrote { writer, address: addresses[lane], bytes: written });
         }
     }
 }

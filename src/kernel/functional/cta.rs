@@ -11,7 +11,7 @@ use super::super::launch::Launch;
 use super::super::memory::FlatMemory;
 use super::super::warp::{Warp, lanes_of};
 use super::access::{Memories, check_pm, execute, stores_to, tell};
-use super::{Counts, Event, Observer, RunError, SLICE, Starts};
+use super::{Counts, Event, Observer, RunError, SLICE, Starts, Writer};
 
 /// How far a CTA got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +54,8 @@ pub(super) struct Cta {
     gates: [Gate; PERSIST + 1],
     /// Warps that wait at `pm.barrier.kr`.
     at_grid: u64,
+    /// Persist barriers of its own or of the grid that it has passed.
+    epoch: u32,
     shared: Vec<u8>,
     local: Vec<u8>,
     warp_size: u32,
@@ -77,6 +79,7 @@ impl Cta {
         self.runnable = self.live;
         self.gates = Default::default();
         self.at_grid = 0;
+        self.epoch = 0;
         self.turn = 0;
         zero(&mut self.shared, launch.shared_bytes as usize);
         zero(&mut self.local, n * warp_size as usize * launch.kernel.local_bytes as usize);
@@ -147,7 +150,9 @@ impl Cta {
                             Memories { global: memory, shared: &mut self.shared, local: &mut self.local };
                         execute(warp, inst, mem, launch, lanes, pc, &mut memories)?;
                         if let (Some(observer), Some(addresses)) = (observer.as_mut(), told) {
-                            tell(*observer, memory, lanes, &addresses, launch.access_bytes(inst, mem) as usize);
+                            let writer = Writer { cta: self.index, epoch: self.epoch };
+                            let bytes = launch.access_bytes(inst, mem) as usize;
+                            tell(*observer, writer, memory, lanes, &addresses, bytes);
                         }
                     }
                     warp.advance();
@@ -269,6 +274,7 @@ impl Cta {
             return;
         }
         self.gates[id] = Gate::default();
+        self.epoch += u32::from(id == PERSIST);
         for (w, warp) in self.warps.iter_mut().enumerate() {
             if gate.waiting >> w & 1 != 0 {
                 let inst = &launch.kernel.code[warp.pc() as usize];
@@ -284,6 +290,7 @@ impl Cta {
 
     /// Every CTA of the grid has arrived at `pm.barrier.kr`: its warps go on.
     pub(super) fn pass_grid(&mut self) {
+        self.epoch += 1;
         self.runnable |= self.at_grid;
         for w in lanes_of(std::mem::take(&mut self.at_grid)) {
             self.warps[w].advance();

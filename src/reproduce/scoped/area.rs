@@ -1,0 +1,84 @@
+//! Section 7.2.5: area of the NVW-FIFOs, a constant, and the energy of the accesses that the runs counted.
+//!
+//! Area and energy an access are the published constants, whatever the machine and the FIFOs' sizes are; they hold for 16
+//! and 64 entries at 45 nm.
+
+use super::ask;
+use super::published::PUBLISHED;
+use super::runs::{self, SCHEMES, Scope};
+use super::times::tree_mb;
+use crate::config::SchemeConfig;
+use crate::outcome::Outcome;
+use crate::persist::Seat;
+use crate::persist::storage::StorageCost;
+use crate::reproduce::{Cell, Finding, Request, Runs, Table};
+
+/// What the paper publishes of the FIFOs of the L1s and of the L2, as the scheme has it.
+fn costs() -> Vec<StorageCost> {
+    let scheme = SchemeConfig::load(SCHEMES[0], &[]).ok();
+    scheme.map_or_else(Vec::new, |scheme| scheme.built.storage(Seat { sms: 4, slices: 1, ..Seat::default() }))
+}
+
+/// Energy of a run's accesses to a FIFO, in pJ.
+fn energy_pj(outcome: &Outcome, cost: &StorageCost) -> f64 {
+    let count = |what: &str| {
+        let name = format!("{}_{what}_entries", cost.name);
+        outcome.scheme_counters.get(&name).copied().unwrap_or(0) as f64
+    };
+    count("read") * cost.read_pj + count("written") * cost.write_pj
+}
+
+/// The constants: level, quantity, ours.
+fn constants(costs: &[StorageCost]) -> Vec<(String, &'static str, f64)> {
+    let of = |cost: &StorageCost| {
+        let level = cost.name.to_uppercase();
+        let entries = f64::from(cost.built.1);
+        [("entries", entries), ("area_um2", cost.area_um2), ("read_pj", cost.read_pj), ("write_pj", cost.write_pj)]
+            .map(|(quantity, ours)| (level.clone(), quantity, ours))
+    };
+    costs.iter().flat_map(of).collect()
+}
+
+/// Area and energy.
+pub(super) fn area(request: &Request, runs: &Runs<'_>) -> Finding {
+    let mut sizes = Table::new("area", "constants", &["FIFO of", "quantity", "ours", "published"]);
+    let mut judged = Vec::new();
+    let costs = costs();
+    for (level, quantity, ours) in constants(&costs) {
+        let printed = PUBLISHED.number("area", &level, quantity);
+        let cell = |value: f64| Cell::Number(value, 2);
+        sizes.push(vec![
+            Cell::from(level.as_str()),
+            Cell::from(quantity),
+            cell(ours),
+            printed.map_or(Cell::None, cell),
+        ]);
+        judged.push((format!("{level} {quantity}"), ours, printed));
+    }
+    let total: f64 = costs.iter().map(|cost| f64::from(cost.built.0) * cost.area_um2).sum();
+
+    let columns = ["scope", "tree (MB)", "L1 reads", "L1 writes", "L2 reads", "L2 writes", "L1s (nJ)", "L2 (nJ)"];
+    let mut energy = Table::new("area_energy", "accesses to the FIFOs, and their energy", &columns);
+    for scope in Scope::ALL {
+        for &ctas in runs::sizes(request) {
+            let Some(outcome) = runs.outcome(&runs::tree(SCHEMES[0], scope, ctas)) else { continue };
+            let count = |name: &str| Cell::count(outcome.scheme_counters.get(name).copied());
+            let mut row = vec![
+                Cell::from(scope.name()),
+                tree_mb(outcome).map_or(Cell::None, |mb| Cell::Number(mb, 2)),
+                count("l1_read_entries"),
+                count("l1_written_entries"),
+                count("l2_read_entries"),
+                count("l2_written_entries"),
+            ];
+            row.extend(costs.iter().map(|cost| Cell::Number(energy_pj(outcome, cost) / 1000.0, 2)));
+            energy.push(row);
+        }
+    }
+    let notes = vec![
+        format!("the four FIFOs of L1s and that of the L2 have {total:.2} square µm in all"),
+        "area and energy an access are published constants (FabMem, 45 nm); the accesses are counted in our runs"
+            .to_owned(),
+    ];
+    Finding { tables: vec![sizes, energy], asks: vec![ask::constants(&judged)], notes }
+}

@@ -1,0 +1,136 @@
+//! `reproduce scoped` through the library, at small sizes: every run is right, tables are those of the runs, asks are judged.
+
+use durawarp::config::Override;
+use durawarp::outcome::Outcome;
+use durawarp::reproduce::scoped::runs::{self, SCHEMES, Scope};
+use durawarp::reproduce::{Cell, Finding, Plan, Reproduction, Request, Run, Verdict, scoped};
+use durawarp::schemes::catalogue;
+use durawarp::sweep::campaign::without_store;
+use durawarp::sweep::{Done, Sweep};
+
+fn request(figures: &[&str], set: &[&str]) -> Request {
+    let figures: Vec<String> = figures.iter().map(|&name| name.to_owned()).collect();
+    let set = set.iter().map(|text| Override::parse(text).unwrap()).collect();
+    Request { profile: "ci".to_owned(), set, ..Request::new(&scoped::PAPER).only(&figures, &[]).unwrap() }
+}
+
+fn plan(figures: &[&str], set: &[&str]) -> Plan {
+    Plan::new(request(figures, set)).unwrap_or_else(|faults| panic!("{faults}"))
+}
+
+fn run(plan: &Plan) -> Vec<Done> {
+    without_store(plan.batch(), &Sweep { jobs: 2, ..Sweep::default() })
+}
+
+fn outcome<'r>(plan: &Plan, results: &'r [Done], wanted: &Run) -> &'r Outcome {
+    let (_, point) = plan.runs().iter().find(|(run, _)| run == wanted).unwrap();
+    results[*point].good().unwrap()
+}
+
+fn ticks(outcome: &Outcome) -> f64 {
+    outcome.kernel(runs::KERNEL).unwrap().time.ticks as f64
+}
+
+fn number(cell: &Cell) -> f64 {
+    match cell {
+        Cell::Number(value, _) => *value,
+        Cell::Count(count) => *count as f64,
+        other => panic!("no number: {other:?}"),
+    }
+}
+
+fn judged(finding: &Finding) -> usize {
+    finding.asks.iter().filter(|ask| ask.verdict != Verdict::NotApplicable).count()
+}
+
+#[test]
+fn every_figure_is_found_of_runs_that_are_right() {
+    let plan = plan(&[], &[]);
+    let results = run(&plan);
+    let found = Reproduction::of(&plan, &results);
+    // A run whose tree is not the reference's is no good run.
+    assert!(found.complete(), "{:?}", found.records);
+    let of = |name: &str| &found.findings.iter().find(|(figure, _)| figure.name == name).unwrap().1;
+
+    let fig5 = &of("fig5").tables[0];
+    assert_eq!(fig5.columns, ["CTAs", "tree (MB)", "wg", "kr", "wg, DRAM latencies"]);
+    let sizes = runs::sizes(plan.request());
+    assert_eq!(fig5.rows.len(), sizes.len());
+    for (row, &ctas) in fig5.rows.iter().zip(sizes) {
+        let base = ticks(outcome(&plan, &results, &runs::baseline(ctas)));
+        let all = [
+            runs::tree(SCHEMES[0], Scope::Workgroup, ctas),
+            runs::tree(SCHEMES[0], Scope::Kernel, ctas),
+            runs::dram_latencies(plan.request(), ctas),
+        ];
+        for (cell, run) in row[2..].iter().zip(&all) {
+            assert_eq!(number(cell), ticks(outcome(&plan, &results, run)) / base, "{run:?}");
+        }
+    }
+    // The middle of Figures 6 and 7 is what the machine and the scheme are anyway.
+    assert_eq!(of("fig6").tables[0].rows.iter().map(|row| &row[2]).collect::<Vec<_>>(), wg(fig5));
+    assert_eq!(of("fig7").tables[0].rows.iter().map(|row| &row[3]).collect::<Vec<_>>(), wg(fig5));
+    for (figure, asks) in [("fig5", 6), ("fig6", 2), ("fig7", 2), ("table3", 3), ("area", 1)] {
+        assert_eq!(judged(of(figure)), asks, "{figure}: {:?}", of(figure).asks);
+    }
+    assert_eq!(of("area").asks[0].verdict, Verdict::Met);
+
+    let there = catalogue::find(SCHEMES[1]).is_ok();
+    assert_eq!(of("alternative").notes.iter().any(|note| note.contains("not in the catalogue")), !there);
+    assert_eq!(judged(of("alternative")), if there { 2 } else { 0 });
+    assert!(plan.notes().is_empty(), "{:?}", plan.notes());
+}
+
+fn wg(fig5: &durawarp::reproduce::Table) -> Vec<&Cell> {
+    fig5.rows.iter().map(|row| &row[2]).collect()
+}
+
+#[test]
+fn figures_share_their_runs_and_latencies_are_those_of_the_request_s_machine() {
+    let points = |figures: &[&str]| plan(figures, &[]).batch().points().len();
+    let sizes = runs::sizes(&request(&[], &[])).len();
+    assert_eq!((points(&["fig5"]), points(&["fig6"]), points(&["table3"])), (4 * sizes, 4 * sizes, 0));
+    // Baseline and wg are shared; 250 ns and 16/64 entries are wg's.
+    assert_eq!(points(&["fig5", "fig6", "fig7", "area"]), (4 + 2 + 3) * sizes);
+    let run = runs::dram_latencies(&request(&["fig5"], &["dram.t_cl_ns=12"]), 2);
+    assert!(
+        run.set.contains(&"nvm.t_cl_ns=12".to_owned()) && run.set.contains(&"nvm.cell_write_ns=0".to_owned()),
+        "{run:?}"
+    );
+}
+
+#[test]
+fn table_3_is_what_the_kernel_s_writes_come_to_and_energy_follows_the_accesses() {
+    let plan = plan(&["table3", "area"], &[]);
+    let results = run(&plan);
+    let found = Reproduction::of(&plan, &results);
+    let (table, energy) = (&found.findings[0].1.tables[0], &found.findings[1].1.tables[1]);
+    assert!(table.rows.len() >= 4 && table.rows[0][0] == Cell::from("Leaf"), "{table:?}");
+    // Every workgroup has keys; all their writes together are the kernel's, which splits the same nodes.
+    let (workgroups, own, all) = (number(&table.rows[0][1]), number(&table.rows[0][2]), number(&table.rows[0][3]));
+    assert_eq!((workgroups, workgroups * own), (8.0, all));
+    assert!(table.rows.is_sorted_by(|below, above| number(&below[3]) > number(&above[3])), "{table:?}");
+    let row = &energy.rows[0];
+    let [l1_reads, l1_writes, l1_nj] = [2, 3, 6].map(|column| number(&row[column]));
+    assert!(l1_writes > 0.0 && (l1_nj * 1000.0 - l1_reads * 1.44 - l1_writes * 2.49).abs() < 1e-6, "{row:?}");
+}
+
+#[test]
+fn files_hold_tables_verdicts_pictures_and_a_page() {
+    let plan = plan(&["fig6", "table3", "area"], &[]);
+    let mut results = run(&plan);
+    let whole = Reproduction::of(&plan, &results).files();
+    let file = |name: &str| &whole.iter().find(|(other, _)| other == name).unwrap_or_else(|| panic!("no {name}")).1;
+    assert!(file("fig6.svg").starts_with("<svg") && file("fig6.csv").starts_with("CTAs,tree (MB),write 250 ns"));
+    assert!(file("table3.csv").contains("Leaf,") && file("area_energy.csv").contains("wg,"));
+    assert!(file("asks.csv").contains("fig6,met,the overhead of wg rises"), "{}", file("asks.csv"));
+    for word in ["# Scoped persist barriers, reproduced", "* profile: ci", "fig6.svg", "section 7.2.2"] {
+        assert!(file("scoped.md").contains(word), "no `{word}` in:\n{}", file("scoped.md"));
+    }
+    // A baseline that failed leaves its size out.
+    let (_, base) = plan.runs().iter().find(|(run, _)| *run == runs::baseline(4)).unwrap();
+    results[*base] = Done::Failed { why: "made up".to_owned(), outcome: None };
+    let found = Reproduction::of(&plan, &results);
+    assert!(!found.complete());
+    assert_eq!(found.findings[0].1.tables[0].rows.len(), runs::sizes(plan.request()).len() - 1);
+}
