@@ -18,9 +18,9 @@ use durawarp::oracle::order::{Guarantees, Model, Order};
 use durawarp::oracle::undo::{Expected, UndoRule};
 use durawarp::oracle::verdict::Property;
 use durawarp::persist::{
-    Access, Boundary, Domain, Fact, FactKind, FenceKind, FenceRule, GateSpec, HostSite, HubSite, Journal, KernelFacts,
-    Letter, Load, PastOrder, Peer, PmImage, Post, Route, Scheme, Seat, SliceSite, SmSite, Store, StoreClass, StoreRule,
-    WriteBack, WriteBackClass, WriteBackRule,
+    Access, Boundary, Domain, Fact, FactKind, FenceKind, FenceRule, GateSpec, HostSite, HubSite, Joining, Journal,
+    KernelFacts, Letter, Load, Marker, PastOrder, Peer, PmImage, Post, Route, Scheme, Seat, SliceSite, SmSite, Store,
+    StoreClass, StoreRule, WriteBack, WriteBackClass, WriteBackRule,
 };
 use durawarp::run::{Conduct, Experiment};
 use durawarp::schemes::catalogue;
@@ -70,6 +70,50 @@ impl SmSite for Site {
 
     fn gate(&self) -> Option<GateSpec> {
         if self.fault == Fault::GateIgnored { None } else { self.of.gate() }
+    }
+
+    fn orders_persists(&self) -> bool {
+        self.of.orders_persists()
+    }
+
+    fn join(&mut self, store: &Joining, post: &mut Post) -> bool {
+        self.of.join(store, post)
+    }
+
+    fn wanted(&mut self, line: u64, post: &mut Post) {
+        self.of.wanted(line, post);
+    }
+
+    fn flush(&mut self, cta: u8, number: u64, post: &mut Post) {
+        self.of.flush(cta, number, post);
+    }
+
+    fn kernel_barrier(&mut self, number: u64, post: &mut Post) {
+        self.of.kernel_barrier(number, post);
+    }
+
+    fn persisted(&mut self, id: u64, post: &mut Post) {
+        self.of.persisted(id, post);
+    }
+
+    fn release(&mut self, wide: bool) -> FenceRule {
+        self.of.release(wide)
+    }
+
+    fn acquire(&mut self, wide: bool) -> bool {
+        self.of.acquire(wide)
+    }
+
+    fn mark(&self) -> u64 {
+        self.of.mark()
+    }
+
+    fn atomic(&mut self, post: &mut Post) {
+        self.of.atomic(post);
+    }
+
+    fn drain(&mut self, marker: &Marker, lines: &mut Vec<u64>) {
+        self.of.drain(marker, lines);
     }
 
     fn kernel_start(&mut self, kernel: &KernelFacts, post: &mut Post) {

@@ -158,7 +158,7 @@ impl SmSite for Site {
         let entries = self.spec.pb_entries;
         (!self.combines).then_some(GateSpec {
             order: PastOrder::BeforeCached,
-            past_entries: self.spec.window,
+            past_entries: entries,
             held_entries: entries,
         })
     }

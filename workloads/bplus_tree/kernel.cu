@@ -58,7 +58,7 @@ inlined void barrier(unsigned scope)
 {
     __syncthreads();
     if (scope == KERNEL) {
-        // Algorithm 1's synchronisation, line 19: other CUs see what this one's L1 holds. The barrier is about persists alone.
+        // Algorithm 1's synchronisation, line 19: other CUs see what this one's L1 holds. The barrier itself does the same.
         asm volatile("membar.gl;" ::: "memory");
         pm_barrier_kr();
     } else if (scope == WORK_GROUP)
