@@ -135,7 +135,7 @@ fn durable(ran: &Ran, y: u64) -> u32 {
 }
 
 #[test]
-fn a_release_makes_nothing_durable_and_a_persist_barrier_makes_no_dram_line_leave_the_l1() {
+fn a_release_makes_nothing_durable_and_a_barrier_of_a_scope_within_an_sm_makes_no_dram_line_leave_the_l1() {
     let cases = [
         // Step; lines out of the L1; Y performed at the L2; Y in the cells of its memory.
         ("", 0, 0, 0),
@@ -143,7 +143,8 @@ fn a_release_makes_nothing_durable_and_a_persist_barrier_makes_no_dram_line_leav
         ("membar.gl;", 2, 1, 0),
         ("pm.barrier.wi;", 1, 1, 1),
         ("pm.barrier.wg;", 1, 1, 1),
-        ("pm.barrier.kr;", 1, 1, 1),
+        // All CTAs of the grid meet there, and see each other's stores from then on.
+        ("pm.barrier.kr;", 2, 1, 1),
         ("pm.barrier.wg; membar.gl;", 2, 1, 1),
     ];
     for (step, cleaned, performed, at_media) in cases {

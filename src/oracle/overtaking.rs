@@ -21,6 +21,7 @@
 //! synchronisation at all.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::order::{Bounds, Effect, Order, WarpKey, is_store, same_instruction, warp_key};
 use super::scopes::Scopes;
@@ -260,11 +261,25 @@ impl<'a> Overtaking<'a> {
         past.iter().filter(before).copied().collect()
     }
 
-    /// Raises bounds until they contain all that persist barriers order before these stores, and before what comes along
-    /// with that. Cost: the stores of the epochs before.
+    /// Raises bounds until they contain all that the machine and persist barriers order before these stores, and before what
+    /// comes along with that in a line. Cost: the stores of the epochs before.
     fn close(&self, mut stores: Vec<u32>, bounds: &mut BTreeMap<u32, Bounds>) {
         let mut closed: BTreeMap<usize, usize> = BTreeMap::new();
+        // Of each warp, the latest store looked at; what is ordered before a store through the caches is so before later ones.
+        let mut followed: BTreeMap<WarpKey, (u32, bool)> = BTreeMap::new();
         while let Some(store) = stores.pop() {
+            let own = self.fact(store);
+            let through = own.kind == FactKind::StoredThrough;
+            let latest = followed.entry(warp_key(own.author)).or_insert((0, true));
+            if store >= latest.0 || latest.1 && !through {
+                *latest = (store.max(latest.0), latest.1 && through);
+                for past in self.ordered_before(store) {
+                    let Some((line, version)) = self.order.version_of(past as usize) else { continue };
+                    let bound = &mut bounds.entry(line as u32).or_default().through;
+                    let from = std::mem::replace(bound, version.max(*bound));
+                    stores.extend(self.along(line, from..version, true));
+                }
+            }
             for (number, epoch) in self.scopes.of(store) {
                 let done = closed.entry(number).or_default();
                 let epochs = &self.scopes.instances[number].epochs;
@@ -276,13 +291,17 @@ impl<'a> Overtaking<'a> {
                     let bounds = bounds.entry(line as u32).or_default();
                     let bound = if through { &mut bounds.through } else { &mut bounds.must };
                     let from = std::mem::replace(bound, version.max(*bound));
-                    let along =
-                        self.order.lines()[line].versions.get(from as usize..version as usize).unwrap_or_default();
-                    let along = along.iter().filter(|version| !through || version.through);
-                    stores.extend(along.flat_map(|version| self.order.programs(version)));
+                    stores.extend(self.along(line, from..version, through));
                 }
             }
         }
+    }
+
+    /// The stores of these versions of a line, or of those past the caches among them.
+    fn along(&self, line: usize, versions: Range<u32>, through: bool) -> impl Iterator<Item = u32> {
+        let versions = self.order.lines()[line].versions.get(versions.start as usize..versions.end as usize);
+        let versions = versions.unwrap_or_default().iter().filter(move |version| !through || version.through);
+        versions.flat_map(|version| self.order.programs(version))
     }
 
     /// The image in which `store` is durable, and else only what must be; none when there is no such store. Cost: versions
@@ -292,8 +311,7 @@ impl<'a> Overtaking<'a> {
         let (line, version) = self.order.version_of(store).filter(|_| is_store(fact.kind))?;
         let through = fact.kind == FactKind::StoredThrough;
         // Earlier versions of its line come with it, and what these could count on.
-        let history = &self.order.lines()[line].versions[..version as usize];
-        let with = || history.iter().filter(|v| !through || v.through).flat_map(|v| self.order.programs(v));
+        let with = || self.along(line, 0..version, through);
         let knowledge = self.knowledge(with());
         let last = with().max().unwrap_or(store as u32);
         let mut bounds: BTreeMap<u32, Bounds> = BTreeMap::new();
@@ -303,15 +321,18 @@ impl<'a> Overtaking<'a> {
             let bound = if guarantee.through { &mut bounds.through } else { &mut bounds.must };
             *bound = guarantee.version.max(*bound);
         }
-        let ordered: Vec<u32> = with().flat_map(|program| self.ordered_before(program)).collect();
-        for (line, version) in ordered.iter().filter_map(|&past| self.order.version_of(past as usize)) {
-            let bound = &mut bounds.entry(line as u32).or_default().through;
-            *bound = version.max(*bound);
-        }
         let own = bounds.entry(line as u32).or_default();
         let bound = if through { &mut own.through } else { &mut own.must };
         *bound = version.max(*bound);
-        self.close(with().chain(ordered.iter().copied()).collect(), &mut bounds);
+        let mut stores: Vec<u32> = with().collect();
+        // So does what is in a line with a store that is certain, where the machine orders it by itself.
+        if self.order.past != PastOrder::ByFences {
+            for (&line, bounds) in &bounds {
+                stores.extend(self.along(line as usize, 0..bounds.must, false));
+                stores.extend(self.along(line as usize, 0..bounds.through, true));
+            }
+        }
+        self.close(stores, &mut bounds);
         let mut image = self.initial.clone();
         for (line, Bounds { must, through, .. }) in bounds {
             let address = self.order.lines()[line as usize].address;
@@ -490,6 +511,27 @@ mod tests {
         script.through(warp(0), FLAG, 2).fact(reached, 0, warp(0)).through(warp(0), DATA, 3);
         assert_eq!(ordered_state(&script, PastOrder::Epochs), [1, 2, 3]);
         assert_eq!(state_of(&script, 2, PastOrder::Epochs), [1, 0, 0]);
+    }
+
+    #[test]
+    fn a_flag_of_another_cta_that_comes_along_in_a_line_brings_its_log() {
+        // Warp 1's flag is certain, beside which another CTA's flag is, which comes behind a log.
+        let other = Author { cta: 7, ..warp(0) };
+        for (logged, expected) in [(true, [1, 2, 3]), (false, [0, 2, 3])] {
+            let mut script = Script::default();
+            script.through(other, LOG, 1);
+            if logged {
+                script.ordered(other);
+            }
+            script.through(other, FLAG + 8, 9);
+            // By the machine's order, and by a fence that waited.
+            let [mut by_order, mut by_fence] = [script.clone(), script];
+            by_order.through(warp(1), FLAG, 2).ordered(warp(1)).through(warp(1), DATA, 3);
+            by_fence.through(warp(1), FLAG, 2).fact(FactKind::FencePassed, 0, warp(1)).store(warp(1), DATA, 3);
+            for script in [by_order, by_fence] {
+                assert_eq!(ordered_state(&script, PastOrder::Epochs), expected);
+            }
+        }
     }
 
     #[test]

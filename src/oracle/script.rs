@@ -8,7 +8,7 @@ use crate::persist::journal::{Author, FactKind, Journal};
 pub(crate) const HOST: u16 = 9;
 
 /// A journal under way.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct Script {
     pub(crate) journal: Journal,
     pub(crate) time: u64,

@@ -17,7 +17,7 @@
 //! `pm.barrier.kr` waits for durability (SBRP has no order across SMs without a wait). Warps behind a fence keep their
 //! priority. Write-backs of the program are dropped. An atomic on persistent memory waits until it is durable.
 //!
-//! Where L1s do not combine stores nothing is dirty there: stores go past the caches, and the SM's gate, of as many entries,
+//! Where L1s do not combine stores nothing is dirty there: stores go past the caches, and the SM's gate
 //! keeps the order. Invariants: blocks leave in the order in which they came; a block comes behind earlier ones only.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -158,7 +158,7 @@ impl SmSite for Site {
         let entries = self.spec.pb_entries;
         (!self.combines).then_some(GateSpec {
             order: PastOrder::BeforeCached,
-            past_entries: entries,
+            past_entries: self.spec.window,
             held_entries: entries,
         })
     }
