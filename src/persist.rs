@@ -20,6 +20,6 @@ pub use site::{
     Scheme, Seat, SliceSite, SmSite, Store, WriteBack, opened,
 };
 pub use vocab::{
-    Boundary, Domain, FenceKind, FenceRule, PastOrder, PersistScope, Route, StoreClass, StoreRule, WriteBackClass,
-    WriteBackRule,
+    Boundary, Domain, FenceKind, FenceRule, PastOrder, PersistScope, RegionRule, RegionStep, Route, StoreClass,
+    StoreRule, WriteBackClass, WriteBackRule,
 };

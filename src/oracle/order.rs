@@ -398,7 +398,8 @@ impl Reader<'_, '_> {
                 | FactKind::CtaEnded
                 | FactKind::KernelEnded
                 | FactKind::Accepted
-                | FactKind::AtMedia => {}
+                | FactKind::AtMedia
+                | FactKind::Region(_) => {}
             }
         }
         self.order.warps = self.warps.into_iter().map(|(key, Pending { stores, .. })| Warp { key, stores }).collect();

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::engine::Time;
 
-use super::vocab::PersistScope;
+use super::vocab::{PersistScope, RegionStep};
 
 /// What happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +59,10 @@ pub enum FactKind {
     KernelStarted,
     /// A launch ended: all that it had to make durable is.
     KernelEnded,
+    /// A step of a recoverable region. The region's number, counted from 0 in commit order, is the author's `pc`. At an SM the
+    /// author is the warp (and SM); at a controller, `sm` is the controller's number and `warp` the order that the number belongs to: 0
+    /// where one order holds for the machine, else the SM of the region.
+    Region(RegionStep),
 }
 
 /// Who in the program did it, as far as the component that noted the fact knows.
@@ -248,7 +252,8 @@ impl Journal {
             | FactKind::Accepted
             | FactKind::AtMedia
             | FactKind::Stored
-            | FactKind::StoredThrough => {
+            | FactKind::StoredThrough
+            | FactKind::Region(_) => {
                 self.chunks.get(chunk).and_then(|chunk| chunk.get(start..start + bytes)).unwrap_or_default()
             }
             FactKind::Updated

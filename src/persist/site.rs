@@ -23,7 +23,7 @@ use crate::engine::Time;
 use super::image::PmImage;
 use super::storage::StorageCost;
 use super::vocab::{
-    Boundary, FenceKind, FenceRule, PastOrder, PersistScope, Route, StoreClass, StoreRule, WriteBackClass,
+    Boundary, FenceKind, FenceRule, PastOrder, PersistScope, RegionRule, Route, StoreClass, StoreRule, WriteBackClass,
     WriteBackRule,
 };
 
@@ -485,6 +485,11 @@ pub trait Scheme: Send + Sync + Debug {
     /// What the storage that it adds to a machine of these SMs and slices costs, where its paper says so.
     fn storage(&self, _: Seat) -> Vec<StorageCost> {
         Vec::new()
+    }
+
+    /// Kernels run formed into recoverable regions under it, with checkpoints, and everything is in persistent memory.
+    fn regions(&self) -> Option<RegionRule> {
+        None
     }
 
     /// Programs keep undo logs under it: automatic instrumentation applies, and log updates are performed.

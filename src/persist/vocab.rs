@@ -188,3 +188,43 @@ pub enum Boundary {
     /// Every dirty line of persistent memory in the L2 is written back, and all are durable.
     WriteBackL2,
 }
+
+/// How a scheme of recoverable regions has kernels formed: its compiler's parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RegionRule {
+    /// Most words of 8 bytes that a lane stores in a region.
+    pub threshold_stores: u32,
+    /// Unroll loops whose number of turns is known.
+    pub unroll: bool,
+    /// Unroll other loops with their exit conditions.
+    pub speculative_unroll: bool,
+    /// Most copies of a loop's body.
+    pub unroll_factor: u32,
+    /// Leave out checkpoints of what can be computed.
+    pub prune: bool,
+    /// Boundaries behind what synchronises too, not only before.
+    pub after_sync: bool,
+}
+
+/// What becomes of a region's stores, in the hardware of a scheme of recoverable regions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RegionStep {
+    /// At an SM: a store left the front-end buffer for its controller, with its bytes; program order within a region.
+    Stored,
+    /// At an SM: the region ended; its boundary left for every controller, behind its stores.
+    Ended,
+    /// At a controller: the gated WPQ has taken a store, with its bytes.
+    Buffered,
+    /// At a controller: the boundary has come. Its acknowledgement goes to all other controllers and is sure to arrive.
+    Bounded,
+    /// At a controller: bytes of a buffered store went on to memory. They survive from now on.
+    Flushed,
+    /// At a controller: all of the region's stores here are flushed. Its acknowledgement goes to all others, surely.
+    Done,
+    /// At a controller: the region is committed here; the flush ID is that of the next.
+    Committed,
+    /// At a controller: bytes that memory had, saved before a store without a boundary overwrites them.
+    Logged,
+    /// At a controller: a store of the oldest region went to memory before the region's boundary, its old bytes logged.
+    Spilled,
+}
