@@ -144,6 +144,8 @@ fn property(property: &Property) -> &str {
         Property::Epoch | Property::Scope => "P2",
         Property::Undo => "P3",
         Property::Disjoint => "P3, logs or data shared",
+        Property::Regions => "P4",
+        Property::Resume => "P4, resuming",
         Property::Ordered => "P5",
         Property::Idempotent => "P8",
         Property::Acknowledged => "P9",
