@@ -25,8 +25,9 @@ pub fn crash_summary(report: &CrashReport, replay: &dyn Fn(&str) -> String) -> S
         0 => String::new(),
         some => format!(", {} transactions", count(some)),
     };
+    let regions = report.regions.map_or_else(String::new, |regions| format!(", {} regions", count(regions)));
     out += &format!(
-        "{} cycles, {} changes of {} B of persistent memory{transactions}\n\npromised\n",
+        "{} cycles, {} changes of {} B of persistent memory{transactions}{regions}\n\npromised\n",
         count(o.time.core_cycles),
         count(report.changes),
         count(report.image_bytes)

@@ -61,6 +61,14 @@ struct Latest {
     program: u32,
 }
 
+impl Latest {
+    /// Its bytes reach memory later than these do.
+    fn commits_behind(&self, other: &Latest) -> bool {
+        let same = (self.order, self.number) == (other.order, other.number);
+        self.rank > other.rank || same && self.store > other.store
+    }
+}
+
 impl History<'_, '_> {
     fn fail(&mut self, property: Property, at: u32, what: String, witness: Option<Witness>) {
         let point = self.facts.point_of(at);
@@ -246,7 +254,7 @@ impl History<'_, '_> {
                     let Some((first, last)) = self.left(at) else { continue };
                     let known = warps.get(&key).copied().flatten().max(launch);
                     if let Some(before) = known.filter(|before| before.rank > first.rank) {
-                        self.inverted(first, before, "comes behind it in the program");
+                        self.inverted(first, before, "comes behind that in the program");
                     }
                     stored = stored.max(Some(last));
                     warps.insert(key, known.max(Some(last)));
@@ -256,11 +264,14 @@ impl History<'_, '_> {
         }
     }
 
-    /// `later` should commit after `earlier`, and commits before.
+    /// `later` should reach memory after `earlier`, and does before.
     fn inverted(&mut self, later: Latest, earlier: Latest, why: &str) {
         let facts = self.facts;
         let name = |of: Latest| format!("region {}{}", of.number, facts.of_order(of.order));
-        let what = format!("{} commits before {}, and {why}", name(later), name(earlier));
+        let what = match (later.order, later.number) == (earlier.order, earlier.number) {
+            true => format!("a store of {} leaves before another, and {why}", name(later)),
+            false => format!("{} commits before {}, and {why}", name(later), name(earlier)),
+        };
         let persist = |of: Latest| {
             let fact = facts.fact(of.store);
             let address = fact.line + u64::from(fact.mask.trailing_zeros() % 128);
@@ -290,12 +301,12 @@ impl History<'_, '_> {
                             let value = bytes[at];
                             let differs = |seen: &(Latest, u8)| seen.1 != value;
                             let before = latest[at].filter(differs).max(other[at].filter(differs));
-                            if let Some((before, _)) = before.filter(|(before, _)| before.rank > own.rank) {
+                            if let Some((before, _)) = before.filter(|(before, _)| before.commits_behind(&own)) {
                                 found = found.or(Some((own, before)));
                             }
                             let mine = Some((own, value));
                             match latest[at] {
-                                Some(seen) if seen.0.rank > own.rank => {
+                                Some(seen) if seen.0.commits_behind(&own) => {
                                     if seen.1 != value {
                                         other[at] = other[at].max(mine);
                                     }
@@ -309,7 +320,7 @@ impl History<'_, '_> {
                         }
                     }
                     if let Some((later, earlier)) = found {
-                        self.inverted(later, earlier, "is performed after it, on the same bytes");
+                        self.inverted(later, earlier, "is performed after that, on the same bytes");
                     }
                 }
                 self.host_between(version.performed, line.address, version.program, &latest);
