@@ -1,0 +1,120 @@
+//! What the runs counted: WPQ hits (Figure 18), conflicts of victims (Table II), overflows (section V-F5), efficiency (section V-C).
+//!
+//! Rates are of all kernels together: sums of what was counted over sums of what it is counted by, so that a kernel weighs
+//! as much as it runs. Instructions are warp instructions of the formed kernels.
+
+use super::LABEL;
+use super::ask;
+use super::runs::{self, SCHEME, Variant};
+use super::times::told;
+use crate::outcome::Outcome;
+use crate::reproduce::{Cell, Finding, Request, Runs, Table};
+
+/// A count by another, kernel by kernel.
+pub(super) struct Rates {
+    /// Of which runs.
+    pub(super) of: String,
+    columns: [&'static str; 3],
+    rows: Vec<(&'static str, u64, u64)>,
+    scale: f64,
+}
+
+impl Rates {
+    fn of(
+        request: &Request,
+        runs: &Runs<'_>,
+        variant: &Variant,
+        columns: [&'static str; 3],
+        scale: f64,
+        counts: impl Fn(&Outcome) -> Option<(u64, u64)>,
+    ) -> Rates {
+        let row = |&kernel: &&'static str| {
+            let (count, by) = counts(runs.outcome(&variant.run(kernel))?)?;
+            Some((kernel, count, by))
+        };
+        Rates { of: variant.name.clone(), columns, rows: request.kernels.iter().filter_map(row).collect(), scale }
+    }
+
+    fn rate(&self, count: u64, by: u64) -> Option<f64> {
+        (by > 0).then(|| count as f64 * self.scale / by as f64)
+    }
+
+    fn sums(&self) -> (u64, u64) {
+        self.rows.iter().fold((0, 0), |sums, row| (sums.0 + row.1, sums.1 + row.2))
+    }
+
+    /// Over all kernels together.
+    pub(super) fn mean(&self) -> Option<f64> {
+        let (count, by) = self.sums();
+        self.rate(count, by)
+    }
+
+    pub(super) fn table(&self, name: &str, title: &str) -> Table {
+        let mut table = Table::new(name, title, &["kernel", self.columns[0], self.columns[1], self.columns[2]]);
+        let (count, by) = self.sums();
+        for &(kernel, count, by) in self.rows.iter().chain([&("all", count, by)]) {
+            let rate = self.rate(count, by).map_or(Cell::None, |rate| Cell::Number(rate, 4));
+            table.push(vec![Cell::from(kernel), Cell::Count(count), Cell::Count(by), rate]);
+        }
+        table
+    }
+}
+
+fn scheme_count(outcome: &Outcome, name: &str) -> Option<u64> {
+    outcome.scheme_counters.get(name).copied()
+}
+
+/// Table II.
+pub(super) fn conflicts(request: &Request, runs: &Runs<'_>) -> Rates {
+    let columns = ["conflicts", "dirty lines that left", "rate"];
+    Rates::of(request, runs, &runs::default(), columns, 1.0, |outcome| {
+        Some((scheme_count(outcome, "victim_conflicts")?, outcome.total("l2", "writebacks")))
+    })
+}
+
+/// Section V-F5.
+pub(super) fn overflows(request: &Request, runs: &Runs<'_>, variant: &Variant) -> Rates {
+    let columns = ["overflows", "instructions", "per 10,000"];
+    Rates::of(request, runs, variant, columns, 1e4, |outcome| {
+        Some((scheme_count(outcome, "wpq_overflows")?, outcome.warp_instructions()))
+    })
+}
+
+/// Figure 18.
+pub(super) fn hits(request: &Request, runs: &Runs<'_>) -> Finding {
+    let columns = ["hits", "instructions", "per million"];
+    let rates = Rates::of(request, runs, &runs::default(), columns, 1e6, |outcome| {
+        Some((scheme_count(outcome, "wpq_hits")?, outcome.warp_instructions()))
+    });
+    let mean = rates.mean();
+    let main = rates.table("fig18", "reads that found bytes in the gated WPQ, per million warp instructions");
+    let tables = vec![main, told("fig18", &[("hits per million instructions", mean)])];
+    let per_thread = "a warp instruction is counted once; the paper counts a thread's".to_owned();
+    Finding { tables, asks: vec![ask::hits(mean)], notes: vec![LABEL.to_owned(), per_thread] }
+}
+
+/// Section V-C.
+pub(super) fn efficiency(request: &Request, runs: &Runs<'_>) -> Finding {
+    let columns = ["waited", "persisted", "share"];
+    let waited = Rates::of(request, runs, &runs::default(), columns, 1.0, |outcome| {
+        Some((outcome.total("sm", "path_wait_cycles"), scheme_count(outcome, "persist_cycles")?))
+    });
+    let of = |waited: Option<f64>| waited.map(|share| 1.0 - share);
+    let columns = ["kernel", "T_wait (warp cycles)", "T_p (warp cycles)", "efficiency"];
+    let mut table = Table::new("efficiency", "(T_p - T_wait) / T_p", &columns);
+    let (all_waited, all) = waited.sums();
+    for &(kernel, wait, persist) in waited.rows.iter().chain([&("all", all_waited, all)]) {
+        let share = of(waited.rate(wait, persist));
+        let share = share.map_or(Cell::None, |share| Cell::Text(format!("{:.2} %", share * 100.0)));
+        table.push(vec![Cell::from(kernel), Cell::Count(wait), Cell::Count(persist), share]);
+    }
+    let mean = of(waited.mean());
+    let notes = vec![
+        LABEL.to_owned(),
+        "T_p: from the end of each region until it is committed at its last controller, which a warp would wait without \
+         lazy ordering; T_wait: what warps waited for room in the front-end buffer or for leave of an atomic"
+            .to_owned(),
+        "PPA is not modelled".to_owned(),
+    ];
+    Finding { tables: vec![table, told("efficiency", &[(SCHEME, mean)])], asks: vec![ask::efficiency(mean)], notes }
+}
