@@ -66,9 +66,9 @@ fn scheme_count(outcome: &Outcome, name: &str) -> Option<u64> {
 
 /// Table II.
 pub(super) fn conflicts(request: &Request, runs: &Runs<'_>) -> Rates {
-    let columns = ["conflicts", "dirty lines that left", "rate"];
+    let columns = ["conflicts", "lines looked at", "rate"];
     Rates::of(request, runs, &runs::default(), columns, 1.0, |outcome| {
-        Some((scheme_count(outcome, "victim_conflicts")?, outcome.total("l2", "writebacks")))
+        Some((scheme_count(outcome, "victim_conflicts_lines")?, scheme_count(outcome, "victims_searched_lines")?))
     })
 }
 

@@ -1,6 +1,7 @@
 //! The runs that LightWSP's figures need: kernels under `base` and under `light-wsp`, and what is changed about them.
 //!
-//! Sizes of queues and thresholds are multiples of the scheme's own, as the paper's are of its 64 entries and 32 stores.
+//! Sizes of queues, thresholds and bandwidths are multiples of the scheme's own, as the paper's are of its 64 entries, 32 stores
+//! and 4 GB/s.
 
 use crate::config::SchemeConfig;
 use crate::reproduce::agpm;
@@ -33,8 +34,8 @@ const FACTORS: [u64; 3] = [1, 2, 4];
 const FOURTHS: [u64; 5] = [1, 2, 4, 6, 8];
 /// Policies of Fig. 13.
 const VICTIMS: [&str; 3] = ["full", "half", "zero"];
-/// Bandwidths of Fig. 15, in MB/s.
-const PATH_MB_S: [u64; 3] = [1000, 2000, 4000];
+/// Divisors of the path's bandwidth in Fig. 15: 1, 2 and 4 GB/s.
+const DIVISORS: [u64; 3] = [4, 2, 1];
 /// Warps of an SM in Fig. 16; the paper's threads of 8 cores.
 const WARPS: [u32; 4] = [8, 16, 32, 64];
 /// Memories of Fig. 17.
@@ -137,12 +138,13 @@ pub fn by_victim() -> Vec<Variant> {
 }
 
 /// Fig. 15.
-pub fn by_bandwidth() -> Vec<Variant> {
-    let of = |mb_s| Variant {
-        of_scheme: vec![set("path_mb_s", mb_s)],
-        ..Variant::named(format!("path {} GB/s", mb_s / 1000))
+pub fn by_bandwidth(request: &Request) -> Vec<Variant> {
+    let Some([mb_s]) = parameters(request, ["path_mb_s"]) else { return Vec::new() };
+    let of = |divisor| {
+        let mb_s = mb_s / divisor;
+        Variant { of_scheme: vec![set("path_mb_s", mb_s)], ..Variant::named(format!("path {mb_s} MB/s")) }
     };
-    PATH_MB_S.into_iter().map(of).collect()
+    DIVISORS.into_iter().map(of).collect()
 }
 
 /// Fig. 16.
@@ -199,7 +201,7 @@ pub(super) fn victims(request: &Request) -> Vec<Run> {
 
 /// Fig. 15.
 pub(super) fn bandwidths(request: &Request) -> Vec<Run> {
-    runs_of(request, &by_bandwidth())
+    runs_of(request, &by_bandwidth(request))
 }
 
 /// Fig. 16.

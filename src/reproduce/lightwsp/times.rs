@@ -115,15 +115,17 @@ pub(super) fn victims(request: &Request, runs: &Runs<'_>) -> Finding {
     let rates = counts::conflicts(request, runs);
     finding.asks.push(ask::conflicts(rates.mean()));
     finding.tables.push(told("fig13", &[("conflict rate at most", rates.mean())]));
-    finding.tables.push(rates.table("fig13_conflicts", "conflicts a dirty line that leaves the L2"));
+    finding
+        .tables
+        .push(rates.table("fig13_conflicts", "conflicts of lines that were to leave the L2 with copies on their way"));
     finding.notes.push("the port's L1s hold no dirty lines: it is the L2 that looks for victims".to_owned());
     finding
 }
 
 /// Figure 15.
 pub(super) fn bandwidths(request: &Request, runs: &Runs<'_>) -> Finding {
-    let mut finding = sensitivity("fig15", request, runs, &runs::by_bandwidth(), ask::bandwidths);
-    finding.notes.push("bandwidth is that of an SM's path".to_owned());
+    let mut finding = sensitivity("fig15", request, runs, &runs::by_bandwidth(request), ask::bandwidths);
+    finding.notes.push("bandwidth is that of an SM's path: a fourth, a half and all of the scheme's, for the paper's 1, 2 and 4 GB/s a core".to_owned());
     finding
 }
 
