@@ -4,6 +4,7 @@
 //!   SM i ──port s──> slice s        crossbar + miss path + L2 pipeline
 //!   slice s ──port i──> SM i        crossbar + fill path (replies and credits)
 //!   slice s ──port `sms + 1`──> its memory controller     front end;  back: back end
+//!   SM i ──port `slices + 2 + c`──> controller c, and back; controller ──> controller (under schemes with sites there)
 //!   hub (under schemes that have one): SMs, slices and the command processor write to it by their last ports; latency as commands
 //!   command processor: as an SM towards slices (requester `sm.count`); port `slices + i` to SM i
 //! ```
@@ -24,7 +25,7 @@ use crate::machine::image::Image;
 use crate::machine::l1::L1Writes;
 use crate::machine::l2::{L2Slice, L2Wiring};
 use crate::machine::media::Media;
-use crate::machine::memory_controller::MemoryController;
+use crate::machine::memory_controller::{MemoryController, SitePorts};
 use crate::machine::msg::Msg;
 use crate::machine::on_dram::OnDram;
 use crate::machine::sm::{Sm, SmParameters, SmWiring};
@@ -139,6 +140,7 @@ pub fn assemble_with(
         index,
         sms: sms as u16,
         slices: spec.l2.slices as u16,
+        controllers: spec.controller.channels as u16,
         tick_khz: base.tick_khz(),
         l1_combines: spec.l1.writes == L1Writes::Combine,
     };
@@ -188,6 +190,9 @@ pub fn assemble_with(
             component.set_persistence(spec.persist.domain, persistency.journal);
             persistency.timeline.into_iter().for_each(|spans| component.keep_timeline(spans));
             let own = reserved.iter().copied().filter(|&line| map.slice_of(line) == slice);
+            if persistency.scheme.path_links().is_some() {
+                component.drop_write_backs();
+            }
             component.host(persistency.scheme.slice_site(seat(slice as u16)), own.collect());
             t.add(format!("l2.{slice}"), Box::new(component))
         })
@@ -201,6 +206,8 @@ pub fn assemble_with(
                 MemoryController::new(spec.controller.clone(), memory_clock, forward, map, media, images);
             controller.set_persistence(spec.persist.domain, persistency.journal);
             persistency.timeline.into_iter().for_each(|spans| controller.keep_timeline(spans));
+            let ports = SitePorts { sms: sms as u16, controllers: spec.controller.channels as u16 };
+            controller.host(persistency.scheme.controller_site(seat(channel as u16)), channel as u16, ports);
             t.add(format!("mc{channel}"), Box::new(controller))
         })
         .collect();
@@ -220,7 +227,7 @@ pub fn assemble_with(
     persistency.timeline.into_iter().for_each(|spans| dispatch.keep_timeline(spans));
     let dispatch = t.add("command_processor", Box::new(dispatch));
     let hub = persistency.scheme.hub_site(seat(0));
-    let hub = hub.map(|site| t.add("hub", Box::new(Hub::new(site, sms as u16))));
+    let hub = hub.map(|site| t.add("hub", Box::new(Hub::new(site, sms as u16, spec.l2.slices as u16))));
 
     let hop = crossbar.cycles(u64::from(spec.crossbar.latency_cycles));
     let to_tags = hop + l2_clock.cycles(u64::from(spec.l2.pipeline_cycles));
@@ -252,10 +259,13 @@ pub fn assemble_with(
         t.fuse(&together);
         t.put_in_tier(1, &together);
     }
+    let ticks = |ps| Link { latency: base.ticks_of_ps(ps), phase: 0 };
+    let paths = persistency.scheme.path_links();
     if let Some(hub) = hub {
+        let link = paths.map_or(command, |links| ticks(links.hub_ps));
         for (i, &sm) in sm_ids.iter().enumerate() {
-            t.connect(sm, Port(slices as u16 + 1), hub, command);
-            t.connect(hub, Port(i as u16), sm, command);
+            t.connect(sm, Port(slices as u16 + 1), hub, link);
+            t.connect(hub, Port(i as u16), sm, link);
         }
         for (s, &slice) in slice_ids.iter().enumerate() {
             t.connect(slice, Port(sms as u16 + 2), hub, command);
@@ -263,6 +273,23 @@ pub fn assemble_with(
         }
         t.connect(dispatch, Port((slices + sms) as u16), hub, command);
         t.put_in_tier(2, &[hub]);
+    }
+    if let Some(links) = paths {
+        let (path, ack, of_hub) = (ticks(links.path_ps), ticks(links.ack_ps), ticks(links.hub_ps));
+        let ports = SitePorts { sms: sms as u16, controllers: controller_ids.len() as u16 };
+        for (c, &controller) in controller_ids.iter().enumerate() {
+            for (i, &sm) in sm_ids.iter().enumerate() {
+                t.connect(sm, Port((slices + 2 + c) as u16), controller, path);
+                t.connect(controller, ports.sm(per_channel as u16, i as u16), sm, path);
+            }
+            for (k, &other) in controller_ids.iter().enumerate().filter(|&(k, _)| k != c) {
+                t.connect(controller, ports.controller(per_channel as u16, c as u16, k as u16), other, ack);
+            }
+            if let Some(hub) = hub {
+                t.connect(controller, ports.hub(per_channel as u16), hub, of_hub);
+                t.connect(hub, Port((sms + slices + c) as u16), controller, of_hub);
+            }
+        }
     }
     t.put_in_tier(2, &[dispatch]);
     t.wake_at(dispatch, 0);
@@ -393,6 +420,9 @@ impl Assembly {
                 image.read(map.in_channel(address) as usize, &mut bytes[to..to + length]);
             }
         }
+        for (line, bytes, held) in controllers.iter().flat_map(|controller| controller.held_lines()) {
+            put_dirty(memory, line, &bytes[..], held);
+        }
         for slice in self.slices() {
             for (line, bytes, dirty) in slice.dirty_lines() {
                 put_dirty(memory, line, bytes, dirty);
@@ -403,10 +433,11 @@ impl Assembly {
     /// Takes the machine apart and brings `memory`, as it was before the first step, to what [`Assembly::collect`] would
     /// fill in. Its bytes are freed on the way, and what has not changed stays shared.
     pub fn into_memory(self, mut memory: FlatMemory) -> FlatMemory {
-        let dirty: Vec<(u64, Vec<u8>, u128)> = self
-            .slices()
-            .flat_map(|slice| slice.dirty_lines().map(|(line, bytes, dirty)| (line, bytes.to_vec(), dirty)))
-            .collect();
+        let held = self.controllers().flat_map(MemoryController::held_lines);
+        let held = held.map(|(line, bytes, held)| (line, bytes.to_vec(), held));
+        let dirty = self.slices().flat_map(L2Slice::dirty_lines);
+        let dirty = dirty.map(|(line, bytes, dirty)| (line, bytes.to_vec(), dirty));
+        let dirty: Vec<(u64, Vec<u8>, u128)> = held.chain(dirty).collect();
         let (map, ids) = (self.map, self.controllers);
         let mut images: Vec<[Image; 2]> = Vec::new();
         for (id, (_, component)) in self.simulation.into_components().into_iter().enumerate() {

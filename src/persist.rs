@@ -16,8 +16,8 @@ pub mod vocab;
 pub use image::PmImage;
 pub use journal::{Fact, FactKind, Journal, Notebook};
 pub use site::{
-    Access, AccessKind, GateSpec, HostSite, HubSite, Joining, KernelFacts, Letter, Load, Marker, Peer, Post, Salvage,
-    Scheme, Seat, SliceSite, SmSite, Store, WriteBack, opened,
+    Access, AccessKind, ControllerSite, Flush, FrontEnd, GateSpec, HostSite, HubSite, Joining, KernelFacts, Letter,
+    Load, Marker, PathLinks, PathStore, Peer, Post, Salvage, Scheme, Seat, SliceSite, SmSite, Store, WriteBack, opened,
 };
 pub use vocab::{
     Boundary, Domain, FenceKind, FenceRule, PastOrder, PersistScope, RegionRule, RegionStep, Route, StoreClass,

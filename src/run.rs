@@ -355,6 +355,7 @@ fn scheme_counters(machine: &Assembly) -> BTreeMap<String, u64> {
     let mut add = |name: &'static str, count: u64| *counters.entry(name.to_owned()).or_default() += count;
     machine.sms().for_each(|sm| sm.tally(&mut add));
     machine.slices().for_each(|slice| slice.tally(&mut add));
+    machine.controllers().for_each(|controller| controller.tally(&mut add));
     counters
 }
 

@@ -8,6 +8,7 @@ pub mod bucl;
 pub mod catalogue;
 pub mod entry;
 pub mod epoch_tag;
+pub mod light_wsp;
 pub mod nvw_fifo;
 pub mod pmem_spec;
 pub mod sbrp;

@@ -73,6 +73,15 @@ impl TagArray {
         (first..first + self.ways).filter(|&place| !self.locked[place]).min_by_key(|&place| self.used[place])
     }
 
+    /// The places that a line which is not there could take, the least recently used first.
+    pub fn victims(&self, line: u64) -> impl Iterator<Item = usize> {
+        let first = self.first_place(line);
+        let mut ways: smallvec::SmallVec<[usize; 16]> =
+            (first..first + self.ways).filter(|&place| !self.locked[place]).collect();
+        ways.sort_unstable_by_key(|&place| self.used[place]);
+        ways.into_iter()
+    }
+
     /// Puts a line into a place and marks it used; returns the line number that was there.
     pub fn replace(&mut self, place: usize, line: u64) -> Option<u64> {
         let old = std::mem::replace(&mut self.tags[place], line);

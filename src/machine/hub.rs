@@ -1,8 +1,8 @@
 //! The component that hosts a scheme's hub: a role that all its sites write to (AGPM's path selector, a sequencer).
 //!
 //! It exists only under schemes that have one. It answers letters at once; its links have the latency of the command
-//! processor's. Not modelled: what the hub's own logic takes, and the wires' bandwidth: few letters come here, never one an
-//! access. Ports: SMs, then slices.
+//! processor's unless the scheme says otherwise. Not modelled: what the hub's own logic takes, and the wires' bandwidth: few
+//! letters come here, never one an access. Ports: SMs, slices, controllers.
 
 use crate::engine::{Component, Ctx, Port};
 use crate::persist::site::{HubSite, Peer, Post};
@@ -14,13 +14,14 @@ use super::msg::Msg;
 pub struct Hub {
     site: Box<dyn HubSite>,
     sms: u16,
+    slices: u16,
     post: Post,
 }
 
 impl Hub {
-    /// A hub beside so many SMs.
-    pub fn new(site: Box<dyn HubSite>, sms: u16) -> Self {
-        Hub { site, sms, post: Post::default() }
+    /// A hub beside so many SMs and slices.
+    pub fn new(site: Box<dyn HubSite>, sms: u16, slices: u16) -> Self {
+        Hub { site, sms, slices, post: Post::default() }
     }
 
     /// What the scheme tells about the run.
@@ -38,7 +39,10 @@ impl Component<Msg> for Hub {
             let port = match to {
                 Peer::Sm(sm) => sm,
                 Peer::Slice(slice) => self.sms + slice,
-                Peer::SliceOf(_) | Peer::Hub | Peer::Host => panic!("no link leads from a hub to {to:?}"),
+                Peer::Controller(controller) => self.sms + self.slices + controller,
+                Peer::SliceOf(_) | Peer::ControllerOf(_) | Peer::Hub | Peer::Host => {
+                    panic!("no link leads from a hub to {to:?}")
+                }
             };
             cx.send(Port(port), Msg::Letter { from: Peer::Hub, letter }, 0);
         }

@@ -85,6 +85,8 @@ counters! {
         fetches,
         /// Dirty lines written back to memory (lines)
         writebacks,
+        /// Dirty lines of persistent memory that left without being written (lines)
+        dropped_lines,
         /// Write-backs and flushes of a line asked for by programs (requests)
         write_backs_asked,
         /// Writes past the array (requests)
@@ -162,6 +164,8 @@ pub struct L2Slice {
     site: Option<Box<dyn SliceSite>>,
     /// The site wants to hear when lines are durable.
     tracks: bool,
+    /// Dirty lines of persistent memory leave without being written: a controller's site has their bytes.
+    drops: bool,
     post: Post,
     /// Lines of DRAM of this slice that the site moves bytes to, in turn.
     reserved: Vec<u64>,
@@ -223,6 +227,7 @@ impl L2Slice {
             durability: Durability::new(),
             site: None,
             tracks: false,
+            drops: false,
             post: Post::default(),
             reserved: Vec::new(),
             next_reserved: 0,
@@ -237,6 +242,11 @@ impl L2Slice {
         self.tracks = site.as_ref().is_some_and(|site| site.tracks_durability());
         self.site = site;
         self.reserved = reserved;
+    }
+
+    /// Dirty lines of persistent memory leave without being written from now on.
+    pub fn drop_write_backs(&mut self) {
+        self.drops = true;
     }
 
     fn next_reserved(&mut self) -> u64 {
@@ -300,7 +310,9 @@ impl L2Slice {
                 // The command processor is the last requester.
                 Peer::Sm(sm) => Port(sm),
                 Peer::Hub => Port(self.requesters as u16 + 1),
-                Peer::Slice(_) | Peer::SliceOf(_) | Peer::Host => panic!("no link leads from a slice to {to:?}"),
+                Peer::Slice(_) | Peer::SliceOf(_) | Peer::Controller(_) | Peer::ControllerOf(_) | Peer::Host => {
+                    panic!("no link leads from a slice to {to:?}")
+                }
             };
             cx.send(port, Msg::Letter { from: Peer::Slice(self.slice), letter }, 0);
         }

@@ -16,6 +16,7 @@
 //! accepted = bytes written to media + bytes merged + bytes still queued; reads and writes of one line keep their order.
 //! Not modelled: refresh, ECC, wear levelling. Over 500 lines by a few: queues, media and images change in the same steps.
 
+mod gated;
 mod timeline;
 
 use std::collections::VecDeque;
@@ -35,6 +36,8 @@ use super::msg::{Line, MemoryRead, MemoryWrite, Msg, SECTOR_BYTES, copy_masked, 
 use super::request_queue::{At, Choice, RequestQueue};
 use crate::spec::Nanos;
 
+pub use gated::SitePorts;
+use gated::{Gated, NOBODY};
 pub use timeline::ControllerTimeline;
 
 spec! {
@@ -146,6 +149,8 @@ pub struct MemoryController {
     domain: Domain,
     journal: Option<Box<Notebook>>,
     timeline: Option<Box<ControllerTimeline>>,
+    /// A scheme's site here, where it has one.
+    gated: Option<Box<Gated>>,
     counters: ControllerCounters,
 }
 
@@ -177,6 +182,7 @@ impl MemoryController {
             domain: Domain::Adr,
             journal: None,
             timeline: None,
+            gated: None,
             counters: ControllerCounters::default(),
             spec,
         }
@@ -257,7 +263,8 @@ impl MemoryController {
         } else {
             return false;
         }
-        if Medium::of(write.line) == Medium::Nvm {
+        // What a site writes is noted by what it says of it.
+        if Medium::of(write.line) == Medium::Nvm && write.slice != NOBODY {
             self.accept_persistent(place, write, now);
         }
         match Medium::of(write.line) {
@@ -320,7 +327,14 @@ impl MemoryController {
         if sectors_covered(pending) & read.sectors == read.sectors {
             self.counters.forwarded_reads += 1;
             self.answer(read, self.forward, cx);
-        } else if self.reads.len() < self.spec.read_queue_entries as usize {
+        } else {
+            self.push_read(read);
+        }
+    }
+
+    fn push_read(&mut self, read: MemoryRead) {
+        if self.reads.len() < self.spec.read_queue_entries as usize {
+            let place = self.place(read.line);
             self.reads.push(place, read.line, read);
         } else {
             self.waiting_reads.push_back(read);
@@ -328,13 +342,18 @@ impl MemoryController {
     }
 
     /// Sends the data of a read, `delay` from now.
-    fn answer(&self, read: MemoryRead, delay: Time, cx: &mut Ctx<'_, Msg>) {
+    fn answer(&mut self, read: MemoryRead, delay: Time, cx: &mut Ctx<'_, Msg>) {
         let MemoryRead { line, tag, slice, sectors, mut room } = read;
+        if slice == NOBODY {
+            return;
+        }
         self.read_image(line, sectors, &mut room);
+        self.overlay(line, &mut room);
         cx.send(Port(u16::from(slice)), Msg::MemoryData { tag, sectors, data: room }, delay);
     }
 
     fn receive_write(&mut self, write: MemoryWrite, cx: &mut Ctx<'_, Msg>) {
+        let Some(write) = self.holds_back(write) else { return };
         // Later reads must see it even while it waits for an entry.
         self.write_image(write.line, &write.data);
         if self.waiting_writes.is_empty() && self.accept(&write, cx.now()) {
@@ -433,6 +452,7 @@ impl MemoryController {
                     }
                     self.acknowledge(waiting, cx);
                 }
+                self.carry_out(cx);
             }
         }
     }
@@ -443,6 +463,7 @@ impl Component<Msg> for MemoryController {
         match message {
             Msg::MemoryRead(read) => self.receive_read(read, cx),
             Msg::MemoryWrite(write) => self.receive_write(write, cx),
+            Msg::Letter { from, letter } => self.receive_letter(from, letter, cx),
             other => panic!("a memory controller received {other:?}"),
         }
         if !(self.reads.is_empty() && self.writes.is_empty()) {
@@ -483,6 +504,9 @@ impl Component<Msg> for MemoryController {
     }
 
     fn waits(&self, out: &mut Vec<Wait>) {
+        if let Some(what) = self.gated.as_ref().and_then(|gated| gated.site.waits()) {
+            out.push(Wait { who: "gated WPQ".to_owned(), what, on: None, since: self.occupancy_since });
+        }
         if !self.waiting_writes.is_empty() || !self.waiting_reads.is_empty() {
             out.push(Wait {
                 who: "controller".to_owned(),

@@ -67,6 +67,8 @@ pub struct Atomics {
     pub op: AtomOp,
     /// Operand type.
     pub elem: Elem,
+    /// Address of the line's first byte, where the SM has a front-end buffer.
+    pub line: u64,
     /// Lanes in use of the arrays below.
     pub count: u8,
     /// Lane in the warp.
@@ -75,13 +77,22 @@ pub struct Atomics {
     pub offset: [u8; 64],
     /// First operand; the old value once performed.
     pub a: [u64; 64],
-    /// Second operand (compare-and-swap's new value).
+    /// Second operand (compare-and-swap's new value); the new value once performed.
     pub b: [u64; 64],
 }
 
 impl Default for Atomics {
     fn default() -> Self {
-        Atomics { op: AtomOp::None, elem: Elem::U32, count: 0, lane: [0; 64], offset: [0; 64], a: [0; 64], b: [0; 64] }
+        Atomics {
+            op: AtomOp::None,
+            elem: Elem::U32,
+            line: 0,
+            count: 0,
+            lane: [0; 64],
+            offset: [0; 64],
+            a: [0; 64],
+            b: [0; 64],
+        }
     }
 }
 

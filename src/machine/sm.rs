@@ -18,6 +18,7 @@
 mod by_kernel;
 mod combine;
 mod cta;
+mod front_end;
 mod gate;
 mod issue;
 mod lsu;
@@ -140,6 +141,10 @@ pub struct Sm {
     orders: bool,
     /// The site wants to be asked about loads.
     steers: bool,
+    /// The site has a front-end buffer.
+    paths: bool,
+    /// Warps that wait for it.
+    path_waiting: u64,
     /// What it keeps in order for the site.
     gate: Option<Box<Gate>>,
     post: Post,
@@ -165,7 +170,7 @@ pub struct Sm {
 
 impl Sm {
     /// An idle SM that hosts a scheme's site, and keeps a journal if asked to.
-    pub fn new(p: SmParameters, w: SmWiring, site: Box<dyn SmSite>, journal: bool) -> Self {
+    pub fn new(p: SmParameters, w: SmWiring, mut site: Box<dyn SmSite>, journal: bool) -> Self {
         let l = &p.latency;
         let i = &p.interval;
         let latency = [
@@ -219,9 +224,11 @@ impl Sm {
             lines: Vec::new(),
             watched: site.watches(),
             steers: site.steers_loads(),
+            paths: site.front_end().is_some(),
+            path_waiting: 0,
             gate: site.gate().map(|spec| Box::new(Gate::new(spec))),
             site,
-            post: Post::default(),
+            post: Post::of_host(journal),
             journal: journal.then(Box::default),
             timeline: None,
             stalls: PersistStalls::default(),
@@ -301,14 +308,20 @@ impl Sm {
         if self.post.is_empty() {
             return;
         }
-        for (to, letter) in self.post.take() {
+        self.post.write_notes(self.journal.as_deref_mut(), self.now);
+        let (map, hub) = (self.w.map, self.hub_port());
+        for (to, letter, delay) in self.post.take_timed() {
             let port = match to {
-                Peer::Hub => self.hub_port(),
+                Peer::Hub => hub,
                 Peer::Slice(slice) => Port(slice),
-                Peer::SliceOf(address) => Port(self.w.map.slice_of(address) as u16),
+                Peer::SliceOf(address) => Port(map.slice_of(address) as u16),
+                Peer::Controller(controller) => Port(hub.0 + 1 + controller),
+                Peer::ControllerOf(address) => {
+                    Port(hub.0 + 1 + (map.slice_of(address) / map.slices_per_channel()) as u16)
+                }
                 Peer::Sm(_) | Peer::Host => panic!("no link leads from an SM to {to:?}"),
             };
-            cx.send(port, Msg::Letter { from: Peer::Sm(self.w.index), letter }, 0);
+            cx.send(port, Msg::Letter { from: Peer::Sm(self.w.index), letter }, delay);
         }
     }
 
@@ -378,15 +391,28 @@ impl Sm {
             let memory = (kept_back & s.ready(Unit::Memory as usize)).count_ones();
             self.accounts.memory_full += u64::from(memory);
             self.accounts.unit_busy += u64::from(kept_back.count_ones() - memory);
-            if candidates != 0 {
-                self.accounts.not_selected += u64::from(candidates.count_ones() - 1);
-                let warp = usize::from(self.schedulers[scheduler].pick(candidates));
+            if let Some((warp, others)) = self.pick(scheduler, candidates, cycle, launch) {
+                self.accounts.not_selected += u64::from(others);
                 self.issue(warp, cycle, launch, cx);
                 if self.failed {
                     return;
                 }
             }
         }
+    }
+
+    /// Picks a warp among a scheduler's candidates, and how many others there are; those that the front-end buffer holds are
+    /// set aside on the way.
+    #[inline]
+    fn pick(&mut self, scheduler: usize, mut candidates: u64, cycle: u32, launch: &Launch) -> Option<(usize, u32)> {
+        while candidates != 0 {
+            let warp = usize::from(self.schedulers[scheduler].pick(candidates));
+            if !self.paths || !self.held_by_path(warp, cycle, launch) {
+                return Some((warp, candidates.count_ones() - 1));
+            }
+            candidates &= !(1 << self.slots[warp].rank);
+        }
+        None
     }
 
     /// Asks to be woken for the next cycle in which something can happen.
@@ -469,7 +495,12 @@ impl Component<Msg> for Sm {
             }
             Msg::Start(launch) => self.start(launch),
             Msg::Cta(cta) => self.start_cta(cta, cycle),
-            Msg::Letter { from, letter } => self.site.letter(from, letter, &mut self.post),
+            Msg::Letter { from, letter } => {
+                self.site.letter(from, letter, &mut self.post);
+                if self.paths {
+                    self.path_changed(cycle, cx);
+                }
+            }
             Msg::Grid(step) => {
                 let Some(launch) = self.launch.take() else { unreachable!("a kernel's barrier without a launch") };
                 self.grid(step, cycle, &launch);

@@ -21,10 +21,11 @@ use std::fmt::Debug;
 use crate::engine::Time;
 
 use super::image::PmImage;
+use super::journal::{Author, FactKind, Notebook};
 use super::storage::StorageCost;
 use super::vocab::{
-    Boundary, FenceKind, FenceRule, PastOrder, PersistScope, RegionRule, Route, StoreClass, StoreRule, WriteBackClass,
-    WriteBackRule,
+    Boundary, FenceKind, FenceRule, PastOrder, PersistScope, RegionRule, RegionStep, Route, StoreClass, StoreRule,
+    WriteBackClass, WriteBackRule,
 };
 
 /// Who is written to, or has written.
@@ -40,6 +41,10 @@ pub enum Peer {
     Hub,
     /// The command processor's site; it writes, nobody writes to it.
     Host,
+    /// The site of a memory controller.
+    Controller(u16),
+    /// The site of the memory controller of an address; only written to.
+    ControllerOf(u64),
 }
 
 /// What sites of one scheme tell each other: the scheme's own type, plain data.
@@ -63,7 +68,11 @@ pub fn opened<L: Letter>(letter: Box<dyn Letter>) -> L {
 /// What time it is, and letters that a site has written and its host will send, in order.
 #[derive(Debug, Default)]
 pub struct Post {
-    letters: Vec<(Peer, Box<dyn Letter>)>,
+    letters: Vec<(Peer, Box<dyn Letter>, Time)>,
+    flushes: VecDeque<Flush>,
+    notes: Vec<Note>,
+    /// Its host keeps a journal.
+    noting: bool,
     moves: Vec<Move>,
     cleans: Vec<u64>,
     persists: VecDeque<(u64, u64)>,
@@ -80,6 +89,11 @@ pub enum Move {
 }
 
 impl Post {
+    /// Of a host that keeps a journal, or does not.
+    pub fn of_host(journal: bool) -> Post {
+        Post { noting: journal, ..Post::default() }
+    }
+
     /// The host handles an event of this time.
     pub fn at(&mut self, now: Time) {
         self.now = now;
@@ -92,7 +106,48 @@ impl Post {
 
     /// Writes a letter.
     pub fn send(&mut self, to: Peer, letter: impl Letter) {
-        self.letters.push((to, Box::new(letter)));
+        self.send_in(0, to, letter);
+    }
+
+    /// Writes a letter that leaves so many ticks from now. Only SMs' and controllers' sites may.
+    pub fn send_in(&mut self, delay: Time, to: Peer, letter: impl Letter) {
+        self.letters.push((to, Box::new(letter), delay));
+    }
+
+    /// Has the controller write to memory, as soon as its write queue has room, in the order of asking.
+    pub fn flush(&mut self, flush: Flush) {
+        self.flushes.push_back(flush);
+    }
+
+    /// What is to be written, in order; taken by its host.
+    pub fn flushes(&mut self) -> &mut VecDeque<Flush> {
+        &mut self.flushes
+    }
+
+    /// Has the host note a step of a region in its journal, where it keeps one.
+    pub fn note(&mut self, step: RegionStep, author: Author) {
+        if self.noting {
+            self.notes.push(Note { step, author, bytes: None });
+        }
+    }
+
+    /// The same with bytes of a line.
+    pub fn note_bytes(&mut self, step: RegionStep, author: Author, line: u64, mask: u128, bytes: &[u8; 128]) {
+        if self.noting {
+            self.notes.push(Note { step, author, bytes: Some((line, mask, Box::new(*bytes))) });
+        }
+    }
+
+    /// Notes down what the site has said.
+    pub fn write_notes(&mut self, notebook: Option<&mut Notebook>, time: Time) {
+        let Some(notebook) = notebook else { return };
+        for Note { step, author, bytes } in self.notes.drain(..) {
+            let kind = FactKind::Region(step);
+            match bytes {
+                Some((line, mask, bytes)) => notebook.note_data(time, kind, line, mask, author, &bytes),
+                None => notebook.note(time, kind, 0, author),
+            }
+        }
     }
 
     /// Moves bytes, at most a line's; only a slice's site of a scheme that reserves memory may.
@@ -128,13 +183,90 @@ impl Post {
 
     /// Nothing is to be sent or moved.
     pub fn is_empty(&self) -> bool {
-        self.letters.is_empty() && self.moves.is_empty()
+        self.letters.is_empty() && self.moves.is_empty() && self.notes.is_empty()
     }
 
-    /// Takes what is to be sent.
+    /// Takes what is to be sent, all of it at once.
     pub fn take(&mut self) -> Vec<(Peer, Box<dyn Letter>)> {
-        std::mem::take(&mut self.letters)
+        let letters = std::mem::take(&mut self.letters).into_iter();
+        letters
+            .map(|(to, letter, delay)| {
+                assert!(delay == 0, "a letter that leaves later");
+                (to, letter)
+            })
+            .collect()
     }
+
+    /// Takes what is to be sent, with the ticks until it leaves.
+    pub fn take_timed(&mut self) -> std::vec::Drain<'_, (Peer, Box<dyn Letter>, Time)> {
+        self.letters.drain(..)
+    }
+}
+
+/// A write to memory that a controller's site asks for.
+#[derive(Debug, Clone)]
+pub struct Flush {
+    /// The site's name for it.
+    pub token: u64,
+    /// Whose region it is of, as journals say it.
+    pub author: Author,
+    /// Address of the line's first byte.
+    pub line: u64,
+    /// Bytes of the line.
+    pub mask: u128,
+    /// Their content.
+    pub bytes: Box<[u8; 128]>,
+    /// What memory has of these bytes is saved in an undo log first.
+    pub logged: bool,
+}
+
+#[derive(Debug)]
+struct Note {
+    step: RegionStep,
+    author: Author,
+    bytes: Option<(u64, u128, Box<[u8; 128]>)>,
+}
+
+/// Bytes of a line that a warp has stored, on their way past the caches beside the store itself.
+#[derive(Debug, Clone, Copy)]
+pub struct PathStore<'a> {
+    /// Warp slot.
+    pub warp: u8,
+    /// Who stores, for journals.
+    pub author: Author,
+    /// Address of the line's first byte.
+    pub line: u64,
+    /// Bytes of the line.
+    pub mask: u128,
+    /// Their content.
+    pub bytes: &'a [u8; 128],
+}
+
+/// A front-end buffer in an SM: copies of stores to persistent memory, on a path of their own to the controllers.
+pub trait FrontEnd {
+    /// A warp may issue one more instruction that stores.
+    fn admits(&self, warp: u8) -> bool;
+
+    /// A warp has stored, in program order.
+    fn store(&mut self, store: &PathStore<'_>, post: &mut Post);
+
+    /// A warp wants to issue an atomic on these lines: true when it may now; else it asks again when a letter has come.
+    fn atomic(&mut self, warp: u8, lines: &[u64], post: &mut Post) -> bool;
+
+    /// A warp has asked for an atomic, and there is no answer yet.
+    fn awaits_leave(&self, warp: u8) -> bool;
+
+    /// An atomic is performed, and what it wrote has been stored here.
+    fn performed(&mut self, warp: u8, post: &mut Post);
+
+    /// A warp's region ends.
+    fn end_region(&mut self, warp: u8, author: Author, post: &mut Post);
+
+    /// A warp has exited.
+    fn exit(&mut self, warp: u8, author: Author, post: &mut Post);
+
+    /// All that a warp has stored is at its controllers, and they know of the end of its regions.
+    fn is_drained(&self, warp: u8) -> bool;
 }
 
 /// Where a site sits.
@@ -146,10 +278,23 @@ pub struct Seat {
     pub sms: u16,
     /// L2 slices of the machine.
     pub slices: u16,
+    /// Memory controllers of the machine.
+    pub controllers: u16,
     /// Ticks in a ms.
     pub tick_khz: u64,
     /// The machine's L1s combine stores: what is stored stays there until it is cleaned.
     pub l1_combines: bool,
+}
+
+/// Latencies of links between sites, in ps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PathLinks {
+    /// Between an SM and a controller.
+    pub path_ps: u64,
+    /// Between two controllers.
+    pub ack_ps: u64,
+    /// Between the hub and SMs or controllers.
+    pub hub_ps: u64,
 }
 
 /// A kernel that starts.
@@ -333,6 +478,11 @@ pub trait SmSite: Send + Debug {
         false
     }
 
+    /// Its front-end buffer, where it has one: always, or never.
+    fn front_end(&mut self) -> Option<&mut dyn FrontEnd> {
+        None
+    }
+
     /// A kernel starts; its CTAs follow.
     fn kernel_start(&mut self, _kernel: &KernelFacts, _post: &mut Post) {}
 
@@ -397,6 +547,17 @@ pub trait SliceSite: Send + Debug {
     /// A line leaves the slice to make room for another; its dirty bytes are written back.
     fn replaced(&mut self, _line: u64, _post: &mut Post) {}
 
+    /// Of `ways` of a set, how many it wants to look at for one to make room, least recently used first; none to take
+    /// the first as it is.
+    fn victims(&self, _ways: usize) -> Option<usize> {
+        None
+    }
+
+    /// A line may not make room now.
+    fn keeps(&mut self, _line: u64) -> bool {
+        false
+    }
+
     /// It wants to hear when lines are durable.
     fn tracks_durability(&self) -> bool {
         false
@@ -415,6 +576,34 @@ pub trait SliceSite: Send + Debug {
 
     /// A peer has written.
     fn letter(&mut self, _from: Peer, _letter: Box<dyn Letter>, _post: &mut Post) {}
+}
+
+/// A scheme's handler in a memory controller, for a scheme that writes persistent memory by itself: then dirty lines of
+/// persistent memory leave the L2 without being written.
+pub trait ControllerSite: Send + Debug {
+    /// A peer has written.
+    fn letter(&mut self, from: Peer, letter: Box<dyn Letter>, post: &mut Post);
+
+    /// The write queue has taken a flush: memory has its bytes, and they survive.
+    fn flushed(&mut self, token: u64, post: &mut Post);
+
+    /// Puts what it holds of a line's bytes over what memory has; true where there is any of `mask`.
+    fn overlay(&self, line: u64, mask: u128, bytes: &mut [u8; 128]) -> bool;
+
+    /// A read found some of its bytes here.
+    fn hit(&mut self);
+
+    /// It holds something of a line.
+    fn holds(&self, line: u64) -> bool;
+
+    /// Lines of which it holds something.
+    fn lines(&self) -> Vec<u64>;
+
+    /// What it counted, added up over all sites of a machine: names with units last.
+    fn tally(&self, _add: &mut dyn FnMut(&'static str, u64)) {}
+
+    /// What it waits for, for a report of a run that got stuck.
+    fn waits(&self) -> Option<String>;
 }
 
 /// A scheme's handler in a component of its own.
@@ -461,6 +650,16 @@ pub trait Scheme: Send + Sync + Debug {
 
     /// The handler of the scheme's own component, for a scheme that has one.
     fn hub_site(&self, _seat: Seat) -> Option<Box<dyn HubSite>> {
+        None
+    }
+
+    /// The handler of a memory controller, for a scheme that has one there.
+    fn controller_site(&self, _seat: Seat) -> Option<Box<dyn ControllerSite>> {
+        None
+    }
+
+    /// Latencies of the links that a scheme with controllers' sites has.
+    fn path_links(&self) -> Option<PathLinks> {
         None
     }
 

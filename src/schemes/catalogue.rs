@@ -8,6 +8,7 @@ use super::baseline::{BASE, EPOCH_CTA, EPOCH_KERNEL, NT_STORE_DEFAULTS, NtStoreS
 use super::bucl::{self, Bucl};
 pub use super::entry::{Entry, Faults, Parameters};
 use super::epoch_tag::{self, EpochTag};
+use super::light_wsp::{self, LightWsp, LightWspSpec};
 use super::nvw_fifo::{self, NvwFifo};
 use super::pmem_spec::{self, PmemSpec};
 use super::sbrp::{self, Sbrp};
@@ -35,6 +36,7 @@ pub fn entries() -> Vec<Entry> {
         Entry::parametrised(nvw_fifo::DEFAULTS, |_| Vec::new(), |spec| Arc::new(NvwFifo::new(spec))),
         Entry::parametrised(epoch_tag::DEFAULTS, |_| Vec::new(), |spec| Arc::new(EpochTag::new(spec))),
         Entry::parametrised(sbrp::DEFAULTS, |_| Vec::new(), |spec| Arc::new(Sbrp::new(spec))),
+        Entry::parametrised(light_wsp::DEFAULTS, LightWspSpec::faults, |spec| Arc::new(LightWsp::new(spec))),
     ]
 }
 

@@ -80,7 +80,7 @@ impl L2Slice {
             let new = apply_atomic(atomics.op, atomics.elem, old, atomics.a[i], atomics.b[i]);
             bytes.copy_from_slice(&new.to_le_bytes()[..size]);
             written |= ((1u128 << size) - 1) << at;
-            atomics.a[i] = old;
+            (atomics.a[i], atomics.b[i]) = (old, new);
         }
         self.dirty[place] |= written;
         written
@@ -101,6 +101,11 @@ impl L2Slice {
     /// Writes a place's dirty bytes back, if it has any.
     pub(super) fn write_back(&mut self, place: usize, cx: &mut Ctx<'_, Msg>) {
         if self.dirty[place] == 0 || self.tags.line_at(place).is_none() {
+            return;
+        }
+        if self.drops && Medium::of(self.address[place]) == Medium::Nvm {
+            self.counters.dropped_lines += 1;
+            self.dirty[place] = 0;
             return;
         }
         self.counters.writebacks += 1;
@@ -157,7 +162,7 @@ impl L2Slice {
         let place = match found {
             Some(place) => place,
             None => {
-                let Some(place) = self.tags.victim(number) else {
+                let Some(place) = self.victim(number) else {
                     return Served::Stalled(request);
                 };
                 if self.dirty[place] != 0 && self.write_credits == 0 {
@@ -184,6 +189,21 @@ impl L2Slice {
         self.mshrs[usize::from(mshr)].queue.push_back(request);
         self.fetch(mshr, line, wanted, cx);
         Served::Done(0)
+    }
+
+    /// The place that a line may take: the least recently used, or the first of those that the site wants to look at which it
+    /// does not keep.
+    fn victim(&mut self, number: u64) -> Option<usize> {
+        let Some((site, count)) = self.site.as_mut().and_then(|site| {
+            let count = site.victims(self.spec.ways as usize)?;
+            Some((site, count))
+        }) else {
+            return self.tags.victim(number);
+        };
+        let (tags, dirty, address) = (&self.tags, &self.dirty, &self.address);
+        tags.victims(number).take(count).find(|&place| {
+            dirty[place] == 0 || Medium::of(address[place]) == Medium::Dram || !site.keeps(address[place])
+        })
     }
 
     /// Serves the input in order as far as it can at `now`, and asks to be woken for the rest.

@@ -213,6 +213,10 @@ impl Sm {
         if slot.state != State::Draining || slot.loads > 0 || slot.stores > 0 || slot.persists > 0 {
             return;
         }
+        if self.paths && !self.is_copied(warp) {
+            return;
+        }
+        let slot = &self.slots[warp];
         let (cta, rank) = (usize::from(slot.cta), slot.rank);
         let scheduler = usize::from(slot.scheduler);
         self.schedulers[scheduler].release(rank);

@@ -221,6 +221,8 @@ counters! {
         pm_barriers_kr,
         /// From issue to pass of these, the wait for other CTAs included (warp cycles)
         pm_barriers_kr_stall,
+        /// Warps that waited for a front-end buffer (warp cycles)
+        path_wait_cycles,
         /// Line accesses that the gate held until earlier stores past the caches were durable (accesses)
         pm_held,
         /// Persistency operations and stores on DRAM, which have their plain meaning there (warp instructions)

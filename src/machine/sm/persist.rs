@@ -187,6 +187,12 @@ impl Sm {
                 let past = rule.route == Route::NonTemporal;
                 let kind = if past { FactKind::StoredThrough } else { FactKind::Stored };
                 self.note_store(warp, kind, &entry, at);
+                if self.paths
+                    && let Payload::Line(content) = std::mem::replace(&mut entry.payloads[at], Payload::None)
+                {
+                    self.copy_store(warp, entry.accesses[at].line, &content);
+                    entry.payloads[at] = Payload::Line(content);
+                }
             }
             if persistent && rule.route != Route::Temporal {
                 let access = entry.accesses.remove(at);
@@ -250,6 +256,9 @@ impl Sm {
                 self.note(warp, FactKind::Updated, access.line);
             }
         }
+        if self.paths {
+            self.begin_copying(warp, &mut entry);
+        }
         self.enqueue(warp, load, entry);
         if wait {
             self.slots[warp].hold = true;
@@ -306,8 +315,12 @@ impl Sm {
                 self.acquire_persists(warp, scope != Scope::Cta);
                 return Ok(None);
             }
+            PmOp::Region => {
+                self.end_region(warp);
+                return Ok(None);
+            }
             // Marks of schemes that are not there yet.
-            PmOp::TxBegin | PmOp::TxEnd | PmOp::Region => return Ok(None),
+            PmOp::TxBegin | PmOp::TxEnd => return Ok(None),
         };
         self.counters.pm_fences += 1;
         Ok(Some((fence, self.site.fence(fence))))

@@ -253,7 +253,9 @@ impl Sm {
             State::Fence if slot.loads == 0 && slot.stores == 0 && slot.releasing == 0 => {
                 self.release(warp, cycle, launch, cx);
             }
-            State::Persist if slot.awaited() == 0 && !slot.grouped && !slot.flushing => {
+            State::Persist
+                if slot.awaited() == 0 && !slot.grouped && !slot.flushing && self.path_waiting >> warp & 1 == 0 =>
+            {
                 self.pass_durable(warp, cycle, launch, cx)
             }
             State::Draining => self.retire_if_drained(warp, cycle, cx),
@@ -289,6 +291,14 @@ impl Sm {
             }
             (RequestKind::Atomic, Payload::Atomics(atomics)) => {
                 let load = reply.tag as u16;
+                if self.paths {
+                    let warp = usize::from(self.lsu.load(load).warp);
+                    self.copy_atomics(warp, &atomics);
+                    if self.slots[warp].copying == 0 && self.path_waiting >> warp & 1 == 1 {
+                        self.path_waiting &= !(1 << warp);
+                        self.settle(warp, cycle, launch);
+                    }
+                }
                 let pending = self.lsu.load(load);
                 let returns = matches!(pending.inst.op, Op::Mem(m) if m.kind == MemKind::Atomic);
                 if returns {

@@ -70,6 +70,8 @@ pub(super) struct WarpSlot {
     pub(super) persists: u32,
     /// Of these, write-throughs.
     pub(super) throughs: u32,
+    /// Line accesses of atomics whose results the front-end buffer waits for.
+    pub(super) copying: u32,
     /// The gate's number of its last store past the caches.
     pub(super) past: u64,
     /// What must be durable before what it stores from now on, by the gate's numbers: it knows of fences that did not wait.
@@ -119,6 +121,7 @@ impl WarpSlot {
             stores: 0,
             persists: 0,
             throughs: 0,
+            copying: 0,
             past: 0,
             fenced: 0,
             ordered: false,

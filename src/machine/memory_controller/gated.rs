@@ -1,0 +1,216 @@
+//! A scheme's site in a controller: stores that come past the caches, which the site holds back and has written in its order.
+//!
+//! ```text
+//!  SMs ──letters──> site (holds) ──flushes, in order──> write queue ──> media
+//!  other controllers <──letters──>  └── over what reads return
+//! ```
+//! Source: LightWSP section IV (the WPQ gated by region); what is gated, and until when, is the site's. Invariants: flushes enter the
+//! write queue in the order of asking, each when the queue has room, and count as durable from then on (the queue is of the
+//! domain ADR); a write of the host to a line that the site holds something of waits; a read returns memory's bytes under those held.
+//! An undo log costs a read of the old bytes and a write of a line beside the write itself. Not modelled: the wait of a
+//! log's write for its read, and of the data for both: they compete for the media in this order.
+
+use crate::engine::{Ctx, Port};
+use crate::kernel::memory::Medium;
+use crate::machine::media::Place;
+use crate::machine::msg::{Line, MAX_LINE_BYTES, MemoryRead, MemoryWrite, Msg, sectors_touched};
+use crate::persist::journal::FactKind;
+use crate::persist::site::{ControllerSite, Flush, Peer, Post};
+use crate::persist::vocab::RegionStep;
+
+use super::{MemoryController, PendingWrite};
+
+/// A read that nobody waits for: its place at the controller instead of a slice's.
+pub(super) const NOBODY: u8 = u8::MAX;
+
+/// Lines of an undo log have no address that programs could have.
+const LOG: u64 = 1 << 62;
+
+/// Where the links of a controller's site begin, behind those to its slices.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SitePorts {
+    /// SMs of the machine.
+    pub sms: u16,
+    /// Controllers of the machine.
+    pub controllers: u16,
+}
+
+impl SitePorts {
+    /// To an SM, of a controller with so many slices.
+    pub fn sm(self, slices: u16, sm: u16) -> Port {
+        Port(slices + sm)
+    }
+
+    /// From a controller to another.
+    pub fn controller(self, slices: u16, from: u16, to: u16) -> Port {
+        Port(slices + self.sms + if to < from { to } else { to - 1 })
+    }
+
+    /// To the scheme's own component.
+    pub fn hub(self, slices: u16) -> Port {
+        Port(slices + self.sms + self.controllers - 1)
+    }
+}
+
+/// A site and what its host does for it.
+#[derive(Debug)]
+pub(super) struct Gated {
+    pub(super) site: Box<dyn ControllerSite>,
+    pub(super) post: Post,
+    channel: u16,
+    ports: SitePorts,
+    /// Lines written to the undo log, in turns over a row.
+    logged: u64,
+    /// Writes of the host to lines that the site holds something of.
+    host_writes: Vec<MemoryWrite>,
+}
+
+impl MemoryController {
+    /// Hosts a scheme's site from now on.
+    pub fn host(&mut self, site: Option<Box<dyn ControllerSite>>, channel: u16, ports: SitePorts) {
+        self.gated = site.map(|site| {
+            let post = Post::of_host(self.journal.is_some());
+            Box::new(Gated { site, post, channel, ports, logged: 0, host_writes: Vec::new() })
+        });
+    }
+
+    /// What its site counted.
+    pub fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
+        if let Some(gated) = &self.gated {
+            gated.site.tally(add);
+        }
+    }
+
+    /// What its site holds of lines: address, content, bytes held.
+    pub fn held_lines(&self) -> impl Iterator<Item = (u64, Box<[u8; MAX_LINE_BYTES]>, u128)> {
+        let gated = self.gated.iter();
+        gated.flat_map(|gated| gated.site.lines().into_iter().map(move |line| (&gated.site, line))).map(
+            |(site, line)| {
+                // Two backgrounds tell which bytes are held.
+                let (mut zeros, mut ones) = (Box::new([0; MAX_LINE_BYTES]), [u8::MAX; MAX_LINE_BYTES]);
+                site.overlay(line, u128::MAX, &mut zeros);
+                site.overlay(line, u128::MAX, &mut ones);
+                let held = zeros.iter().zip(&ones).enumerate().filter(|(_, (zero, one))| zero == one);
+                let held = held.fold(0, |mask, (at, _)| mask | 1u128 << at);
+                (line, zeros, held)
+            },
+        )
+    }
+
+    /// A letter for the site.
+    pub(super) fn receive_letter(
+        &mut self,
+        from: Peer,
+        letter: Box<dyn crate::persist::site::Letter>,
+        cx: &mut Ctx<'_, Msg>,
+    ) {
+        let Some(gated) = &mut self.gated else { panic!("a controller without a site received a letter") };
+        gated.post.at(cx.now());
+        gated.site.letter(from, letter, &mut gated.post);
+        self.carry_out(cx);
+    }
+
+    /// Does what the site has asked for, as far as the write queue has room.
+    pub(super) fn carry_out(&mut self, cx: &mut Ctx<'_, Msg>) {
+        let Some(mut gated) = self.gated.take() else { return };
+        gated.post.at(cx.now());
+        while self.waiting_writes.is_empty()
+            && let Some(flush) = gated.post.flushes().pop_front()
+        {
+            // The log's line needs an entry, too.
+            let free = self.spec.write_queue_entries as usize - self.writes.len();
+            if free < if flush.logged { 2 } else { 1 } {
+                gated.post.flushes().push_front(flush);
+                break;
+            }
+            let token = flush.token;
+            gated.post.write_notes(self.journal.as_deref_mut(), cx.now());
+            self.write_flush(flush, &mut gated.logged, cx);
+            gated.site.flushed(token, &mut gated.post);
+        }
+        gated.post.write_notes(self.journal.as_deref_mut(), cx.now());
+        let slices = self.map.slices_per_channel() as u16;
+        let from = Peer::Controller(gated.channel);
+        for (to, letter, delay) in gated.post.take_timed() {
+            let port = match to {
+                Peer::Sm(sm) => gated.ports.sm(slices, sm),
+                Peer::Controller(controller) => gated.ports.controller(slices, gated.channel, controller),
+                Peer::SliceOf(address) => Port(self.map.slice_of(address) as u16 % slices),
+                Peer::Hub => gated.ports.hub(slices),
+                Peer::Slice(_) | Peer::ControllerOf(_) | Peer::Host => {
+                    panic!("no link leads from a controller to {to:?}")
+                }
+            };
+            cx.send(port, Msg::Letter { from, letter }, delay);
+        }
+        if !gated.host_writes.is_empty() {
+            let (held, free) = std::mem::take(&mut gated.host_writes)
+                .into_iter()
+                .partition::<Vec<_>, _>(|write| gated.site.holds(write.line));
+            gated.host_writes = held;
+            self.gated = Some(gated);
+            for write in free {
+                self.receive_write(write, cx);
+            }
+        } else {
+            self.gated = Some(gated);
+        }
+    }
+
+    /// A write of the host to a line that the site holds something of: it has to come behind that.
+    pub(super) fn holds_back(&mut self, write: MemoryWrite) -> Option<MemoryWrite> {
+        match &mut self.gated {
+            Some(gated) if Medium::of(write.line) == Medium::Nvm && gated.site.holds(write.line) => {
+                gated.host_writes.push(write);
+                None
+            }
+            _ => Some(write),
+        }
+    }
+
+    /// Puts what the site holds over what a read of sectors got from memory.
+    pub(super) fn overlay(&mut self, line: u64, room: &mut Line) {
+        if let Some(gated) = &mut self.gated
+            && Medium::of(line) == Medium::Nvm
+            && gated.site.overlay(line, room.mask, &mut room.bytes)
+        {
+            gated.site.hit();
+        }
+    }
+
+    /// Puts a flush into the write queue, behind its undo log where it has one.
+    fn write_flush(&mut self, flush: Flush, logged: &mut u64, cx: &mut Ctx<'_, Msg>) {
+        let Flush { author, line, mask, bytes, logged: with_log, .. } = flush;
+        let mut data = Box::new(Line { bytes: *bytes, mask, log: false });
+        if with_log {
+            let mut old = Line::default();
+            self.read_image(line, sectors_touched(mask), &mut old);
+            if let Some(journal) = &mut self.journal {
+                let kind = FactKind::Region(RegionStep::Logged);
+                journal.note_data(cx.now(), kind, line, mask, author, &old.bytes);
+            }
+            let (sectors, room) = (sectors_touched(mask), Box::default());
+            self.push_read(MemoryRead { line, tag: 0, slice: NOBODY, sectors, room });
+            self.push_log(*logged, mask, cx.now());
+            *logged += 1;
+        }
+        self.write_image(line, &data);
+        if let Some(journal) = &mut self.journal {
+            let step = if with_log { RegionStep::Spilled } else { RegionStep::Flushed };
+            journal.note_data(cx.now(), FactKind::Region(step), line, mask, author, &data.bytes);
+        }
+        data.mask = mask;
+        let accepted = self.accept(&MemoryWrite { line, slice: NOBODY, token: 0, data }, cx.now());
+        assert!(accepted, "there was room");
+    }
+
+    /// Puts a line of the undo log into the write queue: line after line of rows behind everything that the channel has.
+    fn push_log(&mut self, number: u64, mask: u128, now: u64) {
+        let behind = self.images[Medium::Nvm as usize].len() as u64;
+        let offset = behind.next_multiple_of(1 << 20) + number % (1 << 13) * MAX_LINE_BYTES as u64;
+        let place: Place = self.media.place(Medium::Nvm, offset);
+        self.count_occupancy(now);
+        self.writes.push(place, LOG | number << 7, PendingWrite { mask, ..Default::default() });
+        self.note_occupancy(now);
+    }
+}

@@ -1,0 +1,167 @@
+//! A scheme's front-end buffer at an SM: copies of what warps store to persistent memory, and when a warp has to wait for it.
+//!
+//! ```text
+//!   issue ──stores──> LSU, caches            atomics: ──> L2 ──old and new values──> registers, and the copy
+//!     └────copies────> front-end buffer (the scheme's site) ──letters──> memory controllers
+//! ```
+//! Source: LightWSP sections III and IV (stores go to the cache and to a buffer of their own). A warp waits, before it issues
+//! an instruction that stores or ends a region, for room; before an atomic, for leave; before a region's end, for its atomics. It is retired when its copies have arrived.
+//! Invariants: copies are made in program order; a wait holds nobody else of the SM up. An instruction enters whole, so that
+//! the buffer may be over its entries by one instruction a warp.
+
+use crate::engine::Ctx;
+use crate::kernel::ir::{MemKind, Op, PmOp, Space};
+use crate::kernel::launch::Launch;
+use crate::kernel::memory::{Medium, resolve_generic};
+use crate::machine::coalescer::coalesce;
+use crate::machine::msg::{Atomics, Line, Msg};
+use crate::persist::site::PathStore;
+
+use super::Sm;
+use super::lsu::Entry;
+use super::memory::lanes_of;
+use super::slots::State;
+
+impl Sm {
+    /// The picked warp's next instruction has to wait for the front-end buffer; it is set aside then.
+    pub(super) fn held_by_path(&mut self, warp: usize, cycle: u32, launch: &Launch) -> bool {
+        let waits = self.path_blocks(warp, launch, true);
+        if waits {
+            self.path_waiting |= 1 << warp;
+            self.enter(warp, State::Persist, cycle);
+        }
+        waits
+    }
+
+    /// A warp's next instruction may not issue yet. An atomic asks for leave if it is to `ask`.
+    fn path_blocks(&mut self, warp: usize, launch: &Launch, ask: bool) -> bool {
+        let slot = &self.slots[warp];
+        let inst = &launch.kernel.code[slot.warp.pc() as usize];
+        let (atomic, ends) = match inst.op {
+            Op::Mem(mem) if matches!(mem.space, Space::Global | Space::Generic) => match mem.kind {
+                MemKind::Store => (false, false),
+                MemKind::Atomic | MemKind::Reduction => (true, false),
+                MemKind::Load | MemKind::Texture(_) => return false,
+            },
+            Op::Pm(PmOp::Region) => (false, true),
+            _ => return false,
+        };
+        let (lanes, copying) = (slot.warp.guarded(inst), slot.copying);
+        if lanes == 0 {
+            return false;
+        }
+        let Some(front_end) = self.site.front_end() else { unreachable!("asked only where there is one") };
+        if ends {
+            return copying > 0;
+        }
+        !front_end.admits(warp as u8)
+            || atomic
+                && !if ask { self.may_issue_atomic(warp, lanes, launch) } else { !front_end.awaits_leave(warp as u8) }
+    }
+
+    fn may_issue_atomic(&mut self, warp: usize, lanes: u64, launch: &Launch) -> bool {
+        let inst = &launch.kernel.code[self.slots[warp].warp.pc() as usize];
+        let mut address = [0; 64];
+        self.slots[warp].warp.addresses(inst, launch, lanes, &mut address);
+        if let Op::Mem(mem) = inst.op
+            && mem.space == Space::Generic
+        {
+            for lane in lanes_of(lanes) {
+                let (space, at) = resolve_generic(address[lane]);
+                // What is not global memory is nobody else's.
+                address[lane] = if space == Space::Global { at } else { 0 };
+            }
+        }
+        self.accesses.clear();
+        coalesce(self.p.sm.coalescer, &address, lanes, 1, self.w.line_bytes, &mut self.accesses);
+        self.lines.clear();
+        for access in self.accesses.iter().filter(|access| Medium::of(access.line) == Medium::Nvm) {
+            if !self.lines.contains(&access.line) {
+                self.lines.push(access.line);
+            }
+        }
+        let Some(front_end) = self.site.front_end() else { unreachable!("asked only where there is one") };
+        self.lines.is_empty() || front_end.atomic(warp as u8, &self.lines, &mut self.post)
+    }
+
+    /// A letter has come: whoever waited for the front-end buffer looks again.
+    pub(super) fn path_changed(&mut self, cycle: u32, cx: &mut Ctx<'_, Msg>) {
+        let Some(launch) = self.launch.take() else { return };
+        let mut waiting = std::mem::take(&mut self.path_waiting);
+        while waiting != 0 {
+            let warp = waiting.trailing_zeros() as usize;
+            waiting &= waiting - 1;
+            if self.path_blocks(warp, &launch, false) {
+                self.path_waiting |= 1 << warp;
+                continue;
+            }
+            self.counters.path_wait_cycles += u64::from(cycle - self.slots[warp].since.min(cycle));
+            self.settle(warp, cycle, &launch);
+        }
+        for warp in 0..self.slots.len() {
+            if self.slots[warp].state == State::Draining {
+                self.retire_if_drained(warp, cycle, cx);
+            }
+        }
+        self.launch = Some(launch);
+    }
+
+    /// Copies a store's access to persistent memory.
+    pub(super) fn copy_store(&mut self, warp: usize, line: u64, content: &Line) {
+        let author = self.author(warp);
+        let store = PathStore { warp: warp as u8, author, line, mask: content.mask, bytes: &content.bytes };
+        if let Some(front_end) = self.site.front_end() {
+            front_end.store(&store, &mut self.post);
+        }
+    }
+
+    /// Atomics on persistent memory leave: their lines go with them, and the warp's region lasts until they are back.
+    pub(super) fn begin_copying(&mut self, warp: usize, entry: &mut Entry) {
+        for (access, payload) in entry.accesses.iter().zip(&mut entry.payloads) {
+            if let super::super::msg::Payload::Atomics(atomics) = payload {
+                atomics.line = access.line;
+                self.slots[warp].copying += u32::from(Medium::of(access.line) == Medium::Nvm);
+            }
+        }
+    }
+
+    /// Atomics are back from the L2 with what they wrote.
+    pub(super) fn copy_atomics(&mut self, warp: usize, atomics: &Atomics) {
+        if Medium::of(atomics.line) != Medium::Nvm {
+            return;
+        }
+        let mut content = self.rooms.take();
+        let size = atomics.elem.bytes() as usize;
+        for i in 0..usize::from(atomics.count) {
+            let at = usize::from(atomics.offset[i]);
+            content.bytes[at..at + size].copy_from_slice(&atomics.b[i].to_le_bytes()[..size]);
+            content.mask |= ((1u128 << size) - 1) << at;
+        }
+        self.copy_store(warp, atomics.line, &content);
+        self.rooms.give(content);
+        self.slots[warp].copying -= 1;
+        if self.slots[warp].copying == 0
+            && let Some(front_end) = self.site.front_end()
+        {
+            front_end.performed(warp as u8, &mut self.post);
+        }
+    }
+
+    /// The picked warp's region ends.
+    pub(super) fn end_region(&mut self, warp: usize) {
+        if self.paths {
+            let author = self.author(warp);
+            if let Some(front_end) = self.site.front_end() {
+                front_end.end_region(warp as u8, author, &mut self.post);
+            }
+        }
+    }
+
+    /// A warp has exited, and nothing of it is under way but copies.
+    pub(super) fn is_copied(&mut self, warp: usize) -> bool {
+        let author = self.author(warp);
+        let Some(front_end) = self.site.front_end() else { return true };
+        front_end.exit(warp as u8, author, &mut self.post);
+        front_end.is_drained(warp as u8)
+    }
+}

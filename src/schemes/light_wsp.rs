@@ -1,0 +1,227 @@
+//! `light-wsp`: whole-system persistence by recoverable regions, gated write-pending queues, and lazy region-level persist
+//! ordering; a port of a CPU scheme to GPUs.
+//!
+//! ```text
+//!   warp ──store──> caches                        sequencer: region IDs
+//!     └──copy──> front-end buffer ──persist path──> gated WPQ of a controller ──region by region──> write queue ──> NVM
+//!                                     boundaries to all ──> bdry-ACKs, flush-ACKs among controllers
+//! ```
+//! A kernel runs formed into regions ([`crate::persist::RegionRule`]). A store's copy is tagged with its region's ID; the region's
+//! end is broadcast to all controllers behind its stores. A controller has the stores of the oldest region written once it knows
+//! that all have that region's boundary, and goes on to the next region once all have written theirs.
+//!
+//! Source: Zhou, Zeng, Jung, "LightWSP: Whole-System Persistence on the Cheap", sections III and IV, Table I. Readings: the
+//! owner of a region is a warp (L14); IDs are drawn from one sequencer (L1), when a region stores first. Before an atomic leaves, the
+//! sequencer gives its region an ID and keeps its lines for it until it is performed, so that IDs and atomics have one order
+//! (L2; `paper`: drawn at the boundary). The front-end buffer is a FIFO for each warp (L5), and lets each warp in with one instruction, so that the
+//! oldest region's stores always get through. A store that finds the WPQ full waits; of those that wait the oldest region's is
+//! let in first. In the fallback (section IV-D) the oldest region's stores are written with an undo log. Snooping is at the
+//! L2, which has the dirty lines here: a slice counts a line's copies on their way. A read takes what the WPQ has of its line (L4).
+//! What is evicted dirty is dropped. Invariants: no wait of a warp is for a younger region than its own. Not modelled: the power
+//! failure itself, which the oracle does from journals; regions of CTAs; bandwidth of ACKs; time to search buffers.
+
+mod front_end;
+mod gate;
+mod letters;
+mod sequencer;
+mod snoop;
+
+use std::sync::Arc;
+
+use crate::choice;
+use crate::persist::{
+    ControllerSite, FenceKind, FenceRule, HostSite, HubSite, PathLinks, RegionRule, Scheme, Seat, SliceSite, SmSite,
+};
+use crate::spec;
+use crate::spec::Nanos;
+
+/// The defaults, with sources, as a scheme file.
+pub const DEFAULTS: &str = include_str!("light_wsp.toml");
+
+choice! {
+    /// Among whom regions are ordered (L1).
+    pub enum RegionOrder {
+        /// All of the machine: one order.
+        Global = "global",
+        /// Those of an SM: an order each. Sound where CTAs of different SMs do not communicate in a kernel.
+        Sm = "sm",
+    }
+}
+
+choice! {
+    /// When a region's ID is drawn (L2).
+    pub enum IdDraw {
+        /// When it stores first; of an atomic's region, in the order in which atomics are performed.
+        AtSyncCompletion = "at_sync_completion",
+        /// At the boundary before it, as the paper says.
+        Paper = "paper",
+    }
+}
+
+choice! {
+    /// At how many lines of its set a dirty one that leaves the L2 is looked for, while copies of the first are on their way.
+    pub enum Victims {
+        /// At all.
+        Full = "full",
+        /// At half of them.
+        Half = "half",
+        /// At the first: it waits.
+        Zero = "zero",
+        /// Buffers are not snooped: loads may be stale (the paper's Fig. 6).
+        Stale = "stale",
+    }
+}
+
+spec! {
+    /// Parameters of LightWSP.
+    pub struct LightWspSpec {
+        /// Entries of an SM's front-end buffer.
+        feb_entries: u32 where 1..=65536,
+        /// Entries of a controller's gated write-pending queue.
+        wpq_entries: u32 where 1..=1048576,
+        /// Bytes of an entry of either, on the persist path too: a power of two.
+        entry_bytes: u32 where 8..=128,
+        /// From an SM to a controller, and back.
+        path_latency_ns: Nanos,
+        /// Bandwidth of an SM's persist path, in MB/s.
+        path_mb_s: u32 where 1..=100_000_000,
+        /// From a controller to another.
+        ack_latency_ns: Nanos,
+        /// Between the sequencer and SMs, one way.
+        sequencer_latency_ns: Nanos,
+        /// Among whom regions are ordered.
+        order: RegionOrder,
+        /// When a region's ID is drawn.
+        id_draw: IdDraw,
+        /// Bits of a region's ID: half of all IDs may be in use.
+        id_bits: u32 where 4..=16,
+        /// Most words of 8 bytes that a lane stores in a region.
+        threshold_stores: u32 where 2..=65536,
+        /// Where a line without copies on their way is looked for.
+        victims: Victims,
+        /// Unroll loops whose number of turns is known.
+        unroll: bool,
+        /// Unroll other loops with their exit conditions.
+        speculative_unroll: bool,
+        /// Most copies of a loop's body.
+        unroll_factor: u32 where 1..=64,
+        /// Leave out checkpoints of what can be computed.
+        prune: bool,
+    }
+}
+
+impl LightWspSpec {
+    /// What is wrong with the values together: the key to blame, and why.
+    pub fn faults(&self) -> Vec<(&'static str, String)> {
+        let mut faults = Vec::new();
+        if !self.entry_bytes.is_power_of_two() {
+            faults.push(("entry_bytes", format!("{} is not a power of two", self.entry_bytes)));
+        }
+        if self.order == RegionOrder::Sm && self.id_draw == IdDraw::Paper {
+            let why = "the paper's draw is from one counter: order = \"global\"".to_owned();
+            faults.push(("id_draw", why));
+        }
+        for (key, link) in [
+            ("path_latency_ns", self.path_latency_ns),
+            ("ack_latency_ns", self.ack_latency_ns),
+            ("sequencer_latency_ns", self.sequencer_latency_ns),
+        ] {
+            if link.ps == 0 {
+                faults.push((key, "a link takes time".to_owned()));
+            }
+        }
+        faults
+    }
+
+    /// Entries that bytes of a line take.
+    fn entries_of(&self, mask: u128) -> u32 {
+        let bytes = self.entry_bytes;
+        let entry = if bytes == 128 { u128::MAX } else { (1 << bytes) - 1 };
+        (0..128 / bytes).filter(|at| mask >> (at * bytes) & entry != 0).count() as u32
+    }
+
+    /// IDs that may be in use.
+    fn window(&self) -> u32 {
+        1 << (self.id_bits - 1)
+    }
+}
+
+/// The scheme.
+#[derive(Debug, Clone)]
+pub struct LightWsp {
+    spec: Arc<LightWspSpec>,
+}
+
+impl LightWsp {
+    /// LightWSP with these parameters.
+    pub fn new(spec: LightWspSpec) -> Self {
+        LightWsp { spec: Arc::new(spec) }
+    }
+}
+
+/// Nothing is left to do at the command processor: a CTA ends when its regions are known to every controller.
+#[derive(Debug)]
+struct Host;
+
+impl HostSite for Host {}
+
+impl Scheme for LightWsp {
+    fn name(&self) -> &'static str {
+        "light-wsp"
+    }
+
+    fn description(&self) -> &'static str {
+        "LightWSP (a port to GPUs): recoverable regions, a persist path beside the caches, WPQs gated by region ID"
+    }
+
+    fn sm_site(&self, seat: Seat) -> Box<dyn SmSite> {
+        Box::new(front_end::Site::new(self.spec.clone(), seat))
+    }
+
+    fn slice_site(&self, _: Seat) -> Option<Box<dyn SliceSite>> {
+        (self.spec.victims != Victims::Stale)
+            .then(|| -> Box<dyn SliceSite> { Box::new(snoop::Site::new(self.spec.victims)) })
+    }
+
+    fn controller_site(&self, seat: Seat) -> Option<Box<dyn ControllerSite>> {
+        Some(Box::new(gate::Site::new(self.spec.clone(), seat)))
+    }
+
+    fn path_links(&self) -> Option<PathLinks> {
+        let spec = &self.spec;
+        Some(PathLinks {
+            path_ps: spec.path_latency_ns.ps,
+            ack_ps: spec.ack_latency_ns.ps,
+            hub_ps: spec.sequencer_latency_ns.ps,
+        })
+    }
+
+    fn hub_site(&self, _: Seat) -> Option<Box<dyn HubSite>> {
+        Some(Box::new(sequencer::Site::new(self.spec.clone())))
+    }
+
+    fn host_site(&self) -> Box<dyn HostSite> {
+        Box::new(Host)
+    }
+
+    fn regions(&self) -> Option<RegionRule> {
+        let spec = &self.spec;
+        Some(RegionRule {
+            threshold_stores: spec.threshold_stores,
+            unroll: spec.unroll,
+            speculative_unroll: spec.speculative_unroll,
+            unroll_factor: spec.unroll_factor,
+            prune: spec.prune,
+            after_sync: spec.id_draw == IdDraw::AtSyncCompletion,
+        })
+    }
+
+    fn logs(&self) -> bool {
+        false
+    }
+}
+
+/// What fences of the program mean: nothing, as everything persists in order.
+fn fence(_: FenceKind) -> FenceRule {
+    FenceRule::Pass
+}

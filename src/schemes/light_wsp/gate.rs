@@ -1,0 +1,432 @@
+//! LightWSP at a memory controller: the WPQ gated by region ID, and the protocol that keeps controllers in step.
+//!
+//! ```text
+//!   stores ──> WPQ ─┐ boundary here, bdry-ACKs of all others, ID = flush ID
+//!                   └──> write queue ──> all written: flush-ACKs to all ──> all others' flush-ACKs: flush ID + 1
+//! ```
+//! Source: LightWSP sections IV-B (bdry-ACKs, flush-ACKs, flush ID), IV-D (fallback with undo logging), IV-H (reads). Readings: see
+//! [`super`]. A region's bdry-ACKs may be exchanged long before its turn; flushes are of the oldest region alone. A store that has
+//! come and finds no room waits, known to reads and still in its front-end buffer; the oldest region's waits never.
+//! Invariants: entries in use never exceed the queue, but for one store of more entries than it has; a boundary counts when all stores of its region that came before it are in; regions commit in the order of their IDs.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use smallvec::SmallVec;
+
+use crate::persist::site::{ControllerSite, Flush, Letter, Peer, Post, Seat, opened};
+use crate::persist::vocab::RegionStep;
+
+use super::letters::{Copied, Tag, Word};
+use super::{LightWspSpec, RegionOrder, Victims};
+
+/// A store that memory does not have yet.
+#[derive(Debug)]
+struct Entry {
+    tag: Tag,
+    from: (u16, u8),
+    copied: Copied,
+    /// Its front-end buffer knows that it is here.
+    taken: bool,
+    /// It has room in the WPQ.
+    counted: bool,
+}
+
+/// What a controller knows of a region.
+#[derive(Debug, Default)]
+struct Region {
+    /// Entries in the WPQ.
+    held: Vec<u32>,
+    /// Stores that wait for room.
+    waiting: u32,
+    /// Writes that are on their way to the write queue.
+    flushing: u32,
+    /// Its boundary has come, from this warp.
+    boundary: Option<(u16, u8)>,
+    /// So have all its stores here.
+    bounded: bool,
+    boundary_acks: u16,
+    /// Its stores are being written.
+    flushes: bool,
+    /// All its stores here are written.
+    done: bool,
+    flush_acks: u16,
+    /// Its stores are written before its boundary has come.
+    spills: bool,
+}
+
+/// The regions of one order that are not committed.
+#[derive(Debug, Default)]
+struct Order {
+    /// The flush ID: that of the oldest.
+    flush_id: u16,
+    /// Its number.
+    number: u32,
+    /// From the oldest on.
+    regions: VecDeque<Region>,
+}
+
+#[derive(Debug, Default)]
+struct Tally {
+    committed: u64,
+    overflows: u64,
+    spilled: u64,
+    waited: u64,
+    hits: u64,
+    most_entries: u64,
+}
+
+/// The site of a controller.
+#[derive(Debug)]
+pub(super) struct Site {
+    spec: Arc<LightWspSpec>,
+    seat: Seat,
+    entries: Vec<Option<Entry>>,
+    free: Vec<u32>,
+    /// By line: what is held, in the order of arrival. Looked up alone.
+    by_line: HashMap<u64, SmallVec<[u32; 2]>>,
+    /// Stores that wait for room, the oldest region's first.
+    waiting: BTreeMap<(u32, u64), u32>,
+    arrivals: u64,
+    used: u32,
+    orders: Vec<Order>,
+    tally: Tally,
+}
+
+impl Site {
+    pub(super) fn new(spec: Arc<LightWspSpec>, seat: Seat) -> Self {
+        let orders = if spec.order == RegionOrder::Global { 1 } else { seat.sms };
+        Site {
+            spec,
+            seat,
+            entries: Vec::new(),
+            free: Vec::new(),
+            by_line: HashMap::new(),
+            waiting: BTreeMap::new(),
+            arrivals: 0,
+            used: 0,
+            orders: (0..orders).map(|_| Order::default()).collect(),
+            tally: Tally::default(),
+        }
+    }
+
+    /// A region's place behind the oldest of its order, by serial-number arithmetic.
+    fn place(&self, tag: Tag) -> usize {
+        let ids = (1u32 << self.spec.id_bits) - 1;
+        let order = &self.orders[usize::from(tag.order)];
+        let ahead = u32::from(tag.id).wrapping_sub(u32::from(order.flush_id)) & ids;
+        assert!(ahead < self.spec.window(), "a region that is committed, or too young");
+        ahead as usize
+    }
+
+    fn region(&mut self, tag: Tag) -> &mut Region {
+        let place = self.place(tag);
+        let regions = &mut self.orders[usize::from(tag.order)].regions;
+        while regions.len() <= place {
+            regions.push_back(Region::default());
+        }
+        &mut regions[place]
+    }
+
+    /// Tag of a region by its place.
+    fn tag_at(&self, order: usize, place: usize) -> Tag {
+        let ids = (1u32 << self.spec.id_bits) - 1;
+        let of = &self.orders[order];
+        let id = (u32::from(of.flush_id) + place as u32 & ids) as u16;
+        Tag { order: order as u16, id, number: of.number + place as u32 }
+    }
+
+    fn to_others(&self, post: &mut Post, word: impl Fn() -> Word) {
+        for controller in (0..self.seat.controllers).filter(|&controller| controller != self.seat.index) {
+            post.send(Peer::Controller(controller), word());
+        }
+    }
+
+    fn store(&mut self, tag: Tag, from: (u16, u8), copied: Copied, post: &mut Post) {
+        if self.spec.victims != Victims::Stale {
+            post.send(Peer::SliceOf(copied.line), Word::Arrived(copied.line));
+        }
+        let entry = Entry { tag, from, copied, taken: false, counted: false };
+        let line = entry.copied.line;
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.entries[slot as usize] = Some(entry);
+                slot
+            }
+            None => {
+                self.entries.push(Some(entry));
+                self.entries.len() as u32 - 1
+            }
+        };
+        self.by_line.entry(line).or_default().push(slot);
+        if self.place(tag) == 0 && self.region(tag).spills {
+            self.spill(slot, post);
+            return;
+        }
+        self.arrivals += 1;
+        self.region(tag).waiting += 1;
+        self.waiting.insert((tag.number, self.arrivals), slot);
+        self.admit(post);
+        self.tally.waited += u64::from(self.entries[slot as usize].as_ref().is_some_and(|entry| !entry.taken));
+    }
+
+    /// Stores that wait are let in as there is room, unless a fallback keeps it for itself.
+    fn admit(&mut self, post: &mut Post) {
+        while let Some((&key, &slot)) = self.waiting.first_key_value() {
+            let Some(entry) = &mut self.entries[slot as usize] else { unreachable!("a store that waits") };
+            let (tag, entries) = (entry.tag, entry.copied.entries);
+            let spills = |order: &Order| order.regions.front().is_some_and(|front| front.spills);
+            if self.used > 0 && self.used + u32::from(entries) > self.spec.wpq_entries || self.orders.iter().any(spills)
+            {
+                break;
+            }
+            entry.counted = true;
+            let (author, copied) = (tag.at(self.seat.index), &entry.copied);
+            post.note_bytes(RegionStep::Buffered, author, copied.line, copied.mask, &copied.bytes);
+            self.waiting.remove(&key);
+            self.used += u32::from(entries);
+            self.tally.most_entries = self.tally.most_entries.max(u64::from(self.used));
+            let region = self.region(tag);
+            region.waiting -= 1;
+            region.held.push(slot);
+            self.take(slot, post);
+            self.meet_boundary(tag, post);
+        }
+        self.fall_back(post);
+    }
+
+    /// The front-end buffer may forget a store.
+    fn take(&mut self, slot: u32, post: &mut Post) {
+        let Some(entry) = &mut self.entries[slot as usize] else { unreachable!("a store that is here") };
+        entry.taken = true;
+        let (sm, warp) = entry.from;
+        post.send(Peer::Sm(sm), Word::Taken(warp, entry.copied.entries));
+    }
+
+    /// Where stores wait, and the oldest region lacks its boundary or stores before it, its stores are written with an undo
+    /// log.
+    fn fall_back(&mut self, post: &mut Post) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        for order in 0..self.orders.len() {
+            if self.orders[order].regions.front().is_some_and(|front| front.bounded || front.spills) {
+                continue;
+            }
+            let tag = self.tag_at(order, 0);
+            if !self
+                .waiting
+                .values()
+                .any(|&slot| self.entries[slot as usize].as_ref().is_some_and(|e| e.tag.order == tag.order))
+            {
+                continue;
+            }
+            self.tally.overflows += 1;
+            let front = self.region(tag);
+            front.spills = true;
+            let held = std::mem::take(&mut front.held);
+            for slot in held {
+                if let Some(entry) = &mut self.entries[slot as usize] {
+                    self.used -= u32::from(entry.copied.entries);
+                    entry.counted = false;
+                }
+                self.spill(slot, post);
+            }
+            let own: Vec<((u32, u64), u32)> =
+                self.waiting.range((tag.number, 0)..(tag.number + 1, 0)).map(|(&key, &slot)| (key, slot)).collect();
+            for (key, slot) in own {
+                let Some(entry) = &self.entries[slot as usize] else { unreachable!("a store that waits") };
+                if entry.tag.order == tag.order {
+                    self.waiting.remove(&key);
+                    self.region(tag).waiting -= 1;
+                    self.spill(slot, post);
+                }
+            }
+            let front = self.region(tag);
+            front.spills = front.boundary.is_none();
+            self.meet_boundary(tag, post);
+        }
+    }
+
+    /// Writes a store of the oldest region before the region's boundary has come.
+    fn spill(&mut self, slot: u32, post: &mut Post) {
+        let Some(entry) = &self.entries[slot as usize] else { unreachable!("a store that is here") };
+        let (tag, taken) = (entry.tag, entry.taken);
+        self.tally.spilled += 1;
+        self.region(tag).flushing += 1;
+        self.write(slot, true, post);
+        if !taken {
+            self.take(slot, post);
+        }
+    }
+
+    fn write(&self, slot: u32, logged: bool, post: &mut Post) {
+        let Some(Entry { tag, copied, .. }) = &self.entries[slot as usize] else {
+            unreachable!("a store that is here")
+        };
+        post.flush(Flush {
+            token: u64::from(slot),
+            author: tag.at(self.seat.index),
+            line: copied.line,
+            mask: copied.mask,
+            bytes: copied.bytes.clone(),
+            logged,
+        });
+    }
+
+    /// A region's boundary counts once all its stores that came before it are in.
+    fn meet_boundary(&mut self, tag: Tag, post: &mut Post) {
+        let (index, others) = (self.seat.index, self.seat.controllers - 1);
+        let region = self.region(tag);
+        let Some((sm, warp)) = region.boundary.filter(|_| region.waiting == 0 && !region.bounded) else { return };
+        region.bounded = true;
+        post.note(RegionStep::Bounded, tag.at(index));
+        post.send(Peer::Sm(sm), Word::Bounded(warp));
+        if others > 0 {
+            self.to_others(post, || Word::BoundaryAck(tag));
+        }
+        self.advance(tag.order, post);
+    }
+
+    /// Does what is due for the oldest regions of an order.
+    fn advance(&mut self, order: u16, post: &mut Post) {
+        let (index, others) = (self.seat.index, self.seat.controllers - 1);
+        let at = usize::from(order);
+        loop {
+            let tag = self.tag_at(at, 0);
+            let Some(front) = self.orders[at].regions.front_mut() else { return };
+            if !front.bounded || front.boundary_acks < others {
+                return;
+            }
+            if !front.flushes {
+                front.flushes = true;
+                let held = std::mem::take(&mut front.held);
+                front.flushing += held.len() as u32;
+                for slot in held {
+                    self.write(slot, false, post);
+                }
+            }
+            let Some(front) = self.orders[at].regions.front_mut() else { return };
+            if front.flushing > 0 {
+                return;
+            }
+            if !front.done {
+                front.done = true;
+                post.note(RegionStep::Done, tag.at(index));
+                self.to_others(post, || Word::FlushAck(tag));
+            }
+            if self.orders[at].regions[0].flush_acks < others {
+                return;
+            }
+            post.note(RegionStep::Committed, tag.at(index));
+            self.tally.committed += 1;
+            let ids = (1u32 << self.spec.id_bits) - 1;
+            let order = &mut self.orders[at];
+            order.regions.pop_front();
+            order.number += 1;
+            order.flush_id = (u32::from(order.flush_id) + 1 & ids) as u16;
+            if index == 0 {
+                let to = if self.spec.order == RegionOrder::Global { Peer::Hub } else { Peer::Sm(tag.order) };
+                post.send(to, Word::Committed(tag.order));
+            }
+            self.admit(post);
+        }
+    }
+}
+
+impl ControllerSite for Site {
+    fn letter(&mut self, from: Peer, letter: Box<dyn Letter>, post: &mut Post) {
+        match (opened(letter), from) {
+            (Word::Store(tag, warp, copied), Peer::Sm(sm)) => self.store(tag, (sm, warp), copied, post),
+            (Word::Boundary(tag, warp), Peer::Sm(sm)) => {
+                self.region(tag).boundary = Some((sm, warp));
+                // It ends the fallback: others are let in again.
+                let spilled = std::mem::take(&mut self.region(tag).spills);
+                self.meet_boundary(tag, post);
+                if spilled {
+                    self.admit(post);
+                }
+            }
+            (Word::BoundaryAck(tag), _) => {
+                self.region(tag).boundary_acks += 1;
+                self.advance(tag.order, post);
+            }
+            (Word::FlushAck(tag), _) => {
+                self.region(tag).flush_acks += 1;
+                self.advance(tag.order, post);
+            }
+            (other, from) => panic!("a controller received {other:?} from {from:?}"),
+        }
+    }
+
+    fn flushed(&mut self, token: u64, post: &mut Post) {
+        let slot = token as u32;
+        let Some(entry) = self.entries[slot as usize].take() else { unreachable!("a write that was asked for") };
+        self.free.push(slot);
+        let (tag, line) = (entry.tag, entry.copied.line);
+        if let Some(slots) = self.by_line.get_mut(&line) {
+            slots.retain(|held| *held != slot);
+            if slots.is_empty() {
+                self.by_line.remove(&line);
+            }
+        }
+        self.used -= if entry.counted { u32::from(entry.copied.entries) } else { 0 };
+        self.region(tag).flushing -= 1;
+        self.advance(tag.order, post);
+        self.admit(post);
+    }
+
+    fn overlay(&self, line: u64, mask: u128, bytes: &mut [u8; 128]) -> bool {
+        let Some(slots) = self.by_line.get(&line) else { return false };
+        let mut held: SmallVec<[&Entry; 4]> =
+            slots.iter().filter_map(|&slot| self.entries[slot as usize].as_ref()).collect();
+        if self.spec.order == RegionOrder::Global {
+            // Stable: a region's own stores stay in their order.
+            held.sort_by_key(|entry| entry.tag.number);
+        }
+        let mut any = false;
+        for Entry { copied, .. } in held {
+            let mut left = copied.mask & mask;
+            any |= left != 0;
+            while left != 0 {
+                let at = left.trailing_zeros() as usize;
+                bytes[at] = copied.bytes[at];
+                left &= left - 1;
+            }
+        }
+        any
+    }
+
+    fn hit(&mut self) {
+        self.tally.hits += 1;
+    }
+
+    fn holds(&self, line: u64) -> bool {
+        self.by_line.contains_key(&line)
+    }
+
+    fn lines(&self) -> Vec<u64> {
+        let mut lines: Vec<u64> = self.entries.iter().flatten().map(|entry| entry.copied.line).collect();
+        lines.sort_unstable();
+        lines.dedup();
+        lines
+    }
+
+    fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
+        let Tally { committed, overflows, spilled, waited, hits, most_entries } = self.tally;
+        add("regions_committed_summed", committed);
+        add("wpq_overflows", overflows);
+        add("wpq_spilled_stores", spilled);
+        add("wpq_full_stores", waited);
+        add("wpq_hits", hits);
+        add("wpq_most_entries_summed", most_entries);
+    }
+
+    fn waits(&self) -> Option<String> {
+        let regions: usize = self.orders.iter().map(|order| order.regions.len()).sum();
+        (regions > 0).then(|| {
+            format!("{regions} regions are not committed, {} stores wait for the gated WPQ", self.waiting.len())
+        })
+    }
+}

@@ -1,0 +1,91 @@
+//! What LightWSP's sites tell each other.
+//!
+//! A region is known by its order (one for the machine, or an SM's) and its ID in that order. Beside the ID, which hardware has
+//! and which wraps, goes the region's number, which never wraps: journals need it, decisions never look at it.
+
+use crate::persist::journal::Author;
+use crate::persist::site::Letter;
+
+/// A region.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Tag {
+    /// Which order it is in: 0, or its SM.
+    pub(super) order: u16,
+    /// Its ID, modulo 2^`id_bits`.
+    pub(super) id: u16,
+    /// For journals.
+    pub(super) number: u32,
+}
+
+impl Tag {
+    /// The author of a region's step at a controller.
+    pub(super) fn at(self, controller: u16) -> Author {
+        Author { sm: controller, warp: self.order, pc: self.number, ..Author::default() }
+    }
+}
+
+/// Bytes of a line, on the persist path.
+#[derive(Debug, Clone)]
+pub(super) struct Copied {
+    pub(super) line: u64,
+    pub(super) mask: u128,
+    pub(super) bytes: Box<[u8; 128]>,
+    /// Entries that they take.
+    pub(super) entries: u16,
+}
+
+/// A letter.
+#[derive(Debug)]
+pub(super) enum Word {
+    /// SM to controller: a store of a region of a warp.
+    Store(Tag, u8, Copied),
+    /// SM to every controller: a region of a warp has ended.
+    Boundary(Tag, u8),
+    /// Controller to SM: so many entries of a warp's are in the WPQ.
+    Taken(u8, u16),
+    /// Controller to SM: it has a boundary of a warp's, and all stores before.
+    Bounded(u8),
+    /// Controller to controller: bdry-ACK.
+    BoundaryAck(Tag),
+    /// Controller to controller: flush-ACK.
+    FlushAck(Tag),
+    /// Controller to slice: a copy for this line has come.
+    Arrived(u64),
+    /// SM to sequencer: a warp's region needs an ID; its atomic, if it is one, keeps these lines.
+    Draw(u8, Vec<u64>),
+    /// SM to sequencer: a warp's region has an ID, its atomic wants these lines.
+    Keep(u8, Vec<u64>),
+    /// SM to sequencer: a warp's atomic is performed.
+    Performed(u8),
+    /// Sequencer to SM: the ID of a warp's region; where there was an atomic, it may go.
+    Granted(u8, Tag),
+    /// Sequencer to SM: a warp's atomic may go.
+    Kept(u8),
+    /// The first controller to who gives IDs: one more region of an order is committed.
+    Committed(u16),
+}
+
+impl Letter for Word {
+    fn digest(&self) -> u64 {
+        let of = |kind: u64, a: u64, b: u64| kind << 56 ^ a << 24 ^ b;
+        let tag = |tag: &Tag| u64::from(tag.order) << 16 | u64::from(tag.id);
+        match self {
+            Word::Store(region, warp, copied) => {
+                let (low, high) = (copied.mask as u64, (copied.mask >> 64) as u64);
+                of(1, tag(region), u64::from(*warp)) ^ copied.line ^ low.wrapping_mul(3) ^ high
+            }
+            Word::Boundary(region, warp) => of(2, tag(region), u64::from(*warp)),
+            Word::Taken(warp, entries) => of(3, u64::from(*warp), u64::from(*entries)),
+            Word::Bounded(warp) => of(4, u64::from(*warp), 0),
+            Word::BoundaryAck(region) => of(5, tag(region), 0),
+            Word::FlushAck(region) => of(6, tag(region), 0),
+            Word::Arrived(line) => of(7, 0, *line),
+            Word::Draw(warp, lines) => of(8, u64::from(*warp), lines.iter().fold(0, |sum, line| sum ^ line)),
+            Word::Keep(warp, lines) => of(9, u64::from(*warp), lines.iter().fold(0, |sum, line| sum ^ line)),
+            Word::Performed(warp) => of(10, u64::from(*warp), 0),
+            Word::Granted(warp, region) => of(11, tag(region), u64::from(*warp)),
+            Word::Kept(warp) => of(12, u64::from(*warp), 0),
+            Word::Committed(order) => of(13, u64::from(*order), 0),
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! LightWSP's sequencer: the one counter of region IDs.
+//!
+//! IDs are given in the order in which draws come. A draw of an atomic's region names the atomic's lines, and gets its ID when no
+//! earlier atomic on one of these is under way: so IDs and atomics have the same order, whichever lines of several an
+//! atomic reaches first. Source: LightWSP section IV-B (the counter), readings L1 to L3. Invariants: at most half of all IDs are in use,
+//! so that serial numbers compare; whoever waits for lines waits for earlier draws alone.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+
+use crate::persist::site::{HubSite, Letter, Peer, Post, opened};
+
+use super::LightWspSpec;
+use super::letters::{Tag, Word};
+
+/// An atomic that has lines or waits for them.
+#[derive(Debug)]
+struct Keeper {
+    sm: u16,
+    warp: u8,
+    lines: Vec<u64>,
+    /// Lines that earlier ones have.
+    blocked: usize,
+    /// It needs no ID.
+    has_id: bool,
+}
+
+/// The site.
+#[derive(Debug)]
+pub(super) struct Site {
+    spec: Arc<LightWspSpec>,
+    given: u32,
+    committed: u32,
+    /// Draws that wait for IDs to come free: SM and warp.
+    waiting: VecDeque<(u16, u8)>,
+    keepers: HashMap<u64, Keeper>,
+    next_keeper: u64,
+    /// By SM and warp: its keeper.
+    keeper_of: HashMap<(u16, u8), u64>,
+    /// By line: keepers in order; the first has it.
+    lines: HashMap<u64, VecDeque<u64>>,
+    waited_for_lines: u64,
+    waited_for_ids: u64,
+}
+
+impl Site {
+    pub(super) fn new(spec: Arc<LightWspSpec>) -> Self {
+        Site {
+            spec,
+            given: 0,
+            committed: 0,
+            waiting: VecDeque::new(),
+            keepers: HashMap::new(),
+            next_keeper: 0,
+            keeper_of: HashMap::new(),
+            lines: HashMap::new(),
+            waited_for_lines: 0,
+            waited_for_ids: 0,
+        }
+    }
+
+    fn give(&mut self, post: &mut Post) {
+        while self.given - self.committed < self.spec.window()
+            && let Some((sm, warp)) = self.waiting.pop_front()
+        {
+            let id = (u64::from(self.given) & ((1 << self.spec.id_bits) - 1)) as u16;
+            let tag = Tag { order: 0, id, number: self.given };
+            self.given += 1;
+            post.send(Peer::Sm(sm), Word::Granted(warp, tag));
+        }
+    }
+
+    fn draw(&mut self, sm: u16, warp: u8, post: &mut Post) {
+        self.waiting.push_back((sm, warp));
+        self.give(post);
+        self.waited_for_ids += u64::from(!self.waiting.is_empty());
+    }
+
+    fn keep(&mut self, keeper: Keeper, post: &mut Post) {
+        let number = self.next_keeper;
+        self.next_keeper += 1;
+        let mut keeper = keeper;
+        for line in &keeper.lines {
+            let queue = self.lines.entry(*line).or_default();
+            keeper.blocked += usize::from(!queue.is_empty());
+            queue.push_back(number);
+        }
+        self.keeper_of.insert((keeper.sm, keeper.warp), number);
+        let free = keeper.blocked == 0;
+        self.waited_for_lines += u64::from(!free);
+        self.keepers.insert(number, keeper);
+        if free {
+            self.let_go(number, post);
+        }
+    }
+
+    /// A keeper has all its lines.
+    fn let_go(&mut self, number: u64, post: &mut Post) {
+        let Some(&Keeper { sm, warp, has_id, .. }) = self.keepers.get(&number) else { return };
+        if has_id {
+            post.send(Peer::Sm(sm), Word::Kept(warp));
+        } else {
+            self.draw(sm, warp, post);
+        }
+    }
+
+    fn performed(&mut self, sm: u16, warp: u8, post: &mut Post) {
+        let keeper = self.keeper_of.remove(&(sm, warp)).and_then(|number| self.keepers.remove(&number));
+        let Some(keeper) = keeper else { unreachable!("an atomic that had no leave") };
+        for line in keeper.lines {
+            let Some(queue) = self.lines.get_mut(&line) else { continue };
+            queue.pop_front();
+            let next = queue.front().copied();
+            if next.is_none() {
+                self.lines.remove(&line);
+            }
+            if let Some(next) = next
+                && let Some(keeper) = self.keepers.get_mut(&next)
+            {
+                keeper.blocked -= 1;
+                if keeper.blocked == 0 {
+                    self.let_go(next, post);
+                }
+            }
+        }
+    }
+}
+
+impl HubSite for Site {
+    fn letter(&mut self, from: Peer, letter: Box<dyn Letter>, post: &mut Post) {
+        match (opened(letter), from) {
+            (Word::Draw(warp, lines), Peer::Sm(sm)) if lines.is_empty() => self.draw(sm, warp, post),
+            (Word::Draw(warp, lines), Peer::Sm(sm)) => {
+                self.keep(Keeper { sm, warp, lines, blocked: 0, has_id: false }, post);
+            }
+            (Word::Keep(warp, lines), Peer::Sm(sm)) => {
+                self.keep(Keeper { sm, warp, lines, blocked: 0, has_id: true }, post);
+            }
+            (Word::Performed(warp), Peer::Sm(sm)) => self.performed(sm, warp, post),
+            (Word::Committed(_), _) => {
+                self.committed += 1;
+                self.give(post);
+            }
+            (other, from) => panic!("the sequencer received {other:?} from {from:?}"),
+        }
+    }
+
+    fn report(&self) -> serde_json::Value {
+        serde_json::json!({
+            "regions_numbered": self.given,
+            "atomics_waited_for_lines": self.waited_for_lines,
+            "draws_waited_for_ids": self.waited_for_ids,
+        })
+    }
+}

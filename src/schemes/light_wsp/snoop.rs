@@ -1,0 +1,73 @@
+//! LightWSP at an L2 slice: which dirty lines may leave.
+//!
+//! A dirty line that leaves is dropped, as its bytes come to memory by the persist path. If it left while a copy of a store to it
+//! is on its way, a load could fetch the bytes before that store. The paper searches the front-end buffer for lines that
+//! leave an L1; here lines are dirty in the L2, and a slice counts for each line the stores it has performed whose copies have not come
+//! to the controller, which tells it. Source: LightWSP section IV-G. Invariant: a line with such stores is not dropped; a line
+//! whose copies come first (they have their own path) may count below nothing meanwhile.
+
+use hashbrown::HashMap;
+
+use crate::persist::site::{Access, AccessKind, Letter, Peer, Post, SliceSite, opened};
+
+use super::Victims;
+use super::letters::Word;
+
+/// The site of a slice.
+#[derive(Debug)]
+pub(super) struct Site {
+    victims: Victims,
+    /// By line: stores performed, less copies that have come. Looked up alone, never gone through.
+    ahead: HashMap<u64, i32>,
+    looked: u64,
+    conflicts: u64,
+}
+
+impl Site {
+    pub(super) fn new(victims: Victims) -> Self {
+        Site { victims, ahead: HashMap::new(), looked: 0, conflicts: 0 }
+    }
+
+    fn add(&mut self, line: u64, count: i32) {
+        let ahead = self.ahead.entry(line).or_default();
+        *ahead += count;
+        if *ahead == 0 {
+            self.ahead.remove(&line);
+        }
+    }
+}
+
+impl SliceSite for Site {
+    fn access(&mut self, access: &Access, _: &mut Post) {
+        if matches!(access.kind, AccessKind::Store | AccessKind::Atomic) {
+            self.add(access.line, 1);
+        }
+    }
+
+    fn victims(&self, ways: usize) -> Option<usize> {
+        match self.victims {
+            Victims::Full => Some(ways),
+            Victims::Half => Some((ways / 2).max(1)),
+            Victims::Zero => Some(1),
+            Victims::Stale => None,
+        }
+    }
+
+    fn keeps(&mut self, line: u64) -> bool {
+        self.looked += 1;
+        let keeps = self.ahead.get(&line).is_some_and(|&ahead| ahead > 0);
+        self.conflicts += u64::from(keeps);
+        keeps
+    }
+
+    fn letter(&mut self, _: Peer, letter: Box<dyn Letter>, _: &mut Post) {
+        if let Word::Arrived(line) = opened(letter) {
+            self.add(line, -1);
+        }
+    }
+
+    fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
+        add("victims_searched_lines", self.looked);
+        add("victim_conflicts_lines", self.conflicts);
+    }
+}
