@@ -248,10 +248,10 @@ pub trait FrontEnd {
     fn admits(&self, warp: u8) -> bool;
 
     /// A warp has stored, in program order.
-    fn store(&mut self, store: &PathStore<'_>, post: &mut Post);
+    fn copy(&mut self, store: &PathStore<'_>, post: &mut Post);
 
     /// A warp wants to issue an atomic on these lines: true when it may now; else it asks again when a letter has come.
-    fn atomic(&mut self, warp: u8, lines: &[u64], post: &mut Post) -> bool;
+    fn asks_leave(&mut self, warp: u8, lines: &[u64], post: &mut Post) -> bool;
 
     /// A warp has asked for an atomic, and there is no answer yet.
     fn awaits_leave(&self, warp: u8) -> bool;

@@ -25,6 +25,8 @@ mod gate;
 mod letters;
 mod sequencer;
 mod snoop;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 

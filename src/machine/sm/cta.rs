@@ -214,6 +214,7 @@ impl Sm {
             return;
         }
         if self.paths && !self.is_copied(warp) {
+            self.path_draining |= 1 << warp;
             return;
         }
         let slot = &self.slots[warp];

@@ -81,7 +81,7 @@ impl Sm {
             }
         }
         let Some(front_end) = self.site.front_end() else { unreachable!("asked only where there is one") };
-        self.lines.is_empty() || front_end.atomic(warp as u8, &self.lines, &mut self.post)
+        self.lines.is_empty() || front_end.asks_leave(warp as u8, &self.lines, &mut self.post)
     }
 
     /// A letter has come: whoever waited for the front-end buffer looks again.
@@ -98,10 +98,11 @@ impl Sm {
             self.counters.path_wait_cycles += u64::from(cycle - self.slots[warp].since.min(cycle));
             self.settle(warp, cycle, &launch);
         }
-        for warp in 0..self.slots.len() {
-            if self.slots[warp].state == State::Draining {
-                self.retire_if_drained(warp, cycle, cx);
-            }
+        let mut draining = std::mem::take(&mut self.path_draining);
+        while draining != 0 {
+            let warp = draining.trailing_zeros() as usize;
+            draining &= draining - 1;
+            self.retire_if_drained(warp, cycle, cx);
         }
         self.launch = Some(launch);
     }
@@ -111,7 +112,7 @@ impl Sm {
         let author = self.author(warp);
         let store = PathStore { warp: warp as u8, author, line, mask: content.mask, bytes: &content.bytes };
         if let Some(front_end) = self.site.front_end() {
-            front_end.store(&store, &mut self.post);
+            front_end.copy(&store, &mut self.post);
         }
     }
 

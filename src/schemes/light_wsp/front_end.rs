@@ -182,7 +182,7 @@ impl FrontEnd for Site {
         self.used < self.spec.feb_entries || self.owners[usize::from(warp)].used == 0
     }
 
-    fn store(&mut self, store: &PathStore<'_>, post: &mut Post) {
+    fn copy(&mut self, store: &PathStore<'_>, post: &mut Post) {
         let entries = self.spec.entries_of(store.mask);
         self.used += entries;
         self.tally.stores += 1;
@@ -206,7 +206,7 @@ impl FrontEnd for Site {
         }
     }
 
-    fn atomic(&mut self, warp: u8, lines: &[u64], post: &mut Post) -> bool {
+    fn asks_leave(&mut self, warp: u8, lines: &[u64], post: &mut Post) -> bool {
         if self.spec.id_draw == IdDraw::Paper || self.spec.order == RegionOrder::Sm {
             return true;
         }

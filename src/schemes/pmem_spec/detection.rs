@@ -194,7 +194,7 @@ impl HubSite for Counter {
 mod tests {
     use super::*;
 
-    const SEAT: Seat = Seat { index: 0, sms: 2, slices: 3, tick_khz: 1_000_000, l1_combines: false };
+    const SEAT: Seat = Seat { index: 0, sms: 2, slices: 3, controllers: 1, tick_khz: 1_000_000, l1_combines: false };
 
     fn detector(bucket_entries: u32) -> (Detector, Post) {
         let values = crate::schemes::entry::values_of(super::super::DEFAULTS);

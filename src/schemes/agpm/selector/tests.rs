@@ -14,7 +14,7 @@ fn spec(changes: &[(&str, serde_json::Value)]) -> Arc<AgpmSpec> {
     Arc::new(serde_json::from_value(values).unwrap())
 }
 
-const SEAT: Seat = Seat { index: 0, sms: 3, slices: 2, tick_khz: 1, l1_combines: false };
+const SEAT: Seat = Seat { index: 0, sms: 3, slices: 2, controllers: 1, tick_khz: 1, l1_combines: false };
 
 struct Bench {
     hub: Selector,

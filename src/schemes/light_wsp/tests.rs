@@ -1,0 +1,263 @@
+//! LightWSP's sites one by one: who waits for whom.
+
+use std::sync::Arc;
+
+use super::letters::{Copied, Tag, Word};
+use super::*;
+use crate::persist::journal::Author;
+use crate::persist::site::{FrontEnd, PathStore, Peer, Post, opened};
+use crate::schemes::entry::values_of;
+
+fn spec(change: impl Fn(&mut LightWspSpec)) -> Arc<LightWspSpec> {
+    let mut spec: LightWspSpec = serde_json::from_value(serde_json::Value::Object(values_of(DEFAULTS))).unwrap();
+    change(&mut spec);
+    assert!(spec.faults().is_empty());
+    Arc::new(spec)
+}
+
+/// A GHz of ticks.
+fn seat(index: u16, controllers: u16) -> Seat {
+    Seat { index, sms: 2, slices: controllers, controllers, tick_khz: 1_000_000, ..Seat::default() }
+}
+
+/// What was sent, and when it leaves.
+fn sent(post: &mut Post) -> Vec<(Peer, Word, u64)> {
+    post.take_timed().map(|(to, letter, delay)| (to, opened(letter), delay)).collect()
+}
+
+fn tag(number: u32) -> Tag {
+    Tag { order: 0, id: number as u16, number }
+}
+
+fn copied(line: u64, byte: u8) -> Copied {
+    Copied { line, mask: 1, bytes: Box::new([byte; 128]), entries: 1 }
+}
+
+/// A controller's site with its post.
+struct Controller {
+    site: gate::Site,
+    post: Post,
+}
+
+impl Controller {
+    fn new(spec: &Arc<LightWspSpec>, index: u16, controllers: u16) -> Self {
+        Controller { site: gate::Site::new(spec.clone(), seat(index, controllers)), post: Post::default() }
+    }
+
+    fn hears(&mut self, from: Peer, word: Word) -> &mut Self {
+        self.site.letter(from, Box::new(word), &mut self.post);
+        self
+    }
+
+    fn stores(&mut self, region: u32, line: u64) -> &mut Self {
+        self.hears(Peer::Sm(0), Word::Store(tag(region), region as u8, copied(line, region as u8 + 1)))
+    }
+
+    fn ends(&mut self, region: u32) -> &mut Self {
+        self.hears(Peer::Sm(0), Word::Boundary(tag(region), region as u8))
+    }
+
+    /// The lines that it has asked to be written since, and whether with a log.
+    fn writes(&mut self) -> Vec<(u64, bool)> {
+        self.post.flushes().iter().map(|flush| (flush.line, flush.logged)).collect()
+    }
+
+    /// The write queue takes all of it.
+    fn written(&mut self) -> &mut Self {
+        while let Some(flush) = self.post.flushes().pop_front() {
+            self.site.flushed(flush.token, &mut self.post);
+        }
+        self
+    }
+
+    fn sent(&mut self) -> Vec<(Peer, Word)> {
+        sent(&mut self.post).into_iter().map(|(to, word, _)| (to, word)).collect()
+    }
+
+    /// Warps whose stores it has taken since.
+    fn taken(&mut self) -> Vec<u8> {
+        let taken = |(_, word)| if let Word::Taken(warp, _) = word { Some(warp) } else { None };
+        self.sent().into_iter().filter_map(taken).collect()
+    }
+}
+
+#[test]
+fn a_region_is_written_when_every_controller_has_its_boundary_and_committed_when_all_have_written() {
+    let mut mc = Controller::new(&spec(|_| {}), 0, 3);
+    mc.stores(0, 0).stores(0, 128).ends(0);
+    assert_eq!(mc.writes(), [(0u64, false); 0], "no other controller is known to have the boundary");
+    let acks = |sent: Vec<(Peer, Word)>| sent.iter().filter(|(_, word)| matches!(word, Word::BoundaryAck(_))).count();
+    assert_eq!(acks(mc.sent()), 2);
+    mc.hears(Peer::Controller(1), Word::BoundaryAck(tag(0)));
+    assert_eq!(mc.writes(), [(0u64, false); 0], "one early");
+    mc.hears(Peer::Controller(2), Word::BoundaryAck(tag(0)));
+    assert_eq!(mc.writes(), [(0, false), (128, false)], "on time");
+    let is_flush_ack = |(_, word): &(Peer, Word)| matches!(word, Word::FlushAck(_));
+    assert!(!mc.sent().iter().any(is_flush_ack), "not before they are written");
+    assert_eq!(mc.written().sent().iter().filter(|word| is_flush_ack(word)).count(), 2);
+    // The next region is ready, but has to wait for the flush ID.
+    mc.stores(1, 256).ends(1);
+    for other in [1, 2] {
+        mc.hears(Peer::Controller(other), Word::BoundaryAck(tag(1)));
+    }
+    assert_eq!(mc.hears(Peer::Controller(1), Word::FlushAck(tag(0))).writes(), [(0u64, false); 0]);
+    assert_eq!(mc.hears(Peer::Controller(2), Word::FlushAck(tag(0))).writes(), [(256, false)]);
+}
+
+#[test]
+fn a_younger_region_waits_for_older_ones_whatever_comes_first() {
+    let mut mc = Controller::new(&spec(|_| {}), 0, 1);
+    mc.stores(1, 128).ends(1).stores(0, 0);
+    assert_eq!(mc.writes(), [(0u64, false); 0]);
+    let mut bytes = [0; 128];
+    assert!(mc.site.overlay(128, 3, &mut bytes) && !mc.site.overlay(128, 2, &mut bytes));
+    assert_eq!(bytes[..2], [2, 0], "a read takes what is held");
+    mc.ends(0);
+    assert_eq!(mc.writes(), [(0, false)]);
+    mc.written();
+    assert_eq!(mc.writes(), [(0u64, false); 0], "all is written");
+    assert!(mc.site.lines().is_empty());
+}
+
+#[test]
+fn a_full_queue_lets_in_the_oldest_region_with_a_log_and_nobody_else_until_its_boundary() {
+    let mut mc = Controller::new(&spec(|spec| spec.wpq_entries = 2), 0, 1);
+    mc.stores(0, 0).stores(1, 128);
+    assert_eq!(mc.taken(), [0u8, 1]);
+    assert_eq!(mc.writes(), [(0u64, false); 0], "there is room");
+    mc.stores(2, 256);
+    assert_eq!(mc.writes(), [(0, true)], "the oldest region's makes room");
+    assert_eq!(mc.taken(), [0u8; 0], "but not for others");
+    mc.stores(0, 384);
+    assert_eq!(mc.writes(), [(0, true), (384, true)]);
+    assert_eq!(mc.taken(), [0]);
+    mc.written().ends(0);
+    assert_eq!(mc.taken(), [2], "its boundary ends it");
+    mc.ends(1).written().ends(2).written();
+    assert!(mc.site.lines().is_empty());
+    assert_eq!(mc.site.waits(), None);
+}
+
+#[test]
+fn a_boundary_behind_a_store_that_waits_counts_when_that_is_in() {
+    let mut mc = Controller::new(&spec(|spec| spec.wpq_entries = 1), 0, 2);
+    mc.stores(1, 0).stores(2, 128).ends(2);
+    let bounded = |sent: Vec<(Peer, Word)>| sent.iter().filter(|(_, word)| matches!(word, Word::Bounded(_))).count();
+    assert_eq!(bounded(mc.sent()), 0);
+    mc.ends(0).hears(Peer::Controller(1), Word::BoundaryAck(tag(0))).hears(Peer::Controller(1), Word::FlushAck(tag(0)));
+    mc.sent();
+    // Region 1 is the oldest now and without a boundary: it spills, and its boundary lets the other in.
+    assert_eq!(mc.writes(), [(0, true)]);
+    mc.written().ends(1);
+    assert_eq!(bounded(mc.sent()), 2);
+}
+
+#[test]
+fn ids_wrap() {
+    let spec = spec(|spec| spec.id_bits = 4);
+    let mut mc = Controller::new(&spec, 0, 1);
+    for number in 0..100 {
+        let region = Tag { order: 0, id: number % 16, number: u32::from(number) };
+        let younger = Tag { id: (number + 7) % 16, number: region.number + 7, ..region };
+        mc.hears(Peer::Sm(0), Word::Store(younger, 1, copied(u64::from(number + 7) * 128, 1)));
+        mc.hears(Peer::Sm(0), Word::Store(region, 0, copied(u64::from(number) * 128, 1)));
+        mc.hears(Peer::Sm(0), Word::Boundary(region, 0));
+        let expected = u64::from(number) * 128;
+        assert!(mc.writes().iter().all(|&(line, logged)| line == expected && !logged), "{number}");
+        assert_eq!(mc.written().writes(), [(0u64, false); 0]);
+    }
+}
+
+#[test]
+fn atomics_on_a_line_have_ids_in_the_order_in_which_they_are_performed() {
+    let mut site = sequencer::Site::new(spec(|_| {}));
+    let mut post = Post::default();
+    let mut granted = |sm: u16, word: Word| {
+        site.letter(Peer::Sm(sm), Box::new(word), &mut post);
+        let granted = |(to, word, _)| if let Word::Granted(_, tag) = word { Some((to, tag.number)) } else { None };
+        sent(&mut post).into_iter().filter_map(granted).collect::<Vec<_>>()
+    };
+    assert_eq!(granted(0, Word::Draw(0, vec![0, 128])), [(Peer::Sm(0), 0)]);
+    assert_eq!(granted(1, Word::Draw(0, vec![128, 256])), [(Peer::Hub, 0); 0], "a line is another's");
+    assert_eq!(
+        granted(1, Word::Draw(1, vec![256])),
+        [(Peer::Hub, 0); 0],
+        "behind the one that waits: no two overtake each other"
+    );
+    assert_eq!(granted(0, Word::Draw(1, vec![])), [(Peer::Sm(0), 1)], "stores wait for nobody");
+    assert_eq!(granted(0, Word::Performed(0)), [(Peer::Sm(1), 2)]);
+    assert_eq!(granted(1, Word::Performed(0)), [(Peer::Sm(1), 3)]);
+}
+
+#[test]
+fn half_of_all_ids_are_in_use_at_most() {
+    let mut site = sequencer::Site::new(spec(|spec| spec.id_bits = 4));
+    let mut post = Post::default();
+    for _ in 0..9 {
+        site.letter(Peer::Sm(0), Box::new(Word::Draw(0, vec![])), &mut post);
+    }
+    assert_eq!(sent(&mut post).len(), 8, "one early");
+    site.letter(Peer::Controller(0), Box::new(Word::Committed(0)), &mut post);
+    assert_eq!(sent(&mut post).len(), 1, "on time");
+}
+
+/// An SM's site, 1 tick an ns.
+fn front_end(change: impl Fn(&mut LightWspSpec)) -> (front_end::Site, Post) {
+    (front_end::Site::new(spec(change), seat(1, 2)), Post::default())
+}
+
+fn store(site: &mut front_end::Site, post: &mut Post, warp: u8, line: u64) {
+    let bytes = [7; 128];
+    site.copy(&PathStore { warp, author: Author::default(), line, mask: u128::MAX, bytes: &bytes }, post);
+}
+
+#[test]
+fn copies_leave_with_their_regions_id_at_the_paths_bandwidth_and_the_boundary_behind_them() {
+    // 16 entries of 8 bytes at 4 GB/s: 32 ns.
+    let (mut site, mut post) = front_end(|spec| (spec.entry_bytes, spec.path_mb_s) = (8, 4000));
+    store(&mut site, &mut post, 3, 0);
+    store(&mut site, &mut post, 3, 128);
+    site.end_region(3, Author::default(), &mut post);
+    let drawn = sent(&mut post);
+    assert!(matches!(drawn[..], [(Peer::Hub, Word::Draw(3, _), 0)]), "one ID for both, {drawn:?}");
+    site.letter(Peer::Hub, Box::new(Word::Granted(3, tag(5))), &mut post);
+    let left = sent(&mut post);
+    let times: Vec<u64> = left.iter().map(|(.., delay)| *delay).collect();
+    assert_eq!(times, [32, 64, 66, 66], "two stores, and a boundary for each controller");
+    assert!(matches!(left[3], (Peer::Controller(1), Word::Boundary(tag, 3), _) if tag.id == 5), "{left:?}");
+    assert!(!site.is_drained(3));
+    for _ in 0..2 {
+        site.letter(Peer::Controller(0), Box::new(Word::Taken(3, 16)), &mut post);
+        site.letter(Peer::Controller(0), Box::new(Word::Bounded(3)), &mut post);
+    }
+    assert!(site.is_drained(3));
+}
+
+#[test]
+fn a_full_buffer_lets_a_warp_in_that_has_nothing_in_it() {
+    let (mut site, mut post) = front_end(|spec| (spec.feb_entries, spec.entry_bytes) = (16, 8));
+    assert!(site.admits(0));
+    store(&mut site, &mut post, 0, 0);
+    assert!(!site.admits(0) && site.admits(1), "the oldest region may be another's");
+    site.letter(Peer::Controller(0), Box::new(Word::Taken(0, 1)), &mut post);
+    assert!(site.admits(0));
+}
+
+#[test]
+fn a_line_leaves_the_l2_when_the_copies_of_its_stores_have_come() {
+    use crate::persist::site::{Access, AccessKind};
+    let mut site = snoop::Site::new(Victims::Half);
+    let mut post = Post::default();
+    let access =
+        Access { line: 128, bytes: 1, kind: AccessKind::Store, by: (0, 0), from: 0, mark: 0, log: false, hit: true };
+    let mut arrives =
+        |site: &mut snoop::Site| site.letter(Peer::Controller(0), Box::new(Word::Arrived(128)), &mut post);
+    // Its copy was faster.
+    arrives(&mut site);
+    let mut post = Post::default();
+    site.access(&access, &mut post);
+    assert!(!site.keeps(128));
+    site.access(&access, &mut post);
+    assert!(site.keeps(128) && !site.keeps(256));
+    assert_eq!((site.victims(16), site.victims(1)), (Some(8), Some(1)));
+}
