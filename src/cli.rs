@@ -23,6 +23,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use durawarp::config::{MachineConfig, SchemeConfig};
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
+use durawarp::run::region_options;
 use durawarp::workload::{Choice, Overrides, Resolved, Workload};
 
 use args::{Cli, Command, ConfigCommand, PtxCommand, Subject};
@@ -124,10 +125,14 @@ fn resolve_under(
     let scheme = scheme.map_err(&mut keep).ok();
     let choice = choice(workload, subject, params, default_profile);
     let logs = scheme.as_ref().is_some_and(|scheme| scheme.built.logs());
-    let loaded = choice.and_then(|choice| Workload::load(workload)?.resolve(&Choice { logs, ..choice }));
+    let persistent = scheme.as_ref().is_some_and(|scheme| scheme.built.regions().is_some());
+    let loaded = choice.and_then(|choice| Workload::load(workload)?.resolve(&Choice { logs, persistent, ..choice }));
     let workload = loaded.map_err(&mut keep).ok();
     match (machine, workload, scheme) {
         (Some(machine), Some(workload), Some(scheme)) if faults.0.is_empty() => {
+            if let Some(rule) = scheme.built.regions() {
+                workload.form_kernels(&region_options(rule))?;
+            }
             Ok(Resolution { machine, workload, scheme })
         }
         _ => Err(faults.into()),
@@ -158,5 +163,5 @@ fn choice(
     let profile = subject.profile.clone().or_else(|| default.map(str::to_owned));
     let Subject { instrument: mode, flag_barrier, loop_log, seed, .. } = *subject;
     let instrument = Overrides { mode, flag_barrier, loop_log };
-    faults.into_result(Choice { profile, params, seed, inputs, logs: false, instrument })
+    faults.into_result(Choice { profile, params, seed, inputs, instrument, ..Choice::default() })
 }

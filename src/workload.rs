@@ -24,11 +24,13 @@ pub(crate) mod document;
 mod element;
 pub(crate) mod expr;
 mod fingerprint;
+mod formed;
 mod functional;
 mod generate;
 mod graph;
 mod graph_file;
 mod host;
+mod host_record;
 mod instrument;
 mod launch;
 mod manifest;
@@ -42,6 +44,7 @@ mod recovery;
 mod reference;
 mod regions;
 mod resolve;
+mod resume;
 pub(crate) mod schema;
 mod source;
 mod verdict;
@@ -52,6 +55,7 @@ use std::sync::Arc;
 
 pub use conditions::{CrashCondition, Expected};
 pub use expr::Value;
+pub use formed::{FormedHost, FormedProgram};
 pub use functional::{EpochWrites, FunctionalError, FunctionalRun, LaunchCount};
 pub use host::{Bindings, Host};
 pub use instrument::{FlagBarrier, Mode, OldAndNew, Overrides, Settings};
@@ -59,6 +63,7 @@ pub use manifest::{Role, Space};
 pub use recovery::Recovery;
 pub use regions::{KernelRegions, RegionRun};
 pub use resolve::Choice;
+pub use resume::{ResumeFault, Resumed};
 pub use verdict::{CheckResult, Evidence, ExpectationResult, Mismatch, Outcome, Verification};
 
 use document::{Source, Table};
@@ -329,7 +334,10 @@ impl Resolved {
             name: form.name.clone(),
             elements: allocation.len,
             bytes: allocation.bytes,
-            space: form.space,
+            space: match form.space {
+                Space::Dram if Medium::of(allocation.address) == Medium::Nvm => Space::Pm,
+                space => space,
+            },
             role: form.role,
             address: allocation.address,
             undo_log_of: form.of.map(|number| plan.manifest.buffers[number].name.clone()),

@@ -41,8 +41,16 @@ fn a_ptx_file_is_shown_without_a_run() {
     let output = durawarp(&["regions", "workloads/gemm_tiled/kernel.ptx", "--threshold", "16"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let shown = text(&output.stdout);
-    assert!(shown.contains("before a fence, barrier or atomic") && shown.contains("shared memory is not"), "{shown}");
+    assert!(shown.contains("before a fence, barrier or atomic") && !shown.contains("cannot be resumed"), "{shown}");
+    let bare = text(&durawarp(&["regions", "workloads/gemm_tiled/kernel.ptx", "--global-only"]).stdout);
+    assert!(bare.contains("shared memory is not saved; barriers are not counted"), "{bare}");
     assert!(!shown.contains("91.33"), "there are no means of a run: {shown}");
+}
+
+#[test]
+fn what_shared_memory_and_barriers_cost_is_shown() {
+    let shown = text(&durawarp(&["regions", "histogram", "--profile", "ci"]).stdout);
+    assert!(shown.contains("and 2 shadows;") && shown.contains("counts of barriers: "), "{shown}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use durawarp::kernel::functional::{Limits, run};
 use durawarp::kernel::host::{HostAction, HostProgram as _};
 use durawarp::kernel::memory::{FlatMemory, Medium};
 use durawarp::kernel::ptx;
-use durawarp::kernel::regions::{Reason, RegionOptions, Role, form};
+use durawarp::kernel::regions::{Layout, Reason, RegionOptions, Role, form};
 use durawarp::workload::{Choice, Workload};
 use proptest::prelude::*;
 use regions_common::{Case, check_code, cuts, kernel_of, text_of};
@@ -336,7 +336,8 @@ fn every_added_instruction_has_a_role_and_a_place() {
     assert_eq!(formed.kernel.params.last().unwrap().ptx_type, ".u64");
     let mut map = durawarp::kernel::memory::AddressMap::default();
     let area = map.allocate("area", formed.checkpoint.bytes(&launch), Medium::Nvm);
-    let bound = formed.bind(&launch, area);
-    let last = formed.checkpoint.address(&bound, area, 0, 31) + u64::from(formed.checkpoint.group_bytes()) - 256 + 8;
-    assert_eq!(last, area + formed.checkpoint.bytes(&bound));
+    let area = formed.checkpoint.alone(&launch, area);
+    let bound = formed.bind(&launch, &area);
+    let last = Layout::address(&bound, &area, 0, 31) + u64::from(formed.checkpoint.group_bytes()) - 256 + 8;
+    assert_eq!(last, area.address + formed.checkpoint.bytes(&bound));
 }

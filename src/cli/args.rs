@@ -252,7 +252,7 @@ pub(super) struct RegionsArgs {
     /// Boundaries before barriers and atomics only, as published, not behind them too
     #[arg(long)]
     pub(super) paper_sync: bool,
-    /// Do not count stores to shared and local memory
+    /// No shadows of shared and local memory, no counts of barriers: kernels with them cannot be resumed in their middle
     #[arg(long)]
     pub(super) global_only: bool,
     /// Write everything as JSON

@@ -64,6 +64,7 @@ struct Ran {
     regions: u64,
     stores: u64,
     checkpoints: u64,
+    shadows: u64,
     means: Option<Means>,
 }
 
@@ -182,6 +183,7 @@ fn of_workload(args: &RegionsArgs, options: &RegionOptions, document: &mut Docum
                 regions: kernel.regions,
                 stores: kernel.stores,
                 checkpoints: kernel.checkpoints,
+                shadows: kernel.shadows,
                 means: Means::of(&[kernel]),
             };
             KernelRow::of(&kernel.kernel, &kernel.formed, Some(ran))
@@ -262,12 +264,13 @@ fn print(document: &Document) {
     for kernel in &document.kernels {
         let code = &kernel.code;
         terminal::print(&format!(
-            "{}: {} instructions, {} with {} boundaries and {} checkpoint stores; {} bytes of checkpoint a thread\n",
+            "{}: {} instructions, {} with {} boundaries, {} checkpoint stores and {} shadows; {} bytes of checkpoint a thread\n",
             kernel.kernel,
             code.instructions,
             code.formed_instructions,
             kernel.regions.len(),
             code.checkpoints,
+            code.shadows,
             kernel.checkpoint_bytes_per_thread,
         ));
         let row = |region: &RegionRow| {
@@ -282,6 +285,13 @@ fn print(document: &Document) {
             "loops unrolled: {} counted, {} speculatively; boundaries merged: {}",
             code.unrolled, code.speculatively_unrolled, code.merged
         )];
+        if let Some(run) = kernel.run.as_ref().filter(|run| run.shadows > 0) {
+            notes.push(format!(
+                "shadows of shared and local memory and counts of barriers: {:.1} % of all stores of a run (the port's way: \
+                 the paper's whole memory persists)",
+                100.0 * run.shadows as f64 / run.stores as f64
+            ));
+        }
         if !code.oversize.is_empty() {
             let lines: Vec<String> = code.oversize.iter().map(ToString::to_string).collect();
             notes.push(format!("over the threshold and not to be split: lines {}", lines.join(", ")));

@@ -171,11 +171,27 @@ pub enum Event<'a> {
 /// Sees every instruction and every write to global memory.
 pub type Observer<'a> = &'a mut dyn FnMut(Event<'_>);
 
-/// Changes warps before they start: CTA number, warp of that CTA, the warp at the kernel's entry.
-pub type Starts<'a> = &'a mut dyn FnMut(u64, u32, &mut Warp);
+/// What a CTA starts with, to be changed before it runs.
+#[derive(Debug)]
+pub enum Start<'a> {
+    /// Memory of a CTA, all zeros; it comes before the CTA's warps.
+    Memory {
+        /// CTA number.
+        cta: u64,
+        /// Its shared memory.
+        shared: &'a mut [u8],
+        /// The local memory of its threads in turn, and of the lanes that are missing in its last warp.
+        local: &'a mut [u8],
+    },
+    /// A warp at the kernel's entry. One that is left without lanes has ended.
+    Warp(&'a mut Warp),
+}
+
+/// Changes what CTAs start with, and sees global memory as it is then.
+pub type Starts<'a> = &'a mut dyn FnMut(Start<'_>, &FlatMemory);
 
 /// Runs a launch to its end under observation. `starts` may let warps start elsewhere than at the entry
-/// ([`super::regions::Formed::resume`]).
+/// ([`super::regions::Restart`]).
 ///
 /// # Errors
 /// As [`run`].
@@ -220,7 +236,7 @@ fn drive(
         let room = resident.len() < limits.resident_ctas.max(1);
         let mut cta = if next < total && room {
             let mut cta = spare.pop().unwrap_or_default();
-            cta.start(launch, next, limits.warp_size, starts);
+            cta.start(launch, next, limits.warp_size, memory, starts);
             next += 1;
             cta
         } else {

@@ -523,6 +523,8 @@ pub enum Special {
     Group,
     /// Number of the lane in that group, 0 to 31.
     LaneOfGroup,
+    /// Number of the CTA in the grid, x fastest; no PTX name either.
+    Cta,
 }
 
 /// A kernel, ready to be launched.

@@ -10,7 +10,7 @@
 //! `regions/emit.rs`, where checkpoint stores stand in `regions/plan.rs`, pruning in `regions/values.rs`.
 //!
 //! # Boundaries
-//! At the entry; before exits, but where nothing was done since the last boundary; in every loop with stores; before fences, barriers
+//! At the entry; before exits, so that a thread's last program counter says that it is done; in every loop with stores; before fences, barriers
 //! and atomics, and ([`RegionOptions::after_sync`]) behind barriers and atomics, so that the next region's number is drawn
 //! once they have happened: with the paper's boundary *before* alone, a critical section's stores may persist in the
 //! wrong order. At the program's own `pm.region`. Where the stores of a region would exceed the threshold. Calls have
@@ -30,18 +30,29 @@
 //! this kind may have happened since the last. The same goes for exits. The SIMT stack is then no part of the checkpoint: a restart groups lanes by their program counters and lets them meet at the
 //! nearest post-dominator they have in common (`regions/resume.rs`).
 //!
-//! # What a restart needs beyond the checkpoint
-//! The launch (constants, special registers), and memory as the persisted regions left it. Shared and local memory are
-//! not in the checkpoint, nor are arrivals at barriers: a kernel with them is formed, and its regions persist as others
-//! do, but [`Formed::obstacles`] says that it cannot be resumed in its middle. Fewer stores count without
-//! [`RegionOptions::scratch`].
+//! # Memory that does not persist, and barriers
+//! The paper's whole system has only memory that persists. Here shared and local memory get a *shadow* in the checkpoint
+//! area ([`RegionOptions::scratch`]): each store is repeated there as a store of the region, and a restart fills the memory
+//! from it. Atomics on shared memory are repeated too (`emit.rs` says how, and which cannot be). That is this port's way; what it
+//! costs is in the counts.
+//!
+//! A warp counts the barriers that it has passed, and stores the count behind each. Boundaries stand on both sides, and
+//! the region behind a barrier gets its number when all have arrived, so that what any warp stored before it persists
+//! before what any stores behind it. When a restart finds a warp in front of a barrier that another has passed, all have
+//! arrived there: it goes on behind it.
+//!
+//! # What a restart needs beyond the area
+//! The launch (constants, special registers), and memory as the persisted regions left it. [`Formed::obstacles`] says why a
+//! kernel cannot be resumed in its middle: it is formed, and its regions persist as others do.
 //!
 //! Invariants: forming the same boundaries again changes nothing; the formed kernel writes what the kernel writes, plus
 //! the checkpoint area; a region holds at most the threshold, or is in [`Report::oversize`].
-//! Not modelled: checkpoints of shared memory, regions of whole CTAs, I/O.
+//! Not modelled: regions of whole CTAs, I/O. Shared and local memory that was never written holds what an earlier launch
+//! left in the shadow when it is resumed, not zeros: a program has no right to either.
 
 mod code;
 mod emit;
+mod layout;
 mod plan;
 mod resume;
 mod uniform;
@@ -52,13 +63,15 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::ir::{Inst, Kernel, LANES, MemKind, Op, SourcePos, Space};
+use super::ir::{ConstSource, Gathering, Kernel, LANES, Op, Slot, SourcePos, Space};
 use super::launch::Launch;
 use code::{Code, Order, items_of, order_of};
+use emit::{Added, CONSTS32, CONSTS64};
 use plan::{BOUNDARY_STORES, Ground, Plan};
 use values::Values;
 
-pub use resume::ResumePoint;
+pub use layout::{Area, Layout};
+pub use resume::{Restart, ResumeError, ResumePoint};
 pub use values::Restore;
 
 /// How regions are formed.
@@ -77,8 +90,8 @@ pub struct RegionOptions {
     pub prune: bool,
     /// Boundaries behind atomics and barriers too, not only before (the paper's way).
     pub after_sync: bool,
-    /// Stores to shared and local memory count, and shared atomics order threads. The paper's whole system has no memory
-    /// that does not persist.
+    /// Shared and local memory have shadows that persist, shared atomics order threads, and barriers are counted: without,
+    /// a kernel that uses them cannot be resumed in its middle. The paper's whole system has no memory that does not persist.
     pub scratch: bool,
 }
 
@@ -147,56 +160,21 @@ pub struct Region {
     pub restore: Restore,
 }
 
-/// Where checkpoints lie: for every group of 32 threads of the grid (each CTA starts one), a row of 32 words of 8 bytes
-/// for the program counter and for each register, so that a warp's stores lie side by side.
-///
-/// Thread `t` of CTA `c` finds slot `s` at `area + group(c, t / 32) * group_bytes + s * 256 + (t % 32) * 8`. Slot 0 holds
-/// the program counter at which it resumes, 0 before its first boundary. The paper gives every register of the machine a
-/// slot; here only registers that are ever stored have one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Layout {
-    /// The register of each slot from 1 on, as a scoreboard index of the formed kernel.
-    pub registers: Vec<u16>,
-}
-
-impl Layout {
-    /// Bytes of one slot of a group of 32 threads.
-    pub const ROW_BYTES: u32 = 8 * LANES as u32;
-
-    /// Bytes of a group of 32 threads.
-    pub fn group_bytes(&self) -> u32 {
-        (self.registers.len() as u32 + 1) * Layout::ROW_BYTES
-    }
-
-    /// Byte offset of a register's row in its group.
-    pub fn offset_of(&self, register: u16) -> Option<u32> {
-        let slot = self.registers.iter().position(|&r| r == register)?;
-        Some((slot as u32 + 1) * Layout::ROW_BYTES)
-    }
-
-    /// Bytes of the area of a launch.
-    pub fn bytes(&self, launch: &Launch) -> u64 {
-        launch.ctas() * u64::from(launch.threads_per_cta().div_ceil(LANES as u32)) * u64::from(self.group_bytes())
-    }
-
-    /// Address of a thread's program counter; those of its registers are [`Layout::offset_of`] higher.
-    pub fn address(&self, launch: &Launch, area: u64, cta: u64, thread: u32) -> u64 {
-        let group = launch.first_group(cta) + thread / LANES as u32;
-        area + u64::from(group) * u64::from(self.group_bytes()) + u64::from(thread % LANES as u32) * 8
-    }
-}
-
 /// What an instruction of a formed kernel is there for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// The program's own.
     Program,
-    /// Computes where the thread's checkpoint is.
+    /// Computes where the thread's checkpoint and shadows are.
     Address,
     /// Stores a register.
     Checkpoint,
     /// Turns a predicate into a number to store.
     Select,
+    /// Repeats a write to shared or local memory at its shadow.
+    Shadow,
+    /// Counts a barrier, and stores the count.
+    Count,
     /// A boundary: stores the program counter.
     Counter,
     /// A boundary's `pm.region`. The paper's boundary is the store alone, which the hardware knows; two instructions here.
@@ -212,6 +190,8 @@ pub struct Report {
     pub formed_instructions: u32,
     /// Checkpoint stores in the code.
     pub checkpoints: u32,
+    /// Writes to shared and local memory that are repeated at a shadow.
+    pub shadows: u32,
     /// Registers that restarts of all regions compute instead of loading them.
     pub pruned: u32,
     /// Boundaries that merging took away.
@@ -243,8 +223,10 @@ pub struct Formed {
     pub options: RegionOptions,
     /// The immediate post-dominator of each instruction.
     meets: Vec<u32>,
-    /// Index of the area's address in the 64-bit constant pool.
-    area: usize,
+    /// Constants of the kernel as it was: 32 and 64 bits.
+    consts: [usize; 2],
+    /// The 64-bit slots that count barriers, of the CTA and of the grid.
+    counts: [Option<Slot>; 2],
 }
 
 /// Forms the regions of a kernel.
@@ -293,9 +275,23 @@ pub fn form(kernel: &Kernel, options: &RegionOptions) -> Result<Formed, RegionEr
     let mut stored: Vec<u16> = plan.behind.iter().chain(&plan.at).flatten().copied().collect();
     stored.sort_unstable();
     stored.dedup();
-    let new = |r: u16| emit::renumbered(kernel, r);
-    let checkpoint = Layout { registers: stored.into_iter().map(new).collect() };
-    let emitted = emit::emit(&code, &plan, &checkpoint, kernel)?;
+    let shadows = code.shadows(options.scratch);
+    let gathers = |kind| options.scratch && code.items.iter().any(|item| code::gathering(&item.inst) == Some(kind));
+    let in_shadow = |space: Space| {
+        let is =
+            |pc: usize| shadows[pc].is_some() && matches!(code.items[pc].inst.op, Op::Mem(mem) if mem.space == space);
+        (0..code.len()).any(is)
+    };
+    let mut checkpoint = Layout {
+        registers: stored,
+        counts: [Gathering::Cta, Gathering::Grid].map(gathers),
+        shared: in_shadow(Space::Shared),
+        local_bytes: if in_shadow(Space::Local) { kernel.local_bytes } else { 0 },
+    };
+    let added = Added::of(&checkpoint);
+    let new = |r: u16| added.renumbered(kernel, r);
+    checkpoint.registers.iter_mut().for_each(|r| *r = new(*r));
+    let emitted = emit::emit(&code, &plan, &checkpoint, &shadows, kernel)?;
     let region = |&(entry, pc): &(u32, u32)| {
         let restore = plan.restore[pc as usize].clone().expect("a boundary");
         let all = |list: Vec<u16>| list.into_iter().map(new).collect();
@@ -313,6 +309,7 @@ pub fn form(kernel: &Kernel, options: &RegionOptions) -> Result<Formed, RegionEr
         instructions: kernel.code.len() as u32,
         formed_instructions: emitted.kernel.code.len() as u32,
         checkpoints: count(Role::Checkpoint),
+        shadows: shadows.iter().flatten().count() as u32,
         pruned: regions.iter().map(|region| region.restore.pruned.len() as u32).sum(),
         merged,
         unrolled: unrolled.counted,
@@ -320,7 +317,7 @@ pub fn form(kernel: &Kernel, options: &RegionOptions) -> Result<Formed, RegionEr
         oversize: ground.oversize(&plan).iter().map(|&pc| code.items[pc as usize].pos.line).collect(),
     };
     Ok(Formed {
-        obstacles: obstacles(&emitted.kernel.code),
+        obstacles: code.obstacles(kernel, &shadows, options.scratch),
         options: *options,
         kernel: Arc::new(emitted.kernel),
         regions,
@@ -328,7 +325,8 @@ pub fn form(kernel: &Kernel, options: &RegionOptions) -> Result<Formed, RegionEr
         report,
         roles: emitted.roles,
         meets: emitted.meets,
-        area: emitted.area,
+        consts: [kernel.consts32.len(), kernel.consts64.len()],
+        counts: emitted.counts,
     })
 }
 
@@ -339,6 +337,9 @@ fn fixed(code: &Code, options: &RegionOptions) -> Vec<Option<Reason>> {
         let item = &code.items[pc];
         if item.asked {
             fixed[pc].get_or_insert(Reason::Asked);
+        }
+        if item.inst.op == Op::Exit {
+            fixed[pc].get_or_insert(Reason::Exit);
         }
         match order_of(&item.inst, options.scratch) {
             None => {}
@@ -402,52 +403,41 @@ fn merge(ground: &Ground<'_>, fixed: &[Option<Reason>], reasons: &mut [Option<Re
     }
 }
 
-/// What a checkpoint does not hold.
-fn obstacles(code: &[Inst]) -> Vec<&'static str> {
-    let uses = |spaces: &[Space]| {
-        let written = |inst: &Inst| match inst.op {
-            Op::Mem(mem) => {
-                matches!(mem.kind, MemKind::Store | MemKind::Atomic | MemKind::Reduction) && spaces.contains(&mem.space)
-            }
-            _ => false,
-        };
-        code.iter().any(written)
-    };
-    let mut found = Vec::new();
-    if uses(&[Space::Shared]) {
-        found.push("shared memory is not in the checkpoint");
-    }
-    if uses(&[Space::Local]) {
-        found.push("local memory is not in the checkpoint");
-    }
-    if code.iter().any(|inst| matches!(inst.op, Op::Barrier(_))) {
-        found.push("arrivals at barriers are not in the checkpoint");
-    }
-    found
-}
-
 impl Formed {
-    /// Words of 8 bytes that a lane stores at an instruction, as the threshold counts them.
+    /// Words of 8 bytes that a lane stores to persistent memory at an instruction, as the threshold counts them.
     pub fn stores_of(&self, pc: u32) -> u32 {
-        code::words(&self.kernel.code[pc as usize], self.options.scratch)
+        code::words(&self.kernel.code[pc as usize], false)
     }
 
-    /// The launch of the formed kernel that does what `launch` does, with checkpoints at `area`: an address in persistent
-    /// memory with room for [`Layout::bytes`] of zeros.
+    /// The launch of the formed kernel that does what `launch` does, with its checkpoints in `area`: in persistent memory,
+    /// with room for what the kernel keeps ([`Layout::bytes`]), of zeros or used by launches of other numbers.
     ///
     /// # Panics
-    /// When `launch` is of another kernel than the one that was formed.
-    pub fn bind(&self, launch: &Launch, area: u64) -> Launch {
-        let kernel = &self.kernel;
-        assert!(launch.kernel.name == kernel.name && launch.consts64.len() == self.area, "a launch of that kernel");
+    /// When `launch` is of another kernel than the one that was formed, or the area's groups are too small.
+    pub fn bind(&self, launch: &Launch, area: &Area) -> Launch {
+        let (kernel, layout) = (&self.kernel, &self.checkpoint);
+        let consts = [launch.consts32.len(), launch.consts64.len()];
+        assert!(launch.kernel.name == kernel.name && consts == self.consts, "a launch of that kernel");
+        assert!(layout.group_bytes() <= area.group_bytes, "room for a group");
+        let literal = |source: &ConstSource| match source {
+            ConstSource::Literal(value) => *value,
+            _ => 0,
+        };
         let mut formed = launch.clone();
-        for source in &kernel.consts32[launch.consts32.len()..] {
-            let super::ir::ConstSource::Literal(value) = source else { unreachable!("what is added is literal") };
-            formed.consts32.push([*value as u32; LANES]);
-        }
-        formed.consts64.push([area; LANES]);
+        let given = [area.group_bytes, layout.shared_stride(launch) as u32];
+        debug_assert_eq!(given.len(), CONSTS32.len());
+        let rest = kernel.consts32[consts[0] + given.len()..].iter().map(|source| literal(source) as u32);
+        formed.consts32.extend(given.into_iter().chain(rest).map(|value| [value; LANES]));
+        let shadows = [layout.shared_shadow(launch, area, 0), layout.local_shadows(launch, area)];
+        let given = [area.address, area.tag(), shadows[0], shadows[1]];
+        debug_assert_eq!(given.len(), CONSTS64.len());
+        let (first, regions) = (consts[1] + given.len(), self.regions.len());
+        let counters = kernel.consts64[first..first + regions].iter().map(|source| literal(source) | area.tag());
+        let rest = kernel.consts64[first + regions..].iter().map(literal);
+        formed.consts64.extend(given.into_iter().chain(counters).chain(rest).map(|value| [value; LANES]));
         formed.kernel = kernel.clone();
-        formed.registers_per_thread = (launch.registers_per_thread + emit::MORE_REGISTERS).min(255);
+        let more = Added::of(layout).hardware();
+        formed.registers_per_thread = (launch.registers_per_thread + more).min(255);
         formed
     }
 }

@@ -109,6 +109,7 @@ impl Warp {
                         [launch.first_group(self.cta) + self.first_thread / LANES as u32 + group as u32; LANES]
                     }
                     Special::LaneOfGroup => std::array::from_fn(|lane| lane as u32),
+                    Special::Cta => [self.cta as u32; LANES],
                 };
             }
         }
@@ -164,7 +165,7 @@ impl Warp {
 
     /// A predicate of every lane, one bit each. A constant slot is false or true by its low bit.
     #[inline]
-    fn predicate(&self, slot: Slot) -> u64 {
+    pub(super) fn predicate(&self, slot: Slot) -> u64 {
         if slot & CONST != 0 {
             return 0u64.wrapping_sub(u64::from(slot & 1));
         }

@@ -128,6 +128,7 @@ impl Batch {
         let scheme = known(schemes, told, || SchemeConfig::load(&recipe.scheme, &recipe.scheme_set));
         let scheme = scheme.map_err(&mut keep).ok();
         recipe.choice.logs = scheme.is_some_and(|scheme| scheme.built.logs());
+        recipe.choice.persistent = scheme.is_some_and(|scheme| scheme.built.regions().is_some());
         let workload = known(workloads, recipe.workload.clone(), || Workload::load(&recipe.workload));
         let told = format!("{} {:?}", recipe.workload, recipe.choice);
         let content = match known_contents.get(&told) {
@@ -196,7 +197,7 @@ impl Batch {
     /// What a point runs.
     ///
     /// # Errors
-    /// A file that it needs is not what it was.
+    /// A file that it needs is not what it was; a kernel that its scheme's compiler cannot form.
     pub fn experiment(&self, point: usize) -> Result<Experiment, Diagnostics> {
         let Point { recipe, key, label, content, .. } = &self.points[point];
         let machine = MachineConfig::load(&recipe.machine, &recipe.machine_set)?;
@@ -209,7 +210,9 @@ impl Batch {
             let message = "a machine, scheme or workload file was changed while the sweep ran: start it again";
             return Err(Diagnostic::nowhere(label, message).into());
         }
-        Ok(Experiment { machine, workload, scheme, max_cycles, reference })
+        let experiment = Experiment { machine, workload, scheme, max_cycles, reference };
+        experiment.check()?;
+        Ok(experiment)
     }
 
     /// The command line that runs a point by itself.

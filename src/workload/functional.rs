@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::Resolved;
-use super::host::{Bindings, Host};
+use super::host::Bindings;
 use crate::kernel::functional::{self, Counts, Limits, RunError, Writer};
 use crate::kernel::host::{HostAction, HostProgram};
 use crate::kernel::launch::Launch;
 use crate::kernel::memory::{FlatMemory, Medium, Unmapped};
-use crate::kernel::regions::RegionError;
+use crate::kernel::regions::{RegionError, ResumeError};
 
 /// What a functional run left and did.
 #[derive(Debug)]
@@ -41,6 +41,15 @@ pub enum FunctionalError {
     /// A kernel cannot be formed into regions.
     #[error("kernel `{0}`: {1}")]
     Regions(String, RegionError),
+    /// What a power failure left says nothing of where to resume.
+    #[error("{0}")]
+    Resume(#[from] ResumeError),
+    /// What the host wrote down of itself is not what a host program writes.
+    #[error("the host's record: {0}")]
+    Record(String),
+    /// A launch was under way that cannot be resumed in its middle.
+    #[error("kernel `{0}` cannot be resumed in its middle: {1}")]
+    NotResumable(String, &'static str),
     /// The host program touched memory that is not allocated. Steps are checked, so this is a fault of ours.
     #[error("host program: {0}")]
     Memory(#[from] Unmapped),
@@ -167,7 +176,7 @@ pub(super) enum Action<'a> {
 
 /// Drives a host program to its end; `take_part` runs its launches and is told of its own writes.
 pub(super) fn drive(
-    host: &mut Host,
+    host: &mut dyn HostProgram,
     memory: &mut FlatMemory,
     take_part: &mut dyn FnMut(Action<'_>, &mut FlatMemory) -> Result<(), FunctionalError>,
 ) -> Result<(), FunctionalError> {

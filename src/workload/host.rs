@@ -37,6 +37,10 @@ impl Bindings {
         self.0[number].load(Ordering::Acquire)
     }
 
+    fn set(&self, bindings: &[u64]) {
+        self.0.iter().zip(bindings).for_each(|(to, &binding)| to.store(binding as usize, Ordering::Release));
+    }
+
     fn swap(&self, a: usize, b: usize) {
         let (to_a, to_b) = (self.of(a), self.of(b));
         self.0[a].store(to_b, Ordering::Release);
@@ -158,6 +162,47 @@ pub(super) enum Part {
     Recovery,
 }
 
+/// Where a host program is: what its next steps follow from, beside the device's memory and its next reads.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Position {
+    /// The next operation.
+    pub(super) at: u64,
+    flags: u64,
+    loops: Vec<(i64, i64)>,
+    bindings: Vec<u64>,
+    /// Extents of the last launch.
+    extents: [u64; 6],
+}
+
+impl Position {
+    /// Words of 8 bytes that it takes.
+    pub(super) fn words(&self) -> Vec<u64> {
+        let loops = self.loops.iter().flat_map(|&(done, most)| [done as u64, most as u64]);
+        [self.at, self.flags]
+            .into_iter()
+            .chain(loops)
+            .chain(self.bindings.iter().copied())
+            .chain(self.extents)
+            .collect()
+    }
+
+    /// The reverse, for a host program with loops and bindings as `like` has them; none of other words.
+    pub(super) fn of_words(words: &[u64], like: &Position) -> Option<Position> {
+        let (head, rest) = words.split_at_checked(2)?;
+        let (loops, rest) = rest.split_at_checked(2 * like.loops.len())?;
+        let (bindings, extents) = rest.split_at_checked(like.bindings.len())?;
+        let sound = |&binding: &u64| (binding as usize) < like.bindings.len();
+        bindings.iter().all(sound).then_some(())?;
+        Some(Position {
+            at: head[0],
+            flags: head[1],
+            loops: loops.chunks_exact(2).map(|pair| (pair[0] as i64, pair[1] as i64)).collect(),
+            bindings: bindings.to_vec(),
+            extents: extents.try_into().ok()?,
+        })
+    }
+}
+
 /// The host program of a run.
 #[derive(Debug)]
 pub struct Host {
@@ -170,6 +215,9 @@ pub struct Host {
     loops: Vec<(i64, i64)>,
     waiting: Option<Element>,
     begun: Option<Begun>,
+    /// Whether, and where it was before the operation that gave the last action.
+    notes: bool,
+    before: Position,
 }
 
 impl Host {
@@ -180,12 +228,50 @@ impl Host {
     /// One of the plan's programs, which ends with a fault after `most` operations.
     pub(super) fn of(plan: Arc<Plan>, part: Part, most: u64) -> Self {
         let loops = vec![(0, 0); plan.part(part).loops.len()];
-        Host { view: View::new(plan), part, left: most, at: 0, loops, waiting: None, begun: None }
+        let before = Position::default();
+        Host { view: View::new(plan), part, left: most, at: 0, loops, waiting: None, begun: None, notes: false, before }
     }
 
     /// Which memory each buffer's name stands for, now and later.
     pub fn bindings(&self) -> Bindings {
         self.view.bindings.clone()
+    }
+
+    /// Where it is.
+    pub(super) fn position(&self) -> Position {
+        let (view, slots) = (&self.view, self.view.plan.manifest.names.extents());
+        Position {
+            at: self.at as u64,
+            flags: view.flags,
+            loops: self.loops.clone(),
+            bindings: (0..view.plan.buffers.len()).map(|number| view.bindings.of(number) as u64).collect(),
+            extents: std::array::from_fn(|i| view.frame[slots[i]]),
+        }
+    }
+
+    /// From now on it notes where it was ([`Host::before`]).
+    pub(super) fn note_positions(&mut self) {
+        self.notes = true;
+    }
+
+    /// Where it was before the operation that gave the last action.
+    pub(super) fn before(&self) -> &Position {
+        &self.before
+    }
+
+    /// Goes on at a position of a host program of the same plan.
+    pub(super) fn go_to(&mut self, position: &Position) {
+        self.at = position.at as usize;
+        self.view.flags = position.flags;
+        self.loops.clone_from(&position.loops);
+        let slots = self.view.plan.manifest.names.extents();
+        slots.iter().zip(position.extents).for_each(|(&slot, extent)| self.view.frame[slot] = extent);
+        let program = self.view.plan.clone();
+        for (form, (done, _)) in program.part(self.part).loops.iter().zip(&self.loops) {
+            self.view.frame.resize(self.view.frame.len().max(form.slot + 1), 0);
+            self.view.frame[form.slot] = *done as u64;
+        }
+        self.view.bindings.set(&position.bindings);
     }
 
     /// The transactions of the launch that was asked for last, if it has any; once.
@@ -330,6 +416,9 @@ impl HostProgram for Host {
         }
         loop {
             self.left = self.left.checked_sub(1).ok_or("the host program does not come to an end")?;
+            if self.notes {
+                self.before = self.position();
+            }
             match self.operation() {
                 Ok(action) => {
                     self.view.reads.0.clear();

@@ -55,6 +55,21 @@ impl View {
         })
     }
 
+    /// Threads and shared memory of a launch where they depend on neither loop variables nor the device: grid, block and
+    /// dynamic shared memory.
+    pub(super) fn fixed_extents(&mut self, step: &LaunchStep) -> Option<([u32; 3], [u32; 3], u32)> {
+        let first_loop_slot = self.plan.manifest.names.slots();
+        let dynamic = |expr: &Expr| expr.reads_device() || expr.names_from(first_loop_slot);
+        if step.grid.iter().chain(&step.block).chain(&step.shared).any(dynamic) {
+            return None;
+        }
+        let grid = self.extents(&step.grid, "grid", MAX_GRID).ok()?;
+        let block = self.extents(&step.block, "block", MAX_BLOCK).ok()?;
+        self.define_extents(grid, block);
+        let shared = self.bounded(step.shared.as_ref(), "`shared`", 0, MAX_SHARED).ok()?;
+        Some((grid, block, shared.unwrap_or(0)))
+    }
+
     /// Reports what is wrong with a launch, as far as it does not depend on loop variables and the device.
     pub(super) fn check_launch(&mut self, step: &LaunchStep, faults: &mut Diagnostics) {
         let first_loop_slot = self.plan.manifest.names.slots();

@@ -1,5 +1,7 @@
 //! Host steps as a list of operations with jumps, so that where a program is can be told by a position.
 
+use std::sync::Arc;
+
 use super::document::Place;
 use super::expr::Expr;
 use super::manifest::{LaunchStep, LoopKind, Span, Step};
@@ -74,9 +76,14 @@ impl Program {
     }
 
     /// The kernel of every launch step.
-    pub(crate) fn kernels(&self) -> impl Iterator<Item = &Kernel> {
+    pub(crate) fn kernels(&self) -> impl Iterator<Item = &Arc<Kernel>> {
+        self.launches().map(|step| &step.kernel)
+    }
+
+    /// Every launch step.
+    pub(super) fn launches(&self) -> impl Iterator<Item = &LaunchStep> {
         self.operations.iter().filter_map(|operation| match operation {
-            Operation::Launch(step) => Some(&*step.kernel),
+            Operation::Launch(step) => Some(&**step),
             _ => None,
         })
     }

@@ -33,6 +33,8 @@ pub struct KernelRegions {
     pub stores: u64,
     /// Checkpoint stores among them.
     pub checkpoints: u64,
+    /// Words stored to shadows of shared and local memory, and counts of barriers, among them.
+    pub shadows: u64,
 }
 
 /// A run of formed kernels.
@@ -77,7 +79,7 @@ impl Resolved {
             let bytes = formed.checkpoint.bytes(launch);
             let area = addresses.allocate("checkpoint area", bytes, Medium::Nvm);
             memory.place(area, vec![0; bytes as usize]);
-            let mut bound = formed.bind(launch, area);
+            let mut bound = formed.bind(launch, &formed.checkpoint.alone(launch, area));
             bound.addresses = Arc::new(addresses);
             let mut count = |event: Event<'_>| {
                 if let Event::Issued { pc, .. } = event {
@@ -104,19 +106,22 @@ impl KernelRegions {
             regions: 0,
             stores: 0,
             checkpoints: 0,
+            shadows: 0,
         }
     }
 
     fn count(&mut self, pc: u32) {
+        let stores = u64::from(self.formed.stores_of(pc));
         match self.formed.roles[pc as usize] {
             Role::Marker => {
                 self.regions += 1;
                 return;
             }
             Role::Checkpoint => self.checkpoints += 1,
+            Role::Shadow | Role::Count => self.shadows += stores,
             _ => {}
         }
         self.instructions += 1;
-        self.stores += u64::from(self.formed.stores_of(pc));
+        self.stores += stores;
     }
 }

@@ -45,6 +45,8 @@ pub struct Choice {
     /// The scheme keeps undo logs: kernels are instrumented as the manifest says. Without it they run as they are; logs
     /// and flags are allocated all the same, so that buffers lie at the same addresses.
     pub logs: bool,
+    /// All memory is persistent: buffers and variables lie in NVM, whatever the manifest says of them.
+    pub persistent: bool,
     /// What to do otherwise than the manifest's `[instrument]` says.
     pub instrument: Overrides,
 }
@@ -155,8 +157,9 @@ impl Plan {
         stage.sound()?;
         let mut buffers = stage.contents(&lens, &choice.inputs);
         stage.textures(&mut buffers);
-        let mut addresses = allocate(manifest, &mut buffers);
-        let globals = allocate_globals(programs, &mut addresses);
+        let volatile = if choice.persistent { Medium::Nvm } else { Medium::Dram };
+        let mut addresses = allocate(manifest, &mut buffers, volatile);
+        let globals = allocate_globals(programs, &mut addresses, volatile);
         let const_banks = stage.const_banks(programs, &buffers, &globals);
         let frame = stage.frame;
         faults.into_result(())?;
@@ -443,14 +446,14 @@ fn number_of(text: &str) -> Result<Value, String> {
     digits.parse().map(Value::Float).map_err(|_| format!("`{text}` is not a number"))
 }
 
-/// Gives every buffer its place, in manifest order.
-fn allocate(manifest: &Manifest, buffers: &mut [Allocation]) -> AddressMap {
+/// Gives every buffer its place, in manifest order; `volatile` is where those go that need not persist.
+fn allocate(manifest: &Manifest, buffers: &mut [Allocation], volatile: Medium) -> AddressMap {
     let mut addresses = AddressMap::default();
     for (buffer, allocation) in manifest.buffers.iter().zip(buffers) {
         let medium = match buffer.space {
             Space::Const => continue,
             Space::Pm => Medium::Nvm,
-            Space::Dram | Space::Texture => Medium::Dram,
+            Space::Dram | Space::Texture => volatile,
         };
         allocation.address = addresses.allocate(&buffer.name, allocation.bytes, medium);
         if let Some(texture) = &mut allocation.texture {
@@ -461,9 +464,9 @@ fn allocate(manifest: &Manifest, buffers: &mut [Allocation]) -> AddressMap {
 }
 
 /// Gives every module-scope variable its place, after the buffers.
-fn allocate_globals(programs: &Programs, addresses: &mut AddressMap) -> Vec<Vec<u64>> {
+fn allocate_globals(programs: &Programs, addresses: &mut AddressMap, medium: Medium) -> Vec<Vec<u64>> {
     let place = |var: &crate::kernel::ir::GlobalVar, addresses: &mut AddressMap| {
-        addresses.allocate(&var.name, var.bytes.max(1), Medium::Dram)
+        addresses.allocate(&var.name, var.bytes.max(1), medium)
     };
     programs.modules.iter().map(|module| module.globals.iter().map(|var| place(var, addresses)).collect()).collect()
 }

@@ -5,12 +5,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use durawarp::kernel::functional::{Event, Limits, run, run_observed};
+use durawarp::kernel::functional::{Event, Limits, Start, run, run_observed};
 use durawarp::kernel::ir::{AtomOp, Guard, MemKind, Op, PmOp, Space};
 use durawarp::kernel::launch::{Binding, Launch, ParamBlock};
 use durawarp::kernel::memory::{AddressMap, FlatMemory, Medium};
 use durawarp::kernel::ptx;
-use durawarp::kernel::regions::{Formed, RegionOptions, Role, form};
+use durawarp::kernel::regions::{Formed, RegionOptions, Restart, Role, form};
 
 /// Far behind everything that a test allocates.
 pub(crate) const AREA: u64 = 1 << 42;
@@ -77,7 +77,7 @@ impl Case<'_> {
         let formed = form(&self.launch.kernel, &self.options).unwrap();
         check_code(&formed, &self.options);
         let mut memory = self.fresh(&formed);
-        let bound = formed.bind(self.launch, AREA);
+        let bound = bind(&formed, self.launch);
         run(&bound, &mut memory, &Limits::default())
             .unwrap_or_else(|error| panic!("{} {:?}: {error}", self.name, self.options));
         self.compare(&memory, after, "formed");
@@ -90,10 +90,9 @@ impl Case<'_> {
         let mut restarts = 0;
         for (number, image) in images.iter().enumerate().step_by(step) {
             let mut memory = image.clone();
-            let checkpoint = memory.clone();
-            let mut starts = |_: u64, _: u32, warp: &mut durawarp::kernel::warp::Warp| {
-                formed.resume(&bound, AREA, warp, &checkpoint).unwrap();
-            };
+            let area = formed.checkpoint.alone(self.launch, AREA);
+            let restart = Restart::new(&formed, &bound, &area, &memory).unwrap();
+            let mut starts = |start: Start<'_>, memory: &FlatMemory| restart.start(start, memory).unwrap();
             run_observed(&bound, &mut memory, &Limits::default(), None, Some(&mut starts))
                 .unwrap_or_else(|error| panic!("{} {:?} cut {number}: {error}", self.name, self.options));
             self.compare(&memory, after, &format!("restart from cut {number} of {}", images.len()));
@@ -117,7 +116,7 @@ impl Case<'_> {
                 figures.instructions += 1;
             }
         };
-        let bound = formed.bind(self.launch, AREA);
+        let bound = bind(&formed, self.launch);
         run_observed(&bound, &mut memory, &Limits::default(), Some(&mut count), None).unwrap();
         figures
     }
@@ -138,6 +137,11 @@ impl Case<'_> {
     }
 }
 
+/// The launch of a formed kernel with its area at [`AREA`].
+fn bind(formed: &Formed, launch: &Launch) -> Launch {
+    formed.bind(launch, &formed.checkpoint.alone(launch, AREA))
+}
+
 /// Whether threads may meet at the same words without order: atomics whose result is used, and several threads' stores.
 fn shares(launch: &Launch) -> bool {
     let used = |inst: &durawarp::kernel::ir::Inst| match inst.op {
@@ -148,36 +152,32 @@ fn shares(launch: &Launch) -> bool {
 }
 
 /// The memory after every number of persisted regions, from none to all: region by region in the order of their numbers,
-/// which are drawn at boundaries, whichever warp's they are.
+/// which are drawn at their first stores, whichever warp's they are.
 pub(crate) fn cuts(case: &Case<'_>, formed: &Formed) -> Vec<FlatMemory> {
     type Stores = Vec<(u64, Vec<u8>)>;
-    let bound = formed.bind(case.launch, AREA);
+    let bound = bind(formed, case.launch);
     let mut memory = case.fresh(formed);
     let mut open: BTreeMap<(u64, u32), (u64, Stores)> = BTreeMap::new();
     let mut regions: BTreeMap<u64, Stores> = BTreeMap::new();
-    let (mut next, mut who, mut seen) = (0, (0, 0), true);
+    let (mut next, mut who) = (0, (0, 0));
     let mut watch = |event: Event<'_>| match event {
         Event::Issued { cta, warp, pc, .. } => {
             who = (cta, warp);
-            let region = open.entry(who).or_insert_with(|| {
-                next += 1;
-                (next, Vec::new())
-            });
             if formed.roles[pc as usize] == Role::Marker {
-                next += 1;
-                let (number, stores) = std::mem::replace(region, (next, Vec::new()));
+                let (number, stores) = open.remove(&who).expect("a boundary stores");
                 regions.insert(number, stores);
             }
         }
         Event::Wrote { address, bytes, .. } => {
-            let region = open.get_mut(&who);
-            seen &= region.is_some();
-            region.unwrap().1.push((address, bytes.to_vec()));
+            let region = open.entry(who).or_insert_with(|| {
+                next += 1;
+                (next, Vec::new())
+            });
+            region.1.push((address, bytes.to_vec()));
         }
     };
     run_observed(&bound, &mut memory, &Limits::default(), Some(&mut watch), None).unwrap();
-    assert!(seen);
-    assert!(open.values().all(|(_, stores)| stores.is_empty()), "{}: stores behind the last boundary", case.name);
+    assert!(open.is_empty(), "{}: stores behind the last boundary", case.name);
     let mut image = case.fresh(formed);
     let mut images = vec![image.clone()];
     for stores in regions.into_values() {
@@ -212,11 +212,10 @@ pub(crate) fn check_code(formed: &Formed, options: &RegionOptions) {
         to
     };
     let marker = |pc: usize| kernel.code[pc].op == Op::Pm(PmOp::Region);
-    // Stores on the longest way since a boundary.
+    // Stores on the longest way since a boundary; those to shared and local memory are counted at their shadows.
     let words = |pc: usize| match kernel.code[pc].op {
         Op::Mem(mem) if matches!(mem.kind, MemKind::Store | MemKind::Atomic | MemKind::Reduction) => {
-            let counts = options.scratch || !matches!(mem.space, Space::Shared | Space::Local);
-            if counts { mem.bytes().div_ceil(8) } else { 0 }
+            if matches!(mem.space, Space::Shared | Space::Local) { 0 } else { mem.bytes().div_ceil(8) }
         }
         _ => 0,
     };

@@ -11,7 +11,7 @@ use super::super::launch::Launch;
 use super::super::memory::FlatMemory;
 use super::super::warp::{Warp, lanes_of};
 use super::access::{Memories, check_pm, execute, stores_to, tell};
-use super::{Counts, Event, Observer, RunError, SLICE, Starts, Writer};
+use super::{Counts, Event, Observer, RunError, SLICE, Start, Starts, Writer};
 
 /// How far a CTA got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,25 +64,36 @@ pub(super) struct Cta {
 }
 
 impl Cta {
-    pub(super) fn start(&mut self, launch: &Launch, index: u64, warp_size: u32, starts: &mut Option<Starts<'_>>) {
+    pub(super) fn start(
+        &mut self,
+        launch: &Launch,
+        index: u64,
+        warp_size: u32,
+        memory: &FlatMemory,
+        starts: &mut Option<Starts<'_>>,
+    ) {
         let n = launch.warps_per_cta(warp_size) as usize;
         self.index = index;
         self.warp_size = warp_size;
+        zero(&mut self.shared, launch.shared_bytes as usize);
+        zero(&mut self.local, n * warp_size as usize * launch.kernel.local_bytes as usize);
         self.warps.resize_with(n, Warp::default);
+        self.live = u64::MAX >> (64 - n);
+        if let Some(starts) = starts {
+            starts(Start::Memory { cta: index, shared: &mut self.shared, local: &mut self.local }, memory);
+        }
         for (i, warp) in self.warps.iter_mut().enumerate() {
             warp.start(launch, index, i as u32, warp_size);
             if let Some(starts) = starts {
-                starts(index, i as u32, warp);
+                starts(Start::Warp(warp), memory);
+                self.live &= !(u64::from(warp.is_done()) << i);
             }
         }
-        self.live = u64::MAX >> (64 - n);
         self.runnable = self.live;
         self.gates = Default::default();
         self.at_grid = 0;
         self.epoch = 0;
         self.turn = 0;
-        zero(&mut self.shared, launch.shared_bytes as usize);
-        zero(&mut self.local, n * warp_size as usize * launch.kernel.local_bytes as usize);
     }
 
     /// Runs until every warp has ended or about `budget` warp instructions are done.

@@ -6,7 +6,10 @@
 
 use super::super::cfg::{BitSet, Blocks, Flow};
 use super::super::dataflow::{Edges, flow_of, live};
-use super::super::ir::{Class, Guard, Hazards, Inst, Kernel, Mem, MemKind, NEVER, NONE, Op, PmOp, SourcePos, Space};
+use super::super::ir::{
+    AtomOp, BarrierRed, Class, Elem, Gathering, Guard, Hazards, Inst, Kernel, Mem, MemKind, NEVER, NONE, Op, PmOp,
+    SourcePos, Space,
+};
 
 /// One instruction of a [`Code`].
 #[derive(Debug, Clone)]
@@ -103,14 +106,102 @@ impl Code {
     }
 }
 
-/// Words of 8 bytes that one lane of an instruction stores, in the spaces that count.
+/// Words of 8 bytes that one lane of an instruction stores to persistent memory. With `scratch`, what it writes to shared
+/// and local memory goes to the shadow, and a barrier is counted.
 pub(super) fn words(inst: &Inst, scratch: bool) -> u32 {
     match inst.op {
-        Op::Mem(mem) if writes(mem) && (scratch || !matches!(mem.space, Space::Shared | Space::Local)) => {
-            mem.bytes().div_ceil(8)
-        }
-        _ => 0,
+        Op::Mem(mem) if writes(mem) && (scratch || !in_scratch(mem)) => mem.bytes().div_ceil(8),
+        _ => u32::from(scratch && gathering(inst).is_some()),
     }
+}
+
+fn in_scratch(mem: Mem) -> bool {
+    matches!(mem.space, Space::Shared | Space::Local)
+}
+
+/// Whose warps wait for each other at an instruction.
+pub(super) fn gathering(inst: &Inst) -> Option<Gathering> {
+    match inst.op {
+        Op::Barrier(_) => Some(Gathering::Cta),
+        Op::Pm(op) => op.gathers(),
+        _ => None,
+    }
+}
+
+/// How a write to shared or local memory is repeated at the shadow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shadow {
+    /// A store.
+    Store,
+    /// An atomic whose result nobody uses.
+    Reduction,
+    /// An atomic whose result is used: it is the shadow's.
+    Result,
+}
+
+impl Code {
+    /// How each item is repeated at a shadow, if it is. Without `scratch` none is.
+    pub(super) fn shadows(&self, scratch: bool) -> Vec<Option<Shadow>> {
+        let shadow = |pc: usize| {
+            let item = &self.items[pc];
+            match item.inst.op {
+                Op::Mem(mem) if scratch && writes(mem) && in_scratch(mem) => match mem.kind {
+                    MemKind::Store => Some(Shadow::Store),
+                    _ if mem.space == Space::Local || !commutes(mem) => None,
+                    _ => {
+                        let used = |r: &u16| {
+                            self.edges.after[pc].iter().any(|&to| self.live[to as usize].contains(u32::from(*r)))
+                        };
+                        let used = item.hazards.written().iter().any(used);
+                        Some(if used { Shadow::Result } else { Shadow::Reduction })
+                    }
+                },
+                _ => None,
+            }
+        };
+        (0..self.len()).map(shadow).collect()
+    }
+
+    /// What keeps a kernel from being resumed in its middle.
+    pub(super) fn obstacles(&self, kernel: &Kernel, shadows: &[Option<Shadow>], scratch: bool) -> Vec<&'static str> {
+        let any = |of: &dyn Fn(usize, &Inst) -> bool| (0..self.len()).any(|pc| of(pc, &self.items[pc].inst));
+        let writes_to =
+            |inst: &Inst, space: Space| matches!(inst.op, Op::Mem(mem) if writes(mem) && mem.space == space);
+        let unsaved = |space| move |pc: usize, inst: &Inst| writes_to(inst, space) && shadows[pc].is_none();
+        let atomic = |_: usize, inst: &Inst| {
+            matches!(inst.op, Op::Mem(mem) if writes(mem) && in_scratch(mem) && mem.kind != MemKind::Store
+                && (mem.space == Space::Local || !commutes(mem)))
+        };
+        let partial = |_: usize, inst: &Inst| match inst.op {
+            Op::Barrier(barrier) => !barrier.wait || barrier.threads != 0 || barrier.red != BarrierRed::None,
+            _ => false,
+        };
+        let uncounted = |_: usize, inst: &Inst| !scratch && gathering(inst).is_some();
+        let has_scratch = kernel.shared_bytes > 0 || kernel.dynamic_shared || kernel.local_bytes > 0;
+        let mut found = Vec::new();
+        let mut obstacle = |there: bool, what| found.extend(there.then_some(what));
+        let atomics = any(&atomic);
+        obstacle(atomics, "atomics on shared memory that do not commute (exch, cas, inc, dec, floats) are not saved");
+        obstacle(!atomics && any(&unsaved(Space::Shared)), "shared memory is not saved");
+        obstacle(!atomics && any(&unsaved(Space::Local)), "local memory is not saved");
+        let generic = has_scratch && any(&|_, inst| writes_to(inst, Space::Generic));
+        obstacle(
+            generic,
+            "stores through generic addresses may be to shared or local memory, which are then not saved",
+        );
+        obstacle(any(&uncounted), "barriers are not counted");
+        obstacle(
+            any(&partial),
+            "arrivals at barriers of some threads, bar.arrive and results of bar.red are not saved",
+        );
+        found
+    }
+}
+
+/// Whether an atomic leaves the same bits whatever the order of several of its kind.
+fn commutes(mem: Mem) -> bool {
+    let whole = !matches!(mem.elem, Elem::F32 | Elem::F64);
+    whole && matches!(mem.atom, AtomOp::Add | AtomOp::Min | AtomOp::Max | AtomOp::And | AtomOp::Or | AtomOp::Xor)
 }
 
 fn writes(mem: Mem) -> bool {
@@ -134,16 +225,10 @@ pub(super) fn order_of(inst: &Inst, scratch: bool) -> Option<Order> {
         Op::Mem(Mem { kind: MemKind::Atomic | MemKind::Reduction, space, .. }) => {
             (scratch || space != Space::Shared).then_some(Order::Meeting)
         }
-        Op::Pm(
-            PmOp::Sfence
-            | PmOp::Ofence
-            | PmOp::Dfence
-            | PmOp::BarrierWi
-            | PmOp::BarrierWg
-            | PmOp::BarrierKr
-            | PmOp::Acquire(_)
-            | PmOp::Release(_),
-        ) => Some(Order::Fence),
+        Op::Pm(PmOp::BarrierWg | PmOp::BarrierKr) => Some(Order::Meeting),
+        Op::Pm(PmOp::Sfence | PmOp::Ofence | PmOp::Dfence | PmOp::BarrierWi | PmOp::Acquire(_) | PmOp::Release(_)) => {
+            Some(Order::Fence)
+        }
         _ => None,
     }
 }

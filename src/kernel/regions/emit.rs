@@ -2,25 +2,70 @@
 //!
 //! ```text
 //! prologue     mad.wide.u32 %a, %group, GROUP_BYTES, [checkpoint_area];  mad.wide.u32 %a, %lane_of_group, 8, %a
+//!   barriers   mov.u64 %b, TAG
+//!   shadows    mad.wide.u32 %h, %cta, SHARED_BYTES, SHADOWS      local memory:  of %group and %lane_of_group, as %a
 //! checkpoint   st.global.u32|u64 [%a + 256 * slot], %r       a predicate:  selp.u32 %s, 1, 0, %p  and its store
-//! boundary     checkpoints of this place;  st.global.u32 [%a], PC_BEHIND;  pm.region
+//! boundary     checkpoints of this place;  st.global.u64 [%a], TAG | PC_BEHIND;  pm.region
+//! bar.sync     bar.sync;  add.u64 %b, %b, 1;  st.global.u64 [%a + 256 * row], %b
+//! st.shared    add.u64 %x, %h, address;  st.global [%x + offset], data;  st.shared ...
+//! red.shared   add.u64 %x, %h, address;  red.global [%x + offset], data;  red.shared ...
+//! atom.shared  add.u64 %x, %h, address;  red.shared ...;  atom.global %r, [%x + offset], data
 //! ```
-//! Registers of the kernel keep their slots; `%group`, `%lane_of_group` (later `%s`) and `%a` get new ones.
+//! Registers of the kernel keep their slots; `%group`, `%lane_of_group` (later `%s`), `%cta`, `%a`, `%b`, `%h` and `%x` get
+//! new ones, as far as they are needed. What is in capitals, [`Formed::bind`](super::Formed::bind) fills in for a launch.
+//!
+//! An atomic on shared memory whose result is used happens at the shadow, and a reduction brings shared memory to the same:
+//! both see the same operations, which commute, and results are in the order of the shadow's atomics, which is the order in
+//! which regions persist. Atomics that do not commute have no shadow ([`Shadow`]).
 
-use super::super::alu::AluOp;
+use super::super::alu::{AluOp, IntOp};
 use super::super::ir::{
-    AtomOp, CONST, CacheOp, Class, ConstSource, Elem, Guard, Hazards, Inst, Kernel, Mem, MemKind, NEVER, NONE, Op,
-    Param, PmOp, Slot, SourcePos, Space, Special, StoreHint,
+    AtomOp, CONST, CacheOp, Class, ConstSource, Elem, Gathering, Guard, Hazards, Inst, Kernel, LANES, Mem, MemKind,
+    NEVER, NONE, Op, Param, PmOp, Slot, SourcePos, Space, Special, StoreHint,
 };
-use super::code::Code;
+use super::code::{Code, Shadow, gathering};
 use super::plan::Plan;
 use super::{Layout, RegionError, Role};
 
 /// Name of the parameter that takes the address of the checkpoint area.
 const AREA: &str = "durawarp_checkpoint_area";
 
-/// Hardware registers that the address and the scratch register take.
-pub(super) const MORE_REGISTERS: u32 = 3;
+/// The first constants that are added: what [`Formed::bind`](super::Formed::bind) writes there for a launch.
+pub(super) const CONSTS32: [&str; 2] = ["group bytes", "shared bytes"];
+/// The same of 64 bits; program counters follow.
+pub(super) const CONSTS64: [&str; 4] = ["area", "tag", "shared shadows", "local shadows"];
+
+/// Registers that are added to a kernel's.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Added {
+    /// 32-bit slots: group, lane of the group and, for shadows of shared memory, CTA.
+    slots32: u16,
+    /// 64-bit slots: the checkpoint's address, counts, the shadows' addresses, that of a store.
+    slots64: u16,
+}
+
+impl Added {
+    pub(super) fn of(layout: &Layout) -> Added {
+        let (shared, local) = (u16::from(layout.shared), u16::from(layout.local_bytes > 0));
+        let counts: u16 = layout.counts.iter().map(|&counts| u16::from(counts)).sum();
+        Added { slots32: 2 + shared, slots64: 1 + counts + shared + local + (shared | local) }
+    }
+
+    /// Hardware registers that they take, but those that live in the prologue only.
+    pub(super) fn hardware(self) -> u32 {
+        1 + 2 * u32::from(self.slots64)
+    }
+
+    /// The scoreboard index in the formed kernel of one in the kernel that it was formed from.
+    pub(super) fn renumbered(self, kernel: &Kernel, register: u16) -> u16 {
+        let (n32, n64) = (kernel.slots32, kernel.slots64);
+        match register {
+            r if r < n32 => r,
+            r if r < n32 + n64 => r + self.slots32,
+            r => r + self.slots32 + self.slots64,
+        }
+    }
+}
 
 /// What was emitted.
 #[derive(Debug)]
@@ -31,71 +76,112 @@ pub(super) struct Emitted {
     pub(super) entries: Vec<(u32, u32)>,
     /// Where the paths from each instruction meet again.
     pub(super) meets: Vec<u32>,
-    /// Index in the 64-bit constant pool of the area's address.
-    pub(super) area: usize,
+    /// The 64-bit slots of counts of barriers, of the CTA and of the grid.
+    pub(super) counts: [Option<Slot>; 2],
 }
 
 struct Emitter<'a> {
     code: &'a Code,
     plan: &'a Plan,
     layout: &'a Layout,
+    shadows: &'a [Option<Shadow>],
     kernel: Kernel,
     roles: Vec<Role>,
     old: &'a Kernel,
+    added: Added,
     address: Slot,
     scratch: Slot,
+    counts: [Option<Slot>; 2],
+    /// Shadows of shared and of local memory, and the place of a store in one of them.
+    bases: [Slot; 2],
+    place: Slot,
     one: Slot,
     zero: Slot,
+    one64: Slot,
 }
 
 /// Emits a code with a plan of boundaries.
-pub(super) fn emit(code: &Code, plan: &Plan, layout: &Layout, kernel: &Kernel) -> Result<Emitted, RegionError> {
+pub(super) fn emit(
+    code: &Code,
+    plan: &Plan,
+    layout: &Layout,
+    shadows: &[Option<Shadow>],
+    kernel: &Kernel,
+) -> Result<Emitted, RegionError> {
     let n = code.len();
     let boundaries = plan.boundary.iter().filter(|&&b| b).count();
     let limit = usize::from(NONE) - 1;
-    let slots = usize::from(kernel.no_register()) + 3;
-    if kernel.consts32.len() + boundaries + 4 > limit || kernel.consts64.len() + 1 > limit || slots >= 0xffff {
+    let added = Added::of(layout);
+    let slots = usize::from(kernel.no_register()) + usize::from(added.slots32 + added.slots64);
+    let consts64 = kernel.consts64.len() + CONSTS64.len() + boundaries + 1;
+    if kernel.consts32.len() + 8 > limit || consts64 > limit || slots >= 0xffff {
         return Err(RegionError::TooLarge);
     }
-    let [group, lane, address] = [kernel.slots32, kernel.slots32 + 1, kernel.slots64];
+    let [group, lane, cta] = [0, 1, 2].map(|i| kernel.slots32 + i);
+    let mut next64 = kernel.slots64;
+    let mut slot64 = |wanted: bool| {
+        next64 += u16::from(wanted);
+        wanted.then(|| next64 - 1)
+    };
+    let (shared, local) = (layout.shared, layout.local_bytes > 0);
+    let address = slot64(true).unwrap_or_default();
+    let counts = layout.counts.map(&mut slot64);
+    let bases = [shared, local].map(|wanted| slot64(wanted).unwrap_or(NONE));
+    let place = slot64(shared || local).unwrap_or(NONE);
     let mut new = kernel.clone();
-    new.slots32 += 2;
-    new.slots64 += 1;
+    new.slots32 += added.slots32;
+    new.slots64 += added.slots64;
     new.specials.extend([(Special::Group, group), (Special::LaneOfGroup, lane)]);
+    new.specials.extend(shared.then_some((Special::Cta, cta)));
     (new.code, new.class, new.hazards, new.pos) = Default::default();
-    new.registers_per_thread = (kernel.registers_per_thread + MORE_REGISTERS).min(255);
+    new.registers_per_thread = (kernel.registers_per_thread + added.hardware()).min(255);
     let offset = kernel.param_bytes.next_multiple_of(8);
     new.params.push(Param { name: AREA.to_owned(), offset, bytes: 8, align: 8, ptx_type: ".u64".to_owned() });
     new.param_bytes = offset + 8;
-    let area = new.consts64.len();
+    let first64 = new.consts64.len() as u16;
     new.consts64.push(ConstSource::Param { offset, elem: Elem::U64 });
+    new.consts64.resize(new.consts64.len() + CONSTS64.len() - 1, ConstSource::Literal(0));
+    let first32 = new.consts32.len() as u16;
+    new.consts32.resize(new.consts32.len() + CONSTS32.len(), ConstSource::Literal(0));
     let mut emitter = Emitter {
         code,
         plan,
         layout,
+        shadows,
         kernel: new,
         roles: Vec::new(),
         old: kernel,
+        added,
         address,
         scratch: lane,
+        counts,
+        bases,
+        place,
         one: 0,
         zero: 0,
+        one64: 0,
     };
     emitter.one = emitter.literal(1);
     emitter.zero = emitter.literal(0);
-    let group_bytes = emitter.literal(layout.group_bytes());
+    // Program counters come right behind what bind fills in.
+    let counters = first64 + CONSTS64.len() as u16;
+    emitter.kernel.consts64.resize(usize::from(counters) + boundaries, ConstSource::Literal(0));
+    emitter.kernel.consts64.push(ConstSource::Literal(1));
+    emitter.one64 = CONST | (emitter.kernel.consts64.len() - 1) as u16;
+    let constant = |number: u16| CONST | (first64 + number);
     let word = emitter.literal(8);
-    let pos = code.items[0].pos;
-    let wide = |src: [Slot; 3]| {
-        let src = [src[0], src[1], src[2], NONE];
-        let op = Op::Alu(AluOp::MadWide32(false));
-        Inst { op, guard: Guard::ALWAYS, dst: [address, NONE, NONE, NONE], src, imm: 0 }
-    };
-    let board = emitter.board_address();
-    let reads = [vec![group], vec![lane, board]];
-    let steps = [wide([group, group_bytes, CONST | area as u16]), wide([lane, word, address])];
-    for (inst, reads) in steps.into_iter().zip(reads) {
-        emitter.push(inst, Class::IntMul, &reads, &[board], pos, Role::Address);
+    emitter.along_lanes(address, [group, lane], [CONST | first32, word], constant(0));
+    for slot in counts.into_iter().flatten() {
+        let inst = alu(AluOp::Mov64, Guard::ALWAYS, slot, [constant(1), NONE, NONE]);
+        emitter.prologue(inst, Class::Int, &[], slot);
+    }
+    if shared {
+        let inst = alu(AluOp::MadWide32(false), Guard::ALWAYS, bases[0], [cta, CONST | (first32 + 1), constant(2)]);
+        emitter.prologue(inst, Class::IntMul, &[cta], bases[0]);
+    }
+    if local {
+        let bytes = [LANES as u32, 1].map(|lanes| emitter.literal(lanes * layout.local_stride()));
+        emitter.along_lanes(bases[1], [group, lane], bytes, constant(3));
     }
     // Where each place starts: at its boundary, if it has one.
     let mut starts = Vec::with_capacity(n + 1);
@@ -104,7 +190,9 @@ pub(super) fn emit(code: &Code, plan: &Plan, layout: &Layout, kernel: &Kernel) -
     for pc in 0..n {
         starts.push(emitter.kernel.code.len() as u32);
         if plan.boundary[pc] {
-            let entry = emitter.boundary(pc, entries.len() as i32);
+            let number = entries.len() as u16;
+            let entry = emitter.boundary(pc, number, CONST | (counters + number));
+            emitter.kernel.consts64[usize::from(counters + number)] = ConstSource::Literal(u64::from(entry));
             entries.push((entry, pc as u32));
         }
         firsts.push(emitter.kernel.code.len() as u32);
@@ -125,7 +213,11 @@ pub(super) fn emit(code: &Code, plan: &Plan, layout: &Layout, kernel: &Kernel) -
         }
     }
     let Emitter { kernel, roles, .. } = emitter;
-    Ok(Emitted { kernel, roles, entries, meets, area })
+    Ok(Emitted { kernel, roles, entries, meets, counts })
+}
+
+fn alu(op: AluOp, guard: Guard, dst: Slot, src: [Slot; 3]) -> Inst {
+    Inst { op: Op::Alu(op), guard, dst: [dst, NONE, NONE, NONE], src: [src[0], src[1], src[2], NONE], imm: 0 }
 }
 
 impl Emitter<'_> {
@@ -136,11 +228,25 @@ impl Emitter<'_> {
 
     /// The new scoreboard index of an old one.
     fn board(&self, old: u16) -> u16 {
-        renumbered(self.old, old)
+        self.added.renumbered(self.old, old)
     }
 
-    fn board_address(&self) -> u16 {
-        self.kernel.slots32 + self.address
+    /// The new scoreboard index of a 64-bit slot; none of a constant.
+    fn board64(&self, slot: Slot) -> Option<u16> {
+        (slot & CONST == 0).then(|| self.kernel.slots32 + slot)
+    }
+
+    fn prologue(&mut self, inst: Inst, class: Class, reads: &[u16], writes: Slot) {
+        let (pos, board) = (self.code.items[0].pos, self.kernel.slots32 + writes);
+        self.push(inst, class, reads, &[board], pos, Role::Address);
+    }
+
+    /// `to = base + group * bytes of a group + lane * bytes of a lane`.
+    fn along_lanes(&mut self, to: Slot, [group, lane]: [Slot; 2], [bytes, of_lane]: [Slot; 2], base: Slot) {
+        let mad = |src| alu(AluOp::MadWide32(false), Guard::ALWAYS, to, src);
+        self.prologue(mad([group, bytes, base]), Class::IntMul, &[group], to);
+        let board = self.kernel.slots32 + to;
+        self.prologue(mad([lane, of_lane, to]), Class::IntMul, &[lane, board], to);
     }
 
     fn push(&mut self, inst: Inst, class: Class, reads: &[u16], writes: &[u16], pos: SourcePos, role: Role) {
@@ -160,7 +266,7 @@ impl Emitter<'_> {
         self.roles.push(role);
     }
 
-    /// Emits an item as it is, and the checkpoint stores behind it.
+    /// Emits an item and what saves it, and the checkpoint stores behind it.
     fn item(&mut self, pc: usize) {
         let item = &self.code.items[pc];
         if item.gap {
@@ -168,7 +274,13 @@ impl Emitter<'_> {
         }
         let reads: Vec<u16> = item.hazards.read().iter().map(|&r| self.board(r)).collect();
         let writes: Vec<u16> = item.hazards.written().iter().map(|&r| self.board(r)).collect();
-        self.push(item.inst, item.class, &reads, &writes, item.pos, Role::Program);
+        match self.shadows[pc] {
+            Some(shadow) => self.shadowed(pc, shadow, &reads, &writes),
+            None => self.push(item.inst, item.class, &reads, &writes, item.pos, Role::Program),
+        }
+        if let Some(kind) = gathering(&item.inst) {
+            self.count(kind, item.inst.guard, item.pos);
+        }
         // A guard that the instruction itself has changed tells nothing any more.
         let n = self.old.slots32 + self.old.slots64;
         let kept = item.inst.guard.parts().is_none_or(|(slot, _)| !item.hazards.written().contains(&(n + slot)));
@@ -176,6 +288,60 @@ impl Emitter<'_> {
         for &r in &self.plan.behind[pc] {
             self.save(r, guard, item.pos);
         }
+    }
+
+    /// Emits a write to shared or local memory, and the same to its shadow.
+    fn shadowed(&mut self, pc: usize, shadow: Shadow, reads: &[u16], writes: &[u16]) {
+        let item = &self.code.items[pc];
+        let (inst, class, pos) = (item.inst, item.class, item.pos);
+        let Op::Mem(mem) = inst.op else { unreachable!("what has a shadow writes memory") };
+        let base = self.bases[usize::from(mem.space == Space::Local)];
+        let from = inst.src[0];
+        let (sum, from_board) = if mem.address64 {
+            (alu(AluOp::Int64(IntOp::Add), Guard::ALWAYS, self.place, [from, base, NONE]), self.board64(from))
+        } else {
+            let src = [from, self.one, base];
+            (alu(AluOp::MadWide32(false), Guard::ALWAYS, self.place, src), (from & CONST == 0).then_some(from))
+        };
+        let of_sum: Vec<u16> = from_board.into_iter().chain(self.board64(base)).collect();
+        let place = self.kernel.slots32 + self.place;
+        self.push(sum, if mem.address64 { Class::Int } else { Class::IntMul }, &of_sum, &[place], pos, Role::Shadow);
+        let there = |kind| {
+            let mem = Mem { kind, space: Space::Global, address64: true, cache: CacheOp::All, ..mem };
+            let src = [self.place, inst.src[1], inst.src[2], inst.src[3]];
+            Inst { op: Op::Mem(mem), src, ..inst }
+        };
+        let mut place_read = reads.to_vec();
+        place_read.push(place);
+        match shadow {
+            Shadow::Store => {
+                self.push(there(MemKind::Store), class, &place_read, &[], pos, Role::Shadow);
+                self.push(inst, class, reads, writes, pos, Role::Program);
+            }
+            Shadow::Reduction | Shadow::Result => {
+                let nothing = [NONE; 4];
+                let here = Op::Mem(Mem { kind: MemKind::Reduction, ..mem });
+                let here = Inst { op: here, dst: nothing, ..inst };
+                let (atomic, written) = match shadow {
+                    Shadow::Result => (there(MemKind::Atomic), writes),
+                    _ => (Inst { dst: nothing, ..there(MemKind::Reduction) }, &[][..]),
+                };
+                self.push(here, class, reads, &[], pos, Role::Shadow);
+                self.push(atomic, class, &place_read, written, pos, Role::Program);
+            }
+        }
+    }
+
+    /// Counts a barrier that the warp has passed.
+    fn count(&mut self, kind: Gathering, guard: Guard, pos: SourcePos) {
+        let Some(slot) = self.counts[usize::from(kind == Gathering::Grid)] else { return };
+        let board = self.kernel.slots32 + slot;
+        let mut reads = vec![board];
+        self.guarded(guard, &mut reads);
+        let add = alu(AluOp::Int64(IntOp::Add), guard, slot, [slot, self.one64, NONE]);
+        self.push(add, Class::Int, &reads, &[board], pos, Role::Count);
+        let imm = self.layout.count_of(kind).expect("what is counted has a row") as i32;
+        self.store(slot, true, Some(board), imm, guard, pos, Role::Count);
     }
 
     /// Stores a register (old scoreboard index) to its place in the checkpoint.
@@ -230,33 +396,22 @@ impl Emitter<'_> {
         };
         let dst = [data, NONE, NONE, NONE];
         let inst = Inst { op: Op::Mem(mem), guard, dst, src: [self.address, NONE, NONE, NONE], imm };
-        let mut reads: Vec<u16> = std::iter::once(self.board_address()).chain(board).collect();
+        let mut reads: Vec<u16> = std::iter::once(self.kernel.slots32 + self.address).chain(board).collect();
         self.guarded(guard, &mut reads);
         self.push(inst, Class::Mem, &reads, &[], pos, role);
     }
 
     /// Emits the boundary before a place and says where its region starts.
-    fn boundary(&mut self, pc: usize, number: i32) -> u32 {
+    fn boundary(&mut self, pc: usize, number: u16, counter: Slot) -> u32 {
         let pos = self.code.items[pc].pos;
         for &r in &self.plan.at[pc] {
             self.save(r, Guard::ALWAYS, pos);
         }
         let entry = self.kernel.code.len() as u32 + 2;
-        let value = self.literal(entry);
-        self.store(value, false, None, 0, Guard::ALWAYS, pos, Role::Counter);
-        let marker =
-            Inst { op: Op::Pm(PmOp::Region), guard: Guard::ALWAYS, dst: [NONE; 4], src: [NONE; 4], imm: number };
+        self.store(counter, true, None, 0, Guard::ALWAYS, pos, Role::Counter);
+        let imm = i32::from(number);
+        let marker = Inst { op: Op::Pm(PmOp::Region), guard: Guard::ALWAYS, dst: [NONE; 4], src: [NONE; 4], imm };
         self.push(marker, Class::Control, &[], &[], pos, Role::Marker);
         entry
-    }
-}
-
-/// The scoreboard index in the formed kernel of one in the kernel that it was formed from.
-pub(super) fn renumbered(kernel: &Kernel, register: u16) -> u16 {
-    let (n32, n64) = (kernel.slots32, kernel.slots64);
-    match register {
-        r if r < n32 => r,
-        r if r < n32 + n64 => r + 2,
-        r => r + 3,
     }
 }

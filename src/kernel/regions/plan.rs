@@ -7,9 +7,9 @@
 //!
 //! Faults that a boundary mends, in the order in which they are looked for:
 //! 1. a loop that stores and has no boundary;
-//! 2. lanes that exit with something behind their last boundary that they must not repeat alone;
-//! 3. lanes that wait so while others of their warp may pass a boundary (`regions.rs`, "Divergence");
-//! 4. more stores between boundaries than the threshold.
+//! 2. lanes that wait with something behind their last boundary that they must not repeat alone, while others of their
+//!    warp may pass one (`regions.rs`, "Divergence");
+//! 3. more stores between boundaries than the threshold.
 
 use super::super::cfg::BitSet;
 use super::super::ir::{Guard, Inst, NEVER, Op};
@@ -154,12 +154,6 @@ impl Ground<'_> {
             return Some((Reason::Loop, heads.into_values().flatten().map(|pc| pc as u32).collect()));
         }
         let unsaved = |pc: usize| plan.tied[pc] && !plan.boundary[pc];
-        let exits = |inst: &Inst| matches!(inst.op, Op::Exit);
-        let leaving: Vec<u32> =
-            (0..code.len()).filter(|&pc| exits(&code.items[pc].inst) && unsaved(pc)).map(|pc| pc as u32).collect();
-        if !leaving.is_empty() {
-            return Some((Reason::Exit, leaving));
-        }
         let mut waiting = Vec::new();
         for fork in self.forks {
             if !(0..code.len()).any(|pc| fork.inside[pc] && plan.boundary[pc]) {
