@@ -90,7 +90,13 @@ impl Plan {
             Mode::None => Overrides::default(),
             _ => self.request.instrument,
         };
-        let choice = Choice { profile: Some(profile.clone()), seed: *seed, instrument, ..Choice::default() };
+        let choice = Choice {
+            profile: Some(profile.clone()),
+            seed: *seed,
+            instrument,
+            persistent: run.in_nvm,
+            ..Choice::default()
+        };
         let mut recipe = Recipe {
             machine: run.machine.map_or_else(|| machine.clone(), str::to_owned),
             machine_set: set.clone(),

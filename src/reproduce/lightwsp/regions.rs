@@ -8,6 +8,7 @@ use super::times::told;
 use crate::kernel::functional::Limits;
 use crate::kernel::regions::RegionOptions;
 use crate::reproduce::{Cell, Finding, Request, Runs, Table};
+use crate::run::region_options;
 use crate::workload::{Choice, RegionRun, Workload};
 
 /// What a workload's regions came to.
@@ -54,15 +55,7 @@ impl Counts {
 /// How the scheme forms regions, where it is there; else as the compiler's own defaults, which are the paper's.
 fn options(request: &Request) -> RegionOptions {
     let rule = runs::scheme(request).and_then(|scheme| scheme.built.regions());
-    rule.map_or_else(RegionOptions::default, |rule| RegionOptions {
-        threshold_stores: rule.threshold_stores,
-        unroll: rule.unroll,
-        speculative_unroll: rule.speculative_unroll,
-        unroll_factor: rule.unroll_factor,
-        prune: rule.prune,
-        after_sync: rule.after_sync,
-        ..RegionOptions::default()
-    })
+    rule.map_or_else(RegionOptions::default, region_options)
 }
 
 fn counted(request: &Request, kernel: &str) -> Result<Counts, String> {
