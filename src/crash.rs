@@ -9,12 +9,14 @@
 //! allows although this run's timing did not leave them) and *level C* (states in which a warp has run ahead of the others
 //! of its CTA as far as barriers let it). What is promised follows from the scheme: end of CTA or
 //! kernel, every store, the program's own undo log, and the conditions of its manifest ([`conditions`]). Recovery is the
-//! program's own kernels where it has some, else that of the undo log.
+//! program's own kernels where it has some, else that of the undo log. Where hardware commits recoverable regions, it recovers by
+//! itself, and the program is resumed (`regions`).
 //!
 //! Invariants: everything in a report but `wall_s` and the outcome's `host` follows from the experiment and the request.
 //! DRAM is lost: recovery kernels find its initial contents there. Not modelled: time that recovery takes.
 
 pub mod conditions;
+mod regions;
 
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -57,6 +59,8 @@ pub struct Request {
     pub allowed: Option<Budget>,
     /// States of level C to judge, at most.
     pub overtaking: u64,
+    /// States to resume the program from, at most, where hardware recovers it.
+    pub resume: u64,
     /// Just this state of level B: instant and number.
     pub only_allowed: Option<(u64, u64)>,
     /// Just this state of level C: a store, by its place in the journal.
@@ -78,6 +82,7 @@ impl Default for Request {
             double: false,
             allowed,
             overtaking: 20_000,
+            resume: 24,
             only_allowed: None,
             only_overtaking: None,
             claim: None,
@@ -96,6 +101,8 @@ pub enum Phase {
     Allowed,
     /// States in which a warp ran ahead.
     Overtaking,
+    /// States that the program is resumed from.
+    Resume,
 }
 
 /// How a crash test is watched and stopped; nothing here changes a verdict that is not stopped.
@@ -170,6 +177,9 @@ pub struct CrashReport {
     pub image_bytes: u64,
     /// Changes of what is durable: level A has one point more.
     pub changes: u64,
+    /// Recoverable regions, where hardware commits them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub regions: Option<u64>,
     /// Seed of everything drawn.
     pub seed: u64,
     /// What no single state shows.
@@ -180,6 +190,12 @@ pub struct CrashReport {
     pub allowed: Option<Judgement>,
     /// Level C.
     pub overtaking: Option<Judgement>,
+    /// The hardware's recovery cut off, of a scheme of recoverable regions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub double: Option<Judgement>,
+    /// The program resumed, under a scheme of recoverable regions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resume: Option<Judgement>,
     /// The manifest's conditions.
     pub conditions: Vec<Condition>,
     /// Wall time of simulation and judgements, in s: of the host, not of the model.
@@ -211,6 +227,8 @@ impl CrashReport {
             ("level A, actual states", self.actual.as_ref()),
             ("level B, allowed states", self.allowed.as_ref()),
             ("level C, overtaking warps", self.overtaking.as_ref()),
+            ("recovery cut off", self.double.as_ref()),
+            ("resume", self.resume.as_ref()),
         ];
         all.into_iter().filter_map(|(name, judgement)| Some((name, judgement?)))
     }
@@ -328,6 +346,9 @@ pub fn crash(experiment: &Experiment, request: &Request, watching: &Watching<'_>
     let mut known: Vec<&str> = known.iter().map(|scheme| scheme.name()).collect();
     known.push(scheme.name());
     workload.check_schemes(&known)?;
+    if scheme.regions().is_some() {
+        return crash_regions(experiment, request, watching);
+    }
     let undo = undo_rule(workload, spec.sm.warp_size, request.double, watching.stop)?;
     let finished = run(experiment, &Conduct { journal: true, ..watching.conduct.clone() });
     let simulated = began.elapsed();
@@ -421,11 +442,59 @@ pub fn crash(experiment: &Experiment, request: &Request, watching: &Watching<'_>
         actual: actual.map(|verdict| places.judgement(verdict, host)),
         allowed: allowed.map(|verdict| places.judgement(verdict, host)),
         overtaking: overtaking.map(|verdict| places.judgement(verdict, host)),
+        regions: None,
+        double: None,
+        resume: None,
         conditions,
         wall_s: [simulated.as_secs_f64(), (began.elapsed() - simulated).as_secs_f64()],
         outcome: finished.outcome.clone(),
     };
     Ok(report)
+}
+
+/// The same under a scheme whose hardware recovers.
+#[expect(clippy::disallowed_methods, reason = "the wall time of a test is part of its report, not of its model")]
+fn crash_regions(
+    experiment: &Experiment,
+    request: &Request,
+    watching: &Watching<'_>,
+) -> Result<CrashReport, Diagnostics> {
+    let began = Instant::now();
+    let (spec, workload) = (&experiment.machine.spec, &experiment.workload);
+    let domain = spec.persist.domain;
+    regions::check_domain(experiment.scheme.built.name(), domain)?;
+    let finished = run(experiment, &Conduct { journal: true, ..watching.conduct.clone() });
+    let simulated = began.elapsed();
+    let Some(journal) = &finished.journal else { unreachable!("a journal was asked for") };
+    let initial = regions::covering(initial_image(&workload.image()), journal);
+    let (host, controllers) = (spec.sm.count as u16, spec.controller.channels as usize);
+    let judged = regions::Run { journal, outcome: &finished.outcome, controllers, host, domain };
+    let verdicts = regions::judge(judged, &initial, None, request, watching)?;
+    let places = Places {
+        workload,
+        outcome: &finished.outcome,
+        ticks_a_cycle: spec.timebase().map_or(1, |base| base.clock(spec.clock.core_mhz.khz).period_ticks()),
+    };
+    let judgement = |verdict: Verdict| places.judgement(verdict, host);
+    Ok(CrashReport {
+        domain,
+        recovery: "hardware, to the latest region that all controllers have".to_owned(),
+        promises: verdicts.promises,
+        transactions: 0,
+        image_bytes: initial.bytes().len() as u64,
+        changes: verdicts.changes,
+        regions: Some(verdicts.regions),
+        seed: request.seed,
+        history: judgement(verdicts.history),
+        actual: Some(judgement(verdicts.actual)),
+        allowed: None,
+        overtaking: None,
+        double: verdicts.double.map(judgement),
+        resume: verdicts.resume.map(judgement),
+        conditions: Vec::new(),
+        wall_s: [simulated.as_secs_f64(), (began.elapsed() - simulated).as_secs_f64()],
+        outcome: finished.outcome.clone(),
+    })
 }
 
 /// Levels A and B, as far as asked for.

@@ -25,6 +25,7 @@ pub mod history;
 pub mod judge;
 pub mod order;
 pub mod overtaking;
+pub mod regions;
 mod scopes;
 pub mod undo;
 pub mod verdict;

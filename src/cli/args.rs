@@ -210,6 +210,9 @@ pub(super) struct CrashArgs {
     /// Judge the order of persist barriers as if all were of this scope: shows what a program lacks that uses a narrower one
     #[arg(long, value_name = "wi|wg|kr", value_parser = scope)]
     pub(super) claim: Option<PersistScope>,
+    /// Resume the program from so many of the states that hardware recovers (light-wsp); 0 for none
+    #[arg(long, default_value_t = 24, value_name = "N")]
+    pub(super) resume: u64,
     /// Judge one state again, by the name that a failure was reported with
     #[arg(long, value_name = "A:..|B:..|C:..", value_parser = state, conflicts_with = "points")]
     pub(super) only: Option<State>,

@@ -53,6 +53,7 @@ pub(super) fn crash(args: &CrashArgs) -> Result<Exit, Stop> {
         },
         seed: args.subject.seed,
         keep: args.keep.max(1),
+        resume: args.resume,
         ..Request::default()
     };
     let stop = terminal::stop_flag();
@@ -63,6 +64,7 @@ pub(super) fn crash(args: &CrashArgs) -> Result<Exit, Stop> {
             Phase::Actual => "states left",
             Phase::Allowed => "states allowed",
             Phase::Overtaking => "overtaking warps",
+            Phase::Resume => "states resumed",
         });
         bar.set_length(total);
         bar.set_position(done);

@@ -28,6 +28,10 @@ pub enum Property {
     Undo,
     /// P3: log slots, and homes, of the transactions of one launch do not overlap.
     Disjoint,
+    /// P4: after recovery, memory has the stores of exactly the regions before one number, which the program's order allows.
+    Regions,
+    /// P4: from there the program runs on to the result that it has without a failure.
+    Resume,
     /// P5: stores past the caches are durable before what the machine orders behind them.
     Ordered,
     /// P8: recovery that is cut off and starts again comes to the same image.
@@ -161,6 +165,19 @@ impl Verdict {
     /// Whether nothing was found.
     pub fn holds(&self) -> bool {
         self.failed == 0
+    }
+
+    /// Counts a judged state, with what was found on it; keeps the first failures.
+    pub(super) fn add(&mut self, found: impl IntoIterator<Item = Failure>, keep: usize) {
+        let before = self.failed;
+        for failure in found {
+            self.failed += 1;
+            if self.failures.len() < keep {
+                self.failures.push(failure);
+            }
+        }
+        self.judged += 1;
+        self.passed += u64::from(self.failed == before);
     }
 
     /// Sorts failures and keeps the first ones.

@@ -25,8 +25,9 @@ pub fn crash_summary(report: &CrashReport, replay: &dyn Fn(&str) -> String) -> S
         0 => String::new(),
         some => format!(", {} transactions", count(some)),
     };
+    let regions = report.regions.map_or_else(String::new, |regions| format!(", {} regions", count(regions)));
     out += &format!(
-        "{} cycles, {} changes of {} B of persistent memory{transactions}\n\npromised\n",
+        "{} cycles, {} changes of {} B of persistent memory{transactions}{regions}\n\npromised\n",
         count(o.time.core_cycles),
         count(report.changes),
         count(report.image_bytes)
@@ -144,6 +145,8 @@ fn property(property: &Property) -> &str {
         Property::Epoch | Property::Scope => "P2",
         Property::Undo => "P3",
         Property::Disjoint => "P3, logs or data shared",
+        Property::Regions => "P4",
+        Property::Resume => "P4, resuming",
         Property::Ordered => "P5",
         Property::Idempotent => "P8",
         Property::Acknowledged => "P9",

@@ -1,0 +1,107 @@
+//! Power fails under a scheme of recoverable regions: what its hardware recovers is judged, and the program resumed from it.
+//!
+//! Levels B and C do not apply: they are about what a program's fences leave open, and here hardware commits regions whole
+//! and in one order, whatever fences there are. Another timing gives another order, which another run shows. Nor do undo
+//! logs and conditions of manifests: the program does not recover, it goes on.
+//!
+//! Source: P4 of the oracle's design. Invariants: the image covers what regions stored, checkpoints too, behind all that the
+//! program allocates; what was never stored there is 0. Not modelled: time that recovery takes.
+
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::oracle::judge::Watch;
+use crate::oracle::order::{Guarantees, Model, Order};
+use crate::oracle::regions::{AsPublished, Asked, RegionFacts, Resumes, judge_recovery, judge_regions, judge_resume};
+use crate::oracle::verdict::Verdict;
+use crate::outcome::{End, Outcome};
+use crate::persist::vocab::Domain;
+use crate::persist::{FactKind, Journal, PmImage};
+
+use super::{LINE_BYTES, Phase, Request, Watching};
+
+/// The machine and the run that was made on it.
+#[derive(Clone, Copy)]
+pub(super) struct Run<'a> {
+    pub(super) journal: &'a Journal,
+    pub(super) outcome: &'a Outcome,
+    pub(super) controllers: usize,
+    pub(super) host: u16,
+    pub(super) domain: Domain,
+}
+
+/// What was judged.
+pub(super) struct Verdicts {
+    pub(super) history: Verdict,
+    pub(super) actual: Verdict,
+    pub(super) double: Option<Verdict>,
+    pub(super) resume: Option<Verdict>,
+    pub(super) changes: u64,
+    pub(super) regions: u64,
+    pub(super) promises: Vec<String>,
+}
+
+/// What the scheme builds on.
+pub(super) fn check_domain(scheme: &str, domain: Domain) -> Result<(), Diagnostics> {
+    if domain != Domain::Media {
+        return Ok(());
+    }
+    let message =
+        format!("scheme {scheme} recovers what its write-pending queues hold, and with `media` they do not survive");
+    Err(Diagnostic::nowhere("persist.domain", message).with_help("`persist.domain = \"adr\"`").into())
+}
+
+/// An image of all that regions stored to; what is behind `image` is 0.
+pub(super) fn covering(image: PmImage, journal: &Journal) -> PmImage {
+    let stored = journal.facts().iter().filter(|fact| matches!(fact.kind, FactKind::Region(_)) && fact.mask != 0);
+    let end = stored.map(|fact| fact.line + LINE_BYTES as u64).max().unwrap_or_default();
+    let bytes = end.saturating_sub(image.base()).max(image.bytes().len() as u64) as usize;
+    let mut all = image.bytes().to_vec();
+    all.resize(bytes.next_multiple_of(LINE_BYTES), 0);
+    PmImage::new(image.base(), all)
+}
+
+/// Judges a run. `resumes` runs the program on; without it, resuming is not judged.
+pub(super) fn judge(
+    run: Run<'_>,
+    initial: &PmImage,
+    resumes: Option<&dyn Resumes>,
+    request: &Request,
+    watching: &Watching<'_>,
+) -> Result<Verdicts, Diagnostics> {
+    let Run { journal, outcome, controllers, host, domain } = run;
+    if request.only_allowed.is_some() || request.only_overtaking.is_some() {
+        let message = "levels B and C do not apply to a scheme of recoverable regions";
+        return Err(Diagnostic::nowhere("--only", message).with_help("`--only A:POINT`").into());
+    }
+    let order = Order::new(journal, initial, Model { domain, guarantees: Guarantees::default(), host });
+    let facts = RegionFacts::new(&order, initial, controllers, host)
+        .map_err(|outside| Diagnostic::nowhere("journal", format!("a write outside persistent memory: {outside}")))?;
+    let history = judge_regions(&facts, outcome.end == End::Finished, request.keep);
+    let asked = Asked { plan: request.plan, double: request.double, seed: request.seed, keep: request.keep };
+    let show = |phase: Phase| move |done: u64, total: u64| (watching.progress)(phase, done, total);
+    let (of_actual, of_resume) = (show(Phase::Actual), show(Phase::Resume));
+    let (actual, double, firsts) =
+        judge_recovery(&facts, &asked, &AsPublished, &Watch { stop: watching.stop, progress: &of_actual })
+            .map_err(|beyond| Diagnostic::nowhere("--only", beyond.to_string()))?;
+    let resume = resumes.filter(|_| request.resume > 0).map(|resumes| {
+        let watch = Watch { stop: watching.stop, progress: &of_resume };
+        judge_resume(&facts, &firsts, request.resume, &asked, &AsPublished, resumes, &watch)
+    });
+    let mut promises = vec![
+        "after recovery, memory has the stores of exactly the regions before one, the same at all controllers (P4)",
+        "regions commit in an order that program order, barriers, launches and coherence allow (P4)",
+    ];
+    promises.extend(resume.as_ref().map(|_| "resumed from there, twice too, the program comes to its result (P4)"));
+    promises.extend(request.double.then_some("recovery cut off anywhere can start again (P8)"));
+    promises.push(
+        "levels B and C do not apply: the hardware commits whole regions in one order, fences leave nothing open",
+    );
+    Ok(Verdicts {
+        history,
+        actual,
+        double,
+        resume,
+        changes: facts.changes(),
+        regions: facts.regions(),
+        promises: promises.into_iter().map(str::to_owned).collect(),
+    })
+}

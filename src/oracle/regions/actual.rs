@@ -1,0 +1,416 @@
+//! Level A of P4, recovery cut off, and resuming: what hardware makes of a power failure at each crash point.
+//!
+//! One walk over the points keeps controllers' states and memory up with the facts, and memory as it should be up with f: a
+//! point costs what is pending there, not the image. Every point is a state of its own, since a controller's state
+//! changed; images after recovery differ only where f does, so resuming is judged once for each f.
+//!
+//! Source: P4 and P8 of the oracle's design. Invariants: f never falls along a run. Not modelled: power failures within a
+//! tick.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+
+use rayon::prelude::*;
+
+use super::super::crash::{BeyondEnd, Plan};
+use super::super::judge::Watch;
+use super::super::verdict::{Failure, Level, Property, Verdict, Witness};
+use super::super::{Draw, WORDS};
+use super::gate::{Gates, Memory, step_of};
+use super::recovery::{AtPowerFailure, Recovered, Step, recover};
+use super::{RegionFacts, RegionStore, words_of};
+use crate::persist::image::PmImage;
+use crate::persist::journal::FactKind;
+use crate::persist::vocab::RegionStep;
+
+/// Up to how many points all are judged, unless told otherwise.
+const EXHAUSTIVE: u64 = 1 << 18;
+/// Points at which recovery is cut off, at most.
+const CUT_POINTS: usize = 2048;
+/// At how many places it is cut off at a point, at most, and how many steps are taken again there, about.
+const CUTS: usize = 64;
+const STEPS_AGAIN: usize = 1 << 10;
+/// How many points are judged between two reports of progress.
+const REPORT: u64 = 1 << 10;
+
+/// What runs a program on from an image of persistent memory.
+pub trait Resumes: Sync {
+    /// Runs to the end, and compares with what the program comes to without a failure.
+    ///
+    /// # Errors
+    /// It does not get there, or to something else.
+    fn finish(&self, recovered: &PmImage) -> Result<(), String>;
+
+    /// Runs until power fails again, after so many more regions, and gives what the hardware makes of that; none when
+    /// the program ends before.
+    ///
+    /// # Errors
+    /// It does not get there.
+    fn interrupt(&self, recovered: &PmImage, regions: u64) -> Result<Option<PmImage>, String>;
+}
+
+/// Which states to judge.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked {
+    /// Crash points.
+    pub plan: Plan,
+    /// Cut recovery off.
+    pub double: bool,
+    /// Seed of what is drawn.
+    pub seed: u64,
+    /// Failures to keep.
+    pub keep: usize,
+}
+
+/// A walk over crash points, forward only.
+struct Walk<'f, 'a> {
+    facts: &'f RegionFacts<'a>,
+    point: u64,
+    next_change: usize,
+    gates: Gates,
+    memory: Memory,
+    /// Of each order, up to which region memory should have its stores.
+    settled: Vec<u32>,
+}
+
+impl<'f, 'a> Walk<'f, 'a> {
+    fn new(facts: &'f RegionFacts<'a>) -> Walk<'f, 'a> {
+        let (gates, memory) = (Gates::new(facts), Memory::new(facts.initial));
+        Walk { facts, point: 0, next_change: 0, gates, memory, settled: vec![0; facts.names.len()] }
+    }
+
+    fn advance_to(&mut self, point: u64) {
+        while self.point < point.min(self.facts.changes()) {
+            let end = self.facts.points[self.point as usize] as usize;
+            for at in self.next_change..end {
+                self.note(self.facts.changes[at]);
+            }
+            self.next_change = end;
+            self.point += 1;
+        }
+    }
+
+    fn note(&mut self, at: u32) {
+        let fact = self.facts.fact(at);
+        let Some(step) = step_of(fact) else {
+            // The host's: durable, and meant to be.
+            let bytes = self.facts.bytes(fact);
+            self.memory.write(fact.line, fact.mask, &bytes);
+            self.memory.intend(fact.line, fact.mask, &bytes);
+            return;
+        };
+        self.gates.note(self.facts, at, fact, step);
+        if matches!(step, RegionStep::Flushed | RegionStep::Spilled) {
+            self.memory.write(fact.line, fact.mask, &self.facts.bytes(fact));
+        }
+    }
+
+    /// Memory should have the stores of the regions of each order before these. Regions of several orders go in the order of
+    /// coherence.
+    fn settle(&mut self, until: &[u32]) {
+        let mut stores: Vec<RegionStore> = Vec::new();
+        let mut orders = 0;
+        for (order, &until) in until.iter().enumerate() {
+            let regions = &self.facts.regions[order];
+            let (from, until) = (self.settled[order] as usize, (until as usize).min(regions.len()));
+            if from < until {
+                orders += 1;
+                stores.extend(regions[from..until].iter().flat_map(|region| &region.stores));
+                self.settled[order] = until as u32;
+            }
+        }
+        if orders > 1 {
+            let version = |store: &RegionStore| {
+                (store.program != super::NONE).then(|| self.facts.order.version_of(store.program as usize)).flatten()
+            };
+            stores.sort_by_key(version);
+        }
+        for store in stores {
+            let fact = self.facts.fact(store.fact);
+            self.memory.intend(fact.line, fact.mask, &self.facts.bytes(fact));
+        }
+    }
+
+    fn over(&self, steps: &[Step]) -> BTreeMap<u32, u64> {
+        let mut over = BTreeMap::new();
+        for step in steps {
+            step.write(self.facts, &self.memory, &mut over);
+        }
+        over
+    }
+
+    fn place(&self, property: Property) -> Failure {
+        let (point, time) = (self.point, self.facts.time(self.point));
+        let (level, choice, what, witness) = (Level::Actual, None, String::new(), None);
+        Failure { property, level, point, choice, time, what, witness }
+    }
+
+    /// Judges the point; true when regions committed that had not before.
+    fn judge(&mut self, recovered: &Recovered, found: &mut Vec<Failure>, detailed: bool) -> bool {
+        let mut agreed = Vec::with_capacity(self.settled.len());
+        for (order, next) in recovered.next.chunks(self.facts.controllers).enumerate() {
+            let (Some(&least), Some(&most)) = (next.iter().min(), next.iter().max()) else { continue };
+            let of_order = self.facts.of_order(order);
+            let mut fail = |what: String| found.push(Failure { what, ..self.place(Property::Regions) });
+            if least != most {
+                let holder = |of: u32| next.iter().position(|&next| next == of).unwrap_or_default();
+                fail(format!(
+                    "flush IDs{of_order} differ after recovery: {most} at controller {}, {least} at controller {}",
+                    holder(most),
+                    holder(least)
+                ));
+            }
+            if least < self.settled[order] {
+                let before = self.settled[order];
+                fail(format!(
+                    "recovery commits the regions{of_order} below {least}, and did those below {before} earlier"
+                ));
+            }
+            agreed.push(least);
+        }
+        let goes_on = agreed.iter().zip(&self.settled).any(|(agreed, settled)| agreed > settled);
+        self.settle(&agreed);
+        if !found.is_empty() {
+            return goes_on;
+        }
+        let over = self.over(&recovered.steps);
+        if let Some((place, is, should_be, count)) = self.memory.wrong(&over) {
+            let mut failure = self.place(Property::Regions);
+            if detailed {
+                (failure.what, failure.witness) = self.explain(place, is, should_be, count, &agreed);
+            }
+            found.push(failure);
+        }
+        goes_on
+    }
+
+    /// What is wrong with a word, and whose stores are to blame.
+    fn explain(&self, place: u32, is: u64, should_be: u64, count: usize, agreed: &[u32]) -> (String, Option<Witness>) {
+        let facts = self.facts;
+        let address = self.memory.address(place);
+        // The latest committed store whose bytes are not there, and one whose bytes are there and should not be.
+        let (mut missing, mut present) = (None, None);
+        for (order, regions) in facts.regions.iter().enumerate() {
+            for (number, region) in (0..).zip(regions) {
+                for &store in &region.stores {
+                    let fact = facts.fact(store.fact);
+                    let Some(word) = address.checked_sub(fact.line).map(|offset| offset as usize / 8) else { continue };
+                    let bytes = facts.bytes(fact);
+                    let touched = words_of(fact.mask, &bytes).find(|(at, ..)| word < WORDS && *at == word);
+                    let Some((_, bits, value)) = touched else { continue };
+                    let wrong = (is ^ should_be) & bits;
+                    if number < agreed[order] && wrong != 0 && value & wrong == should_be & wrong {
+                        missing = Some((order, number, store));
+                    } else if number >= agreed[order] && wrong != 0 && value & wrong == is & wrong {
+                        present = present.or(Some((order, number, store)));
+                    }
+                }
+            }
+        }
+        let below = agreed.iter().enumerate().map(|(order, f)| format!("{f}{}", facts.of_order(order)));
+        let mut what = format!(
+            "with the regions below {} committed, the word at {address:#x} should be {should_be:#x} and is {is:#x}",
+            below.collect::<Vec<_>>().join(", ")
+        );
+        let lacks = |what: &mut String, lead: &str, found: Option<(usize, u32, RegionStore)>| {
+            let Some((order, number, store)) = found else { return };
+            *what += &format!("; {lead} region {number}{}", facts.of_order(order));
+            if let Some(controller) = self.controller_of(order, number, store) {
+                *what += &format!(", a store of controller {controller}");
+            }
+        };
+        lacks(&mut what, "it lacks", missing);
+        lacks(&mut what, "it has", present);
+        if count > 1 {
+            what += &format!(" ({count} words are wrong)");
+        }
+        let persist = |(_, _, store): (usize, u32, RegionStore)| facts.persist(store, address);
+        (what, Some(Witness { missing: missing.map(persist), present: present.map(persist) }))
+    }
+
+    /// The controller that a store went to, if it ever came.
+    fn controller_of(&self, order: usize, number: u32, store: RegionStore) -> Option<u16> {
+        let line = self.facts.fact(store.fact).line;
+        let came = |at: &&u32| {
+            let fact = self.facts.fact(**at);
+            let taken = matches!(fact.kind, FactKind::Region(RegionStep::Buffered | RegionStep::Spilled));
+            taken && (fact.line, fact.author.pc, fact.author.warp) == (line, number, self.facts.names[order])
+        };
+        self.facts.changes.iter().find(came).map(|&at| self.facts.fact(at).author.sm)
+    }
+
+    /// Cuts recovery off and starts it again.
+    fn cut(&self, recovered: &Recovered, hardware: &dyn AtPowerFailure) -> Option<Failure> {
+        let count = recovered.steps.len();
+        let cuts = (STEPS_AGAIN / count.max(1)).clamp(4, CUTS);
+        let stride = count.div_ceil(cuts).max(1);
+        let (mut gates, mut over) = (self.gates.clone(), BTreeMap::new());
+        let whole = self.over(&recovered.steps);
+        for (done, step) in (1..).zip(&recovered.steps) {
+            step.take(self.facts, &mut gates);
+            step.write(self.facts, &self.memory, &mut over);
+            if done % stride != 0 && done != count {
+                continue;
+            }
+            let again = recover(self.facts, &gates, hardware);
+            let mut after = over.clone();
+            again.steps.iter().for_each(|step| step.write(self.facts, &self.memory, &mut after));
+            let touched = || whole.keys().chain(after.keys());
+            let same = |place: &u32| self.memory.value(&whole, *place) == self.memory.value(&after, *place);
+            let what = match touched().find(|place| !same(place)) {
+                None if again.next == recovered.next => continue,
+                None => "comes to other flush IDs".to_owned(),
+                Some(&place) => format!("comes to another image, at {:#x}", self.memory.address(place)),
+            };
+            let what = format!("recovery cut off after {done} of {count} steps and started again {what}");
+            return Some(Failure { what, ..self.place(Property::Idempotent) });
+        }
+        None
+    }
+}
+
+/// The points of a plan, and whether they are all.
+fn points(facts: &RegionFacts<'_>, asked: &Asked) -> Result<(Vec<u64>, bool), BeyondEnd> {
+    let last = facts.changes();
+    let mut points: Vec<u64> = match asked.plan {
+        Plan::Only(point) if point > last => return Err(BeyondEnd { asked: point, changes: last }),
+        Plan::Only(point) => vec![point],
+        Plan::Count(count) if count <= last => {
+            let gaps = u128::from(count.saturating_sub(1).max(1));
+            (0..count).map(|at| (u128::from(last) * u128::from(at) / gaps) as u64).collect()
+        }
+        Plan::Boundaries => {
+            let ends = |at: &&u32| {
+                let step = step_of(facts.fact(**at));
+                matches!(step, Some(RegionStep::Bounded | RegionStep::Committed | RegionStep::Spilled))
+            };
+            let ends = facts.changes.iter().filter(ends).map(|&at| facts.point_of(at));
+            ends.flat_map(|point| [point - 1, point]).chain([0, last]).collect()
+        }
+        _ => (0..=last).collect(),
+    };
+    if asked.plan == Plan::Auto && last > EXHAUSTIVE {
+        Draw::new(asked.seed).thin(&mut points, EXHAUSTIVE as usize);
+    }
+    points.sort_unstable();
+    points.dedup();
+    let exhaustive = points.len() as u64 == last + 1;
+    Ok((points, exhaustive))
+}
+
+/// Level A, and with `double` recovery cut off: the hardware's recovery at the points of a plan. The third result are the first
+/// judged points of each f.
+///
+/// # Errors
+/// The plan asks for a point that there is not.
+pub fn judge_recovery(
+    facts: &RegionFacts<'_>,
+    asked: &Asked,
+    hardware: &dyn AtPowerFailure,
+    watch: &Watch<'_>,
+) -> Result<(Verdict, Option<Verdict>, Vec<u64>), BeyondEnd> {
+    let (points, exhaustive) = points(facts, asked)?;
+    let total = points.len() as u64;
+    let left_out = facts.changes() + 1 - total;
+    let planned = Verdict { points: total, distinct: total, left_out, exhaustive, ..Verdict::default() };
+    let mut cut_points = points.clone();
+    Draw::new(asked.seed ^ 1).thin(&mut cut_points, CUT_POINTS);
+    let cut = cut_points.len() as u64;
+    let mut double = asked.double.then(|| Verdict {
+        points: cut,
+        distinct: cut,
+        left_out: facts.changes() + 1 - cut,
+        exhaustive: false,
+        ..Verdict::default()
+    });
+    let (mut actual, mut firsts) = (planned, Vec::new());
+    let mut walk = Walk::new(facts);
+    for &point in &points {
+        if watch.stop.load(Ordering::Relaxed) {
+            break;
+        }
+        walk.advance_to(point);
+        let recovered = recover(facts, &walk.gates, hardware);
+        let mut found = Vec::new();
+        if walk.judge(&recovered, &mut found, actual.failures.len() < asked.keep) || firsts.is_empty() {
+            firsts.push(point);
+        }
+        actual.add(found, asked.keep);
+        if let Some(double) = &mut double
+            && cut_points.binary_search(&point).is_ok()
+        {
+            double.add(walk.cut(&recovered, hardware), asked.keep);
+        }
+        if actual.judged.is_multiple_of(REPORT) || actual.judged == total {
+            (watch.progress)(actual.judged, total);
+        }
+    }
+    for verdict in [&mut actual].into_iter().chain(&mut double) {
+        verdict.stopped = verdict.judged < verdict.distinct;
+        verdict.exhaustive &= !verdict.stopped;
+    }
+    Ok((actual, double, firsts))
+}
+
+/// Pieces of work, each of which starts with a replay.
+const CHUNKS: usize = 16;
+
+/// Runs on from what recovery leaves at some of these crash points (the first of each f), to the end, and with a second
+/// failure a few regions later.
+pub fn judge_resume(
+    facts: &RegionFacts<'_>,
+    firsts: &[u64],
+    count: u64,
+    asked: &Asked,
+    hardware: &dyn AtPowerFailure,
+    resumes: &dyn Resumes,
+    watch: &Watch<'_>,
+) -> Verdict {
+    let mut points = firsts.to_vec();
+    let ends: Vec<u64> = points.first().into_iter().chain(points.last()).copied().collect();
+    Draw::new(asked.seed ^ 2).thin(&mut points, count as usize);
+    points.extend(if count > 1 { &ends[..] } else { &[] });
+    points.sort_unstable();
+    points.dedup();
+    let total = points.len() as u64;
+    let left_out = facts.changes() + 1 - total;
+    let mut verdict = Verdict { points: total, distinct: total, left_out, ..Verdict::default() };
+    let done = std::sync::atomic::AtomicU64::new(0);
+    let judge = |chunk: &[u64]| {
+        let mut walk = Walk::new(facts);
+        let mut parts = Vec::new();
+        for &point in chunk {
+            if watch.stop.load(Ordering::Relaxed) {
+                break;
+            }
+            walk.advance_to(point);
+            let recovered = recover(facts, &walk.gates, hardware);
+            let image = walk.memory.image(&walk.over(&recovered.steps));
+            let regions = Draw::new(asked.seed ^ point).below(1 + facts.regions() / 4) + 1;
+            let found = resumed(&image, regions, resumes).err();
+            if watch.stop.load(Ordering::Relaxed) {
+                break;
+            }
+            parts.push(found.map(|what| Failure { what, ..walk.place(Property::Resume) }));
+            (watch.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, total);
+        }
+        parts
+    };
+    let size = points.len().div_ceil(CHUNKS).max(1);
+    let parts: Vec<Vec<Option<Failure>>> = points.par_chunks(size).map(judge).collect();
+    for found in parts.into_iter().flatten() {
+        verdict.add(found, asked.keep);
+    }
+    verdict.stopped = verdict.judged < verdict.distinct;
+    verdict
+}
+
+/// Resumes from an image, and again from a second failure.
+fn resumed(image: &PmImage, regions: u64, resumes: &dyn Resumes) -> Result<(), String> {
+    resumes.finish(image).map_err(|what| format!("resumed: {what}"))?;
+    let interrupted = resumes.interrupt(image, regions);
+    let again =
+        interrupted.map_err(|what| format!("resumed, up to a second failure {regions} regions later: {what}"))?;
+    let Some(again) = again else { return Ok(()) };
+    resumes.finish(&again).map_err(|what| format!("resumed after a second failure {regions} regions later: {what}"))
+}
