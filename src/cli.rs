@@ -125,7 +125,7 @@ fn resolve_under(
     let scheme = scheme.map_err(&mut keep).ok();
     let choice = choice(workload, subject, params, default_profile);
     let logs = scheme.as_ref().is_some_and(|scheme| scheme.built.logs());
-    let persistent = scheme.as_ref().is_some_and(|scheme| scheme.built.regions().is_some());
+    let persistent = subject.persistent || scheme.as_ref().is_some_and(|scheme| scheme.built.regions().is_some());
     let loaded = choice.and_then(|choice| Workload::load(workload)?.resolve(&Choice { logs, persistent, ..choice }));
     let workload = loaded.map_err(&mut keep).ok();
     match (machine, workload, scheme) {
@@ -163,5 +163,13 @@ fn choice(
     let profile = subject.profile.clone().or_else(|| default.map(str::to_owned));
     let Subject { instrument: mode, flag_barrier, loop_log, seed, .. } = *subject;
     let instrument = Overrides { mode, flag_barrier, loop_log };
-    faults.into_result(Choice { profile, params, seed, inputs, instrument, ..Choice::default() })
+    faults.into_result(Choice {
+        profile,
+        params,
+        seed,
+        inputs,
+        instrument,
+        persistent: subject.persistent,
+        ..Choice::default()
+    })
 }
