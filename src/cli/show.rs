@@ -54,8 +54,7 @@ pub(super) fn list(args: &ListArgs) -> Result<Exit, Stop> {
             }
         }
     }
-    let lines: String = table.lines().map(|line| format!("{}\n", line.trim_end())).collect();
-    terminal::print(&lines);
+    terminal::print(&terminal::lines(&table, 0));
     Ok(Exit::Good)
 }
 
@@ -209,7 +208,7 @@ pub(super) fn check_ptx(args: &PtxCheckArgs) -> Result<Exit, Stop> {
             ]);
         }
         if !report.kernels.is_empty() {
-            terminal::print(&table.lines().map(|line| format!("  {}\n", line.trim_end())).collect::<String>());
+            terminal::print(&terminal::lines(&table, 2));
         }
         terminal::warn(&report.warnings);
         if !report.unsupported.is_empty() {
