@@ -92,7 +92,7 @@ struct Checked {
 pub(super) fn check_configs(args: &ConfigCheckArgs) -> Result<Exit, Stop> {
     let (of_schemes, of_machines): (Vec<Override>, Vec<Override>) =
         overrides(&args.set)?.into_iter().partition(Override::is_of_a_scheme);
-    let schemes = catalogue::entries().into_iter().filter(|entry| entry.parameters.is_some());
+    let schemes = catalogue::entries().iter().filter(|entry| entry.parameters.is_some());
     let schemes = schemes.map(|entry| entry.name().to_owned());
     let builtin: Vec<String> = machines::MACHINES.iter().map(|(name, _)| (*name).to_owned()).chain(schemes).collect();
     let names = if args.names.is_empty() { &builtin } else { &args.names };
