@@ -1,10 +1,10 @@
 //! `durawarp regions`: kernels in LightWSP's recoverable regions, as code and (for a workload) as they run.
 
-use comfy_table::{CellAlignment, Table, presets};
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
 use durawarp::kernel::functional::Limits;
 use durawarp::kernel::ptx;
 use durawarp::kernel::regions::{Formed, Reason, RegionOptions, Report, form};
+use durawarp::report::{align_right, lines, plain_table};
 use durawarp::workload::{Choice, FunctionalError, KernelRegions, Workload};
 use serde::Serialize;
 
@@ -230,14 +230,11 @@ impl KernelRow {
 }
 
 fn table(header: &[&str], rows: Vec<Vec<String>>) -> String {
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING);
+    let mut table = plain_table();
     table.set_header(header);
     table.add_rows(rows);
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    terminal::lines(&table, 2)
+    align_right(&mut table, 1..header.len());
+    lines(&table, 2)
 }
 
 fn reason(reason: Reason) -> &'static str {

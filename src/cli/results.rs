@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use comfy_table::{Table as Shown, presets};
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
+use durawarp::report::{lines, plain_table};
 use durawarp::sweep::file::WORDS;
 use durawarp::sweep::record::State;
 use durawarp::sweep::table::{self, Column};
@@ -63,20 +63,18 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Stop> {
 fn columns(plan: Option<&Plan>) -> String {
     let words: Vec<String> = WORDS.iter().map(|word| (*word).to_owned()).collect();
     let keys = plan.map_or(&words, |plan| &plan.columns);
-    let mut shown = Shown::new();
-    shown.load_preset(presets::NOTHING);
+    let mut shown = plain_table();
     shown.set_header(["column", "unit", "what it is"]);
     for Column { name, unit, meaning } in table::long_columns(keys) {
         shown.add_row([name, unit, meaning]);
     }
-    let mut text = terminal::lines(&shown, 0);
+    let mut text = lines(&shown, 0);
     text +=
         "\nWith --wide `state`, `why` and `warnings` follow the keys, then NAME and NAME.relative of each metric.\n\n";
-    let mut shown = Shown::new();
-    shown.load_preset(presets::NOTHING);
+    let mut shown = plain_table();
     shown.set_header(["metric", "unit", "what it is"]);
     for metric in metrics::all() {
         shown.add_row([metric.name, metric.unit, metric.meaning]);
     }
-    text + &terminal::lines(&shown, 0)
+    text + &lines(&shown, 0)
 }

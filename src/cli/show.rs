@@ -1,9 +1,9 @@
 //! `durawarp list`, `durawarp config` and `durawarp ptx`: things as they are, nothing is run.
 
-use comfy_table::{Table, presets};
 use durawarp::config::{Kind, MachineConfig, Override, SchemeConfig, presets as machines};
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
 use durawarp::kernel::ptx;
+use durawarp::report::{lines, plain_table};
 use durawarp::reproduce;
 use durawarp::schemes::catalogue;
 use durawarp::workload::{Choice, Overrides, Workload};
@@ -12,8 +12,7 @@ use super::args::{ConfigCheckArgs, ConfigShowArgs, InstrumentArgs, ListArgs, Lis
 use super::{Exit, Stop, terminal};
 
 pub(super) fn list(args: &ListArgs) -> Result<Exit, Stop> {
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING);
+    let mut table = plain_table();
     match args.what {
         Listed::Workloads => {
             table.set_header(["name", "profiles", "what it is"]);
@@ -54,7 +53,7 @@ pub(super) fn list(args: &ListArgs) -> Result<Exit, Stop> {
             }
         }
     }
-    terminal::print(&terminal::lines(&table, 0));
+    terminal::print(&lines(&table, 0));
     Ok(Exit::Good)
 }
 
@@ -180,8 +179,7 @@ pub(super) fn check_ptx(args: &PtxCheckArgs) -> Result<Exit, Stop> {
         };
         let report = ptx::check(&name, &text);
         terminal::print(&format!("{name}: {} kernels\n", report.kernels.len()));
-        let mut table = Table::new();
-        table.load_preset(presets::NOTHING);
+        let mut table = plain_table();
         table.set_header([
             "kernel",
             "supported",
@@ -208,7 +206,7 @@ pub(super) fn check_ptx(args: &PtxCheckArgs) -> Result<Exit, Stop> {
             ]);
         }
         if !report.kernels.is_empty() {
-            terminal::print(&terminal::lines(&table, 2));
+            terminal::print(&lines(&table, 2));
         }
         terminal::warn(&report.warnings);
         if !report.unsupported.is_empty() {

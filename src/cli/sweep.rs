@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use comfy_table::{Table, presets};
 use durawarp::report;
 use durawarp::sweep;
 use durawarp::sweep::Plan;
@@ -132,8 +131,7 @@ pub(super) fn status(args: &SweepStatusArgs) -> Result<Exit, Stop> {
         outlook.good,
         failed.len()
     );
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING);
+    let mut table = report::plain_table();
     table.set_header(["axis", "value", "done", "failed", "missing"]);
     for (column, key) in plan.columns.iter().enumerate() {
         let mut values: Vec<String> = Vec::new();
@@ -158,7 +156,7 @@ pub(super) fn status(args: &SweepStatusArgs) -> Result<Exit, Stop> {
         }
     }
     if !table.is_empty() {
-        text += &terminal::lines(&table, 0);
+        text += &report::lines(&table, 0);
     }
     for (at, why) in &outlook.failed {
         text += &format!("FAILED {}: {why}\n  {}\n", plan.points[*at].label, plan.batch.command(*at));

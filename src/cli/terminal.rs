@@ -9,7 +9,6 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
-use comfy_table::Table;
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
 use serde::Serialize;
 
@@ -50,11 +49,6 @@ pub(super) fn print(text: &str) {
         Err(fault) if fault.kind() == io::ErrorKind::BrokenPipe => {}
         Err(fault) => error(&format!("cannot write to standard output: {fault}")),
     }
-}
-
-/// A table as lines, so far from the left.
-pub(super) fn lines(table: &Table, indent: usize) -> String {
-    table.lines().map(|line| format!("{:indent$}{}\n", "", line.trim_end())).collect()
 }
 
 /// Prints a line about what went wrong.
