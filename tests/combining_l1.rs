@@ -105,3 +105,41 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn an_inclusive_l2_has_the_l1s_give_up_what_leaves_it() {
+    // A line is read, and so are a hundred others of its set in the L2, past the L1; then it is read again.
+    let body = "setp.ne.u32 %p1, %id, 0;\n@%p1 ret;\nld.global.u32 %r1, [%b];\nmov.u32 %r2, 0;\nmov.u64 %d1, %a;\nNEXT:\n\
+                ld.global.cg.u32 %r3, [%d1];\nadd.u32 %r4, %r4, %r3;\nadd.u64 %d1, %d1, 64;\nadd.u32 %r2, %r2, 1;\n\
+                setp.lt.u32 %p2, %r2, 1000;\n@%p2 bra NEXT;\nadd.u32 %r4, %r4, %r1;\nadd.u64 %d2, %b, %r5x;\n\
+                ld.global.u32 %r6, [%d2];\nadd.u32 %r6, %r6, %r4;\nst.global.u32 [%out], %r6;\n"
+        .replace("add.u64 %d2, %b, %r5x;\n", "and.b32 %r5, %r4, 0;\ncvt.u64.u32 %d3, %r5;\nadd.u64 %d2, %b, %d3;\n");
+    for (inclusive, hits) in [(true, 0), (false, 1)] {
+        let overrides = format!("sm.count=2 l2.slice_kb=4 l2.ways=4 l2.inclusive={inclusive}");
+        let mut bench = Bench::new(machine("scoped-table2", &overrides));
+        let [out, a, b] = [(); 3].map(|()| bench.buffer(1 << 17, Medium::Dram));
+        bench.put_u32s(b, &[5]);
+        bench.launch(&body, 1, 64, (out, a, b, 0));
+        let ran = bench.run();
+        assert_eq!(ran.sm("l1_hits"), hits, "inclusive: {inclusive}");
+        assert_eq!(ran.l2("back_invalidations") > 900 * 2, inclusive, "each SM hears of each line");
+        assert_eq!(ran.u32s(out, 1), [10]);
+    }
+}
+
+#[test]
+fn bytes_that_an_l1_has_combined_survive_their_lines_leaving_an_inclusive_l2() {
+    // Each thread stores to its own word, reads much, and adds to what it stored.
+    let body = "mul.wide.u32 %d1, %id, 4;\nadd.u64 %d2, %out, %d1;\nst.global.u32 [%d2], %id;\nmul.wide.u32 %d5, %tid, 4;\n\
+                add.u64 %d3, %a, %d5;\nmov.u32 %r2, 0;\nNEXT:\nld.global.u32 %r3, [%d3];\nadd.u64 %d3, %d3, 1024;\n\
+                add.u32 %r4, %r4, %r3;\nadd.u32 %r2, %r2, 1;\nsetp.lt.u32 %p2, %r2, 60;\n@%p2 bra NEXT;\n\
+                ld.global.u32 %r5, [%d2];\nadd.u32 %r5, %r5, 1;\nadd.u32 %r5, %r5, %r4;\nst.global.u32 [%d2], %r5;\n";
+    for (scheme, out_in) in [("base", Medium::Dram), ("nvw-fifo", Medium::Nvm), ("epoch-tag", Medium::Nvm)] {
+        let mut bench = Bench::new(machine("scoped-table2", "l2.slice_kb=4 l2.ways=4 l1.kb=4"));
+        let (out, a) = (bench.buffer(1 << 17, out_in), bench.buffer(1 << 17, Medium::Dram));
+        bench.launch(body, 8, 256, (out, a, 0, 0));
+        let ran = bench.run_scheme(scheme);
+        assert_eq!(ran.u32s(out, 2048), (1..=2048).collect::<Vec<u32>>(), "{scheme}");
+        assert!(ran.l2("back_invalidations") > 0);
+    }
+}

@@ -178,6 +178,7 @@ fn l2() -> L2Spec {
         port_bytes: 32,
         atomic_lane_cycles: 1,
         reply_flits: 16,
+        inclusive: false,
         interleave_bytes: 256,
     }
 }

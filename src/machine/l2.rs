@@ -12,7 +12,9 @@
 //! Source: AGPM Table IV (128 KB a partition, 16-way, 128 B, 256 MSHRs, WBWA, XOR index, LRU, allocate-on-miss);
 //! `SM6_TITANX` for sectors, the pipeline before the tags (a part of the request link's latency here) and the port
 //! width. Invariants: a line with a fill under way is not evicted; bytes marked dirty are never overwritten by a fill.
-//! A requester's packet never arrives without room for it. Not modelled: prefetch, compression, inclusion of L1s.
+//! A requester's packet never arrives without room for it. Where it is inclusive, a
+//! line that leaves has every L1 give it up, in order with its replies (no directory says who has it); one dirty there sends its bytes down, and so comes back.
+//! Not modelled: prefetch, compression.
 
 mod durability;
 mod service;
@@ -57,6 +59,8 @@ spec! {
         atomic_lane_cycles: u32 where 0..=1000,
         /// Reply flits that may wait before the slice stops serving requests.
         reply_flits: u32 where 1..=4096,
+        /// A line that leaves the L2 leaves the L1s: these hear of it.
+        inclusive: bool,
         /// Bytes of consecutive addresses on one slice, before the next slice's.
         interleave_bytes: u32 where 32..=65536,
     }
@@ -95,6 +99,8 @@ counters! {
         bytes_in,
         /// Bytes that this slice sent to requesters, headers included (bytes)
         bytes_out,
+        /// Packets that had L1s give up lines (packets)
+        back_invalidations,
         /// Requests found at the head of the input buffer without the MSHR, way or credit they needed (requests)
         stalls,
     }
@@ -282,6 +288,21 @@ impl L2Slice {
     fn tell(&mut self, access: &Access) {
         if let Some(site) = &mut self.site {
             site.access(access, &mut self.post);
+        }
+    }
+
+    /// A line leaves an inclusive L2: the L1s hear of it behind the replies that they got before.
+    fn invalidate_above(&mut self, place: usize, cx: &mut Ctx<'_, Msg>) {
+        if !self.spec.inclusive || self.tags.line_at(place).is_none() {
+            return;
+        }
+        let line = self.address[place];
+        // The command processor has no cache.
+        for sm in 0..self.requesters as u16 - 1 {
+            let tail = self.injection.inject(cx.now(), 0);
+            self.counters.bytes_out += u64::from(super::msg::HEADER_BYTES);
+            self.counters.back_invalidations += 1;
+            cx.send(Port(sm), Msg::Invalidate { line }, tail - cx.now());
         }
     }
 

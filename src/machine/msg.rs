@@ -342,6 +342,11 @@ pub enum Msg {
         /// Packets.
         packets: u16,
     },
+    /// Slice of an inclusive L2 to SM: a line has left it, and leaves the L1.
+    Invalidate {
+        /// Address of the line's first byte.
+        line: u64,
+    },
     /// Slice to controller.
     MemoryRead(MemoryRead),
     /// Slice to controller.
@@ -409,6 +414,7 @@ impl Message for Msg {
             Msg::Start(_) => 7 << 60,
             Msg::Cta(cta) => 8 << 60 ^ cta,
             Msg::CtaDone { sm } => 9 << 60 | u64::from(*sm),
+            Msg::Invalidate { line } => 13 << 60 ^ line,
             Msg::Letter { letter, .. } => 11 << 60 ^ letter.digest(),
             Msg::Grid(step) => {
                 12 << 60

@@ -495,6 +495,7 @@ impl Component<Msg> for Sm {
                 self.network.pump(cx);
                 self.lsu.blocked &= !self.network.has_room();
             }
+            Msg::Invalidate { line } => self.give_up(line),
             Msg::Start(launch) => self.start(launch),
             Msg::Cta(cta) => self.start_cta(cta, cycle),
             Msg::Letter { from, letter } => {

@@ -169,6 +169,7 @@ impl L2Slice {
                     return Served::Stalled(request);
                 }
                 self.tell_replaced(place);
+                self.invalidate_above(place, cx);
                 self.write_back(place, cx);
                 self.tell_durable(self.address[place]);
                 self.tags.replace(place, number);

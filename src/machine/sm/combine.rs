@@ -88,6 +88,15 @@ impl Sm {
         CLEANING | number as u32 & (CLEANING - 1)
     }
 
+    /// A line has left an inclusive L2: it leaves the L1, or its combined bytes go down and bring it back there.
+    pub(super) fn give_up(&mut self, line: u64) {
+        if self.l1.is_dirty(line) {
+            self.cleaning.ask(line);
+        } else {
+            self.l1.evict(line);
+        }
+    }
+
     /// Sends a line's combined bytes, if it has any. The caller has made sure of room in the miss queue.
     pub(super) fn clean_now(&mut self, line: u64, cx: &mut Ctx<'_, Msg>) {
         if self.l1.is_dirty(line) {
