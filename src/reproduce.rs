@@ -26,6 +26,7 @@
 pub mod agpm;
 pub mod ask;
 pub mod figure;
+pub mod lightwsp;
 pub mod page;
 pub mod plan;
 pub mod published;
@@ -67,7 +68,7 @@ pub struct Paper {
 }
 
 /// The papers that there are.
-pub const PAPERS: [&Paper; 2] = [&agpm::PAPER, &scoped::PAPER];
+pub const PAPERS: [&Paper; 3] = [&agpm::PAPER, &scoped::PAPER, &lightwsp::PAPER];
 
 /// The paper of a name.
 ///

@@ -64,6 +64,38 @@ fn the_paper_machine_has_the_papers_numbers() {
     assert_eq!(spec.dram.t_rcd_ns.ps + spec.dram.t_cl_ns.ps, 160_000);
 }
 
+/// LightWSP's Tables I and III: ns of a read and of a write, GB/s of a controller's reads and writes.
+#[test]
+fn lightwsp_s_memories_have_the_latencies_and_bandwidths_of_its_tables() {
+    for (name, read_ns, write_ns, read_gb_s, write_gb_s) in [
+        ("lightwsp-table1", 175.0, 90.0, 13.2, 4.6),
+        ("cxl-i", 158.0, 120.0, 38.4, 38.4),
+        ("cxl-ii", 223.0, 139.0, 19.2, 19.2),
+        ("cxl-iii", 348.0, 241.0, 25.6, 25.6),
+        ("cxl-pmem", 245.0, 160.0, 6.6, 2.3),
+    ] {
+        let spec = MachineConfig::load(name, &[]).unwrap_or_else(|f| panic!("{name}:\n{f}")).spec;
+        let nvm = &spec.nvm;
+        let way = (spec.controller.front_ns.ps + spec.controller.back_ns.ps) as f64 / 1000.0;
+        let row_miss = (nvm.t_rcd_ns.ps + nvm.t_cl_ns.ps) as f64 / 1000.0;
+        assert_eq!((way + row_miss, way), (read_ns, write_ns), "{name}");
+        // A bank serves a row in its row cycle, or writes a line in the cells' time; the bus serves all banks.
+        let bus = spec.peak_memory_bandwidth() as f64 / f64::from(spec.controller.channels) / 1e9;
+        let of = |bytes: u32, ps: u64| f64::from(nvm.banks) * f64::from(bytes) / (ps as f64 / 1000.0);
+        let read = of(nvm.row_bytes, nvm.t_ras_ns.ps + nvm.t_rp_ns.ps).min(bus);
+        let write = if nvm.cell_write_ns.ps == 0 { bus } else { of(128, nvm.cell_write_ns.ps).min(bus) };
+        assert!((read - read_gb_s).abs() < 0.001 && (write - write_gb_s).abs() < 0.001, "{name}: {read} {write}");
+    }
+}
+
+#[test]
+fn controllers_of_the_machine_for_regions_are_a_setting() {
+    for channels in [1, 2, 4, 8, 16] {
+        let machine = MachineConfig::load("lightwsp-gpu", &[set(&format!("controller.channels={channels}"))]);
+        assert_eq!(machine.unwrap_or_else(|f| panic!("{f}")).spec.controller.channels, channels);
+    }
+}
+
 #[test]
 fn a_file_inherits_and_overrides_win() {
     let text = "inherits = \"agpm-table4\"\nname = \"half\"\n[sm]\ncount = { value = 10, source = \"mine\" }\n";

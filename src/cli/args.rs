@@ -1,4 +1,7 @@
 //! What can be typed.
+//!
+//! Over 500 lines: an argument a field, most of them its help, which is looked up as a whole. What arguments come to is with
+//! the commands.
 
 use std::path::PathBuf;
 
@@ -85,6 +88,9 @@ pub(super) struct Subject {
     /// Undo logging: another mode than the manifest's (cta_undo, kernel_undo, idempotent_cta, none)
     #[arg(long, value_name = "MODE")]
     pub(super) instrument: Option<Mode>,
+    /// Every buffer in persistent memory, as under schemes of recoverable regions: for comparisons with them
+    #[arg(long)]
+    pub(super) persistent: bool,
     /// Seed of every random content
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub(super) seed: u64,

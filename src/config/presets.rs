@@ -1,10 +1,16 @@
 //! Named machines, embedded so that an installed binary works from any folder.
 
 /// Name and text of every built-in machine, in the order they are listed.
-pub const MACHINES: [(&str, &str); 3] = [
+pub const MACHINES: [(&str, &str); 9] = [
     ("agpm-table4", include_str!("machines/agpm-table4.toml")),
     ("titan-x", include_str!("machines/titan-x.toml")),
     ("scoped-table2", include_str!("machines/scoped-table2.toml")),
+    ("lightwsp-gpu", include_str!("machines/lightwsp-gpu.toml")),
+    ("lightwsp-table1", include_str!("machines/lightwsp-table1.toml")),
+    ("cxl-i", include_str!("machines/cxl-i.toml")),
+    ("cxl-ii", include_str!("machines/cxl-ii.toml")),
+    ("cxl-iii", include_str!("machines/cxl-iii.toml")),
+    ("cxl-pmem", include_str!("machines/cxl-pmem.toml")),
 ];
 
 /// The machine used when none is named.

@@ -90,9 +90,15 @@ impl Plan {
             Mode::None => Overrides::default(),
             _ => self.request.instrument,
         };
-        let choice = Choice { profile: Some(profile.clone()), seed: *seed, instrument, ..Choice::default() };
+        let choice = Choice {
+            profile: Some(profile.clone()),
+            seed: *seed,
+            instrument,
+            persistent: run.in_nvm,
+            ..Choice::default()
+        };
         let mut recipe = Recipe {
-            machine: machine.clone(),
+            machine: run.machine.map_or_else(|| machine.clone(), str::to_owned),
             machine_set: set.clone(),
             scheme: run.scheme.to_owned(),
             scheme_set: scheme_set.iter().filter(|over| over.table() == table).cloned().collect(),

@@ -15,6 +15,10 @@ pub struct Run {
     pub scheme: &'static str,
     /// What is otherwise about it, in a word or two; empty where nothing is.
     pub about: String,
+    /// Machine, where that is not the request's; the request's changes apply to it all the same.
+    pub machine: Option<&'static str>,
+    /// Every buffer lies in persistent memory, whatever the manifest says.
+    pub in_nvm: bool,
     /// Changes of the machine, of the scheme (SCHEME.KEY=VALUE) or of the workload (params.NAME=VALUE), as they are typed
     /// behind `--set`. They come after those of the request.
     pub set: Vec<String>,
@@ -23,7 +27,7 @@ pub struct Run {
 impl Run {
     /// A workload under a scheme as it is.
     pub fn new(workload: &'static str, scheme: &'static str) -> Self {
-        Run { workload, scheme, about: String::new(), set: Vec::new() }
+        Run { workload, scheme, about: String::new(), machine: None, in_nvm: false, set: Vec::new() }
     }
 
     /// The same with something changed.
@@ -36,7 +40,8 @@ impl Run {
 
     /// What it is called.
     pub fn label(&self) -> String {
-        format!("{} {} {}", self.workload, self.scheme, self.about).trim_end().to_owned()
+        let machine = self.machine.map_or_else(String::new, |machine| format!(" on {machine}"));
+        format!("{} {}{machine} {}", self.workload, self.scheme, self.about).trim_end().to_owned()
     }
 }
 

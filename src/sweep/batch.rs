@@ -31,7 +31,8 @@ pub struct Recipe {
     pub scheme_set: Vec<Override>,
     /// Workload: a name or a path.
     pub workload: String,
-    /// Which of it. Whether it keeps undo logs follows from the scheme.
+    /// Which of it. Whether it keeps undo logs follows from the scheme; under one of recoverable regions all memory is
+    /// persistent anyway.
     pub choice: Choice,
     /// Stop after so many core cycles: the run has failed then.
     pub max_cycles: Option<u64>,
@@ -128,7 +129,7 @@ impl Batch {
         let scheme = known(schemes, told, || SchemeConfig::load(&recipe.scheme, &recipe.scheme_set));
         let scheme = scheme.map_err(&mut keep).ok();
         recipe.choice.logs = scheme.is_some_and(|scheme| scheme.built.logs());
-        recipe.choice.persistent = scheme.is_some_and(|scheme| scheme.built.regions().is_some());
+        recipe.choice.persistent |= scheme.is_some_and(|scheme| scheme.built.regions().is_some());
         let workload = known(workloads, recipe.workload.clone(), || Workload::load(&recipe.workload));
         let told = format!("{} {:?}", recipe.workload, recipe.choice);
         let content = match known_contents.get(&told) {
@@ -248,6 +249,9 @@ impl Batch {
         }
         if let Some(cycles) = recipe.max_cycles {
             option("--max-cycles", cycles.to_string());
+        }
+        if choice.persistent {
+            words.push("--persistent".to_owned());
         }
         if !recipe.reference {
             words.push("--no-reference".to_owned());

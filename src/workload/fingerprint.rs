@@ -28,6 +28,9 @@ pub(super) fn feed(resolved: &Resolved, take: &mut dyn FnMut(&str, &[u8])) {
             take("content", content);
         }
     }
+    for address in plan.globals.iter().flatten() {
+        take("variable", &address.to_le_bytes());
+    }
     for bank in plan.const_banks.iter().flatten() {
         take("constants", bank);
     }

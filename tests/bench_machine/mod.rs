@@ -251,6 +251,16 @@ impl Ran {
         sum(self.assembly.controllers().map(|s| *s.counters()), name)
     }
 
+    /// What the scheme's sites counted.
+    pub fn scheme(&self, name: &str) -> u64 {
+        let mut total = 0;
+        let mut add = |counted: &'static str, count: u64| total += if counted == name { count } else { 0 };
+        self.assembly.sms().for_each(|sm| sm.tally(&mut add));
+        self.assembly.slices().for_each(|slice| slice.tally(&mut add));
+        self.assembly.controllers().for_each(|controller| controller.tally(&mut add));
+        total
+    }
+
     /// Ticks of launch number `index`, from the host's wish to the last store.
     pub fn ticks(&self, index: usize) -> Time {
         let record = &self.assembly.dispatch().launches()[index];

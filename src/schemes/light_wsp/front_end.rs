@@ -39,6 +39,9 @@ struct Region {
 enum Leave {
     #[default]
     None,
+    /// It comes with the ID of its region, the warp's last.
+    WithId,
+    /// It comes by itself.
     Asked,
     Granted,
     /// Atomics are under way with it.
@@ -139,11 +142,11 @@ impl Site {
 
     fn granted(&mut self, warp: u8, tag: Tag, post: &mut Post) {
         let owner = &mut self.owners[usize::from(warp)];
-        let Some(region) = owner.regions.iter_mut().find(|region| region.tag.is_none()) else {
+        let Some(place) = owner.regions.iter().position(|region| region.tag.is_none()) else {
             unreachable!("an ID that nobody drew")
         };
-        region.tag = Some(tag);
-        if owner.leave == Leave::Asked {
+        owner.regions[place].tag = Some(tag);
+        if owner.leave == Leave::WithId && place + 1 == owner.regions.len() {
             owner.leave = Leave::Granted;
         }
         self.pump(warp, post);
@@ -217,14 +220,16 @@ impl FrontEnd for Site {
                 return true;
             }
             // Behind a first atomic that is under way: its lines are another's until it is back.
-            Leave::Asked | Leave::Used => return false,
-            Leave::None => owner.leave = Leave::Asked,
+            Leave::WithId | Leave::Asked | Leave::Used => return false,
+            Leave::None => {}
         }
         if owner.open().is_some() {
             // The region has stored before: its ID is older than this atomic. Formed kernels have a boundary between.
+            owner.leave = Leave::Asked;
             self.tally.late_atomics += 1;
             post.send(Peer::Hub, Word::Keep(warp, lines.to_vec()));
         } else {
+            owner.leave = Leave::WithId;
             owner.regions.push_back(Region::default());
             self.draw(warp, lines.to_vec(), post);
         }
@@ -232,7 +237,7 @@ impl FrontEnd for Site {
     }
 
     fn awaits_leave(&self, warp: u8) -> bool {
-        matches!(self.owners[usize::from(warp)].leave, Leave::Asked | Leave::Used)
+        matches!(self.owners[usize::from(warp)].leave, Leave::WithId | Leave::Asked | Leave::Used)
     }
 
     fn performed(&mut self, warp: u8, post: &mut Post) {

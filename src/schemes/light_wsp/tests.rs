@@ -234,6 +234,21 @@ fn copies_leave_with_their_regions_id_at_the_paths_bandwidth_and_the_boundary_be
 }
 
 #[test]
+fn an_atomic_goes_with_the_id_of_its_own_region_not_of_an_earlier_one() {
+    let (mut site, mut post) = front_end(|_| {});
+    store(&mut site, &mut post, 3, 0);
+    site.end_region(3, Author::default(), &mut post);
+    assert!(!site.asks_leave(3, &[128], &mut post));
+    site.letter(Peer::Hub, Box::new(Word::Granted(3, tag(0))), &mut post);
+    assert!(site.awaits_leave(3), "one early");
+    site.letter(Peer::Hub, Box::new(Word::Granted(3, tag(1))), &mut post);
+    assert!(!site.awaits_leave(3) && site.asks_leave(3, &[128], &mut post), "on time");
+    assert!(site.awaits_leave(3), "the next has to wait until it is performed");
+    site.performed(3, &mut post);
+    assert!(!site.awaits_leave(3));
+}
+
+#[test]
 fn a_full_buffer_lets_a_warp_in_that_has_nothing_in_it() {
     let (mut site, mut post) = front_end(|spec| (spec.feb_entries, spec.entry_bytes) = (16, 8));
     assert!(site.admits(0));

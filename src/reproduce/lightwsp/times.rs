@@ -1,0 +1,162 @@
+//! Figures 7, 11, 12, 13, 15, 16 and 17: times of the formed kernels over those of the kernels as they are.
+
+use super::ask;
+use super::counts;
+use super::published::PUBLISHED;
+use super::runs::{self, SCHEME, Variant};
+use super::{LABEL, ask::Bars};
+use crate::outcome::Outcome;
+use crate::report::figure::geometric_mean;
+use crate::reproduce::{Cell, Finding, Request, Runs, Table};
+
+/// Ticks of a run's launches.
+fn ticks(outcome: &Outcome) -> u64 {
+    outcome.kernels.iter().map(|kernel| kernel.time.ticks).sum()
+}
+
+/// A kernel's time under a variant over that under `base`.
+fn time(runs: &Runs<'_>, kernel: &'static str, variant: &Variant) -> Option<f64> {
+    let (scheme, base) = (runs.outcome(&variant.run(kernel))?, runs.outcome(&variant.base(kernel))?);
+    Some(ticks(scheme) as f64 / ticks(base).max(1) as f64)
+}
+
+/// Times by kernel and variant.
+struct Times {
+    rows: Vec<(&'static str, Vec<Option<f64>>)>,
+    names: Vec<String>,
+}
+
+impl Times {
+    fn of(request: &Request, runs: &Runs<'_>, variants: &[Variant]) -> Times {
+        let row = |&kernel: &&'static str| (kernel, variants.iter().map(|of| time(runs, kernel, of)).collect());
+        Times {
+            rows: request.kernels.iter().map(row).collect(),
+            names: variants.iter().map(|v| v.name.clone()).collect(),
+        }
+    }
+
+    /// Mean times of the variants, over the kernels of which all are there.
+    fn means(&self) -> Vec<Option<f64>> {
+        let whole = || self.rows.iter().filter(|(_, times)| times.iter().all(Option::is_some));
+        (0..self.names.len()).map(|at| geometric_mean(whole().filter_map(|(_, times)| times[at]))).collect()
+    }
+
+    /// Mean overheads by name.
+    fn bars(&self) -> Bars {
+        let overheads = self.means().into_iter().map(|mean| mean.map(|mean| mean - 1.0));
+        Bars(self.names.iter().cloned().zip(overheads).collect())
+    }
+
+    fn table(&self, name: &str) -> Table {
+        let columns: Vec<&str> = std::iter::once("kernel").chain(self.names.iter().map(String::as_str)).collect();
+        let mut table = Table::new(name, "time over base, both with everything in persistent memory", &columns);
+        let means = ("mean", self.means());
+        for (kernel, times) in self.rows.iter().chain([&means]) {
+            let times = times.iter().map(|time| Cell::number(*time));
+            table.push(std::iter::once(Cell::from(*kernel)).chain(times).collect());
+        }
+        table
+    }
+}
+
+/// Published values of a figure, and ours where we have one.
+pub(super) fn told(figure: &str, ours: &[(&str, Option<f64>)]) -> Table {
+    let columns = ["published for", "quantity", "published", "ours", "source"];
+    let mut table = Table::new(&format!("{figure}_told"), "what the paper's text and tables say", &columns);
+    for row in PUBLISHED.all().filter(|row| row.experiment == figure) {
+        let own = ours.iter().find(|(quantity, _)| row.kernel == "mean" && *quantity == row.quantity);
+        table.push(vec![
+            Cell::from(row.kernel),
+            Cell::from(row.quantity),
+            Cell::from(row.value),
+            own.map_or(Cell::None, |(_, value)| value.map_or(Cell::None, |value| Cell::Number(value, 4))),
+            Cell::from(row.source),
+        ]);
+    }
+    table
+}
+
+/// A figure of times alone.
+fn sensitivity(
+    name: &str,
+    request: &Request,
+    runs: &Runs<'_>,
+    variants: &[Variant],
+    asks: fn(&Bars) -> Vec<ask::Ask>,
+) -> Finding {
+    let times = Times::of(request, runs, variants);
+    Finding { tables: vec![times.table(name)], asks: asks(&times.bars()), notes: vec![LABEL.to_owned()] }
+}
+
+/// Figure 7.
+pub(super) fn defaults(request: &Request, runs: &Runs<'_>) -> Finding {
+    let mut finding = sensitivity("fig7", request, runs, &[runs::default()], ask::defaults);
+    let mean = Times::of(request, runs, &[runs::default()]).bars().0.pop().and_then(|(_, mean)| mean);
+    finding.tables.push(told("fig7", &[(SCHEME, mean)]));
+    finding.notes.push("Capri and PPA are not modelled".to_owned());
+    finding
+}
+
+/// Figure 11.
+pub(super) fn queues(request: &Request, runs: &Runs<'_>) -> Finding {
+    sensitivity("fig11", request, runs, &runs::by_queue(request), ask::queues)
+}
+
+/// Figure 12.
+pub(super) fn thresholds(request: &Request, runs: &Runs<'_>) -> Finding {
+    let mut finding = sensitivity("fig12", request, runs, &runs::by_threshold(request), ask::thresholds);
+    finding.notes.push("the paper's text names the best threshold, half the WPQ, and none of the others".to_owned());
+    finding
+}
+
+/// Figure 13 and Table II.
+pub(super) fn victims(request: &Request, runs: &Runs<'_>) -> Finding {
+    let mut finding = sensitivity("fig13", request, runs, &runs::by_victim(), ask::victims);
+    let rates = counts::conflicts(request, runs);
+    finding.asks.push(ask::conflicts(rates.mean()));
+    finding.tables.push(told("fig13", &[("conflict rate at most", rates.mean())]));
+    finding
+        .tables
+        .push(rates.table("fig13_conflicts", "conflicts of lines that were to leave the L2 with copies on their way"));
+    finding.notes.push("the port's L1s hold no dirty lines: it is the L2 that looks for victims".to_owned());
+    finding
+}
+
+/// Figure 15.
+pub(super) fn bandwidths(request: &Request, runs: &Runs<'_>) -> Finding {
+    let mut finding = sensitivity("fig15", request, runs, &runs::by_bandwidth(request), ask::bandwidths);
+    finding.notes.push("bandwidth is that of an SM's path: a fourth, a half and all of the scheme's, for the paper's 1, 2 and 4 GB/s a core".to_owned());
+    finding
+}
+
+/// Figure 16.
+pub(super) fn warps(request: &Request, runs: &Runs<'_>) -> Finding {
+    let mut finding = sensitivity("fig16", request, runs, &runs::by_warps(), ask::warps);
+    let most = runs::by_warps().pop();
+    let counted = |variant: Option<Variant>| variant.map(|variant| counts::overflows(request, runs, &variant));
+    let (all, larger) = (counted(most), counted(runs::most_warps_and_queue(request)));
+    let of = |rates: &Option<counts::Rates>| rates.as_ref().and_then(counts::Rates::mean);
+    let (rate, rate_larger) = (of(&all), of(&larger));
+    finding.asks.push(ask::overflows(rate, rate_larger));
+    let fewer = rate.zip(rate_larger).and_then(|(rate, larger)| (larger > 0.0).then(|| rate / larger));
+    let ours = [("overflows per 10000 instructions", rate), ("fewer overflows with four times the WPQ", fewer)];
+    finding.tables.push(told("fig16", &ours));
+    let named = [("fig16_overflows", all), ("fig16_overflows_large", larger)];
+    for (name, rates) in named.into_iter().filter_map(|(name, rates)| Some((name, rates?))) {
+        let title = format!("overflows per 10,000 warp instructions, {}", rates.of);
+        finding.tables.push(rates.table(name, &title));
+    }
+    finding.notes.push("the paper's threads, 8 to 64 on 8 cores, are warps that an SM holds".to_owned());
+    finding
+}
+
+/// Figure 17.
+pub(super) fn memories(request: &Request, runs: &Runs<'_>) -> Finding {
+    let variants = runs::by_memory();
+    let mut finding = sensitivity("fig17", request, runs, &variants, ask::memories);
+    let bars = Times::of(request, runs, &variants).bars();
+    let worst = bars.values().and_then(|values| values.into_iter().max_by(f64::total_cmp));
+    finding.tables.push(told("fig17", &[("overhead at most", worst)]));
+    finding.notes.push("the machines are those of Table III whatever --machine says".to_owned());
+    finding
+}

@@ -1,0 +1,170 @@
+//! `light-wsp` on the machine: regions marked by hand (`pm.region`), whatever the size of its buffers and the number of
+//! controllers; when their stores are written; what loads see; how long a warp waits.
+
+mod bench_machine;
+
+use std::collections::BTreeMap;
+
+use bench_machine::{Bench, Ran, machine, one_gigahertz};
+use durawarp::kernel::memory::Medium;
+use durawarp::persist::{Fact, FactKind, RegionStep};
+
+/// `%out` and `%a` in persistent memory.
+fn bench(overrides: &str, grid: u32, block: u32, body: &str) -> (Bench, [u64; 2]) {
+    let mut bench = Bench::new(machine("agpm-table4", overrides));
+    let buffers = [(); 2].map(|()| bench.buffer(1 << 17, Medium::Nvm));
+    bench.launch(body, grid, block, (buffers[0], buffers[1], 0, 0));
+    (bench, buffers)
+}
+
+/// Every thread stores eight times, two a region, near and far; then adds to one of four counters.
+const REGIONS: &str = "
+mul.wide.u32 %d1, %id, 4;
+add.u64 %d2, %out, %d1;
+mul.wide.u32 %d3, %id, 64;
+add.u64 %d4, %a, %d3;
+mov.u32 %r1, 0;
+LOOP:
+add.u32 %r2, %r1, %id;
+st.global.u32 [%d2], %r2;
+st.global.u32 [%d4+4], %r2;
+pm.region;
+add.u32 %r1, %r1, 1;
+setp.lt.u32 %p1, %r1, 4;
+@%p1 bra LOOP;
+and.b32 %r3, %id, 3;
+mul.wide.u32 %d5, %r3, 4;
+add.u64 %d6, %out, %d5;
+atom.global.add.u32 %r4, [%d6+65536], 1;
+pm.region;
+";
+
+fn steps(ran: &Ran, step: RegionStep) -> Vec<Fact> {
+    let journal = ran.assembly.journal();
+    journal.facts().iter().filter(|fact| fact.kind == FactKind::Region(step)).copied().collect()
+}
+
+/// By region, when a step was done last, and how often.
+fn last(ran: &Ran, step: RegionStep) -> BTreeMap<u32, (u64, usize)> {
+    let mut last = BTreeMap::new();
+    for fact in steps(ran, step) {
+        let entry: &mut (u64, usize) = last.entry(fact.author.pc).or_default();
+        *entry = (fact.time.max(entry.0), entry.1 + 1);
+    }
+    last
+}
+
+/// The protocol's order, read off the journal.
+fn assert_in_order(ran: &Ran, controllers: usize) {
+    let (bounded, done) = (last(ran, RegionStep::Bounded), last(ran, RegionStep::Done));
+    for flushed in steps(ran, RegionStep::Flushed) {
+        let (time, count) = bounded[&flushed.author.pc];
+        assert!(count == controllers && time <= flushed.time, "region {} is written too early", flushed.author.pc);
+    }
+    let mut next = vec![0; controllers];
+    for committed in steps(ran, RegionStep::Committed) {
+        let (time, count) = done[&committed.author.pc];
+        assert!(
+            count == controllers && time <= committed.time,
+            "region {} is committed too early",
+            committed.author.pc
+        );
+        let next = &mut next[usize::from(committed.author.sm)];
+        assert_eq!(committed.author.pc, *next, "in the order of IDs");
+        *next += 1;
+    }
+    let regions = steps(ran, RegionStep::Ended).len() as u32;
+    assert!(next.iter().all(|&committed| committed == regions), "all {regions} regions commit: {next:?}");
+}
+
+#[test]
+fn buffers_of_any_size_and_any_number_of_controllers_finish_with_every_store_written_in_order() {
+    for controllers in [1, 2, 4, 8] {
+        let overrides = format!("sm.count=4 controller.channels={controllers} l2.slices={}", controllers.max(2));
+        let (bench, [out, a]) = bench(&overrides, 8, 64, REGIONS);
+        let expected = bench.functional();
+        for (wpq, feb) in [(1, 1), (2, 64), (17, 4), (4096, 64)] {
+            let sets = format!("light_wsp.wpq_entries={wpq} light_wsp.feb_entries={feb}");
+            let ran = bench.run_set("light-wsp", &sets);
+            for (buffer, words) in [(out, 16 * 1024 + 4), (a, 8192)] {
+                assert_eq!(ran.u32s(buffer, words), expected.read_u32s(buffer, words).unwrap(), "{overrides} {sets}");
+            }
+            assert_in_order(&ran, controllers);
+            assert!(ran.scheme("wpq_overflows") > 0 || wpq > 1, "{overrides} {sets}");
+            assert_eq!(ran.assembly.controllers().map(|mc| mc.held_lines().count()).sum::<usize>(), 0);
+            // Nothing but the WPQs has written persistent memory. Line accesses: of each warp 4 x (1 + 16), and an atomic.
+            assert_eq!((ran.l2("writebacks"), ran.scheme("feb_stores")), (0, 16 * 4 * (1 + 16) + 16));
+        }
+    }
+}
+
+#[test]
+fn an_order_for_each_sm_and_ids_of_few_bits_finish_too() {
+    let (bench, [out, _]) = bench("sm.count=4", 8, 64, REGIONS);
+    let expected = bench.functional().read_u32s(out, 16 * 1024 + 4).unwrap();
+    for sets in [
+        "light_wsp.order=sm",
+        "light_wsp.order=sm light_wsp.wpq_entries=1 light_wsp.feb_entries=1",
+        "light_wsp.order=sm light_wsp.id_bits=4",
+        "light_wsp.id_bits=4 light_wsp.wpq_entries=3",
+        "light_wsp.id_draw=paper",
+        "light_wsp.id_draw=paper light_wsp.wpq_entries=1",
+        "light_wsp.entry_bytes=8 light_wsp.wpq_entries=64 light_wsp.path_mb_s=4000",
+    ] {
+        assert_eq!(bench.run_set("light-wsp", sets).u32s(out, 16 * 1024 + 4), expected, "{sets}");
+    }
+}
+
+/// Thread 0 stores to a line, reads `lines` others of its set until the line has left both caches, and reads it again.
+fn evicted(between: &str, lines: u32) -> String {
+    format!(
+        "setp.ne.u32 %p1, %id, 0;\n@%p1 ret;\nmov.u32 %r1, 7;\nst.global.u32 [%out], %r1;\n{between}\nmov.u32 %r2, 0;\n\
+         mov.u64 %d1, %a;\nNEXT:\nld.global.cg.u32 %r3, [%d1];\nadd.u32 %r4, %r4, %r3;\nadd.u64 %d1, %d1, 128;\n\
+         add.u32 %r2, %r2, 1;\nsetp.lt.u32 %p2, %r2, {lines};\n@%p2 bra NEXT;\nadd.u32 %r4, %r4, 5;\n\
+         st.global.u32 [%out+65536], %r4;\nmembar.gl;\nld.global.cg.u32 %r5, [%out];\nst.global.u32 [%out+65664], %r5;\n"
+    )
+}
+
+#[test]
+fn a_load_sees_what_its_own_open_region_has_in_the_wpq() {
+    let (bench, [out, _]) = bench("sm.count=1 l2.slice_kb=2 l2.ways=4", 1, 32, &evicted("", 1000));
+    let ran = bench.run_scheme("light-wsp");
+    assert!(ran.l2("dropped_lines") > 0, "the line left the L2 without being written");
+    assert!(ran.scheme("wpq_hits") > 0);
+    assert_eq!(ran.u32s(out + 65664, 1), [7]);
+}
+
+#[test]
+fn without_snooping_a_load_is_stale_where_the_persist_path_is_slow() {
+    // Figure 6 of the paper: the copy is on its way for longer than its line is in the L2.
+    let (bench, [out, _]) = bench("sm.count=1 l2.slice_kb=2 l2.ways=4", 1, 32, &evicted("", 1000));
+    let far = "light_wsp.path_latency_ns=2000000";
+    let seen = |victims: &str| {
+        let ran = bench.run_set("light-wsp", &format!("{far} light_wsp.victims={victims}"));
+        (ran.u32s(out + 65664, 1)[0], ran.scheme("victim_conflicts_lines") > 0)
+    };
+    assert_eq!(seen("stale"), (0, false));
+    for victims in ["full", "half", "zero"] {
+        assert_eq!(seen(victims), (7, true), "{victims}");
+    }
+}
+
+#[test]
+fn a_warp_waits_for_room_alone_and_never_for_durability() {
+    let body = "mul.wide.u32 %d1, %id, 128;\nadd.u64 %d2, %out, %d1;\nmov.u32 %r1, 0;\nL:\nst.global.u32 [%d2], %r1;\n\
+                pm.region;\nadd.u32 %r1, %r1, 1;\nsetp.lt.u32 %p1, %r1, 50;\n@%p1 bra L;\n";
+    let cycles = |sets: &str, controller: &str| {
+        let mut bench = Bench::new(one_gigahertz(&format!("sm.count=1 {controller}")));
+        let out = bench.buffer(1 << 17, Medium::Nvm);
+        bench.launch(body, 1, 32, (out, 0, 0, 0));
+        let ran = bench.run_set("light-wsp", sets);
+        (ran.ticks(0), ran.sm("path_wait_cycles"))
+    };
+    let large = "light_wsp.feb_entries=65536 light_wsp.wpq_entries=1048576";
+    let (fast, waited) = cycles(large, "");
+    assert_eq!(waited, 0);
+    let (slow_media, waited) = cycles(large, "nvm.cell_write_ns=2000");
+    assert_eq!((slow_media, waited), (fast, 0), "durability is nobody's wait");
+    let (_, waited) = cycles("light_wsp.feb_entries=32 light_wsp.path_mb_s=100", "");
+    assert!(waited > 0, "a full front-end buffer is");
+}

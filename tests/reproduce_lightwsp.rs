@@ -1,0 +1,126 @@
+//! `reproduce lightwsp` through the library, at small sizes: tables are those of the runs, asks are judged, every page says that it
+//! is a port.
+
+use durawarp::config::Override;
+use durawarp::outcome::Outcome;
+use durawarp::reproduce::lightwsp::{self, runs};
+use durawarp::reproduce::{Cell, Finding, Plan, Reproduction, Request, Run, Verdict};
+use durawarp::sweep::campaign::without_store;
+use durawarp::sweep::{Done, Sweep};
+
+/// Two kernels: loops that store, and many small CTAs with a barrier each.
+const KERNELS: [&str; 2] = ["atax", "nw"];
+
+fn plan(figures: &[&str], set: &[&str]) -> Plan {
+    let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+    let set = set.iter().map(|text| Override::parse(text).unwrap()).collect();
+    let request = Request::new(&lightwsp::PAPER).only(&owned(figures), &owned(&KERNELS)).unwrap();
+    Plan::new(Request { profile: "ci".to_owned(), set, ..request }).unwrap_or_else(|faults| panic!("{faults}"))
+}
+
+fn outcome<'r>(plan: &Plan, results: &'r [Done], wanted: &Run) -> &'r Outcome {
+    let (_, point) = plan.runs().iter().find(|(run, _)| run == wanted).unwrap();
+    results[*point].good().unwrap()
+}
+
+fn ticks(outcome: &Outcome) -> f64 {
+    outcome.kernels.iter().map(|kernel| kernel.time.ticks).sum::<u64>() as f64
+}
+
+fn number(cell: &Cell) -> f64 {
+    match cell {
+        Cell::Number(value, _) | Cell::Share(value) => *value,
+        Cell::Count(count) => *count as f64,
+        other => panic!("no number: {other:?}"),
+    }
+}
+
+fn judged(finding: &Finding) -> usize {
+    finding.asks.iter().filter(|ask| ask.verdict != Verdict::NotApplicable).count()
+}
+
+#[test]
+fn every_figure_is_found_of_runs_that_are_right() {
+    let plan = plan(&[], &[]);
+    assert!(plan.notes().is_empty(), "{:?}", plan.notes());
+    let results = without_store(plan.batch(), &Sweep { jobs: 2, ..Sweep::default() });
+    let found = Reproduction::of(&plan, &results);
+    // A run whose memory is not the reference's is no good run.
+    assert!(found.complete(), "{:?}", found.records);
+    let of = |name: &str| &found.findings.iter().find(|(figure, _)| figure.name == name).unwrap().1;
+
+    for (figure, variants) in [
+        ("fig7", vec![runs::default()]),
+        ("fig11", runs::by_queue(plan.request())),
+        ("fig12", runs::by_threshold(plan.request())),
+        ("fig13", runs::by_victim()),
+        ("fig15", runs::by_bandwidth(plan.request())),
+        ("fig16", runs::by_warps()),
+        ("fig17", runs::by_memory()),
+    ] {
+        let table = &of(figure).tables[0];
+        assert_eq!(table.columns.len(), variants.len() + 1, "{figure}");
+        assert_eq!(table.rows.len(), KERNELS.len() + 1, "{figure}: a row a kernel, and the mean");
+        for (row, kernel) in table.rows.iter().zip(KERNELS) {
+            for (cell, variant) in row[1..].iter().zip(&variants) {
+                let time = |run| ticks(outcome(&plan, &results, &run));
+                assert_eq!(number(cell), time(variant.run(kernel)) / time(variant.base(kernel)), "{figure} {kernel}");
+            }
+        }
+        let [first, second, mean] = [0, 1, 2].map(|row| number(&table.rows[row][1]));
+        assert!((mean - (first * second).sqrt()).abs() < 1e-9, "{figure}: {mean}");
+    }
+    for (figure, asks) in
+        [("fig7", 1), ("fig11", 1), ("fig12", 1), ("fig15", 2), ("fig17", 2), ("fig18", 1), ("regions", 1)]
+    {
+        assert_eq!(judged(of(figure)), asks, "{figure}: {:?}", of(figure).asks);
+    }
+    for (figure, finding) in &found.findings {
+        assert!(finding.notes.iter().any(|note| note.contains("GPU port of a CPU scheme")), "{}", figure.name);
+    }
+
+    // Both runs have everything in persistent memory, and what the controllers get past the caches is the scheme's alone.
+    let [scheme, base] = [runs::default().run("atax"), runs::default().base("atax")];
+    for run in [&scheme, &base] {
+        let outcome = outcome(&plan, &results, run);
+        assert_eq!(outcome.total("memory_controller", "dram_reads"), 0, "{run:?}");
+        assert!(outcome.total("memory_controller", "nvm_reads") > 0, "{run:?}");
+    }
+    let regions = |run: &Run| outcome(&plan, &results, run).scheme_counters.get("regions").copied().unwrap_or(0);
+    assert!(regions(&scheme) > 0 && regions(&base) == 0);
+    // The machine of a figure is the one that ran.
+    let on = |run: Run| outcome(&plan, &results, &run).machine.name.clone();
+    assert_eq!(
+        runs::by_memory().iter().map(|of| on(of.run("nw"))).collect::<Vec<_>>(),
+        ["cxl-i", "cxl-ii", "cxl-iii", "cxl-pmem"]
+    );
+
+    // Published numbers stand beside ours, and only where there is one of ours.
+    let told = &of("regions").tables[1];
+    let stores = told.rows.iter().find(|row| row[1] == Cell::from("stores a region")).unwrap();
+    assert_eq!(stores[2], Cell::from("11.29"));
+    let all = of("regions").tables[0].rows.last().unwrap();
+    assert_eq!(number(&stores[3]), number(&all[4]));
+    assert_eq!(of("fig7").tables[1].rows[0][3], Cell::None, "Capri is not modelled");
+
+    let files = found.files();
+    let file = |name: &str| &files.iter().find(|(other, _)| other == name).unwrap_or_else(|| panic!("no {name}")).1;
+    assert!(file("fig15.svg").starts_with("<svg") && file("fig12.csv").starts_with("kernel,threshold 8,threshold 16"));
+    for word in ["# LightWSP, as a GPU port of a CPU scheme, reproduced", "11.29", "section V-G3"] {
+        assert!(file("lightwsp.md").contains(word), "no `{word}` in:\n{}", file("lightwsp.md"));
+    }
+}
+
+#[test]
+fn figures_share_their_runs_and_what_is_as_it_is_anyway_is_run_once() {
+    let points = |figures: &[&str], set: &[&str]| plan(figures, set).batch().points().len();
+    let kernels = KERNELS.len();
+    assert_eq!(points(&["regions"], &[]), 0);
+    assert_eq!(points(&["fig7", "fig18", "efficiency"], &[]), 2 * kernels);
+    // The last bandwidth, the first queue, the middle threshold and the first policy are the scheme's own.
+    assert_eq!(points(&["fig7", "fig11", "fig12", "fig13", "fig15"], &[]), (2 + 2 + 4 + 2 + 2) * kernels);
+    // So are 64 warps the machine's.
+    assert_eq!(points(&["fig7", "fig16"], &[]), (8 + 1) * kernels);
+    assert_eq!(points(&["fig17"], &[]), 8 * kernels);
+    assert_eq!(points(&["fig7"], &["sm.count=2"]), 2 * kernels);
+}
