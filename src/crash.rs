@@ -35,6 +35,7 @@ use crate::oracle::judge::{
 };
 use crate::oracle::order::{Guarantees, Model, Order};
 use crate::oracle::overtaking::Overtaking;
+use crate::oracle::regions::Resumes;
 use crate::oracle::undo::{Expected, UndoRule};
 use crate::oracle::verdict::{Failure, Persist, Verdict};
 use crate::outcome::{End, Outcome};
@@ -42,7 +43,7 @@ use crate::persist::vocab::{Boundary, Domain, PastOrder, PersistScope, StoreClas
 use crate::persist::{FactKind, Journal, PmImage, Post, Scheme, Seat, Store};
 use crate::run::{Conduct, Experiment, run};
 use crate::schemes::catalogue;
-use crate::workload::{Resolved, Role, Space};
+use crate::workload::{FormedProgram, Resolved, Role, Space};
 use conditions::{Bound, Condition};
 
 /// Lines of persistent memory are aligned to this.
@@ -261,6 +262,8 @@ fn promises(scheme: &dyn Scheme) -> (Guarantees, bool) {
 /// Puts findings into the terms of the program.
 struct Places<'a> {
     workload: &'a Resolved,
+    /// What ran in its place, under a scheme of recoverable regions.
+    formed: Option<&'a FormedProgram>,
     outcome: &'a Outcome,
     ticks_a_cycle: u64,
 }
@@ -269,8 +272,12 @@ impl Places<'_> {
     fn place(&self, persist: &Persist, of_warp: bool) -> Placed {
         let kernel = self.outcome.launches.get(persist.launch as usize).filter(|_| of_warp);
         let kernel = kernel.map(|launch| launch.kernel.clone());
-        let source = kernel.as_deref().and_then(|kernel| self.workload.source_of(kernel, persist.pc));
-        let range = self.workload.addresses().containing(persist.address, persist.address);
+        let source = kernel.as_deref().and_then(|kernel| match self.formed {
+            Some(formed) => formed.source_of(kernel, persist.pc),
+            None => self.workload.source_of(kernel, persist.pc),
+        });
+        let addresses = self.formed.map_or(self.workload.addresses(), FormedProgram::addresses);
+        let range = addresses.containing(persist.address, persist.address);
         let buffer = range.map(|range| (range.name.clone(), persist.address - range.start));
         Placed { persist: persist.clone(), kernel, source, buffer }
     }
@@ -382,6 +389,7 @@ pub fn crash(experiment: &Experiment, request: &Request, watching: &Watching<'_>
     };
     let places = Places {
         workload,
+        formed: None,
         outcome: &finished.outcome,
         ticks_a_cycle: spec.timebase().map_or(1, |base| base.clock(spec.clock.core_mhz.khz).period_ticks()),
     };
@@ -463,15 +471,21 @@ fn crash_regions(
     let (spec, workload) = (&experiment.machine.spec, &experiment.workload);
     let domain = spec.persist.domain;
     regions::check_domain(experiment.scheme.built.name(), domain)?;
+    let formed = experiment.formed(Some(watching.stop))?;
     let finished = run(experiment, &Conduct { journal: true, ..watching.conduct.clone() });
     let simulated = began.elapsed();
     let Some(journal) = &finished.journal else { unreachable!("a journal was asked for") };
-    let initial = regions::covering(initial_image(&workload.image()), journal);
+    let formed = formed.expect("the scheme has kernels formed");
+    let initial = regions::covering(initial_image(&formed.image()), journal);
+    let warp_size = spec.sm.warp_size;
+    let resumption = regions::Resumption::new(&formed, workload, &finished.outcome, warp_size, watching.stop);
+    let resumes = resumption.as_ref().map(|resumption| resumption as &dyn Resumes).map_err(String::as_str);
     let (host, controllers) = (spec.sm.count as u16, spec.controller.channels as usize);
     let judged = regions::Run { journal, outcome: &finished.outcome, controllers, host, domain };
-    let verdicts = regions::judge(judged, &initial, None, request, watching)?;
+    let verdicts = regions::judge(judged, &initial, resumes, request, watching)?;
     let places = Places {
         workload,
+        formed: Some(&formed),
         outcome: &finished.outcome,
         ticks_a_cycle: spec.timebase().map_or(1, |base| base.clock(spec.clock.core_mhz.khz).period_ticks()),
     };

@@ -329,7 +329,7 @@ fn metrics(outcome: &Outcome) -> BTreeMap<String, f64> {
 }
 
 /// One sentence for each check or expectation that failed.
-fn failures(verification: &workload::Verification) -> Vec<String> {
+pub(crate) fn failures(verification: &workload::Verification) -> Vec<String> {
     let failed = |outcome: workload::Outcome| outcome == workload::Outcome::Failed;
     let checks = verification.checks.iter().filter(|check| failed(check.outcome)).map(|check| {
         let mut text = format!("check `{}` failed", check.name);

@@ -7,7 +7,11 @@
 //! Source: P4 of the oracle's design. Invariants: the image covers what regions stored, checkpoints too, behind all that the
 //! program allocates; what was never stored there is 0. Not modelled: time that recovery takes.
 
+use std::sync::atomic::AtomicBool;
+
 use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::kernel::functional::Limits;
+use crate::kernel::memory::{FlatMemory, Medium};
 use crate::oracle::judge::Watch;
 use crate::oracle::order::{Guarantees, Model, Order};
 use crate::oracle::regions::{AsPublished, Asked, RegionFacts, Resumes, judge_recovery, judge_regions, judge_resume};
@@ -16,7 +20,13 @@ use crate::outcome::{End, Outcome};
 use crate::persist::vocab::Domain;
 use crate::persist::{FactKind, Journal, PmImage};
 
-use super::{LINE_BYTES, Phase, Request, Watching};
+use crate::run::failures;
+use crate::workload::{Bindings, Evidence, FormedProgram, FunctionalRun, Resolved};
+
+use super::{LINE_BYTES, Phase, Request, Watching, initial_image};
+
+/// How many times as many instructions as the run had a resumed program may take, and how many more.
+const EXTRA: (u64, u64) = (4, 1 << 20);
 
 /// The machine and the run that was made on it.
 #[derive(Clone, Copy)]
@@ -26,6 +36,65 @@ pub(super) struct Run<'a> {
     pub(super) controllers: usize,
     pub(super) host: u16,
     pub(super) domain: Domain,
+}
+
+/// The program, resumed on the functional driver and compared as a run is.
+pub(super) struct Resumption<'a> {
+    program: &'a FormedProgram,
+    workload: &'a Resolved,
+    functional: FunctionalRun,
+    limits: Limits<'a>,
+}
+
+impl<'a> Resumption<'a> {
+    /// # Errors
+    /// Why there is nothing to compare with, or nothing to resume, in words.
+    pub(super) fn new(
+        program: &'a FormedProgram,
+        workload: &'a Resolved,
+        outcome: &Outcome,
+        warp_size: u32,
+        stop: &'a AtomicBool,
+    ) -> Result<Resumption<'a>, String> {
+        if let Some((what, why)) = program.obstacles().first() {
+            return Err(format!("{what}: {why}"));
+        }
+        let warp_instructions = outcome.warp_instructions() * EXTRA.0 + EXTRA.1;
+        let limits = Limits { warp_instructions, warp_size, stop: Some(stop), ..Limits::default() };
+        let functional = workload.run_functional(&limits).map_err(|fault| fault.to_string())?;
+        Ok(Resumption { program, workload, functional, limits })
+    }
+
+    /// Persistent memory as recovery left it, in the ranges that the program has.
+    fn durable(&self, image: &PmImage) -> FlatMemory {
+        let mut memory = self.program.image();
+        memory.retain(|start| Medium::of(start) == Medium::Nvm);
+        for (start, bytes) in memory.ranges_mut() {
+            if let Ok(survived) = image.read(start, bytes.len()) {
+                bytes.copy_from_slice(survived);
+            }
+        }
+        memory
+    }
+
+    fn compare(&self, memory: &FlatMemory, bindings: &Bindings) -> Result<(), String> {
+        let evidence = Evidence { functional: Some(&self.functional), metrics: None };
+        let wrong = failures(&self.workload.verify(memory, bindings, evidence));
+        if wrong.is_empty() { Ok(()) } else { Err(wrong.join("; ")) }
+    }
+}
+
+impl Resumes for Resumption<'_> {
+    fn finish(&self, recovered: &PmImage) -> Result<(), String> {
+        let resumed = self.program.resume(&self.durable(recovered), &self.limits).map_err(|fault| fault.to_string())?;
+        self.compare(&resumed.memory, &resumed.bindings)
+    }
+
+    fn interrupt(&self, recovered: &PmImage, regions: u64) -> Result<Option<PmImage>, String> {
+        let resumed = self.program.advance(&self.durable(recovered), &self.limits, Some(regions));
+        let resumed = resumed.map_err(|fault| fault.to_string())?;
+        Ok((!resumed.finished).then(|| initial_image(&resumed.memory)))
+    }
 }
 
 /// What was judged.
@@ -59,11 +128,11 @@ pub(super) fn covering(image: PmImage, journal: &Journal) -> PmImage {
     PmImage::new(image.base(), all)
 }
 
-/// Judges a run. `resumes` runs the program on; without it, resuming is not judged.
+/// Judges a run. `resumes` runs the program on; without it, resuming is not judged, for a reason.
 pub(super) fn judge(
     run: Run<'_>,
     initial: &PmImage,
-    resumes: Option<&dyn Resumes>,
+    resumes: Result<&dyn Resumes, &str>,
     request: &Request,
     watching: &Watching<'_>,
 ) -> Result<Verdicts, Diagnostics> {
@@ -82,11 +151,11 @@ pub(super) fn judge(
     let (actual, double, firsts) =
         judge_recovery(&facts, &asked, &AsPublished, &Watch { stop: watching.stop, progress: &of_actual })
             .map_err(|beyond| Diagnostic::nowhere("--only", beyond.to_string()))?;
-    let resume = resumes.filter(|_| request.resume > 0).map(|resumes| {
+    let resume = resumes.ok().filter(|_| request.resume > 0).map(|resumes| {
         let watch = Watch { stop: watching.stop, progress: &of_resume };
         judge_resume(&facts, &firsts, request.resume, &asked, &AsPublished, resumes, &watch)
     });
-    let mut promises = vec![
+    let mut promises: Vec<&str> = vec![
         "after recovery, memory has the stores of exactly the regions before one, the same at all controllers (P4)",
         "regions commit in an order that program order, barriers, launches and coherence allow (P4)",
     ];
@@ -95,13 +164,7 @@ pub(super) fn judge(
     promises.push(
         "levels B and C do not apply: the hardware commits whole regions in one order, fences leave nothing open",
     );
-    Ok(Verdicts {
-        history,
-        actual,
-        double,
-        resume,
-        changes: facts.changes(),
-        regions: facts.regions(),
-        promises: promises.into_iter().map(str::to_owned).collect(),
-    })
+    let mut promises: Vec<String> = promises.into_iter().map(str::to_owned).collect();
+    promises.extend(resumes.err().map(|why| format!("resuming is not judged: {why}")));
+    Ok(Verdicts { history, actual, double, resume, changes: facts.changes(), regions: facts.regions(), promises })
 }

@@ -1,23 +1,25 @@
 //! Level A of P4, recovery cut off, and resuming: what hardware makes of a power failure at each crash point.
 //!
-//! One walk over the points keeps controllers' states and memory up with the facts, and memory as it should be up with f: a
-//! point costs what is pending there, not the image. Every point is a state of its own, since a controller's state
+//! One walk over the points keeps controllers' states and memory up with the facts, and memory as it should be up with f. Facts are never
+//! taken back, so that recovery goes at least as far as it went from the point before; and only lines of which something was
+//! held, written or committed since then can have become wrong: a point costs what has changed. Every point is a state of its own, since a controller's state
 //! changed; images after recovery differ only where f does, so resuming is judged once for each f.
 //!
 //! Source: P4 and P8 of the oracle's design. Invariants: f never falls along a run. Not modelled: power failures within a
 //! tick.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
+use hashbrown::HashMap;
 use rayon::prelude::*;
 
 use super::super::crash::{BeyondEnd, Plan};
 use super::super::judge::Watch;
+use super::super::order::word_of;
 use super::super::verdict::{Failure, Level, Property, Verdict, Witness};
 use super::super::{Draw, WORDS};
 use super::gate::{Gates, Memory, step_of};
-use super::recovery::{AtPowerFailure, Recovered, Step, recover};
+use super::recovery::{AtPowerFailure, Reach, Recovered, Step, reach, recover, recovered_line};
 use super::{RegionFacts, RegionStore, words_of};
 use crate::persist::image::PmImage;
 use crate::persist::journal::FactKind;
@@ -26,7 +28,7 @@ use crate::persist::vocab::RegionStep;
 /// Up to how many points all are judged, unless told otherwise.
 const EXHAUSTIVE: u64 = 1 << 18;
 /// Points at which recovery is cut off, at most.
-const CUT_POINTS: usize = 2048;
+const CUT_POINTS: usize = 512;
 /// At how many places it is cut off at a point, at most, and how many steps are taken again there, about.
 const CUTS: usize = 64;
 const STEPS_AGAIN: usize = 1 << 10;
@@ -71,12 +73,15 @@ struct Walk<'f, 'a> {
     memory: Memory,
     /// Of each order, up to which region memory should have its stores.
     settled: Vec<u32>,
+    /// How far recovery goes from here.
+    reach: Reach,
 }
 
 impl<'f, 'a> Walk<'f, 'a> {
     fn new(facts: &'f RegionFacts<'a>) -> Walk<'f, 'a> {
         let (gates, memory) = (Gates::new(facts), Memory::new(facts.initial));
-        Walk { facts, point: 0, next_change: 0, gates, memory, settled: vec![0; facts.names.len()] }
+        let settled = vec![0; facts.names.len()];
+        Walk { facts, point: 0, next_change: 0, gates, memory, settled, reach: Reach::default() }
     }
 
     fn advance_to(&mut self, point: u64) {
@@ -99,9 +104,43 @@ impl<'f, 'a> Walk<'f, 'a> {
             self.memory.intend(fact.line, fact.mask, &bytes);
             return;
         };
+        if matches!(step, RegionStep::Done | RegionStep::Committed)
+            && let Some(place) = self.gates.place(self.facts, fact)
+        {
+            // What it holds of the region is lost.
+            self.touch_held(place, fact.author.pc, fact.author.pc + 1);
+        }
         self.gates.note(self.facts, at, fact, step);
+        if fact.mask != 0 {
+            self.memory.touch(fact.line, fact.mask);
+        }
         if matches!(step, RegionStep::Flushed | RegionStep::Spilled) {
             self.memory.write(fact.line, fact.mask, &self.facts.bytes(fact));
+        }
+    }
+
+    /// What a gate holds, or has logged, of regions from one to another has to be compared again.
+    fn touch_held(&mut self, place: usize, from: u32, to: u32) {
+        let gate = &self.gates.gates[place];
+        let held = gate.held.range(from..to.max(from)).flat_map(|(_, held)| held).map(|held| held.fact);
+        let logged = gate.log.iter().copied().filter(|&log| (from..to).contains(&self.facts.fact(log).author.pc));
+        for fact in held.chain(logged) {
+            let fact = self.facts.fact(fact);
+            self.memory.touch(fact.line, fact.mask);
+        }
+    }
+
+    /// How far recovery goes from here.
+    fn recover(&mut self, hardware: &dyn AtPowerFailure) {
+        let now = reach(self.facts, &self.gates, hardware, &self.reach);
+        let before = std::mem::replace(&mut self.reach, now);
+        for place in 0..self.gates.gates.len() {
+            let (next, until) = (self.reach.next[place], self.reach.until[place]);
+            let from = |before: &[u32]| before.get(place).copied().unwrap_or_default();
+            let (was_next, was_until) = (from(&before.next), from(&before.until));
+            if (next, until) != (was_next, was_until) {
+                self.touch_held(place, was_next.min(was_until).min(next), until.max(next).max(was_until));
+            }
         }
     }
 
@@ -131,12 +170,25 @@ impl<'f, 'a> Walk<'f, 'a> {
         }
     }
 
-    fn over(&self, steps: &[Step]) -> BTreeMap<u32, u64> {
-        let mut over = BTreeMap::new();
+    fn over(&self, steps: &[Step]) -> HashMap<u32, u64> {
+        let mut over = HashMap::new();
         for step in steps {
             step.write(self.facts, &self.memory, &mut over);
         }
         over
+    }
+
+    /// What is wrong after recovery, from all its steps and all of memory: words by address.
+    #[cfg(test)]
+    fn wrong_from_nothing(&self, hardware: &dyn AtPowerFailure) -> Vec<u64> {
+        let recovered = recover(self.facts, &self.gates, hardware);
+        assert_eq!(recovered.next, self.reach.next);
+        let image = self.memory.image(&self.over(&recovered.steps));
+        let words = image.bytes().chunks(8).zip((image.base()..).step_by(8));
+        let wrong = words.filter(|(word, at)| {
+            word.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)) != self.memory.word_wanted(*at)
+        });
+        wrong.map(|(_, at)| at).collect()
     }
 
     fn place(&self, property: Property) -> Failure {
@@ -146,9 +198,10 @@ impl<'f, 'a> Walk<'f, 'a> {
     }
 
     /// Judges the point; true when regions committed that had not before.
-    fn judge(&mut self, recovered: &Recovered, found: &mut Vec<Failure>, detailed: bool) -> bool {
+    fn judge(&mut self, hardware: &dyn AtPowerFailure, found: &mut Vec<Failure>, detailed: bool) -> bool {
+        self.recover(hardware);
         let mut agreed = Vec::with_capacity(self.settled.len());
-        for (order, next) in recovered.next.chunks(self.facts.controllers).enumerate() {
+        for (order, next) in self.reach.next.chunks(self.facts.controllers).enumerate() {
             let (Some(&least), Some(&most)) = (next.iter().min(), next.iter().max()) else { continue };
             let of_order = self.facts.of_order(order);
             let mut fail = |what: String| found.push(Failure { what, ..self.place(Property::Regions) });
@@ -173,11 +226,12 @@ impl<'f, 'a> Walk<'f, 'a> {
         if !found.is_empty() {
             return goes_on;
         }
-        let over = self.over(&recovered.steps);
-        if let Some((place, is, should_be, count)) = self.memory.wrong(&over) {
+        let (facts, gates, reach) = (self.facts, &self.gates, &self.reach);
+        self.memory.compare(|address, line| recovered_line(facts, gates, reach, hardware, address, line));
+        if let Some((&address, &line)) = self.memory.wrong.first_key_value() {
             let mut failure = self.place(Property::Regions);
             if detailed {
-                (failure.what, failure.witness) = self.explain(place, is, should_be, count, &agreed);
+                (failure.what, failure.witness) = self.explain(line, address, &agreed, hardware);
             }
             found.push(failure);
         }
@@ -185,9 +239,18 @@ impl<'f, 'a> Walk<'f, 'a> {
     }
 
     /// What is wrong with a word, and whose stores are to blame.
-    fn explain(&self, place: u32, is: u64, should_be: u64, count: usize, agreed: &[u32]) -> (String, Option<Witness>) {
+    fn explain(
+        &self,
+        line: u64,
+        address: u64,
+        agreed: &[u32],
+        hardware: &dyn AtPowerFailure,
+    ) -> (String, Option<Witness>) {
         let facts = self.facts;
-        let address = self.memory.address(place);
+        let mut bytes = self.memory.line(line);
+        recovered_line(facts, &self.gates, &self.reach, hardware, line, &mut bytes);
+        let (is, should_be) = (word_of(&bytes, (address - line) as usize / 8), self.memory.word_wanted(address));
+        let count = self.memory.wrong.len();
         // The latest committed store whose bytes are not there, and one whose bytes are there and should not be.
         let (mut missing, mut present) = (None, None);
         for (order, regions) in facts.regions.iter().enumerate() {
@@ -242,9 +305,9 @@ impl<'f, 'a> Walk<'f, 'a> {
     /// Cuts recovery off and starts it again.
     fn cut(&self, recovered: &Recovered, hardware: &dyn AtPowerFailure) -> Option<Failure> {
         let count = recovered.steps.len();
-        let cuts = (STEPS_AGAIN / count.max(1)).clamp(4, CUTS);
+        let cuts = (STEPS_AGAIN / count.max(1)).clamp(3, CUTS);
         let stride = count.div_ceil(cuts).max(1);
-        let (mut gates, mut over) = (self.gates.clone(), BTreeMap::new());
+        let (mut gates, mut over) = (self.gates.clone(), HashMap::new());
         let whole = self.over(&recovered.steps);
         for (done, step) in (1..).zip(&recovered.steps) {
             step.take(self.facts, &mut gates);
@@ -255,9 +318,9 @@ impl<'f, 'a> Walk<'f, 'a> {
             let again = recover(self.facts, &gates, hardware);
             let mut after = over.clone();
             again.steps.iter().for_each(|step| step.write(self.facts, &self.memory, &mut after));
-            let touched = || whole.keys().chain(after.keys());
-            let same = |place: &u32| self.memory.value(&whole, *place) == self.memory.value(&after, *place);
-            let what = match touched().find(|place| !same(place)) {
+            let touched = whole.keys().chain(after.keys());
+            let same = |place: &&u32| self.memory.value(&whole, **place) == self.memory.value(&after, **place);
+            let what = match touched.filter(|place| !same(place)).min() {
                 None if again.next == recovered.next => continue,
                 None => "comes to other flush IDs".to_owned(),
                 Some(&place) => format!("comes to another image, at {:#x}", self.memory.address(place)),
@@ -266,6 +329,23 @@ impl<'f, 'a> Walk<'f, 'a> {
             return Some(Failure { what, ..self.place(Property::Idempotent) });
         }
         None
+    }
+}
+
+/// At every point, the words that are found wrong step by step and from nothing; panics where they differ.
+#[cfg(test)]
+pub(super) fn compare_both_ways(facts: &RegionFacts<'_>, hardware: &dyn AtPowerFailure) {
+    let mut walk = Walk::new(facts);
+    for point in 0..=facts.changes() {
+        walk.advance_to(point);
+        walk.recover(hardware);
+        let next = |order: usize| walk.reach.next.chunks(facts.controllers).nth(order).unwrap().iter().min().copied();
+        let agreed: Vec<u32> = (0..facts.names.len()).map(|order| next(order).unwrap()).collect();
+        walk.settle(&agreed);
+        let (gates, reach) = (&walk.gates, &walk.reach);
+        walk.memory.compare(|address, line| recovered_line(facts, gates, reach, hardware, address, line));
+        let found: Vec<u64> = walk.memory.wrong.keys().copied().collect();
+        assert_eq!(found, walk.wrong_from_nothing(hardware), "point {point}");
     }
 }
 
@@ -330,16 +410,15 @@ pub fn judge_recovery(
             break;
         }
         walk.advance_to(point);
-        let recovered = recover(facts, &walk.gates, hardware);
         let mut found = Vec::new();
-        if walk.judge(&recovered, &mut found, actual.failures.len() < asked.keep) || firsts.is_empty() {
+        if walk.judge(hardware, &mut found, actual.failures.len() < asked.keep) || firsts.is_empty() {
             firsts.push(point);
         }
         actual.add(found, asked.keep);
         if let Some(double) = &mut double
             && cut_points.binary_search(&point).is_ok()
         {
-            double.add(walk.cut(&recovered, hardware), asked.keep);
+            double.add(walk.cut(&recover(facts, &walk.gates, hardware), hardware), asked.keep);
         }
         if actual.judged.is_multiple_of(REPORT) || actual.judged == total {
             (watch.progress)(actual.judged, total);

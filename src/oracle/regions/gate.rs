@@ -7,6 +7,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use hashbrown::HashMap;
+
+use super::super::order::read_line;
 use super::super::{LINE, runs};
 use super::{RegionFacts, words_of};
 use crate::persist::image::PmImage;
@@ -116,12 +119,14 @@ impl Gate {
 pub(super) struct Gates {
     pub(super) gates: Vec<Gate>,
     pub(super) controllers: usize,
+    /// By line: gates and regions that hold, or held, something of it, in the order in which recovery flushes them.
+    pub(super) by_line: HashMap<u64, Vec<(usize, u32)>>,
 }
 
 impl Gates {
     pub(super) fn new(facts: &RegionFacts<'_>) -> Gates {
         let controllers = facts.controllers;
-        Gates { gates: vec![Gate::default(); controllers * facts.names.len()], controllers }
+        Gates { gates: vec![Gate::default(); controllers * facts.names.len()], controllers, by_line: HashMap::new() }
     }
 
     /// Where the gate of a controller's fact is; none for a fact of no order.
@@ -138,6 +143,16 @@ impl Gates {
     pub(super) fn note(&mut self, facts: &RegionFacts<'_>, at: u32, fact: &Fact, step: RegionStep) -> bool {
         let Some(place) = self.place(facts, fact) else { return true };
         let known = self.gates[place].note(facts, at, fact, step);
+        if step == RegionStep::Buffered {
+            let gates = &self.gates;
+            let holders = self.by_line.entry(fact.line).or_default();
+            holders.retain(|(gate, region)| gates[*gate].held.contains_key(region));
+            let own = (place, fact.author.pc);
+            // A line is one controller's, so that gates of an order differ in nothing here.
+            if let Err(at) = holders.binary_search(&own) {
+                holders.insert(at, own);
+            }
+        }
         if step == RegionStep::Committed {
             let order = place / self.controllers;
             let oldest = self.of_order(order).iter().map(|gate| gate.next).min().unwrap_or_default();
@@ -149,103 +164,122 @@ impl Gates {
     }
 }
 
-/// Persistent memory, word by word: as it is, and as it should be.
+/// Persistent memory, line by line: as it is, and as it should be after recovery.
 #[derive(Debug, Clone)]
 pub(super) struct Memory {
-    base: u64,
-    bytes: usize,
-    is: Vec<u64>,
-    should_be: Vec<u64>,
-    differs: BTreeSet<u32>,
+    is: PmImage,
+    should_be: PmImage,
+    /// Words, by address, that are not as they should be after recovery, and their lines.
+    pub(super) wrong: BTreeMap<u64, u64>,
+    /// Bytes of lines that may have changed since they were compared.
+    touched: Vec<(u64, u128)>,
 }
 
 impl Memory {
     pub(super) fn new(initial: &PmImage) -> Memory {
-        let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
-        let words: Vec<u64> = initial.bytes().chunks(8).map(word).collect();
-        let bytes = initial.bytes().len();
-        Memory { base: initial.base(), bytes, is: words.clone(), should_be: words, differs: BTreeSet::new() }
+        let (is, should_be) = (initial.clone(), initial.clone());
+        Memory { is, should_be, wrong: BTreeMap::new(), touched: Vec::new() }
     }
 
-    /// The words that bytes of a line touch: place, bits, value.
-    fn touched<'b>(
-        &self,
-        line: u64,
-        mask: u128,
-        bytes: &'b [u8; LINE],
-    ) -> impl Iterator<Item = (u32, u64, u64)> + use<'b> {
-        let first = ((line - self.base) / 8) as u32;
-        words_of(mask, bytes).map(move |(word, bits, value)| (first + word as u32, bits, value))
-    }
-
-    fn compare(&mut self, place: u32) {
-        if self.is[place as usize] == self.should_be[place as usize] {
-            self.differs.remove(&place);
-        } else {
-            self.differs.insert(place);
+    /// Bytes of a line have to be compared again.
+    pub(super) fn touch(&mut self, line: u64, mask: u128) {
+        match self.touched.last_mut() {
+            Some((last, touched)) if *last == line => *touched |= mask,
+            _ => self.touched.push((line, mask)),
         }
     }
 
     /// Writes memory as it is.
     pub(super) fn write(&mut self, line: u64, mask: u128, bytes: &[u8; LINE]) {
-        for (place, bits, value) in self.touched(line, mask, bytes) {
-            let word = &mut self.is[place as usize];
-            *word = *word & !bits | value;
-            self.compare(place);
-        }
+        write(&mut self.is, line, mask, bytes);
+        self.touch(line, mask);
     }
 
     /// Writes memory as it should be.
     pub(super) fn intend(&mut self, line: u64, mask: u128, bytes: &[u8; LINE]) {
-        for (place, bits, value) in self.touched(line, mask, bytes) {
-            let word = &mut self.should_be[place as usize];
-            *word = *word & !bits | value;
-            self.compare(place);
+        write(&mut self.should_be, line, mask, bytes);
+        self.touch(line, mask);
+    }
+
+    /// A line as it is; what is outside is 0.
+    pub(super) fn line(&self, line: u64) -> [u8; LINE] {
+        line_of(&self.is, line)
+    }
+
+    /// A word as it should be.
+    pub(super) fn word_wanted(&self, address: u64) -> u64 {
+        self.should_be.read(address, 8).map_or(0, word)
+    }
+
+    /// Compares what was touched; `recovered` makes of a line as it is what recovery makes of it.
+    pub(super) fn compare(&mut self, mut recovered: impl FnMut(u64, &mut [u8; LINE])) {
+        self.touched.sort_unstable();
+        let mut touched = std::mem::take(&mut self.touched);
+        for same in touched.chunk_by_mut(|one, other| one.0 == other.0) {
+            let (address, mask) = (same[0].0, same.iter().fold(0, |all, (_, mask)| all | mask));
+            let mut line = self.line(address);
+            recovered(address, &mut line);
+            let wanted = line_of(&self.should_be, address);
+            for at in (0..LINE).step_by(8).filter(|at| mask >> at & 0xff != 0) {
+                let place = address + at as u64;
+                if line[at..at + 8] == wanted[at..at + 8] {
+                    self.wrong.remove(&place);
+                } else {
+                    self.wrong.insert(place, address);
+                }
+            }
         }
+        touched.clear();
+        self.touched = touched;
     }
 
     /// Lays bytes of a line over memory as it is.
-    pub(super) fn lay(&self, over: &mut BTreeMap<u32, u64>, line: u64, mask: u128, bytes: &[u8; LINE]) {
-        for (place, bits, value) in self.touched(line, mask, bytes) {
-            let word = over.entry(place).or_insert(self.is[place as usize]);
+    pub(super) fn lay(&self, over: &mut HashMap<u32, u64>, line: u64, mask: u128, bytes: &[u8; LINE]) {
+        let first = ((line - self.is.base()) / 8) as u32;
+        for (at, bits, value) in words_of(mask, bytes) {
+            let place = first + at as u32;
+            let word = over.entry(place).or_insert_with(|| self.word(place));
             *word = *word & !bits | value;
         }
     }
 
-    /// The first word that is not as it should be with these laid over, and how many there are: its place, what it is,
-    /// what it should be.
-    pub(super) fn wrong(&self, over: &BTreeMap<u32, u64>) -> Option<(u32, u64, u64, usize)> {
-        let own = self
-            .differs
-            .iter()
-            .filter(|place| !over.contains_key(place))
-            .map(|&place| (place, self.is[place as usize]));
-        let laid = over.iter().map(|(&place, &value)| (place, value));
-        let wrong =
-            || own.clone().chain(laid.clone()).filter(|&(place, value)| value != self.should_be[place as usize]);
-        let (place, value) = wrong().min()?;
-        Some((place, value, self.should_be[place as usize], wrong().count()))
+    fn word(&self, place: u32) -> u64 {
+        self.is.read(self.address(place), 8).map_or(0, word)
     }
 
     /// The address of a word.
     pub(super) fn address(&self, place: u32) -> u64 {
-        self.base + u64::from(place) * 8
+        self.is.base() + u64::from(place) * 8
     }
 
     /// What memory has, with these laid over.
-    pub(super) fn image(&self, over: &BTreeMap<u32, u64>) -> PmImage {
-        let mut words = self.is.clone();
-        for (&place, &value) in over {
-            words[place as usize] = value;
+    pub(super) fn image(&self, over: &HashMap<u32, u64>) -> PmImage {
+        let mut image = self.is.clone();
+        for (&place, value) in over {
+            let written = image.write(self.address(place), &value.to_le_bytes());
+            assert!(written.is_ok(), "what regions store is inside: {written:?}");
         }
-        let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        bytes.truncate(self.bytes);
-        PmImage::new(self.base, bytes)
+        image
     }
 
     /// The value of a word with these laid over.
-    pub(super) fn value(&self, over: &BTreeMap<u32, u64>, place: u32) -> u64 {
-        over.get(&place).copied().unwrap_or(self.is[place as usize])
+    pub(super) fn value(&self, over: &HashMap<u32, u64>, place: u32) -> u64 {
+        over.get(&place).copied().unwrap_or_else(|| self.word(place))
+    }
+}
+
+fn line_of(image: &PmImage, address: u64) -> [u8; LINE] {
+    image.read(address, LINE).map_or_else(|_| read_line(image, address), |line| std::array::from_fn(|at| line[at]))
+}
+
+fn word(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte))
+}
+
+fn write(image: &mut PmImage, line: u64, mask: u128, bytes: &[u8; LINE]) {
+    for (start, count) in runs(mask) {
+        let written = image.write(line + start as u64, &bytes[start..start + count]);
+        assert!(written.is_ok(), "a change was checked when the facts were read: {written:?}");
     }
 }
 

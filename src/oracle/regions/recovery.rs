@@ -9,10 +9,11 @@
 //! The log stays valid until all of it is back, so that writing back can start again. Invariants: nothing is used
 //! that a controller has not noted or been told; steps are in an order in which hardware could take them.
 
-use std::collections::BTreeMap;
+use hashbrown::HashMap;
 
+use super::super::{LINE, runs};
 use super::RegionFacts;
-use super::gate::{Gates, Held, Memory};
+use super::gate::{Gate, Gates, Held, Memory};
 
 /// What a controller knows of the region that its flush ID names, when power has failed and acknowledgements have arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,22 +68,38 @@ pub(super) struct Recovered {
     pub(super) next: Vec<u32>,
 }
 
-/// Recovers from the states of controllers.
-pub(super) fn recover(facts: &RegionFacts<'_>, gates: &Gates, hardware: &dyn AtPowerFailure) -> Recovered {
-    let (mut steps, mut next) = (Vec::new(), Vec::with_capacity(gates.gates.len()));
+/// How far recovery goes, by gate.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Reach {
+    /// Flush IDs.
+    pub(super) next: Vec<u32>,
+    /// Entries of the regions from its flush ID to this one are flushed.
+    pub(super) until: Vec<u32>,
+}
+
+/// Steps 1 to 5, without the entries: `flushed` is told each region that a gate flushes, `committed` each that it commits. `from`
+/// is how far recovery went from an earlier state of the same run: what could be committed then can be now.
+fn go(
+    facts: &RegionFacts<'_>,
+    gates: &Gates,
+    hardware: &dyn AtPowerFailure,
+    from: Option<&Reach>,
+    told: &mut dyn FnMut(usize, u32, bool),
+) -> Reach {
+    let mut reach = Reach::default();
     for (order, regions) in facts.regions.iter().enumerate() {
         let (own, first) = (gates.of_order(order), order * gates.controllers);
-        let mut at: Vec<u32> = own.iter().map(|gate| gate.next).collect();
-        // Of each controller, up to which region it is done since the failure.
-        let mut until = vec![0; own.len()];
+        let begin = |(here, gate): (usize, &Gate)| from.map_or(0, |from| from.next[first + here]).max(gate.next);
+        let mut at: Vec<u32> = own.iter().enumerate().map(begin).collect();
+        let mut until = at.clone();
         loop {
-            let before = steps.len();
+            let mut moves = false;
             for here in 0..own.len() {
                 let region = at[here];
                 if region as usize >= regions.len() {
                     continue;
                 }
-                let is_done = |of: usize, until: &[u32]| own[of].done.contains(&region) || until[of] > region;
+                let is_done = |of: usize, until: &[u32]| until[of] > region || own[of].done.contains(&region);
                 if !is_done(here, &until) {
                     let others = || own.iter().enumerate().filter(|(other, _)| *other != here);
                     let known = Knowledge {
@@ -90,37 +107,95 @@ pub(super) fn recover(facts: &RegionFacts<'_>, gates: &Gates, hardware: &dyn AtP
                         acknowledged: others().all(|(_, other)| other.bounded.contains(&region)),
                     };
                     if hardware.flushes(&known) {
-                        let gate = first + here;
-                        let entries = own[here].held.get(&region).into_iter().flatten();
-                        steps.extend(entries.map(|&held| Step::Flush { gate, region, held }));
-                        steps.push(Step::Done { gate, region });
+                        told(first + here, region, false);
                         until[here] = region + 1;
+                        moves = true;
                     }
                 }
                 if (0..own.len()).all(|of| is_done(of, &until)) {
-                    steps.push(Step::Commit { gate: first + here, region });
+                    told(first + here, region, true);
                     at[here] += 1;
+                    until[here] = until[here].max(at[here]);
+                    moves = true;
                 }
             }
-            if steps.len() == before {
+            if !moves {
                 break;
             }
         }
-        for (here, gate) in own.iter().enumerate() {
-            if gate.held.last_key_value().is_some_and(|(&last, _)| last >= at[here]) {
-                steps.push(Step::Discard { gate: first + here });
-            }
-            let undone = |fact: &&u32| facts.fact(**fact).author.pc >= at[here];
-            if hardware.rolls_back() {
-                steps.extend(gate.log.iter().rev().filter(undone).map(|&fact| Step::Restore { fact }));
-            }
-            if !gate.log.is_empty() {
-                steps.push(Step::Forget { gate: first + here });
-            }
+        reach.next.extend(at);
+        reach.until.extend(until);
+    }
+    reach
+}
+
+/// How far recovery goes from the states of controllers, and from no less far than `from`.
+pub(super) fn reach(facts: &RegionFacts<'_>, gates: &Gates, hardware: &dyn AtPowerFailure, from: &Reach) -> Reach {
+    go(facts, gates, hardware, Some(from).filter(|from| !from.next.is_empty()), &mut |_, _, _| {})
+}
+
+/// Recovers from the states of controllers, step by step.
+pub(super) fn recover(facts: &RegionFacts<'_>, gates: &Gates, hardware: &dyn AtPowerFailure) -> Recovered {
+    let mut steps = Vec::new();
+    let Reach { next, .. } = go(facts, gates, hardware, None, &mut |gate, region, commits| {
+        if commits {
+            steps.push(Step::Commit { gate, region });
+            return;
         }
-        next.extend(at);
+        let entries = gates.gates[gate].held.get(&region).into_iter().flatten();
+        steps.extend(entries.map(|&held| Step::Flush { gate, region, held }));
+        steps.push(Step::Done { gate, region });
+    });
+    for (number, gate) in gates.gates.iter().enumerate() {
+        if gate.held.last_key_value().is_some_and(|(&last, _)| last >= next[number]) {
+            steps.push(Step::Discard { gate: number });
+        }
+        if hardware.rolls_back() {
+            let undone = gate.log.iter().rev().filter(|fact| facts.fact(**fact).author.pc >= next[number]);
+            steps.extend(undone.map(|&fact| Step::Restore { fact }));
+        }
+        if !gate.log.is_empty() {
+            steps.push(Step::Forget { gate: number });
+        }
     }
     Recovered { steps, next }
+}
+
+/// The bytes of a line after recovery, of which `line` has what is durable.
+pub(super) fn recovered_line(
+    facts: &RegionFacts<'_>,
+    gates: &Gates,
+    reach: &Reach,
+    hardware: &dyn AtPowerFailure,
+    address: u64,
+    line: &mut [u8; LINE],
+) {
+    let mut lay = |at: u32, mask: u128| {
+        let bytes = facts.bytes(facts.fact(at));
+        for (start, count) in runs(mask) {
+            line[start..start + count].copy_from_slice(&bytes[start..start + count]);
+        }
+    };
+    for &(gate, region) in gates.by_line.get(&address).into_iter().flatten() {
+        let own = &gates.gates[gate];
+        if (own.next..reach.until[gate]).contains(&region) && !own.done.contains(&region) {
+            for held in own.held.get(&region).into_iter().flatten() {
+                if facts.fact(held.fact).line == address {
+                    lay(held.fact, held.mask);
+                }
+            }
+        }
+    }
+    if hardware.rolls_back() {
+        for (number, gate) in gates.gates.iter().enumerate() {
+            for &log in gate.log.iter().rev() {
+                let fact = facts.fact(log);
+                if fact.line == address && fact.author.pc >= reach.next[number] {
+                    lay(log, fact.mask);
+                }
+            }
+        }
+    }
 }
 
 impl Step {
@@ -147,7 +222,7 @@ impl Step {
     }
 
     /// Lays what the step writes over memory.
-    pub(super) fn write(&self, facts: &RegionFacts<'_>, memory: &Memory, over: &mut BTreeMap<u32, u64>) {
+    pub(super) fn write(&self, facts: &RegionFacts<'_>, memory: &Memory, over: &mut HashMap<u32, u64>) {
         let (fact, mask) = match *self {
             Step::Flush { held, .. } => (held.fact, held.mask),
             Step::Restore { fact } => (fact, facts.fact(fact).mask),

@@ -450,6 +450,7 @@ fn judge(run: &Run, hardware: &dyn AtPowerFailure) -> Judged {
     let watch = Watch { stop: &stop, progress: &|_, _| {} };
     let (actual, double, firsts) = judge_recovery(&facts, &asked, hardware, &watch).unwrap();
     assert_eq!((actual.judged, actual.exhaustive), (facts.changes() + 1, true));
+    actual::compare_both_ways(&facts, hardware);
     for failure in &actual.failures {
         let asked = Asked { plan: Plan::Only(failure.point), ..asked };
         let (again, ..) = judge_recovery(&facts, &asked, hardware, &watch).unwrap();
