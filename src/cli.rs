@@ -99,6 +99,9 @@ pub(crate) fn main() -> ExitCode {
     ExitCode::from(exit as u8)
 }
 
+/// The profile where many runs or much judging follow and none is named: small.
+const SMALL: &str = "ci";
+
 /// What a command line names, read and checked.
 struct Resolution {
     machine: MachineConfig,
@@ -108,21 +111,10 @@ struct Resolution {
 
 /// Reads machine, workload and scheme; the faults of all at once.
 fn resolve(workload: &str, scheme: &str, subject: &Subject, default_profile: Option<&str>) -> Result<Resolution, Stop> {
-    let settings = Settings::read(&subject.set);
-    resolve_under(workload, SchemeConfig::load(scheme, &settings.schemes), subject, default_profile)
-}
-
-/// Reads machine, workload and scheme; the faults of all at once.
-fn resolve_under(
-    workload: &str,
-    scheme: Result<SchemeConfig, Diagnostics>,
-    subject: &Subject,
-    default_profile: Option<&str>,
-) -> Result<Resolution, Stop> {
-    let Settings { machine: overrides, params, mut faults, .. } = Settings::read(&subject.set);
+    let Settings { machine: overrides, schemes, params, mut faults } = Settings::read(&subject.set);
     let mut keep = |found: Diagnostics| faults.0.extend(found.0);
     let machine = MachineConfig::load(&subject.machine, &overrides).map_err(&mut keep).ok();
-    let scheme = scheme.map_err(&mut keep).ok();
+    let scheme = SchemeConfig::load(scheme, &schemes).map_err(&mut keep).ok();
     let choice = choice(workload, subject, params, default_profile);
     let logs = scheme.as_ref().is_some_and(|scheme| scheme.built.logs());
     let persistent = subject.persistent || scheme.as_ref().is_some_and(|scheme| scheme.built.regions().is_some());
@@ -137,6 +129,12 @@ fn resolve_under(
         }
         _ => Err(faults.into()),
     }
+}
+
+/// The profile that was asked for, else the default if the workload has it: small programs have no profiles.
+fn profile(workload: &Workload, asked: Option<&str>, default: Option<&str>) -> Option<String> {
+    let has = |name: &&str| workload.listing().profiles.iter().any(|profile| profile == name);
+    asked.or(default.filter(has)).map(str::to_owned)
 }
 
 /// What is typed about a workload.
@@ -156,11 +154,8 @@ fn choice(
             None => faults.push(Diagnostic::nowhere("--input", format!("expected BUFFER=FILE; got `{text}`"))),
         }
     }
-    let profiles = Workload::load(workload).map(|found| found.listing().profiles);
-    let profiles = profiles.map_err(|found| faults.0.extend(found.0)).unwrap_or_default();
-    // Small programs have no profiles.
-    let default = default_profile.filter(|name| profiles.iter().any(|profile| profile == name));
-    let profile = subject.profile.clone().or_else(|| default.map(str::to_owned));
+    let loaded = Workload::load(workload).map_err(|found| faults.0.extend(found.0)).ok();
+    let profile = loaded.and_then(|workload| profile(&workload, subject.profile.as_deref(), default_profile));
     let Subject { instrument: mode, flag_barrier, loop_log, seed, .. } = *subject;
     let instrument = Overrides { mode, flag_barrier, loop_log };
     faults.into_result(Choice {

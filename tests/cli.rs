@@ -1,25 +1,12 @@
 //! The command line as a user meets it: what is printed, which exit code comes back, which files are written.
+//! Over 500 lines by a few: a test a command or option; sweeps, crash tests, configurations and regions have files of their own.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+mod cli_common;
 
-fn durawarp(arguments: &[&str]) -> Output {
-    let output = Command::new(env!("CARGO_BIN_EXE_durawarp")).args(arguments).output();
-    output.expect("the binary starts")
-}
+use std::path::Path;
+use std::process::Command;
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// A folder of one test, under the target folder.
-fn folder(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    // Left from an earlier run.
-    let _ = std::fs::remove_dir_all(&path);
-    std::fs::create_dir_all(&path).expect("the target folder is writable");
-    path
-}
+use cli_common::{command, durawarp, folder, text};
 
 /// Runs and expects an exit code and words on standard error.
 #[track_caller]
@@ -46,7 +33,7 @@ fn a_run_prints_a_table_with_a_passed_check() {
 
 #[test]
 fn json_holds_the_run_and_equals_itself_at_any_thread_count() {
-    let folder = folder("json");
+    let folder = folder("cli/json");
     let run = |threads: &str| {
         let file = folder.join(format!("{threads}.json"));
         let path = file.to_str().unwrap();
@@ -70,7 +57,7 @@ fn json_holds_the_run_and_equals_itself_at_any_thread_count() {
 
 #[test]
 fn a_buffer_dumped_by_one_run_is_the_input_of_another() {
-    let folder = folder("dump");
+    let folder = folder("cli/dump");
     let file = folder.join("c.bin");
     let dump = format!("c={}", file.display());
     assert_eq!(durawarp(&["run", "vecadd", "--profile", "ci", "-q", "--dump", &dump]).status.code(), Some(0));
@@ -87,7 +74,7 @@ fn a_buffer_dumped_by_one_run_is_the_input_of_another() {
 
 #[test]
 fn machine_parameters_can_be_set_and_change_the_result() {
-    let folder = folder("set");
+    let folder = folder("cli/set");
     let run = |name: &str, set: &[&str]| {
         let file = folder.join(name);
         let mut arguments = vec!["run", "pointer_chase", "--profile", "ci", "-q", "--json", file.to_str().unwrap()];
@@ -105,7 +92,7 @@ fn machine_parameters_can_be_set_and_change_the_result() {
 
 #[test]
 fn a_scheme_of_fifos_explains_its_markers_and_others_say_who_can() {
-    let folder = folder("explain_markers");
+    let folder = folder("cli/explain_markers");
     let [told, ran, ran_wg] = ["told.json", "ran.json", "wg.json"].map(|name| folder.join(name));
     let machine = ["--machine", "scoped-table2", "--json"];
     let explain = [&["explain", "nvw-fifo", "atax"][..], &machine, &[told.to_str().unwrap()]].concat();
@@ -200,7 +187,7 @@ ref = { kind = "functional" }
 
 /// A workload of one kernel with `body`.
 fn own(name: &str, body: &str) -> String {
-    let folder = folder(name);
+    let folder = folder(&format!("cli/{name}"));
     std::fs::write(folder.join("workload.toml"), MANIFEST).unwrap();
     std::fs::write(folder.join("own.ptx"), PTX.replace("@BODY@", body)).unwrap();
     folder.to_str().unwrap().to_owned()
@@ -261,7 +248,7 @@ fn every_scheme_runs_and_an_unknown_one_is_told_with_the_nearest() {
 
 /// The JSON that a command writes.
 fn json(name: &str, arguments: &[&str]) -> serde_json::Value {
-    let file = folder(name).join("out.json");
+    let file = folder(&format!("cli/{name}")).join("out.json");
     let output = durawarp(&[arguments, &["--json", file.to_str().unwrap()]].concat());
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap()
@@ -380,7 +367,7 @@ fn lists_and_machines_show() {
     let shown = text(&durawarp(&["config", "show", "titan-x", "--set", "sm.count=2"]).stdout);
     assert!(shown.contains("count = { value = 2, source = \"user: --set\" }"), "{shown}");
     // What is shown is a machine file again.
-    let file = folder("config").join("mine.toml");
+    let file = folder("cli/config").join("mine.toml");
     std::fs::write(&file, &shown).unwrap();
     let output = durawarp(&["config", "check", file.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
@@ -391,7 +378,7 @@ fn lists_and_machines_show() {
 
 #[test]
 fn a_scheme_is_shown_as_a_scheme_file_and_a_scheme_file_is_run_under_its_name() {
-    let folder = folder("scheme_file");
+    let folder = folder("cli/scheme_file");
     let file = folder.join("mine.toml");
     let path = file.to_str().unwrap();
     let shown = text(&durawarp(&["config", "show", "epoch-kernel"]).stdout);
@@ -461,10 +448,9 @@ fn parameters_of_a_scheme_are_listed_shown_run_and_in_the_json() {
 fn ctrl_c_reports_what_is_known_and_exits_130() {
     use std::time::Duration;
     let path = own("interrupted", "L: bra L;");
-    let json = folder("interrupted_json").join("run.json");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_durawarp"));
-    command.args(["run", &path, "--json", json.to_str().unwrap()]).stdout(std::process::Stdio::piped());
-    let child = command.spawn().unwrap();
+    let json = folder("cli/interrupted_json").join("run.json");
+    let mut run = command(Path::new("."), &["run", &path, "--json", json.to_str().unwrap()]);
+    let child = run.stdout(std::process::Stdio::piped()).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(500));
     let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(killed.success());
@@ -501,7 +487,7 @@ fn the_instrumented_text_of_a_workload_can_be_read() {
 
 #[test]
 fn a_reproduction_needs_no_run_for_what_is_arithmetic_and_writes_its_files() {
-    let folder = folder("reproduce");
+    let folder = folder("cli/reproduce");
     let out = folder.join("new");
     let path = out.to_str().unwrap();
     let output = durawarp(&["reproduce", "agpm", "--figure", "table3,overheads", "--out", path]);

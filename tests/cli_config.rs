@@ -1,73 +1,53 @@
 //! `config diff`, `config explain` and `config lint` as a user meets them.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+mod cli_common;
 
+use std::path::Path;
+
+use cli_common::{durawarp_in, ended, folder};
 use durawarp::sweep::{self, Plan, SweepFile};
-
-fn durawarp(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_durawarp")).current_dir(folder).args(arguments).output().unwrap()
-}
-
-fn folder(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cli_config").join(name);
-    // Left from an earlier run.
-    let _ = std::fs::remove_dir_all(&path);
-    std::fs::create_dir_all(&path).unwrap();
-    path
-}
-
-#[track_caller]
-fn ended(output: &Output, code: i32, words: &[&str]) -> String {
-    let out = String::from_utf8_lossy(&output.stdout).into_owned();
-    let text = format!("{out}{}", String::from_utf8_lossy(&output.stderr));
-    assert_eq!(output.status.code(), Some(code), "{text}");
-    for word in words {
-        assert!(text.contains(word), "no `{word}` in:\n{text}");
-    }
-    out
-}
 
 #[test]
 fn a_file_that_says_the_same_in_other_words_is_equal() {
-    let folder = folder("equal");
+    let folder = folder("cli_config/equal");
     let text = "name = \"mine\"\ndescription = \"d\"\ninherits = \"agpm-table4\"\n[l2]\nslice_kb = \"128KiB\"\n\
         [nvm]\ncell_write_ns = \"0.48us\"\n";
     std::fs::write(folder.join("mine.toml"), text).unwrap();
-    let same = durawarp(&folder, &["config", "diff", "agpm-table4", "mine.toml"]);
+    let same = durawarp_in(&folder, &["config", "diff", "agpm-table4", "mine.toml"]);
     ended(&same, 0, &["equal: all", "2 equal values name different sources"]);
     let set = ["config", "diff", "agpm-table4", "mine.toml", "--set", "l2.slice_kb=256"];
-    let told = ended(&durawarp(&folder, &set), 1, &["agpm-table4 -> mine", "128: AGPM Table IV", "256: user: --set"]);
+    let told =
+        ended(&durawarp_in(&folder, &set), 1, &["agpm-table4 -> mine", "128: AGPM Table IV", "256: user: --set"]);
     assert!(told.contains("1 of ") && !told.contains("cell_write_ns"), "{told}");
-    ended(&durawarp(&folder, &["config", "diff", "base", "strict"]), 1, &["different schemes: `base` -> `strict`"]);
+    ended(&durawarp_in(&folder, &["config", "diff", "base", "strict"]), 1, &["different schemes: `base` -> `strict`"]);
     let keys = ["bucl.tucd", "-: there is no such key"];
-    ended(&durawarp(&folder, &["config", "diff", "store+clwb", "bucl"]), 1, &keys);
+    ended(&durawarp_in(&folder, &["config", "diff", "store+clwb", "bucl"]), 1, &keys);
 }
 
 #[test]
 fn faults_of_a_comparison_are_exit_code_2_and_told_at_once() {
-    let folder = folder("faults");
+    let folder = folder("cli_config/faults");
     ended(
-        &durawarp(&folder, &["config", "diff", "agpm", "titan-x"]),
+        &durawarp_in(&folder, &["config", "diff", "agpm", "titan-x"]),
         2,
         &["`agpm` is a scheme, `titan-x` is a machine"],
     );
-    ended(&durawarp(&folder, &["config", "diff", "titan-y", "agpmm"]), 2, &["`titan-y`", "`agpmm`", "2 errors"]);
+    ended(&durawarp_in(&folder, &["config", "diff", "titan-y", "agpmm"]), 2, &["`titan-y`", "`agpmm`", "2 errors"]);
     let set = ["config", "diff", "titan-x", "titan-x", "--set", "l2.wais=3"];
-    ended(&durawarp(&folder, &set), 2, &["did you mean `l2.ways`?"]);
+    ended(&durawarp_in(&folder, &set), 2, &["did you mean `l2.ways`?"]);
 }
 
 #[test]
 fn a_key_is_explained_and_an_unknown_one_told_with_the_nearest() {
-    let folder = folder("explain");
-    let told = ended(&durawarp(&folder, &["config", "explain", "l2.slice_kb"]), 0, &["KiB", "from 1 to 65536"]);
+    let folder = folder("cli_config/explain");
+    let told = ended(&durawarp_in(&folder, &["config", "explain", "l2.slice_kb"]), 0, &["KiB", "from 1 to 65536"]);
     assert!(told.contains("agpm-table4 ") && told.contains(" 128: AGPM Table IV\n"), "{told}");
     std::fs::write(folder.join("mine.toml"), "name = \"mine\"\ninherits = \"titan-x\"\n[l2]\nslice_kb = 64\n").unwrap();
-    let mine = durawarp(&folder, &["config", "explain", "l2.slice_kb", "mine.toml"]);
+    let mine = durawarp_in(&folder, &["config", "explain", "l2.slice_kb", "mine.toml"]);
     let told = ended(&mine, 0, &["mine  64: machine file without a source [no source of its own]"]);
     assert!(!told.contains("agpm-table4"), "{told}");
-    ended(&durawarp(&folder, &["config", "explain", "agpm"]), 0, &["agpm.threshold_logs", "scheme `agpm`"]);
-    ended(&durawarp(&folder, &["config", "explain", "l2.slize_kb"]), 2, &["did you mean `l2.slice_kb`"]);
+    ended(&durawarp_in(&folder, &["config", "explain", "agpm"]), 0, &["agpm.threshold_logs", "scheme `agpm`"]);
+    ended(&durawarp_in(&folder, &["config", "explain", "l2.slize_kb"]), 2, &["did you mean `l2.slice_kb`"]);
 }
 
 const HEAD: &str = "schema = 1\nname = \"it\"\n[base]\nworkload = \"atax\"\nprofile = \"ci\"\n";
@@ -136,17 +116,17 @@ fn points_that_a_parameter_does_not_apply_to_or_without_a_baseline_are_counted()
 
 #[test]
 fn warnings_are_no_fault_unless_asked_for_and_a_dry_run_counts_them() {
-    let folder = folder("lint");
+    let folder = folder("cli_config/lint");
     let axis = "[[axis]]\nkey = \"machine\"\nvalues = [\"agpm-table4\", \"titan-x\"]\n";
     std::fs::write(folder.join("two.toml"), format!("{HEAD}{axis}")).unwrap();
     std::fs::write(folder.join("one.toml"), HEAD).unwrap();
     let words = ["2 points, 1 axes, 1 warnings", "two.toml:7:7", "`durawarp config diff` shows them"];
-    ended(&durawarp(&folder, &["config", "lint", "two.toml"]), 0, &words);
-    ended(&durawarp(&folder, &["config", "lint", "two.toml", "--strict"]), 1, &words);
-    ended(&durawarp(&folder, &["config", "lint", "one.toml", "--strict"]), 0, &["1 points, 0 axes, 0 warnings"]);
-    ended(&durawarp(&folder, &["config", "lint", "none.toml"]), 2, &["cannot read the sweep file"]);
+    ended(&durawarp_in(&folder, &["config", "lint", "two.toml"]), 0, &words);
+    ended(&durawarp_in(&folder, &["config", "lint", "two.toml", "--strict"]), 1, &words);
+    ended(&durawarp_in(&folder, &["config", "lint", "one.toml", "--strict"]), 0, &["1 points, 0 axes, 0 warnings"]);
+    ended(&durawarp_in(&folder, &["config", "lint", "none.toml"]), 2, &["cannot read the sweep file"]);
     let dry = ["sweep", "two.toml", "--dry-run"];
-    ended(&durawarp(&folder, &dry), 0, &["1 warnings: durawarp config lint two.toml"]);
-    let told = ended(&durawarp(&folder, &["sweep", "one.toml", "--dry-run"]), 0, &[]);
+    ended(&durawarp_in(&folder, &dry), 0, &["1 warnings: durawarp config lint two.toml"]);
+    let told = ended(&durawarp_in(&folder, &["sweep", "one.toml", "--dry-run"]), 0, &[]);
     assert!(!told.contains("warnings"), "{told}");
 }

@@ -1,15 +1,10 @@
 //! `durawarp crash` as a user meets it.
 
-use std::path::Path;
-use std::process::{Command, Output};
+mod cli_common;
 
-fn durawarp(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_durawarp")).args(arguments).output().expect("the binary starts")
-}
+use std::process::Output;
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
+use cli_common::{durawarp, folder, text};
 
 const SMALL: [&str; 6] = ["--set", "params.NX=40", "--set", "params.NY=48", "--set", "sm.count=2"];
 
@@ -58,8 +53,7 @@ fn the_published_transaction_has_a_hole_and_the_report_says_where_and_how_to_see
 
 #[test]
 fn a_report_is_the_same_at_any_number_of_threads_and_has_everything_in_json() {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("crash_json");
-    std::fs::create_dir_all(&folder).unwrap();
+    let folder = folder("crash_json");
     let run = |threads: &str| {
         let file = folder.join(format!("{threads}.json"));
         let more = ["--scheme", "nt-store", "--flag-barrier", "paper", "--threads", threads, "-q", "--json"];

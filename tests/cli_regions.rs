@@ -1,18 +1,12 @@
 //! `durawarp regions` as a user meets it.
 
-use std::process::{Command, Output};
+mod cli_common;
 
-fn durawarp(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_durawarp")).args(arguments).output().expect("the binary starts")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
+use cli_common::{durawarp, folder, text};
 
 #[test]
 fn a_workload_is_shown_with_means_of_its_run_beside_the_papers() {
-    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("regions.json");
+    let file = folder("regions").join("regions.json");
     let path = file.to_str().unwrap();
     let output = durawarp(&["regions", "gemm", "--json", path]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));

@@ -47,7 +47,10 @@ fn a_scheme_by_its_own_name_is_no_variant() {
         assert_eq!(scheme.table(), entry.table());
         let outcome = outcome(scheme);
         assert_eq!((outcome.scheme.as_str(), &outcome.scheme_variant), (entry.name(), &None));
-        assert_eq!(outcome.scheme_parameters.len(), entry.parameters.map_or(0, |parameters| parameters.keys.len()));
+        assert_eq!(
+            outcome.scheme_parameters.len(),
+            entry.parameters.as_ref().map_or(0, |parameters| parameters.keys.len())
+        );
     }
 }
 

@@ -112,6 +112,21 @@ fn writes_to_nvm_reach_the_limit_of_its_cells_and_never_exceed_it() {
     }
 }
 
+#[test]
+fn as_many_writes_to_cells_go_on_at_a_time_as_there_are_banks() {
+    // Cells so slow that their banks are all that counts, and a queue that sees every bank.
+    let share = |banks: u32| {
+        let queue =
+            "controller.write_queue_entries=1024 controller.drain_high_entries=768 controller.drain_low_entries=512";
+        let spec =
+            machine("agpm-table4", &format!("nvm.row_bytes=256 nvm.cell_write_ns=7680 nvm.banks={banks} {queue}"));
+        bandwidth(&stream(&spec, WRITE, Medium::Nvm, 48), &["nvm_written_bytes"]) / nvm_write_limit(&spec)
+    };
+    for banks in [16, 64, 256] {
+        assert_share(&format!("{banks} banks"), share(banks), 0.5);
+    }
+}
+
 /// Eight independent chains of fused multiply-adds, 16 deep in each round of the loop.
 fn fma_loop() -> String {
     let mut body = String::from("mov.u32 %r41, 0;\ncvt.rn.f32.u32 %f0, %tid;\n");

@@ -1,7 +1,8 @@
 //! Faults that a machine, a scheme or a program could have, each of which the oracle must find, and at which level it does.
 //!
-//! Over 500 lines, since every fault stands beside the others of its kind. Three kinds: decorators around a scheme's site (the machine runs the faulty scheme), programs with a fault, and
-//! journals in which the machine's facts were changed as a faulty machine would have noted them.
+//! Over 500 lines, since every fault stands beside the others of its kind. Three kinds: decorators around a scheme's site
+//! (the machine runs the faulty scheme), programs with a fault, and journals in which the machine's facts were changed as a
+//! faulty machine would have noted them.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

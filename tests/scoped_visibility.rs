@@ -6,7 +6,7 @@
 
 mod bench_machine;
 
-use bench_machine::{Bench, Ran, kernel, machine};
+use bench_machine::{Bench, Ran, machine};
 use durawarp::assemble::Persistency;
 use durawarp::engine::{RunEnd, RunOptions};
 use durawarp::kernel::memory::Medium;
@@ -167,9 +167,4 @@ fn a_full_s_fifo_cleans_its_oldest_line_early() {
         let ran = cut(&bench(1, &body).0, 10000);
         assert_eq!((ran.sm("l1_cleanings_early"), ran.sm("l1_cleanings")), (early, early), "{lines} lines");
     }
-}
-
-#[test]
-fn the_kernels_of_these_tests_are_real_ptx() {
-    durawarp::kernel::ptx::parse("figure_4.ptx", &kernel(&figure_4("pm.barrier.wg;", "membar.gl;"))).unwrap();
 }

@@ -1,9 +1,11 @@
 //! Figures and the page of a sweep: what a file may ask for, what is wrong with one, what is drawn of points that are
 //! there, that failed, or that are missing; and that the figure that the README shows is what its sweep gives.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+mod cli_common;
 
+use std::path::Path;
+
+use cli_common::{durawarp_in, ended, folder};
 use durawarp::report::figure::{Better, Figure};
 use durawarp::report::sweep::{Drawn, Showing};
 use durawarp::sweep::campaign::{self, Part};
@@ -21,28 +23,6 @@ fn planned(rest: &str) -> Result<Plan, String> {
     let text = format!("{HEAD}{AXES}{rest}");
     let file = SweepFile::read("it.toml", text, Path::new("")).map_err(|faults| faults.to_string())?;
     Plan::new(file).map_err(|faults| faults.to_string())
-}
-
-fn folder(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sweep_figures").join(name);
-    // Left from an earlier run.
-    let _ = std::fs::remove_dir_all(&path);
-    std::fs::create_dir_all(&path).unwrap();
-    path
-}
-
-fn durawarp(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_durawarp")).current_dir(folder).args(arguments).output().unwrap()
-}
-
-#[track_caller]
-fn ended(output: &Output, code: i32, words: &[&str]) -> String {
-    let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert_eq!(output.status.code(), Some(code), "{text}");
-    for word in words {
-        assert!(text.contains(word), "no `{word}` in:\n{text}");
-    }
-    text
 }
 
 /// Runs all points of a plan into a folder.
@@ -157,7 +137,7 @@ fn figure<'a>(figures: &'a [Drawn], name: &str) -> &'a Figure {
 #[test]
 fn every_kind_shows_what_outcomes_hold() {
     let plan = planned(FIGURES).unwrap_or_else(|faults| panic!("{faults}"));
-    let store = ran(&plan, &folder("kinds"));
+    let store = ran(&plan, &folder("sweep_figures/kinds"));
     let outcome = |point: usize| store.outcome(store.result(&plan.points[point].key).unwrap()).unwrap().unwrap();
     let cycles: Vec<f64> = (0..6).map(|point| outcome(point).time.core_cycles as f64).collect();
     let showing = Showing::read(&plan, &store).unwrap();
@@ -218,7 +198,7 @@ fn a_parameter_of_one_scheme_leaves_the_others_where_they_are() {
     let file = SweepFile::read("it.toml", format!("{HEAD}{axes}"), Path::new("")).unwrap();
     let plan = Plan::new(file).unwrap_or_else(|faults| panic!("{faults}"));
     assert_eq!(plan.points.len(), 4);
-    let store = ran(&plan, &folder("schemes"));
+    let store = ran(&plan, &folder("sweep_figures/schemes"));
     let figures = Showing::read(&plan, &store).unwrap().figures();
     let Figure::Lines(lines) = figure(&figures, "it-lines") else { panic!() };
     let values: Vec<Option<f64>> = lines.series[0].points.iter().map(|point| point.y).collect();
@@ -237,16 +217,15 @@ fn points_that_failed_or_are_missing_leave_gaps_with_a_reason() {
         [[figure]]\nkind = \"lines\"\nx = \"params.N\"\ny = \"cycles\"\ngroup = \"scheme\"\n\
         [[figure]]\nkind = \"bars\"\nname = \"mean\"\nx = \"scheme\"\ny = \"cycles\"\nmean = \"params.N\"\n\
         [[figure]]\nkind = \"bars\"\nname = \"none\"\nx = \"scheme\"\ny = \"cycles\"\nwhere = { \"params.N\" = 30000 }\n";
-    let folder = folder("gaps");
+    let folder = folder("sweep_figures/gaps");
     std::fs::write(folder.join("it.toml"), format!("{text}{figures}")).unwrap();
-    let missing = ended(&durawarp(&folder, &["figures", "it.toml"]), 2, &["none of its points has a value"]);
-    assert!(missing.contains("were not run: vecadd base params.N=30000"), "{missing}");
-    ended(&durawarp(&folder, &["sweep", "it.toml", "-q"]), 3, &["failed"]);
-    let told = ended(
-        &durawarp(&folder, &["figures", "it.toml", "--out", "drawn"]),
-        2,
-        &["no figure `none`", "it-bars.svg", "since these points failed: vecadd base params.N=30000 (", "limit"],
-    );
+    let words = ["none of its points has a value", "were not run: vecadd base params.N=30000"];
+    ended(&durawarp_in(&folder, &["figures", "it.toml"]), 2, &words);
+    ended(&durawarp_in(&folder, &["sweep", "it.toml", "-q"]), 3, &["failed"]);
+    let drawn = durawarp_in(&folder, &["figures", "it.toml", "--out", "drawn"]);
+    let words = ["no figure `none`", "it-bars.svg", "since these points failed: vecadd base params.N=30000 (", "limit"];
+    ended(&drawn, 2, &words);
+    let told = format!("{}{}", cli_common::text(&drawn.stdout), cli_common::text(&drawn.stderr));
     assert!(!told.contains("none.svg"), "{told}");
     let csv = |name: &str| std::fs::read_to_string(folder.join("drawn").join(format!("{name}.csv"))).unwrap();
     assert!(csv("it-bars").contains("bar,30000,strict,,,"), "{}", csv("it-bars"));
@@ -255,7 +234,7 @@ fn points_that_failed_or_are_missing_leave_gaps_with_a_reason() {
     assert!(svg.contains("n/a"));
     assert!(told.contains("no figure `mean`"), "a mean without one of its points is none: {told}");
 
-    ended(&durawarp(&folder, &["report", "it.toml"]), 0, &["it.html"]);
+    ended(&durawarp_in(&folder, &["report", "it.toml"]), 0, &["it.html"]);
     let html = std::fs::read_to_string(folder.join("it.html")).unwrap();
     for word in [
         "2 done, 2 failed, 0 missing",
@@ -269,21 +248,24 @@ fn points_that_failed_or_are_missing_leave_gaps_with_a_reason() {
 
 #[test]
 fn the_commands_write_figures_and_a_page() {
-    let folder = folder("commands");
+    let folder = folder("sweep_figures/commands");
     std::fs::write(folder.join("it.toml"), format!("{HEAD}{AXES}{FIGURES}")).unwrap();
-    ended(&durawarp(&folder, &["sweep", "it.toml", "-q"]), 0, &[]);
-    ended(&durawarp(&folder, &["figures", "it.toml"]), 0, &["it-figures/it-bars.svg", "it-figures/it-cdf-64.svg"]);
+    ended(&durawarp_in(&folder, &["sweep", "it.toml", "-q"]), 0, &[]);
+    ended(&durawarp_in(&folder, &["figures", "it.toml"]), 0, &["it-figures/it-bars.svg", "it-figures/it-cdf-64.svg"]);
     for name in ["it-bars", "it-lines", "it-heat", "stalls", "traffic", "it-cdf-256", "it-scaling", "mean"] {
         let file = |ending: &str| std::fs::read_to_string(folder.join(format!("it-figures/{name}.{ending}"))).unwrap();
         assert!(roxmltree::Document::parse(&file("svg")).is_ok(), "{name}");
         assert!(file("csv").lines().count() > 1, "{name}");
     }
-    let only =
-        ended(&durawarp(&folder, &["figures", "it.toml", "--only", "it-cdf", "--out", "few"]), 0, &["it-cdf-64.svg"]);
+    let only = ended(
+        &durawarp_in(&folder, &["figures", "it.toml", "--only", "it-cdf", "--out", "few"]),
+        0,
+        &["it-cdf-64.svg"],
+    );
     assert_eq!(only.matches(".svg").count(), 3);
-    ended(&durawarp(&folder, &["figures", "it.toml", "--only", "it-cdf-64", "--out", "few"]), 0, &["it-cdf-64.svg"]);
-    ended(&durawarp(&folder, &["figures", "it.toml", "--only", "it-bar"]), 2, &["did you mean `it-bars`?"]);
-    let png = durawarp(&folder, &["figures", "it.toml", "--png", "--out", "pixels"]);
+    ended(&durawarp_in(&folder, &["figures", "it.toml", "--only", "it-cdf-64", "--out", "few"]), 0, &["it-cdf-64.svg"]);
+    ended(&durawarp_in(&folder, &["figures", "it.toml", "--only", "it-bar"]), 2, &["did you mean `it-bars`?"]);
+    let png = durawarp_in(&folder, &["figures", "it.toml", "--png", "--out", "pixels"]);
     if cfg!(feature = "png") {
         ended(&png, 0, &["PNG in the font"]);
         let bytes = std::fs::read(folder.join("pixels/it-bars.png")).unwrap();
@@ -294,7 +276,7 @@ fn the_commands_write_figures_and_a_page() {
         ended(&png, 2, &["built without PNG"]);
         assert!(!folder.join("pixels").exists(), "nothing was begun");
     }
-    ended(&durawarp(&folder, &["report", "it.toml", "--out", "page.html"]), 0, &["page.html"]);
+    ended(&durawarp_in(&folder, &["report", "it.toml", "--out", "page.html"]), 0, &["page.html"]);
     let html = std::fs::read_to_string(folder.join("page.html")).unwrap();
     let words = [
         "6 points: 6 done, 0 failed, 0 missing",
@@ -315,7 +297,7 @@ fn the_commands_write_figures_and_a_page() {
     assert!(!loads.contains("http:") && !loads.contains("https:") && !loads.contains("<script"), "it loads nothing");
     let no_figures = format!("{HEAD}{AXES}");
     std::fs::write(folder.join("bare.toml"), no_figures).unwrap();
-    ended(&durawarp(&folder, &["figures", "bare.toml"]), 2, &["it has no [[figure]]"]);
+    ended(&durawarp_in(&folder, &["figures", "bare.toml"]), 2, &["it has no [[figure]]"]);
 }
 
 /// The sweep whose figure the README shows.
@@ -324,7 +306,7 @@ const SHOWN: &str = "benches/sweeps/l2.toml";
 #[test]
 fn the_figure_that_is_shown_is_what_its_sweep_gives() {
     let plan = Plan::load(Path::new(SHOWN)).unwrap_or_else(|faults| panic!("{faults}"));
-    let store = ran(&plan, &folder("shown"));
+    let store = ran(&plan, &folder("sweep_figures/shown"));
     let figures = Showing::read(&plan, &store).unwrap().figures();
     let found = figure(&figures, "l2-bars");
     assert!(drawn(&figures, "l2-bars").notes.is_empty());

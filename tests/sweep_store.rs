@@ -1,11 +1,14 @@
 //! The store of results under what happens to it: processes that are killed, that share a folder, torn and foreign files,
 //! a full disk. And what it is for: the same table, whatever happened on the way.
 
+mod cli_common;
+
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
+use cli_common::{command, durawarp_in, ended, sweep_folder};
 use durawarp::sweep::record::State;
 use durawarp::sweep::{Plan, Store, table};
 
@@ -45,27 +48,16 @@ key = "scheme"
 values = ["base", "strict", "epoch-cta"]
 "#;
 
-fn folder(name: &str, spec: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sweep_store").join(name);
-    // Left from an earlier run.
-    let _ = std::fs::remove_dir_all(&path);
-    std::fs::create_dir_all(&path).unwrap();
-    std::fs::write(path.join("spec.toml"), spec).unwrap();
-    path
-}
-
-fn command(folder: &Path, results: &str, more: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_durawarp"));
-    command.current_dir(folder).args(["sweep", "spec.toml", "--results", results]).args(more);
-    command
+fn sweeping(folder: &Path, results: &str, more: &[&str]) -> Command {
+    command(folder, &[&["sweep", "spec.toml", "--results", results], more].concat())
 }
 
 fn sweep(folder: &Path, results: &str, more: &[&str]) -> Output {
-    command(folder, results, more).output().unwrap()
+    sweeping(folder, results, more).output().unwrap()
 }
 
 fn spawn(folder: &Path, results: &str) -> Child {
-    command(folder, results, &["--jobs", "2"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    sweeping(folder, results, &["--jobs", "2"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
 /// Whole records of a folder: results, and what was begun.
@@ -96,18 +88,9 @@ fn file_of(results: &Path) -> PathBuf {
     files.find(|path| path.extension().is_some_and(|extension| extension == "jsonl")).unwrap()
 }
 
-#[track_caller]
-fn ended(output: &Output, code: i32, words: &[&str]) {
-    let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert_eq!(output.status.code(), Some(code), "{text}");
-    for word in words {
-        assert!(text.contains(word), "no `{word}` in:\n{text}");
-    }
-}
-
 #[test]
 fn killed_at_three_moments_or_run_by_two_processes_the_table_is_that_of_one_run() {
-    let folder = folder("killed", MANY);
+    let folder = sweep_folder("sweep_store/killed", MANY);
     ended(&sweep(&folder, "whole", &["--jobs", "2"]), 0, &["512 points, 0 done, 512 to run", "done 512 (0 cached)"]);
     let table = csv(&folder, "whole");
     assert_eq!(records(&folder.join("whole")), (512, 512));
@@ -148,11 +131,11 @@ fn killed_at_three_moments_or_run_by_two_processes_the_table_is_that_of_one_run(
 #[test]
 #[cfg(unix)]
 fn what_another_process_has_begun_is_waited_for_as_long_as_that_lives_and_no_longer() {
-    let folder = folder("waits", FEW);
+    let folder = sweep_folder("sweep_store/waits", FEW);
     ended(&sweep(&folder, "whole", &["--jobs", "1"]), 0, &["done 12"]);
     let whole = std::fs::read_to_string(file_of(&folder.join("whole"))).unwrap();
     // Another process of this program, alive and doing nothing: what it writes is written here in its name.
-    let other_folder = self::folder("waits_other", MANY);
+    let other_folder = self::sweep_folder("sweep_store/waits_other", MANY);
     let mut other = spawn(&other_folder, "other");
     while records(&other_folder.join("other")).0 == 0 {
         std::thread::sleep(Duration::from_millis(5));
@@ -206,7 +189,7 @@ fn what_another_process_has_begun_is_waited_for_as_long_as_that_lives_and_no_lon
 
 #[test]
 fn a_torn_last_line_is_passed_over_and_its_point_run_again() {
-    let folder = folder("torn", FEW);
+    let folder = sweep_folder("sweep_store/torn", FEW);
     ended(&sweep(&folder, "results", &[]), 0, &["done 12"]);
     let file = file_of(&folder.join("results"));
     let whole = std::fs::read(&file).unwrap();
@@ -228,7 +211,7 @@ fn a_torn_last_line_is_passed_over_and_its_point_run_again() {
 
 #[test]
 fn another_schema_or_another_folder_is_refused() {
-    let folder = folder("schema", FEW);
+    let folder = sweep_folder("sweep_store/schema", FEW);
     ended(&sweep(&folder, "results", &["--shard", "1/4"]), 0, &["shard 1/4"]);
     let foreign = folder.join("results/other-1-1.jsonl");
     std::fs::write(&foreign, "{\"record\":1,\"verdict\":\"good\"}\n").unwrap();
@@ -247,7 +230,7 @@ fn another_schema_or_another_folder_is_refused() {
 #[test]
 #[cfg(unix)]
 fn a_full_disk_ends_the_sweep_and_loses_nothing() {
-    let folder = folder("full", FEW);
+    let folder = sweep_folder("sweep_store/full", FEW);
     // A limit on the size of files stands for it: 60 KiB are two or three records.
     let limited = format!(
         "trap '' XFSZ; ulimit -f 120; exec '{}' sweep spec.toml --results results --jobs 1",
@@ -278,13 +261,12 @@ fn a_full_disk_ends_the_sweep_and_loses_nothing() {
 
 #[test]
 fn failed_points_are_kept_with_their_reason_and_run_again() {
-    let folder = folder("failed", &FEW.replace("[base]", "[base]\nmax_cycles = 3000"));
+    let folder = sweep_folder("sweep_store/failed", &FEW.replace("[base]", "[base]\nmax_cycles = 3000"));
     let output = sweep(&folder, "results", &["--jobs", "2"]);
     ended(&output, 3, &["12 failed", "the cycle limit was reached", "durawarp run vecadd", "--max-cycles 3000"]);
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     let line = error.lines().find_map(|line| line.trim().strip_prefix("run it by itself: durawarp ")).unwrap();
-    let alone =
-        Command::new(env!("CARGO_BIN_EXE_durawarp")).current_dir(&folder).args(line.split(' ')).output().unwrap();
+    let alone = durawarp_in(&folder, &line.split(' ').collect::<Vec<_>>());
     assert!(String::from_utf8_lossy(&alone.stdout).contains("3 000"), "the command repeats the point: {line}");
     assert_eq!(records(&folder.join("results")).0, 12);
     ended(&sweep(&folder, "results", &["--keep-failed"]), 3, &["0 to run", "12 failed before"]);
@@ -299,7 +281,7 @@ fn failed_points_are_kept_with_their_reason_and_run_again() {
 
 #[test]
 fn a_result_holds_its_resolved_configuration_and_the_newest_counts() {
-    let folder = folder("record", FEW);
+    let folder = sweep_folder("sweep_store/record", FEW);
     ended(&sweep(&folder, "results", &[]), 0, &[]);
     let plan = Plan::load(&folder.join("spec.toml")).unwrap();
     let store = Store::open_existing(&folder.join("results")).unwrap();

@@ -1,10 +1,11 @@
 //! Timelines: the run is the same with and without, spans say what counters say, and a file is whole at any size.
 
+mod cli_common;
+
 use std::collections::BTreeMap;
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 
+use cli_common::{durawarp, folder};
 use durawarp::config::{MachineConfig, SchemeConfig};
 use durawarp::outcome::Outcome;
 use durawarp::report::chrome_trace;
@@ -63,14 +64,6 @@ grid = 8
 block = 128
 args = ["&data"]
 "#;
-
-fn folder(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    // Left from an earlier run.
-    let _ = std::fs::remove_dir_all(&path);
-    std::fs::create_dir_all(&path).unwrap();
-    path
-}
 
 fn barriers(test: &str) -> String {
     let path = folder(test).join("barriers.toml");
@@ -262,10 +255,6 @@ fn what_is_under_way_when_a_run_is_cut_short_lasts_until_then() {
         assert!(!cut_short.is_empty(), "{class}");
         assert!(cut_short.iter().all(|slice| slice.end == finished.outcome.time.ticks), "{class}: {cut_short:?}");
     }
-}
-
-fn durawarp(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_durawarp")).args(arguments).output().unwrap()
 }
 
 #[test]

@@ -1,4 +1,7 @@
 //! What can be typed.
+//!
+//! Over 500 lines: an argument a field, most of them its help, which is looked up as a whole. What arguments come to is with
+//! the commands.
 
 use std::path::PathBuf;
 

@@ -1,7 +1,5 @@
 //! `durawarp crash`.
 
-use std::io::IsTerminal as _;
-
 use durawarp::crash::conditions::Condition;
 use durawarp::crash::{Phase, Request, Watching, crash as judge};
 use durawarp::oracle::allowed::Budget;
@@ -10,18 +8,14 @@ use durawarp::outcome::End;
 use durawarp::report;
 use durawarp::run::{Conduct, Experiment};
 use durawarp::workload::Expected;
-use indicatif::{ProgressBar, ProgressStyle};
 
 use super::args::{CrashArgs, State};
 use super::simulate::warn_of;
-use super::{Exit, Resolution, Stop, resolve, terminal};
-
-/// The profile to judge when none is named: small.
-const PROFILE: &str = "ci";
+use super::{Exit, Resolution, SMALL, Stop, progress, resolve, terminal};
 
 pub(super) fn crash(args: &CrashArgs) -> Result<Exit, Stop> {
     let Resolution { machine, workload, scheme } =
-        resolve(&args.workload, &args.scheme.scheme, &args.subject, Some(PROFILE))?;
+        resolve(&args.workload, &args.scheme.scheme, &args.subject, Some(SMALL))?;
     if let Some(path) = &args.json {
         terminal::check_writable(path)?;
     }
@@ -57,9 +51,9 @@ pub(super) fn crash(args: &CrashArgs) -> Result<Exit, Stop> {
         ..Request::default()
     };
     let stop = terminal::stop_flag();
-    let bar = bar(args.quiet);
+    let bar = progress::bar("{prefix} [{bar:30}] {human_pos} of {human_len}  ETA {eta}", None, args.quiet);
     let conduct = Conduct { threads: args.threads, stop: Some(stop), ..Conduct::default() };
-    let progress = |phase: Phase, done: u64, total: u64| {
+    let observer = |phase: Phase, done: u64, total: u64| {
         bar.set_prefix(match phase {
             Phase::Actual => "states left",
             Phase::Allowed => "states allowed",
@@ -69,15 +63,13 @@ pub(super) fn crash(args: &CrashArgs) -> Result<Exit, Stop> {
         bar.set_length(total);
         bar.set_position(done);
     };
-    let report = judge(&experiment, &request, &Watching { conduct: &conduct, stop, progress: &progress })?;
+    let report = judge(&experiment, &request, &Watching { conduct: &conduct, stop, progress: &observer })?;
     bar.finish_and_clear();
     if !args.quiet {
         terminal::print(&report::crash_summary(&report, &replay));
     }
     if let Some(path) = &args.json {
-        let mut text = serde_json::to_string_pretty(&report).map_err(|fault| Stop::File(fault.to_string()))?;
-        text.push('\n');
-        terminal::write_file(path, text.as_bytes())?;
+        terminal::write_json(path, &report)?;
     }
     let outcome = &report.outcome;
     warn_of(outcome);
@@ -114,14 +106,6 @@ pub(super) fn crash(args: &CrashArgs) -> Result<Exit, Stop> {
         }
     }
     Ok(Exit::ProgramFailed)
-}
-
-fn bar(quiet: bool) -> ProgressBar {
-    let bar = if quiet || !std::io::stderr().is_terminal() { ProgressBar::hidden() } else { ProgressBar::no_length() };
-    if let Ok(style) = ProgressStyle::with_template("{prefix} [{bar:30}] {human_pos} of {human_len}  ETA {eta}") {
-        bar.set_style(style.progress_chars("=> "));
-    }
-    bar
 }
 
 /// The command that judges one state again: this one, asked for that state.

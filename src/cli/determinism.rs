@@ -7,10 +7,7 @@ use durawarp::run::Experiment;
 use durawarp::workload::Workload;
 
 use super::args::CheckArgs;
-use super::{Exit, Resolution, Stop, resolve, terminal};
-
-/// The profile to check when none is named: small.
-const PROFILE: &str = "ci";
+use super::{Exit, Resolution, SMALL, Stop, resolve, terminal};
 
 pub(super) fn check(args: &CheckArgs) -> Result<Exit, Stop> {
     let all: Vec<String> = Workload::builtin().into_iter().map(|listed| listed.name).collect();
@@ -18,8 +15,7 @@ pub(super) fn check(args: &CheckArgs) -> Result<Exit, Stop> {
     // Every input is looked at before the first run.
     let mut experiments = Vec::new();
     for name in names {
-        let Resolution { machine, workload, scheme } =
-            resolve(name, &args.scheme.scheme, &args.subject, Some(PROFILE))?;
+        let Resolution { machine, workload, scheme } = resolve(name, &args.scheme.scheme, &args.subject, Some(SMALL))?;
         let experiment = Experiment { machine, workload, scheme, max_cycles: args.max_cycles, reference: true };
         experiments.push((name, experiment));
     }

@@ -7,17 +7,14 @@ use durawarp::run::Experiment;
 
 use super::args::ExplainArgs;
 use super::simulate::{complain, exit_of, threads, warn_of, with_progress};
-use super::{Exit, Resolution, Stop, resolve, terminal};
-
-/// The profile when none is named, as for `compare`.
-const PROFILE: &str = "ci";
+use super::{Exit, Resolution, SMALL, Stop, resolve, terminal};
 
 /// `durawarp explain`.
 pub(super) fn explain(args: &ExplainArgs) -> Result<Exit, Stop> {
     if let Some(path) = &args.json {
         terminal::check_writable(path)?;
     }
-    let Resolution { machine, workload, scheme } = resolve(&args.workload, &args.scheme, &args.subject, Some(PROFILE))?;
+    let Resolution { machine, workload, scheme } = resolve(&args.workload, &args.scheme, &args.subject, Some(SMALL))?;
     if !report::explained().any(|name| name == scheme.built.name()) {
         let names: Vec<&str> = report::explained().collect();
         let message =
@@ -42,10 +39,7 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<Exit, Stop> {
         terminal::print(&explanation.text);
     }
     if let Some(path) = &args.json {
-        let mut text =
-            serde_json::to_string_pretty(&explanation.data).map_err(|fault| Stop::File(fault.to_string()))?;
-        text.push('\n');
-        terminal::write_file(path, text.as_bytes())?;
+        terminal::write_json(path, &explanation.data)?;
     }
     Ok(exit)
 }

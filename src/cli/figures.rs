@@ -1,14 +1,14 @@
 //! `durawarp figures` and `durawarp report`: what a sweep came to, drawn, and as one page.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use durawarp::diagnostic::nearest;
+use durawarp::diagnostic::Diagnostic;
+use durawarp::report::figure::FigureError;
 use durawarp::report::sweep::{Drawn, Showing};
-use durawarp::sweep::{Plan, Store};
+use durawarp::sweep::Plan;
 
 use super::args::{FiguresArgs, ReportArgs};
-use super::sweep::typed;
-use super::{Exit, Stop, terminal};
+use super::{Exit, Stop, runs, terminal};
 
 pub(super) fn figures(args: &FiguresArgs) -> Result<Exit, Stop> {
     let picture = if args.png { Some(Picture::new()?) } else { None };
@@ -16,16 +16,19 @@ pub(super) fn figures(args: &FiguresArgs) -> Result<Exit, Stop> {
     if plan.file.figures.is_empty() {
         return Err(Stop::File(format!("`{}` asks for no figures: it has no [[figure]]", args.spec.display())));
     }
-    let store = open(&args.results)?;
+    let store = runs::open(&args.results, true)?;
     let showing = Showing::read(&plan, &store).map_err(Stop::File)?;
     let drawn = chosen(args.only.as_deref(), &plan, showing.figures())?;
     let folder = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}-figures", plan.file.name)));
-    std::fs::create_dir_all(&folder)
-        .map_err(|fault| Stop::File(format!("cannot make the folder `{}`: {fault}", folder.display())))?;
+    terminal::make_folder(&folder)?;
     let mut exit = Exit::Good;
     for Drawn { name, figure, notes, .. } in drawn {
-        match figure.map(|figure| (figure.svg(), figure.csv())) {
-            Ok((Ok(svg), Ok(csv))) => {
+        let written = figure.and_then(|figure| {
+            let told = |fault: FigureError| fault.to_string();
+            Ok((figure.svg().map_err(told)?, figure.csv().map_err(told)?))
+        });
+        match written {
+            Ok((svg, csv)) => {
                 let file = |ending: &str| folder.join(format!("{name}.{ending}"));
                 terminal::write_file(&file("svg"), svg.as_bytes())?;
                 terminal::write_file(&file("csv"), csv.as_bytes())?;
@@ -33,10 +36,6 @@ pub(super) fn figures(args: &FiguresArgs) -> Result<Exit, Stop> {
                     terminal::write_file(&file("png"), &picture.of(&svg)?)?;
                 }
                 terminal::print(&format!("{}\n", file("svg").display()));
-            }
-            Ok((Err(why), _) | (_, Err(why))) => {
-                exit = Exit::BadInput;
-                terminal::error(&format!("no figure `{name}`: {why}"));
             }
             Err(why) => {
                 exit = Exit::BadInput;
@@ -62,16 +61,15 @@ fn chosen(only: Option<&str>, plan: &Plan, drawn: Vec<Drawn>) -> Result<Vec<Draw
         .map(|(_, figure)| figure)
         .collect();
     if chosen.is_empty() {
-        let near = nearest(only, names.iter().map(String::as_str));
-        let near = near.map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"));
-        return Err(typed("--only", format!("the sweep file asks for no figure `{only}`{near}")));
+        let fault = Diagnostic::nowhere("--only", format!("the sweep file asks for no figure `{only}`"));
+        return Err(fault.with_nearest(only, names.iter().map(String::as_str)).into());
     }
     Ok(chosen)
 }
 
 pub(super) fn report(args: &ReportArgs) -> Result<Exit, Stop> {
     let plan = Plan::load(&args.spec)?;
-    let store = open(&args.results)?;
+    let store = runs::open(&args.results, true)?;
     let showing = Showing::read(&plan, &store).map_err(Stop::File)?;
     let page = showing.page().map_err(Stop::File)?;
     let html = page.html().map_err(|fault| Stop::File(fault.to_string()))?;
@@ -79,12 +77,6 @@ pub(super) fn report(args: &ReportArgs) -> Result<Exit, Stop> {
     terminal::write_file(&path, html.as_bytes())?;
     terminal::print(&format!("{}\n", path.display()));
     Ok(Exit::Good)
-}
-
-fn open(results: &Path) -> Result<Store, Stop> {
-    let store = Store::open_existing(results).map_err(Stop::File)?;
-    store.notes().iter().for_each(|note| terminal::note(note));
-    Ok(store)
 }
 
 /// Makes PNG of SVG.

@@ -7,6 +7,18 @@ use durawarp::report;
 use durawarp::sweep::Progress as Progressed;
 use indicatif::{ProgressBar, ProgressStyle};
 
+/// A bar of this form, which is hidden where nobody looks.
+pub(super) fn bar(template: &str, length: Option<u64>, quiet: bool) -> ProgressBar {
+    let bar = if quiet || !std::io::stderr().is_terminal() { ProgressBar::hidden() } else { ProgressBar::no_length() };
+    if let Some(length) = length {
+        bar.set_length(length);
+    }
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style.progress_chars("=> "));
+    }
+    bar
+}
+
 /// A bar over the CTAs of a run.
 #[derive(Debug)]
 pub(super) struct Progress {
@@ -19,18 +31,11 @@ pub(super) struct Progress {
 impl Progress {
     /// A bar for a run of `total` CTAs; a core cycle has `cycle_ticks` ticks.
     pub(super) fn new(name: &str, total: Option<u64>, cycle_ticks: u64, quiet: bool) -> Self {
-        let bar =
-            if quiet || !std::io::stderr().is_terminal() { ProgressBar::hidden() } else { ProgressBar::no_length() };
         let template = match total {
             Some(_) => "{prefix} [{bar:30}] {percent:>3} %  {msg}  ETA {eta}",
             None => "{prefix} {spinner} {human_pos} CTAs  {msg}  {elapsed}",
         };
-        if let Some(total) = total {
-            bar.set_length(total);
-        }
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style.progress_chars("=> "));
-        }
+        let bar = bar(template, total, quiet);
         bar.set_prefix(name.to_owned());
         Progress { bar, total, cycle_ticks }
     }
@@ -62,11 +67,7 @@ pub(super) struct SweepProgress {
 impl SweepProgress {
     /// A bar for a sweep of so many points, of which some are done.
     pub(super) fn new(points: usize, cached: usize, quiet: bool) -> Self {
-        let hidden = quiet || !std::io::stderr().is_terminal();
-        let bar = if hidden { ProgressBar::hidden() } else { ProgressBar::new(points as u64) };
-        if let Ok(style) = ProgressStyle::with_template("[{bar:30}] {pos}/{len} runs  {msg}") {
-            bar.set_style(style.progress_chars("=> "));
-        }
+        let bar = bar("[{bar:30}] {pos}/{len} runs  {msg}", Some(points as u64), quiet);
         SweepProgress { bar, cached }
     }
 

@@ -1,18 +1,15 @@
 //! `durawarp regions`: kernels in LightWSP's recoverable regions, as code and (for a workload) as they run.
 
-use comfy_table::{CellAlignment, Table, presets};
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
 use durawarp::kernel::functional::Limits;
 use durawarp::kernel::ptx;
 use durawarp::kernel::regions::{Formed, Reason, RegionOptions, Report, form};
+use durawarp::report::{align_right, lines, plain_table};
 use durawarp::workload::{Choice, FunctionalError, KernelRegions, Workload};
 use serde::Serialize;
 
 use super::args::RegionsArgs;
-use super::{Exit, Stop, terminal};
-
-/// The profile when none is named, as for `compare`.
-const PROFILE: &str = "ci";
+use super::{Exit, SMALL, Stop, profile, terminal};
 
 /// Means over the paper's 38 applications on a CPU (LightWSP, section V-G3): instructions and stores of a region, and
 /// how many more instructions run.
@@ -108,8 +105,7 @@ pub(super) fn regions(args: &RegionsArgs) -> Result<Exit, Stop> {
         print(&document);
     }
     if let Some(path) = &args.json {
-        let text = serde_json::to_string_pretty(&document).map_err(|fault| Stop::File(fault.to_string()))?;
-        terminal::write_file(path, (text + "\n").as_bytes())?;
+        terminal::write_json(path, &document)?;
     }
     match document.same_memory {
         Some(false) => {
@@ -153,8 +149,7 @@ fn of_file(args: &RegionsArgs, options: &RegionOptions) -> Result<Vec<KernelRow>
 
 fn of_workload(args: &RegionsArgs, options: &RegionOptions, document: &mut Document) -> Result<Exit, Stop> {
     let workload = Workload::load(&args.subject)?;
-    let has = |name: &&str| workload.listing().profiles.iter().any(|profile| profile == name);
-    let profile = args.profile.clone().or_else(|| Some(PROFILE).filter(has).map(str::to_owned));
+    let profile = profile(&workload, args.profile.as_deref(), Some(SMALL));
     let resolved = workload.resolve(&Choice { profile, ..Choice::default() })?;
     let limits = Limits { stop: Some(terminal::stop_flag()), ..Limits::default() };
     let run = match resolved.run_regions(&limits, options) {
@@ -237,14 +232,11 @@ impl KernelRow {
 }
 
 fn table(header: &[&str], rows: Vec<Vec<String>>) -> String {
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING);
+    let mut table = plain_table();
     table.set_header(header);
     table.add_rows(rows);
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table.lines().map(|line| format!("  {}\n", line.trim_end())).collect()
+    align_right(&mut table, 1..header.len());
+    lines(&table, 2)
 }
 
 fn reason(reason: Reason) -> &'static str {

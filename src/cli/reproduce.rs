@@ -2,7 +2,6 @@
 
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
 use durawarp::reproduce::{self, Plan, Reproduction, Request};
-use durawarp::sweep::Done;
 
 use super::args::ReproduceArgs;
 use super::settings::Settings;
@@ -11,8 +10,7 @@ use super::{Exit, Stop, runs, terminal};
 pub(super) fn reproduce(args: &ReproduceArgs) -> Result<Exit, Stop> {
     let plan = Plan::new(request(args)?)?;
     if let Some(folder) = &args.out {
-        std::fs::create_dir_all(folder)
-            .map_err(|fault| Stop::File(format!("cannot make the folder `{}`: {fault}", folder.display())))?;
+        terminal::make_folder(folder)?;
         terminal::check_writable(&folder.join(format!("{}.md", args.paper)))?;
     }
     let kept = (!args.no_store).then_some(args.results.as_path());
@@ -28,16 +26,12 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Result<Exit, Stop> {
             terminal::write_file(&folder.join(name), content.as_bytes())?;
         }
     }
-    let failed = results.iter().enumerate().filter_map(|(at, done)| match done {
-        Done::Failed { why, .. } => Some((at, why.as_str())),
-        _ => None,
-    });
-    let left = results.iter().filter(|done| **done == Done::NotRun).count();
+    let left = runs::not_run(&results);
     if left > 0 {
         let again = if args.no_store { "" } else { ", what is done is kept: run the same command again" };
         terminal::note(&format!("{left} of {} runs are left{again}", results.len()));
     }
-    Ok(runs::complain(plan.batch(), &failed.collect::<Vec<_>>(), left))
+    Ok(runs::complain_of(plan.batch(), &results))
 }
 
 /// What was asked for; every fault at once.

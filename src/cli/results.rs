@@ -2,15 +2,14 @@
 
 use std::path::Path;
 
-use comfy_table::{Table as Shown, presets};
-use durawarp::diagnostic::nearest;
+use durawarp::diagnostic::{Diagnostic, Diagnostics};
+use durawarp::report::{lines, plain_table};
 use durawarp::sweep::file::WORDS;
 use durawarp::sweep::record::State;
 use durawarp::sweep::table::{self, Column};
 use durawarp::sweep::{Plan, metrics};
 
 use super::args::ResultsArgs;
-use super::sweep::typed;
 use super::{Exit, Stop, runs, terminal};
 
 pub(super) fn results(args: &ResultsArgs) -> Result<Exit, Stop> {
@@ -19,15 +18,13 @@ pub(super) fn results(args: &ResultsArgs) -> Result<Exit, Stop> {
         terminal::print(&columns(plan.as_ref()));
         return Ok(Exit::Good);
     }
-    let Some(plan) = plan else { return Err(typed("", "name a sweep file".to_owned())) };
-    for name in &args.metrics {
-        if metrics::find(name).is_none() {
-            let all = metrics::all();
-            let near = nearest(name, all.iter().map(|metric| metric.name.as_str()));
-            let near = near.map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"));
-            return Err(typed("--metrics", format!("there is no metric `{name}`{near}")));
-        }
+    let Some(plan) = plan else { return Err(Diagnostic::nowhere("", "name a sweep file").into()) };
+    let (known, mut faults) = (metrics::all(), Diagnostics::default());
+    for name in args.metrics.iter().filter(|name| known.iter().all(|metric| metric.name != **name)) {
+        let fault = Diagnostic::nowhere("--metrics", format!("there is no metric `{name}`"));
+        faults.push(fault.with_nearest(name, known.iter().map(|metric| metric.name.as_str())));
     }
+    faults.into_result(())?;
     let store = runs::open(&args.results, true)?;
     let names = if args.metrics.is_empty() { &plan.file.metrics } else { &args.metrics };
     let table = table::of(&plan, &store, names, args.wide).map_err(Stop::File)?;
@@ -66,22 +63,18 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Stop> {
 fn columns(plan: Option<&Plan>) -> String {
     let words: Vec<String> = WORDS.iter().map(|word| (*word).to_owned()).collect();
     let keys = plan.map_or(&words, |plan| &plan.columns);
-    let mut shown = Shown::new();
-    shown.load_preset(presets::NOTHING);
+    let mut shown = plain_table();
     shown.set_header(["column", "unit", "what it is"]);
     for Column { name, unit, meaning } in table::long_columns(keys) {
         shown.add_row([name, unit, meaning]);
     }
-    let mut text = String::new();
-    let lines = |shown: &Shown| shown.lines().map(|line| format!("{}\n", line.trim_end())).collect::<String>();
-    text += &lines(&shown);
+    let mut text = lines(&shown, 0);
     text +=
         "\nWith --wide `state`, `why` and `warnings` follow the keys, then NAME and NAME.relative of each metric.\n\n";
-    let mut shown = Shown::new();
-    shown.load_preset(presets::NOTHING);
+    let mut shown = plain_table();
     shown.set_header(["metric", "unit", "what it is"]);
     for metric in metrics::all() {
         shown.add_row([metric.name, metric.unit, metric.meaning]);
     }
-    text + &lines(&shown)
+    text + &lines(&shown, 0)
 }

@@ -98,6 +98,20 @@ fn with_progress<T>(points: usize, cached: usize, work: &Work, quiet: bool, run:
     done
 }
 
+/// As [`complain`], of what came of every point.
+pub(super) fn complain_of(batch: &Batch, done: &[Done]) -> Exit {
+    let failed = done.iter().enumerate().filter_map(|(at, done)| match done {
+        Done::Failed { why, .. } => Some((at, why.as_str())),
+        _ => None,
+    });
+    complain(batch, &failed.collect::<Vec<_>>(), not_run(done))
+}
+
+/// Points that were not run.
+pub(super) fn not_run(done: &[Done]) -> usize {
+    done.iter().filter(|done| **done == Done::NotRun).count()
+}
+
 /// Tells which points failed, why, and how to repeat them; how many are left. The exit code.
 pub(super) fn complain(batch: &Batch, failed: &[(usize, &str)], left: usize) -> Exit {
     for (at, why) in failed {

@@ -11,10 +11,7 @@ use durawarp::sweep::{Batch, Done, Recipe};
 use super::args::SchemesArgs;
 use super::settings::Settings;
 use super::simulate::warn_of;
-use super::{Exit, Stop, choice, runs, terminal};
-
-/// The profile when none is named: small, as every scheme is run.
-const PROFILE: &str = "ci";
+use super::{Exit, SMALL, Stop, choice, runs, terminal};
 
 /// `durawarp stalls`.
 pub(super) fn stalls(args: &SchemesArgs) -> Result<Exit, Stop> {
@@ -58,9 +55,7 @@ fn under_each(
         terminal::write_file(path, drawn.as_bytes())?;
     }
     if let Some(path) = &args.json {
-        let mut text = serde_json::to_string_pretty(&shown).map_err(|fault| Stop::File(fault.to_string()))?;
-        text.push('\n');
-        terminal::write_file(path, text.as_bytes())?;
+        terminal::write_json(path, &shown)?;
     }
     Ok(exit)
 }
@@ -71,7 +66,7 @@ fn batch(args: &SchemesArgs, schemes: &[&str]) -> Result<(Batch, Vec<(String, us
     let mut keep = |found: Diagnostics| faults.0.extend(found.0);
     // Whom an override is for is known when all schemes are read.
     let loaded = SchemeConfig::load_each(schemes, &set).map_err(&mut keep).ok();
-    let choice = choice(&args.workload, &args.subject, params, Some(PROFILE)).map_err(&mut keep).ok();
+    let choice = choice(&args.workload, &args.subject, params, Some(SMALL)).map_err(&mut keep).ok();
     let machine = args.subject.machine.clone();
     let (mut batch, mut points) = (Batch::default(), Vec::new());
     let Some(choice) = choice else {
@@ -117,11 +112,7 @@ fn outcome(done: &Done, scheme: &str) -> Option<Outcome> {
 
 /// Says what failed; the exit code.
 fn told(batch: &Batch, done: &[Done]) -> Exit {
-    let failed = done.iter().enumerate().filter_map(|(at, done)| match done {
-        Done::Failed { why, .. } => Some((at, why.as_str())),
-        _ => None,
-    });
-    let exit = runs::complain(batch, &failed.collect::<Vec<_>>(), done.iter().filter(|&d| *d == Done::NotRun).count());
+    let exit = runs::complain_of(batch, done);
     let defect = |done: &Done| match done {
         Done::Failed { outcome, .. } => {
             outcome.as_ref().is_none_or(|outcome| matches!(outcome.end, End::Panicked { .. }))

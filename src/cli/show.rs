@@ -1,9 +1,9 @@
 //! `durawarp list`, `durawarp config` and `durawarp ptx`: things as they are, nothing is run.
 
-use comfy_table::{Table, presets};
 use durawarp::config::{Kind, MachineConfig, Override, SchemeConfig, presets as machines};
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
 use durawarp::kernel::ptx;
+use durawarp::report::{lines, plain_table};
 use durawarp::reproduce;
 use durawarp::schemes::catalogue;
 use durawarp::workload::{Choice, Overrides, Workload};
@@ -12,8 +12,7 @@ use super::args::{ConfigCheckArgs, ConfigShowArgs, InstrumentArgs, ListArgs, Lis
 use super::{Exit, Stop, terminal};
 
 pub(super) fn list(args: &ListArgs) -> Result<Exit, Stop> {
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING);
+    let mut table = plain_table();
     match args.what {
         Listed::Workloads => {
             table.set_header(["name", "profiles", "what it is"]);
@@ -54,8 +53,7 @@ pub(super) fn list(args: &ListArgs) -> Result<Exit, Stop> {
             }
         }
     }
-    let lines: String = table.lines().map(|line| format!("{}\n", line.trim_end())).collect();
-    terminal::print(&lines);
+    terminal::print(&lines(&table, 0));
     Ok(Exit::Good)
 }
 
@@ -93,7 +91,7 @@ struct Checked {
 pub(super) fn check_configs(args: &ConfigCheckArgs) -> Result<Exit, Stop> {
     let (of_schemes, of_machines): (Vec<Override>, Vec<Override>) =
         overrides(&args.set)?.into_iter().partition(Override::is_of_a_scheme);
-    let schemes = catalogue::entries().into_iter().filter(|entry| entry.parameters.is_some());
+    let schemes = catalogue::entries().iter().filter(|entry| entry.parameters.is_some());
     let schemes = schemes.map(|entry| entry.name().to_owned());
     let builtin: Vec<String> = machines::MACHINES.iter().map(|(name, _)| (*name).to_owned()).chain(schemes).collect();
     let names = if args.names.is_empty() { &builtin } else { &args.names };
@@ -181,8 +179,7 @@ pub(super) fn check_ptx(args: &PtxCheckArgs) -> Result<Exit, Stop> {
         };
         let report = ptx::check(&name, &text);
         terminal::print(&format!("{name}: {} kernels\n", report.kernels.len()));
-        let mut table = Table::new();
-        table.load_preset(presets::NOTHING);
+        let mut table = plain_table();
         table.set_header([
             "kernel",
             "supported",
@@ -209,7 +206,7 @@ pub(super) fn check_ptx(args: &PtxCheckArgs) -> Result<Exit, Stop> {
             ]);
         }
         if !report.kernels.is_empty() {
-            terminal::print(&table.lines().map(|line| format!("  {}\n", line.trim_end())).collect::<String>());
+            terminal::print(&lines(&table, 2));
         }
         terminal::warn(&report.warnings);
         if !report.unsupported.is_empty() {

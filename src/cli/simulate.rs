@@ -38,9 +38,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
         terminal::print(&report::summary(outcome));
     }
     if let Some(path) = &args.json {
-        let mut text = serde_json::to_string_pretty(outcome).map_err(|fault| Stop::File(fault.to_string()))?;
-        text.push('\n');
-        terminal::write_file(path, text.as_bytes())?;
+        terminal::write_json(path, outcome)?;
     }
     if let (Some(path), Some(timeline)) = (&args.timeline, &finished.timeline) {
         write_timeline(path, timeline, outcome, budget)?;

@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use comfy_table::{Table, presets};
-use durawarp::diagnostic::{Diagnostic, Diagnostics};
 use durawarp::report;
 use durawarp::sweep;
 use durawarp::sweep::Plan;
@@ -133,8 +131,7 @@ pub(super) fn status(args: &SweepStatusArgs) -> Result<Exit, Stop> {
         outlook.good,
         failed.len()
     );
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING);
+    let mut table = report::plain_table();
     table.set_header(["axis", "value", "done", "failed", "missing"]);
     for (column, key) in plan.columns.iter().enumerate() {
         let mut values: Vec<String> = Vec::new();
@@ -159,7 +156,7 @@ pub(super) fn status(args: &SweepStatusArgs) -> Result<Exit, Stop> {
         }
     }
     if !table.is_empty() {
-        text += &table.lines().map(|line| format!("{}\n", line.trim_end())).collect::<String>();
+        text += &report::lines(&table, 0);
     }
     for (at, why) in &outlook.failed {
         text += &format!("FAILED {}: {why}\n  {}\n", plan.points[*at].label, plan.batch.command(*at));
@@ -175,9 +172,4 @@ pub(super) fn shard(text: &str) -> Result<(u32, u32), String> {
         Some((nth, of)) if (1..=of).contains(&nth) => Ok((nth - 1, of)),
         _ => Err("expected I/N with I from 1 to N, for example 2/8".to_owned()),
     }
-}
-
-/// A fault of what was typed.
-pub(super) fn typed(option: &str, message: String) -> Stop {
-    Stop::Input(Diagnostics(vec![Diagnostic::nowhere(option, message)]))
 }

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
+use serde::Serialize;
 
 use super::{Exit, Stop};
 
@@ -107,7 +108,14 @@ pub(super) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Stop> {
     stream_file(path, |file| file.write_all(bytes))
 }
 
-/// The same of a file that is written piece by piece.
+/// Writes a value as JSON, as [`write_file`] does.
+pub(super) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Stop> {
+    let mut text = serde_json::to_string_pretty(value).map_err(|fault| Stop::File(fault.to_string()))?;
+    text.push('\n');
+    write_file(path, text.as_bytes())
+}
+
+/// As [`write_file`], piece by piece.
 pub(super) fn stream_file(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), Stop> {
     let partial = partial(path);
     let written = File::create(&partial).and_then(|mut file| write(&mut file));
@@ -117,6 +125,12 @@ pub(super) fn stream_file(path: &Path, write: impl FnOnce(&mut File) -> io::Resu
         let _ = std::fs::remove_file(&partial);
         cannot(path, &fault)
     })
+}
+
+/// Makes a folder for what is written, unless it is there.
+pub(super) fn make_folder(folder: &Path) -> Result<(), Stop> {
+    std::fs::create_dir_all(folder)
+        .map_err(|fault| Stop::File(format!("cannot make the folder `{}`: {fault}", folder.display())))
 }
 
 /// Says now, and not after hours of simulation, that `path` cannot be written.

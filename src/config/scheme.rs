@@ -61,7 +61,7 @@ impl SchemeConfig {
     /// # Errors
     /// All faults of the file and of the overrides, each with its place. An override of another scheme is one.
     pub fn load(name_or_path: &str, overrides: &[Override]) -> Result<Self, Diagnostics> {
-        load_of(&catalogue::entries(), &[name_or_path], overrides).map(|mut all| all.swap_remove(0))
+        load_of(catalogue::entries(), &[name_or_path], overrides).map(|mut all| all.swap_remove(0))
     }
 
     /// Several schemes; an override is applied to all that it names, and names at least one.
@@ -69,12 +69,12 @@ impl SchemeConfig {
     /// # Errors
     /// All faults of the files and of the overrides, each with its place.
     pub fn load_each(names_or_paths: &[&str], overrides: &[Override]) -> Result<Vec<Self>, Diagnostics> {
-        load_of(&catalogue::entries(), names_or_paths, overrides)
+        load_of(catalogue::entries(), names_or_paths, overrides)
     }
 
     /// The value in the key's unit, if there is such a key and it takes the value.
     pub(super) fn check(over: &Override) -> Result<Value, Diagnostics> {
-        let form = form(&catalogue::entries());
+        let form = form(catalogue::entries());
         let mut draft = Draft::empty(&form);
         draft.apply(over);
         draft.value(over)

@@ -21,7 +21,7 @@ spec! {
     /// One medium's device timing.
     pub struct MediaSpec {
         /// Banks of one channel.
-        banks: u32 where 1..=32,
+        banks: u32 where 1..=256,
         /// Bytes of one row (row buffer) of a bank.
         row_bytes: u32 where 128..=65536,
         /// Activate to column command: sensing a row.
@@ -69,7 +69,7 @@ pub enum Access {
 }
 
 /// A bank's place in the channel: DRAM banks first, then NVM banks.
-pub type BankId = u8;
+pub type BankId = u16;
 
 /// Where a channel-local address lies in the devices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -177,6 +177,11 @@ impl Media {
         };
         let first = if medium == Medium::Nvm { self.devices[0].banks } else { 0 };
         Place { bank: (u64::from(first) + bank) as BankId, row: row as u32, medium }
+    }
+
+    /// Banks of the channel, those of both devices.
+    pub fn banks(&self) -> usize {
+        self.banks.len()
     }
 
     /// The row that is open in a bank.

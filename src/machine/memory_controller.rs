@@ -30,7 +30,7 @@ use crate::spec;
 
 use super::address::Interleave;
 use super::image::Image;
-use super::media::{Access, Media, Place};
+use super::media::{Access, BankId, Media, Place};
 use super::msg::sectors_covered;
 use super::msg::{Line, MemoryRead, MemoryWrite, Msg, SECTOR_BYTES, copy_masked, sector_bytes};
 use super::request_queue::{At, Choice, RequestQueue};
@@ -164,16 +164,17 @@ impl MemoryController {
         media: Media,
         images: [Image; 2],
     ) -> Self {
+        let banks = media.banks();
         MemoryController {
             clock,
             map,
             media,
             forward,
-            reads: RequestQueue::new(Access::Read),
-            writes: RequestQueue::new(Access::Write),
+            reads: RequestQueue::new(Access::Read, banks),
+            writes: RequestQueue::new(Access::Write, banks),
             waiting_reads: VecDeque::new(),
             waiting_writes: VecDeque::new(),
-            passed: vec![0; 64],
+            passed: vec![0; banks],
             must_drain: false,
             drained: 0,
             last_access: Access::Read,
@@ -387,7 +388,7 @@ impl MemoryController {
     /// FR-FCFS over the requests of one direction.
     fn choose(&mut self, access: Access, now: Time) -> Choice {
         let (passed, cap) = (&self.passed, self.spec.row_hit_cap);
-        let capped = |bank: u8| passed[usize::from(bank)] >= cap;
+        let capped = |bank: BankId| passed[usize::from(bank)] >= cap;
         match access {
             Access::Read => self.reads.choose(&self.media, capped, now),
             Access::Write => self.writes.choose(&self.media, capped, now),
@@ -395,7 +396,7 @@ impl MemoryController {
     }
 
     /// A bank's open row or its count of passed requests has changed.
-    fn changed(&mut self, bank: u8) {
+    fn changed(&mut self, bank: BankId) {
         self.reads.changed(bank);
         self.writes.changed(bank);
     }

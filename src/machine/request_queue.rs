@@ -14,12 +14,12 @@
 use crate::engine::Time;
 use crate::kernel::memory::Medium;
 
-use super::media::{Access, Media, Place};
+use super::media::{Access, BankId, Media, Place};
 
 /// A request's place in its bank's list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct At {
-    pub(super) bank: u8,
+    pub(super) bank: BankId,
     index: u16,
 }
 
@@ -62,8 +62,8 @@ struct Bank {
 pub(super) struct RequestQueue<T> {
     access: Access,
     banks: Vec<Bank>,
-    /// Banks with requests, one bit each.
-    busy: u64,
+    /// Banks with requests, one bit each, 64 a word.
+    busy: Vec<u64>,
     items: Vec<Option<T>>,
     free: Vec<u16>,
     len: usize,
@@ -71,12 +71,12 @@ pub(super) struct RequestQueue<T> {
 }
 
 impl<T> RequestQueue<T> {
-    /// No requests.
-    pub(super) fn new(access: Access) -> Self {
+    /// No requests, for so many banks.
+    pub(super) fn new(access: Access, banks: usize) -> Self {
         RequestQueue {
             access,
-            banks: vec![Bank::default(); 64],
-            busy: 0,
+            banks: vec![Bank::default(); banks],
+            busy: vec![0; banks.div_ceil(64)],
             items: Vec::new(),
             free: Vec::new(),
             len: 0,
@@ -107,7 +107,7 @@ impl<T> RequestQueue<T> {
         let bank = &mut self.banks[usize::from(place.bank)];
         bank.entries.push(Entry { age: self.next_age, line, row: place.row, item: index });
         bank.stale = true;
-        self.busy |= 1 << place.bank;
+        self.busy[usize::from(place.bank / 64)] |= 1 << (place.bank % 64);
         self.next_age += 1;
         self.len += 1;
     }
@@ -124,7 +124,7 @@ impl<T> RequestQueue<T> {
         let entry = bank.entries.remove(usize::from(at.index));
         bank.stale = true;
         if bank.entries.is_empty() {
-            self.busy &= !(1 << at.bank);
+            self.busy[usize::from(at.bank / 64)] &= !(1 << (at.bank % 64));
         }
         self.len -= 1;
         self.free.push(entry.item);
@@ -145,19 +145,26 @@ impl<T> RequestQueue<T> {
     }
 
     /// The bank's open row, or its count of passed requests, has changed.
-    pub(super) fn changed(&mut self, bank: u8) {
+    pub(super) fn changed(&mut self, bank: BankId) {
         self.banks[usize::from(bank)].stale = true;
     }
 
     /// FR-FCFS: the oldest request that can transfer now, the oldest row to open now. A bank that is `capped` serves no hit
     /// behind a conflict.
-    pub(super) fn choose(&mut self, media: &Media, capped: impl Fn(u8) -> bool, now: Time) -> Choice {
+    pub(super) fn choose(&mut self, media: &Media, capped: impl Fn(BankId) -> bool, now: Time) -> Choice {
         let mut choice = Choice { column: None, row: None, next: Time::MAX };
         let channel = [Medium::Dram, Medium::Nvm].map(|medium| media.channel_ready(medium, self.access));
         let (mut oldest_column, mut oldest_row) = (u64::MAX, u64::MAX);
-        let mut left = self.busy;
-        while left != 0 {
-            let number = left.trailing_zeros() as u8;
+        let (mut word, mut left) = (0, self.busy[0]);
+        loop {
+            while left == 0 {
+                word += 1;
+                match self.busy.get(word) {
+                    Some(&next) => left = next,
+                    None => return choice,
+                }
+            }
+            let number = (64 * word) as BankId + left.trailing_zeros() as BankId;
             left &= left - 1;
             let bank = &mut self.banks[usize::from(number)];
             let place = media.place_in(number);
@@ -183,7 +190,6 @@ impl<T> RequestQueue<T> {
                 }
             }
         }
-        choice
     }
 }
 
@@ -210,10 +216,11 @@ mod tests {
     use crate::spec::Nanos;
     use proptest::prelude::*;
 
-    fn media() -> Media {
+    /// DRAM and NVM of so many banks each.
+    fn media(banks: u32) -> Media {
         let ns = |ns: u64| Nanos { ps: ns * 1000 };
         let dram = MediaSpec {
-            banks: 3,
+            banks,
             row_bytes: 2048,
             t_rcd_ns: ns(12),
             t_cl_ns: ns(3),
@@ -232,14 +239,14 @@ mod tests {
     }
 
     /// One look at every request, oldest first: what the queue's answers must agree with.
-    fn plain(media: &Media, access: Access, all: &[(Place, u64)], capped: u64, now: Time) -> [Option<u64>; 3] {
+    fn plain(media: &Media, access: Access, all: &[(Place, u64)], capped: u8, now: Time) -> [Option<u64>; 3] {
         let (mut column, mut row, mut next) = (None, None, Time::MAX);
-        let (mut hits, mut conflicts) = (0u64, Vec::new());
+        let (mut hits, mut conflicts) = (0u128, Vec::new());
         for &(place, line) in all {
             let direct = access == Access::Write && media.writes_cells_directly(place.medium);
             let conflict = conflicts.iter().any(|&(p, _): &(Place, u64)| p.bank == place.bank);
             if direct || media.open_row_of(place.bank) == Some(place.row) {
-                if !direct && capped >> place.bank & 1 == 1 && conflict {
+                if !direct && capped >> (place.bank % 8) & 1 == 1 && conflict {
                     continue;
                 }
                 hits |= 1 << place.bank;
@@ -267,24 +274,28 @@ mod tests {
     proptest! {
         #[test]
         fn it_chooses_as_a_look_at_every_request_does(
-            steps in prop::collection::vec((0u8..6, 0u32..3, 0u64..30, any::<u8>()), 1..80), writes: bool
+            steps in prop::collection::vec((0u16..6, 0u32..3, 0u64..30, any::<u8>()), 1..80),
+            writes: bool,
+            // Six banks; eighty, in two words.
+            each in prop::sample::select(&[3u16, 40]),
         ) {
             let access = if writes { Access::Write } else { Access::Read };
-            let mut media = media();
-            let mut queue = RequestQueue::new(access);
+            let mut media = media(u32::from(each));
+            let mut queue = RequestQueue::new(access, media.banks());
             let mut all: Vec<(Place, u64)> = Vec::new();
-            let (mut now, mut capped) = (0, 0u64);
+            let (mut now, mut capped) = (0, 0u8);
             for (line, (bank, row, wait, cap)) in steps.into_iter().enumerate() {
+                let bank = bank * (2 * each - 1) / 5;
                 let place = Place { row, ..media.place_in(bank) };
-                prop_assert_eq!(place.medium, if bank < 3 { Medium::Dram } else { Medium::Nvm });
+                prop_assert_eq!(place.medium, if bank < each { Medium::Dram } else { Medium::Nvm });
                 queue.push(place, line as u64, line as u64);
                 all.push((place, line as u64));
                 now += wait;
-                if u64::from(cap) != capped {
-                    capped = u64::from(cap);
-                    (0..6).for_each(|bank| queue.changed(bank));
+                if cap != capped {
+                    capped = cap;
+                    (0..2 * each).for_each(|bank| queue.changed(bank));
                 }
-                let choice = queue.choose(&media, |bank| capped >> bank & 1 == 1, now);
+                let choice = queue.choose(&media, |bank| capped >> (bank % 8) & 1 == 1, now);
                 let line_of = |queue: &RequestQueue<u64>, at: Option<At>| {
                     at.map(|at| queue.banks[usize::from(at.bank)].entries[usize::from(at.index)].line)
                 };

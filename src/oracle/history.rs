@@ -10,6 +10,7 @@
 //! Persist barriers are judged by their definition (`scopes`), whatever a scheme makes of them.
 //!
 //! Source: properties P0, P1, P2, P5, P9 of the oracle's design; strict and epoch persistency as in Pelley et al. (ISCA'14).
+//! Over 500 lines with its tests, nearly half of them: a case a property, each a few facts of a script.
 //! Invariants: cost is linear in facts and bytes, as matches only go forward. Not modelled: P1 for the lanes of one
 //! instruction, which have no order among each other.
 

@@ -18,7 +18,7 @@
 //! fence of the CTA and the coherence order of each line, so a correct program has no failure here. Not modelled: two
 //! warps that run ahead at once; atomics and memory fences count as synchronising with all earlier ones of the CTA, whatever
 //! they address, so that a hole behind one of these can be overlooked; spinning on plain loads is seen as no
-//! synchronisation at all.
+//! synchronisation at all. Over 500 lines with its tests, a third of them.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -5,12 +5,10 @@
 //! Bytes are of all links between SMs and slices, headers included. Occupancy of the write-pending queues is entries in use,
 //! averaged over the run and all channels, of those there are.
 
-use comfy_table::{CellAlignment, Table, presets};
-
+use super::console::{align_right, lines, plain_table};
 use super::explain::reasons;
 use super::figure::{Axis, Better, Figure, Sheet, Stack, StackGroup, StackedBars};
 use super::numbers::{count, percent};
-use super::summary::indent;
 use crate::outcome::{Outcome, ratio};
 
 /// Widest bar of a normalised time, in characters.
@@ -18,8 +16,7 @@ const BAR: f64 = 40.0;
 
 /// Runs of one workload, a row each; times are relative to those of `base`.
 pub fn comparison(base: &Outcome, runs: &[&Outcome]) -> String {
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING);
+    let mut table = plain_table();
     let header = [
         "scheme",
         "cycles",
@@ -64,18 +61,14 @@ pub fn comparison(base: &Outcome, runs: &[&Outcome]) -> String {
         let relative = format!("{:.3}", ratio(cycles, base.time.core_cycles));
         table.add_row([format!("best-static ({best})"), count(cycles), relative]);
     }
-    for column in 1..header.len() {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
+    align_right(&mut table, 1..header.len());
     let text = |key: &str| base.workload[key].as_str().unwrap_or("?").to_owned();
     let mut out = format!(
         "{} ({}) on {}; persist, fence, memory, barrier: share of resident warp cycles spent waiting for it\n{}\n",
         text("workload"),
         text("profile"),
         base.machine.name,
-        indent(&table)
+        lines(&table, 1)
     );
     let relative = |run: &Outcome| ratio(run.time.core_cycles, base.time.core_cycles);
     let longest = runs.iter().map(|run| relative(run)).fold(1.0, f64::max);

@@ -1,9 +1,7 @@
 //! A crash test as text: what was promised, what was judged, and for each failure the two persists whose order is missing.
 
-use comfy_table::{CellAlignment, Table, presets};
-
+use super::console::{align_right, lines, plain_table};
 use super::numbers::{count, seconds};
-use super::summary::indent;
 use crate::crash::{CrashReport, Found, Judgement, Placed};
 use crate::oracle::verdict::{Level, Property};
 use crate::workload::Expected;
@@ -36,14 +34,9 @@ pub fn crash_summary(report: &CrashReport, replay: &dyn Fn(&str) -> String) -> S
         out += &format!("  {promise}\n");
     }
     out += "\njudged\n";
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING);
+    let mut table = plain_table();
     table.set_header(["", "states", "distinct", "consistent", "failures", "", ""]);
-    for column in 1..=4 {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
+    align_right(&mut table, 1..=4);
     let mut row = |what: &str, judgement: &Judgement| {
         let v = &judgement.verdict;
         let all = match (v.exhaustive, v.left_out, v.stopped) {
@@ -58,7 +51,7 @@ pub fn crash_summary(report: &CrashReport, replay: &dyn Fn(&str) -> String) -> S
     for (what, judgement) in report.judgements() {
         row(what, judgement);
     }
-    out += &indent(&table);
+    out += &lines(&table, 1);
     if !report.conditions.is_empty() {
         out += &format!("\nconditions\n{}", conditions(report, replay));
     }

@@ -2,11 +2,11 @@
 //!
 //! Shares are of the time of all persists together. Percentiles are within 1/64 (see [`Spread`]).
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::Table;
 
+use super::console::{align_right, lines, plain_table};
 use super::figure::{Axis, Better, Figure, Sheet, Stack, StackGroup, StackedBars};
 use super::numbers::{count, percent};
-use super::summary::indent;
 use crate::outcome::{Outcome, Persists, Spread, ratio};
 
 /// A time in ns with as many digits as it is worth: "0", "41", "41.5", "1 234".
@@ -23,18 +23,9 @@ fn figures(spread: &Spread) -> [String; 5] {
     [count(spread.count), ns(spread.mean_ns()), ns(spread.p50_ns), ns(spread.p99_ns), ns(spread.max_ns)]
 }
 
-fn align_right(table: &mut Table, columns: std::ops::Range<usize>) {
-    for column in columns {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-}
-
 /// One run's stages, total and waits.
 pub(super) fn stages(persists: &Persists) -> Table {
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING);
+    let mut table = plain_table();
     table.set_header(["", "count", "mean ns", "p50", "p99", "max", "share", ""]);
     let mut row = |name: &str, spread: &Spread, share: String, meaning: &str| {
         let [n, mean, p50, p99, max] = figures(spread);
@@ -63,8 +54,7 @@ pub(super) fn stages(persists: &Persists) -> Table {
 pub fn stalls_table(base: &Outcome, runs: &[&Outcome]) -> String {
     let stage_names = runs.iter().find_map(|run| run.persists.as_ref());
     let stage_names: Vec<&str> = stage_names.iter().flat_map(|p| &p.stages).map(|stage| stage.name.as_str()).collect();
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING);
+    let mut table = plain_table();
     let fixed = ["scheme", "cycles", "x base", "persists", "mean ns", "fences"];
     table.set_header(fixed.iter().chain(&stage_names));
     for run in runs {
@@ -105,7 +95,7 @@ pub fn stalls_table(base: &Outcome, runs: &[&Outcome]) -> String {
         text("workload"),
         text("profile"),
         base.machine.name,
-        indent(&table)
+        lines(&table, 1)
     )
 }
 

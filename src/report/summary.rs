@@ -5,8 +5,9 @@
 //! Bandwidths are bytes over simulated time, beside the peak of the data buses. Shares of warp slots are of resident
 //! warp cycles.
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::Table;
 
+use super::console::{align_right, lines, plain_table};
 use super::numbers::{bandwidth, count, percent, rate, seconds};
 use crate::outcome::validity::{Caveat, Kind};
 use crate::outcome::{End, Outcome, ratio};
@@ -31,21 +32,21 @@ const LAUNCHES_SHOWN: usize = 8;
 /// The run as text, ending in a newline.
 pub fn summary(outcome: &Outcome) -> String {
     let mut out = format!("{}\n", title(outcome));
-    out += &indent(&facts(outcome));
+    out += &lines(&facts(outcome), 1);
     if !outcome.launches.is_empty() {
         out += "\nLaunches\n";
-        out += &indent(&launches(outcome));
+        out += &lines(&launches(outcome), 1);
     }
     out += "\nWarp slots\n";
-    out += &indent(&slots(outcome));
+    out += &lines(&slots(outcome), 1);
     if let Some(persists) = &outcome.persists {
         out += "\nPersists\n";
-        out += &indent(&super::persists::stages(persists));
+        out += &lines(&super::persists::stages(persists), 1);
     }
     out += "\nResult\n";
-    out += &indent(&result(outcome));
+    out += &lines(&result(outcome), 1);
     out += "\nSimulation\n";
-    out += &indent(&speed(outcome));
+    out += &lines(&speed(outcome), 1);
     // Parameters without a source have a list of their own.
     let caveats: Vec<&Caveat> = outcome.validity.iter().filter(|caveat| caveat.kind != Kind::Unsourced).collect();
     if !caveats.is_empty() {
@@ -76,18 +77,11 @@ fn plain(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Two columns, the first the name of the fact.
-fn table() -> Table {
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING);
-    table
-}
-
 fn facts(o: &Outcome) -> Table {
     let sm = |name| o.total("sm", name);
     let l2 = |name| o.total("l2", name);
     let mc = |name| o.total("memory_controller", name);
-    let mut table = table();
+    let mut table = plain_table();
     table.add_row(["cycles", &format!("{} at {} MHz", count(o.time.core_cycles), o.machine.core_khz as f64 / 1e3)]);
     table.add_row(["simulated time", &seconds(o.time.ps as f64 * 1e-12)]);
     let (warp, thread) = (o.warp_instructions(), sm("thread_instructions"));
@@ -138,13 +132,9 @@ fn facts(o: &Outcome) -> Table {
 }
 
 fn launches(o: &Outcome) -> Table {
-    let mut table = table();
+    let mut table = plain_table();
     table.set_header(["kernel", "grid", "block", "CTAs/SM", "limited by", "start cycle", "cycles"]);
-    for column in [3, 5, 6] {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
+    align_right(&mut table, [3, 5, 6]);
     let dims = |d: [u32; 3]| match d {
         [x, 1, 1] => x.to_string(),
         [x, y, 1] => format!("{x}x{y}"),
@@ -178,7 +168,7 @@ fn launches(o: &Outcome) -> Table {
 
 fn slots(o: &Outcome) -> Table {
     let resident = o.total("sm", "slots_resident");
-    let mut table = table();
+    let mut table = plain_table();
     let share = ratio(resident, o.time.core_cycles) / o.machine.warp_slots as f64;
     table.add_row(["resident".to_owned(), percent(share), "of all warp slots; of these:".to_owned()]);
     for (counter, meaning) in SLOTS {
@@ -188,14 +178,12 @@ fn slots(o: &Outcome) -> Table {
             table.add_row([meaning.to_owned(), percent(ratio(value, resident)), bar]);
         }
     }
-    if let Some(column) = table.column_mut(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    align_right(&mut table, [1]);
     table
 }
 
 fn result(o: &Outcome) -> Table {
-    let mut table = table();
+    let mut table = plain_table();
     let end = match &o.end {
         End::Finished => "finished".to_owned(),
         End::Deadlock { waits } => format!("DEADLOCK\n{}", waits.join("\n")),
@@ -236,7 +224,7 @@ fn checks_in_words(checks: &serde_json::Value) -> String {
 
 fn speed(o: &Outcome) -> Table {
     let h = &o.host;
-    let mut table = table();
+    let mut table = plain_table();
     table.add_row(["wall time", &seconds(h.wall_s)]);
     let speed = format!("{}cycles/s, {}warp instructions/s", rate(o.cycles_per_s()), rate(o.warp_instructions_per_s()));
     table.add_row(["speed", &speed]);
@@ -260,11 +248,6 @@ fn speed(o: &Outcome) -> Table {
         ]);
     }
     table
-}
-
-/// The table's lines, two columns in, without blanks at their ends.
-pub(super) fn indent(table: &Table) -> String {
-    table.lines().map(|line| format!(" {}\n", line.trim_end())).collect()
 }
 
 /// Words in lines of at most 100 columns.

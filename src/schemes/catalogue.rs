@@ -1,6 +1,6 @@
 //! Every scheme by name, with its parameters. The command line, sweeps and the contract tests iterate over this list.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use super::agpm::parameters::AgpmSpec;
 use super::agpm::{self, Agpm};
@@ -19,9 +19,9 @@ use crate::persist::Scheme;
 /// The scheme used when none is named.
 pub const DEFAULT_SCHEME: &str = "base";
 
-/// Every scheme with its parameters, in the order they are listed. A scheme with parameters is a line
-/// `Entry::parametrised(DEFAULTS, FAULTS, |spec| Arc::new(...))`.
-pub fn entries() -> Vec<Entry> {
+/// A scheme with parameters is a line `Entry::parametrised(DEFAULTS, FAULTS, |spec| Arc::new(...))`. Made once: sweeps ask for
+/// each key of each point.
+static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
     vec![
         Entry::fixed(BASE),
         Entry::fixed(STRICT),
@@ -38,11 +38,16 @@ pub fn entries() -> Vec<Entry> {
         Entry::parametrised(sbrp::DEFAULTS, |_| Vec::new(), |spec| Arc::new(Sbrp::new(spec))),
         Entry::parametrised(light_wsp::DEFAULTS, LightWspSpec::faults, |spec| Arc::new(LightWsp::new(spec))),
     ]
+});
+
+/// Every scheme with its parameters, in the order they are listed.
+pub fn entries() -> &'static [Entry] {
+    &ENTRIES
 }
 
 /// Every scheme as it is by default, in the order they are listed.
 pub fn all() -> Vec<Arc<dyn Scheme>> {
-    entries().into_iter().map(|entry| entry.scheme).collect()
+    entries().iter().map(|entry| entry.scheme.clone()).collect()
 }
 
 /// The scheme called `name`, as it is by default.

@@ -9,13 +9,13 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::batch::Batch;
 use super::key;
 use super::record::{self, Record, State};
-use super::runner::{Came, Done, Need, Sweep, Turn, run_each};
+use super::runner::{Came, Done, Need, Sweep, Turn, lock, run_each};
 use super::store::{Store, Writer};
 use crate::outcome::Outcome;
 use crate::run::{self, Conduct};
@@ -121,10 +121,6 @@ struct Shared<'a> {
     sweep: &'a Sweep<'a>,
     keep_failed: bool,
     began_ms: u64,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// How long to wait before looking again whether another process is done.

@@ -41,8 +41,8 @@ use serde_json::Value;
 
 pub use axis::{Axis, Row};
 pub use figure::FigureSpec;
-pub(super) use keys::same;
 pub use keys::{LOGGING, WORDS, text_of};
+pub(super) use keys::{is_of_a_scheme, same};
 
 use super::metrics;
 use crate::config::presets;

@@ -56,17 +56,13 @@ struct Making<'a> {
 }
 
 impl Making<'_> {
-    fn column(&self, key: &str) -> Option<usize> {
-        self.plan.columns.iter().position(|column| column == key)
-    }
-
     fn value(&self, point: usize, key: &str) -> &Value {
-        self.column(key).map_or(&Value::Null, |column| &self.plan.points[point].values[column])
+        self.plan.column(key).map_or(&Value::Null, |column| &self.plan.points[point].values[column])
     }
 
     fn is_wanted(&self, point: usize) -> bool {
         let only = self.spec.only.iter().flat_map(|only| &only.keys);
-        only.filter(|(key, _)| self.column(key).is_some())
+        only.filter(|(key, _)| self.plan.column(key).is_some())
             .all(|(key, wanted)| wanted.iter().any(|wanted| fits(wanted, self.value(point, key))))
     }
 

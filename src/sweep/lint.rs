@@ -10,11 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::file::{Axis, text_of};
+use super::file::{Axis, is_of_a_scheme, text_of};
 use super::key::canonical;
 use super::plan::Plan;
 use super::plan::configuration::{Configuration, UNDO_LOGS};
-use crate::config::Override;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Diagnostics;
 
@@ -64,7 +63,7 @@ fn groups(plan: &Plan, axis: &Axis) -> Vec<Vec<usize>> {
     let of_schemes = axis.keys.iter().any(|key| key == "scheme");
     let varies = |column: &String| axis.keys.contains(column) || of_schemes && is_of_a_scheme(column);
     let rest: Vec<usize> = (0..plan.columns.len()).filter(|&at| !varies(&plan.columns[at])).collect();
-    let own: Vec<usize> = axis.keys.iter().filter_map(|key| column_of(plan, key)).collect();
+    let own: Vec<usize> = axis.keys.iter().filter_map(|key| plan.column(key)).collect();
     let text = |point: usize, columns: &[usize]| {
         columns.iter().map(|&at| canonical(&plan.points[point].values[at])).collect::<Vec<_>>().join(" ")
     };
@@ -88,14 +87,6 @@ fn groups(plan: &Plan, axis: &Axis) -> Vec<Vec<usize>> {
         }
     }
     order.iter().filter_map(|rest| all.remove(rest)).map(|(_, points)| points).filter(|of| of.len() > 1).collect()
-}
-
-fn column_of(plan: &Plan, key: &str) -> Option<usize> {
-    plan.columns.iter().position(|column| column == key)
-}
-
-fn is_of_a_scheme(key: &str) -> bool {
-    Override { key: key.to_owned(), value: String::new() }.is_of_a_scheme()
 }
 
 /// "`a`, `b` and 3 more".
@@ -158,10 +149,10 @@ impl Warnings<'_> {
     /// Of points that a key of the axis does not apply to.
     fn of_applying(&mut self, plan: &Plan) {
         for (at, key) in self.axis.keys.iter().enumerate() {
-            let Some(column) = column_of(plan, key) else { continue };
+            let Some(column) = plan.column(key) else { continue };
             let without = plan.points.iter().filter(|point| point.values[column].is_null());
             let by = if is_of_a_scheme(key) { "scheme" } else { "workload" };
-            let Some(by_column) = column_of(plan, by) else { continue };
+            let Some(by_column) = plan.column(by) else { continue };
             let texts: Vec<String> = without.map(|point| text_of(&point.values[by_column])).collect();
             if !texts.is_empty() {
                 let names: BTreeSet<&str> = texts.iter().map(String::as_str).collect();
@@ -184,7 +175,7 @@ impl Warnings<'_> {
         let changed = keys.into_iter().filter(|&key| text(one, key) != text(other, key));
         let changed: Vec<&str> = changed.map(String::as_str).collect();
         let value = |key: &str, point: usize| {
-            column_of(plan, key).map_or_else(String::new, |at| text_of(&plan.points[point].values[at]))
+            plan.column(key).map_or_else(String::new, |at| text_of(&plan.points[point].values[at]))
         };
         let between = |key: &str| format!("from `{}` to `{}`", value(key, points[0]), value(key, points[1]));
         self.compared += 1;

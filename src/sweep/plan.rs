@@ -13,10 +13,9 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::batch::Batch;
-use super::file::{SweepFile, WORDS, same, text_of};
+use super::file::{SweepFile, WORDS, is_of_a_scheme, same, text_of};
 use super::grid::{self, Grid};
 use super::key;
-use crate::config::Override;
 use crate::diagnostic::Diagnostics;
 
 /// The points of a sweep.
@@ -81,6 +80,11 @@ impl Plan {
         Plan::new(SweepFile::load(path)?)
     }
 
+    /// Which of [`columns`](Plan::columns) a key is.
+    pub fn column(&self, key: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column == key)
+    }
+
     /// The point that each point's results are related to: the same but for the keys of `baseline`.
     pub fn baselines(&self) -> Vec<Option<usize>> {
         let Some(baseline) = &self.file.baseline else { return vec![None; self.points.len()] };
@@ -88,19 +92,13 @@ impl Plan {
         let varies = |column: &String| !baseline.keys.iter().any(|(key, _)| key == column);
         // What stays, with parameters of schemes left out where the baseline's scheme has none: there they are null.
         let mut known: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-        let rest = |planned: &Planned| {
-            let kept = planned
-                .values
-                .iter()
-                .zip(&self.columns)
-                .filter(|(_, column)| varies(column) && !self.is_of_a_scheme(column));
-            kept.map(|(value, _)| text(value)).collect::<Vec<_>>().join(" ")
-        };
+        let stays = |at: &usize| varies(&self.columns[*at]) && !is_of_a_scheme(&self.columns[*at]);
+        let stay: Vec<usize> = (0..self.columns.len()).filter(stays).collect();
+        let rest = |planned: &Planned| stay.iter().map(|&at| text(&planned.values[at])).collect::<Vec<_>>().join(" ");
         for (at, planned) in self.points.iter().enumerate() {
             let is_one = baseline.keys.iter().all(|(key, values)| {
-                let column = self.columns.iter().position(|column| column == key);
                 // Not a column: all points have it.
-                column.is_none_or(|column| values.iter().any(|value| same(value, &planned.values[column])))
+                self.column(key).is_none_or(|column| values.iter().any(|value| same(value, &planned.values[column])))
             });
             if is_one {
                 known.entry(rest(planned)).or_default().push(at);
@@ -119,10 +117,6 @@ impl Plan {
             }
         };
         self.points.iter().map(of).collect()
-    }
-
-    fn is_of_a_scheme(&self, key: &str) -> bool {
-        Override { key: key.to_owned(), value: String::new() }.is_of_a_scheme()
     }
 }
 

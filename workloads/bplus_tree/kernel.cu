@@ -57,11 +57,10 @@ inlined u64 fresh(const u64 *at) { return *(const volatile u64 *)at; }
 inlined void barrier(unsigned scope)
 {
     __syncthreads();
-    if (scope == KERNEL) {
-        // Algorithm 1's synchronisation, line 19: other CUs see what this one's L1 holds. The barrier itself does the same.
-        asm volatile("membar.gl;" ::: "memory");
+    if (scope == KERNEL)
+        // Algorithm 1's synchronisation, line 19, too: from here on CTAs see what others stored.
         pm_barrier_kr();
-    } else if (scope == WORK_GROUP)
+    else if (scope == WORK_GROUP)
         pm_barrier_wg();
     else if (scope == WORK_ITEM)
         pm_barrier_wi();

@@ -201,7 +201,7 @@ fn every_scheme_of_the_catalogue_is_its_defaults_and_survives_being_written_out(
     for entry in catalogue::entries() {
         let scheme = SchemeConfig::load(entry.name(), &[]).unwrap_or_else(|faults| panic!("{faults}"));
         assert_eq!(format!("{:?}", scheme.built), format!("{:?}", entry.scheme));
-        let keys = entry.parameters.map_or(0, |parameters| parameters.keys.len());
+        let keys = entry.parameters.as_ref().map_or(0, |parameters| parameters.keys.len());
         assert_eq!((scheme.values.len(), scheme.sources.len()), (keys, keys));
         let file = written(&format!("all-{}.toml", entry.scheme.name()), &scheme.to_toml());
         let again = SchemeConfig::load(&file, &[]).unwrap_or_else(|faults| panic!("{faults}"));

@@ -5,7 +5,8 @@
 //! own. Accesses to DRAM never come to a site: persistency operations on them have their plain meaning and are counted.
 //!
 //! Invariants: requests of one SM to one line are performed in the order of issue, so that a write-back covers every
-//! earlier store of the SM; a fence that waits passes only when the warp has no persist under way.
+//! earlier store of the SM; a fence that waits passes only when the warp has no persist under way. Over 500 lines by a few:
+//! stores, write-backs and fences of a warp share its count of persists.
 
 use crate::engine::{Ctx, Time};
 use crate::kernel::fault::FaultKind;

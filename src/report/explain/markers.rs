@@ -7,14 +7,13 @@
 //! it stays in the FIFO. Area and energy are the paper's numbers, area scaled
 //! linearly with entries and with how many FIFOs there are, which is our reading: SRAM arrays do not quite scale so.
 
-use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 
 use super::Explanation;
 use crate::outcome::{Outcome, ratio};
 use crate::persist::storage::StorageCost;
+use crate::report::console::{align_right, lines, plain_table};
 use crate::report::numbers::{count, percent};
-use crate::report::summary::indent;
 
 /// Barriers of a scope.
 #[derive(Debug, Serialize)]
@@ -141,17 +140,10 @@ impl Markers {
 
     fn text(&self, outcome: &Outcome) -> String {
         let mut out = format!("{} on {}\n", outcome.scheme_name(), outcome.machine.name);
-        let mut table = started(&[
-            "barrier",
-            "passes",
-            "mean stall",
-            "ns",
-            "L1 markers",
-            "entries a marker",
-            "own",
-            "of others",
-            "",
-        ]);
+        let header =
+            ["barrier", "passes", "mean stall", "ns", "L1 markers", "entries a marker", "own", "of others", ""];
+        let mut table = plain_table();
+        table.set_header(header);
         for scope in &self.scopes {
             let entries = scope.l1_own_entries + scope.l1_other_entries;
             table.add_row([
@@ -166,11 +158,13 @@ impl Markers {
                 share(scope.l1_other_entries, entries),
             ]);
         }
-        out += &format!("{}\n", indent(&aligned(table)));
+        align_right(&mut table, 1..header.len());
+        out += &format!("{}\n", lines(&table, 1));
         out += "  a pass is a warp's; its stall, in core cycles, includes its wait for others; pm.sfence and its like count as pm.barrier.wi\n\n";
         let header =
             ["FIFO", "markers", "entries a marker", "own", "of others", "", "early", "left by themselves", "written"];
-        let mut table = started(&header);
+        let mut table = plain_table();
+        table.set_header(header);
         for fifo in &self.fifos {
             let entries = fifo.own_entries + fifo.other_entries;
             table.add_row([
@@ -185,7 +179,8 @@ impl Markers {
                 count(fifo.written_entries),
             ]);
         }
-        out += &format!("{}\n", indent(&aligned(table)));
+        align_right(&mut table, 1..header.len());
+        out += &format!("{}\n", lines(&table, 1));
         out += "  own: of the marker's warp, CTA or kernel (L1), of its SM (L2); early: for want of room in the FIFO\n";
         if self.l1_combines {
             out += &format!(
@@ -212,20 +207,6 @@ impl Markers {
         }
         out
     }
-}
-
-fn started(header: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING);
-    table.set_header(header.iter());
-    table
-}
-
-fn aligned(mut table: Table) -> Table {
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table
 }
 
 /// One decimal, or a dash where there was nothing to average.

@@ -4,14 +4,12 @@
 //! buffers counted (temporal and spatial, of all accesses and of log updates), the reason, and the way before and after. A
 //! period that its kernel's end cut short decides nothing, and has its reason in brackets.
 
-use comfy_table::{CellAlignment, Table, presets};
-
 use super::Explanation;
 use crate::outcome::{Outcome, ratio};
 use crate::persist::selection::{Locality, Period, Selection};
 use crate::persist::storage::StorageCost;
+use crate::report::console::{align_right, lines, plain_table};
 use crate::report::numbers::{count, percent};
-use crate::report::summary::indent;
 
 /// Periods that are shown; the JSON has all that the run kept.
 const SHOWN: usize = 40;
@@ -23,8 +21,7 @@ pub(super) fn explain(outcome: &Outcome, _: &[StorageCost]) -> Option<Explanatio
 
 /// The decisions of a run as a table and a summary.
 fn text(outcome: &Outcome, selection: &Selection) -> String {
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING);
+    let mut table = plain_table();
     let header = [
         "kernel",
         "launch",
@@ -48,12 +45,8 @@ fn text(outcome: &Outcome, selection: &Selection) -> String {
     for period in selection.periods.iter().take(SHOWN) {
         table.add_row(row(period));
     }
-    for column in 1..header.len() {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    let mut out = format!("{} on {}\n{}\n", outcome.scheme, outcome.machine.name, indent(&table));
+    align_right(&mut table, 1..header.len());
+    let mut out = format!("{} on {}\n{}\n", outcome.scheme, outcome.machine.name, lines(&table, 1));
     if selection.periods.len() > SHOWN {
         out += &format!("  ... and {} more periods\n", count((selection.periods.len() - SHOWN) as u64));
     }

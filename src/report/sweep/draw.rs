@@ -223,7 +223,7 @@ impl Sketch<'_> {
             return None;
         }
         if let Some(key) = &self.spec.x {
-            let column = self.showing.plan.columns.iter().position(|column| column == key);
+            let column = self.showing.plan.column(key);
             let is_null =
                 |point: &usize| column.is_some_and(|at| self.showing.plan.points[*point].values[at].is_null());
             if place.points.iter().any(is_null) {

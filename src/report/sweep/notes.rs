@@ -37,7 +37,8 @@ impl Notes {
         let mut all = |start: &str, of: &dyn Fn(&Why) -> Option<String>| {
             let named: Vec<String> = self.0.iter().filter_map(of).collect();
             if !named.is_empty() {
-                told.push(format!("{start}: {}", listed(&named)));
+                let named: Vec<&str> = named.iter().map(String::as_str).collect();
+                told.push(format!("{start}: {}", listed(&named, TOLD)));
             }
         };
         let with = |point: &String, why: &String| Some(format!("{point} ({why})"));
@@ -69,9 +70,10 @@ impl Notes {
     }
 }
 
-fn listed(named: &[String]) -> String {
-    let shown = named[..named.len().min(TOLD)].join("; ");
-    match named.len().saturating_sub(TOLD) {
+/// Up to so many names, and how many more there are.
+pub(super) fn listed(named: &[&str], told: usize) -> String {
+    let shown = named[..named.len().min(told)].join("; ");
+    match named.len().saturating_sub(told) {
         0 => shown,
         more => format!("{shown}; and {more} more"),
     }

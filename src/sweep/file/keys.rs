@@ -28,6 +28,11 @@ pub(in super::super) fn is_word(key: &str) -> bool {
     WORDS.contains(&key) || LOGGING.contains(&key)
 }
 
+/// A parameter of a scheme.
+pub(in super::super) fn is_of_a_scheme(key: &str) -> bool {
+    Override { key: key.to_owned(), value: String::new() }.is_of_a_scheme()
+}
+
 /// A value as it is typed on a command line.
 pub fn text_of(value: &Value) -> String {
     match value {

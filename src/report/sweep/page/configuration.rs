@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::Showing;
+use super::super::notes::listed;
 use super::super::reading::Facts;
 use super::{columns, put};
 use crate::report::{Page, Table};
@@ -68,12 +69,8 @@ fn differences(showing: &Showing<'_>, full: &Facts) -> Table {
 }
 
 fn named(showing: &Showing<'_>, points: &[usize]) -> String {
-    let labels = points.iter().take(TOLD).map(|point| showing.plan.points[*point].label.as_str());
-    let labels = labels.collect::<Vec<_>>().join("; ");
-    match points.len().saturating_sub(TOLD) {
-        0 => labels,
-        more => format!("{labels}; and {more} more"),
-    }
+    let labels: Vec<&str> = points.iter().map(|point| showing.plan.points[*point].label.as_str()).collect();
+    listed(&labels, TOLD)
 }
 
 /// Parameters whose value nobody owns but us or the user.

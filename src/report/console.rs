@@ -1,0 +1,38 @@
+//! Tables for a terminal: columns without rules between them, numbers to the right, no blanks at the ends of lines.
+
+use comfy_table::{CellAlignment, Table, presets};
+
+/// An empty table.
+pub fn plain_table() -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    table
+}
+
+/// Puts the cells of these columns to the right; columns that the table does not have are passed over.
+pub fn align_right(table: &mut Table, columns: impl IntoIterator<Item = usize>) {
+    for column in columns {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+}
+
+/// The table's lines, so many blanks in; each cell has one of its own before it.
+pub fn lines(table: &Table, indent: usize) -> String {
+    table.lines().map(|line| format!("{:indent$}{}\n", "", line.trim_end())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stand_below_each_other_and_lines_end_with_their_text() {
+        let mut table = plain_table();
+        table.add_row(["a", "7", "x"]);
+        table.add_row(["bc", "10", ""]);
+        align_right(&mut table, [1, 9]);
+        assert_eq!(lines(&table, 1), "  a    7  x\n  bc  10\n");
+    }
+}
