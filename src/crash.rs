@@ -375,8 +375,7 @@ pub fn crash(experiment: &Experiment, request: &Request, watching: &Watching<'_>
             kernels.run(base, image.bytes_mut(), warp_size, request.double, stop)
         }
     });
-    let bound: Vec<Bound> =
-        workload.conditions().map(|condition| Bound::new(condition, scheme.name(), domain)).collect();
+    let bound = bound(experiment);
     let checks: Vec<&dyn Check> = bound.iter().map(|bound| bound as &dyn Check).collect();
     let rules = Rules {
         salvage: scheme.salvage(),
@@ -460,6 +459,12 @@ pub fn crash(experiment: &Experiment, request: &Request, watching: &Watching<'_>
     Ok(report)
 }
 
+/// The manifest's conditions under the run's scheme and domain.
+fn bound(experiment: &Experiment) -> Vec<Bound> {
+    let (scheme, domain) = (experiment.scheme.built.name(), experiment.machine.spec.persist.domain);
+    experiment.workload.conditions().map(|condition| Bound::new(condition, scheme, domain)).collect()
+}
+
 /// The same under a scheme whose hardware recovers.
 #[expect(clippy::disallowed_methods, reason = "the wall time of a test is part of its report, not of its model")]
 fn crash_regions(
@@ -481,7 +486,11 @@ fn crash_regions(
     let resumption = regions::Resumption::new(&formed, workload, &finished.outcome, warp_size, watching.stop);
     let resumes = resumption.as_ref().map(|resumption| resumption as &dyn Resumes).map_err(String::as_str);
     let (host, controllers) = (spec.sm.count as u16, spec.controller.channels as usize);
-    let judged = regions::Run { journal, outcome: &finished.outcome, controllers, host, domain };
+    let mut bound = bound(experiment);
+    // The program's own recovery is not run: what it would make of an image is not known.
+    bound.retain(|bound| bound.on_survived() || workload.recovery().is_none());
+    let checks: Vec<&dyn Check> = bound.iter().map(|bound| bound as &dyn Check).collect();
+    let judged = regions::Run { journal, outcome: &finished.outcome, controllers, host, domain, checks: &checks };
     let verdicts = regions::judge(judged, &initial, resumes, request, watching)?;
     let places = Places {
         workload,
@@ -490,6 +499,11 @@ fn crash_regions(
         ticks_a_cycle: spec.timebase().map_or(1, |base| base.clock(spec.clock.core_mhz.khz).period_ticks()),
     };
     let judgement = |verdict: Verdict| places.judgement(verdict, host);
+    let found = |failure: &Failure| places.found(failure);
+    let complete = !verdicts.actual.stopped;
+    let counts = |number: usize| [verdicts.actual.conditions.get(number), None, None];
+    let conditions = bound.iter().enumerate().map(|(number, bound)| bound.report(counts(number), complete, &found));
+    let conditions = conditions.collect();
     Ok(CrashReport {
         domain,
         recovery: "hardware, to the latest region that all controllers have".to_owned(),
@@ -505,7 +519,7 @@ fn crash_regions(
         overtaking: None,
         double: verdicts.double.map(judgement),
         resume: verdicts.resume.map(judgement),
-        conditions: Vec::new(),
+        conditions,
         wall_s: [simulated.as_secs_f64(), (began.elapsed() - simulated).as_secs_f64()],
         outcome: finished.outcome.clone(),
     })

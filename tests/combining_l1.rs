@@ -109,11 +109,15 @@ proptest! {
 #[test]
 fn an_inclusive_l2_has_the_l1s_give_up_what_leaves_it() {
     // A line is read, and so are a hundred others of its set in the L2, past the L1; then it is read again.
-    let body = "setp.ne.u32 %p1, %id, 0;\n@%p1 ret;\nld.global.u32 %r1, [%b];\nmov.u32 %r2, 0;\nmov.u64 %d1, %a;\nNEXT:\n\
+    let body =
+        "setp.ne.u32 %p1, %id, 0;\n@%p1 ret;\nld.global.u32 %r1, [%b];\nmov.u32 %r2, 0;\nmov.u64 %d1, %a;\nNEXT:\n\
                 ld.global.cg.u32 %r3, [%d1];\nadd.u32 %r4, %r4, %r3;\nadd.u64 %d1, %d1, 64;\nadd.u32 %r2, %r2, 1;\n\
                 setp.lt.u32 %p2, %r2, 1000;\n@%p2 bra NEXT;\nadd.u32 %r4, %r4, %r1;\nadd.u64 %d2, %b, %r5x;\n\
                 ld.global.u32 %r6, [%d2];\nadd.u32 %r6, %r6, %r4;\nst.global.u32 [%out], %r6;\n"
-        .replace("add.u64 %d2, %b, %r5x;\n", "and.b32 %r5, %r4, 0;\ncvt.u64.u32 %d3, %r5;\nadd.u64 %d2, %b, %d3;\n");
+            .replace(
+                "add.u64 %d2, %b, %r5x;\n",
+                "and.b32 %r5, %r4, 0;\ncvt.u64.u32 %d3, %r5;\nadd.u64 %d2, %b, %d3;\n",
+            );
     for (inclusive, hits) in [(true, 0), (false, 1)] {
         let overrides = format!("sm.count=2 l2.slice_kb=4 l2.ways=4 l2.inclusive={inclusive}");
         let mut bench = Bench::new(machine("scoped-table2", &overrides));

@@ -49,6 +49,11 @@ impl Bound {
         Bound { condition, expected }
     }
 
+    /// Whether it is about what the power failure left.
+    pub(super) fn on_survived(&self) -> bool {
+        self.condition.on_survived()
+    }
+
     /// What it came to, from its counts at all levels; `complete` when these saw all that there is to see.
     pub(super) fn report(
         &self,
@@ -62,7 +67,7 @@ impl Bound {
         Condition {
             name: self.condition.name().to_owned(),
             holds: self.condition.text().to_owned(),
-            on: if self.condition.on_survived() { "survived" } else { "recovered" },
+            on: if self.on_survived() { "survived" } else { "recovered" },
             source: self.condition.source().map(str::to_owned),
             expected: self.expected,
             held: of(|count| count.held),
@@ -83,7 +88,7 @@ impl Check for Bound {
     }
 
     fn judge(&self, survived: &PmImage, recovered: &PmImage) -> Result<(), String> {
-        let image = if self.condition.on_survived() { survived } else { recovered };
+        let image = if self.on_survived() { survived } else { recovered };
         self.condition.judge(image.base(), image.bytes())
     }
 

@@ -2,7 +2,8 @@
 //!
 //! Levels B and C do not apply: they are about what a program's fences leave open, and here hardware commits regions whole
 //! and in one order, whatever fences there are. Another timing gives another order, which another run shows. Nor do undo
-//! logs and conditions of manifests: the program does not recover, it goes on.
+//! logs: the program does not recover, it goes on. Conditions of its manifest are judged on what the hardware recovers; those on
+//! what the program's own recovery leaves are left out, as that is not run.
 //!
 //! Source: P4 of the oracle's design. Invariants: the image covers what regions stored, checkpoints too, behind all that the
 //! program allocates; what was never stored there is 0. Not modelled: time that recovery takes.
@@ -12,9 +13,11 @@ use std::sync::atomic::AtomicBool;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::kernel::functional::Limits;
 use crate::kernel::memory::{FlatMemory, Medium};
-use crate::oracle::judge::Watch;
+use crate::oracle::judge::{Check, Watch};
 use crate::oracle::order::{Guarantees, Model, Order};
-use crate::oracle::regions::{AsPublished, Asked, RegionFacts, Resumes, judge_recovery, judge_regions, judge_resume};
+use crate::oracle::regions::{
+    AsPublished, Asked, RegionFacts, Resumes, judge_conditions, judge_recovery, judge_regions, judge_resume,
+};
 use crate::oracle::verdict::Verdict;
 use crate::outcome::{End, Outcome};
 use crate::persist::vocab::Domain;
@@ -36,6 +39,8 @@ pub(super) struct Run<'a> {
     pub(super) controllers: usize,
     pub(super) host: u16,
     pub(super) domain: Domain,
+    /// The manifest's conditions.
+    pub(super) checks: &'a [&'a dyn Check],
 }
 
 /// The program, resumed on the functional driver and compared as a run is.
@@ -136,7 +141,7 @@ pub(super) fn judge(
     request: &Request,
     watching: &Watching<'_>,
 ) -> Result<Verdicts, Diagnostics> {
-    let Run { journal, outcome, controllers, host, domain } = run;
+    let Run { journal, outcome, controllers, host, domain, checks } = run;
     if request.only_allowed.is_some() || request.only_overtaking.is_some() {
         let message = "levels B and C do not apply to a scheme of recoverable regions";
         return Err(Diagnostic::nowhere("--only", message).with_help("`--only A:POINT`").into());
@@ -148,9 +153,11 @@ pub(super) fn judge(
     let asked = Asked { plan: request.plan, double: request.double, seed: request.seed, keep: request.keep };
     let show = |phase: Phase| move |done: u64, total: u64| (watching.progress)(phase, done, total);
     let (of_actual, of_resume) = (show(Phase::Actual), show(Phase::Resume));
-    let (actual, double, firsts) =
+    let (mut actual, double, firsts) =
         judge_recovery(&facts, &asked, &AsPublished, &Watch { stop: watching.stop, progress: &of_actual })
             .map_err(|beyond| Diagnostic::nowhere("--only", beyond.to_string()))?;
+    let watch = Watch { stop: watching.stop, progress: &of_actual };
+    actual.conditions = judge_conditions(&facts, &firsts, &AsPublished, checks, &watch);
     let resume = resumes.ok().filter(|_| request.resume > 0).map(|resumes| {
         let watch = Watch { stop: watching.stop, progress: &of_resume };
         judge_resume(&facts, &firsts, request.resume, &asked, &AsPublished, resumes, &watch)

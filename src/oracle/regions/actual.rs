@@ -1,4 +1,4 @@
-//! Level A of P4, recovery cut off, and resuming: what hardware makes of a power failure at each crash point.
+//! Level A of P4, recovery cut off, conditions of the program, and resuming: what hardware makes of a power failure at each crash point.
 //!
 //! One walk over the points keeps controllers' states and memory up with the facts, and memory as it should be up with f. Facts are never
 //! taken back, so that recovery goes at least as far as it went from the point before; and only lines of which something was
@@ -14,9 +14,9 @@ use hashbrown::HashMap;
 use rayon::prelude::*;
 
 use super::super::crash::{BeyondEnd, Plan};
-use super::super::judge::Watch;
+use super::super::judge::{Check, Watch};
 use super::super::order::word_of;
-use super::super::verdict::{Failure, Level, Property, Verdict, Witness};
+use super::super::verdict::{ConditionCount, Failure, Level, Property, Verdict, Witness};
 use super::super::{Draw, WORDS};
 use super::gate::{Gates, Memory, step_of};
 use super::recovery::{AtPowerFailure, Reach, Recovered, Step, reach, recover, recovered_line};
@@ -433,6 +433,38 @@ pub fn judge_recovery(
 
 /// Pieces of work, each of which starts with a replay.
 const CHUNKS: usize = 16;
+
+/// Conditions on what recovery leaves at these crash points (the first of each f: others leave the same). One that binds counts
+/// as any other here.
+pub fn judge_conditions(
+    facts: &RegionFacts<'_>,
+    firsts: &[u64],
+    hardware: &dyn AtPowerFailure,
+    checks: &[&dyn Check],
+    watch: &Watch<'_>,
+) -> Vec<ConditionCount> {
+    let mut counts: Vec<ConditionCount> = checks.iter().map(|check| ConditionCount::new(check.name())).collect();
+    let mut walk = Walk::new(facts);
+    for &point in firsts.iter().filter(|_| !checks.is_empty()) {
+        if watch.stop.load(Ordering::Relaxed) {
+            break;
+        }
+        walk.advance_to(point);
+        let recovered = recover(facts, &walk.gates, hardware);
+        let image = walk.memory.image(&walk.over(&recovered.steps));
+        for (check, count) in checks.iter().zip(&mut counts) {
+            match check.judge(&image, &image) {
+                Ok(()) => count.held += 1,
+                Err(what) => {
+                    count.violated += 1;
+                    let property = Property::Check(check.name().to_owned());
+                    count.first.get_or_insert_with(|| Failure { what, ..walk.place(property) });
+                }
+            }
+        }
+    }
+    counts
+}
 
 /// Runs on from what recovery leaves at some of these crash points (the first of each f), to the end, and with a second
 /// failure a few regions later.

@@ -56,6 +56,14 @@ struct Region {
     spills: bool,
 }
 
+impl Region {
+    /// All its stores that have come are held, or written in the fallback: before its boundary counts nothing else is on its
+    /// way to the write queue.
+    fn is_in(&self) -> bool {
+        self.waiting == 0 && self.flushing == 0
+    }
+}
+
 /// The regions of one order that are not committed.
 #[derive(Debug, Default)]
 struct Order {
@@ -275,11 +283,12 @@ impl Site {
         });
     }
 
-    /// A region's boundary counts once all its stores that came before it are in.
+    /// A region's boundary counts once all its stores that came before it are in: a spill that waits for the write queue would be
+    /// lost in a power failure, and the region count as persisted.
     fn meet_boundary(&mut self, tag: Tag, post: &mut Post) {
         let (index, others) = (self.seat.index, self.seat.controllers - 1);
         let region = self.region(tag);
-        let Some((sm, warp)) = region.boundary.filter(|_| region.waiting == 0 && !region.bounded) else { return };
+        let Some((sm, warp)) = region.boundary.filter(|_| region.is_in() && !region.bounded) else { return };
         region.bounded = true;
         post.note(RegionStep::Bounded, tag.at(index));
         post.send(Peer::Sm(sm), Word::Bounded(warp));
@@ -373,6 +382,7 @@ impl ControllerSite for Site {
         }
         self.used -= if entry.counted { u32::from(entry.copied.entries) } else { 0 };
         self.region(tag).flushing -= 1;
+        self.meet_boundary(tag, post);
         self.advance(tag.order, post);
         self.admit(post);
     }
