@@ -271,6 +271,11 @@ copy = "a"
 to = "b"
 count = 3
 [[loop.step]]
+fill = "a"
+value = "turn + 40"
+index = 2
+count = 1
+[[loop.step]]
 kernel = "add"
 grid = "1 + @left[0]"
 block = 4
@@ -307,6 +312,7 @@ fn what_no_run_of_the_program_leaves_is_told() {
     let program = Program::of("gemm_tiled", &RegionOptions::default());
     let limits = Limits::default();
     let (start, bytes) = program.formed.area();
+    // A counter of the first launch, with its tag in the upper half.
     let middle = program.formed.advance(&program.formed.image(), &limits, Some(program.steps / 2)).unwrap().memory;
     let told = |change: &dyn Fn(&mut FlatMemory)| {
         let mut durable = middle.clone();
