@@ -135,6 +135,7 @@ fn a_kernel_that_cannot_be_formed_is_told_before_and_by_the_run() {
 
 /// A program, its memory after a run without failures, and how many persist steps that takes.
 struct Program {
+    limits: Limits<'static>,
     name: String,
     formed: FormedProgram,
     after: FlatMemory,
@@ -143,28 +144,27 @@ struct Program {
 
 impl Program {
     fn of(name: &str, options: &RegionOptions) -> Program {
-        Program::new(name, &resolved(name, true), options)
+        Program::new(name, &resolved(name, true), options, Limits::default())
     }
 
-    fn new(name: &str, resolved: &Resolved, options: &RegionOptions) -> Program {
-        let limits = Limits::default();
+    fn new(name: &str, resolved: &Resolved, options: &RegionOptions, limits: Limits<'static>) -> Program {
         let after = resolved.run_functional(&limits).unwrap().memory().clone();
         let formed = resolved.formed(options, &limits).unwrap_or_else(|faults| panic!("{faults}"));
         let whole = formed.advance(&formed.image(), &limits, Some(u64::MAX)).unwrap();
         assert!(whole.finished && whole.steps > 0);
         compare(&whole.memory, &after, name);
-        Program { name: name.to_owned(), formed, after, steps: whole.steps }
+        Program { limits, name: name.to_owned(), formed, after, steps: whole.steps }
     }
 
     /// Fails after so many steps, and after so many more, and so on; then goes on to the end.
     fn survive(&self, cuts: &[u64]) -> Result<(), FunctionalError> {
         let mut durable = self.formed.image();
         for &cut in cuts {
-            let came = self.formed.advance(&durable, &Limits::default(), Some(cut))?;
+            let came = self.formed.advance(&durable, &self.limits, Some(cut))?;
             assert!(came.finished || came.steps == cut, "{} after {} of {cut} steps", self.name, came.steps);
             durable = came.memory;
         }
-        let resumed = self.formed.resume(&durable, &Limits::default())?;
+        let resumed = self.formed.resume(&durable, &self.limits)?;
         assert!(resumed.finished);
         compare(&resumed.memory, &self.after, &format!("{} cut after {cuts:?} of {} steps", self.name, self.steps));
         Ok(())
@@ -293,7 +293,7 @@ fn a_host_that_looks_at_the_device_survives_failures_after_every_step() {
     let folder = folder("regions-host", &[("kernel.ptx", PTX), ("workload.toml", STEPS)]);
     let choice = Choice { persistent: true, ..Choice::default() };
     let resolved = load(&folder).unwrap().resolve(&choice).unwrap_or_else(|faults| panic!("{faults}"));
-    let program = Program::new("host", &resolved, &RegionOptions::default());
+    let program = Program::new("host", &resolved, &RegionOptions::default(), Limits::default());
     assert!(program.steps > 40, "{}", program.steps);
     for first in 0..=program.steps {
         for second in [0, 1, 2, 3, 7] {
@@ -349,10 +349,12 @@ proptest! {
         name in prop::sample::select(&["gemm_tiled", "histogram", "pathfinder", "bfs", "nw", "bplus_tree"][..]),
         threshold in prop::sample::select(&[8, 32][..]),
         prune in any::<bool>(),
+        warp_size in prop::sample::select(&[32, 64][..]),
         shares in prop::collection::vec(0.0..1.0f64, 1..4),
     ) {
         let options = RegionOptions { threshold_stores: threshold, prune, unroll: prune, ..RegionOptions::default() };
-        let program = Program::of(name, &options);
+        let limits = Limits { warp_size, ..Limits::default() };
+        let program = Program::new(name, &resolved(name, true), &options, limits);
         let cuts: Vec<u64> = shares.iter().map(|share| (share * share * program.steps as f64) as u64).collect();
         program.survive(&cuts).unwrap();
     }
