@@ -42,7 +42,7 @@ impl Experiment {
     /// The program of formed kernels that runs under a scheme of recoverable regions; none under others.
     ///
     /// # Errors
-    /// As [`Resolved::formed`].
+    /// As [`formed`](crate::workload::Resolved::formed) of a workload.
     pub fn formed(&self, stop: Option<&AtomicBool>) -> Result<Option<FormedProgram>, Diagnostics> {
         let Some(rule) = self.scheme.built.regions() else { return Ok(None) };
         let limits = Limits { warp_size: self.machine.spec.sm.warp_size, stop, ..Limits::default() };
