@@ -6,7 +6,11 @@
 //! that a program that never ends cannot hang here. Wall clocks are read here and never below.
 
 mod by_kernel;
+mod program;
 mod timeline;
+
+use program::Program;
+pub use program::region_options;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -14,14 +18,11 @@ use std::time::{Duration as WallTime, Instant};
 
 use crate::assemble::{Assembly, Persistency, assemble_with};
 use crate::config::{MachineConfig, SchemeConfig};
-use crate::diagnostic::Diagnostics;
 use crate::engine::{
     Blockage, EpochDigests, Fallback, Placement, Rebalance, RunEnd, RunOptions, Snapshot, Time, Timebase, blockage,
 };
 use crate::kernel::functional::Limits;
-use crate::kernel::host::{HostAction, HostProgram};
 use crate::kernel::memory::FlatMemory;
-use crate::kernel::regions::RegionOptions;
 use crate::machine::l2::L2Counters;
 use crate::machine::memory_controller::ControllerCounters;
 use crate::machine::sm::SmCounters;
@@ -32,7 +33,6 @@ use crate::outcome::{
     Warning,
 };
 use crate::persist::Journal;
-use crate::persist::vocab::RegionRule;
 use crate::stats::{Counters as _, Description, Histogram, Table};
 use crate::timeline::Timeline;
 use crate::workload::{self, Bindings, Evidence, FormedProgram, FunctionalRun, Resolved};
@@ -122,79 +122,6 @@ pub struct Finished {
     pub timeline: Option<Timeline>,
 }
 
-/// How a scheme of recoverable regions has kernels formed.
-pub fn region_options(rule: RegionRule) -> RegionOptions {
-    RegionOptions {
-        threshold_stores: rule.threshold_stores,
-        unroll: rule.unroll,
-        speculative_unroll: rule.speculative_unroll,
-        unroll_factor: rule.unroll_factor,
-        prune: rule.prune,
-        after_sync: rule.after_sync,
-        // The paper's system has no memory that does not persist.
-        scratch: true,
-    }
-}
-
-impl Experiment {
-    /// Finds what would keep a run from starting: kernels that the scheme's compiler cannot form.
-    ///
-    /// # Errors
-    /// All of them.
-    pub fn check(&self) -> Result<(), Diagnostics> {
-        match self.scheme.built.regions() {
-            Some(rule) => self.workload.form_kernels(&region_options(rule)).map(|_| ()),
-            None => Ok(()),
-        }
-    }
-
-    /// The program of formed kernels that runs under a scheme of recoverable regions; none under others.
-    ///
-    /// # Errors
-    /// As [`Resolved::formed`].
-    pub fn formed(&self, stop: Option<&AtomicBool>) -> Result<Option<FormedProgram>, Diagnostics> {
-        let Some(rule) = self.scheme.built.regions() else { return Ok(None) };
-        let limits = Limits { warp_size: self.machine.spec.sm.warp_size, stop, ..Limits::default() };
-        self.workload.formed(&region_options(rule), &limits).map(Some)
-    }
-}
-
-/// What the machine is given.
-struct Program {
-    formed: Option<FormedProgram>,
-    host: Box<dyn HostProgram>,
-    bindings: Bindings,
-}
-
-fn program(experiment: &Experiment, conduct: &Conduct<'_>) -> Program {
-    match experiment.formed(conduct.stop) {
-        Ok(Some(formed)) => {
-            let host = formed.host();
-            Program { bindings: host.bindings(), host: Box::new(host), formed: Some(formed) }
-        }
-        Ok(None) => {
-            let host = experiment.workload.host();
-            Program { bindings: host.bindings(), host: Box::new(host), formed: None }
-        }
-        // Who does not [`Experiment::check`] first is told by the run.
-        Err(faults) => Program {
-            formed: None,
-            host: Box::new(Refused(faults.to_string())),
-            bindings: experiment.workload.host().bindings(),
-        },
-    }
-}
-
-/// A host program that cannot begin.
-#[derive(Debug)]
-struct Refused(String);
-
-impl HostProgram for Refused {
-    fn next(&mut self, _: Option<u64>) -> Result<HostAction, String> {
-        Err(self.0.clone())
-    }
-}
-
 /// Instructions that the functional reference may execute beyond those of the simulation, and at most how many times as
 /// many: a program with races may take another way, but not without end.
 const REFERENCE_EXTRA: u64 = 1 << 20;
@@ -206,7 +133,7 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
     let (spec, workload) = (&experiment.machine.spec, &experiment.workload);
     let Some(base) = spec.timebase() else { unreachable!("a machine that was loaded has a timebase") };
     let core = base.clock(spec.clock.core_mhz.khz);
-    let Program { formed, host, bindings } = program(experiment, conduct);
+    let Program { formed, host, bindings } = Program::of(experiment, conduct.stop);
     let image = || formed.as_ref().map_or_else(|| workload.image(), FormedProgram::image);
     let persistency = Persistency {
         scheme: experiment.scheme.built.clone(),

@@ -63,7 +63,7 @@ pub use manifest::{Role, Space};
 pub use recovery::Recovery;
 pub use regions::{KernelRegions, RegionRun};
 pub use resolve::Choice;
-pub use resume::{ResumeFault, Resumed};
+pub use resume::Resumed;
 pub use verdict::{CheckResult, Evidence, ExpectationResult, Mismatch, Outcome, Verification};
 
 use document::{Source, Table};

@@ -104,6 +104,50 @@ fn lanes_that_wait_keep_in_step_with_a_loop_that_all_go_round() {
     assert!(restarts_of(body, 1) > 8);
 }
 
+#[test]
+fn shared_and_local_memory_barriers_and_tickets_survive_every_cut() {
+    // In turns: own words of shared memory change, neighbours read them between barriers, local memory keeps a sum, and
+    // each thread draws a ticket, whose square counts: none is given out twice, none is lost.
+    let body = ".shared .align 8 .b8 s[1024];\n.local .align 8 .b8 l[16];\n\
+        shl.b32 %r10, %r3, 2;\nmov.u32 %r11, s;\nadd.s32 %r10, %r10, %r11;\nxor.b32 %r12, %r3, 1;\n\
+        mul.wide.u32 %d2, %r12, 4;\nmov.u64 %d3, s;\nadd.s64 %d2, %d2, %d3;\nmov.u32 %r4, 0;\n\
+        st.shared.u32 [%r10], %id;\nst.local.v2.u32 [l+8], {%r4, %id};\nsetp.eq.s32 %p1, %r3, 0;\n\
+        @%p1 st.shared.u32 [s+1000], %r4;\n@%p1 st.shared.u32 [s+1004], %r4;\nmov.u32 %r5, 0;\nld.param.u64 %d3, [a];\n\
+        bar.sync 0;\nL:\nld.shared.u32 %r6, [%d2];\nbar.sync 0;\nmad.lo.s32 %r6, %r6, 5, %r5;\n\
+        st.shared.u32 [%r10], %r6;\natom.shared.add.u32 %r7, [s+1000], 1;\nmul.lo.s32 %r7, %r7, %r7;\n\
+        red.global.add.u32 [%d3+8], %r7;\natom.shared.max.u32 %r8, [s+1004], %r6;\nld.local.u32 %r9, [l+8];\n\
+        add.s32 %r9, %r9, %r6;\nst.local.u32 [l+8], %r9;\nbar.sync 0;\nadd.s32 %r5, %r5, 1;\n\
+        setp.lt.u32 %p2, %r5, 3;\n@%p2 bra L;\nld.local.v2.u32 {%r6, %r7}, [l+8];\nst.global.u32 [%d1], %r6;\n\
+        st.global.u32 [%d1+4], %r7;\nld.shared.u32 %r8, [s+1004];\nst.global.u32 [%d1+12], %r8;\n";
+    for options in variants() {
+        let (launch, memory) = kernel_of(&text_of(body), 2, 70);
+        let mut after = memory.clone();
+        run(&launch, &mut after, &Limits::default()).unwrap();
+        let formed = form(&launch.kernel, &options).unwrap();
+        assert_eq!(formed.obstacles.is_empty(), options.scratch, "{:?}", formed.obstacles);
+        assert_eq!(formed.report.shadows, if options.scratch { 8 } else { 0 });
+        let case = Case { name: "scratch", launch: &launch, before: &memory, options };
+        let restarts = case.check(&after, usize::MAX);
+        assert!(!options.scratch || restarts > 100, "{restarts} restarts");
+    }
+}
+
+#[test]
+fn what_cannot_be_resumed_is_said_with_its_reason() {
+    let why = |body: &str| {
+        let kernel = ptx::parse("k.ptx", &text_of(body)).unwrap().kernels[0].clone();
+        form(&kernel, &RegionOptions::default()).unwrap().obstacles.join("; ")
+    };
+    let shared = ".shared .align 8 .b8 s[64];\n";
+    assert!(why(&format!("{shared}atom.shared.exch.b32 %r5, [s], %id;\n")).contains("do not commute"));
+    assert!(why(&format!("{shared}atom.shared.add.f32 %r5, [s], %r4;\n")).contains("do not commute"));
+    assert!(why(&format!("{shared}st.u32 [%d1], %id;\n")).contains("through generic addresses"));
+    assert!(why("bar.sync 1, 32;\n").contains("barriers of some threads"));
+    let ticket = "atom.shared.add.u32 %r5, [s], %id;\nbar.sync 0;\nst.global.u32 [%d1], %r5;\n";
+    assert_eq!(why(&format!("{shared}{ticket}")), "");
+    assert_eq!(why("st.u32 [%d1], %id;\nbar.sync 0;\nbar.sync 3;\n"), "");
+}
+
 /// Checks a body under every variant; the number of restarts under the first.
 fn restarts_of(body: &str, ctas: u32) -> usize {
     let (launch, memory) = kernel_of(&text_of(body), ctas, 32);

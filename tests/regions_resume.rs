@@ -1,5 +1,7 @@
 //! Programs of formed kernels: on the timed machine, and going on from what power failures leave, again and again.
 
+mod workload_common;
+
 use std::sync::Arc;
 
 use durawarp::config::{MachineConfig, Override};
@@ -13,6 +15,7 @@ use durawarp::run::{Conduct, Experiment, run};
 use durawarp::schemes::baseline::BASE;
 use durawarp::workload::{Choice, FormedProgram, FunctionalError, Resolved, Workload};
 use proptest::prelude::*;
+use workload_common::{folder, load};
 
 /// Kernels are formed; the hardware is that of `base`.
 #[derive(Debug)]
@@ -132,6 +135,7 @@ fn a_kernel_that_cannot_be_formed_is_told_before_and_by_the_run() {
 
 /// A program, its memory after a run without failures, and how many persist steps that takes.
 struct Program {
+    limits: Limits<'static>,
     name: String,
     formed: FormedProgram,
     after: FlatMemory,
@@ -140,25 +144,27 @@ struct Program {
 
 impl Program {
     fn of(name: &str, options: &RegionOptions) -> Program {
-        let resolved = resolved(name, true);
-        let limits = Limits::default();
+        Program::new(name, &resolved(name, true), options, Limits::default())
+    }
+
+    fn new(name: &str, resolved: &Resolved, options: &RegionOptions, limits: Limits<'static>) -> Program {
         let after = resolved.run_functional(&limits).unwrap().memory().clone();
         let formed = resolved.formed(options, &limits).unwrap_or_else(|faults| panic!("{faults}"));
         let whole = formed.advance(&formed.image(), &limits, Some(u64::MAX)).unwrap();
         assert!(whole.finished && whole.steps > 0);
         compare(&whole.memory, &after, name);
-        Program { name: name.to_owned(), formed, after, steps: whole.steps }
+        Program { limits, name: name.to_owned(), formed, after, steps: whole.steps }
     }
 
     /// Fails after so many steps, and after so many more, and so on; then goes on to the end.
     fn survive(&self, cuts: &[u64]) -> Result<(), FunctionalError> {
         let mut durable = self.formed.image();
         for &cut in cuts {
-            let came = self.formed.advance(&durable, &Limits::default(), Some(cut))?;
+            let came = self.formed.advance(&durable, &self.limits, Some(cut))?;
             assert!(came.finished || came.steps == cut, "{} after {} of {cut} steps", self.name, came.steps);
             durable = came.memory;
         }
-        let resumed = self.formed.resume(&durable, &Limits::default())?;
+        let resumed = self.formed.resume(&durable, &self.limits)?;
         assert!(resumed.finished);
         compare(&resumed.memory, &self.after, &format!("{} cut after {cuts:?} of {} steps", self.name, self.steps));
         Ok(())
@@ -188,6 +194,153 @@ fn every_workload_survives_failures_wherever_they_come() {
     }
 }
 
+/// `add`: a[i] += by for i < n. `take`: one thread, *left -= 1, and *sum += *left.
+const PTX: &str = "
+.version 6.0
+.target sm_60
+.address_size 64
+.visible .entry add(.param .u64 a, .param .u32 by, .param .u32 n)
+{
+    .reg .pred %p; .reg .u32 %r<6>; .reg .u64 %d<4>;
+    ld.param.u64 %d0, [a];
+    ld.param.u32 %r0, [by];
+    ld.param.u32 %r1, [n];
+    mov.u32 %r2, %ctaid.x;
+    mov.u32 %r3, %ntid.x;
+    mov.u32 %r4, %tid.x;
+    mad.lo.s32 %r2, %r2, %r3, %r4;
+    setp.ge.u32 %p, %r2, %r1;
+    @%p ret;
+    mul.wide.u32 %d1, %r2, 4;
+    add.u64 %d0, %d0, %d1;
+    ld.global.u32 %r5, [%d0];
+    add.u32 %r5, %r5, %r0;
+    st.global.u32 [%d0], %r5;
+    ret;
+}
+.visible .entry take(.param .u64 left, .param .u64 sum)
+{
+    .reg .u32 %r<3>; .reg .u64 %d<2>;
+    ld.param.u64 %d0, [left];
+    ld.param.u64 %d1, [sum];
+    ld.global.u32 %r0, [%d0];
+    sub.u32 %r0, %r0, 1;
+    st.global.u32 [%d0], %r0;
+    ld.global.u32 %r1, [%d1];
+    add.u32 %r1, %r1, %r0;
+    st.global.u32 [%d1], %r1;
+    ret;
+}
+";
+
+/// The host reads what launches change, for its loop, for arguments and for sizes; it copies what is changed later, and
+/// swaps names. Of every write that it does, something depends on a place that is changed afterwards.
+const STEPS: &str = r#"
+schema = 1
+name = "host"
+description = "a host program that looks at what its launches do"
+isa = { kind = "ptx", file = "kernel.ptx" }
+[params]
+N = 5
+[buffer.a]
+type = "u32"
+len = "N"
+init = { kind = "iota" }
+[buffer.b]
+type = "u32"
+len = "N"
+init = { kind = "const", value = 10 }
+[buffer.left]
+type = "u32"
+len = 1
+init = { kind = "const", value = 4 }
+[buffer.sum]
+type = "u32"
+len = 1
+[[loop]]
+while = "@left[0] > 0"
+var = "turn"
+before = [{ fill = "b", value = "@left[0] + turn", count = 2 }]
+[[loop.step]]
+kernel = "take"
+grid = 1
+block = 1
+args = ["&left", "&sum"]
+[[loop.step]]
+copy = "a"
+to = "b"
+count = 3
+[[loop.step]]
+fill = "a"
+value = "turn + 40"
+index = 2
+count = 1
+[[loop.step]]
+kernel = "add"
+grid = "1 + @left[0]"
+block = 4
+args = ["&a", "@a[0] + 3 * @sum[0]", "N - turn % 2"]
+[[loop.step]]
+swap = ["a", "b"]
+[[loop.step]]
+fill = "a"
+value = "@b[0] % 100"
+count = 1
+"#;
+
+#[test]
+fn a_host_that_looks_at_the_device_survives_failures_after_every_step() {
+    let folder = folder("regions-host", &[("kernel.ptx", PTX), ("workload.toml", STEPS)]);
+    let choice = Choice { persistent: true, ..Choice::default() };
+    let resolved = load(&folder).unwrap().resolve(&choice).unwrap_or_else(|faults| panic!("{faults}"));
+    let program = Program::new("host", &resolved, &RegionOptions::default(), Limits::default());
+    assert!(program.steps > 40, "{}", program.steps);
+    for first in 0..=program.steps {
+        for second in [0, 1, 2, 3, 7] {
+            program.survive(&[first, second]).unwrap_or_else(|fault| panic!("{first} {second}: {fault}"));
+        }
+    }
+    // On the timed machine, too.
+    let experiment = experiment(resolved, RULE);
+    let finished = run(&experiment, &Conduct::default());
+    assert_eq!(finished.outcome.end, End::Finished);
+    compare(&finished.memory, &program.after, "timed");
+}
+
+#[test]
+fn what_no_run_of_the_program_leaves_is_told() {
+    let program = Program::of("gemm_tiled", &RegionOptions::default());
+    let limits = Limits::default();
+    let (start, bytes) = program.formed.area();
+    // A counter of the first launch, with its tag in the upper half.
+    let middle = program.formed.advance(&program.formed.image(), &limits, Some(program.steps / 2)).unwrap().memory;
+    let told = |change: &dyn Fn(&mut FlatMemory)| {
+        let mut durable = middle.clone();
+        change(&mut durable);
+        program.formed.resume(&durable, &limits).unwrap_err().to_string()
+    };
+    let counters: Vec<u64> =
+        (start..start + bytes).step_by(8).filter(|&at| middle.read_u64s(at, 1).unwrap()[0] >> 32 == 1).collect();
+    let counter = told(&|memory| memory.write_u32s(counters[0], &[1]).unwrap());
+    assert!(counter.contains("thread 0 of CTA 0 has the program counter 1, where no region starts"), "{counter}");
+    let launch = told(&|memory| memory.write_u32s(counters[0] + 4, &[9]).unwrap());
+    assert!(launch.contains("the program ends before a launch that has begun"), "{launch}");
+    let record = told(&|memory| memory.write_u64s(start, &[3]).unwrap());
+    assert!(record.contains("entry 3 is none of this program's"), "{record}");
+}
+
+#[test]
+fn a_launch_that_cannot_be_resumed_is_told_with_the_reason() {
+    let options = RegionOptions { scratch: false, ..RegionOptions::default() };
+    let program = Program::of("gemm_tiled", &options);
+    let why: Vec<&str> = program.formed.obstacles().into_iter().map(|(_, why)| why).collect();
+    assert_eq!(why, ["shared memory is not saved", "barriers are not counted"]);
+    let fault = program.survive(&[program.steps / 2]).unwrap_err().to_string();
+    assert!(fault.contains("`gemm_tiled") && fault.contains("shared memory is not saved"), "{fault}");
+    // Before it began and behind its end there is nothing to resume.
+    program.survive(&[0]).and_then(|()| program.survive(&[program.steps])).unwrap();
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -196,10 +349,12 @@ proptest! {
         name in prop::sample::select(&["gemm_tiled", "histogram", "pathfinder", "bfs", "nw", "bplus_tree"][..]),
         threshold in prop::sample::select(&[8, 32][..]),
         prune in any::<bool>(),
+        warp_size in prop::sample::select(&[32, 64][..]),
         shares in prop::collection::vec(0.0..1.0f64, 1..4),
     ) {
         let options = RegionOptions { threshold_stores: threshold, prune, unroll: prune, ..RegionOptions::default() };
-        let program = Program::of(name, &options);
+        let limits = Limits { warp_size, ..Limits::default() };
+        let program = Program::new(name, &resolved(name, true), &options, limits);
         let cuts: Vec<u64> = shares.iter().map(|share| (share * share * program.steps as f64) as u64).collect();
         program.survive(&cuts).unwrap();
     }

@@ -6,12 +6,12 @@
 //! ```
 //! Source: Zhou, Zeng, Jung, "LightWSP: Whole-System Persistence on the Cheap", sections III-C and IV-A (the compiler),
 //! IV-C (boundaries at synchronisation), IV-F (recovery). The paper works on CPU code after register allocation; this is
-//! its port to GPU kernels, after slot allocation. What is stored where is in [`Layout`], how code looks in
+//! its port to GPU kernels, after slot allocation. What is stored where is in `regions/layout.rs`, how code looks in
 //! `regions/emit.rs`, where checkpoint stores stand in `regions/plan.rs`, pruning in `regions/values.rs`.
 //!
 //! # Boundaries
-//! At the entry; before exits, so that a thread's last program counter says that it is done; in every loop with stores; before fences, barriers
-//! and atomics, and ([`RegionOptions::after_sync`]) behind barriers and atomics, so that the next region's number is drawn
+//! At the entry; before exits, so that a thread's last program counter says that it is done; in every loop with stores;
+//! before fences, barriers and atomics, and ([`RegionOptions::after_sync`]) behind barriers and atomics, so that the next region's number is drawn
 //! once they have happened: with the paper's boundary *before* alone, a critical section's stores may persist in the
 //! wrong order. At the program's own `pm.region`. Where the stores of a region would exceed the threshold. Calls have
 //! been inlined, so there are none. A boundary is a store of the next program counter and `pm.region`.
@@ -27,8 +27,8 @@
 //! boundary, nor looked at other lanes, nor gone round a loop: repeated by some lanes alone, that would come out
 //! otherwise, or out of step with the rest. For every branch that may split the warp (`regions/uniform.rs`) and has a
 //! boundary on one of its paths, there is one before the branch and one at the end of each path, wherever something of
-//! this kind may have happened since the last. The same goes for exits. The SIMT stack is then no part of the checkpoint: a restart groups lanes by their program counters and lets them meet at the
-//! nearest post-dominator they have in common (`regions/resume.rs`).
+//! this kind may have happened since the last. The SIMT stack is then no part of the checkpoint: a restart groups lanes by
+//! their program counters and lets them meet at the nearest post-dominator they have in common (`regions/resume.rs`).
 //!
 //! # Memory that does not persist, and barriers
 //! The paper's whole system has only memory that persists. Here shared and local memory get a *shadow* in the checkpoint

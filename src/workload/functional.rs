@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Resolved;
 use super::host::Bindings;
+use crate::diagnostic::Diagnostics;
 use crate::kernel::functional::{self, Counts, Limits, RunError, Writer};
 use crate::kernel::host::{HostAction, HostProgram};
 use crate::kernel::launch::Launch;
@@ -41,6 +42,9 @@ pub enum FunctionalError {
     /// A kernel cannot be formed into regions.
     #[error("kernel `{0}`: {1}")]
     Regions(String, RegionError),
+    /// Kernels of the program cannot be, or how much room checkpoints need cannot be found out.
+    #[error("{0}")]
+    Formed(#[from] Diagnostics),
     /// What a power failure left says nothing of where to resume.
     #[error("{0}")]
     Resume(#[from] ResumeError),

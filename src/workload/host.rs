@@ -191,8 +191,10 @@ impl Position {
         let (head, rest) = words.split_at_checked(2)?;
         let (loops, rest) = rest.split_at_checked(2 * like.loops.len())?;
         let (bindings, extents) = rest.split_at_checked(like.bindings.len())?;
-        let sound = |&binding: &u64| (binding as usize) < like.bindings.len();
-        bindings.iter().all(sound).then_some(())?;
+        // Names exchange what they stand for, and no two stand for the same.
+        let mut sorted = bindings.to_vec();
+        sorted.sort_unstable();
+        sorted.into_iter().eq(0..bindings.len() as u64).then_some(())?;
         Some(Position {
             at: head[0],
             flags: head[1],

@@ -10,7 +10,7 @@
 //! and a launch's own area says how far it came.
 //!
 //! Host writes are durable in their order, each at once, and words of 8 bytes do not tear: an entry counts once its number
-//! is there. Chosen for the port; the paper's host is the machine itself, whose loops and branches are regions like any other.
+//! is there. Chosen for the port; the paper's host is the machine itself, its loops and branches regions like any other.
 //! Left out: a copy that overlaps itself is not done again right when a failure cuts it in two.
 
 use super::host::Position;

@@ -24,7 +24,6 @@ use super::Resolved;
 use super::formed::FormedProgram;
 use super::functional::{Action, FunctionalError, drive};
 use super::host::Bindings;
-use crate::diagnostic::Diagnostics;
 use crate::kernel::functional::{Event, Limits, RunError, Start, run_observed};
 use crate::kernel::launch::Launch;
 use crate::kernel::memory::{FlatMemory, Medium};
@@ -55,20 +54,9 @@ impl Resolved {
         options: &RegionOptions,
         durable: &FlatMemory,
         limits: &Limits<'_>,
-    ) -> Result<FlatMemory, ResumeFault> {
+    ) -> Result<FlatMemory, FunctionalError> {
         Ok(self.formed(options, limits)?.resume(durable, limits)?.memory)
     }
-}
-
-/// Why [`Resolved::resume`] did not come to the end.
-#[derive(Debug, thiserror::Error)]
-pub enum ResumeFault {
-    /// The program cannot be formed.
-    #[error("{0}")]
-    Formed(#[from] Diagnostics),
-    /// The run failed.
-    #[error("{0}")]
-    Run(#[from] FunctionalError),
 }
 
 impl FormedProgram {
@@ -115,10 +103,9 @@ impl FormedProgram {
         let bindings = host.bindings();
         host.go_on(begun, &memory)?;
         let mut cut = most.map(|most| Cut::new(memory.clone(), most));
-        let mut launches = host.launches();
-        if begun.is_some_and(|begun| launches <= begun) {
-            launches = begun.unwrap_or_default();
-        }
+        // The launch to restart, unless the host has gone on behind it.
+        let restarted = begun.filter(|&begun| host.launches() <= begun);
+        let mut launches = restarted.unwrap_or(host.launches());
         let mut began = false;
         let done = drive(&mut host, &mut memory, &mut |action, memory| {
             let launch = match action {
@@ -128,7 +115,7 @@ impl FormedProgram {
             let number = launches;
             launches += 1;
             let (formed, area) = (self.formed_kernel(launch), self.area_of(number));
-            let restarts = begun == Some(number);
+            let restarts = restarted == Some(number);
             began |= restarts;
             run_launch(formed, launch, &area, memory, limits, restarts, cut.as_mut())
         });
@@ -139,7 +126,7 @@ impl FormedProgram {
                 Ok(Resumed { memory: cut.durable, bindings, steps, finished: false })
             }
             (Err(fault), _) => Err(fault),
-            (Ok(()), _) if begun.is_some() && !began => {
+            (Ok(()), _) if restarted.is_some() && !began => {
                 Err(FunctionalError::Record("the program ends before a launch that has begun".to_owned()))
             }
             (Ok(()), _) => Ok(Resumed { memory, bindings, steps, finished: true }),
@@ -207,14 +194,21 @@ fn run_launch(
     fault.map_or(Ok(()), |fault| Err(fault.into()))
 }
 
+/// A region that has stored something: address and bytes of each store, and whether its boundary has come.
+#[derive(Debug, Default)]
+struct Drawn {
+    stores: Vec<(u64, Vec<u8>)>,
+    ended: bool,
+}
+
 /// What is durable while a program runs, up to a number of persist steps.
 #[derive(Debug)]
 struct Cut {
     durable: FlatMemory,
     most: u64,
     steps: u64,
-    /// Regions by the order of their first stores, and whether they have ended.
-    drawn: VecDeque<(Vec<(u64, Vec<u8>)>, bool)>,
+    /// Regions by the order of their first stores.
+    drawn: VecDeque<Drawn>,
     /// Number of the first of them.
     first: u64,
     /// The region of each warp that has stored something.
@@ -251,7 +245,7 @@ impl Cut {
                     && lanes != 0
                     && let Some(number) = self.open.remove(&self.who)
                 {
-                    self.drawn[(number - self.first) as usize].1 = true;
+                    self.drawn[(number - self.first) as usize].ended = true;
                     self.commit();
                 }
             }
@@ -260,9 +254,9 @@ impl Cut {
                     let next = self.first + self.drawn.len() as u64;
                     let number = *self.open.entry(self.who).or_insert(next);
                     if number == next {
-                        self.drawn.push_back((Vec::new(), false));
+                        self.drawn.push_back(Drawn::default());
                     }
-                    self.drawn[(number - self.first) as usize].0.push((address, bytes.to_vec()));
+                    self.drawn[(number - self.first) as usize].stores.push((address, bytes.to_vec()));
                 }
             }
         }
@@ -270,8 +264,8 @@ impl Cut {
 
     /// Commits the oldest regions that have ended, as long as there are steps left.
     fn commit(&mut self) {
-        while !self.is_full() && self.drawn.front().is_some_and(|(_, ended)| *ended) {
-            let (stores, _) = self.drawn.pop_front().expect("there is one");
+        while !self.is_full() && self.drawn.front().is_some_and(|region| region.ended) {
+            let Drawn { stores, .. } = self.drawn.pop_front().expect("there is one");
             for (address, bytes) in stores {
                 self.durable.write(address, &bytes).expect("what was stored is allocated");
             }

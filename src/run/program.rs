@@ -1,0 +1,89 @@
+//! What the machine runs: the workload's host program as it is, or with formed kernels and a checkpoint area under a scheme of
+//! recoverable regions.
+//!
+//! Here the words of the scheme (`persist`) become those of the compiler (`kernel::regions`), which do not know each other.
+
+use std::sync::atomic::AtomicBool;
+
+use super::Experiment;
+use crate::diagnostic::Diagnostics;
+use crate::kernel::functional::Limits;
+use crate::kernel::host::{HostAction, HostProgram};
+use crate::kernel::regions::RegionOptions;
+use crate::persist::vocab::RegionRule;
+use crate::workload::{Bindings, FormedProgram};
+
+/// How a scheme of recoverable regions has kernels formed.
+pub fn region_options(rule: RegionRule) -> RegionOptions {
+    RegionOptions {
+        threshold_stores: rule.threshold_stores,
+        unroll: rule.unroll,
+        speculative_unroll: rule.speculative_unroll,
+        unroll_factor: rule.unroll_factor,
+        prune: rule.prune,
+        after_sync: rule.after_sync,
+        // The paper's system has no memory that does not persist.
+        scratch: true,
+    }
+}
+
+impl Experiment {
+    /// Finds what would keep a run from starting: kernels that the scheme's compiler cannot form.
+    ///
+    /// # Errors
+    /// All of them.
+    pub fn check(&self) -> Result<(), Diagnostics> {
+        match self.scheme.built.regions() {
+            Some(rule) => self.workload.form_kernels(&region_options(rule)).map(|_| ()),
+            None => Ok(()),
+        }
+    }
+
+    /// The program of formed kernels that runs under a scheme of recoverable regions; none under others.
+    ///
+    /// # Errors
+    /// As [`formed`](crate::workload::Resolved::formed) of a workload.
+    pub fn formed(&self, stop: Option<&AtomicBool>) -> Result<Option<FormedProgram>, Diagnostics> {
+        let Some(rule) = self.scheme.built.regions() else { return Ok(None) };
+        let limits = Limits { warp_size: self.machine.spec.sm.warp_size, stop, ..Limits::default() };
+        self.workload.formed(&region_options(rule), &limits).map(Some)
+    }
+}
+
+/// What the machine is given.
+pub(super) struct Program {
+    pub(super) formed: Option<FormedProgram>,
+    pub(super) host: Box<dyn HostProgram>,
+    pub(super) bindings: Bindings,
+}
+
+impl Program {
+    pub(super) fn of(experiment: &Experiment, stop: Option<&AtomicBool>) -> Program {
+        match experiment.formed(stop) {
+            Ok(Some(formed)) => {
+                let host = formed.host();
+                Program { bindings: host.bindings(), host: Box::new(host), formed: Some(formed) }
+            }
+            Ok(None) => {
+                let host = experiment.workload.host();
+                Program { bindings: host.bindings(), host: Box::new(host), formed: None }
+            }
+            // Who does not [`Experiment::check`] first is told by the run.
+            Err(faults) => Program {
+                formed: None,
+                host: Box::new(Refused(faults.to_string())),
+                bindings: experiment.workload.host().bindings(),
+            },
+        }
+    }
+}
+
+/// A host program that cannot begin.
+#[derive(Debug)]
+struct Refused(String);
+
+impl HostProgram for Refused {
+    fn next(&mut self, _: Option<u64>) -> Result<HostAction, String> {
+        Err(self.0.clone())
+    }
+}
