@@ -470,7 +470,6 @@ fn crash_regions(
     let began = Instant::now();
     let (spec, workload) = (&experiment.machine.spec, &experiment.workload);
     let domain = spec.persist.domain;
-    regions::check_domain(experiment.scheme.built.name(), domain)?;
     let formed = experiment.formed(Some(watching.stop))?;
     let finished = run(experiment, &Conduct { journal: true, ..watching.conduct.clone() });
     let simulated = began.elapsed();
@@ -482,7 +481,10 @@ fn crash_regions(
     let resumes = resumption.as_ref().map(|resumption| resumption as &dyn Resumes).map_err(String::as_str);
     let (host, controllers) = (spec.sm.count as u16, spec.controller.channels as usize);
     let judged = regions::Run { journal, outcome: &finished.outcome, controllers, host, domain };
-    let verdicts = regions::judge(judged, &initial, resumes, request, watching)?;
+    let name = experiment.scheme.built.name();
+    let bound: Vec<Bound> = workload.conditions().map(|condition| Bound::new(condition, name, domain)).collect();
+    let checks: Vec<&dyn Check> = bound.iter().map(|bound| bound as &dyn Check).collect();
+    let verdicts = regions::judge(judged, &initial, resumes, &checks, request, watching)?;
     let places = Places {
         workload,
         formed: Some(&formed),
@@ -490,6 +492,11 @@ fn crash_regions(
         ticks_a_cycle: spec.timebase().map_or(1, |base| base.clock(spec.clock.core_mhz.khz).period_ticks()),
     };
     let judgement = |verdict: Verdict| places.judgement(verdict, host);
+    let complete = !verdicts.actual.stopped && !matches!(request.plan, Plan::Only(_));
+    let found = |failure: &Failure| places.found(failure);
+    let conditions = bound.iter().zip(&verdicts.actual.conditions);
+    let conditions = conditions.map(|(bound, count)| bound.report([Some(count), None, None], complete, &found));
+    let conditions = conditions.collect();
     Ok(CrashReport {
         domain,
         recovery: "hardware, to the latest region that all controllers have".to_owned(),
@@ -505,7 +512,7 @@ fn crash_regions(
         overtaking: None,
         double: verdicts.double.map(judgement),
         resume: verdicts.resume.map(judgement),
-        conditions: Vec::new(),
+        conditions,
         wall_s: [simulated.as_secs_f64(), (began.elapsed() - simulated).as_secs_f64()],
         outcome: finished.outcome.clone(),
     })
@@ -564,6 +571,8 @@ fn judge_states(
 
 /// What happened to persistent memory in a run, and where it began: for tests that judge by themselves.
 pub fn journal_of(experiment: &Experiment, conduct: &Conduct<'_>) -> (Journal, PmImage) {
+    let formed = experiment.formed(conduct.stop).ok().flatten();
     let finished = run(experiment, &Conduct { journal: true, ..conduct.clone() });
-    (finished.journal.unwrap_or_default(), initial_image(&experiment.workload.image()))
+    let image = formed.map_or_else(|| experiment.workload.image(), |formed| formed.image());
+    (finished.journal.unwrap_or_default(), initial_image(&image))
 }

@@ -2,7 +2,7 @@
 //!
 //! Levels B and C do not apply: they are about what a program's fences leave open, and here hardware commits regions whole
 //! and in one order, whatever fences there are. Another timing gives another order, which another run shows. Nor do undo
-//! logs and conditions of manifests: the program does not recover, it goes on.
+//! logs: the program does not recover, it goes on. Conditions of its manifest are judged on what the hardware recovers.
 //!
 //! Source: P4 of the oracle's design. Invariants: the image covers what regions stored, checkpoints too, behind all that the
 //! program allocates; what was never stored there is 0. Not modelled: time that recovery takes.
@@ -12,9 +12,11 @@ use std::sync::atomic::AtomicBool;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::kernel::functional::Limits;
 use crate::kernel::memory::{FlatMemory, Medium};
-use crate::oracle::judge::Watch;
+use crate::oracle::judge::{Check, Watch};
 use crate::oracle::order::{Guarantees, Model, Order};
-use crate::oracle::regions::{AsPublished, Asked, RegionFacts, Resumes, judge_recovery, judge_regions, judge_resume};
+use crate::oracle::regions::{
+    AsPublished, Asked, RegionFacts, Resumes, judge_checks, judge_recovery, judge_regions, judge_resume,
+};
 use crate::oracle::verdict::Verdict;
 use crate::outcome::{End, Outcome};
 use crate::persist::vocab::Domain;
@@ -108,16 +110,6 @@ pub(super) struct Verdicts {
     pub(super) promises: Vec<String>,
 }
 
-/// What the scheme builds on.
-pub(super) fn check_domain(scheme: &str, domain: Domain) -> Result<(), Diagnostics> {
-    if domain != Domain::Media {
-        return Ok(());
-    }
-    let message =
-        format!("scheme {scheme} recovers what its write-pending queues hold, and with `media` they do not survive");
-    Err(Diagnostic::nowhere("persist.domain", message).with_help("`persist.domain = \"adr\"`").into())
-}
-
 /// An image of all that regions stored to; what is behind `image` is 0.
 pub(super) fn covering(image: PmImage, journal: &Journal) -> PmImage {
     let stored = journal.facts().iter().filter(|fact| matches!(fact.kind, FactKind::Region(_)) && fact.mask != 0);
@@ -133,6 +125,7 @@ pub(super) fn judge(
     run: Run<'_>,
     initial: &PmImage,
     resumes: Result<&dyn Resumes, &str>,
+    checks: &[&dyn Check],
     request: &Request,
     watching: &Watching<'_>,
 ) -> Result<Verdicts, Diagnostics> {
@@ -148,9 +141,10 @@ pub(super) fn judge(
     let asked = Asked { plan: request.plan, double: request.double, seed: request.seed, keep: request.keep };
     let show = |phase: Phase| move |done: u64, total: u64| (watching.progress)(phase, done, total);
     let (of_actual, of_resume) = (show(Phase::Actual), show(Phase::Resume));
-    let (actual, double, firsts) =
+    let (mut actual, double, firsts) =
         judge_recovery(&facts, &asked, &AsPublished, &Watch { stop: watching.stop, progress: &of_actual })
             .map_err(|beyond| Diagnostic::nowhere("--only", beyond.to_string()))?;
+    judge_checks(&facts, &firsts, &asked, &AsPublished, checks, &mut actual);
     let resume = resumes.ok().filter(|_| request.resume > 0).map(|resumes| {
         let watch = Watch { stop: watching.stop, progress: &of_resume };
         judge_resume(&facts, &firsts, request.resume, &asked, &AsPublished, resumes, &watch)
@@ -164,6 +158,8 @@ pub(super) fn judge(
     promises.push(
         "levels B and C do not apply: the hardware commits whole regions in one order, fences leave nothing open",
     );
+    let premise = "gated queues survive, whatever persist.domain says: the scheme builds on their battery";
+    promises.extend((domain != Domain::Adr).then_some(premise));
     let mut promises: Vec<String> = promises.into_iter().map(str::to_owned).collect();
     promises.extend(resumes.err().map(|why| format!("resuming is not judged: {why}")));
     Ok(Verdicts { history, actual, double, resume, changes: facts.changes(), regions: facts.regions(), promises })

@@ -14,9 +14,9 @@ use hashbrown::HashMap;
 use rayon::prelude::*;
 
 use super::super::crash::{BeyondEnd, Plan};
-use super::super::judge::Watch;
+use super::super::judge::{Check, Watch};
 use super::super::order::word_of;
-use super::super::verdict::{Failure, Level, Property, Verdict, Witness};
+use super::super::verdict::{ConditionCount, Failure, Level, Property, Verdict, Witness};
 use super::super::{Draw, WORDS};
 use super::gate::{Gates, Memory, step_of};
 use super::recovery::{AtPowerFailure, Reach, Recovered, Step, reach, recover, recovered_line};
@@ -429,6 +429,39 @@ pub fn judge_recovery(
         verdict.exhaustive &= !verdict.stopped;
     }
     Ok((actual, double, firsts))
+}
+
+/// Judges the caller's conditions on what recovery leaves at the first point of each f, as part of level A.
+pub fn judge_checks(
+    facts: &RegionFacts<'_>,
+    firsts: &[u64],
+    asked: &Asked,
+    hardware: &dyn AtPowerFailure,
+    checks: &[&dyn Check],
+    actual: &mut Verdict,
+) {
+    actual.conditions = checks.iter().map(|check| ConditionCount::new(check.name())).collect();
+    let mut walk = Walk::new(facts);
+    for &point in firsts.iter().filter(|_| !checks.is_empty()) {
+        walk.advance_to(point);
+        let image = walk.memory.image(&walk.over(&recover(facts, &walk.gates, hardware).steps));
+        let before = actual.failed;
+        for (check, count) in checks.iter().zip(&mut actual.conditions) {
+            let Err(what) = check.judge(&image, &image) else {
+                count.held += 1;
+                continue;
+            };
+            let failure = Failure { what, ..walk.place(Property::Check(check.name().to_owned())) };
+            count.violated += 1;
+            count.first.get_or_insert_with(|| failure.clone());
+            if check.binds() {
+                actual.failed += 1;
+                actual.failures.push(failure);
+            }
+        }
+        actual.passed = actual.passed.saturating_sub(u64::from(actual.failed > before));
+    }
+    *actual = std::mem::take(actual).settle(asked.keep);
 }
 
 /// Pieces of work, each of which starts with a replay.

@@ -211,7 +211,9 @@ impl Site {
             return;
         }
         for order in 0..self.orders.len() {
-            if self.orders[order].regions.front().is_some_and(|front| front.bounded || front.spills) {
+            let in_full = |front: &Region| front.boundary.is_some() && front.waiting == 0;
+            let needs_none = |front: &Region| front.bounded || front.spills || in_full(front);
+            if self.orders[order].regions.front().is_some_and(needs_none) {
                 continue;
             }
             let tag = self.tag_at(order, 0);
@@ -279,7 +281,9 @@ impl Site {
     fn meet_boundary(&mut self, tag: Tag, post: &mut Post) {
         let (index, others) = (self.seat.index, self.seat.controllers - 1);
         let region = self.region(tag);
-        let Some((sm, warp)) = region.boundary.filter(|_| region.waiting == 0 && !region.bounded) else { return };
+        // What was spilled is on its way to the write queue: until it is there, a power failure would lose it.
+        let in_full = region.waiting == 0 && region.flushing == 0;
+        let Some((sm, warp)) = region.boundary.filter(|_| in_full && !region.bounded) else { return };
         region.bounded = true;
         post.note(RegionStep::Bounded, tag.at(index));
         post.send(Peer::Sm(sm), Word::Bounded(warp));
@@ -373,6 +377,7 @@ impl ControllerSite for Site {
         }
         self.used -= if entry.counted { u32::from(entry.copied.entries) } else { 0 };
         self.region(tag).flushing -= 1;
+        self.meet_boundary(tag, post);
         self.advance(tag.order, post);
         self.admit(post);
     }
