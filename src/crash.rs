@@ -475,7 +475,6 @@ fn crash_regions(
     let began = Instant::now();
     let (spec, workload) = (&experiment.machine.spec, &experiment.workload);
     let domain = spec.persist.domain;
-    regions::check_domain(experiment.scheme.built.name(), domain)?;
     let formed = experiment.formed(Some(watching.stop))?;
     let finished = run(experiment, &Conduct { journal: true, ..watching.conduct.clone() });
     let simulated = began.elapsed();
@@ -499,10 +498,10 @@ fn crash_regions(
         ticks_a_cycle: spec.timebase().map_or(1, |base| base.clock(spec.clock.core_mhz.khz).period_ticks()),
     };
     let judgement = |verdict: Verdict| places.judgement(verdict, host);
+    let complete = !verdicts.actual.stopped && !matches!(request.plan, Plan::Only(_));
     let found = |failure: &Failure| places.found(failure);
-    let complete = !verdicts.actual.stopped;
-    let counts = |number: usize| [verdicts.actual.conditions.get(number), None, None];
-    let conditions = bound.iter().enumerate().map(|(number, bound)| bound.report(counts(number), complete, &found));
+    let conditions = bound.iter().zip(&verdicts.actual.conditions);
+    let conditions = conditions.map(|(bound, count)| bound.report([Some(count), None, None], complete, &found));
     let conditions = conditions.collect();
     Ok(CrashReport {
         domain,
@@ -578,6 +577,8 @@ fn judge_states(
 
 /// What happened to persistent memory in a run, and where it began: for tests that judge by themselves.
 pub fn journal_of(experiment: &Experiment, conduct: &Conduct<'_>) -> (Journal, PmImage) {
+    let formed = experiment.formed(conduct.stop).ok().flatten();
     let finished = run(experiment, &Conduct { journal: true, ..conduct.clone() });
-    (finished.journal.unwrap_or_default(), initial_image(&experiment.workload.image()))
+    let image = formed.map_or_else(|| experiment.workload.image(), |formed| formed.image());
+    (finished.journal.unwrap_or_default(), initial_image(&image))
 }

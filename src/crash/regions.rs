@@ -16,7 +16,7 @@ use crate::kernel::memory::{FlatMemory, Medium};
 use crate::oracle::judge::{Check, Watch};
 use crate::oracle::order::{Guarantees, Model, Order};
 use crate::oracle::regions::{
-    AsPublished, Asked, RegionFacts, Resumes, judge_conditions, judge_recovery, judge_regions, judge_resume,
+    AsPublished, Asked, RegionFacts, Resumes, judge_checks, judge_recovery, judge_regions, judge_resume,
 };
 use crate::oracle::verdict::Verdict;
 use crate::outcome::{End, Outcome};
@@ -113,16 +113,6 @@ pub(super) struct Verdicts {
     pub(super) promises: Vec<String>,
 }
 
-/// What the scheme builds on.
-pub(super) fn check_domain(scheme: &str, domain: Domain) -> Result<(), Diagnostics> {
-    if domain != Domain::Media {
-        return Ok(());
-    }
-    let message =
-        format!("scheme {scheme} recovers what its write-pending queues hold, and with `media` they do not survive");
-    Err(Diagnostic::nowhere("persist.domain", message).with_help("`persist.domain = \"adr\"`").into())
-}
-
 /// An image of all that regions stored to; what is behind `image` is 0.
 pub(super) fn covering(image: PmImage, journal: &Journal) -> PmImage {
     let stored = journal.facts().iter().filter(|fact| matches!(fact.kind, FactKind::Region(_)) && fact.mask != 0);
@@ -157,7 +147,7 @@ pub(super) fn judge(
         judge_recovery(&facts, &asked, &AsPublished, &Watch { stop: watching.stop, progress: &of_actual })
             .map_err(|beyond| Diagnostic::nowhere("--only", beyond.to_string()))?;
     let watch = Watch { stop: watching.stop, progress: &of_actual };
-    actual.conditions = judge_conditions(&facts, &firsts, &AsPublished, checks, &watch);
+    judge_checks(&facts, &firsts, &asked, &AsPublished, checks, &watch, &mut actual);
     let resume = resumes.ok().filter(|_| request.resume > 0).map(|resumes| {
         let watch = Watch { stop: watching.stop, progress: &of_resume };
         judge_resume(&facts, &firsts, request.resume, &asked, &AsPublished, resumes, &watch)
@@ -171,6 +161,8 @@ pub(super) fn judge(
     promises.push(
         "levels B and C do not apply: the hardware commits whole regions in one order, fences leave nothing open",
     );
+    let premise = "gated queues survive, whatever persist.domain says: the scheme builds on their battery";
+    promises.extend((domain != Domain::Adr).then_some(premise));
     let mut promises: Vec<String> = promises.into_iter().map(str::to_owned).collect();
     promises.extend(resumes.err().map(|why| format!("resuming is not judged: {why}")));
     Ok(Verdicts { history, actual, double, resume, changes: facts.changes(), regions: facts.regions(), promises })

@@ -431,40 +431,46 @@ pub fn judge_recovery(
     Ok((actual, double, firsts))
 }
 
-/// Pieces of work, each of which starts with a replay.
-const CHUNKS: usize = 16;
-
-/// Conditions on what recovery leaves at these crash points (the first of each f: others leave the same). One that binds counts
-/// as any other here.
-pub fn judge_conditions(
+/// Judges the caller's conditions on what recovery leaves at the first point of each f, as part of level A.
+pub fn judge_checks(
     facts: &RegionFacts<'_>,
     firsts: &[u64],
+    asked: &Asked,
     hardware: &dyn AtPowerFailure,
     checks: &[&dyn Check],
     watch: &Watch<'_>,
-) -> Vec<ConditionCount> {
-    let mut counts: Vec<ConditionCount> = checks.iter().map(|check| ConditionCount::new(check.name())).collect();
+    actual: &mut Verdict,
+) {
+    actual.conditions = checks.iter().map(|check| ConditionCount::new(check.name())).collect();
     let mut walk = Walk::new(facts);
     for &point in firsts.iter().filter(|_| !checks.is_empty()) {
         if watch.stop.load(Ordering::Relaxed) {
+            actual.stopped = true;
             break;
         }
         walk.advance_to(point);
-        let recovered = recover(facts, &walk.gates, hardware);
-        let image = walk.memory.image(&walk.over(&recovered.steps));
-        for (check, count) in checks.iter().zip(&mut counts) {
-            match check.judge(&image, &image) {
-                Ok(()) => count.held += 1,
-                Err(what) => {
-                    count.violated += 1;
-                    let property = Property::Check(check.name().to_owned());
-                    count.first.get_or_insert_with(|| Failure { what, ..walk.place(property) });
-                }
+        let image = walk.memory.image(&walk.over(&recover(facts, &walk.gates, hardware).steps));
+        let before = actual.failed;
+        for (check, count) in checks.iter().zip(&mut actual.conditions) {
+            let Err(what) = check.judge(&image, &image) else {
+                count.held += 1;
+                continue;
+            };
+            let failure = Failure { what, ..walk.place(Property::Check(check.name().to_owned())) };
+            count.violated += 1;
+            count.first.get_or_insert_with(|| failure.clone());
+            if check.binds() {
+                actual.failed += 1;
+                actual.failures.push(failure);
             }
         }
+        actual.passed = actual.passed.saturating_sub(u64::from(actual.failed > before));
     }
-    counts
+    *actual = std::mem::take(actual).settle(asked.keep);
 }
+
+/// Pieces of work, each of which starts with a replay.
+const CHUNKS: usize = 16;
 
 /// Runs on from what recovery leaves at some of these crash points (the first of each f), to the end, and with a second
 /// failure a few regions later.

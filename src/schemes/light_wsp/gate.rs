@@ -219,7 +219,9 @@ impl Site {
             return;
         }
         for order in 0..self.orders.len() {
-            if self.orders[order].regions.front().is_some_and(|front| front.bounded || front.spills) {
+            let comes_in = |front: &Region| front.boundary.is_some() && front.waiting == 0;
+            let needs_none = |front: &Region| front.bounded || front.spills || comes_in(front);
+            if self.orders[order].regions.front().is_some_and(needs_none) {
                 continue;
             }
             let tag = self.tag_at(order, 0);

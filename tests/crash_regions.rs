@@ -1,0 +1,154 @@
+//! Power fails under LightWSP, on the machine: what hardware recovers is the regions before one, the program goes on from
+//! there, and faults of the protocol, of the order of regions and of recovery are found.
+
+use std::sync::atomic::AtomicBool;
+
+use durawarp::config::{MachineConfig, Override, SchemeConfig};
+use durawarp::crash::{CrashReport, Request, Watching, crash, journal_of};
+use durawarp::oracle::crash::Plan;
+use durawarp::oracle::judge::Watch;
+use durawarp::oracle::order::{Guarantees, Model, Order};
+use durawarp::oracle::regions::{AsPublished, Asked, RegionFacts, judge_recovery, judge_regions};
+use durawarp::oracle::verdict::Property;
+use durawarp::persist::vocab::RegionStep;
+use durawarp::persist::{Domain, Fact, FactKind, Journal, PmImage};
+use durawarp::run::{Conduct, Experiment};
+use durawarp::workload::{Choice, Workload};
+
+const SMS: u16 = 3;
+
+fn experiment(workload: &str, params: &[(&str, &str)], scheme: &[&str]) -> Experiment {
+    let sets = |texts: &[&str]| texts.iter().map(|text| Override::parse(text).unwrap()).collect::<Vec<_>>();
+    let scheme = SchemeConfig::load("light-wsp", &sets(scheme)).unwrap();
+    let choice = Choice {
+        profile: (!workload.starts_with("litmus")).then(|| "ci".to_owned()),
+        params: params.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+        persistent: true,
+        ..Choice::default()
+    };
+    Experiment {
+        machine: MachineConfig::load("agpm-table4", &sets(&[&format!("sm.count={SMS}")])).unwrap(),
+        workload: Workload::load(workload).unwrap().resolve(&choice).unwrap(),
+        scheme,
+        max_cycles: None,
+        reference: true,
+    }
+}
+
+const GEMM: (&str, [(&str, &str); 3]) = ("gemm", [("NI", "8"), ("NJ", "40"), ("NK", "4")]);
+
+fn judged(experiment: &Experiment) -> CrashReport {
+    let (conduct, stop) = (Conduct::default(), AtomicBool::new(false));
+    let watching = Watching { conduct: &conduct, stop: &stop, progress: &|_, _, _| {} };
+    let request = Request { double: true, resume: 12, ..Request::default() };
+    crash(experiment, &request, &watching).unwrap_or_else(|faults| panic!("{faults}"))
+}
+
+fn first(report: &CrashReport) -> String {
+    let found = report.judgements().flat_map(|(name, judgement)| judgement.found.iter().map(move |one| (name, one)));
+    let told = found.map(|(name, one)| format!("{name}: {}", one.failure.what));
+    told.take(3).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn programs_go_on_from_every_power_failure() {
+    for (workload, params, scheme) in [
+        (GEMM.0, &GEMM.1[..], &[][..]),
+        // An order of each SM's own.
+        (GEMM.0, &GEMM.1, &["light_wsp.order=sm"]),
+        // Queues of a few stores, which spill with an undo log.
+        (GEMM.0, &GEMM.1, &["light_wsp.wpq_entries=4", "light_wsp.feb_entries=8"]),
+        ("histogram", &[], &[]),
+        ("litmus/lightwsp_lock", &[], &[]),
+    ] {
+        let experiment = experiment(workload, params, scheme);
+        let report = judged(&experiment);
+        assert!(report.ended_well(), "{workload}: {:?} {:?}", report.outcome.end, report.outcome.verification);
+        assert!(report.holds(), "{workload}, {scheme:?}: {}", first(&report));
+        let actual = &report.actual.as_ref().unwrap().verdict;
+        assert_eq!((actual.judged, actual.exhaustive), (report.changes + 1, true), "{workload}");
+        assert!(report.changes > 20 && report.regions.unwrap() > 8, "{workload}: {:?}", report.regions);
+        assert!(report.resume.as_ref().unwrap().verdict.judged >= 8, "{workload}: {:?}", report.promises);
+        assert!(report.double.as_ref().unwrap().verdict.judged >= 20, "{workload}");
+        assert!(report.allowed.is_none() && report.overtaking.is_none());
+    }
+}
+
+#[test]
+fn critical_sections_are_in_order_in_every_state() {
+    let report = judged(&experiment("litmus/lightwsp_id_inversion", &[], &[]));
+    assert!(report.holds(), "{}", first(&report));
+    let condition = &report.conditions[0];
+    assert!(condition.held[0] > 5 && condition.violated == [0; 3], "{condition:?}");
+}
+
+#[test]
+fn ids_drawn_at_the_boundary_before_an_atomic_are_found_out_of_order() {
+    // Atomics of many warps on the same bins; with the default draw it is one of the programs above.
+    let report = judged(&experiment("histogram", &[], &["light_wsp.id_draw=paper"]));
+    assert!(report.ended_well() && !report.history.verdict.holds());
+    // Each image is a prefix of the wrong order; it shows when the program goes on from there.
+    assert!(report.actual.as_ref().unwrap().verdict.holds(), "{}", first(&report));
+    assert!(!report.resume.as_ref().unwrap().verdict.holds());
+    let found = &report.history.found[0];
+    assert_eq!(found.failure.property, Property::Regions);
+    assert!(found.failure.what.contains(" commits before region "), "{}", found.failure.what);
+    // Its witnesses have places in the program.
+    let (missing, present) = (found.missing.as_ref().unwrap(), found.present.as_ref().unwrap());
+    for placed in [missing, present] {
+        assert!(placed.kernel.is_some() && placed.source.as_ref().unwrap().1 > 0, "{placed:?}");
+    }
+    let warp = |placed: &durawarp::crash::Placed| (placed.persist.cta, placed.persist.warp);
+    assert_ne!(warp(missing), warp(present));
+}
+
+/// What history and level A find in the journal of a run, once `change` has made of each fact what a faulty machine would
+/// have noted, or nothing.
+fn found_in(experiment: &Experiment, change: impl Fn(&Fact) -> bool) -> [bool; 2] {
+    let (journal, initial): (Journal, PmImage) = journal_of(experiment, &Conduct::default());
+    let mut changed = Journal::default();
+    for fact in journal.facts().iter().filter(|fact| change(fact)) {
+        let (mut line, mut data) = ([0; 128], journal.data(fact).iter());
+        for byte in (0..128).filter(|byte| fact.mask >> byte & 1 == 1) {
+            line[byte] = data.next().copied().unwrap_or_default();
+        }
+        match journal.data(fact) {
+            [] => changed.note(fact.time, fact.kind, fact.line, fact.mask, fact.author),
+            _ => changed.note_data(fact.time, fact.kind, fact.line, fact.mask, fact.author, &line),
+        }
+    }
+    let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: SMS };
+    let order = Order::new(&changed, &initial, model);
+    let controllers = experiment.machine.spec.controller.channels as usize;
+    let facts = RegionFacts::new(&order, &initial, controllers, SMS).unwrap();
+    let history = judge_regions(&facts, true, 8);
+    let asked = Asked { plan: Plan::All, double: false, seed: 0, keep: 8 };
+    let stop = AtomicBool::new(false);
+    let watch = Watch { stop: &stop, progress: &|_, _| {} };
+    let (actual, ..) = judge_recovery(&facts, &asked, &AsPublished, &watch).unwrap();
+    let of_regions = |verdict: &durawarp::oracle::verdict::Verdict| {
+        verdict.failures.iter().any(|failure| failure.property == Property::Regions)
+    };
+    [of_regions(&history), of_regions(&actual)]
+}
+
+#[test]
+fn faults_of_the_machine_are_found() {
+    let experiment = experiment(GEMM.0, &GEMM.1, &["light_wsp.wpq_entries=4", "light_wsp.feb_entries=8"]);
+    let is = |fact: &Fact, step: RegionStep| fact.kind == FactKind::Region(step);
+    assert_eq!(found_in(&experiment, |_| true), [false; 2]);
+    // Each thing that the machine could fail to do, and whether history and level A find it.
+    let faults: [(&str, &dyn Fn(&Fact) -> bool); 5] = [
+        ("a boundary is not sent to a controller", &|fact| is(fact, RegionStep::Bounded) && fact.author.sm == 1),
+        ("no undo log is kept", &|fact| is(fact, RegionStep::Logged)),
+        ("regions commit before a controller is done", &|fact| is(fact, RegionStep::Done) && fact.author.sm == 1),
+        ("a queue does not keep stores", &|fact| is(fact, RegionStep::Buffered) && fact.author.sm == 1),
+        ("spilled stores do not get to memory", &|fact| is(fact, RegionStep::Spilled)),
+    ];
+    let found = faults.map(|(what, lost)| (what, found_in(&experiment, |fact| !lost(fact))));
+    println!("{found:#?}");
+    // Boundaries come to all controllers in the same tick here: the first and the third leave no wrong state in this run.
+    for (at, (what, [history, actual])) in found.into_iter().enumerate() {
+        assert!(history && (actual || at == 0 || at == 2), "{what}: history {history}, level A {actual}");
+    }
+}
