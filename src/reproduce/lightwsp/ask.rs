@@ -71,7 +71,8 @@ pub fn queues(bars: &Bars) -> Vec<Ask> {
 /// Figure 12, thresholds of a quarter, a half, one, one and a half and two of the scheme's.
 pub fn thresholds(bars: &Bars) -> Vec<Ask> {
     vec![bars.ask("the best threshold is neither the least nor the greatest", |overheads| {
-        least(overheads).is_some_and(|at| at > 0 && at + 1 < overheads.len())
+        let best = least(overheads).map_or(0.0, |at| overheads[at]);
+        [overheads.first(), overheads.last()].into_iter().flatten().all(|end| end - best > EQUAL)
     })]
 }
 
