@@ -138,7 +138,8 @@ fn faults_of_the_machine_are_found() {
     let is = |fact: &Fact, step: RegionStep| fact.kind == FactKind::Region(step);
     assert_eq!(found_in(&experiment, |_| true), [false; 2]);
     // Each thing that the machine could fail to do, and whether history and level A find it.
-    let faults: [(&str, &dyn Fn(&Fact) -> bool); 5] = [
+    type Fault<'a> = (&'a str, &'a dyn Fn(&Fact) -> bool);
+    let faults: [Fault<'_>; 5] = [
         ("a boundary is not sent to a controller", &|fact| is(fact, RegionStep::Bounded) && fact.author.sm == 1),
         ("no undo log is kept", &|fact| is(fact, RegionStep::Logged)),
         ("regions commit before a controller is done", &|fact| is(fact, RegionStep::Done) && fact.author.sm == 1),

@@ -141,7 +141,7 @@ impl Site {
     fn tag_at(&self, order: usize, place: usize) -> Tag {
         let ids = (1u32 << self.spec.id_bits) - 1;
         let of = &self.orders[order];
-        let id = (u32::from(of.flush_id) + place as u32 & ids) as u16;
+        let id = ((u32::from(of.flush_id) + place as u32) & ids) as u16;
         Tag { order: order as u16, id, number: of.number + place as u32 }
     }
 
@@ -336,7 +336,7 @@ impl Site {
             let order = &mut self.orders[at];
             order.regions.pop_front();
             order.number += 1;
-            order.flush_id = (u32::from(order.flush_id) + 1 & ids) as u16;
+            order.flush_id = ((u32::from(order.flush_id) + 1) & ids) as u16;
             if index == 0 {
                 let to = if self.spec.order == RegionOrder::Global { Peer::Hub } else { Peer::Sm(tag.order) };
                 post.send(to, Word::Committed(tag.order));
