@@ -147,7 +147,6 @@ fn faults_of_the_machine_are_found() {
         ("spilled stores do not get to memory", &|fact| is(fact, RegionStep::Spilled)),
     ];
     let found = faults.map(|(what, lost)| (what, found_in(&experiment, |fact| !lost(fact))));
-    println!("{found:#?}");
     // Boundaries come to all controllers in the same tick here: the first and the third leave no wrong state in this run.
     for (at, (what, [history, actual])) in found.into_iter().enumerate() {
         assert!(history && (actual || at == 0 || at == 2), "{what}: history {history}, level A {actual}");

@@ -485,7 +485,6 @@ fn kills(fault: Fault, hardware: &dyn AtPowerFailure) -> BTreeMap<char, u32> {
         let judged = judge(&Machine::run(seed, seed as usize % 3 + 2, fault), hardware);
         judged.found().chars().for_each(|letter| *found.entry(letter).or_default() += 1);
     }
-    println!("{fault:?}: {found:?}");
     found
 }
 
