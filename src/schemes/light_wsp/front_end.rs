@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use crate::engine::Time;
 use crate::persist::journal::Author;
-use crate::persist::site::{FrontEnd, Letter, PathStore, Peer, Post, Seat, SmSite, WriteBack, opened};
-use crate::persist::vocab::{FenceKind, FenceRule, RegionStep, WriteBackRule};
+use crate::persist::site::{FrontEnd, Letter, PathStore, Peer, Post, Seat, SmSite, Store, WriteBack, opened};
+use crate::persist::vocab::{FenceKind, FenceRule, RegionStep, Route, StoreRule, WriteBackRule};
 
 use super::letters::{Copied, Tag, Word};
 use super::{IdDraw, LightWspSpec, RegionOrder, fence};
@@ -278,6 +278,11 @@ impl FrontEnd for Site {
 impl SmSite for Site {
     fn front_end(&mut self) -> Option<&mut dyn FrontEnd> {
         Some(self)
+    }
+
+    fn store(&mut self, _: &Store<'_>, _: &mut Post) -> StoreRule {
+        // Past the caches goes the copy: what the program says of a store makes no difference.
+        StoreRule { route: Route::Temporal, wait: false }
     }
 
     fn write_back(&mut self, _: &WriteBack<'_>, _: &mut Post) -> WriteBackRule {
