@@ -475,6 +475,7 @@ fn crash_regions(
     let began = Instant::now();
     let (spec, workload) = (&experiment.machine.spec, &experiment.workload);
     let domain = spec.persist.domain;
+    experiment.check()?;
     let formed = experiment.formed(Some(watching.stop))?;
     let finished = run(experiment, &Conduct { journal: true, ..watching.conduct.clone() });
     let simulated = began.elapsed();
@@ -489,7 +490,7 @@ fn crash_regions(
     // The program's own recovery is not run: what it would make of an image is not known.
     bound.retain(|bound| bound.on_survived() || workload.recovery().is_none());
     let checks: Vec<&dyn Check> = bound.iter().map(|bound| bound as &dyn Check).collect();
-    let judged = regions::Run { journal, outcome: &finished.outcome, controllers, host, domain, checks: &checks };
+    let judged = regions::Run { journal, outcome: &finished.outcome, controllers, host, checks: &checks };
     let verdicts = regions::judge(judged, &initial, resumes, request, watching)?;
     let places = Places {
         workload,

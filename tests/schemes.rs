@@ -61,7 +61,8 @@ fn experiment(workload: &str, params: &[(&str, &str)], scheme: SchemeConfig, dom
     let overrides = ["sm.count=3".to_owned(), format!("persist.domain={domain}")];
     let overrides: Vec<Override> = overrides.iter().map(|text| Override::parse(text).unwrap()).collect();
     let params = params.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let choice = Choice { profile: Some("ci".to_owned()), params, logs: scheme.built.logs(), ..Choice::default() };
+    let (logs, persistent) = (scheme.built.logs(), scheme.built.regions().is_some());
+    let choice = Choice { profile: Some("ci".to_owned()), params, logs, persistent, ..Choice::default() };
     // A loop until converged cannot keep undo logs, and says so.
     let loaded = Workload::load(workload).unwrap();
     let resolved = loaded.resolve(&choice).or_else(|_| loaded.resolve(&Choice { logs: false, ..choice.clone() }));
@@ -79,7 +80,9 @@ fn for_all(domains: &[&str], check: impl Fn(&str, &Experiment)) {
     for (workload, params) in WORKLOADS {
         for (name, scheme) in schemes() {
             // What differs between domains does not differ between variants of a scheme.
-            let domains = if name.contains(" with ") { &["adr"] } else { domains };
+            // Regions need queues that survive and caches that do not.
+            let alone = name.contains(" with ") || scheme.built.regions().is_some();
+            let domains = if alone { &["adr"] } else { domains };
             for domain in domains {
                 let name = format!("{workload} under {name} in {domain}");
                 check(&name, &experiment(workload, params, scheme.clone(), domain));

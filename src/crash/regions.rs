@@ -38,7 +38,6 @@ pub(super) struct Run<'a> {
     pub(super) outcome: &'a Outcome,
     pub(super) controllers: usize,
     pub(super) host: u16,
-    pub(super) domain: Domain,
     /// The manifest's conditions.
     pub(super) checks: &'a [&'a dyn Check],
 }
@@ -131,12 +130,12 @@ pub(super) fn judge(
     request: &Request,
     watching: &Watching<'_>,
 ) -> Result<Verdicts, Diagnostics> {
-    let Run { journal, outcome, controllers, host, domain, checks } = run;
+    let Run { journal, outcome, controllers, host, checks } = run;
     if request.only_allowed.is_some() || request.only_overtaking.is_some() {
         let message = "levels B and C do not apply to a scheme of recoverable regions";
         return Err(Diagnostic::nowhere("--only", message).with_help("`--only A:POINT`").into());
     }
-    let order = Order::new(journal, initial, Model { domain, guarantees: Guarantees::default(), host });
+    let order = Order::new(journal, initial, Model { domain: Domain::Adr, guarantees: Guarantees::default(), host });
     let facts = RegionFacts::new(&order, initial, controllers, host)
         .map_err(|outside| Diagnostic::nowhere("journal", format!("a write outside persistent memory: {outside}")))?;
     let history = judge_regions(&facts, outcome.end == End::Finished, request.keep);
@@ -161,8 +160,6 @@ pub(super) fn judge(
     promises.push(
         "levels B and C do not apply: the hardware commits whole regions in one order, fences leave nothing open",
     );
-    let premise = "gated queues survive, whatever persist.domain says: the scheme builds on their battery";
-    promises.extend((domain != Domain::Adr).then_some(premise));
     let mut promises: Vec<String> = promises.into_iter().map(str::to_owned).collect();
     promises.extend(resumes.err().map(|why| format!("resuming is not judged: {why}")));
     Ok(Verdicts { history, actual, double, resume, changes: facts.changes(), regions: facts.regions(), promises })

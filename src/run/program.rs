@@ -6,11 +6,11 @@
 use std::sync::atomic::AtomicBool;
 
 use super::Experiment;
-use crate::diagnostic::Diagnostics;
+use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::kernel::functional::Limits;
 use crate::kernel::host::{HostAction, HostProgram};
 use crate::kernel::regions::RegionOptions;
-use crate::persist::vocab::RegionRule;
+use crate::persist::vocab::{Domain, RegionRule};
 use crate::workload::{Bindings, FormedProgram};
 
 /// How a scheme of recoverable regions has kernels formed.
@@ -28,15 +28,27 @@ pub fn region_options(rule: RegionRule) -> RegionOptions {
 }
 
 impl Experiment {
-    /// Finds what would keep a run from starting: kernels that the scheme's compiler cannot form.
+    /// Finds what would keep a run from starting: a domain that the scheme cannot do with, kernels that its compiler cannot
+    /// form.
     ///
     /// # Errors
     /// All of them.
     pub fn check(&self) -> Result<(), Diagnostics> {
-        match self.scheme.built.regions() {
-            Some(rule) => self.workload.form_kernels(&region_options(rule)).map(|_| ()),
-            None => Ok(()),
+        let Some(rule) = self.scheme.built.regions() else { return Ok(()) };
+        let mut faults = Diagnostics::default();
+        let domain = self.machine.spec.persist.domain;
+        if domain != Domain::Adr {
+            let message = format!(
+                "is \"{}\", but {} builds on write-pending queues that survive a power failure, and on caches that do not: \"adr\"",
+                domain.name(),
+                self.scheme.built.name()
+            );
+            faults.push(Diagnostic::nowhere("persist.domain", message));
         }
+        if let Err(unformed) = self.workload.form_kernels(&region_options(rule)) {
+            unformed.0.into_iter().for_each(|fault| faults.push(fault));
+        }
+        faults.into_result(())
     }
 
     /// The program of formed kernels that runs under a scheme of recoverable regions; none under others.
