@@ -98,7 +98,11 @@ impl<'f, 'a> Walk<'f, 'a> {
     fn note(&mut self, at: u32) {
         let fact = self.facts.fact(at);
         let Some(step) = step_of(fact) else {
-            // The host's: durable, and meant to be.
+            // The host's: durable, and meant to be, over what regions stored that were sure to commit by now.
+            let sure = |region: &super::Region| u64::from(region.persisted) <= self.point + 1;
+            let until: Vec<u32> =
+                self.facts.regions.iter().map(|regions| regions.partition_point(sure) as u32).collect();
+            self.settle(&until);
             let bytes = self.facts.bytes(fact);
             self.memory.write(fact.line, fact.mask, &bytes);
             self.memory.intend(fact.line, fact.mask, &bytes);
