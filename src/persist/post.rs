@@ -83,7 +83,7 @@ impl Post {
         self.now = now;
     }
 
-    /// The time of the event that the host handles, in ticks ([`Seat::tick_khz`]).
+    /// The time of the event that the host handles, in ticks ([`Seat::tick_khz`](super::site::Seat::tick_khz)).
     pub fn now(&self) -> Time {
         self.now
     }
@@ -150,7 +150,7 @@ impl Post {
     }
 
     /// Has a line's dirty bytes leave the SM's L1 for memory, past the L2's array; the line stays. `id` is the site's name
-    /// for what leaves, and comes back in [`SmSite::persisted`]. Only a site that orders what leaves may.
+    /// for what leaves, and comes back in [`SmSite::persisted`](super::site::SmSite::persisted). Only a site that orders what leaves may.
     pub fn persist(&mut self, line: u64, id: u64) {
         self.persists.push_back((line, id));
     }
