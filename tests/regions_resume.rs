@@ -15,7 +15,7 @@ use durawarp::run::{Conduct, Experiment, run};
 use durawarp::schemes::baseline::BASE;
 use durawarp::workload::{Choice, FormedProgram, FunctionalError, Resolved, Workload};
 use proptest::prelude::*;
-use workload_common::{folder, load};
+use workload_common::{ADD_AND_TAKE, folder, load};
 
 /// Kernels are formed; the hardware is that of `base`.
 #[derive(Debug)]
@@ -194,45 +194,6 @@ fn every_workload_survives_failures_wherever_they_come() {
     }
 }
 
-/// `add`: a[i] += by for i < n. `take`: one thread, *left -= 1, and *sum += *left.
-const PTX: &str = "
-.version 6.0
-.target sm_60
-.address_size 64
-.visible .entry add(.param .u64 a, .param .u32 by, .param .u32 n)
-{
-    .reg .pred %p; .reg .u32 %r<6>; .reg .u64 %d<4>;
-    ld.param.u64 %d0, [a];
-    ld.param.u32 %r0, [by];
-    ld.param.u32 %r1, [n];
-    mov.u32 %r2, %ctaid.x;
-    mov.u32 %r3, %ntid.x;
-    mov.u32 %r4, %tid.x;
-    mad.lo.s32 %r2, %r2, %r3, %r4;
-    setp.ge.u32 %p, %r2, %r1;
-    @%p ret;
-    mul.wide.u32 %d1, %r2, 4;
-    add.u64 %d0, %d0, %d1;
-    ld.global.u32 %r5, [%d0];
-    add.u32 %r5, %r5, %r0;
-    st.global.u32 [%d0], %r5;
-    ret;
-}
-.visible .entry take(.param .u64 left, .param .u64 sum)
-{
-    .reg .u32 %r<3>; .reg .u64 %d<2>;
-    ld.param.u64 %d0, [left];
-    ld.param.u64 %d1, [sum];
-    ld.global.u32 %r0, [%d0];
-    sub.u32 %r0, %r0, 1;
-    st.global.u32 [%d0], %r0;
-    ld.global.u32 %r1, [%d1];
-    add.u32 %r1, %r1, %r0;
-    st.global.u32 [%d1], %r1;
-    ret;
-}
-";
-
 /// The host reads what launches change, for its loop, for arguments and for sizes; it copies what is changed later, and
 /// swaps names. Of every write that it does, something depends on a place that is changed afterwards.
 const STEPS: &str = r#"
@@ -290,7 +251,7 @@ count = 1
 
 #[test]
 fn a_host_that_looks_at_the_device_survives_failures_after_every_step() {
-    let folder = folder("regions-host", &[("kernel.ptx", PTX), ("workload.toml", STEPS)]);
+    let folder = folder("regions-host", &[("kernel.ptx", ADD_AND_TAKE), ("workload.toml", STEPS)]);
     let choice = Choice { persistent: true, ..Choice::default() };
     let resolved = load(&folder).unwrap().resolve(&choice).unwrap_or_else(|faults| panic!("{faults}"));
     let program = Program::new("host", &resolved, &RegionOptions::default(), Limits::default());

@@ -5,45 +5,10 @@ mod workload_common;
 use durawarp::kernel::functional::Limits;
 use durawarp::kernel::host::{HostAction, HostProgram};
 use durawarp::workload::Resolved;
-use workload_common::{folder, resolve};
+use workload_common::{ADD_AND_TAKE, folder, resolve};
 
-/// `add`: a[i] += by for i < n. `take`: one thread, *left -= 1, and *sum += *left.
-const PTX: &str = "
-.version 6.0
-.target sm_60
-.address_size 64
-.visible .entry add(.param .u64 a, .param .u32 by, .param .u32 n)
-{
-    .reg .pred %p; .reg .u32 %r<6>; .reg .u64 %d<4>;
-    ld.param.u64 %d0, [a];
-    ld.param.u32 %r0, [by];
-    ld.param.u32 %r1, [n];
-    mov.u32 %r2, %ctaid.x;
-    mov.u32 %r3, %ntid.x;
-    mov.u32 %r4, %tid.x;
-    mad.lo.s32 %r2, %r2, %r3, %r4;
-    setp.ge.u32 %p, %r2, %r1;
-    @%p ret;
-    mul.wide.u32 %d1, %r2, 4;
-    add.u64 %d0, %d0, %d1;
-    ld.global.u32 %r5, [%d0];
-    add.u32 %r5, %r5, %r0;
-    st.global.u32 [%d0], %r5;
-    ret;
-}
-.visible .entry take(.param .u64 left, .param .u64 sum)
-{
-    .reg .u32 %r<3>; .reg .u64 %d<2>;
-    ld.param.u64 %d0, [left];
-    ld.param.u64 %d1, [sum];
-    ld.global.u32 %r0, [%d0];
-    sub.u32 %r0, %r0, 1;
-    st.global.u32 [%d0], %r0;
-    ld.global.u32 %r1, [%d1];
-    add.u32 %r1, %r1, %r0;
-    st.global.u32 [%d1], %r1;
-    ret;
-}
+/// `sum_parts`: what an argument of several fields holds, added up.
+const SUM_PARTS: &str = "
 .visible .entry sum_parts(.param .align 8 .b8 parts[24], .param .u64 out)
 {
     .reg .u32 %r<4>; .reg .u64 %d<3>;
@@ -87,7 +52,8 @@ len = 1
 
 fn made(test: &str, steps: &str) -> Result<Resolved, String> {
     let manifest = format!("{BUFFERS}{steps}");
-    resolve(&folder(test, &[("workload.toml", &manifest), ("kernel.ptx", PTX)]))
+    let kernels = format!("{ADD_AND_TAKE}{SUM_PARTS}");
+    resolve(&folder(test, &[("workload.toml", &manifest), ("kernel.ptx", &kernels)]))
 }
 
 /// Final contents of `a`, `b`, `left` and `sum`, and the number of launches; or why the run could not go on.
