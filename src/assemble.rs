@@ -197,6 +197,7 @@ pub fn assemble_with(
             t.add(format!("l2.{slice}"), Box::new(component))
         })
         .collect();
+    let ports = SitePorts { sms: sms as u16, controllers: spec.controller.channels as u16 };
     let controller_ids: Vec<ComponentId> = (0..spec.controller.channels as usize)
         .map(|channel| {
             let media = Media::new(&spec.dram, &spec.nvm, &spec.bus, memory_clock, base);
@@ -206,7 +207,6 @@ pub fn assemble_with(
                 MemoryController::new(spec.controller.clone(), memory_clock, forward, map, media, images);
             controller.set_persistence(spec.persist.domain, persistency.journal);
             persistency.timeline.into_iter().for_each(|spans| controller.keep_timeline(spans));
-            let ports = SitePorts { sms: sms as u16, controllers: spec.controller.channels as u16 };
             controller.host(persistency.scheme.controller_site(seat(channel as u16)), channel as u16, ports);
             t.add(format!("mc{channel}"), Box::new(controller))
         })
@@ -276,7 +276,6 @@ pub fn assemble_with(
     }
     if let Some(links) = paths {
         let (path, ack, of_hub) = (ticks(links.path_ps), ticks(links.ack_ps), ticks(links.hub_ps));
-        let ports = SitePorts { sms: sms as u16, controllers: controller_ids.len() as u16 };
         for (c, &controller) in controller_ids.iter().enumerate() {
             for (i, &sm) in sm_ids.iter().enumerate() {
                 t.connect(sm, Port((slices + 2 + c) as u16), controller, path);

@@ -14,6 +14,7 @@
 //! to memory reserved for it and back, as traffic of its slice. Invariant: a host asks a site about accesses to persistent memory only; a site that
 //! steers loads is asked about global loads of either memory.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use super::image::PmImage;
@@ -394,8 +395,8 @@ pub trait ControllerSite: Send + Debug {
     /// It holds something of a line.
     fn holds(&self, line: u64) -> bool;
 
-    /// Lines of which it holds something.
-    fn lines(&self) -> Vec<u64>;
+    /// Lines of which it holds something, and which of their bytes.
+    fn lines(&self) -> BTreeMap<u64, u128>;
 
     /// What it counted, added up over all sites of a machine: names with units last.
     fn tally(&self, _add: &mut dyn FnMut(&'static str, u64)) {}

@@ -31,9 +31,7 @@ mod tests;
 use std::sync::Arc;
 
 use crate::choice;
-use crate::persist::{
-    ControllerSite, FenceKind, FenceRule, HostSite, HubSite, PathLinks, RegionRule, Scheme, Seat, SliceSite, SmSite,
-};
+use crate::persist::{ControllerSite, HostSite, HubSite, PathLinks, RegionRule, Scheme, Seat, SliceSite, SmSite};
 use crate::spec;
 use crate::spec::Nanos;
 
@@ -146,6 +144,11 @@ impl LightWspSpec {
     fn window(&self) -> u32 {
         1 << (self.id_bits - 1)
     }
+
+    /// The ID of a region by its number in its order.
+    fn id(&self, number: u32) -> u16 {
+        (number & ((1 << self.id_bits) - 1)) as u16
+    }
 }
 
 /// The scheme.
@@ -221,9 +224,4 @@ impl Scheme for LightWsp {
     fn logs(&self) -> bool {
         false
     }
-}
-
-/// What fences of the program mean: nothing, as everything persists in order.
-fn fence(_: FenceKind) -> FenceRule {
-    FenceRule::Pass
 }

@@ -83,18 +83,14 @@ impl MemoryController {
 
     /// What its site holds of lines: address, content, bytes held.
     pub fn held_lines(&self) -> impl Iterator<Item = (u64, Box<[u8; MAX_LINE_BYTES]>, u128)> {
-        let gated = self.gated.iter();
-        gated.flat_map(|gated| gated.site.lines().into_iter().map(move |line| (&gated.site, line))).map(
-            |(site, line)| {
-                // Two backgrounds tell which bytes are held.
-                let (mut zeros, mut ones) = (Box::new([0; MAX_LINE_BYTES]), [u8::MAX; MAX_LINE_BYTES]);
-                site.overlay(line, u128::MAX, &mut zeros);
-                site.overlay(line, u128::MAX, &mut ones);
-                let held = zeros.iter().zip(&ones).enumerate().filter(|(_, (zero, one))| zero == one);
-                let held = held.fold(0, |mask, (at, _)| mask | 1u128 << at);
-                (line, zeros, held)
-            },
-        )
+        self.gated.iter().flat_map(|gated| {
+            let site = &gated.site;
+            site.lines().into_iter().map(|(line, held)| {
+                let mut bytes = Box::new([0; MAX_LINE_BYTES]);
+                site.overlay(line, held, &mut bytes);
+                (line, bytes, held)
+            })
+        })
     }
 
     /// A letter for the site.

@@ -14,7 +14,7 @@ use crate::kernel::ir::{MemKind, Op, PmOp, Space};
 use crate::kernel::launch::Launch;
 use crate::kernel::memory::{Medium, resolve_generic};
 use crate::machine::coalescer::coalesce;
-use crate::machine::msg::{Atomics, Line, Msg};
+use crate::machine::msg::{Atomics, Line, Msg, Payload};
 use crate::persist::site::PathStore;
 
 use super::Sm;
@@ -119,7 +119,7 @@ impl Sm {
     /// Atomics on persistent memory leave: their lines go with them, and the warp's region lasts until they are back.
     pub(super) fn begin_copying(&mut self, warp: usize, entry: &mut Entry) {
         for (access, payload) in entry.accesses.iter().zip(&mut entry.payloads) {
-            if let super::super::msg::Payload::Atomics(atomics) = payload {
+            if let Payload::Atomics(atomics) = payload {
                 atomics.line = access.line;
                 self.slots[warp].copying += u32::from(Medium::of(access.line) == Medium::Nvm);
             }

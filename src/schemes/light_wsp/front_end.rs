@@ -16,8 +16,8 @@ use crate::persist::journal::Author;
 use crate::persist::site::{FrontEnd, Letter, PathStore, Peer, Post, Seat, SmSite, Store, WriteBack, opened};
 use crate::persist::vocab::{FenceKind, FenceRule, RegionStep, Route, StoreRule, WriteBackRule};
 
-use super::letters::{Copied, Tag, Word};
-use super::{IdDraw, LightWspSpec, RegionOrder, fence};
+use super::letters::{Copied, Numbering, Tag, Word};
+use super::{IdDraw, LightWspSpec, RegionOrder};
 
 /// What waits for a region's ID.
 #[derive(Debug)]
@@ -84,9 +84,8 @@ pub(super) struct Site {
     /// When the persist path is free, in parts of a tick: `scale` to a tick.
     path_free: u128,
     scale: u128,
-    /// With an order of its own: regions numbered, and committed, so far; who waits for an ID.
-    numbered: u32,
-    committed: u32,
+    /// With an order of its own: its IDs, and who waits for one.
+    numbering: Numbering,
     unnumbered: VecDeque<u8>,
     tally: Tally,
 }
@@ -101,8 +100,7 @@ impl Site {
             used: 0,
             path_free: 0,
             scale,
-            numbered: 0,
-            committed: 0,
+            numbering: Numbering::default(),
             unnumbered: VecDeque::new(),
             tally: Tally::default(),
         }
@@ -130,12 +128,10 @@ impl Site {
 
     /// Gives IDs of the SM's own order, as far as there are any.
     fn number(&mut self, post: &mut Post) {
-        while self.numbered - self.committed < self.spec.window()
-            && let Some(warp) = self.unnumbered.pop_front()
+        while let Some(&warp) = self.unnumbered.front()
+            && let Some(tag) = self.numbering.next(&self.spec, self.seat.index)
         {
-            let id = (u64::from(self.numbered) & ((1 << self.spec.id_bits) - 1)) as u16;
-            let tag = Tag { order: self.seat.index, id, number: self.numbered };
-            self.numbered += 1;
+            self.unnumbered.pop_front();
             self.granted(warp, tag, post);
         }
     }
@@ -289,8 +285,9 @@ impl SmSite for Site {
         WriteBackRule::Dropped
     }
 
-    fn fence(&mut self, kind: FenceKind) -> FenceRule {
-        fence(kind)
+    fn fence(&mut self, _: FenceKind) -> FenceRule {
+        // Everything persists in order.
+        FenceRule::Pass
     }
 
     fn letter(&mut self, _: Peer, letter: Box<dyn Letter>, post: &mut Post) {
@@ -303,7 +300,7 @@ impl SmSite for Site {
             }
             Word::Bounded(warp) => self.owners[usize::from(warp)].unconfirmed -= 1,
             Word::Committed(_) => {
-                self.committed += 1;
+                self.numbering.commit();
                 self.number(post);
             }
             other => panic!("an SM's front-end buffer received {other:?}"),

@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use hashbrown::HashMap;
+use slab::Slab;
 use smallvec::SmallVec;
 
 use crate::persist::site::{ControllerSite, Flush, Letter, Peer, Post, Seat, opened};
@@ -37,7 +38,7 @@ struct Entry {
 #[derive(Debug, Default)]
 struct Region {
     /// Entries in the WPQ.
-    held: Vec<u32>,
+    held: Vec<usize>,
     /// Stores that wait for room.
     waiting: u32,
     /// Writes that are on their way to the write queue.
@@ -67,9 +68,7 @@ impl Region {
 /// The regions of one order that are not committed.
 #[derive(Debug, Default)]
 struct Order {
-    /// The flush ID: that of the oldest.
-    flush_id: u16,
-    /// Its number.
+    /// Number of the oldest; its ID is the flush ID.
     number: u32,
     /// From the oldest on.
     regions: VecDeque<Region>,
@@ -90,12 +89,11 @@ struct Tally {
 pub(super) struct Site {
     spec: Arc<LightWspSpec>,
     seat: Seat,
-    entries: Vec<Option<Entry>>,
-    free: Vec<u32>,
+    entries: Slab<Entry>,
     /// By line: what is held, in the order of arrival. Looked up alone.
-    by_line: HashMap<u64, SmallVec<[u32; 2]>>,
+    by_line: HashMap<u64, SmallVec<[usize; 2]>>,
     /// Stores that wait for room, the oldest region's first.
-    waiting: BTreeMap<(u32, u64), u32>,
+    waiting: BTreeMap<(u32, u64), usize>,
     arrivals: u64,
     used: u32,
     orders: Vec<Order>,
@@ -108,8 +106,7 @@ impl Site {
         Site {
             spec,
             seat,
-            entries: Vec::new(),
-            free: Vec::new(),
+            entries: Slab::new(),
             by_line: HashMap::new(),
             waiting: BTreeMap::new(),
             arrivals: 0,
@@ -121,11 +118,10 @@ impl Site {
 
     /// A region's place behind the oldest of its order, by serial-number arithmetic.
     fn place(&self, tag: Tag) -> usize {
-        let ids = (1u32 << self.spec.id_bits) - 1;
-        let order = &self.orders[usize::from(tag.order)];
-        let ahead = u32::from(tag.id).wrapping_sub(u32::from(order.flush_id)) & ids;
-        assert!(ahead < self.spec.window(), "a region that is committed, or too young");
-        ahead as usize
+        let flush_id = self.spec.id(self.orders[usize::from(tag.order)].number);
+        let ahead = self.spec.id(u32::from(tag.id).wrapping_sub(u32::from(flush_id)));
+        assert!(u32::from(ahead) < self.spec.window(), "a region that is committed, or too young");
+        usize::from(ahead)
     }
 
     fn region(&mut self, tag: Tag) -> &mut Region {
@@ -139,10 +135,8 @@ impl Site {
 
     /// Tag of a region by its place.
     fn tag_at(&self, order: usize, place: usize) -> Tag {
-        let ids = (1u32 << self.spec.id_bits) - 1;
-        let of = &self.orders[order];
-        let id = ((u32::from(of.flush_id) + place as u32) & ids) as u16;
-        Tag { order: order as u16, id, number: of.number + place as u32 }
+        let number = self.orders[order].number + place as u32;
+        Tag { order: order as u16, id: self.spec.id(number), number }
     }
 
     fn to_others(&self, post: &mut Post, word: impl Fn() -> Word) {
@@ -155,18 +149,8 @@ impl Site {
         if self.spec.victims != Victims::Stale {
             post.send(Peer::SliceOf(copied.line), Word::Arrived(copied.line));
         }
-        let entry = Entry { tag, from, copied, taken: false, counted: false };
-        let line = entry.copied.line;
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                self.entries[slot as usize] = Some(entry);
-                slot
-            }
-            None => {
-                self.entries.push(Some(entry));
-                self.entries.len() as u32 - 1
-            }
-        };
+        let line = copied.line;
+        let slot = self.entries.insert(Entry { tag, from, copied, taken: false, counted: false });
         self.by_line.entry(line).or_default().push(slot);
         if self.place(tag) == 0 && self.region(tag).spills {
             self.spill(slot, post);
@@ -176,13 +160,13 @@ impl Site {
         self.region(tag).waiting += 1;
         self.waiting.insert((tag.number, self.arrivals), slot);
         self.admit(post);
-        self.tally.waited += u64::from(self.entries[slot as usize].as_ref().is_some_and(|entry| !entry.taken));
+        self.tally.waited += u64::from(!self.entries[slot].taken);
     }
 
     /// Stores that wait are let in as there is room, unless a fallback keeps it for itself.
     fn admit(&mut self, post: &mut Post) {
         while let Some((&key, &slot)) = self.waiting.first_key_value() {
-            let Some(entry) = &mut self.entries[slot as usize] else { unreachable!("a store that waits") };
+            let entry = &mut self.entries[slot];
             let (tag, entries) = (entry.tag, entry.copied.entries);
             let spills = |order: &Order| order.regions.front().is_some_and(|front| front.spills);
             if self.used > 0 && self.used + u32::from(entries) > self.spec.wpq_entries || self.orders.iter().any(spills)
@@ -205,8 +189,8 @@ impl Site {
     }
 
     /// The front-end buffer may forget a store.
-    fn take(&mut self, slot: u32, post: &mut Post) {
-        let Some(entry) = &mut self.entries[slot as usize] else { unreachable!("a store that is here") };
+    fn take(&mut self, slot: usize, post: &mut Post) {
+        let entry = &mut self.entries[slot];
         entry.taken = true;
         let (sm, warp) = entry.from;
         post.send(Peer::Sm(sm), Word::Taken(warp, entry.copied.entries));
@@ -225,11 +209,7 @@ impl Site {
                 continue;
             }
             let tag = self.tag_at(order, 0);
-            if !self
-                .waiting
-                .values()
-                .any(|&slot| self.entries[slot as usize].as_ref().is_some_and(|e| e.tag.order == tag.order))
-            {
+            if !self.waiting.values().any(|&slot| self.entries[slot].tag.order == tag.order) {
                 continue;
             }
             self.tally.overflows += 1;
@@ -237,17 +217,15 @@ impl Site {
             front.spills = true;
             let held = std::mem::take(&mut front.held);
             for slot in held {
-                if let Some(entry) = &mut self.entries[slot as usize] {
-                    self.used -= u32::from(entry.copied.entries);
-                    entry.counted = false;
-                }
+                let entry = &mut self.entries[slot];
+                self.used -= u32::from(entry.copied.entries);
+                entry.counted = false;
                 self.spill(slot, post);
             }
-            let own: Vec<((u32, u64), u32)> =
+            let own: Vec<((u32, u64), usize)> =
                 self.waiting.range((tag.number, 0)..(tag.number + 1, 0)).map(|(&key, &slot)| (key, slot)).collect();
             for (key, slot) in own {
-                let Some(entry) = &self.entries[slot as usize] else { unreachable!("a store that waits") };
-                if entry.tag.order == tag.order {
+                if self.entries[slot].tag.order == tag.order {
                     self.waiting.remove(&key);
                     self.region(tag).waiting -= 1;
                     self.spill(slot, post);
@@ -260,9 +238,8 @@ impl Site {
     }
 
     /// Writes a store of the oldest region before the region's boundary has come.
-    fn spill(&mut self, slot: u32, post: &mut Post) {
-        let Some(entry) = &self.entries[slot as usize] else { unreachable!("a store that is here") };
-        let (tag, taken) = (entry.tag, entry.taken);
+    fn spill(&mut self, slot: usize, post: &mut Post) {
+        let Entry { tag, taken, .. } = self.entries[slot];
         self.tally.spilled += 1;
         self.region(tag).flushing += 1;
         self.write(slot, true, post);
@@ -271,12 +248,10 @@ impl Site {
         }
     }
 
-    fn write(&self, slot: u32, logged: bool, post: &mut Post) {
-        let Some(Entry { tag, copied, .. }) = &self.entries[slot as usize] else {
-            unreachable!("a store that is here")
-        };
+    fn write(&self, slot: usize, logged: bool, post: &mut Post) {
+        let Entry { tag, copied, .. } = &self.entries[slot];
         post.flush(Flush {
-            token: u64::from(slot),
+            token: slot as u64,
             author: tag.at(self.seat.index),
             line: copied.line,
             mask: copied.mask,
@@ -332,11 +307,9 @@ impl Site {
             }
             post.note(RegionStep::Committed, tag.at(index));
             self.tally.committed += 1;
-            let ids = (1u32 << self.spec.id_bits) - 1;
             let order = &mut self.orders[at];
             order.regions.pop_front();
             order.number += 1;
-            order.flush_id = ((u32::from(order.flush_id) + 1) & ids) as u16;
             if index == 0 {
                 let to = if self.spec.order == RegionOrder::Global { Peer::Hub } else { Peer::Sm(tag.order) };
                 post.send(to, Word::Committed(tag.order));
@@ -372,9 +345,8 @@ impl ControllerSite for Site {
     }
 
     fn flushed(&mut self, token: u64, post: &mut Post) {
-        let slot = token as u32;
-        let Some(entry) = self.entries[slot as usize].take() else { unreachable!("a write that was asked for") };
-        self.free.push(slot);
+        let slot = token as usize;
+        let entry = self.entries.remove(slot);
         let (tag, line) = (entry.tag, entry.copied.line);
         if let Some(slots) = self.by_line.get_mut(&line) {
             slots.retain(|held| *held != slot);
@@ -391,8 +363,7 @@ impl ControllerSite for Site {
 
     fn overlay(&self, line: u64, mask: u128, bytes: &mut [u8; 128]) -> bool {
         let Some(slots) = self.by_line.get(&line) else { return false };
-        let mut held: SmallVec<[&Entry; 4]> =
-            slots.iter().filter_map(|&slot| self.entries[slot as usize].as_ref()).collect();
+        let mut held: SmallVec<[&Entry; 4]> = slots.iter().map(|&slot| &self.entries[slot]).collect();
         if self.spec.order == RegionOrder::Global {
             // Stable: a region's own stores stay in their order.
             held.sort_by_key(|entry| entry.tag.number);
@@ -418,10 +389,11 @@ impl ControllerSite for Site {
         self.by_line.contains_key(&line)
     }
 
-    fn lines(&self) -> Vec<u64> {
-        let mut lines: Vec<u64> = self.entries.iter().flatten().map(|entry| entry.copied.line).collect();
-        lines.sort_unstable();
-        lines.dedup();
+    fn lines(&self) -> BTreeMap<u64, u128> {
+        let mut lines = BTreeMap::new();
+        for (_, Entry { copied, .. }) in &self.entries {
+            *lines.entry(copied.line).or_default() |= copied.mask;
+        }
         lines
     }
 

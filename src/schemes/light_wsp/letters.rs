@@ -6,6 +6,8 @@
 use crate::persist::journal::Author;
 use crate::persist::site::Letter;
 
+use super::LightWspSpec;
+
 /// A region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Tag {
@@ -21,6 +23,34 @@ impl Tag {
     /// The author of a region's step at a controller.
     pub(super) fn at(self, controller: u16) -> Author {
         Author { sm: controller, warp: self.order, pc: self.number, ..Author::default() }
+    }
+}
+
+/// Gives the regions of an order their IDs: at most half of all are in use, so that serial numbers compare.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Numbering {
+    given: u32,
+    committed: u32,
+}
+
+impl Numbering {
+    /// The next region of an order; none while too many are in use.
+    pub(super) fn next(&mut self, spec: &LightWspSpec, order: u16) -> Option<Tag> {
+        let number = self.given;
+        (number - self.committed < spec.window()).then(|| {
+            self.given += 1;
+            Tag { order, id: spec.id(number), number }
+        })
+    }
+
+    /// The oldest region is committed.
+    pub(super) fn commit(&mut self) {
+        self.committed += 1;
+    }
+
+    /// Regions that have an ID, or had one.
+    pub(super) fn given(&self) -> u32 {
+        self.given
     }
 }
 

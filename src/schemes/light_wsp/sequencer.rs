@@ -13,7 +13,7 @@ use hashbrown::HashMap;
 use crate::persist::site::{HubSite, Letter, Peer, Post, opened};
 
 use super::LightWspSpec;
-use super::letters::{Tag, Word};
+use super::letters::{Numbering, Word};
 
 /// An atomic that has lines or waits for them.
 #[derive(Debug)]
@@ -31,8 +31,7 @@ struct Keeper {
 #[derive(Debug)]
 pub(super) struct Site {
     spec: Arc<LightWspSpec>,
-    given: u32,
-    committed: u32,
+    numbering: Numbering,
     /// Draws that wait for IDs to come free: SM and warp.
     waiting: VecDeque<(u16, u8)>,
     keepers: HashMap<u64, Keeper>,
@@ -49,8 +48,7 @@ impl Site {
     pub(super) fn new(spec: Arc<LightWspSpec>) -> Self {
         Site {
             spec,
-            given: 0,
-            committed: 0,
+            numbering: Numbering::default(),
             waiting: VecDeque::new(),
             keepers: HashMap::new(),
             next_keeper: 0,
@@ -62,12 +60,10 @@ impl Site {
     }
 
     fn give(&mut self, post: &mut Post) {
-        while self.given - self.committed < self.spec.window()
-            && let Some((sm, warp)) = self.waiting.pop_front()
+        while let Some(&(sm, warp)) = self.waiting.front()
+            && let Some(tag) = self.numbering.next(&self.spec, 0)
         {
-            let id = (u64::from(self.given) & ((1 << self.spec.id_bits) - 1)) as u16;
-            let tag = Tag { order: 0, id, number: self.given };
-            self.given += 1;
+            self.waiting.pop_front();
             post.send(Peer::Sm(sm), Word::Granted(warp, tag));
         }
     }
@@ -140,7 +136,7 @@ impl HubSite for Site {
             }
             (Word::Performed(warp), Peer::Sm(sm)) => self.performed(sm, warp, post),
             (Word::Committed(_), _) => {
-                self.committed += 1;
+                self.numbering.commit();
                 self.give(post);
             }
             (other, from) => panic!("the sequencer received {other:?} from {from:?}"),
@@ -149,7 +145,7 @@ impl HubSite for Site {
 
     fn report(&self) -> serde_json::Value {
         serde_json::json!({
-            "regions_numbered": self.given,
+            "regions_numbered": self.numbering.given(),
             "atomics_waited_for_lines": self.waited_for_lines,
             "draws_waited_for_ids": self.waited_for_ids,
         })
