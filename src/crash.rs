@@ -12,16 +12,14 @@
 //! program's own kernels where it has some, else that of the undo log. Where hardware commits recoverable regions, it recovers by
 //! itself, and the program is resumed (`regions`).
 //!
-//! Invariants: everything in a report but `wall_s` and the outcome's `host` follows from the experiment and the request.
-//! DRAM is lost: recovery kernels find its initial contents there. Not modelled: time that recovery takes.
+//! Invariants: as of the report ([`CrashReport`]). DRAM is lost: recovery kernels find its initial contents there. Not modelled: time that recovery takes.
 
 pub mod conditions;
 mod regions;
+mod report;
 
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
-
-use serde::Serialize;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::kernel::functional::Limits;
@@ -38,13 +36,14 @@ use crate::oracle::overtaking::Overtaking;
 use crate::oracle::regions::Resumes;
 use crate::oracle::undo::{Expected, UndoRule};
 use crate::oracle::verdict::{Failure, Persist, Verdict};
-use crate::outcome::{End, Outcome};
-use crate::persist::vocab::{Boundary, Domain, PastOrder, PersistScope, StoreClass};
+use crate::outcome::Outcome;
+use crate::persist::vocab::{Boundary, PastOrder, PersistScope, StoreClass};
 use crate::persist::{FactKind, Journal, PmImage, Post, Scheme, Seat, Store};
 use crate::run::{Conduct, Experiment, run};
 use crate::schemes::catalogue;
 use crate::workload::{FormedProgram, Resolved, Role, Space};
-use conditions::{Bound, Condition};
+use conditions::Bound;
+pub use report::{CrashReport, Found, Judgement, Placed};
 
 /// Lines of persistent memory are aligned to this.
 const LINE_BYTES: usize = 128;
@@ -120,118 +119,6 @@ pub struct Watching<'a> {
 impl std::fmt::Debug for Watching<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Watching").finish_non_exhaustive()
-    }
-}
-
-/// A persist of a witness, with its place in the program.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Placed {
-    /// What the oracle says of it.
-    #[serde(flatten)]
-    pub persist: Persist,
-    /// Kernel, where a warp did it.
-    pub kernel: Option<String>,
-    /// PTX file, line.
-    pub source: Option<(String, u32)>,
-    /// What is at the address: buffer and byte offset in it.
-    pub buffer: Option<(String, u64)>,
-}
-
-/// A failure, with the two persists whose order is missing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Found {
-    /// What the oracle found.
-    #[serde(flatten)]
-    pub failure: Failure,
-    /// The one that should have been durable first.
-    pub missing: Option<Placed>,
-    /// The one that is durable.
-    pub present: Option<Placed>,
-    /// When, in core cycles.
-    pub core_cycle: u64,
-}
-
-/// What one judgement came to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Judgement {
-    /// Its figures.
-    #[serde(flatten)]
-    pub verdict: Verdict,
-    /// Its failures, with their places in the program.
-    pub found: Vec<Found>,
-}
-
-/// A crash test's result.
-#[derive(Debug, Clone, Serialize)]
-pub struct CrashReport {
-    /// The run that was judged.
-    pub outcome: Outcome,
-    /// What survives a power failure.
-    pub domain: Domain,
-    /// How recovery works.
-    pub recovery: String,
-    /// What is promised, in words.
-    pub promises: Vec<String>,
-    /// Transactions of the program.
-    pub transactions: u64,
-    /// Bytes of persistent memory judged.
-    pub image_bytes: u64,
-    /// Changes of what is durable: level A has one point more.
-    pub changes: u64,
-    /// Recoverable regions, where hardware commits them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub regions: Option<u64>,
-    /// Seed of everything drawn.
-    pub seed: u64,
-    /// What no single state shows.
-    pub history: Judgement,
-    /// Level A.
-    pub actual: Option<Judgement>,
-    /// Level B.
-    pub allowed: Option<Judgement>,
-    /// Level C.
-    pub overtaking: Option<Judgement>,
-    /// The hardware's recovery cut off, of a scheme of recoverable regions.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub double: Option<Judgement>,
-    /// The program resumed, under a scheme of recoverable regions.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub resume: Option<Judgement>,
-    /// The manifest's conditions.
-    pub conditions: Vec<Condition>,
-    /// Wall time of simulation and judgements, in s: of the host, not of the model.
-    pub wall_s: [f64; 2],
-}
-
-impl CrashReport {
-    /// Nothing was found, in a run that came to its end with the right result, and conditions are as the manifest says.
-    pub fn holds(&self) -> bool {
-        self.ended_well()
-            && self.conditions.iter().all(|condition| condition.as_expected)
-            && self.judgements().all(|(_, judgement)| judgement.verdict.holds())
-    }
-
-    /// The run itself finished with the result of the functional driver.
-    pub fn ended_well(&self) -> bool {
-        self.outcome.end == End::Finished && self.outcome.verification.as_ref().is_some_and(|v| v.passed)
-    }
-
-    /// A judgement was stopped before its end.
-    pub fn stopped(&self) -> bool {
-        self.outcome.end == End::Stopped || self.judgements().any(|(_, judgement)| judgement.verdict.stopped)
-    }
-
-    /// Everything that was judged, and what it is called.
-    pub fn judgements(&self) -> impl Iterator<Item = (&'static str, &Judgement)> {
-        let all = [
-            ("history", Some(&self.history)),
-            ("level A, actual states", self.actual.as_ref()),
-            ("level B, allowed states", self.allowed.as_ref()),
-            ("level C, overtaking warps", self.overtaking.as_ref()),
-            ("recovery cut off", self.double.as_ref()),
-            ("resume", self.resume.as_ref()),
-        ];
-        all.into_iter().filter_map(|(name, judgement)| Some((name, judgement?)))
     }
 }
 

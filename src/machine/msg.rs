@@ -4,6 +4,8 @@
 //! carries the empty box that its reply brings back full, a store's acknowledgement returns the emptied one, so no
 //! component's pool runs dry and none grows. A persist's request carries its record of when it passed where, which its
 //! acknowledgement brings back: nobody else keeps books on it.
+//!
+//! Over 500 lines, since a message stands beside what it carries and what that costs on a link.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Level A of P4, recovery cut off, conditions of the program, and resuming: what hardware makes of a power failure at each crash point.
+//! Level A of P4, recovery cut off, and conditions of the program: what hardware makes of a power failure at each crash point.
 //!
 //! One walk over the points keeps controllers' states and memory up with the facts, and memory as it should be up with f. Facts are never
 //! taken back, so that recovery goes at least as far as it went from the point before; and only lines of which something was
@@ -8,10 +8,11 @@
 //! Source: P4 and P8 of the oracle's design. Invariants: f never falls along a run. Not modelled: power failures within a
 //! tick.
 
+mod resume;
+
 use std::sync::atomic::Ordering;
 
 use hashbrown::HashMap;
-use rayon::prelude::*;
 
 use super::super::crash::{BeyondEnd, Plan};
 use super::super::judge::{Check, Watch};
@@ -21,9 +22,9 @@ use super::super::{Draw, WORDS};
 use super::gate::{Gates, Memory, step_of};
 use super::recovery::{AtPowerFailure, Reach, Recovered, Step, reach, recover, recovered_line};
 use super::{RegionFacts, RegionStore, words_of};
-use crate::persist::image::PmImage;
 use crate::persist::journal::FactKind;
 use crate::persist::vocab::RegionStep;
+pub use resume::{Resumes, judge_resume};
 
 /// Up to how many points all are judged, unless told otherwise.
 const EXHAUSTIVE: u64 = 1 << 18;
@@ -34,22 +35,6 @@ const CUTS: usize = 64;
 const STEPS_AGAIN: usize = 1 << 10;
 /// How many points are judged between two reports of progress.
 const REPORT: u64 = 1 << 10;
-
-/// What runs a program on from an image of persistent memory.
-pub trait Resumes: Sync {
-    /// Runs to the end, and compares with what the program comes to without a failure.
-    ///
-    /// # Errors
-    /// It does not get there, or to something else.
-    fn finish(&self, recovered: &PmImage) -> Result<(), String>;
-
-    /// Runs until power fails again, after so many more regions, and gives what the hardware makes of that; none when
-    /// the program ends before.
-    ///
-    /// # Errors
-    /// It does not get there.
-    fn interrupt(&self, recovered: &PmImage, regions: u64) -> Result<Option<PmImage>, String>;
-}
 
 /// Which states to judge.
 #[derive(Debug, Clone, Copy)]
@@ -471,67 +456,4 @@ pub fn judge_checks(
         actual.passed = actual.passed.saturating_sub(u64::from(actual.failed > before));
     }
     *actual = std::mem::take(actual).settle(asked.keep);
-}
-
-/// Pieces of work, each of which starts with a replay.
-const CHUNKS: usize = 16;
-
-/// Runs on from what recovery leaves at some of these crash points (the first of each f), to the end, and with a second
-/// failure a few regions later.
-pub fn judge_resume(
-    facts: &RegionFacts<'_>,
-    firsts: &[u64],
-    count: u64,
-    asked: &Asked,
-    hardware: &dyn AtPowerFailure,
-    resumes: &dyn Resumes,
-    watch: &Watch<'_>,
-) -> Verdict {
-    let mut points = firsts.to_vec();
-    let ends: Vec<u64> = points.first().into_iter().chain(points.last()).copied().collect();
-    Draw::new(asked.seed ^ 2).thin(&mut points, count as usize);
-    points.extend(if count > 1 { &ends[..] } else { &[] });
-    points.sort_unstable();
-    points.dedup();
-    let total = points.len() as u64;
-    let left_out = facts.changes() + 1 - total;
-    let mut verdict = Verdict { points: total, distinct: total, left_out, ..Verdict::default() };
-    let done = std::sync::atomic::AtomicU64::new(0);
-    let judge = |chunk: &[u64]| {
-        let mut walk = Walk::new(facts);
-        let mut parts = Vec::new();
-        for &point in chunk {
-            if watch.stop.load(Ordering::Relaxed) {
-                break;
-            }
-            walk.advance_to(point);
-            let recovered = recover(facts, &walk.gates, hardware);
-            let image = walk.memory.image(&walk.over(&recovered.steps));
-            let regions = Draw::new(asked.seed ^ point).below(1 + facts.regions() / 4) + 1;
-            let found = resumed(&image, regions, resumes).err();
-            if watch.stop.load(Ordering::Relaxed) {
-                break;
-            }
-            parts.push(found.map(|what| Failure { what, ..walk.place(Property::Resume) }));
-            (watch.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, total);
-        }
-        parts
-    };
-    let size = points.len().div_ceil(CHUNKS).max(1);
-    let parts: Vec<Vec<Option<Failure>>> = points.par_chunks(size).map(judge).collect();
-    for found in parts.into_iter().flatten() {
-        verdict.add(found, asked.keep);
-    }
-    verdict.stopped = verdict.judged < verdict.distinct;
-    verdict
-}
-
-/// Resumes from an image, and again from a second failure.
-fn resumed(image: &PmImage, regions: u64, resumes: &dyn Resumes) -> Result<(), String> {
-    resumes.finish(image).map_err(|what| format!("resumed: {what}"))?;
-    let interrupted = resumes.interrupt(image, regions);
-    let again =
-        interrupted.map_err(|what| format!("resumed, up to a second failure {regions} regions later: {what}"))?;
-    let Some(again) = again else { return Ok(()) };
-    resumes.finish(&again).map_err(|what| format!("resumed after a second failure {regions} regions later: {what}"))
 }

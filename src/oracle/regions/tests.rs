@@ -1,5 +1,7 @@
 //! Tests on runs of a small machine of the protocol, which random choices drive: warps, controllers with gated queues,
 //! messages that come late. The right protocol holds, each fault of it is found.
+//!
+//! Over 500 lines, since the machine, its faults, and what is found of each are read together.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::AtomicBool;

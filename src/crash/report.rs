@@ -1,0 +1,123 @@
+//! What a crash test reports, as plain data: judgements with their failures in the terms of the program.
+//!
+//! Invariants: everything but `wall_s` and the outcome's `host` follows from the experiment and the request. Serialised under
+//! the names of the fields.
+
+use serde::Serialize;
+
+use super::conditions::Condition;
+use crate::oracle::verdict::{Failure, Persist, Verdict};
+use crate::outcome::{End, Outcome};
+use crate::persist::vocab::Domain;
+
+/// A persist of a witness, with its place in the program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Placed {
+    /// What the oracle says of it.
+    #[serde(flatten)]
+    pub persist: Persist,
+    /// Kernel, where a warp did it.
+    pub kernel: Option<String>,
+    /// PTX file, line.
+    pub source: Option<(String, u32)>,
+    /// What is at the address: buffer and byte offset in it.
+    pub buffer: Option<(String, u64)>,
+}
+
+/// A failure, with the two persists whose order is missing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Found {
+    /// What the oracle found.
+    #[serde(flatten)]
+    pub failure: Failure,
+    /// The one that should have been durable first.
+    pub missing: Option<Placed>,
+    /// The one that is durable.
+    pub present: Option<Placed>,
+    /// When, in core cycles.
+    pub core_cycle: u64,
+}
+
+/// What one judgement came to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Judgement {
+    /// Its figures.
+    #[serde(flatten)]
+    pub verdict: Verdict,
+    /// Its failures, with their places in the program.
+    pub found: Vec<Found>,
+}
+
+/// A crash test's result.
+#[derive(Debug, Clone, Serialize)]
+pub struct CrashReport {
+    /// The run that was judged.
+    pub outcome: Outcome,
+    /// What survives a power failure.
+    pub domain: Domain,
+    /// How recovery works.
+    pub recovery: String,
+    /// What is promised, in words.
+    pub promises: Vec<String>,
+    /// Transactions of the program.
+    pub transactions: u64,
+    /// Bytes of persistent memory judged.
+    pub image_bytes: u64,
+    /// Changes of what is durable: level A has one point more.
+    pub changes: u64,
+    /// Recoverable regions, where hardware commits them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub regions: Option<u64>,
+    /// Seed of everything drawn.
+    pub seed: u64,
+    /// What no single state shows.
+    pub history: Judgement,
+    /// Level A.
+    pub actual: Option<Judgement>,
+    /// Level B.
+    pub allowed: Option<Judgement>,
+    /// Level C.
+    pub overtaking: Option<Judgement>,
+    /// The hardware's recovery cut off, of a scheme of recoverable regions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub double: Option<Judgement>,
+    /// The program resumed, under a scheme of recoverable regions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resume: Option<Judgement>,
+    /// The manifest's conditions.
+    pub conditions: Vec<Condition>,
+    /// Wall time of simulation and judgements, in s: of the host, not of the model.
+    pub wall_s: [f64; 2],
+}
+
+impl CrashReport {
+    /// Nothing was found, in a run that came to its end with the right result, and conditions are as the manifest says.
+    pub fn holds(&self) -> bool {
+        self.ended_well()
+            && self.conditions.iter().all(|condition| condition.as_expected)
+            && self.judgements().all(|(_, judgement)| judgement.verdict.holds())
+    }
+
+    /// The run itself finished with the result of the functional driver.
+    pub fn ended_well(&self) -> bool {
+        self.outcome.end == End::Finished && self.outcome.verification.as_ref().is_some_and(|v| v.passed)
+    }
+
+    /// A judgement was stopped before its end.
+    pub fn stopped(&self) -> bool {
+        self.outcome.end == End::Stopped || self.judgements().any(|(_, judgement)| judgement.verdict.stopped)
+    }
+
+    /// Everything that was judged, and what it is called.
+    pub fn judgements(&self) -> impl Iterator<Item = (&'static str, &Judgement)> {
+        let all = [
+            ("history", Some(&self.history)),
+            ("level A, actual states", self.actual.as_ref()),
+            ("level B, allowed states", self.allowed.as_ref()),
+            ("level C, overtaking warps", self.overtaking.as_ref()),
+            ("recovery cut off", self.double.as_ref()),
+            ("resume", self.resume.as_ref()),
+        ];
+        all.into_iter().filter_map(|(name, judgement)| Some((name, judgement?)))
+    }
+}
