@@ -36,6 +36,7 @@ fn experiment(workload: &str, params: &[(&str, &str)], scheme: &[&str]) -> Exper
 }
 
 const GEMM: (&str, [(&str, &str); 3]) = ("gemm", [("NI", "8"), ("NJ", "40"), ("NK", "4")]);
+const HISTOGRAM: (&str, [(&str, &str); 2]) = ("histogram", [("N", "300"), ("CTAS", "2")]);
 
 fn judged(experiment: &Experiment) -> CrashReport {
     let (conduct, stop) = (Conduct::default(), AtomicBool::new(false));
@@ -58,7 +59,11 @@ fn programs_go_on_from_every_power_failure() {
         (GEMM.0, &GEMM.1, &["light_wsp.order=sm"]),
         // Queues of a few stores, which spill with an undo log.
         (GEMM.0, &GEMM.1, &["light_wsp.wpq_entries=4", "light_wsp.feb_entries=8"]),
-        ("histogram", &[], &[]),
+        // Regions of CTAs, with barriers, with atomics, and so small that they spill.
+        ("gemm_tiled", &[("M", "64"), ("N", "64"), ("K", "16")], &["light_wsp.owner=cta"]),
+        (GEMM.0, &GEMM.1, &["light_wsp.owner=cta", "light_wsp.wpq_entries=4", "light_wsp.feb_entries=8"]),
+        (HISTOGRAM.0, &HISTOGRAM.1, &["light_wsp.owner=cta"]),
+        (HISTOGRAM.0, &HISTOGRAM.1, &[]),
         ("litmus/lightwsp_lock", &[], &[]),
     ] {
         let experiment = experiment(workload, params, scheme);
@@ -85,7 +90,7 @@ fn critical_sections_are_in_order_in_every_state() {
 #[test]
 fn ids_drawn_at_the_boundary_before_an_atomic_are_found_out_of_order() {
     // Atomics of many warps on the same bins; with the default draw it is one of the programs above.
-    let report = judged(&experiment("histogram", &[], &["light_wsp.id_draw=paper"]));
+    let report = judged(&experiment(HISTOGRAM.0, &HISTOGRAM.1, &["light_wsp.id_draw=paper"]));
     assert!(report.ended_well() && !report.history.verdict.holds());
     // Each image is a prefix of the wrong order; it shows when the program goes on from there.
     assert!(report.actual.as_ref().unwrap().verdict.holds(), "{}", first(&report));
@@ -120,7 +125,7 @@ fn found_in(experiment: &Experiment, change: impl Fn(&Fact) -> bool) -> [bool; 2
     let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: SMS };
     let order = Order::new(&changed, &initial, model);
     let controllers = experiment.machine.spec.controller.channels as usize;
-    let facts = RegionFacts::new(&order, &initial, controllers, SMS).unwrap();
+    let facts = RegionFacts::new(&order, &initial, controllers, SMS, false).unwrap();
     let history = judge_regions(&facts, true, 8);
     let asked = Asked { plan: Plan::All, double: false, seed: 0, keep: 8 };
     let stop = AtomicBool::new(false);

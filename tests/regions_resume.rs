@@ -43,6 +43,7 @@ impl Scheme for FormedBase {
 }
 
 const RULE: RegionRule = RegionRule {
+    of_ctas: false,
     threshold_stores: 32,
     unroll: true,
     speculative_unroll: true,

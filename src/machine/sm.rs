@@ -145,6 +145,7 @@ pub struct Sm {
     paths: bool,
     /// Warps that wait for it, and those that have exited and wait for their copies to arrive.
     path_waiting: u64,
+    path_full: u64,
     path_draining: u64,
     /// What it keeps in order for the site.
     gate: Option<Box<Gate>>,
@@ -227,6 +228,7 @@ impl Sm {
             steers: site.steers_loads(),
             paths: site.front_end().is_some(),
             path_waiting: 0,
+            path_full: 0,
             path_draining: 0,
             gate: site.gate().map(|spec| Box::new(Gate::new(spec))),
             site,

@@ -84,6 +84,7 @@ pub struct RegionFacts<'a> {
     initial: &'a PmImage,
     order: &'a Order<'a>,
     controllers: usize,
+    of_ctas: bool,
     /// The orders in which regions commit, by the name that facts have for them: one, or one an SM.
     names: Vec<u16>,
     /// By order and number.
@@ -121,7 +122,7 @@ fn words_of(mask: u128, bytes: &[u8; LINE]) -> impl Iterator<Item = (usize, u64,
 
 impl<'a> RegionFacts<'a> {
     /// Reads the facts of a run that began with `initial`, on a machine of so many controllers. `host` is the SM number of
-    /// the host's facts.
+    /// the host's facts. A region is of a warp or, `of_ctas`, of the warps of a CTA.
     ///
     /// # Errors
     /// A store or write is not all inside the image.
@@ -130,6 +131,7 @@ impl<'a> RegionFacts<'a> {
         initial: &'a PmImage,
         controllers: usize,
         host: u16,
+        of_ctas: bool,
     ) -> Result<RegionFacts<'a>, OutsideImage> {
         let journal = order.journal;
         let mut read = RegionFacts {
@@ -137,6 +139,7 @@ impl<'a> RegionFacts<'a> {
             initial,
             order,
             controllers,
+            of_ctas,
             names: names(journal),
             regions: Vec::new(),
             issued: Vec::new(),
@@ -223,9 +226,14 @@ impl<'a> RegionFacts<'a> {
             regions.resize_with(number as usize + 1, Region::default);
         }
         let region = &mut regions[number as usize];
-        let owner = *region.author.get_or_insert(fact.author);
-        if warp_key(owner) != warp_key(fact.author) {
-            self.contradict(at, format!("region {number} belongs to two warps"));
+        let owner = warp_key(*region.author.get_or_insert(fact.author));
+        let by = warp_key(fact.author);
+        let (same, whose) = match self.of_ctas {
+            true => ((owner.0, owner.1, owner.2) == (by.0, by.1, by.2), "CTAs"),
+            false => (owner == by, "warps"),
+        };
+        if !same {
+            self.contradict(at, format!("region {number} belongs to two {whose}"));
             return;
         }
         if step == RegionStep::Ended {

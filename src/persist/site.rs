@@ -43,8 +43,11 @@ pub struct PathStore<'a> {
 
 /// A front-end buffer in an SM: copies of stores to persistent memory, on a path of their own to the controllers.
 pub trait FrontEnd {
-    /// A warp may issue one more instruction that stores.
-    fn admits(&self, warp: u8) -> bool;
+    /// A warp begins, of the CTA in this place of the SM.
+    fn enter(&mut self, _warp: u8, _cta: u8) {}
+
+    /// Warps that may issue one more instruction that stores.
+    fn admitted(&self) -> u64;
 
     /// A warp has stored, in program order.
     fn copy(&mut self, store: &PathStore<'_>, post: &mut Post);
@@ -57,6 +60,9 @@ pub trait FrontEnd {
 
     /// An atomic is performed, and what it wrote has been stored here.
     fn performed(&mut self, warp: u8, post: &mut Post);
+
+    /// A warp has issued a fence: what it stores behind it may depend on what others stored.
+    fn fenced(&mut self, _warp: u8) {}
 
     /// A warp's region ends.
     fn end_region(&mut self, warp: u8, author: Author, post: &mut Post);

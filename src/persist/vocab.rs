@@ -204,6 +204,8 @@ pub struct RegionRule {
     pub prune: bool,
     /// Boundaries behind what synchronises too, not only before.
     pub after_sync: bool,
+    /// Warps of a CTA have regions together.
+    pub of_ctas: bool,
 }
 
 /// What becomes of a region's stores, in the hardware of a scheme of recoverable regions.

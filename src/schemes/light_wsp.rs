@@ -11,14 +11,14 @@
 //! that all have that region's boundary, and goes on to the next region once all have written theirs.
 //!
 //! Source: Zhou, Zeng, Jung, "LightWSP: Whole-System Persistence on the Cheap", sections III and IV, Table I. Readings: the
-//! owner of a region is a warp (L14); IDs are drawn from one sequencer (L1), when a region stores first. Before an atomic leaves, the
+//! owner of a region is a warp, or a CTA whose warps share it (L14); IDs are drawn from one sequencer (L1), when a region stores first. Before an atomic leaves, the
 //! sequencer gives its region an ID and keeps its lines for it until it is performed, so that IDs and atomics have one order
 //! (L2; `paper`: drawn at the boundary). The front-end buffer is a FIFO for each warp (L5), and lets each warp in with one instruction, so that the
 //! oldest region's stores always get through. A store that finds the WPQ full waits; of those that wait the oldest region's is
 //! let in first. In the fallback (section IV-D) the oldest region's stores are written with an undo log. Snooping is at the
 //! L2, which has the dirty lines here: a slice counts a line's copies on their way. A read takes what the WPQ has of its line (L4).
 //! What is evicted dirty is dropped. Invariants: no wait of a warp is for a younger region than its own. Not modelled: the power
-//! failure itself, which the oracle does from journals; regions of CTAs; bandwidth of ACKs; time to search buffers.
+//! failure itself, which the oracle does from journals; bandwidth of ACKs; time to search buffers.
 
 mod front_end;
 mod gate;
@@ -45,6 +45,16 @@ choice! {
         Global = "global",
         /// Those of an SM: an order each. Sound where CTAs of different SMs do not communicate in a kernel.
         Sm = "sm",
+    }
+}
+
+choice! {
+    /// Whose stores a region has (L14).
+    pub enum RegionOwner {
+        /// A warp's.
+        Warp = "warp",
+        /// Those of a CTA's warps between boundaries that they pass together.
+        Cta = "cta",
     }
 }
 
@@ -91,6 +101,8 @@ spec! {
         sequencer_latency_ns: Nanos,
         /// Among whom regions are ordered.
         order: RegionOrder,
+        /// Whose stores a region has.
+        owner: RegionOwner,
         /// When a region's ID is drawn.
         id_draw: IdDraw,
         /// Bits of a region's ID: half of all IDs may be in use.
@@ -120,6 +132,9 @@ impl LightWspSpec {
         if self.order == RegionOrder::Sm && self.id_draw == IdDraw::Paper {
             let why = "the paper's draw is from one counter: order = \"global\"".to_owned();
             faults.push(("id_draw", why));
+        }
+        if self.owner == RegionOwner::Cta && self.id_draw == IdDraw::Paper {
+            faults.push(("id_draw", "the paper's draw is a thread's at its boundary: owner = \"warp\"".to_owned()));
         }
         for (key, link) in [
             ("path_latency_ns", self.path_latency_ns),
@@ -218,6 +233,7 @@ impl Scheme for LightWsp {
             unroll_factor: spec.unroll_factor,
             prune: spec.prune,
             after_sync: spec.id_draw == IdDraw::AtSyncCompletion,
+            of_ctas: spec.owner == RegionOwner::Cta,
         })
     }
 

@@ -127,6 +127,9 @@ impl Sm {
         let slots = &mut self.slots;
         let rank = self.schedulers[scheduler].admit(at as u8, |slot, rank| slots[usize::from(slot)].rank = rank);
         self.slots[at].rank = rank;
+        if let Some(front_end) = self.site.front_end() {
+            front_end.enter(at as u8, cta_slot as u8);
+        }
         self.settle(at, cycle, launch);
     }
 

@@ -54,9 +54,11 @@ impl Sm {
         if ends {
             return copying > 0;
         }
-        !front_end.admits(warp as u8)
-            || atomic
-                && !if ask { self.may_issue_atomic(warp, lanes, launch) } else { !front_end.awaits_leave(warp as u8) }
+        if front_end.admitted() >> warp & 1 == 0 {
+            self.path_full |= 1 << warp;
+            return true;
+        }
+        atomic && !if ask { self.may_issue_atomic(warp, lanes, launch) } else { !front_end.awaits_leave(warp as u8) }
     }
 
     fn may_issue_atomic(&mut self, warp: usize, lanes: u64, launch: &Launch) -> bool {
@@ -87,7 +89,10 @@ impl Sm {
     /// A letter has come: whoever waited for the front-end buffer looks again.
     pub(super) fn path_changed(&mut self, cycle: u32, cx: &mut Ctx<'_, Msg>) {
         let Some(launch) = self.launch.take() else { return };
-        let mut waiting = std::mem::take(&mut self.path_waiting);
+        let Some(front_end) = self.site.front_end() else { unreachable!("only a front-end buffer gets letters") };
+        // Whoever waits at the end of a region waits for its own atomics, not for letters.
+        let mut waiting = self.path_waiting & front_end.admitted();
+        self.path_waiting &= !waiting;
         while waiting != 0 {
             let warp = waiting.trailing_zeros() as usize;
             waiting &= waiting - 1;
@@ -95,7 +100,10 @@ impl Sm {
                 self.path_waiting |= 1 << warp;
                 continue;
             }
-            self.counters.path_wait_cycles += u64::from(cycle - self.slots[warp].since.min(cycle));
+            let waited = u64::from(cycle - self.slots[warp].since.min(cycle));
+            self.counters.path_wait_cycles += waited;
+            self.counters.path_full_cycles += if self.path_full >> warp & 1 == 1 { waited } else { 0 };
+            self.path_full &= !(1 << warp);
             self.settle(warp, cycle, &launch);
         }
         let mut draining = std::mem::take(&mut self.path_draining);
@@ -145,6 +153,13 @@ impl Sm {
             && let Some(front_end) = self.site.front_end()
         {
             front_end.performed(warp as u8, &mut self.post);
+        }
+    }
+
+    /// The picked warp issues a fence.
+    pub(super) fn orders_copies(&mut self, warp: usize) {
+        if let Some(front_end) = self.site.front_end() {
+            front_end.fenced(warp as u8);
         }
     }
 

@@ -95,6 +95,7 @@ impl Sm {
                 slot.warp.advance();
                 if lanes != 0 {
                     self.note(warp, FactKind::Synchronised, 0);
+                    self.orders_copies(warp);
                     if self.books.is_some() {
                         self.share_fences(warp);
                     }

@@ -223,6 +223,8 @@ counters! {
         pm_barriers_kr_stall,
         /// Warps that waited for a front-end buffer (warp cycles)
         path_wait_cycles,
+        /// Of these, for room in it: not for an atomic's turn (warp cycles)
+        path_full_cycles,
         /// Line accesses that the gate held until earlier stores past the caches were durable (accesses)
         pm_held,
         /// Persistency operations and stores on DRAM, which have their plain meaning there (warp instructions)

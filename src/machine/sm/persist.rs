@@ -311,8 +311,12 @@ impl Sm {
             PmOp::BarrierWi => FenceKind::BarrierThread,
             PmOp::BarrierWg => FenceKind::BarrierCta,
             PmOp::BarrierKr => FenceKind::BarrierKernel,
-            PmOp::Release(scope) => return Ok(self.release_persists(warp, scope != Scope::Cta)),
+            PmOp::Release(scope) => {
+                self.orders_copies(warp);
+                return Ok(self.release_persists(warp, scope != Scope::Cta));
+            }
             PmOp::Acquire(scope) => {
+                self.orders_copies(warp);
                 self.acquire_persists(warp, scope != Scope::Cta);
                 return Ok(None);
             }
@@ -323,6 +327,7 @@ impl Sm {
             // Marks of schemes that are not there yet.
             PmOp::TxBegin | PmOp::TxEnd => return Ok(None),
         };
+        self.orders_copies(warp);
         self.counters.pm_fences += 1;
         Ok(Some((fence, self.site.fence(fence))))
     }

@@ -445,7 +445,7 @@ fn judge(run: &Run, hardware: &dyn AtPowerFailure) -> Judged {
     let initial = initial();
     let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: HOST };
     let order = Order::new(&run.journal, &initial, model);
-    let facts = RegionFacts::new(&order, &initial, run.controllers, HOST).unwrap();
+    let facts = RegionFacts::new(&order, &initial, run.controllers, HOST, false).unwrap();
     let history = judge_regions(&facts, true, 8);
     let asked = Asked { plan: Plan::All, double: true, seed: 1, keep: 8 };
     let stop = AtomicBool::new(false);
@@ -765,5 +765,5 @@ fn crash_points(run: &Run) -> u64 {
     let initial = initial();
     let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: HOST };
     let order = Order::new(&run.journal, &initial, model);
-    RegionFacts::new(&order, &initial, run.controllers, HOST).unwrap().changes() + 1
+    RegionFacts::new(&order, &initial, run.controllers, HOST, false).unwrap().changes() + 1
 }

@@ -1,12 +1,22 @@
-//! LightWSP at an SM: the front-end buffer, and the regions of its warps.
+//! LightWSP at an SM: the front-end buffer, and who shares a region.
 //!
 //! ```text
-//!   warp ──copies──> its regions, in order ──[ID granted]──> persist path ──> controllers
+//!   warp ──copies──> a region of its owner ──[ID granted]──> persist path ──> controllers
 //!                       ▲ ID drawn when the first copy comes                      └──taken──> room
 //! ```
 //! Source: LightWSP sections III-A, IV-B, IV-C; Table I (64 entries, 4 GB/s, 20 ns). Readings: a FIFO a warp; copies wait here for
-//! their region's ID, the warp does not. Invariants: of a warp, copies and boundaries leave in program order; entries are in use until their
-//! controller has taken them; a region without a store has no ID and no boundary (but in `paper`).
+//! their region's ID, the warp does not.
+//!
+//! The owner of regions is a warp, or a CTA (L14). A CTA's warps share the region that is open: a warp joins it with its first
+//! store behind a boundary, leaves it with the next boundary, and the first to leave closes it to others; it ends when the last has left.
+//! So a region is a piece of each of its warps' programs between two boundaries, and nobody waits for the others of
+//! its CTA. Two regions of a CTA may be under way; their IDs are in the order in which they were opened. What a warp stores
+//! behind a fence or an atomic goes into a region opened since then, as what it has seen may be of a region that
+//! has an ID by now; a barrier of the CTA needs none of that, since whoever has seen something opens a region before it
+//! arrives. An atomic's region is its warp's alone: it may wait for its ID while others are given.
+//!
+//! Invariants: of a warp, copies and boundaries leave in program order, and IDs rise; entries are in use until their controller has
+//! taken them; a region without a store has no ID and no boundary (but in `paper`).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,21 +27,36 @@ use crate::persist::site::{FrontEnd, Letter, PathStore, Peer, Post, Seat, SmSite
 use crate::persist::vocab::{FenceKind, FenceRule, RegionStep, Route, StoreRule, WriteBackRule};
 
 use super::letters::{Copied, Numbering, Tag, Word};
-use super::{IdDraw, LightWspSpec, RegionOrder};
+use super::{IdDraw, LightWspSpec, RegionOrder, RegionOwner};
+
+/// Warps of an SM, at most.
+const WARPS: usize = 64;
 
 /// What waits for a region's ID.
 #[derive(Debug)]
 enum Item {
-    Store(Author, Copied),
+    Store(u8, Author, Copied),
     End(Author),
 }
 
-/// A region that has not wholly left.
-#[derive(Debug, Default)]
+/// A region that its controllers do not have whole.
+#[derive(Debug)]
 struct Region {
+    /// Place in the order in which its owner's regions were opened.
+    opened: u32,
+    /// The warp that drew its ID.
+    opener: u8,
+    /// It is of an atomic: nobody joins it.
+    alone: bool,
     tag: Option<Tag>,
+    /// Warps that have stored in it; those whose next boundary is to come.
+    warps: u64,
+    inside: u64,
+    closed: bool,
     items: VecDeque<Item>,
-    ended: bool,
+    /// When its last warp came to the boundary, and controllers that have not confirmed that.
+    ended: Time,
+    unconfirmed: u16,
 }
 
 /// Leave for a warp's atomic.
@@ -50,28 +75,64 @@ enum Leave {
 
 /// A warp.
 #[derive(Debug, Default)]
-struct Owner {
+struct Warp {
     /// Entries in use.
     used: u32,
-    regions: VecDeque<Region>,
     leave: Leave,
-    /// Boundaries that controllers have not confirmed.
-    unconfirmed: u32,
+    owner: u8,
+    /// Its next region is opened as this one of its owner, or later.
+    since: u32,
+}
+
+/// Who has regions: in the order in which they were opened.
+#[derive(Debug, Default)]
+struct Owner {
+    regions: VecDeque<Region>,
+    /// How many it has opened.
+    opened: u32,
 }
 
 impl Owner {
-    fn open(&mut self) -> Option<&mut Region> {
-        self.regions.back_mut().filter(|region| !region.ended)
+    /// The region that a warp stores in.
+    fn of(&mut self, warp: u8) -> Option<&mut Region> {
+        self.regions.iter_mut().rev().find(|region| region.inside >> warp & 1 == 1)
+    }
+
+    fn open(&mut self, warp: u8, alone: bool, unconfirmed: u16) -> &mut Region {
+        let only = 1 << warp;
+        self.regions.push_back(Region {
+            opened: self.opened,
+            opener: warp,
+            alone,
+            tag: None,
+            warps: only,
+            inside: only,
+            closed: false,
+            items: VecDeque::new(),
+            ended: 0,
+            unconfirmed,
+        });
+        self.opened += 1;
+        let Some(region) = self.regions.back_mut() else { unreachable!("it was pushed") };
+        region
+    }
+
+    /// The region that warps may join.
+    fn current(&mut self) -> Option<&mut Region> {
+        self.regions.iter_mut().rev().find(|region| !region.alone).filter(|region| !region.closed)
     }
 }
 
 #[derive(Debug, Default)]
 struct Tally {
     regions: u64,
+    joined: u64,
     stores: u64,
     entries: u64,
     most_entries: u64,
     late_atomics: u64,
+    /// From regions' ends until their controllers have confirmed that, added up.
+    persisting_ticks: u64,
 }
 
 /// The site of an SM.
@@ -79,8 +140,11 @@ struct Tally {
 pub(super) struct Site {
     spec: Arc<LightWspSpec>,
     seat: Seat,
+    warps: Vec<Warp>,
     owners: Vec<Owner>,
     used: u32,
+    /// Warps of which no entry is in use.
+    empty: u64,
     /// When the persist path is free, in parts of a tick: `scale` to a tick.
     path_free: u128,
     scale: u128,
@@ -96,14 +160,20 @@ impl Site {
         Site {
             spec,
             seat,
-            owners: (0..64).map(|_| Owner::default()).collect(),
+            warps: (0..WARPS).map(|warp| Warp { owner: warp as u8, ..Warp::default() }).collect(),
+            owners: (0..WARPS).map(|_| Owner::default()).collect(),
             used: 0,
+            empty: u64::MAX,
             path_free: 0,
             scale,
             numbering: Numbering::default(),
             unnumbered: VecDeque::new(),
             tally: Tally::default(),
         }
+    }
+
+    fn owner(&mut self, warp: u8) -> &mut Owner {
+        &mut self.owners[usize::from(self.warps[usize::from(warp)].owner)]
     }
 
     /// So many entries go onto the persist path: the ticks until their tail is on it.
@@ -114,11 +184,13 @@ impl Site {
         (self.path_free.div_ceil(self.scale)) as Time - now
     }
 
-    /// A warp has begun a region: it needs an ID.
-    fn draw(&mut self, warp: u8, lines: Vec<u64>, post: &mut Post) {
+    /// A warp opens a region, which needs an ID; an atomic's keeps its lines.
+    fn open(&mut self, warp: u8, lines: Option<&[u64]>, post: &mut Post) {
+        let controllers = self.seat.controllers;
+        self.owner(warp).open(warp, lines.is_some(), controllers);
         self.tally.regions += 1;
         match self.spec.order {
-            RegionOrder::Global => post.send(Peer::Hub, Word::Draw(warp, lines)),
+            RegionOrder::Global => post.send(Peer::Hub, Word::Draw(warp, lines.unwrap_or_default().to_vec())),
             RegionOrder::Sm => {
                 self.unnumbered.push_back(warp);
                 self.number(post);
@@ -137,24 +209,31 @@ impl Site {
     }
 
     fn granted(&mut self, warp: u8, tag: Tag, post: &mut Post) {
-        let owner = &mut self.owners[usize::from(warp)];
-        let Some(place) = owner.regions.iter().position(|region| region.tag.is_none()) else {
+        let owner = self.owner(warp);
+        let opened = owner.opened;
+        let Some(place) = owner.regions.iter().position(|of| of.tag.is_none() && of.opener == warp) else {
             unreachable!("an ID that nobody drew")
         };
-        owner.regions[place].tag = Some(tag);
-        if owner.leave == Leave::WithId && place + 1 == owner.regions.len() {
-            owner.leave = Leave::Granted;
+        let region = &mut owner.regions[place];
+        region.tag = Some(tag);
+        let alone = region.alone;
+        let warp_state = &mut self.warps[usize::from(warp)];
+        if alone && warp_state.leave == Leave::WithId {
+            warp_state.leave = Leave::Granted;
+            // Regions opened meanwhile may have earlier IDs.
+            warp_state.since = opened;
         }
-        self.pump(warp, post);
+        self.pump(warp, place, post);
     }
 
-    /// What a warp has and may leave, leaves.
-    fn pump(&mut self, warp: u8, post: &mut Post) {
+    /// What a region has and may leave, leaves.
+    fn pump(&mut self, warp: u8, place: usize, post: &mut Post) {
+        let owner = self.warps[usize::from(warp)].owner;
         loop {
-            let Some(region) = self.owners[usize::from(warp)].regions.front_mut() else { return };
+            let region = &mut self.owners[usize::from(owner)].regions[place];
             let Some(tag) = region.tag else { return };
             match region.items.pop_front() {
-                Some(Item::Store(author, copied)) => {
+                Some(Item::Store(warp, author, copied)) => {
                     let author = Author { pc: tag.number, ..author };
                     post.note_bytes(RegionStep::Stored, author, copied.line, copied.mask, &copied.bytes);
                     let delay = self.transmit(u32::from(copied.entries), post.now());
@@ -164,21 +243,47 @@ impl Site {
                     post.note(RegionStep::Ended, Author { pc: tag.number, ..author });
                     let delay = self.transmit(1, post.now());
                     for controller in 0..self.seat.controllers {
-                        post.send_in(delay, Peer::Controller(controller), Word::Boundary(tag, warp));
+                        post.send_in(delay, Peer::Controller(controller), Word::Boundary(tag, owner));
                     }
-                    let owner = &mut self.owners[usize::from(warp)];
-                    owner.unconfirmed += u32::from(self.seat.controllers);
-                    owner.regions.pop_front();
                 }
                 None => return,
             }
         }
     }
+
+    /// A warp is at a boundary: it leaves its region, which ends with the last.
+    fn leave(&mut self, warp: u8, author: Author, post: &mut Post) {
+        let owner = &mut self.owners[usize::from(self.warps[usize::from(warp)].owner)];
+        let Some(place) = owner.regions.iter().rposition(|region| region.inside >> warp & 1 == 1) else { return };
+        let region = &mut owner.regions[place];
+        region.inside &= !(1 << warp);
+        region.closed = true;
+        let since = &mut self.warps[usize::from(warp)].since;
+        *since = (*since).max(region.opened + 1);
+        if region.inside == 0 {
+            region.ended = post.now();
+            region.items.push_back(Item::End(author));
+            self.pump(warp, place, post);
+        }
+    }
+
+    /// What a warp stores from now on is behind all regions that have an ID.
+    fn renew(&mut self, warp: u8) {
+        let opened = self.owner(warp).opened;
+        self.warps[usize::from(warp)].since = opened;
+    }
 }
 
 impl FrontEnd for Site {
-    fn admits(&self, warp: u8) -> bool {
-        self.used < self.spec.feb_entries || self.owners[usize::from(warp)].used == 0
+    fn enter(&mut self, warp: u8, cta: u8) {
+        if self.spec.owner == RegionOwner::Cta {
+            let since = self.owners[usize::from(cta)].opened;
+            self.warps[usize::from(warp)] = Warp { owner: cta, since, ..Warp::default() };
+        }
+    }
+
+    fn admitted(&self) -> u64 {
+        if self.used < self.spec.feb_entries { u64::MAX } else { self.empty }
     }
 
     fn copy(&mut self, store: &PathStore<'_>, post: &mut Post) {
@@ -187,87 +292,90 @@ impl FrontEnd for Site {
         self.tally.stores += 1;
         self.tally.entries += u64::from(entries);
         self.tally.most_entries = self.tally.most_entries.max(u64::from(self.used));
-        let owner = &mut self.owners[usize::from(store.warp)];
-        owner.used += entries;
-        let begins = owner.open().is_none();
-        if begins {
-            owner.regions.push_back(Region::default());
-        }
+        let warp = &mut self.warps[usize::from(store.warp)];
+        warp.used += entries;
+        self.empty &= !(1 << store.warp);
+        let since = warp.since;
         let bytes = Box::new(*store.bytes);
         let copied = Copied { line: store.line, mask: store.mask, bytes, entries: entries as u16 };
-        if let Some(region) = owner.open() {
-            region.items.push_back(Item::Store(store.author, copied));
+        let owner = self.owner(store.warp);
+        if owner.of(store.warp).is_none() {
+            match owner.current().filter(|region| region.opened >= since) {
+                Some(region) => {
+                    region.warps |= 1 << store.warp;
+                    region.inside |= 1 << store.warp;
+                    self.tally.joined += 1;
+                }
+                None => self.open(store.warp, None, post),
+            }
         }
-        if begins {
-            self.draw(store.warp, Vec::new(), post);
-        } else {
-            self.pump(store.warp, post);
-        }
+        let owner = self.owner(store.warp);
+        let Some(place) = owner.regions.iter().rposition(|region| region.inside >> store.warp & 1 == 1) else {
+            unreachable!("it has joined one")
+        };
+        owner.regions[place].items.push_back(Item::Store(store.warp, store.author, copied));
+        self.pump(store.warp, place, post);
     }
 
     fn asks_leave(&mut self, warp: u8, lines: &[u64], post: &mut Post) -> bool {
+        let inside = self.owner(warp).of(warp).is_some();
         if self.spec.id_draw == IdDraw::Paper || self.spec.order == RegionOrder::Sm {
+            self.renew(warp);
             return true;
         }
-        let owner = &mut self.owners[usize::from(warp)];
-        match owner.leave {
+        let leave = &mut self.warps[usize::from(warp)].leave;
+        match leave {
             Leave::Granted => {
-                owner.leave = Leave::Used;
+                *leave = Leave::Used;
                 return true;
             }
             // Behind a first atomic that is under way: its lines are another's until it is back.
             Leave::WithId | Leave::Asked | Leave::Used => return false,
             Leave::None => {}
         }
-        if owner.open().is_some() {
+        if inside {
             // The region has stored before: its ID is older than this atomic. Formed kernels have a boundary between.
-            owner.leave = Leave::Asked;
+            *leave = Leave::Asked;
             self.tally.late_atomics += 1;
             post.send(Peer::Hub, Word::Keep(warp, lines.to_vec()));
         } else {
-            owner.leave = Leave::WithId;
-            owner.regions.push_back(Region::default());
-            self.draw(warp, lines.to_vec(), post);
+            *leave = Leave::WithId;
+            self.open(warp, Some(lines), post);
         }
         false
     }
 
     fn awaits_leave(&self, warp: u8) -> bool {
-        matches!(self.owners[usize::from(warp)].leave, Leave::WithId | Leave::Asked | Leave::Used)
+        matches!(self.warps[usize::from(warp)].leave, Leave::WithId | Leave::Asked | Leave::Used)
     }
 
     fn performed(&mut self, warp: u8, post: &mut Post) {
-        let owner = &mut self.owners[usize::from(warp)];
-        if owner.leave == Leave::Used {
-            owner.leave = Leave::None;
+        let leave = &mut self.warps[usize::from(warp)].leave;
+        if *leave == Leave::Used {
+            *leave = Leave::None;
             post.send(Peer::Hub, Word::Performed(warp));
         }
     }
 
+    fn fenced(&mut self, warp: u8) {
+        self.renew(warp);
+    }
+
     fn end_region(&mut self, warp: u8, author: Author, post: &mut Post) {
-        let owner = &mut self.owners[usize::from(warp)];
-        if let Some(region) = owner.open() {
-            region.ended = true;
-            region.items.push_back(Item::End(author));
-        }
+        self.leave(warp, author, post);
         if self.spec.id_draw == IdDraw::Paper {
-            owner.regions.push_back(Region::default());
-            self.draw(warp, Vec::new(), post);
+            self.open(warp, None, post);
         }
-        self.pump(warp, post);
     }
 
     fn exit(&mut self, warp: u8, author: Author, post: &mut Post) {
-        if let Some(region) = self.owners[usize::from(warp)].open() {
-            region.ended = true;
-            region.items.push_back(Item::End(author));
-            self.pump(warp, post);
-        }
+        self.leave(warp, author, post);
     }
 
     fn is_drained(&self, warp: u8) -> bool {
-        let owner = &self.owners[usize::from(warp)];
-        owner.used == 0 && owner.unconfirmed == 0 && owner.regions.is_empty()
+        let Warp { used, owner, .. } = self.warps[usize::from(warp)];
+        let regions = &self.owners[usize::from(owner)].regions;
+        used == 0 && regions.iter().all(|region| region.warps >> warp & 1 == 0)
     }
 }
 
@@ -293,12 +401,24 @@ impl SmSite for Site {
     fn letter(&mut self, _: Peer, letter: Box<dyn Letter>, post: &mut Post) {
         match opened(letter) {
             Word::Granted(warp, tag) => self.granted(warp, tag, post),
-            Word::Kept(warp) => self.owners[usize::from(warp)].leave = Leave::Granted,
+            Word::Kept(warp) => self.warps[usize::from(warp)].leave = Leave::Granted,
             Word::Taken(warp, entries) => {
                 self.used -= u32::from(entries);
-                self.owners[usize::from(warp)].used -= u32::from(entries);
+                let used = &mut self.warps[usize::from(warp)].used;
+                *used -= u32::from(entries);
+                self.empty |= u64::from(*used == 0) << warp;
             }
-            Word::Bounded(warp) => self.owners[usize::from(warp)].unconfirmed -= 1,
+            Word::Bounded(tag, owner) => {
+                let regions = &mut self.owners[usize::from(owner)].regions;
+                let Some(place) = regions.iter().position(|region| region.tag == Some(tag)) else {
+                    unreachable!("a boundary that was not sent")
+                };
+                regions[place].unconfirmed -= 1;
+                if regions[place].unconfirmed == 0 {
+                    self.tally.persisting_ticks += post.now() - regions[place].ended;
+                    regions.remove(place);
+                }
+            }
             Word::Committed(_) => {
                 self.numbering.commit();
                 self.number(post);
@@ -308,11 +428,14 @@ impl SmSite for Site {
     }
 
     fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
-        let Tally { regions, stores, entries, most_entries, late_atomics } = self.tally;
+        let Tally { regions, joined, stores, entries, most_entries, late_atomics, persisting_ticks } = self.tally;
         add("regions", regions);
+        add("regions_joined", joined);
         add("feb_stores", stores);
         add("feb_entries", entries);
         add("feb_most_entries_summed", most_entries);
         add("late_atomics", late_atomics);
+        let persisting = u128::from(persisting_ticks) * 1_000_000 / u128::from(self.seat.tick_khz.max(1));
+        add("regions_persisting_ns", persisting as u64);
     }
 }

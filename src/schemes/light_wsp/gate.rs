@@ -43,7 +43,7 @@ struct Region {
     waiting: u32,
     /// Writes that are on their way to the write queue.
     flushing: u32,
-    /// Its boundary has come, from this warp.
+    /// Its boundary has come, from this SM, of this owner.
     boundary: Option<(u16, u8)>,
     /// So have all its stores here.
     bounded: bool,
@@ -265,10 +265,10 @@ impl Site {
     fn meet_boundary(&mut self, tag: Tag, post: &mut Post) {
         let (index, others) = (self.seat.index, self.seat.controllers - 1);
         let region = self.region(tag);
-        let Some((sm, warp)) = region.boundary.filter(|_| region.is_in() && !region.bounded) else { return };
+        let Some((sm, owner)) = region.boundary.filter(|_| region.is_in() && !region.bounded) else { return };
         region.bounded = true;
         post.note(RegionStep::Bounded, tag.at(index));
-        post.send(Peer::Sm(sm), Word::Bounded(warp));
+        post.send(Peer::Sm(sm), Word::Bounded(tag, owner));
         if others > 0 {
             self.to_others(post, || Word::BoundaryAck(tag));
         }
@@ -323,8 +323,8 @@ impl ControllerSite for Site {
     fn letter(&mut self, from: Peer, letter: Box<dyn Letter>, post: &mut Post) {
         match (opened(letter), from) {
             (Word::Store(tag, warp, copied), Peer::Sm(sm)) => self.store(tag, (sm, warp), copied, post),
-            (Word::Boundary(tag, warp), Peer::Sm(sm)) => {
-                self.region(tag).boundary = Some((sm, warp));
+            (Word::Boundary(tag, owner), Peer::Sm(sm)) => {
+                self.region(tag).boundary = Some((sm, owner));
                 // It ends the fallback: others are let in again.
                 let spilled = std::mem::take(&mut self.region(tag).spills);
                 self.meet_boundary(tag, post);

@@ -69,12 +69,12 @@ pub(super) struct Copied {
 pub(super) enum Word {
     /// SM to controller: a store of a region of a warp.
     Store(Tag, u8, Copied),
-    /// SM to every controller: a region of a warp has ended.
+    /// SM to every controller: a region of an owner (a warp, or a CTA by its place in the SM) has ended.
     Boundary(Tag, u8),
     /// Controller to SM: so many entries of a warp's are in the WPQ.
     Taken(u8, u16),
-    /// Controller to SM: it has a boundary of a warp's, and all stores before.
-    Bounded(u8),
+    /// Controller to SM: it has the boundary of an owner's region, and all stores before.
+    Bounded(Tag, u8),
     /// Controller to controller: bdry-ACK.
     BoundaryAck(Tag),
     /// Controller to controller: flush-ACK.
@@ -104,9 +104,9 @@ impl Letter for Word {
                 let (low, high) = (copied.mask as u64, (copied.mask >> 64) as u64);
                 of(1, tag(region), u64::from(*warp)) ^ copied.line ^ low.wrapping_mul(3) ^ high
             }
-            Word::Boundary(region, warp) => of(2, tag(region), u64::from(*warp)),
+            Word::Boundary(region, owner) => of(2, tag(region), u64::from(*owner)),
             Word::Taken(warp, entries) => of(3, u64::from(*warp), u64::from(*entries)),
-            Word::Bounded(warp) => of(4, u64::from(*warp), 0),
+            Word::Bounded(region, owner) => of(4, tag(region), u64::from(*owner)),
             Word::BoundaryAck(region) => of(5, tag(region), 0),
             Word::FlushAck(region) => of(6, tag(region), 0),
             Word::Arrived(line) => of(7, 0, *line),
