@@ -275,13 +275,15 @@ pub fn assemble_with(
         t.put_in_tier(2, &[hub]);
     }
     if let Some(links) = paths {
-        let (path, ack, of_hub) = (ticks(links.path_ps), ticks(links.ack_ps), ticks(links.hub_ps));
+        let of_hub = ticks(links.hub_ps);
         for (c, &controller) in controller_ids.iter().enumerate() {
+            let path = ticks(links.path_ps + links.step_ps * c as u64);
             for (i, &sm) in sm_ids.iter().enumerate() {
                 t.connect(sm, Port((slices + 2 + c) as u16), controller, path);
                 t.connect(controller, ports.sm(per_channel as u16, i as u16), sm, path);
             }
             for (k, &other) in controller_ids.iter().enumerate().filter(|&(k, _)| k != c) {
+                let ack = ticks(links.ack_ps + links.step_ps * (c.abs_diff(k) as u64 - 1));
                 t.connect(controller, ports.controller(per_channel as u16, c as u16, k as u16), other, ack);
             }
             if let Some(hub) = hub {

@@ -110,6 +110,7 @@ fn an_order_for_each_sm_and_ids_of_few_bits_finish_too() {
         "light_wsp.id_bits=4 light_wsp.wpq_entries=3",
         "light_wsp.owner=cta light_wsp.id_bits=4 light_wsp.wpq_entries=3",
         "light_wsp.owner=cta light_wsp.order=sm light_wsp.wpq_entries=1 light_wsp.feb_entries=1",
+        "light_wsp.controller_step_ns=900 light_wsp.wpq_entries=2",
         "light_wsp.id_draw=paper",
         "light_wsp.id_draw=paper light_wsp.wpq_entries=1",
         "light_wsp.entry_bytes=8 light_wsp.wpq_entries=64 light_wsp.path_mb_s=4000",

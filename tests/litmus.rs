@@ -102,6 +102,10 @@ fn recoverable_regions_hold_with_any_hardware_but_not_with_the_paper_s_holes() {
         &["light_wsp.feb_entries=1"],
         &["light_wsp.path_mb_s=10"],
         &["light_wsp.id_bits=4"],
+        &["light_wsp.owner=cta"],
+        // Controllers at very different distances: the last has everything microseconds later.
+        &["light_wsp.controller_step_ns=700"],
+        &["light_wsp.controller_step_ns=700", "light_wsp.wpq_entries=2", "light_wsp.owner=cta"],
     ] {
         for program in ["spread", "lock", "id_inversion"] {
             let (violated, holds, report) = violated(program, set);

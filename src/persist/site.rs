@@ -94,10 +94,12 @@ pub struct Seat {
 /// Latencies of links between sites, in ps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathLinks {
-    /// Between an SM and a controller.
+    /// Between an SM and the first controller.
     pub path_ps: u64,
-    /// Between two controllers.
+    /// Between two controllers beside each other.
     pub ack_ps: u64,
+    /// More for every controller that lies between: the machine's controllers stand in a row, SMs before the first.
+    pub step_ps: u64,
     /// Between the hub and SMs or controllers.
     pub hub_ps: u64,
 }

@@ -97,6 +97,8 @@ spec! {
         path_mb_s: u32 where 1..=100_000_000,
         /// From a controller to another.
         ack_latency_ns: Nanos,
+        /// More for each controller that lies between: they stand in a row, SMs before the first.
+        controller_step_ns: Nanos,
         /// Between the sequencer and SMs, one way.
         sequencer_latency_ns: Nanos,
         /// Among whom regions are ordered.
@@ -212,6 +214,7 @@ impl Scheme for LightWsp {
         Some(PathLinks {
             path_ps: spec.path_latency_ns.ps,
             ack_ps: spec.ack_latency_ns.ps,
+            step_ps: spec.controller_step_ns.ps,
             hub_ps: spec.sequencer_latency_ns.ps,
         })
     }
