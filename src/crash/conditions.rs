@@ -87,6 +87,11 @@ impl Check for Bound {
         self.condition.name()
     }
 
+    fn holds(&self, survived: &PmImage, recovered: &PmImage) -> bool {
+        let image = if self.on_survived() { survived } else { recovered };
+        self.condition.holds(image.base(), image.bytes())
+    }
+
     fn judge(&self, survived: &PmImage, recovered: &PmImage) -> Result<(), String> {
         let image = if self.on_survived() { survived } else { recovered };
         self.condition.judge(image.base(), image.bytes())

@@ -20,7 +20,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::crash::Hashed;
+use super::crash::{Hashed, word_part};
 use super::order::{Bounds, Instant, Order};
 use super::{Draw, LINE, Regions, WORDS, inside, line_overlaps, mix, overlaps};
 use crate::engine::Time;
@@ -141,7 +141,8 @@ impl<'a> Allowed<'a> {
     /// A walk over instants, from the first.
     pub fn walk(&self) -> Walk<'_> {
         let must = Hashed::new(self.initial.clone());
-        Walk { allowed: self, instant: self.order.instants(), must, open: BTreeSet::new() }
+        let image = self.initial.clone();
+        Walk { allowed: self, instant: self.order.instants(), must, image, open: BTreeSet::new() }
     }
 
     /// How many images there are at an instant; none when there is no such instant.
@@ -300,6 +301,8 @@ pub struct Walk<'a> {
     allowed: &'a Allowed<'a>,
     instant: Instant<'a>,
     must: Hashed,
+    /// The same bytes, and while a choice is looked at, that choice's.
+    image: PmImage,
     open: BTreeSet<usize>,
 }
 
@@ -312,7 +315,9 @@ impl Walk<'_> {
             let content = order.content(line, must, through);
             let inside = self.inside(line);
             if !inside.is_empty() {
-                self.must.write(order.lines[line].address + inside.start as u64, &content[inside]);
+                let address = order.lines[line].address + inside.start as u64;
+                self.must.write(address, &content[inside.clone()]);
+                self.write(address, &content[inside]);
                 if must < may {
                     self.open.insert(line)
                 } else {
@@ -320,6 +325,11 @@ impl Walk<'_> {
                 };
             }
         }
+    }
+
+    fn write(&mut self, address: u64, data: &[u8]) {
+        let written = self.image.write(address, data);
+        assert!(written.is_ok(), "only bytes of the image are written: {written:?}");
     }
 
     /// The bytes of a line that are in the image.
@@ -403,66 +413,105 @@ impl Walk<'_> {
         }
     }
 
-    /// The lines of an image that differ from what must be durable, perhaps: each with its bytes.
-    fn differences(&self, choices: &Choices, choice: u64) -> Vec<(usize, [u8; LINE])> {
-        let picks = choices.picks(choice);
-        let open = choices.open.iter().zip(&picks).filter(|(_, pick)| **pick != Pick::Whole(0));
-        open.map(|(open, pick)| (open.line, self.content(open, pick))).collect()
-    }
-
-    /// The hashes of all images, by number. Cost: for all combinations of few lines, a sum each.
-    pub fn hashes(&mut self, choices: &Choices) -> Vec<u128> {
-        let Some(product) = choices.product else {
-            return (0..choices.count).map(|choice| self.hash(choices, choice)).collect();
-        };
-        let (mut hashes, base) = (vec![0; 1], self.must.hash);
-        for open in &choices.open {
-            let state = |state| (open.line, self.content(open, &Pick::Whole(state)));
-            let parts: Vec<_> = (0..open.states() as u32).map(state).collect();
-            let parts: Vec<u128> = parts.iter().map(|part| self.part(part)).collect();
-            hashes = parts.iter().flat_map(|part| hashes.iter().map(|hash: &u128| hash.wrapping_add(*part))).collect();
+    /// The hashes of all images, by number. Cost: of each state of a line its words once; then for all combinations of few
+    /// lines, and for single lines and pairs, a sum each; for others a sum over open lines.
+    pub fn hashes(&self, choices: &Choices) -> Vec<u128> {
+        let (base, mut parts) = (self.must.hash, Parts::new(self, &choices.open));
+        let mut hashes = vec![base];
+        if choices.product.is_some() {
+            for (at, open) in choices.open.iter().enumerate() {
+                let states: Vec<u128> = (0..open.states() as u32).map(|state| parts.whole(at, state)).collect();
+                let with = |part: &u128| hashes.iter().map(|hash| hash.wrapping_add(*part)).collect::<Vec<_>>();
+                hashes = states.iter().flat_map(with).collect();
+            }
+        } else {
+            let newest: Vec<u128> =
+                choices.open.iter().enumerate().map(|(at, open)| parts.whole(at, open.newest())).collect();
+            let sum = |lines: &[usize]| lines.iter().fold(0_u128, |sum, &line| sum.wrapping_add(newest[line]));
+            let all = newest.iter().fold(base, |sum, part| sum.wrapping_add(*part));
+            hashes.push(all);
+            for lines in choices.singles.iter().chain(&choices.pairs) {
+                hashes.extend([all.wrapping_sub(sum(lines)), base.wrapping_add(sum(lines))]);
+            }
         }
-        debug_assert_eq!(hashes.len() as u64, product);
-        hashes.iter_mut().for_each(|hash| *hash = base.wrapping_add(*hash));
-        hashes.extend((product..choices.count).map(|choice| self.hash(choices, choice)));
+        let drawn = hashes.len() as u64..choices.count;
+        hashes.extend(drawn.map(|choice| {
+            let picks = choices.picks(choice);
+            picks.iter().enumerate().fold(base, |hash, (at, pick)| hash.wrapping_add(parts.of(at, pick)))
+        }));
         hashes
-    }
-
-    fn hash(&mut self, choices: &Choices, choice: u64) -> u128 {
-        let differences = self.differences(choices, choice);
-        differences.iter().fold(self.must.hash, |hash, difference| hash.wrapping_add(self.part(difference)))
-    }
-
-    /// What a line's bytes add to the hash of what must be durable. Lines share no word, so that parts add up.
-    fn part(&mut self, (line, content): &(usize, [u8; LINE])) -> u128 {
-        let inside = self.inside(*line);
-        let address = self.allowed.order.lines[*line].address + inside.start as u64;
-        let before = self.must.hash;
-        let Ok(kept) = self.must.image.read(address, inside.len()).map(<[u8]>::to_vec) else { return 0 };
-        self.must.write(address, &content[inside]);
-        let part = self.must.hash.wrapping_sub(before);
-        self.must.write(address, &kept);
-        part
     }
 
     /// Calls `judge` with one image. Cost: the lines that differ.
     pub fn with<R>(&mut self, choices: &Choices, choice: u64, judge: impl FnOnce(&PmImage) -> R) -> R {
-        let differences = self.differences(choices, choice);
-        let mut kept = Vec::with_capacity(differences.len());
-        for (line, content) in &differences {
-            let inside = self.inside(*line);
-            let address = self.allowed.order.lines[*line].address + inside.start as u64;
-            let before = self.must.image.read(address, inside.len()).map(<[u8]>::to_vec).unwrap_or_default();
-            if self.must.image.write(address, &content[inside]).is_ok() {
-                kept.push((address, before));
-            }
+        let picks = choices.picks(choice);
+        let differ = || choices.open.iter().zip(&picks).filter(|(_, pick)| **pick != Pick::Whole(0));
+        for (open, pick) in differ() {
+            let inside = self.inside(open.line);
+            let address = self.allowed.order.lines[open.line].address + inside.start as u64;
+            self.write(address, &self.content(open, pick)[inside]);
         }
-        let result = judge(&self.must.image);
-        for (address, before) in kept {
-            let restored = self.must.image.write(address, &before);
+        let result = judge(&self.image);
+        for (open, _) in differ() {
+            let inside = self.inside(open.line);
+            let address = self.allowed.order.lines[open.line].address + inside.start as u64;
+            let durable = self.must.image.read(address, inside.len());
+            let restored = durable.and_then(|durable| self.image.write(address, durable));
             assert!(restored.is_ok(), "it was written before: {restored:?}");
         }
         result
+    }
+}
+
+/// What states of open lines add to the hash of what must be durable, word by word; worked out when first asked for. Lines
+/// share no word, so that parts add up.
+struct Parts<'w, 'a> {
+    walk: &'w Walk<'a>,
+    open: &'w [Open],
+    /// By open line and state: each word's part, and their sum.
+    known: Vec<Vec<Option<Box<([u128; WORDS], u128)>>>>,
+}
+
+impl<'w, 'a> Parts<'w, 'a> {
+    fn new(walk: &'w Walk<'a>, open: &'w [Open]) -> Parts<'w, 'a> {
+        let none = |open: &Open| vec![None; open.states() as usize];
+        Parts { walk, open, known: open.iter().map(none).collect() }
+    }
+
+    fn state(&mut self, at: usize, state: u32) -> &([u128; WORDS], u128) {
+        let (walk, open) = (self.walk, &self.open[at]);
+        self.known[at][state as usize].get_or_insert_with(|| {
+            let [durable, newer] = [0, state].map(|state| walk.content(open, &Pick::Whole(state)));
+            let (base, line) = (walk.must.image.base(), walk.allowed.order.lines[open.line].address);
+            let inside = walk.inside(open.line);
+            let part = |word: usize| {
+                let bytes = (word * 8).max(inside.start)..(word * 8 + 8).min(inside.end);
+                if bytes.is_empty() || durable[bytes.clone()] == newer[bytes.clone()] {
+                    return 0;
+                }
+                let hash = |content: &[u8; LINE]| word_part(base, line + bytes.start as u64, &content[bytes.clone()]);
+                hash(&newer).wrapping_sub(hash(&durable))
+            };
+            let words: [u128; WORDS] = std::array::from_fn(part);
+            Box::new((words, words.iter().fold(0, |sum: u128, part| sum.wrapping_add(*part))))
+        })
+    }
+
+    fn whole(&mut self, at: usize, state: u32) -> u128 {
+        if state == 0 { 0 } else { self.state(at, state).1 }
+    }
+
+    fn of(&mut self, at: usize, pick: &Pick) -> u128 {
+        match pick {
+            Pick::Whole(state) => self.whole(at, *state),
+            Pick::Torn(states) => {
+                let word = |sum: u128, (word, &state): (usize, &u32)| match state {
+                    0 => sum,
+                    _ => sum.wrapping_add(self.state(at, state).0[word]),
+                };
+                states.iter().enumerate().fold(0, word)
+            }
+        }
     }
 }
 

@@ -289,7 +289,11 @@ impl<'a> Order<'a> {
     /// Puts word `word` of version `prefix` in its place.
     pub(super) fn word_into(&self, bytes: &mut [u8; LINE], line: usize, word: usize, prefix: u32) {
         let entries = &self.lines[line].words[word];
-        let at = entries.partition_point(|entry| entry.version <= prefix) - 1;
+        // Most words have few versions, and mostly the last is asked for.
+        let mut at = entries.len() - 1;
+        if entries[at].version > prefix {
+            at = entries.partition_point(|entry| entry.version <= prefix) - 1;
+        }
         bytes[word * 8..word * 8 + 8].copy_from_slice(&entries[at].value.to_le_bytes());
     }
 
