@@ -87,9 +87,13 @@ impl Check for Bound {
         self.condition.name()
     }
 
-    fn holds(&self, survived: &PmImage, recovered: &PmImage) -> bool {
+    fn judge_briefly(&self, survived: &PmImage, recovered: &PmImage, told: bool) -> Result<(), String> {
         let image = if self.on_survived() { survived } else { recovered };
-        self.condition.holds(image.base(), image.bytes())
+        match self.condition.holds(image.base(), image.bytes()) {
+            true => Ok(()),
+            false if told => self.judge(survived, recovered),
+            false => Err(String::new()),
+        }
     }
 
     fn judge(&self, survived: &PmImage, recovered: &PmImage) -> Result<(), String> {

@@ -43,9 +43,13 @@ pub trait Check: Sync {
     /// It is not.
     fn judge(&self, survived: &PmImage, recovered: &PmImage) -> Result<(), String>;
 
-    /// The same without words: of very many images, few are told of.
-    fn holds(&self, survived: &PmImage, recovered: &PmImage) -> bool {
-        self.judge(survived, recovered).is_ok()
+    /// The same where words are needed only if they are to be told: of very many images, few are.
+    ///
+    /// # Errors
+    /// It is not; perhaps without words.
+    fn judge_briefly(&self, survived: &PmImage, recovered: &PmImage, told: bool) -> Result<(), String> {
+        let _ = told;
+        self.judge(survived, recovered)
     }
 
     /// Whether a violation is a failure; else it is only counted.
@@ -154,17 +158,16 @@ impl Rules<'_> {
             undo.judge(survived, begun, recovered, order, &mut found);
         }
         match (self.recovery, self.undo) {
-            (Some(recovery), _) if self.double => found.extend(cuts::judge(survived, &steps, recovered, recovery)),
+            (Some(recovery), _) if self.double => {
+                found.extend(cuts::judge(survived, &steps, recovered, &|image| recovery(image).map(drop)));
+            }
             (None, Some(undo)) => undo.judge_cuts(survived, &steps, recovered, &mut found),
             _ => {}
         }
         let mut violated = Vec::new();
         for (number, check) in self.checks.iter().enumerate() {
-            if check.holds(survived, recovered) {
-                continue;
-            }
-            let wanted = known[number].first.is_none() || order.is_some() && check.binds();
-            let what = wanted.then(|| check.judge(survived, recovered).err()).flatten().unwrap_or_default();
+            let told = known[number].first.is_none() || order.is_some() && check.binds();
+            let Err(what) = check.judge_briefly(survived, recovered, told) else { continue };
             violated.push((number, what.clone()));
             if check.binds() {
                 found.push(Finding { property: Property::Check(check.name().to_owned()), what, witness: None });
@@ -234,7 +237,8 @@ impl<'a> Bench<'a> {
     fn judge(&mut self, survived: &PmImage, begun: u32, failure: &Failure) {
         // Witnesses are sought for the failures that are kept.
         let order = (self.part.failures.len() < self.rules.keep).then_some(self.order);
-        let Judged { found, violated } = self.rules.judge(survived, begun, &mut self.recovered, order, &self.part.conditions);
+        let Judged { found, violated } =
+            self.rules.judge(survived, begun, &mut self.recovered, order, &self.part.conditions);
         let of_recovery = |finding: &Finding| matches!(finding.property, Property::Recovery | Property::Idempotent);
         if self.stopped() && found.iter().any(of_recovery) {
             // Recovery was stopped, too: nothing is known of this image.
