@@ -15,17 +15,21 @@
 //! Invariants: every image is allowed by [`order`](super::order); the first is the one in which nothing is durable that
 //! need not be. Not modelled: choices that recovery narrows while it reads (Jaaru).
 
+mod parts;
+
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::crash::{Hashed, word_part};
+use super::crash::Hashed;
 use super::order::{Bounds, Instant, Order};
 use super::{Draw, LINE, Regions, WORDS, inside, line_overlaps, mix, overlaps};
 use crate::engine::Time;
 use crate::persist::image::PmImage;
 use crate::persist::journal::FactKind;
+use parts::Parts;
 
 /// At most how many states of one line in which stores past the caches are ahead of others.
 const AHEAD: usize = 64;
@@ -171,6 +175,8 @@ struct Open {
     bounds: Bounds,
     /// (prefix, through)
     ahead: Vec<(u32, u32)>,
+    /// By state, its bytes, once they are asked for.
+    contents: Vec<OnceCell<Box<[u8; LINE]>>>,
 }
 
 impl Open {
@@ -182,7 +188,9 @@ impl Open {
         let late = (through.max(must) + 1..=may).rev().filter(past);
         let behind = |late: u32| left_behind.iter().take_while(move |&&prefix| prefix < late);
         let ahead = late.flat_map(|late| behind(late).map(move |&prefix| (prefix, late)));
-        Open { line, bounds, ahead: ahead.take(AHEAD).collect() }
+        let ahead: Vec<(u32, u32)> = ahead.take(AHEAD).collect();
+        let contents = vec![OnceCell::new(); (may - must) as usize + 1 + ahead.len()];
+        Open { line, bounds, ahead, contents }
     }
 
     fn newest(&self) -> u32 {
@@ -199,6 +207,28 @@ impl Open {
         match number.checked_sub(self.newest() + 1) {
             None => (must + number, through),
             Some(ahead) => self.ahead[ahead as usize],
+        }
+    }
+
+    /// The bytes of a state. Cost: little, after the first time.
+    fn whole(&self, order: &Order<'_>, state: u32) -> &[u8; LINE] {
+        self.contents[state as usize].get_or_init(|| {
+            let (prefix, through) = self.state(state);
+            Box::new(order.content(self.line, prefix, through))
+        })
+    }
+
+    fn content(&self, order: &Order<'_>, pick: &Pick) -> [u8; LINE] {
+        match pick {
+            Pick::Whole(state) => *self.whole(order, *state),
+            Pick::Torn(states) => {
+                let mut bytes = [0; LINE];
+                for (word, &state) in states.iter().enumerate() {
+                    let word = word * 8..word * 8 + 8;
+                    bytes[word.clone()].copy_from_slice(&self.whole(order, state)[word]);
+                }
+                bytes
+            }
         }
     }
 }
@@ -286,7 +316,9 @@ impl Choices {
         };
         let pick = |open: &Open| {
             if tear && draw.below(2) == 0 {
-                Pick::Torn(std::array::from_fn(|_| state(&mut draw, open)))
+                let mut states = [0; WORDS];
+                states.iter_mut().for_each(|word| *word = state(&mut draw, open));
+                Pick::Torn(states)
             } else {
                 Pick::Whole(state(&mut draw, open))
             }
@@ -394,25 +426,6 @@ impl Walk<'_> {
         pairs.into_iter().map(|(one, other)| vec![one, other]).collect()
     }
 
-    fn content(&self, open: &Open, pick: &Pick) -> [u8; LINE] {
-        let order = self.allowed.order;
-        match pick {
-            Pick::Whole(state) => {
-                let (prefix, through) = open.state(*state);
-                order.content(open.line, prefix, through)
-            }
-            Pick::Torn(states) => {
-                let mut bytes = [0; LINE];
-                for (word, &state) in states.iter().enumerate() {
-                    let (prefix, through) = open.state(state);
-                    order.word_into(&mut bytes, open.line, word, prefix);
-                    order.lay_over(&mut bytes, open.line, prefix, through, 0xff << (word * 8));
-                }
-                bytes
-            }
-        }
-    }
-
     /// The hashes of all images, by number. Cost: of each state of a line its words once; then for all combinations of few
     /// lines, and for single lines and pairs, a sum each; for others a sum over open lines.
     pub fn hashes(&self, choices: &Choices) -> Vec<u128> {
@@ -449,7 +462,7 @@ impl Walk<'_> {
         for (open, pick) in differ() {
             let inside = self.inside(open.line);
             let address = self.allowed.order.lines[open.line].address + inside.start as u64;
-            self.write(address, &self.content(open, pick)[inside]);
+            self.write(address, &open.content(self.allowed.order, pick)[inside]);
         }
         let result = judge(&self.image);
         for (open, _) in differ() {
@@ -460,58 +473,6 @@ impl Walk<'_> {
             assert!(restored.is_ok(), "it was written before: {restored:?}");
         }
         result
-    }
-}
-
-/// What states of open lines add to the hash of what must be durable, word by word; worked out when first asked for. Lines
-/// share no word, so that parts add up.
-struct Parts<'w, 'a> {
-    walk: &'w Walk<'a>,
-    open: &'w [Open],
-    /// By open line and state: each word's part, and their sum.
-    known: Vec<Vec<Option<Box<([u128; WORDS], u128)>>>>,
-}
-
-impl<'w, 'a> Parts<'w, 'a> {
-    fn new(walk: &'w Walk<'a>, open: &'w [Open]) -> Parts<'w, 'a> {
-        let none = |open: &Open| vec![None; open.states() as usize];
-        Parts { walk, open, known: open.iter().map(none).collect() }
-    }
-
-    fn state(&mut self, at: usize, state: u32) -> &([u128; WORDS], u128) {
-        let (walk, open) = (self.walk, &self.open[at]);
-        self.known[at][state as usize].get_or_insert_with(|| {
-            let [durable, newer] = [0, state].map(|state| walk.content(open, &Pick::Whole(state)));
-            let (base, line) = (walk.must.image.base(), walk.allowed.order.lines[open.line].address);
-            let inside = walk.inside(open.line);
-            let part = |word: usize| {
-                let bytes = (word * 8).max(inside.start)..(word * 8 + 8).min(inside.end);
-                if bytes.is_empty() || durable[bytes.clone()] == newer[bytes.clone()] {
-                    return 0;
-                }
-                let hash = |content: &[u8; LINE]| word_part(base, line + bytes.start as u64, &content[bytes.clone()]);
-                hash(&newer).wrapping_sub(hash(&durable))
-            };
-            let words: [u128; WORDS] = std::array::from_fn(part);
-            Box::new((words, words.iter().fold(0, |sum: u128, part| sum.wrapping_add(*part))))
-        })
-    }
-
-    fn whole(&mut self, at: usize, state: u32) -> u128 {
-        if state == 0 { 0 } else { self.state(at, state).1 }
-    }
-
-    fn of(&mut self, at: usize, pick: &Pick) -> u128 {
-        match pick {
-            Pick::Whole(state) => self.whole(at, *state),
-            Pick::Torn(states) => {
-                let word = |sum: u128, (word, &state): (usize, &u32)| match state {
-                    0 => sum,
-                    _ => sum.wrapping_add(self.state(at, state).0[word]),
-                };
-                states.iter().enumerate().fold(0, word)
-            }
-        }
     }
 }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use super::document::{Item, Table, advised};
 use super::element::load;
-use super::expr::{Element, Elements, Fault, Miss, Value, Which};
+use super::expr::{Element, Elements, Expr, Fault, Miss, Value, Which};
 use super::instrument::FlagBarrier;
 use super::manifest::{CrashForm, Setting, Space};
 use super::read::Reader;
@@ -119,11 +119,14 @@ pub enum Expected {
 pub struct CrashCondition {
     plan: Arc<Plan>,
     number: usize,
+    /// Its expression, for this plan alone.
+    holds: Expr,
 }
 
 impl CrashCondition {
     pub(super) fn new(plan: &Arc<Plan>, number: usize) -> CrashCondition {
-        CrashCondition { plan: plan.clone(), number }
+        let holds = plan.manifest.conditions[number].holds.fixed(&plan.frame);
+        CrashCondition { plan: plan.clone(), number, holds }
     }
 
     fn form(&self) -> &CrashForm {
@@ -137,7 +140,7 @@ impl CrashCondition {
 
     /// Its expression.
     pub fn text(&self) -> &str {
-        self.form().holds.text()
+        self.holds.text()
     }
 
     /// The passage it stands for.
@@ -166,7 +169,7 @@ impl CrashCondition {
     /// Whether it holds on the bytes of persistent memory from address `base` on; without a value it does not.
     pub fn holds(&self, base: u64, bytes: &[u8]) -> bool {
         let image = Image { plan: &self.plan, bytes: Some((base, bytes)), read: None };
-        self.form().holds.evaluate(&mut self.plan.frame.clone(), &image).is_ok_and(|value| value != Value::Int(0))
+        self.holds.evaluate(&mut self.plan.frame.clone(), &image).is_ok_and(|value| value != Value::Int(0))
     }
 
     /// The same, with what is wrong in words.
@@ -174,7 +177,7 @@ impl CrashCondition {
     /// # Errors
     /// It does not hold, with the elements that it read, or it has no value.
     pub fn judge(&self, base: u64, bytes: &[u8]) -> Result<(), String> {
-        let holds = &self.form().holds;
+        let holds = &self.holds;
         let image = Image { plan: &self.plan, bytes: Some((base, bytes)), read: Some(RefCell::default()) };
         match holds.evaluate(&mut self.plan.frame.clone(), &image) {
             Ok(Value::Int(0)) => {
