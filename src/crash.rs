@@ -363,11 +363,14 @@ fn crash_regions(
     let (spec, workload) = (&experiment.machine.spec, &experiment.workload);
     let domain = spec.persist.domain;
     experiment.check()?;
-    let formed = experiment.formed(Some(watching.stop))?;
     let finished = run(experiment, &Conduct { journal: true, ..watching.conduct.clone() });
     let simulated = began.elapsed();
     let Some(journal) = &finished.journal else { unreachable!("a journal was asked for") };
-    let formed = formed.expect("the scheme has kernels formed");
+    let formed = match finished.formed.clone() {
+        Some(formed) => formed,
+        // The run could not begin: for this reason.
+        None => experiment.formed(Some(watching.stop))?.expect("the scheme has kernels formed"),
+    };
     let initial = regions::covering(initial_image(&formed.image()), journal);
     let warp_size = spec.sm.warp_size;
     let resumption = regions::Resumption::new(&formed, workload, &finished.outcome, warp_size, watching.stop);
@@ -466,8 +469,7 @@ fn judge_states(
 
 /// What happened to persistent memory in a run, and where it began: for tests that judge by themselves.
 pub fn journal_of(experiment: &Experiment, conduct: &Conduct<'_>) -> (Journal, PmImage) {
-    let formed = experiment.formed(conduct.stop).ok().flatten();
     let finished = run(experiment, &Conduct { journal: true, ..conduct.clone() });
-    let image = formed.map_or_else(|| experiment.workload.image(), |formed| formed.image());
+    let image = finished.formed.map_or_else(|| experiment.workload.image(), |formed| formed.image());
     (finished.journal.unwrap_or_default(), initial_image(&image))
 }

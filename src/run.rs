@@ -112,6 +112,8 @@ pub struct Finished {
     pub memory: FlatMemory,
     /// Which memory each buffer's name stands for at the end.
     pub bindings: Bindings,
+    /// The program of formed kernels that ran, under a scheme of recoverable regions.
+    pub formed: Option<FormedProgram>,
     /// Every component's digest by epoch, when asked for.
     pub epochs: Option<EpochDigests>,
     /// Names of the components, in the order of their ids.
@@ -193,7 +195,7 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
     let components = machine.component_names();
     let memory = machine.into_memory(image());
     outcome.memory_digest = format!("{:016x}", digest_of(&memory));
-    let mut finished = Finished { outcome, memory, bindings, epochs, components, journal, timeline };
+    let mut finished = Finished { outcome, memory, bindings, formed, epochs, components, journal, timeline };
     if finished.outcome.end == End::Finished {
         judge(experiment, conduct, &mut finished);
     }

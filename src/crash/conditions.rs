@@ -87,6 +87,15 @@ impl Check for Bound {
         self.condition.name()
     }
 
+    fn judge_briefly(&self, survived: &PmImage, recovered: &PmImage, told: bool) -> Result<(), String> {
+        let image = if self.on_survived() { survived } else { recovered };
+        match self.condition.holds(image.base(), image.bytes()) {
+            true => Ok(()),
+            false if told => self.judge(survived, recovered),
+            false => Err(String::new()),
+        }
+    }
+
     fn judge(&self, survived: &PmImage, recovered: &PmImage) -> Result<(), String> {
         let image = if self.on_survived() { survived } else { recovered };
         self.condition.judge(image.base(), image.bytes())

@@ -15,6 +15,9 @@
 //! Invariants: every image is allowed by [`order`](super::order); the first is the one in which nothing is durable that
 //! need not be. Not modelled: choices that recovery narrows while it reads (Jaaru).
 
+mod parts;
+
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -26,6 +29,7 @@ use super::{Draw, LINE, Regions, WORDS, inside, line_overlaps, mix, overlaps};
 use crate::engine::Time;
 use crate::persist::image::PmImage;
 use crate::persist::journal::FactKind;
+use parts::Parts;
 
 /// At most how many states of one line in which stores past the caches are ahead of others.
 const AHEAD: usize = 64;
@@ -141,7 +145,8 @@ impl<'a> Allowed<'a> {
     /// A walk over instants, from the first.
     pub fn walk(&self) -> Walk<'_> {
         let must = Hashed::new(self.initial.clone());
-        Walk { allowed: self, instant: self.order.instants(), must, open: BTreeSet::new() }
+        let image = self.initial.clone();
+        Walk { allowed: self, instant: self.order.instants(), must, image, open: BTreeSet::new() }
     }
 
     /// How many images there are at an instant; none when there is no such instant.
@@ -170,6 +175,8 @@ struct Open {
     bounds: Bounds,
     /// (prefix, through)
     ahead: Vec<(u32, u32)>,
+    /// By state, its bytes, once they are asked for.
+    contents: Vec<OnceCell<Box<[u8; LINE]>>>,
 }
 
 impl Open {
@@ -181,7 +188,9 @@ impl Open {
         let late = (through.max(must) + 1..=may).rev().filter(past);
         let behind = |late: u32| left_behind.iter().take_while(move |&&prefix| prefix < late);
         let ahead = late.flat_map(|late| behind(late).map(move |&prefix| (prefix, late)));
-        Open { line, bounds, ahead: ahead.take(AHEAD).collect() }
+        let ahead: Vec<(u32, u32)> = ahead.take(AHEAD).collect();
+        let contents = vec![OnceCell::new(); (may - must) as usize + 1 + ahead.len()];
+        Open { line, bounds, ahead, contents }
     }
 
     fn newest(&self) -> u32 {
@@ -198,6 +207,28 @@ impl Open {
         match number.checked_sub(self.newest() + 1) {
             None => (must + number, through),
             Some(ahead) => self.ahead[ahead as usize],
+        }
+    }
+
+    /// The bytes of a state. Cost: little, after the first time.
+    fn whole(&self, order: &Order<'_>, state: u32) -> &[u8; LINE] {
+        self.contents[state as usize].get_or_init(|| {
+            let (prefix, through) = self.state(state);
+            Box::new(order.content(self.line, prefix, through))
+        })
+    }
+
+    fn content(&self, order: &Order<'_>, pick: &Pick) -> [u8; LINE] {
+        match pick {
+            Pick::Whole(state) => *self.whole(order, *state),
+            Pick::Torn(states) => {
+                let mut bytes = [0; LINE];
+                for (word, &state) in states.iter().enumerate() {
+                    let word = word * 8..word * 8 + 8;
+                    bytes[word.clone()].copy_from_slice(&self.whole(order, state)[word]);
+                }
+                bytes
+            }
         }
     }
 }
@@ -285,7 +316,9 @@ impl Choices {
         };
         let pick = |open: &Open| {
             if tear && draw.below(2) == 0 {
-                Pick::Torn(std::array::from_fn(|_| state(&mut draw, open)))
+                let mut states = [0; WORDS];
+                states.iter_mut().for_each(|word| *word = state(&mut draw, open));
+                Pick::Torn(states)
             } else {
                 Pick::Whole(state(&mut draw, open))
             }
@@ -300,6 +333,8 @@ pub struct Walk<'a> {
     allowed: &'a Allowed<'a>,
     instant: Instant<'a>,
     must: Hashed,
+    /// The same bytes, and while a choice is looked at, that choice's.
+    image: PmImage,
     open: BTreeSet<usize>,
 }
 
@@ -312,7 +347,9 @@ impl Walk<'_> {
             let content = order.content(line, must, through);
             let inside = self.inside(line);
             if !inside.is_empty() {
-                self.must.write(order.lines[line].address + inside.start as u64, &content[inside]);
+                let address = order.lines[line].address + inside.start as u64;
+                self.must.write(address, &content[inside.clone()]);
+                self.write(address, &content[inside]);
                 if must < may {
                     self.open.insert(line)
                 } else {
@@ -320,6 +357,11 @@ impl Walk<'_> {
                 };
             }
         }
+    }
+
+    fn write(&mut self, address: u64, data: &[u8]) {
+        let written = self.image.write(address, data);
+        assert!(written.is_ok(), "only bytes of the image are written: {written:?}");
     }
 
     /// The bytes of a line that are in the image.
@@ -384,82 +426,50 @@ impl Walk<'_> {
         pairs.into_iter().map(|(one, other)| vec![one, other]).collect()
     }
 
-    fn content(&self, open: &Open, pick: &Pick) -> [u8; LINE] {
-        let order = self.allowed.order;
-        match pick {
-            Pick::Whole(state) => {
-                let (prefix, through) = open.state(*state);
-                order.content(open.line, prefix, through)
+    /// The hashes of all images, by number. Cost: of each state of a line its words once; then for all combinations of few
+    /// lines, and for single lines and pairs, a sum each; for others a sum over open lines.
+    pub fn hashes(&self, choices: &Choices) -> Vec<u128> {
+        let (base, mut parts) = (self.must.hash, Parts::new(self, &choices.open));
+        let mut hashes = vec![base];
+        if choices.product.is_some() {
+            for (at, open) in choices.open.iter().enumerate() {
+                let states: Vec<u128> = (0..open.states() as u32).map(|state| parts.whole(at, state)).collect();
+                let with = |part: &u128| hashes.iter().map(|hash| hash.wrapping_add(*part)).collect::<Vec<_>>();
+                hashes = states.iter().flat_map(with).collect();
             }
-            Pick::Torn(states) => {
-                let mut bytes = [0; LINE];
-                for (word, &state) in states.iter().enumerate() {
-                    let (prefix, through) = open.state(state);
-                    order.word_into(&mut bytes, open.line, word, prefix);
-                    order.lay_over(&mut bytes, open.line, prefix, through, 0xff << (word * 8));
-                }
-                bytes
+        } else {
+            let newest: Vec<u128> =
+                choices.open.iter().enumerate().map(|(at, open)| parts.whole(at, open.newest())).collect();
+            let sum = |lines: &[usize]| lines.iter().fold(0_u128, |sum, &line| sum.wrapping_add(newest[line]));
+            let all = newest.iter().fold(base, |sum, part| sum.wrapping_add(*part));
+            hashes.push(all);
+            for lines in choices.singles.iter().chain(&choices.pairs) {
+                hashes.extend([all.wrapping_sub(sum(lines)), base.wrapping_add(sum(lines))]);
             }
         }
-    }
-
-    /// The lines of an image that differ from what must be durable, perhaps: each with its bytes.
-    fn differences(&self, choices: &Choices, choice: u64) -> Vec<(usize, [u8; LINE])> {
-        let picks = choices.picks(choice);
-        let open = choices.open.iter().zip(&picks).filter(|(_, pick)| **pick != Pick::Whole(0));
-        open.map(|(open, pick)| (open.line, self.content(open, pick))).collect()
-    }
-
-    /// The hashes of all images, by number. Cost: for all combinations of few lines, a sum each.
-    pub fn hashes(&mut self, choices: &Choices) -> Vec<u128> {
-        let Some(product) = choices.product else {
-            return (0..choices.count).map(|choice| self.hash(choices, choice)).collect();
-        };
-        let (mut hashes, base) = (vec![0; 1], self.must.hash);
-        for open in &choices.open {
-            let state = |state| (open.line, self.content(open, &Pick::Whole(state)));
-            let parts: Vec<_> = (0..open.states() as u32).map(state).collect();
-            let parts: Vec<u128> = parts.iter().map(|part| self.part(part)).collect();
-            hashes = parts.iter().flat_map(|part| hashes.iter().map(|hash: &u128| hash.wrapping_add(*part))).collect();
-        }
-        debug_assert_eq!(hashes.len() as u64, product);
-        hashes.iter_mut().for_each(|hash| *hash = base.wrapping_add(*hash));
-        hashes.extend((product..choices.count).map(|choice| self.hash(choices, choice)));
+        let drawn = hashes.len() as u64..choices.count;
+        hashes.extend(drawn.map(|choice| {
+            let picks = choices.picks(choice);
+            picks.iter().enumerate().fold(base, |hash, (at, pick)| hash.wrapping_add(parts.of(at, pick)))
+        }));
         hashes
-    }
-
-    fn hash(&mut self, choices: &Choices, choice: u64) -> u128 {
-        let differences = self.differences(choices, choice);
-        differences.iter().fold(self.must.hash, |hash, difference| hash.wrapping_add(self.part(difference)))
-    }
-
-    /// What a line's bytes add to the hash of what must be durable. Lines share no word, so that parts add up.
-    fn part(&mut self, (line, content): &(usize, [u8; LINE])) -> u128 {
-        let inside = self.inside(*line);
-        let address = self.allowed.order.lines[*line].address + inside.start as u64;
-        let before = self.must.hash;
-        let Ok(kept) = self.must.image.read(address, inside.len()).map(<[u8]>::to_vec) else { return 0 };
-        self.must.write(address, &content[inside]);
-        let part = self.must.hash.wrapping_sub(before);
-        self.must.write(address, &kept);
-        part
     }
 
     /// Calls `judge` with one image. Cost: the lines that differ.
     pub fn with<R>(&mut self, choices: &Choices, choice: u64, judge: impl FnOnce(&PmImage) -> R) -> R {
-        let differences = self.differences(choices, choice);
-        let mut kept = Vec::with_capacity(differences.len());
-        for (line, content) in &differences {
-            let inside = self.inside(*line);
-            let address = self.allowed.order.lines[*line].address + inside.start as u64;
-            let before = self.must.image.read(address, inside.len()).map(<[u8]>::to_vec).unwrap_or_default();
-            if self.must.image.write(address, &content[inside]).is_ok() {
-                kept.push((address, before));
-            }
+        let picks = choices.picks(choice);
+        let differ = || choices.open.iter().zip(&picks).filter(|(_, pick)| **pick != Pick::Whole(0));
+        for (open, pick) in differ() {
+            let inside = self.inside(open.line);
+            let address = self.allowed.order.lines[open.line].address + inside.start as u64;
+            self.write(address, &open.content(self.allowed.order, pick)[inside]);
         }
-        let result = judge(&self.must.image);
-        for (address, before) in kept {
-            let restored = self.must.image.write(address, &before);
+        let result = judge(&self.image);
+        for (open, _) in differ() {
+            let inside = self.inside(open.line);
+            let address = self.allowed.order.lines[open.line].address + inside.start as u64;
+            let durable = self.must.image.read(address, inside.len());
+            let restored = durable.and_then(|durable| self.image.write(address, durable));
             assert!(restored.is_ok(), "it was written before: {restored:?}");
         }
         result

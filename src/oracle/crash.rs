@@ -277,19 +277,30 @@ pub fn hash_of(image: &PmImage) -> u128 {
     part_hash(image, 0..image.bytes().len())
 }
 
+/// Part of an image's hash that the word makes of which these bytes, from an address on, are in the image. `base` is the
+/// image's.
+pub(super) fn word_part(base: u64, address: u64, bytes: &[u8]) -> u128 {
+    let value = match bytes.first_chunk::<8>() {
+        Some(whole) => u64::from_le_bytes(*whole),
+        None => bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)),
+    };
+    word_hash(address / 8 - base / 8, value)
+}
+
 /// Hash of the words in which the bytes at these offsets lie. A word is at a multiple of 8; the first and last may be
 /// short.
 fn part_hash(image: &PmImage, offsets: Range<usize>) -> u128 {
-    let (bytes, skew) = (image.bytes(), (image.base() % 8) as usize);
-    let words = (offsets.start + skew) / 8..(offsets.end + skew).div_ceil(8);
-    words.fold(0, |hash, word| {
-        let part = &bytes[(word * 8).saturating_sub(skew)..(word * 8 + 8 - skew).min(bytes.len())];
-        let value = match part.first_chunk::<8>() {
-            Some(whole) => u64::from_le_bytes(*whole),
-            None => part.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)),
-        };
-        hash.wrapping_add(word_hash(word as u64, value))
-    })
+    let (bytes, base) = (image.bytes(), image.base());
+    let skew = (base % 8) as usize;
+    let mut hash = 0_u128;
+    let mut word = (offsets.start + skew) / 8 * 8;
+    while word < offsets.end + skew {
+        let start = word.saturating_sub(skew);
+        let part = &bytes[start..(word + 8 - skew).min(bytes.len())];
+        hash = hash.wrapping_add(word_part(base, base + start as u64, part));
+        word += 8;
+    }
+    hash
 }
 
 impl Hashed {

@@ -43,6 +43,15 @@ pub trait Check: Sync {
     /// It is not.
     fn judge(&self, survived: &PmImage, recovered: &PmImage) -> Result<(), String>;
 
+    /// The same where words are needed only if they are to be told: of very many images, few are.
+    ///
+    /// # Errors
+    /// It is not; perhaps without words.
+    fn judge_briefly(&self, survived: &PmImage, recovered: &PmImage, told: bool) -> Result<(), String> {
+        let _ = told;
+        self.judge(survived, recovered)
+    }
+
     /// Whether a violation is a failure; else it is only counted.
     fn binds(&self) -> bool {
         true
@@ -112,17 +121,25 @@ impl fmt::Debug for Rules<'_> {
 /// What was found on an image.
 struct Judged {
     found: Vec<Finding>,
-    /// Checks that do not hold, by number; none were looked at when recovery failed.
+    /// Checks that do not hold, by number, in words where these are wanted; none were looked at when recovery failed.
     violated: Option<Vec<(usize, String)>>,
 }
 
 impl Rules<'_> {
-    /// Judges one image; `recovered` is room for what recovery makes of it.
-    fn judge(&self, survived: &PmImage, begun: u32, recovered: &mut PmImage, order: Option<&Order<'_>>) -> Judged {
+    /// Judges one image; `recovered` is room for what recovery makes of it. `order` is there when what is found is to be
+    /// told of, with witnesses; `known` is what checks came to before, whose first violations are told of.
+    fn judge(
+        &self,
+        survived: &PmImage,
+        begun: u32,
+        recovered: &mut PmImage,
+        order: Option<&Order<'_>>,
+        known: &[ConditionCount],
+    ) -> Judged {
         if let Some(salvage) = self.salvage {
             let mut salvaged = survived.clone();
             salvage(&mut salvaged);
-            return Rules { salvage: None, ..*self }.judge(&salvaged, begun, recovered, order);
+            return Rules { salvage: None, ..*self }.judge(&salvaged, begun, recovered, order, known);
         }
         let mut found = Vec::new();
         if recovered.write(survived.base(), survived.bytes()).is_err() {
@@ -141,13 +158,16 @@ impl Rules<'_> {
             undo.judge(survived, begun, recovered, order, &mut found);
         }
         match (self.recovery, self.undo) {
-            (Some(recovery), _) if self.double => found.extend(cuts::judge(survived, &steps, recovered, recovery)),
+            (Some(recovery), _) if self.double => {
+                found.extend(cuts::judge(survived, &steps, recovered, &|image| recovery(image).map(drop)));
+            }
             (None, Some(undo)) => undo.judge_cuts(survived, &steps, recovered, &mut found),
             _ => {}
         }
         let mut violated = Vec::new();
         for (number, check) in self.checks.iter().enumerate() {
-            let Err(what) = check.judge(survived, recovered) else { continue };
+            let told = known[number].first.is_none() || order.is_some() && check.binds();
+            let Err(what) = check.judge_briefly(survived, recovered, told) else { continue };
             violated.push((number, what.clone()));
             if check.binds() {
                 found.push(Finding { property: Property::Check(check.name().to_owned()), what, witness: None });
@@ -217,7 +237,8 @@ impl<'a> Bench<'a> {
     fn judge(&mut self, survived: &PmImage, begun: u32, failure: &Failure) {
         // Witnesses are sought for the failures that are kept.
         let order = (self.part.failures.len() < self.rules.keep).then_some(self.order);
-        let Judged { found, violated } = self.rules.judge(survived, begun, &mut self.recovered, order);
+        let Judged { found, violated } =
+            self.rules.judge(survived, begun, &mut self.recovered, order, &self.part.conditions);
         let of_recovery = |finding: &Finding| matches!(finding.property, Property::Recovery | Property::Idempotent);
         if self.stopped() && found.iter().any(of_recovery) {
             // Recovery was stopped, too: nothing is known of this image.
@@ -463,8 +484,8 @@ pub fn judge_store(overtaking: &Overtaking<'_>, rules: &Rules<'_>, store: usize)
 }
 
 fn judge_one(survived: &PmImage, begun: u32, rules: &Rules<'_>, order: &Order<'_>, place: &Failure) -> Verdict {
-    let Judged { found, violated } = rules.judge(survived, begun, &mut survived.clone(), Some(order));
     let mut conditions = rules.conditions();
+    let Judged { found, violated } = rules.judge(survived, begun, &mut survived.clone(), Some(order), &conditions);
     if let Some(violated) = violated {
         count(&mut conditions, violated, place);
     }

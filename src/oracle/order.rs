@@ -278,30 +278,24 @@ impl<'a> Order<'a> {
 
     /// A line's content when all versions up to `prefix` are there, and those past the caches up to `through`.
     pub fn content(&self, line: usize, prefix: u32, through: u32) -> [u8; LINE] {
+        let Line { words, versions, .. } = &self.lines[line];
         let mut bytes = [0; LINE];
-        for word in 0..WORDS {
-            self.word_into(&mut bytes, line, word, prefix);
+        for (word, entries) in words.iter().enumerate() {
+            // Most words have few versions, and mostly the last is asked for.
+            let mut at = entries.len() - 1;
+            if entries[at].version > prefix {
+                at = entries.partition_point(|entry| entry.version <= prefix) - 1;
+            }
+            bytes[word * 8..word * 8 + 8].copy_from_slice(&entries[at].value.to_le_bytes());
         }
-        self.lay_over(&mut bytes, line, prefix, through, u128::MAX);
-        bytes
-    }
-
-    /// Puts word `word` of version `prefix` in its place.
-    pub(super) fn word_into(&self, bytes: &mut [u8; LINE], line: usize, word: usize, prefix: u32) {
-        let entries = &self.lines[line].words[word];
-        let at = entries.partition_point(|entry| entry.version <= prefix) - 1;
-        bytes[word * 8..word * 8 + 8].copy_from_slice(&entries[at].value.to_le_bytes());
-    }
-
-    /// Lays what went past the caches after `prefix`, up to `through`, over the bytes that `within` names.
-    pub(super) fn lay_over(&self, bytes: &mut [u8; LINE], line: usize, prefix: u32, through: u32, within: u128) {
         for version in prefix..through {
-            let version = self.lines[line].versions[version as usize];
+            let version = versions[version as usize];
             if version.through {
                 let fact = &self.journal.facts()[version.performed as usize];
-                copy(bytes, fact.mask, within, self.journal.data(fact));
+                copy(&mut bytes, fact.mask, self.journal.data(fact));
             }
         }
+        bytes
     }
 
     /// A walk over instants, from the first.
@@ -310,15 +304,13 @@ impl<'a> Order<'a> {
     }
 }
 
-/// Copies the data of `mask` (bytes one after the other) as far as `within` goes.
-fn copy(bytes: &mut [u8; LINE], mask: u128, within: u128, data: &[u8]) {
+/// Copies the data of `mask`, bytes one after the other.
+fn copy(bytes: &mut [u8; LINE], mask: u128, data: &[u8]) {
     let mut at = 0;
     for (start, count) in runs(mask) {
-        for (byte, &value) in (start..start + count).zip(&data[at..]) {
-            if within >> byte & 1 == 1 {
-                bytes[byte] = value;
-            }
-        }
+        // A fact may be without data.
+        let count = count.min(data.len() - at);
+        bytes[start..start + count].copy_from_slice(&data[at..at + count]);
         at += count;
     }
 }
@@ -458,7 +450,7 @@ impl Reader<'_, '_> {
         history.versions.push(Version { performed: at, program, combined: list, through });
         let version = history.versions.len() as u32;
         let mut bytes = [0; LINE];
-        copy(&mut bytes, fact.mask, u128::MAX, journal.data(fact));
+        copy(&mut bytes, fact.mask, journal.data(fact));
         for (word, entries) in history.words.iter_mut().enumerate() {
             let mask = byte_mask(fact.mask, word);
             if mask != 0 {
@@ -511,11 +503,11 @@ impl Reader<'_, '_> {
         let (mut bytes, mut mask) = ([0; LINE], 0);
         for store in stores {
             let store = &self.order.journal.facts()[store as usize];
-            copy(&mut bytes, store.mask, u128::MAX, self.order.journal.data(store));
+            copy(&mut bytes, store.mask, self.order.journal.data(store));
             mask |= store.mask;
         }
         let mut performed = [0; LINE];
-        copy(&mut performed, fact.mask, u128::MAX, self.order.journal.data(fact));
+        copy(&mut performed, fact.mask, self.order.journal.data(fact));
         if (mask, bytes) != (fact.mask, performed) {
             self.fault(
                 at,

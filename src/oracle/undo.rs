@@ -69,6 +69,8 @@ pub(super) struct Finding {
 #[derive(Debug, Clone)]
 pub struct UndoRule {
     log: UndoLog,
+    /// The same with slots joined, for recovery whose steps do not matter.
+    joined: UndoLog,
     expected: Vec<Expected>,
     segments: Vec<Segment>,
     /// By flag: the transactions that use it, by launch, and the segments that no other transaction covers.
@@ -106,7 +108,7 @@ impl UndoRule {
                 chains[chain].1.push(number);
             }
         }
-        UndoRule { log, expected, segments, chains, double }
+        UndoRule { joined: log.joined(), log, expected, segments, chains, double }
     }
 
     /// The log.
@@ -279,13 +281,21 @@ impl UndoRule {
         Finding { property: Property::Undo, what, witness }
     }
 
-    /// The steps of recovery, done on a copy of the image.
+    /// Recovery of an image, and its steps if they are needed for [`UndoRule::judge_cuts`].
     pub(super) fn recover(&self, image: &mut PmImage) -> Result<Vec<RecoveryStep>, String> {
+        if !self.double {
+            return self.recover_at_once(image).map(|()| Vec::new());
+        }
         let steps = self.log.recovery(image).map_err(|outside| outside.to_string())?;
         for step in &steps {
             image.write(step.address, &step.data).map_err(|outside| outside.to_string())?;
         }
         Ok(steps)
+    }
+
+    fn recover_at_once(&self, image: &mut PmImage) -> Result<(), String> {
+        // A transaction that cannot be rolled back keeps its flag: told again, by the slot that is at fault.
+        self.joined.recover(image).or_else(|_| self.log.recover(image)).map_err(|outside| outside.to_string())
     }
 
     /// P8: recovery that is cut off after any of its steps and started again comes to the same image.
@@ -299,7 +309,7 @@ impl UndoRule {
         if !self.double {
             return;
         }
-        out.extend(cuts::judge(survived, steps, recovered, &|image| self.recover(image)));
+        out.extend(cuts::judge(survived, steps, recovered, &|image| self.recover_at_once(image)));
     }
 }
 

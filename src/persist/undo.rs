@@ -10,6 +10,8 @@
 //! Source: AGPM section II-B and Fig. 1 (CTA-level undo logging); the values of the flag are those of the public PACT 2019
 //! kernels. Not modelled: re-execution of what was rolled back, which is a launch like any other.
 
+use smallvec::SmallVec;
+
 use super::image::{OutsideImage, PmImage};
 
 /// The flag of a transaction that has not begun, or was rolled back.
@@ -55,8 +57,8 @@ pub struct UndoLog {
 pub struct RecoveryStep {
     /// First address.
     pub address: u64,
-    /// What is written.
-    pub data: Vec<u8>,
+    /// What is written: a word, mostly.
+    pub data: SmallVec<[u8; 8]>,
 }
 
 impl UndoLog {
@@ -72,11 +74,55 @@ impl UndoLog {
             }
             for slot in &transaction.slots {
                 let old = image.read(slot.log, slot.bytes as usize)?;
-                steps.push(RecoveryStep { address: slot.home, data: old.to_vec() });
+                steps.push(RecoveryStep { address: slot.home, data: SmallVec::from_slice(old) });
             }
-            steps.push(RecoveryStep { address: transaction.flag, data: IDLE.to_le_bytes().to_vec() });
+            steps.push(RecoveryStep { address: transaction.flag, data: SmallVec::from_slice(&IDLE.to_le_bytes()) });
         }
         Ok(steps)
+    }
+
+    /// The same log in fewer, larger slots: those that follow each other in both places are one. Its recovery comes to the
+    /// same image, in other steps.
+    pub fn joined(&self) -> UndoLog {
+        let mut joined = self.clone();
+        for transaction in &mut joined.transactions {
+            transaction.slots.dedup_by(|next, slot| {
+                let bytes = u64::from(slot.bytes);
+                let follows = (slot.home + bytes, slot.log + bytes) == (next.home, next.log);
+                let together = slot.bytes.checked_add(next.bytes).filter(|_| follows);
+                slot.bytes = together.unwrap_or(slot.bytes);
+                together.is_some()
+            });
+        }
+        joined
+    }
+
+    /// Takes these steps, without telling them.
+    ///
+    /// # Errors
+    /// As [`UndoLog::recovery`].
+    pub fn recover(&self, image: &mut PmImage) -> Result<(), OutsideImage> {
+        // As there, all is read before anything is written: slots may overlap in a log that is wrong.
+        let mut begun = Vec::new();
+        let mut old = Vec::new();
+        for transaction in self.transactions.iter().rev() {
+            if image.word(transaction.flag)? == IN_TX {
+                begun.push(transaction);
+                for slot in &transaction.slots {
+                    old.extend_from_slice(image.read(slot.log, slot.bytes as usize)?);
+                }
+            }
+        }
+        let mut at = 0;
+        for transaction in begun {
+            for slot in &transaction.slots {
+                let end = at + slot.bytes as usize;
+                image.write(slot.home, &old[at..end])?;
+                at = end;
+            }
+            image.write(transaction.flag, &IDLE.to_le_bytes())?;
+        }
+        Ok(())
     }
 }
 
@@ -99,6 +145,30 @@ mod tests {
             image.write(step.address, &step.data).unwrap();
         }
         image
+    }
+
+    #[test]
+    fn steps_that_are_not_told_come_to_the_same_image_even_where_slots_overlap() {
+        // The second slot's log is the first one's element.
+        let slots = vec![LogSlot { home: 0, log: 8, bytes: 4 }, LogSlot { home: 4, log: 0, bytes: 4 }];
+        let wrong = UndoLog { transactions: vec![Transaction { launch: 0, cta: Some(0), flag: 16, slots }] };
+        for log in [undo(), wrong.clone()] {
+            for flag in [IDLE, IN_TX, COMPLETE] {
+                let [mut told, mut image] = [(); 2].map(|()| image([10, 20, 1, 2, flag]));
+                for step in log.recovery(&told).unwrap() {
+                    told.write(step.address, &step.data).unwrap();
+                }
+                let mut joined = image.clone();
+                log.recover(&mut image).unwrap();
+                assert_eq!(image, told);
+                log.joined().recover(&mut joined).unwrap();
+                assert_eq!(joined, told);
+            }
+        }
+        assert_eq!(undo().joined().transactions[0].slots, [LogSlot { home: 0, log: 8, bytes: 8 }]);
+        assert_eq!(wrong.joined(), wrong);
+        let short = PmImage::new(0, vec![0; 12]);
+        assert_eq!(undo().recover(&mut short.clone()), undo().recovery(&short).map(drop));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use super::document::{Item, Table, advised};
 use super::element::load;
-use super::expr::{Element, Elements, Fault, Miss, Value, Which};
+use super::expr::{Element, Elements, Expr, Fault, Miss, Value, Which};
 use super::instrument::FlagBarrier;
 use super::manifest::{CrashForm, Setting, Space};
 use super::read::Reader;
@@ -79,7 +79,7 @@ impl Setting {
 /// Every condition has a value at the start: what it names exists.
 pub(super) fn check(plan: &Plan, faults: &mut Diagnostics) {
     for form in &plan.manifest.conditions {
-        let image = Image { plan, bytes: None, read: RefCell::default() };
+        let image = Image { plan, bytes: None, read: None };
         if let Err(stop) = form.holds.evaluate(&mut plan.frame.clone(), &image) {
             faults.push(form.holds.fault(stop));
         }
@@ -119,11 +119,14 @@ pub enum Expected {
 pub struct CrashCondition {
     plan: Arc<Plan>,
     number: usize,
+    /// Its expression, for this plan alone.
+    holds: Expr,
 }
 
 impl CrashCondition {
     pub(super) fn new(plan: &Arc<Plan>, number: usize) -> CrashCondition {
-        CrashCondition { plan: plan.clone(), number }
+        let holds = plan.manifest.conditions[number].holds.fixed(&plan.frame);
+        CrashCondition { plan: plan.clone(), number, holds }
     }
 
     fn form(&self) -> &CrashForm {
@@ -137,7 +140,7 @@ impl CrashCondition {
 
     /// Its expression.
     pub fn text(&self) -> &str {
-        self.form().holds.text()
+        self.holds.text()
     }
 
     /// The passage it stands for.
@@ -163,16 +166,22 @@ impl CrashCondition {
         }
     }
 
-    /// Whether it holds on the bytes of persistent memory from address `base` on.
+    /// Whether it holds on the bytes of persistent memory from address `base` on; without a value it does not.
+    pub fn holds(&self, base: u64, bytes: &[u8]) -> bool {
+        let image = Image { plan: &self.plan, bytes: Some((base, bytes)), read: None };
+        self.holds.evaluate(&mut self.plan.frame.clone(), &image).is_ok_and(|value| value != Value::Int(0))
+    }
+
+    /// The same, with what is wrong in words.
     ///
     /// # Errors
-    /// It does not, with the elements that it read, or it has no value.
+    /// It does not hold, with the elements that it read, or it has no value.
     pub fn judge(&self, base: u64, bytes: &[u8]) -> Result<(), String> {
-        let holds = &self.form().holds;
-        let image = Image { plan: &self.plan, bytes: Some((base, bytes)), read: RefCell::default() };
+        let holds = &self.holds;
+        let image = Image { plan: &self.plan, bytes: Some((base, bytes)), read: Some(RefCell::default()) };
         match holds.evaluate(&mut self.plan.frame.clone(), &image) {
             Ok(Value::Int(0)) => {
-                let read = image.read.into_inner();
+                let read = image.read.map(RefCell::into_inner).unwrap_or_default();
                 let more = if read.len() > SHOWN { ", ..." } else { "" };
                 let read = read[..read.len().min(SHOWN)].join(", ");
                 Err(format!("`{}` does not hold: {read}{more}", holds.text()))
@@ -183,11 +192,11 @@ impl CrashCondition {
     }
 }
 
-/// The elements of an image, or of the initial contents; notes what was read.
+/// The elements of an image, or of the initial contents; notes what was read of the image if asked to.
 struct Image<'a> {
     plan: &'a Plan,
     bytes: Option<(u64, &'a [u8])>,
-    read: RefCell<Vec<String>>,
+    read: Option<RefCell<Vec<String>>>,
 }
 
 impl Elements for Image<'_> {
@@ -206,12 +215,14 @@ impl Elements for Image<'_> {
         };
         match load(field.elem, found.unwrap_or(&[0; 8])) {
             Ok(value) => {
-                let mut read = self.read.borrow_mut();
-                if which == Which::Current && self.bytes.is_some() && read.len() <= SHOWN {
-                    let field = if field.name.is_empty() { String::new() } else { format!(".{}", field.name) };
-                    let told = format!("{}{field}[{}] = {value}", form.name, element.index);
-                    if !read.contains(&told) {
-                        read.push(told);
+                if let (Which::Current, Some(read)) = (which, &self.read) {
+                    let mut read = read.borrow_mut();
+                    if read.len() <= SHOWN {
+                        let field = if field.name.is_empty() { String::new() } else { format!(".{}", field.name) };
+                        let told = format!("{}{field}[{}] = {value}", form.name, element.index);
+                        if !read.contains(&told) {
+                            read.push(told);
+                        }
                     }
                 }
                 Ok(value.bits())

@@ -17,6 +17,8 @@ mod tests;
 use std::ops::Range;
 use std::sync::Arc;
 
+use smallvec::{SmallVec, smallvec};
+
 pub(crate) use eval::{Element, Elements, Fault, Miss, NoElements, Stop};
 pub(crate) use ptx::{Condition, Emit};
 
@@ -220,6 +222,46 @@ enum Node {
     Sum { slot: u16, float: bool, low: u32, high: u32, body: u32 },
 }
 
+impl Node {
+    /// The nodes whose values it takes.
+    fn operands(self) -> SmallVec<[u32; 3]> {
+        match self {
+            Node::Int(_) | Node::Float(_) | Node::Var(_) => smallvec![],
+            Node::NegInt(a)
+            | Node::NegFloat(a)
+            | Node::AbsInt(a)
+            | Node::Not(a)
+            | Node::Log2Int(a)
+            | Node::ToFloat(a)
+            | Node::ToInt(a)
+            | Node::Function(_, a)
+            | Node::Load { index: a, .. } => smallvec![a],
+            Node::And(a, b)
+            | Node::Or(a, b)
+            | Node::AddInt(a, b)
+            | Node::SubInt(a, b)
+            | Node::MulInt(a, b)
+            | Node::DivInt(a, b)
+            | Node::RemInt(a, b)
+            | Node::CeilDiv(a, b)
+            | Node::MinInt(a, b)
+            | Node::MaxInt(a, b)
+            | Node::PowInt(a, b)
+            | Node::AddFloat(a, b)
+            | Node::SubFloat(a, b)
+            | Node::MulFloat(a, b)
+            | Node::DivFloat(a, b)
+            | Node::RemFloat(a, b)
+            | Node::MinFloat(a, b)
+            | Node::MaxFloat(a, b)
+            | Node::PowFloat(a, b)
+            | Node::CompareInt(_, a, b)
+            | Node::CompareFloat(_, a, b) => smallvec![a, b],
+            Node::Select(a, b, c) | Node::Sum { low: a, high: b, body: c, .. } => smallvec![a, b, c],
+        }
+    }
+}
+
 const _: () = assert!(size_of::<Node>() <= 16, "a node is 16 bytes: four to a cache line");
 
 #[derive(Debug, Clone, PartialEq)]
@@ -324,6 +366,12 @@ impl Expr {
             frame.resize(usize::from(self.code.slots), 0);
         }
         eval::run(&self.code, frame, elements).map(|bits| Value::of_bits(bits, self.code.ty))
+    }
+
+    /// The same, for one frame of its scope's variables only: what follows from these alone is worked out. What has no
+    /// value keeps its fault for when it is evaluated.
+    pub(crate) fn fixed(&self, frame: &[u64]) -> Expr {
+        Expr { code: eval::fixed(&self.code, frame), ..self.clone() }
     }
 
     /// Its value where nothing can be read.

@@ -54,10 +54,20 @@ impl Resolved {
     /// # Errors
     /// All kernels that cannot be formed.
     pub fn form_kernels(&self, options: &RegionOptions) -> Result<Vec<Arc<Formed>>, Diagnostics> {
-        Ok(self.formed_kernels(options)?.into_iter().map(|(_, formed)| formed).collect())
+        Ok(self.formed_kernels(options)?.iter().map(|(_, formed)| formed.clone()).collect())
     }
 
-    fn formed_kernels(&self, options: &RegionOptions) -> Result<Vec<FormedKernel>, Diagnostics> {
+    fn formed_kernels(&self, options: &RegionOptions) -> Result<Arc<[FormedKernel]>, Diagnostics> {
+        if let Some((_, known)) = self.plan.formed.get().filter(|(of, _)| of == options) {
+            return Ok(known.clone());
+        }
+        let kernels: Arc<[FormedKernel]> = self.form_anew(options)?.into();
+        // The first options stay; others are for those who compare.
+        let _ = self.plan.formed.set((*options, kernels.clone()));
+        Ok(kernels)
+    }
+
+    fn form_anew(&self, options: &RegionOptions) -> Result<Vec<FormedKernel>, Diagnostics> {
         let mut faults = Diagnostics::default();
         let mut kernels: Vec<FormedKernel> = Vec::new();
         for kernel in self.plan.program.kernels() {
@@ -82,7 +92,7 @@ impl Resolved {
     /// # Errors
     /// All kernels that cannot be formed; a functional run that fails.
     pub fn formed(&self, options: &RegionOptions, limits: &Limits<'_>) -> Result<FormedProgram, Diagnostics> {
-        let kernels: Arc<[FormedKernel]> = self.formed_kernels(options)?.into();
+        let kernels = self.formed_kernels(options)?;
         let mut room = Room::default();
         for (_, formed) in &*kernels {
             room.group_bytes = room.group_bytes.max(formed.checkpoint.group_bytes());

@@ -74,7 +74,7 @@ impl Recovery {
         let mut host = Host::of(self.plan.clone(), Part::Recovery, self.limit());
         let mut note = |address: u64, data: &[u8]| {
             if steps && Medium::of(address) == Medium::Nvm {
-                told.push(RecoveryStep { address, data: data.to_vec() });
+                told.push(RecoveryStep { address, data: data.into() });
             }
         };
         let done = drive(&mut host, &mut memory, &mut |action, memory| {

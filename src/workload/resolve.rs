@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 use super::contents::input_bytes;
 use super::document::advised;
 use super::expr::{Expr, Value};
+use super::formed::FormedKernel;
 use super::generate::part_len;
 use super::graph::{self, Csr};
 use super::graph_file;
@@ -23,6 +24,7 @@ use super::source::{Folder, Programs};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::kernel::launch::Texture;
 use crate::kernel::memory::{AddressMap, Medium};
+use crate::kernel::regions::RegionOptions;
 use crate::persist::undo::UndoLog;
 
 /// Largest buffer in bytes: the DRAM window ends 1 TiB after its start.
@@ -77,6 +79,8 @@ pub(crate) struct Plan {
     /// What instrumentation did, and where transactions keep what they need (computed when first asked for).
     pub(crate) settings: Option<Settings>,
     pub(crate) undo: OnceLock<Result<Arc<UndoLog>, Box<Diagnostic>>>,
+    /// The program's kernels, formed as they were first asked for: a run, its checks and its crash test ask alike.
+    pub(crate) formed: OnceLock<(RegionOptions, Arc<[FormedKernel]>)>,
 }
 
 /// A buffer's place, size and initial content.
@@ -180,6 +184,7 @@ impl Plan {
             recovery: Program::new(&manifest.recovery.steps),
             settings: None,
             undo: OnceLock::new(),
+            formed: OnceLock::new(),
         };
         let plan = plan.check_steps(&mut faults);
         super::conditions::check(&plan, &mut faults);

@@ -307,7 +307,7 @@ proptest! {
             let mut bytes = [0; LINE];
             let kept = |at: usize| at < prefix || versions[at].1 && at < through;
             for (at, version) in versions.iter().enumerate().filter(|&(at, _)| kept(at)) {
-                copy(&mut bytes, facts[version.2].mask, u128::MAX, script.journal.data(&facts[version.2]));
+                copy(&mut bytes, facts[version.2].mask, script.journal.data(&facts[version.2]));
                 prop_assert!(at < may);
             }
             let bounds = walk.bounds()[number];

@@ -100,6 +100,29 @@ pub(super) fn run<E: Elements>(code: &Code, frame: &mut [u64], elements: &E) -> 
     Evaluation { nodes: &code.nodes, frame, elements }.node(code.nodes.len() as u32 - 1)
 }
 
+/// `code` with the values of its scope's variables, and of operations on these alone, in their places.
+pub(super) fn fixed(code: &Code, frame: &[u64]) -> Code {
+    let (mut nodes, mut frame) = (code.nodes.clone(), frame.to_vec());
+    for at in 0..nodes.len() {
+        // Operands come before their node. Elements are not known, nor are the variables of sums.
+        let known = match nodes[at] {
+            Node::Var(slot) => slot < code.scope_slots,
+            Node::Load { .. } | Node::Sum { .. } => false,
+            node => node
+                .operands()
+                .into_iter()
+                .all(|operand| matches!(nodes[operand as usize], Node::Int(_) | Node::Float(_))),
+        };
+        let value =
+            known.then(|| Evaluation { nodes: &nodes, frame: &mut frame, elements: &NoElements }.node(at as u32));
+        if let (Some(Ok(bits)), false) = (value, matches!(nodes[at], Node::Int(_) | Node::Float(_))) {
+            // Whoever takes it knows of which type it is; these are the bits.
+            nodes[at] = Node::Int(bits as i64);
+        }
+    }
+    Code { nodes, places: code.places.clone(), ..*code }
+}
+
 struct Evaluation<'a, E> {
     nodes: &'a [Node],
     frame: &'a mut [u64],

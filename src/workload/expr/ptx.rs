@@ -65,41 +65,8 @@ impl<E: Emit> Emitter<'_, E> {
 
     fn varies(&self, at: u32) -> bool {
         match self.node(at) {
-            Node::Int(_) | Node::Float(_) => false,
             Node::Var(slot) => self.out.variable(slot).is_some(),
-            Node::NegInt(a)
-            | Node::NegFloat(a)
-            | Node::AbsInt(a)
-            | Node::Not(a)
-            | Node::Log2Int(a)
-            | Node::ToFloat(a)
-            | Node::ToInt(a)
-            | Node::Function(_, a)
-            | Node::Load { index: a, .. } => self.varies(a),
-            Node::And(a, b)
-            | Node::Or(a, b)
-            | Node::AddInt(a, b)
-            | Node::SubInt(a, b)
-            | Node::MulInt(a, b)
-            | Node::DivInt(a, b)
-            | Node::RemInt(a, b)
-            | Node::CeilDiv(a, b)
-            | Node::MinInt(a, b)
-            | Node::MaxInt(a, b)
-            | Node::PowInt(a, b)
-            | Node::AddFloat(a, b)
-            | Node::SubFloat(a, b)
-            | Node::MulFloat(a, b)
-            | Node::DivFloat(a, b)
-            | Node::RemFloat(a, b)
-            | Node::MinFloat(a, b)
-            | Node::MaxFloat(a, b)
-            | Node::PowFloat(a, b)
-            | Node::CompareInt(_, a, b)
-            | Node::CompareFloat(_, a, b) => self.varies(a) || self.varies(b),
-            Node::Select(a, b, c) | Node::Sum { low: a, high: b, body: c, .. } => {
-                self.varies(a) || self.varies(b) || self.varies(c)
-            }
+            node => node.operands().into_iter().any(|operand| self.varies(operand)),
         }
     }
 

@@ -43,7 +43,14 @@ fn evaluate(text: &str) -> Result<Value, String> {
     let source = std::sync::Arc::new(Source { file: "t".to_owned(), text: text.to_owned() });
     let place = Place::new(&source, 0..text.len());
     let expr = Expr::compile(text, &place, &scope).map_err(|fault| fault.to_string())?;
-    expr.evaluate(&mut frame, &Sample).map_err(|stop| expr.fault(stop).to_string())
+    let fixed = expr.fixed(&frame);
+    let value =
+        |expr: &Expr, frame: &mut Vec<u64>| expr.evaluate(frame, &Sample).map_err(|stop| expr.fault(stop).to_string());
+    let found = value(&expr, &mut frame);
+    // What follows from the frame alone changes nothing when it is worked out before; nor is the frame looked at then.
+    let shown = |value: &Result<Value, String>| format!("{value:?}");
+    assert_eq!(shown(&value(&fixed, &mut vec![u64::MAX; frame.len()])), shown(&found), "{text}");
+    found
 }
 
 fn int(text: &str, expected: i64) {
