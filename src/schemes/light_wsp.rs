@@ -22,7 +22,7 @@
 
 mod front_end;
 mod gate;
-mod letters;
+pub mod letters;
 mod sequencer;
 mod snoop;
 #[cfg(test)]

@@ -2,6 +2,8 @@
 //!
 //! A region is known by its order (one for the machine, or an SM's) and its ID in that order. Beside the ID, which hardware has
 //! and which wraps, goes the region's number, which never wraps: journals need it, decisions never look at it.
+//!
+//! Public, so that a decorator around a site can change letters on their way: tests make faulty machines so.
 
 use crate::persist::journal::Author;
 use crate::persist::site::Letter;
@@ -10,13 +12,13 @@ use super::LightWspSpec;
 
 /// A region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Tag {
+pub struct Tag {
     /// Which order it is in: 0, or its SM.
-    pub(super) order: u16,
+    pub order: u16,
     /// Its ID, modulo 2^`id_bits`.
-    pub(super) id: u16,
+    pub id: u16,
     /// For journals.
-    pub(super) number: u32,
+    pub number: u32,
 }
 
 impl Tag {
@@ -56,17 +58,20 @@ impl Numbering {
 
 /// Bytes of a line, on the persist path.
 #[derive(Debug, Clone)]
-pub(super) struct Copied {
-    pub(super) line: u64,
-    pub(super) mask: u128,
-    pub(super) bytes: Box<[u8; 128]>,
+pub struct Copied {
+    /// Address of the line's first byte.
+    pub line: u64,
+    /// Which bytes.
+    pub mask: u128,
+    /// Their content, each in its place in the line.
+    pub bytes: Box<[u8; 128]>,
     /// Entries that they take.
-    pub(super) entries: u16,
+    pub entries: u16,
 }
 
 /// A letter.
 #[derive(Debug)]
-pub(super) enum Word {
+pub enum Word {
     /// SM to controller: a store of a region of a warp.
     Store(Tag, u8, Copied),
     /// SM to every controller: a region of a warp has ended.
