@@ -32,6 +32,7 @@ use durawarp::persist::{
 use durawarp::run::{Conduct, Experiment};
 use durawarp::schemes::light_wsp::letters::Word;
 use durawarp::workload::{Choice, Workload};
+use smallvec::SmallVec;
 
 /// How much longer letters from SMs to the last controller take: less than an exchange of bdry-ACKs, so that machines with faults
 /// come to their end.
@@ -331,6 +332,13 @@ impl ControllerSite for Controller {
 
     fn hit(&mut self) {
         self.of.hit();
+    }
+
+    fn awaited(&mut self, line: u64, mask: u128, post: &mut Post) -> SmallVec<[u64; 2]> {
+        let before = taken(post);
+        let awaited = self.of.awaited(line, mask, post);
+        self.send(before, post);
+        awaited
     }
 
     fn holds(&self, line: u64) -> bool {

@@ -17,6 +17,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
+use smallvec::SmallVec;
+
 use super::image::PmImage;
 use super::journal::Author;
 pub use super::post::{Flush, Letter, Move, Peer, Post, opened};
@@ -391,6 +393,13 @@ pub trait ControllerSite: Send + Debug {
 
     /// A read found some of its bytes here.
     fn hit(&mut self);
+
+    /// Which stores such a read waits for, by the tokens of their flushes: the host repeats it once these are written, and does not
+    /// ask again then. None: it returns what is held. Invariant: they will be written though the read has not been
+    /// answered; the site may see to that now.
+    fn awaited(&mut self, _line: u64, _mask: u128, _post: &mut Post) -> SmallVec<[u64; 2]> {
+        SmallVec::new()
+    }
 
     /// It holds something of a line.
     fn holds(&self, line: u64) -> bool;

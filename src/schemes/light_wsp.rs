@@ -16,7 +16,8 @@
 //! (L2; `paper`: drawn at the boundary). The front-end buffer is a FIFO for each warp (L5), and lets each warp in with one instruction, so that the
 //! oldest region's stores always get through. A store that finds the WPQ full waits; of those that wait the oldest region's is
 //! let in first. In the fallback (section IV-D) the oldest region's stores are written with an undo log. Snooping is at the
-//! L2, which has the dirty lines here: a slice counts a line's copies on their way. A read takes what the WPQ has of its line (L4).
+//! L2, which has the dirty lines here: a slice counts a line's copies on their way. A read takes what the WPQ has of its line (L4; `wait`:
+//! it is repeated once that is written, where that comes without it).
 //! What is evicted dirty is dropped. Invariants: no wait of a warp is for a younger region than its own. Not modelled: the power
 //! failure itself, which the oracle does from journals; regions of CTAs; bandwidth of ACKs; time to search buffers.
 
@@ -72,6 +73,16 @@ choice! {
     }
 }
 
+choice! {
+    /// What a read does that finds some of its bytes in a WPQ (L4).
+    pub enum WpqHit {
+        /// It takes them from there.
+        Merge = "merge",
+        /// It waits until they are written, and is repeated, where that is sure to come; else it takes them.
+        Wait = "wait",
+    }
+}
+
 spec! {
     /// Parameters of LightWSP.
     pub struct LightWspSpec {
@@ -99,6 +110,8 @@ spec! {
         threshold_stores: u32 where 2..=65536,
         /// Where a line without copies on their way is looked for.
         victims: Victims,
+        /// What a read does that finds some of its bytes in a WPQ.
+        wpq_hit: WpqHit,
         /// Unroll loops whose number of turns is known.
         unroll: bool,
         /// Unroll other loops with their exit conditions.

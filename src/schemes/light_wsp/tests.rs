@@ -1,5 +1,6 @@
 //! LightWSP's sites one by one: who waits for whom.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::letters::{Copied, Tag, Word};
@@ -150,6 +151,61 @@ fn a_boundary_behind_a_store_that_waits_counts_when_that_is_in() {
     assert_eq!(mc.writes(), [(0, true)]);
     mc.written().ends(1);
     assert_eq!(bounded(mc.sent()), 2);
+}
+
+/// How many stores a read of the line's first byte waits for.
+fn awaited(mc: &mut Controller, line: u64) -> usize {
+    mc.site.awaited(line, 1, &mut mc.post).len()
+}
+
+#[test]
+fn a_read_waits_for_a_store_when_its_region_and_all_before_it_have_ended_here() {
+    let mut mc = Controller::new(&spec(|spec| spec.wpq_hit = WpqHit::Wait), 0, 2);
+    mc.stores(0, 0).stores(1, 128).stores(2, 256).stores(2, 128);
+    mc.ends(2);
+    assert_eq!([128, 256].map(|line| awaited(&mut mc, line)), [0, 0], "older ones have not ended");
+    mc.ends(0);
+    assert_eq!([128, 256].map(|line| awaited(&mut mc, line)), [0, 0], "one early");
+    mc.ends(1);
+    assert_eq!([0, 128, 256].map(|line| awaited(&mut mc, line)), [1, 2, 1], "on time");
+    assert_eq!(mc.site.awaited(0, 2, &mut mc.post).len(), 0, "other bytes");
+    assert_eq!(mc.writes(), [(0u64, false); 0], "what has ended needs no fallback");
+    let mut merges = Controller::new(&spec(|_| {}), 0, 2);
+    assert_eq!(awaited(merges.stores(0, 0).ends(0), 0), 0);
+}
+
+#[test]
+fn a_read_of_the_oldest_regions_store_has_the_region_written_with_a_log() {
+    let mut mc = Controller::new(&spec(|spec| spec.wpq_hit = WpqHit::Wait), 0, 1);
+    mc.stores(1, 128).stores(0, 0).stores(0, 256);
+    assert_eq!(awaited(&mut mc, 128), 0, "it may be the reader's own, and is not the oldest");
+    assert_eq!(mc.writes(), [(0u64, false); 0]);
+    assert_eq!(awaited(&mut mc, 0), 1);
+    assert_eq!(mc.writes(), [(0, true), (256, true)]);
+    assert_eq!((awaited(&mut mc, 256), mc.writes().len()), (1, 2), "under way already");
+    assert!(!mc.written().site.holds(0) && mc.site.holds(128));
+    // What comes of it later goes the same way, others wait; the boundary ends that.
+    mc.stores(0, 384).stores(2, 512);
+    assert_eq!((mc.writes(), mc.taken()), (vec![(384, true)], vec![1, 0, 0, 0]));
+    assert_eq!(mc.written().ends(0).taken(), [2]);
+    assert_eq!(awaited(&mut mc, 128), 1, "it is the oldest now");
+    mc.written().ends(1).ends(2).written();
+    assert!(mc.site.lines().is_empty() && mc.site.waits().is_none());
+    let mut counted = BTreeMap::new();
+    mc.site.tally(&mut |name, count| counted.extend([(name, count)]));
+    let counted =
+        ["hit_fallbacks", "hits_waited", "hits_merged", "overflows"].map(|name| counted[&*format!("wpq_{name}")]);
+    assert_eq!(counted, [2, 3, 1, 0]);
+}
+
+#[test]
+fn with_an_order_for_each_sm_a_read_waits_by_the_order_of_what_it_finds() {
+    let own = |spec: &mut LightWspSpec| (spec.wpq_hit, spec.order) = (WpqHit::Wait, RegionOrder::Sm);
+    let mut mc = Controller::new(&spec(own), 0, 1);
+    let store = |number: u32, order: u16, line: u64| Word::Store(Tag { order, ..tag(number) }, 0, copied(line, 1));
+    mc.hears(Peer::Sm(0), store(1, 0, 128)).hears(Peer::Sm(1), store(0, 1, 256));
+    assert_eq!((awaited(&mut mc, 128), awaited(&mut mc, 256)), (0, 1));
+    assert_eq!(mc.writes(), [(256, true)]);
 }
 
 #[test]
