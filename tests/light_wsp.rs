@@ -132,6 +132,7 @@ fn an_order_for_each_sm_and_ids_of_few_bits_finish_too() {
         (small, "light_wsp.order=sm"),
         (small, "light_wsp.order=sm light_wsp.wpq_entries=1 light_wsp.feb_entries=1"),
         (small, "light_wsp.order=sm light_wsp.id_bits=4"),
+        // Not in the small L2: the hole that `snoop.rs` tells of.
         ("sm.count=4", "light_wsp.id_bits=4 light_wsp.wpq_entries=3"),
         (small, "light_wsp.id_draw=paper"),
         (small, "light_wsp.id_draw=paper light_wsp.wpq_entries=1"),

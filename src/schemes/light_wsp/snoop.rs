@@ -4,7 +4,9 @@
 //! is on its way, a load could fetch the bytes before that store. The paper searches the front-end buffer for lines that
 //! leave an L1; here lines are dirty in the L2, and a slice counts for each line the stores it has performed whose copies have not come
 //! to the controller, which tells it. Source: LightWSP section IV-G. Invariant: a line with such stores is not dropped; a line
-//! whose copies come first (they have their own path) may count below nothing meanwhile.
+//! whose copies come first (they have their own path) may count below nothing meanwhile. Known hole: copies wait in their SM until their
+//! region has an ID; when all IDs are in use and every line of a set has such copies, nobody gets into the set, the warp of the
+//! oldest region neither, and the machine is stuck (seen with `id_bits = 4` and an L2 of a few lines).
 
 use hashbrown::HashMap;
 
