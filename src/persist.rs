@@ -7,6 +7,7 @@ pub mod image;
 pub mod journal;
 pub mod kernel_order;
 pub mod past;
+pub mod path;
 pub mod post;
 pub mod selection;
 pub mod site;

@@ -17,9 +17,12 @@ use durawarp::workload::{Choice, Workload};
 
 const SMS: u16 = 3;
 
-fn experiment(workload: &str, params: &[(&str, &str)], scheme: &[&str]) -> Experiment {
-    let sets = |texts: &[&str]| texts.iter().map(|text| Override::parse(text).unwrap()).collect::<Vec<_>>();
-    let scheme = SchemeConfig::load("light-wsp", &sets(scheme)).unwrap();
+/// `set` changes the scheme or the machine.
+fn experiment(workload: &str, params: &[(&str, &str)], set: &[&str]) -> Experiment {
+    let set = set.iter().map(|text| Override::parse(text).unwrap());
+    let (of_scheme, mut of_machine): (Vec<Override>, Vec<Override>) = set.partition(|set| set.is_of_a_scheme());
+    of_machine.push(Override::parse(&format!("sm.count={SMS}")).unwrap());
+    let scheme = SchemeConfig::load("light-wsp", &of_scheme).unwrap();
     let choice = Choice {
         profile: (!workload.starts_with("litmus")).then(|| "ci".to_owned()),
         params: params.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
@@ -27,7 +30,7 @@ fn experiment(workload: &str, params: &[(&str, &str)], scheme: &[&str]) -> Exper
         ..Choice::default()
     };
     Experiment {
-        machine: MachineConfig::load("agpm-table4", &sets(&[&format!("sm.count={SMS}")])).unwrap(),
+        machine: MachineConfig::load("agpm-table4", &of_machine).unwrap(),
         workload: Workload::load(workload).unwrap().resolve(&choice).unwrap(),
         scheme,
         max_cycles: None,
@@ -76,6 +79,26 @@ fn programs_go_on_from_every_power_failure() {
         assert!(report.resume.as_ref().unwrap().verdict.judged >= 8, "{workload}: {:?}", report.promises);
         assert!(report.double.as_ref().unwrap().verdict.judged >= 20, "{workload}");
         assert!(report.allowed.is_none() && report.overtaking.is_none());
+    }
+}
+
+/// An L2 of few lines, and regions that take long to commit: much of what is read is in the WPQs.
+const HELD: [&str; 3] = ["l2.slice_kb=2", "l2.ways=4", "light_wsp.ack_latency_ns=1000"];
+
+#[test]
+fn programs_go_on_where_reads_wait_for_the_gated_queues() {
+    for (workload, more) in [
+        ("nw", &[][..]),
+        ("nw", &["light_wsp.order=sm"]),
+        ("histogram", &["light_wsp.wpq_entries=4", "light_wsp.feb_entries=8"]),
+    ] {
+        let set: Vec<&str> = HELD.iter().chain(more).copied().chain(["light_wsp.wpq_hit=wait"]).collect();
+        let report = judged(&experiment(workload, &[], &set));
+        assert!(report.holds(), "{workload}, {set:?}: {:?} {}", report.outcome.end, first(&report));
+        let counted = |name: &str| report.outcome.scheme_counters[name];
+        // Others find a region that is neither the oldest nor has ended with all before it.
+        assert!(counted("wpq_hits_waited") >= 8, "{workload}, {set:?}: {}", counted("wpq_hits_waited"));
+        assert_eq!(counted("wpq_hits"), counted("wpq_hits_waited") + counted("wpq_hits_merged"));
     }
 }
 

@@ -101,7 +101,7 @@ fn recoverable_regions_hold_with_any_hardware_but_not_with_the_paper_s_holes() {
         &["light_wsp.entry_bytes=8", "light_wsp.wpq_entries=8"],
         &["light_wsp.feb_entries=1"],
         &["light_wsp.path_mb_s=10"],
-        &["light_wsp.id_bits=4"],
+        &["light_wsp.id_bits=4", "sm.count=8"],
         &["light_wsp.owner=cta"],
         // Controllers at very different distances: the last has everything microseconds later.
         &["light_wsp.controller_step_ns=700"],
@@ -122,6 +122,10 @@ fn recoverable_regions_hold_with_any_hardware_but_not_with_the_paper_s_holes() {
     }
     let (_, holds, report) = violated("own_hit", &[]);
     assert!(holds && report.outcome.scheme_counters["wpq_hits"] > 0, "{:?}", report.outcome.scheme_counters);
+    // The load's region is the oldest, which has not ended: the store is written with an undo log before the load is repeated.
+    let (_, holds, report) = violated("own_hit", &["light_wsp.wpq_hit=wait"]);
+    let counted = ["wpq_hits_waited", "wpq_hit_fallbacks"].map(|name| report.outcome.scheme_counters[name]);
+    assert!(holds && counted.iter().all(|&count| count > 0), "{counted:?}");
     // L2 of the readings: IDs drawn at the boundary before the atomic invert critical sections. A slow path makes one thread late.
     let slow = "light_wsp.path_mb_s=1000";
     assert!(!violated("id_inversion", &[slow]).0);

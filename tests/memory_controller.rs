@@ -4,15 +4,19 @@
 //! a nanosecond, links take 1 ns, so times can be read off directly.
 
 use std::any::Any;
+use std::collections::BTreeMap;
 
 use durawarp::engine::*;
 use durawarp::kernel::memory::{DRAM_BASE, Medium, NVM_BASE};
 use durawarp::machine::address::Interleave;
 use durawarp::machine::image::Image;
 use durawarp::machine::media::{BusSpec, Media, MediaSpec};
-use durawarp::machine::memory_controller::{ControllerCounters, ControllerSpec, MemoryController};
+use durawarp::machine::memory_controller::{ControllerCounters, ControllerSpec, MemoryController, SitePorts};
 use durawarp::machine::msg::{Line, MemoryRead, MemoryWrite, Msg};
+use durawarp::persist::journal::Author;
+use durawarp::persist::{ControllerSite, Flush, Letter, Peer, Post, opened};
 use durawarp::spec::Nanos;
+use smallvec::SmallVec;
 
 /// What the probe saw come back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,6 +120,15 @@ const FULL: u128 = u128::MAX;
 
 /// Runs the script to the end; returns what came back, the counters and the DRAM image.
 fn run(spec: ControllerSpec, script: Vec<(Time, Msg)>) -> (Vec<Seen>, ControllerCounters, Vec<u8>) {
+    run_with(spec, None, script)
+}
+
+/// The same with a scheme's site in the controller.
+fn run_with(
+    spec: ControllerSpec,
+    site: Option<Box<dyn ControllerSite>>,
+    script: Vec<(Time, Msg)>,
+) -> (Vec<Seen>, ControllerCounters, Vec<u8>) {
     let clock = Clock::of_period(1);
     let base = Timebase::of_khz(&[1_000_000]).expect("1 GHz");
     let nvm = MediaSpec { cell_write_ns: ns(480), ..dram() };
@@ -124,7 +137,8 @@ fn run(spec: ControllerSpec, script: Vec<(Time, Msg)>) -> (Vec<Seen>, Controller
     let image: Vec<u8> = (0..1 << 17).map(|i| (i / 128 % 251) as u8).collect();
     let map = Interleave::new(1, 1, 256);
     let forward = base.ticks_of_ps(spec.forward_ns.ps);
-    let controller = MemoryController::new(spec, clock, forward, map, media, [filled(&image), filled(&image)]);
+    let mut controller = MemoryController::new(spec, clock, forward, map, media, [filled(&image), filled(&image)]);
+    controller.host(site, 0, SitePorts { sms: 0, controllers: 1 });
     let mut t = Topology::new();
     let first = script.first().map_or(0, |s| s.0);
     let script = script.into_iter().map(|(at, m)| (at, Some(m))).collect();
@@ -271,4 +285,95 @@ fn writes_that_may_idle_wait_for_others_to_merge_with_them() {
     // One of the two goes, the oldest; the last write finds its line gone, and one of two again.
     assert_eq!(media_writes(1), (2 * 128, 0));
     assert_eq!(media_writes(2), (0, 1), "both stay, and the last write merges");
+}
+
+/// What a site is told: to hold this value for the first bytes of a line, or to have the oldest that it holds written.
+#[derive(Debug)]
+enum Told {
+    Hold(u8),
+    Write,
+}
+
+impl Letter for Told {
+    fn digest(&self) -> u64 {
+        0
+    }
+}
+
+/// A site that holds values of one line, and has every read wait for all of them.
+#[derive(Debug)]
+struct Holder {
+    mask: u128,
+    held: Vec<(u64, u8)>,
+    tokens: u64,
+}
+
+impl ControllerSite for Holder {
+    fn letter(&mut self, _: Peer, letter: Box<dyn Letter>, post: &mut Post) {
+        match opened(letter) {
+            Told::Hold(value) => {
+                self.held.push((self.tokens, value));
+                self.tokens += 1;
+            }
+            Told::Write => {
+                let (token, value) = self.held[0];
+                let (author, bytes) = (Author::default(), Box::new([value; 128]));
+                post.flush(Flush { token, author, line: NVM_BASE, mask: self.mask, bytes, logged: false });
+            }
+        }
+    }
+
+    fn flushed(&mut self, token: u64, _: &mut Post) {
+        self.held.retain(|held| held.0 != token);
+    }
+
+    fn overlay(&self, _: u64, _: u128, bytes: &mut [u8; 128]) -> bool {
+        let Some(&(_, value)) = self.held.last() else { return false };
+        bytes[0] = value;
+        true
+    }
+
+    fn hit(&mut self) {}
+
+    fn awaited(&mut self, _: u64, _: u128, _: &mut Post) -> SmallVec<[u64; 2]> {
+        self.held.iter().map(|held| held.0).collect()
+    }
+
+    fn holds(&self, _: u64) -> bool {
+        !self.held.is_empty()
+    }
+
+    fn lines(&self) -> BTreeMap<u64, u128> {
+        BTreeMap::new()
+    }
+
+    fn waits(&self) -> Option<String> {
+        None
+    }
+}
+
+#[test]
+fn a_read_that_waits_for_held_stores_is_repeated_once_when_they_are_written() {
+    let told = |at: Time, told: Told| (at, Msg::Letter { from: Peer::Sm(0), letter: Box::new(told) });
+    let held = |mask: u128, script: Vec<(Time, Msg)>| {
+        let (seen, counters, _) = run_with(spec(), Some(Box::new(Holder { mask, held: vec![], tokens: 0 })), script);
+        assert_eq!(counters.nvm_reads, 1, "it is one request");
+        (seen, counters.nvm_read_bytes)
+    };
+    // Row and column: 124 + 36 ns, 4 ns on the bus, links.
+    let (alone, bytes) = held(1, vec![(100, read(NVM_BASE, 3))]);
+    assert_eq!((data_times(&alone), bytes), (vec![(3, 266)], 128));
+    let script = |written: Time| {
+        let stores = [told(50, Told::Hold(5)), (100, read(NVM_BASE, 3))];
+        // A younger store comes, and goes on being held.
+        stores.into_iter().chain([told(300, Told::Hold(6)), told(written, Told::Write)]).collect()
+    };
+    // What it got first is dropped. Its row is open now.
+    let (seen, bytes) = held(1, script(1000));
+    assert_eq!(seen, [Seen::Data { at: 1000 + 42, tag: 3, first: 6 }]);
+    assert_eq!(bytes, 256, "the media are read again");
+    // The write queue has all that it wants: as for any read.
+    let (seen, bytes) = held(FULL, script(1000));
+    assert_eq!(seen, [Seen::Data { at: 1000 + 12, tag: 3, first: 6 }]);
+    assert_eq!(bytes, 128);
 }

@@ -323,6 +323,13 @@ impl MemoryController {
             Medium::Dram => self.counters.dram_reads += 1,
             Medium::Nvm => self.counters.nvm_reads += 1,
         }
+        self.begin_read(read, cx);
+        // A site has asked for something where the read waits for it.
+        self.carry_out(cx);
+    }
+
+    /// A read is answered by the WPQ, or waits for the media.
+    fn begin_read(&mut self, read: MemoryRead, cx: &mut Ctx<'_, Msg>) {
         let place = self.place(read.line);
         let pending = self.writes.find_mut(place, read.line).map_or(0, |write| write.mask);
         if sectors_covered(pending) & read.sectors == read.sectors {
@@ -342,15 +349,16 @@ impl MemoryController {
         }
     }
 
-    /// Sends the data of a read, `delay` from now.
+    /// Sends the data of a read, `delay` from now, unless a site has it wait.
     fn answer(&mut self, read: MemoryRead, delay: Time, cx: &mut Ctx<'_, Msg>) {
-        let MemoryRead { line, tag, slice, sectors, mut room } = read;
-        if slice == NOBODY {
+        let mut read = read;
+        if read.slice == NOBODY {
             return;
         }
-        self.read_image(line, sectors, &mut room);
-        self.overlay(line, &mut room);
-        cx.send(Port(u16::from(slice)), Msg::MemoryData { tag, sectors, data: room }, delay);
+        self.read_image(read.line, read.sectors, &mut read.room);
+        if let Some(MemoryRead { tag, slice, sectors, room, .. }) = self.overlay(read, cx.now()) {
+            cx.send(Port(u16::from(slice)), Msg::MemoryData { tag, sectors, data: room }, delay);
+        }
     }
 
     fn receive_write(&mut self, write: MemoryWrite, cx: &mut Ctx<'_, Msg>) {
@@ -430,6 +438,7 @@ impl MemoryController {
                     let place = self.place(next.line);
                     self.reads.push(place, next.line, next);
                 }
+                self.carry_out(cx);
             }
             Access::Write => {
                 self.count_occupancy(now);
@@ -507,6 +516,10 @@ impl Component<Msg> for MemoryController {
     fn waits(&self, out: &mut Vec<Wait>) {
         if let Some(what) = self.gated.as_ref().and_then(|gated| gated.site.waits()) {
             out.push(Wait { who: "gated WPQ".to_owned(), what, on: None, since: self.occupancy_since });
+        }
+        if let Some(parked) = self.gated.as_ref().map(|gated| gated.parked()).filter(|&parked| parked > 0) {
+            let what = format!("stores in the gated WPQ to be written: {parked} reads want their bytes");
+            out.push(Wait { who: "controller".to_owned(), what, on: None, since: self.occupancy_since });
         }
         if !self.waiting_writes.is_empty() || !self.waiting_reads.is_empty() {
             out.push(Wait {

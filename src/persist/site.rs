@@ -14,65 +14,16 @@
 //! to memory reserved for it and back, as traffic of its slice. Invariant: a host asks a site about accesses to persistent memory only; a site that
 //! steers loads is asked about global loads of either memory.
 
-use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use super::image::PmImage;
-use super::journal::Author;
+pub use super::path::{ControllerSite, FrontEnd, PathLinks, PathStore};
 pub use super::post::{Flush, Letter, Move, Peer, Post, opened};
 use super::storage::StorageCost;
 use super::vocab::{
     Boundary, FenceKind, FenceRule, PastOrder, PersistScope, RegionRule, Route, StoreClass, StoreRule, WriteBackClass,
     WriteBackRule,
 };
-
-/// Bytes of a line that a warp has stored, on their way past the caches beside the store itself.
-#[derive(Debug, Clone, Copy)]
-pub struct PathStore<'a> {
-    /// Warp slot.
-    pub warp: u8,
-    /// Who stores, for journals.
-    pub author: Author,
-    /// Address of the line's first byte.
-    pub line: u64,
-    /// Bytes of the line.
-    pub mask: u128,
-    /// Their content.
-    pub bytes: &'a [u8; 128],
-}
-
-/// A front-end buffer in an SM: copies of stores to persistent memory, on a path of their own to the controllers.
-pub trait FrontEnd {
-    /// A warp begins, of the CTA in this place of the SM.
-    fn enter(&mut self, _warp: u8, _cta: u8) {}
-
-    /// Warps that may issue one more instruction that stores.
-    fn admitted(&self) -> u64;
-
-    /// A warp has stored, in program order.
-    fn copy(&mut self, store: &PathStore<'_>, post: &mut Post);
-
-    /// A warp wants to issue an atomic on these lines: true when it may now; else it asks again when a letter has come.
-    fn asks_leave(&mut self, warp: u8, lines: &[u64], post: &mut Post) -> bool;
-
-    /// A warp has asked for an atomic, and there is no answer yet.
-    fn awaits_leave(&self, warp: u8) -> bool;
-
-    /// An atomic is performed, and what it wrote has been stored here.
-    fn performed(&mut self, warp: u8, post: &mut Post);
-
-    /// A warp has issued a fence: what it stores behind it may depend on what others stored.
-    fn fenced(&mut self, _warp: u8) {}
-
-    /// A warp's region ends.
-    fn end_region(&mut self, warp: u8, author: Author, post: &mut Post);
-
-    /// A warp has exited.
-    fn exit(&mut self, warp: u8, author: Author, post: &mut Post);
-
-    /// All that a warp has stored is at its controllers, and they know of the end of its regions.
-    fn is_drained(&self, warp: u8) -> bool;
-}
 
 /// Where a site sits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -89,19 +40,6 @@ pub struct Seat {
     pub tick_khz: u64,
     /// The machine's L1s combine stores: what is stored stays there until it is cleaned.
     pub l1_combines: bool,
-}
-
-/// Latencies of links between sites, in ps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PathLinks {
-    /// Between an SM and the first controller.
-    pub path_ps: u64,
-    /// Between two controllers beside each other.
-    pub ack_ps: u64,
-    /// More for every controller that lies between: the machine's controllers stand in a row, SMs before the first.
-    pub step_ps: u64,
-    /// Between the hub and SMs or controllers.
-    pub hub_ps: u64,
 }
 
 /// A kernel that starts.
@@ -385,34 +323,6 @@ pub trait SliceSite: Send + Debug {
     fn letter(&mut self, _from: Peer, _letter: Box<dyn Letter>, _post: &mut Post) {}
 }
 
-/// A scheme's handler in a memory controller, for a scheme that writes persistent memory by itself: then dirty lines of
-/// persistent memory leave the L2 without being written.
-pub trait ControllerSite: Send + Debug {
-    /// A peer has written.
-    fn letter(&mut self, from: Peer, letter: Box<dyn Letter>, post: &mut Post);
-
-    /// The write queue has taken a flush: memory has its bytes, and they survive.
-    fn flushed(&mut self, token: u64, post: &mut Post);
-
-    /// Puts what it holds of a line's bytes over what memory has; true where there is any of `mask`.
-    fn overlay(&self, line: u64, mask: u128, bytes: &mut [u8; 128]) -> bool;
-
-    /// A read found some of its bytes here.
-    fn hit(&mut self);
-
-    /// It holds something of a line.
-    fn holds(&self, line: u64) -> bool;
-
-    /// Lines of which it holds something, and which of their bytes.
-    fn lines(&self) -> BTreeMap<u64, u128>;
-
-    /// What it counted, added up over all sites of a machine: names with units last.
-    fn tally(&self, _add: &mut dyn FnMut(&'static str, u64)) {}
-
-    /// What it waits for, for a report of a run that got stuck.
-    fn waits(&self) -> Option<String>;
-}
-
 /// A scheme's handler in a component of its own.
 pub trait HubSite: Send + Debug {
     /// A peer has written.
@@ -476,6 +386,11 @@ pub trait Scheme: Send + Sync + Debug {
     /// Its slices' sites move bytes to memory of their own and back, which takes bandwidth.
     fn reserves_memory(&self) -> bool {
         false
+    }
+
+    /// What it cannot do on a machine of so many components: the parameter to blame, and why.
+    fn unfit(&self, _: Seat) -> Option<(String, String)> {
+        None
     }
 
     /// What its hardware does at boot; nothing, unless a scheme says so.

@@ -10,6 +10,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::kernel::functional::Limits;
 use crate::kernel::host::{HostAction, HostProgram};
 use crate::kernel::regions::RegionOptions;
+use crate::persist::Seat;
 use crate::persist::vocab::{Domain, RegionRule};
 use crate::workload::{Bindings, FormedProgram};
 
@@ -28,14 +29,24 @@ pub fn region_options(rule: RegionRule) -> RegionOptions {
 }
 
 impl Experiment {
-    /// Finds what would keep a run from starting: a domain that the scheme cannot do with, kernels that its compiler cannot
+    /// Finds what would keep a run from starting: a machine or a domain that the scheme cannot do with, kernels that its compiler cannot
     /// form.
     ///
     /// # Errors
     /// All of them.
     pub fn check(&self) -> Result<(), Diagnostics> {
-        let Some(rule) = self.scheme.built.regions() else { return Ok(()) };
         let mut faults = Diagnostics::default();
+        let spec = &self.machine.spec;
+        let seat = Seat {
+            sms: spec.sm.count as u16,
+            slices: spec.l2.slices as u16,
+            controllers: spec.controller.channels as u16,
+            ..Seat::default()
+        };
+        if let Some((key, why)) = self.scheme.built.unfit(seat) {
+            faults.push(Diagnostic::nowhere(&key, why));
+        }
+        let Some(rule) = self.scheme.built.regions() else { return faults.into_result(()) };
         let domain = self.machine.spec.persist.domain;
         if domain != Domain::Adr {
             let message = format!(

@@ -11,18 +11,20 @@
 //! that all have that region's boundary, and goes on to the next region once all have written theirs.
 //!
 //! Source: Zhou, Zeng, Jung, "LightWSP: Whole-System Persistence on the Cheap", sections III and IV, Table I. Readings: the
-//! owner of a region is a warp, or a CTA whose warps share it (L14); IDs are drawn from one sequencer (L1), when a region stores first. Before an atomic leaves, the
+//! owner of a region is a warp, or a CTA whose warps share it (L14); IDs are drawn from one sequencer (L1), when a region stores first.
+//! Half of all IDs may be in use, an equal share for each SM, where warps wait before they begin a region if it is used up (L3). Before an atomic leaves, the
 //! sequencer gives its region an ID and keeps its lines for it until it is performed, so that IDs and atomics have one order
 //! (L2; `paper`: drawn at the boundary). The front-end buffer is a FIFO for each warp (L5), and lets each warp in with one instruction, so that the
 //! oldest region's stores always get through. A store that finds the WPQ full waits; of those that wait the oldest region's is
 //! let in first. In the fallback (section IV-D) the oldest region's stores are written with an undo log. Snooping is at the
-//! L2, which has the dirty lines here: a slice counts a line's copies on their way. A read takes what the WPQ has of its line (L4).
+//! L2, which has the dirty lines here: a slice counts a line's copies on their way. A read takes what the WPQ has of its line (L4; `wait`:
+//! it is repeated once that is written, where that comes without it).
 //! What is evicted dirty is dropped. Invariants: no wait of a warp is for a younger region than its own. Not modelled: the power
 //! failure itself, which the oracle does from journals; bandwidth of ACKs; time to search buffers.
 
 mod front_end;
 mod gate;
-mod letters;
+pub mod letters;
 mod sequencer;
 mod snoop;
 #[cfg(test)]
@@ -82,6 +84,16 @@ choice! {
     }
 }
 
+choice! {
+    /// What a read does that finds some of its bytes in a WPQ (L4).
+    pub enum WpqHit {
+        /// It takes them from there.
+        Merge = "merge",
+        /// It waits until they are written, and is repeated, where that is sure to come; else it takes them.
+        Wait = "wait",
+    }
+}
+
 spec! {
     /// Parameters of LightWSP.
     pub struct LightWspSpec {
@@ -113,6 +125,8 @@ spec! {
         threshold_stores: u32 where 2..=65536,
         /// Where a line without copies on their way is looked for.
         victims: Victims,
+        /// What a read does that finds some of its bytes in a WPQ.
+        wpq_hit: WpqHit,
         /// Unroll loops whose number of turns is known.
         unroll: bool,
         /// Unroll other loops with their exit conditions.
@@ -157,9 +171,17 @@ impl LightWspSpec {
         (0..128 / bytes).filter(|at| mask >> (at * bytes) & entry != 0).count() as u32
     }
 
-    /// IDs that may be in use.
+    /// IDs that may be in use in an order: half of all, so that serial numbers compare.
     fn window(&self) -> u32 {
         1 << (self.id_bits - 1)
+    }
+
+    /// IDs that an SM of so many may have in use.
+    fn share(&self, sms: u16) -> u32 {
+        match self.order {
+            RegionOrder::Global => self.window() / u32::from(sms.max(1)),
+            RegionOrder::Sm => self.window(),
+        }
     }
 
     /// The ID of a region by its number in its order.
@@ -225,6 +247,19 @@ impl Scheme for LightWsp {
 
     fn host_site(&self) -> Box<dyn HostSite> {
         Box::new(Host)
+    }
+
+    fn unfit(&self, seat: Seat) -> Option<(String, String)> {
+        let spec = &self.spec;
+        (spec.share(seat.sms) == 0).then(|| {
+            let why = format!(
+                "{} bits are {} IDs in use, less than one for each of {} SMs: the SMs share them",
+                spec.id_bits,
+                spec.window(),
+                seat.sms
+            );
+            ("light_wsp.id_bits".to_owned(), why)
+        })
     }
 
     fn regions(&self) -> Option<RegionRule> {

@@ -6,11 +6,16 @@
 //! ```
 //! Source: LightWSP section IV (the WPQ gated by region); what is gated, and until when, is the site's. Invariants: flushes enter the
 //! write queue in the order of asking, each when the queue has room, and count as durable from then on (the queue is of the
-//! domain ADR); a write of the host to a line that the site holds something of waits; a read returns memory's bytes under those held.
+//! domain ADR); a write of the host to a line that the site holds something of waits; a read returns memory's bytes under those held,
+//! all as they are when it is answered. A read that the site has wait for flushes is repeated when these are in the write queue, once: it
+//! cannot be overtaken by stores for ever. A slice has one read of a line under way, so that none is answered with older bytes behind
+//! one with newer.
 //! An undo log costs a read of the old bytes and a write of a line beside the write itself. Not modelled: the wait of a
 //! log's write for its read, and of the data for both: they compete for the media in this order.
 
-use crate::engine::{Ctx, Port};
+use smallvec::SmallVec;
+
+use crate::engine::{Ctx, Port, Time};
 use crate::kernel::memory::Medium;
 use crate::machine::media::Place;
 use crate::machine::msg::{Line, MAX_LINE_BYTES, MemoryRead, MemoryWrite, Msg, sectors_touched};
@@ -52,6 +57,14 @@ impl SitePorts {
     }
 }
 
+/// A read that waits for stores which the site holds.
+#[derive(Debug)]
+struct Parked {
+    read: MemoryRead,
+    /// Their flushes.
+    tokens: SmallVec<[u64; 2]>,
+}
+
 /// A site and what its host does for it.
 #[derive(Debug)]
 pub(super) struct Gated {
@@ -63,6 +76,25 @@ pub(super) struct Gated {
     logged: u64,
     /// Writes of the host to lines that the site holds something of.
     host_writes: Vec<MemoryWrite>,
+    parked: Vec<Parked>,
+    /// Reads that have waited, by slice and MSHR: they wait no more.
+    repeated: Vec<(u8, u16)>,
+}
+
+impl Gated {
+    /// A flush is in the write queue: reads that waited for nothing else are to be repeated.
+    fn written(&mut self, token: u64, ready: &mut Vec<MemoryRead>) {
+        self.parked.iter_mut().for_each(|parked| parked.tokens.retain(|awaited| *awaited != token));
+        for parked in self.parked.extract_if(.., |parked| parked.tokens.is_empty()) {
+            self.repeated.push((parked.read.slice, parked.read.tag));
+            ready.push(parked.read);
+        }
+    }
+
+    /// Reads that wait.
+    pub(super) fn parked(&self) -> usize {
+        self.parked.len()
+    }
 }
 
 impl MemoryController {
@@ -70,7 +102,8 @@ impl MemoryController {
     pub fn host(&mut self, site: Option<Box<dyn ControllerSite>>, channel: u16, ports: SitePorts) {
         self.gated = site.map(|site| {
             let post = Post::of_host(self.journal.is_some());
-            Box::new(Gated { site, post, channel, ports, logged: 0, host_writes: Vec::new() })
+            let (host_writes, parked, repeated) = (Vec::new(), Vec::new(), Vec::new());
+            Box::new(Gated { site, post, channel, ports, logged: 0, host_writes, parked, repeated })
         });
     }
 
@@ -110,6 +143,7 @@ impl MemoryController {
     pub(super) fn carry_out(&mut self, cx: &mut Ctx<'_, Msg>) {
         let Some(mut gated) = self.gated.take() else { return };
         gated.post.at(cx.now());
+        let mut ready = Vec::new();
         while self.waiting_writes.is_empty()
             && let Some(flush) = gated.post.flushes().pop_front()
         {
@@ -123,6 +157,7 @@ impl MemoryController {
             gated.post.write_notes(self.journal.as_deref_mut(), cx.now());
             self.write_flush(flush, &mut gated.logged, cx);
             gated.site.flushed(token, &mut gated.post);
+            gated.written(token, &mut ready);
         }
         gated.post.write_notes(self.journal.as_deref_mut(), cx.now());
         let slices = self.map.slices_per_channel() as u16;
@@ -151,6 +186,9 @@ impl MemoryController {
         } else {
             self.gated = Some(gated);
         }
+        for read in ready {
+            self.begin_read(read, cx);
+        }
     }
 
     /// A write of the host to a line that the site holds something of: it has to come behind that.
@@ -164,14 +202,26 @@ impl MemoryController {
         }
     }
 
-    /// Puts what the site holds over what a read of sectors got from memory.
-    pub(super) fn overlay(&mut self, line: u64, room: &mut Line) {
-        if let Some(gated) = &mut self.gated
-            && Medium::of(line) == Medium::Nvm
-            && gated.site.overlay(line, room.mask, &mut room.bytes)
-        {
+    /// Puts what the site holds over what a read got from memory; none where the read has to wait for some of that.
+    pub(super) fn overlay(&mut self, read: MemoryRead, now: Time) -> Option<MemoryRead> {
+        let mut read = read;
+        let Some(gated) = self.gated.as_deref_mut().filter(|_| Medium::of(read.line) == Medium::Nvm) else {
+            return Some(read);
+        };
+        let repeated = gated.repeated.iter().position(|&who| who == (read.slice, read.tag));
+        let finds = gated.site.overlay(read.line, read.room.mask, &mut read.room.bytes);
+        if let Some(place) = repeated {
+            gated.repeated.swap_remove(place);
+        } else if finds {
             gated.site.hit();
+            gated.post.at(now);
+            let tokens = gated.site.awaited(read.line, read.room.mask, &mut gated.post);
+            if !tokens.is_empty() {
+                gated.parked.push(Parked { read, tokens });
+                return None;
+            }
         }
+        Some(read)
     }
 
     /// Puts a flush into the write queue, behind its undo log where it has one.

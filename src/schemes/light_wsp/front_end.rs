@@ -15,6 +15,9 @@
 //! has an ID by now; a barrier of the CTA needs none of that, since whoever has seen something opens a region before it
 //! arrives. An atomic's region is its warp's alone: it may wait for its ID while others are given.
 //!
+//! An SM may have an equal share of the IDs in use; when it has, warps wait before they begin a region. A copy that waits for its ID
+//! keeps its line in the L2, so that it must not have to wait for others' regions: their stores may need that place.
+//!
 //! Invariants: of a warp, copies and boundaries leave in program order, and IDs rise; entries are in use until their controller has
 //! taken them; a region without a store has no ID and no boundary (but in `paper`).
 
@@ -82,6 +85,8 @@ struct Warp {
     owner: u8,
     /// Its next region is opened as this one of its owner, or later.
     since: u32,
+    /// An ID is kept for that, as atomics that store in it are under way.
+    id_kept: bool,
 }
 
 /// Who has regions: in the order in which they were opened.
@@ -93,11 +98,6 @@ struct Owner {
 }
 
 impl Owner {
-    /// The region that a warp stores in.
-    fn of(&mut self, warp: u8) -> Option<&mut Region> {
-        self.regions.iter_mut().rev().find(|region| region.inside >> warp & 1 == 1)
-    }
-
     fn open(&mut self, warp: u8, alone: bool, unconfirmed: u16) -> &mut Region {
         let only = 1 << warp;
         self.regions.push_back(Region {
@@ -148,15 +148,17 @@ pub(super) struct Site {
     /// When the persist path is free, in parts of a tick: `scale` to a tick.
     path_free: u128,
     scale: u128,
-    /// With an order of its own: its IDs, and who waits for one.
+    /// IDs that it may still have in use; warps inside of regions, which need none.
+    ids: u32,
+    inside: u64,
+    /// With an order of its own: its IDs.
     numbering: Numbering,
-    unnumbered: VecDeque<u8>,
     tally: Tally,
 }
 
 impl Site {
     pub(super) fn new(spec: Arc<LightWspSpec>, seat: Seat) -> Self {
-        let scale = u128::from(spec.path_mb_s) * 1000;
+        let (scale, ids) = (u128::from(spec.path_mb_s) * 1000, spec.share(seat.sms));
         Site {
             spec,
             seat,
@@ -166,8 +168,9 @@ impl Site {
             empty: u64::MAX,
             path_free: 0,
             scale,
+            ids,
+            inside: 0,
             numbering: Numbering::default(),
-            unnumbered: VecDeque::new(),
             tally: Tally::default(),
         }
     }
@@ -189,22 +192,23 @@ impl Site {
         let controllers = self.seat.controllers;
         self.owner(warp).open(warp, lines.is_some(), controllers);
         self.tally.regions += 1;
+        self.ids -= 1;
+        self.inside |= 1 << warp;
         match self.spec.order {
             RegionOrder::Global => post.send(Peer::Hub, Word::Draw(warp, lines.unwrap_or_default().to_vec())),
             RegionOrder::Sm => {
-                self.unnumbered.push_back(warp);
-                self.number(post);
+                let tag = self.numbering.next(&self.spec, self.seat.index);
+                self.granted(warp, tag, post);
             }
         }
     }
 
-    /// Gives IDs of the SM's own order, as far as there are any.
-    fn number(&mut self, post: &mut Post) {
-        while let Some(&warp) = self.unnumbered.front()
-            && let Some(tag) = self.numbering.next(&self.spec, self.seat.index)
-        {
-            self.unnumbered.pop_front();
-            self.granted(warp, tag, post);
+    /// An ID is kept for the region that a warp is going to begin; or it is free again.
+    fn keep_id(&mut self, warp: u8, keep: bool) {
+        let kept = &mut self.warps[usize::from(warp)].id_kept;
+        if *kept != keep {
+            *kept = keep;
+            self.ids = if keep { self.ids - 1 } else { self.ids + 1 };
         }
     }
 
@@ -257,6 +261,7 @@ impl Site {
         let Some(place) = owner.regions.iter().rposition(|region| region.inside >> warp & 1 == 1) else { return };
         let region = &mut owner.regions[place];
         region.inside &= !(1 << warp);
+        self.inside &= !(1 << warp);
         region.closed = true;
         let since = &mut self.warps[usize::from(warp)].since;
         *since = (*since).max(region.opened + 1);
@@ -283,7 +288,8 @@ impl FrontEnd for Site {
     }
 
     fn admitted(&self) -> u64 {
-        if self.used < self.spec.feb_entries { u64::MAX } else { self.empty }
+        let room = if self.used < self.spec.feb_entries { u64::MAX } else { self.empty };
+        room & if self.ids > 0 { u64::MAX } else { self.inside }
     }
 
     fn copy(&mut self, store: &PathStore<'_>, post: &mut Post) {
@@ -298,12 +304,14 @@ impl FrontEnd for Site {
         let since = warp.since;
         let bytes = Box::new(*store.bytes);
         let copied = Copied { line: store.line, mask: store.mask, bytes, entries: entries as u16 };
-        let owner = self.owner(store.warp);
-        if owner.of(store.warp).is_none() {
+        if self.inside >> store.warp & 1 == 0 {
+            self.keep_id(store.warp, false);
+            let owner = self.owner(store.warp);
             match owner.current().filter(|region| region.opened >= since) {
                 Some(region) => {
                     region.warps |= 1 << store.warp;
                     region.inside |= 1 << store.warp;
+                    self.inside |= 1 << store.warp;
                     self.tally.joined += 1;
                 }
                 None => self.open(store.warp, None, post),
@@ -318,9 +326,13 @@ impl FrontEnd for Site {
     }
 
     fn asks_leave(&mut self, warp: u8, lines: &[u64], post: &mut Post) -> bool {
-        let inside = self.owner(warp).of(warp).is_some();
+        let inside = self.inside >> warp & 1 == 1;
         if self.spec.id_draw == IdDraw::Paper || self.spec.order == RegionOrder::Sm {
             self.renew(warp);
+            if !inside {
+                // It begins a region when it is back.
+                self.keep_id(warp, true);
+            }
             return true;
         }
         let leave = &mut self.warps[usize::from(warp)].leave;
@@ -363,7 +375,8 @@ impl FrontEnd for Site {
 
     fn end_region(&mut self, warp: u8, author: Author, post: &mut Post) {
         self.leave(warp, author, post);
-        if self.spec.id_draw == IdDraw::Paper {
+        // Without an ID left it is drawn with the first store.
+        if self.spec.id_draw == IdDraw::Paper && self.ids > 0 {
             self.open(warp, None, post);
         }
     }
@@ -419,10 +432,7 @@ impl SmSite for Site {
                     regions.remove(place);
                 }
             }
-            Word::Committed(_) => {
-                self.numbering.commit();
-                self.number(post);
-            }
+            Word::Committed => self.ids += 1,
             other => panic!("an SM's front-end buffer received {other:?}"),
         }
     }

@@ -6,7 +6,10 @@
 //! ```
 //! Source: LightWSP sections IV-B (bdry-ACKs, flush-ACKs, flush ID), IV-D (fallback with undo logging), IV-H (reads). Readings: see
 //! [`super`]. A region's bdry-ACKs may be exchanged long before its turn; flushes are of the oldest region alone. A store that has
-//! come and finds no room waits, known to reads and still in its front-end buffer; the oldest region's waits never.
+//! come and finds no room waits, known to reads and still in its front-end buffer; the oldest region's waits never. A read waits, where
+//! it may, for stores of regions that have ended here with all before them, which commit whatever warps do; and for the oldest
+//! region's, which are written with an undo log if it has not ended. A store of any other region may come after the read in
+//! its warp's program, or wait for a warp that does.
 //! Invariants: entries in use never exceed the queue, but for one store of more entries than it has; a boundary counts when all stores of its region that came before it are in; regions commit in the order of their IDs.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -20,7 +23,7 @@ use crate::persist::site::{ControllerSite, Flush, Letter, Peer, Post, Seat, open
 use crate::persist::vocab::RegionStep;
 
 use super::letters::{Copied, Tag, Word};
-use super::{LightWspSpec, RegionOrder, Victims};
+use super::{LightWspSpec, RegionOrder, Victims, WpqHit};
 
 /// A store that memory does not have yet.
 #[derive(Debug)]
@@ -81,6 +84,9 @@ struct Tally {
     spilled: u64,
     waited: u64,
     hits: u64,
+    hits_waited: u64,
+    hits_merged: u64,
+    hit_fallbacks: u64,
     most_entries: u64,
 }
 
@@ -213,28 +219,39 @@ impl Site {
                 continue;
             }
             self.tally.overflows += 1;
-            let front = self.region(tag);
-            front.spills = true;
-            let held = std::mem::take(&mut front.held);
-            for slot in held {
-                let entry = &mut self.entries[slot];
-                self.used -= u32::from(entry.copied.entries);
-                entry.counted = false;
+            self.spill_all(tag, post);
+        }
+    }
+
+    /// Writes what is here of the oldest region, and from now on what comes of it, until its boundary does.
+    fn spill_all(&mut self, tag: Tag, post: &mut Post) {
+        let front = self.region(tag);
+        front.spills = true;
+        let held = std::mem::take(&mut front.held);
+        for slot in held {
+            let entry = &mut self.entries[slot];
+            self.used -= u32::from(entry.copied.entries);
+            entry.counted = false;
+            self.spill(slot, post);
+        }
+        let own: Vec<((u32, u64), usize)> =
+            self.waiting.range((tag.number, 0)..(tag.number + 1, 0)).map(|(&key, &slot)| (key, slot)).collect();
+        for (key, slot) in own {
+            if self.entries[slot].tag.order == tag.order {
+                self.waiting.remove(&key);
+                self.region(tag).waiting -= 1;
                 self.spill(slot, post);
             }
-            let own: Vec<((u32, u64), usize)> =
-                self.waiting.range((tag.number, 0)..(tag.number + 1, 0)).map(|(&key, &slot)| (key, slot)).collect();
-            for (key, slot) in own {
-                if self.entries[slot].tag.order == tag.order {
-                    self.waiting.remove(&key);
-                    self.region(tag).waiting -= 1;
-                    self.spill(slot, post);
-                }
-            }
-            let front = self.region(tag);
-            front.spills = front.boundary.is_none();
-            self.meet_boundary(tag, post);
         }
+        let front = self.region(tag);
+        front.spills = front.boundary.is_none();
+        self.meet_boundary(tag, post);
+    }
+
+    /// A region's stores here will be written whatever warps do: it is the oldest, or has ended with all before it.
+    fn is_sure(&self, tag: Tag) -> bool {
+        let (place, regions) = (self.place(tag), &self.orders[usize::from(tag.order)].regions);
+        place == 0 || regions.range(..=place).all(|region| region.bounded)
     }
 
     /// Writes a store of the oldest region before the region's boundary has come.
@@ -308,11 +325,11 @@ impl Site {
             post.note(RegionStep::Committed, tag.at(index));
             self.tally.committed += 1;
             let order = &mut self.orders[at];
-            order.regions.pop_front();
             order.number += 1;
-            if index == 0 {
-                let to = if self.spec.order == RegionOrder::Global { Peer::Hub } else { Peer::Sm(tag.order) };
-                post.send(to, Word::Committed(tag.order));
+            if let Some(Region { boundary: Some((sm, _)), .. }) = order.regions.pop_front()
+                && index == 0
+            {
+                post.send(Peer::Sm(sm), Word::Committed);
             }
             self.admit(post);
         }
@@ -385,6 +402,28 @@ impl ControllerSite for Site {
         self.tally.hits += 1;
     }
 
+    fn awaited(&mut self, line: u64, mask: u128, post: &mut Post) -> SmallVec<[u64; 2]> {
+        let mut awaited = SmallVec::new();
+        let found = self.by_line.get(&line).filter(|_| self.spec.wpq_hit == WpqHit::Wait);
+        for slot in found.cloned().unwrap_or_default() {
+            let Entry { tag, copied, .. } = &self.entries[slot];
+            let tag = *tag;
+            if copied.mask & mask == 0 || !self.is_sure(tag) {
+                continue;
+            }
+            awaited.push(slot as u64);
+            let place = self.place(tag);
+            let region = self.region(tag);
+            if place == 0 && region.boundary.is_none() && !region.spills {
+                self.tally.hit_fallbacks += 1;
+                self.spill_all(tag, post);
+            }
+        }
+        self.tally.hits_waited += u64::from(!awaited.is_empty());
+        self.tally.hits_merged += u64::from(awaited.is_empty());
+        awaited
+    }
+
     fn holds(&self, line: u64) -> bool {
         self.by_line.contains_key(&line)
     }
@@ -398,12 +437,25 @@ impl ControllerSite for Site {
     }
 
     fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
-        let Tally { committed, overflows, spilled, waited, hits, most_entries } = self.tally;
+        let Tally {
+            committed,
+            overflows,
+            spilled,
+            waited,
+            hits,
+            hits_waited,
+            hits_merged,
+            hit_fallbacks,
+            most_entries,
+        } = self.tally;
         add("regions_committed_summed", committed);
         add("wpq_overflows", overflows);
         add("wpq_spilled_stores", spilled);
         add("wpq_full_stores", waited);
         add("wpq_hits", hits);
+        add("wpq_hits_waited", hits_waited);
+        add("wpq_hits_merged", hits_merged);
+        add("wpq_hit_fallbacks", hit_fallbacks);
         add("wpq_most_entries_summed", most_entries);
     }
 

@@ -2,6 +2,8 @@
 //!
 //! A region is known by its order (one for the machine, or an SM's) and its ID in that order. Beside the ID, which hardware has
 //! and which wraps, goes the region's number, which never wraps: journals need it, decisions never look at it.
+//!
+//! Public, so that a decorator around a site can change letters on their way: tests make faulty machines so.
 
 use crate::persist::journal::Author;
 use crate::persist::site::Letter;
@@ -10,13 +12,13 @@ use super::LightWspSpec;
 
 /// A region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Tag {
+pub struct Tag {
     /// Which order it is in: 0, or its SM.
-    pub(super) order: u16,
+    pub order: u16,
     /// Its ID, modulo 2^`id_bits`.
-    pub(super) id: u16,
+    pub id: u16,
     /// For journals.
-    pub(super) number: u32,
+    pub number: u32,
 }
 
 impl Tag {
@@ -26,26 +28,18 @@ impl Tag {
     }
 }
 
-/// Gives the regions of an order their IDs: at most half of all are in use, so that serial numbers compare.
+/// Gives the regions of an order their IDs. SMs see to it that not too many are in use.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Numbering {
     given: u32,
-    committed: u32,
 }
 
 impl Numbering {
-    /// The next region of an order; none while too many are in use.
-    pub(super) fn next(&mut self, spec: &LightWspSpec, order: u16) -> Option<Tag> {
+    /// The next region of an order.
+    pub(super) fn next(&mut self, spec: &LightWspSpec, order: u16) -> Tag {
         let number = self.given;
-        (number - self.committed < spec.window()).then(|| {
-            self.given += 1;
-            Tag { order, id: spec.id(number), number }
-        })
-    }
-
-    /// The oldest region is committed.
-    pub(super) fn commit(&mut self) {
-        self.committed += 1;
+        self.given += 1;
+        Tag { order, id: spec.id(number), number }
     }
 
     /// Regions that have an ID, or had one.
@@ -56,17 +50,20 @@ impl Numbering {
 
 /// Bytes of a line, on the persist path.
 #[derive(Debug, Clone)]
-pub(super) struct Copied {
-    pub(super) line: u64,
-    pub(super) mask: u128,
-    pub(super) bytes: Box<[u8; 128]>,
+pub struct Copied {
+    /// Address of the line's first byte.
+    pub line: u64,
+    /// Which bytes.
+    pub mask: u128,
+    /// Their content, each in its place in the line.
+    pub bytes: Box<[u8; 128]>,
     /// Entries that they take.
-    pub(super) entries: u16,
+    pub entries: u16,
 }
 
 /// A letter.
 #[derive(Debug)]
-pub(super) enum Word {
+pub enum Word {
     /// SM to controller: a store of a region of a warp.
     Store(Tag, u8, Copied),
     /// SM to every controller: a region of an owner (a warp, or a CTA by its place in the SM) has ended.
@@ -91,8 +88,8 @@ pub(super) enum Word {
     Granted(u8, Tag),
     /// Sequencer to SM: a warp's atomic may go.
     Kept(u8),
-    /// The first controller to who gives IDs: one more region of an order is committed.
-    Committed(u16),
+    /// The first controller to an SM: one more of its regions is committed.
+    Committed,
 }
 
 impl Letter for Word {
@@ -115,7 +112,7 @@ impl Letter for Word {
             Word::Performed(warp) => of(10, u64::from(*warp), 0),
             Word::Granted(warp, region) => of(11, tag(region), u64::from(*warp)),
             Word::Kept(warp) => of(12, u64::from(*warp), 0),
-            Word::Committed(order) => of(13, u64::from(*order), 0),
+            Word::Committed => of(13, 0, 0),
         }
     }
 }

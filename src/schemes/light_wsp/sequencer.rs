@@ -2,8 +2,8 @@
 //!
 //! IDs are given in the order in which draws come. A draw of an atomic's region names the atomic's lines, and gets its ID when no
 //! earlier atomic on one of these is under way: so IDs and atomics have the same order, whichever lines of several an
-//! atomic reaches first. Source: LightWSP section IV-B (the counter), readings L1 to L3. Invariants: at most half of all IDs are in use,
-//! so that serial numbers compare; whoever waits for lines waits for earlier draws alone.
+//! atomic reaches first. Source: LightWSP section IV-B (the counter), readings L1 to L3. Invariant: whoever waits for lines waits for earlier draws alone.
+//! That not too many IDs are in use is SMs' business.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -32,8 +32,6 @@ struct Keeper {
 pub(super) struct Site {
     spec: Arc<LightWspSpec>,
     numbering: Numbering,
-    /// Draws that wait for IDs to come free: SM and warp.
-    waiting: VecDeque<(u16, u8)>,
     keepers: HashMap<u64, Keeper>,
     next_keeper: u64,
     /// By SM and warp: its keeper.
@@ -41,7 +39,6 @@ pub(super) struct Site {
     /// By line: keepers in order; the first has it.
     lines: HashMap<u64, VecDeque<u64>>,
     waited_for_lines: u64,
-    waited_for_ids: u64,
 }
 
 impl Site {
@@ -49,29 +46,17 @@ impl Site {
         Site {
             spec,
             numbering: Numbering::default(),
-            waiting: VecDeque::new(),
             keepers: HashMap::new(),
             next_keeper: 0,
             keeper_of: HashMap::new(),
             lines: HashMap::new(),
             waited_for_lines: 0,
-            waited_for_ids: 0,
         }
     }
 
-    fn give(&mut self, post: &mut Post) {
-        while let Some(&(sm, warp)) = self.waiting.front()
-            && let Some(tag) = self.numbering.next(&self.spec, 0)
-        {
-            self.waiting.pop_front();
-            post.send(Peer::Sm(sm), Word::Granted(warp, tag));
-        }
-    }
-
-    fn draw(&mut self, sm: u16, warp: u8, post: &mut Post) {
-        self.waiting.push_back((sm, warp));
-        self.give(post);
-        self.waited_for_ids += u64::from(!self.waiting.is_empty());
+    fn give(&mut self, sm: u16, warp: u8, post: &mut Post) {
+        let tag = self.numbering.next(&self.spec, 0);
+        post.send(Peer::Sm(sm), Word::Granted(warp, tag));
     }
 
     fn keep(&mut self, keeper: Keeper, post: &mut Post) {
@@ -98,7 +83,7 @@ impl Site {
         if has_id {
             post.send(Peer::Sm(sm), Word::Kept(warp));
         } else {
-            self.draw(sm, warp, post);
+            self.give(sm, warp, post);
         }
     }
 
@@ -127,7 +112,7 @@ impl Site {
 impl HubSite for Site {
     fn letter(&mut self, from: Peer, letter: Box<dyn Letter>, post: &mut Post) {
         match (opened(letter), from) {
-            (Word::Draw(warp, lines), Peer::Sm(sm)) if lines.is_empty() => self.draw(sm, warp, post),
+            (Word::Draw(warp, lines), Peer::Sm(sm)) if lines.is_empty() => self.give(sm, warp, post),
             (Word::Draw(warp, lines), Peer::Sm(sm)) => {
                 self.keep(Keeper { sm, warp, lines, blocked: 0, has_id: false }, post);
             }
@@ -135,10 +120,6 @@ impl HubSite for Site {
                 self.keep(Keeper { sm, warp, lines, blocked: 0, has_id: true }, post);
             }
             (Word::Performed(warp), Peer::Sm(sm)) => self.performed(sm, warp, post),
-            (Word::Committed(_), _) => {
-                self.numbering.commit();
-                self.give(post);
-            }
             (other, from) => panic!("the sequencer received {other:?} from {from:?}"),
         }
     }
@@ -147,7 +128,6 @@ impl HubSite for Site {
         serde_json::json!({
             "regions_numbered": self.numbering.given(),
             "atomics_waited_for_lines": self.waited_for_lines,
-            "draws_waited_for_ids": self.waited_for_ids,
         })
     }
 }

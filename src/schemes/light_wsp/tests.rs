@@ -1,5 +1,6 @@
 //! LightWSP's sites one by one: who waits for whom.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::letters::{Copied, Tag, Word};
@@ -152,6 +153,61 @@ fn a_boundary_behind_a_store_that_waits_counts_when_that_is_in() {
     assert_eq!(bounded(mc.sent()), 2);
 }
 
+/// How many stores a read of the line's first byte waits for.
+fn awaited(mc: &mut Controller, line: u64) -> usize {
+    mc.site.awaited(line, 1, &mut mc.post).len()
+}
+
+#[test]
+fn a_read_waits_for_a_store_when_its_region_and_all_before_it_have_ended_here() {
+    let mut mc = Controller::new(&spec(|spec| spec.wpq_hit = WpqHit::Wait), 0, 2);
+    mc.stores(0, 0).stores(1, 128).stores(2, 256).stores(2, 128);
+    mc.ends(2);
+    assert_eq!([128, 256].map(|line| awaited(&mut mc, line)), [0, 0], "older ones have not ended");
+    mc.ends(0);
+    assert_eq!([128, 256].map(|line| awaited(&mut mc, line)), [0, 0], "one early");
+    mc.ends(1);
+    assert_eq!([0, 128, 256].map(|line| awaited(&mut mc, line)), [1, 2, 1], "on time");
+    assert_eq!(mc.site.awaited(0, 2, &mut mc.post).len(), 0, "other bytes");
+    assert_eq!(mc.writes(), [(0u64, false); 0], "what has ended needs no fallback");
+    let mut merges = Controller::new(&spec(|_| {}), 0, 2);
+    assert_eq!(awaited(merges.stores(0, 0).ends(0), 0), 0);
+}
+
+#[test]
+fn a_read_of_the_oldest_regions_store_has_the_region_written_with_a_log() {
+    let mut mc = Controller::new(&spec(|spec| spec.wpq_hit = WpqHit::Wait), 0, 1);
+    mc.stores(1, 128).stores(0, 0).stores(0, 256);
+    assert_eq!(awaited(&mut mc, 128), 0, "it may be the reader's own, and is not the oldest");
+    assert_eq!(mc.writes(), [(0u64, false); 0]);
+    assert_eq!(awaited(&mut mc, 0), 1);
+    assert_eq!(mc.writes(), [(0, true), (256, true)]);
+    assert_eq!((awaited(&mut mc, 256), mc.writes().len()), (1, 2), "under way already");
+    assert!(!mc.written().site.holds(0) && mc.site.holds(128));
+    // What comes of it later goes the same way, others wait; the boundary ends that.
+    mc.stores(0, 384).stores(2, 512);
+    assert_eq!((mc.writes(), mc.taken()), (vec![(384, true)], vec![1, 0, 0, 0]));
+    assert_eq!(mc.written().ends(0).taken(), [2]);
+    assert_eq!(awaited(&mut mc, 128), 1, "it is the oldest now");
+    mc.written().ends(1).ends(2).written();
+    assert!(mc.site.lines().is_empty() && mc.site.waits().is_none());
+    let mut counted = BTreeMap::new();
+    mc.site.tally(&mut |name, count| counted.extend([(name, count)]));
+    let counted =
+        ["hit_fallbacks", "hits_waited", "hits_merged", "overflows"].map(|name| counted[&*format!("wpq_{name}")]);
+    assert_eq!(counted, [2, 3, 1, 0]);
+}
+
+#[test]
+fn with_an_order_for_each_sm_a_read_waits_by_the_order_of_what_it_finds() {
+    let own = |spec: &mut LightWspSpec| (spec.wpq_hit, spec.order) = (WpqHit::Wait, RegionOrder::Sm);
+    let mut mc = Controller::new(&spec(own), 0, 1);
+    let store = |number: u32, order: u16, line: u64| Word::Store(Tag { order, ..tag(number) }, 0, copied(line, 1));
+    mc.hears(Peer::Sm(0), store(1, 0, 128)).hears(Peer::Sm(1), store(0, 1, 256));
+    assert_eq!((awaited(&mut mc, 128), awaited(&mut mc, 256)), (0, 1));
+    assert_eq!(mc.writes(), [(256, true)]);
+}
+
 #[test]
 fn ids_wrap() {
     let spec = spec(|spec| spec.id_bits = 4);
@@ -187,18 +243,6 @@ fn atomics_on_a_line_have_ids_in_the_order_in_which_they_are_performed() {
     assert_eq!(granted(0, Word::Draw(1, vec![])), [(Peer::Sm(0), 1)], "stores wait for nobody");
     assert_eq!(granted(0, Word::Performed(0)), [(Peer::Sm(1), 2)]);
     assert_eq!(granted(1, Word::Performed(0)), [(Peer::Sm(1), 3)]);
-}
-
-#[test]
-fn half_of_all_ids_are_in_use_at_most() {
-    let mut site = sequencer::Site::new(spec(|spec| spec.id_bits = 4));
-    let mut post = Post::default();
-    for _ in 0..9 {
-        site.letter(Peer::Sm(0), Box::new(Word::Draw(0, vec![])), &mut post);
-    }
-    assert_eq!(sent(&mut post).len(), 8, "one early");
-    site.letter(Peer::Controller(0), Box::new(Word::Committed(0)), &mut post);
-    assert_eq!(sent(&mut post).len(), 1, "on time");
 }
 
 /// An SM's site, 1 tick an ns.
@@ -346,6 +390,39 @@ fn an_atomics_region_is_its_warps_alone_and_what_follows_is_behind_it() {
 
 fn admits(site: &front_end::Site, warp: u8) -> bool {
     site.admitted() >> warp & 1 == 1
+}
+
+#[test]
+fn half_of_all_ids_are_in_use_at_most_an_equal_share_in_each_sm() {
+    let (mut site, mut post) = front_end(|spec| spec.id_bits = 4);
+    for warp in 0..4 {
+        assert!(admits(&site, warp), "8 for 2 SMs; one early");
+        store(&mut site, &mut post, warp, 0);
+    }
+    assert!(!admits(&site, 4) && admits(&site, 3), "who is inside of a region needs none");
+    site.end_region(3, Author::default(), &mut post);
+    assert!(!admits(&site, 3));
+    site.letter(Peer::Controller(0), Box::new(Word::Committed), &mut post);
+    assert!(admits(&site, 4), "on time");
+    let fits = |id_bits, sms| {
+        let scheme = LightWsp { spec: spec(|spec| spec.id_bits = id_bits) };
+        scheme.unfit(Seat { sms, ..Seat::default() }).is_none()
+    };
+    assert!(fits(4, 8) && !fits(4, 9) && fits(5, 9));
+}
+
+#[test]
+fn an_id_is_kept_for_the_region_that_an_atomic_begins_when_it_is_back() {
+    let (mut site, mut post) = front_end(|spec| (spec.id_bits, spec.order) = (4, RegionOrder::Sm));
+    for warp in 0..7 {
+        store(&mut site, &mut post, warp, 0);
+    }
+    assert!(admits(&site, 8) && site.asks_leave(7, &[0], &mut post));
+    assert!(!admits(&site, 8));
+    store(&mut site, &mut post, 7, 0);
+    assert!(!admits(&site, 8), "it is that one");
+    site.letter(Peer::Controller(0), Box::new(Word::Committed), &mut post);
+    assert!(admits(&site, 8));
 }
 
 #[test]

@@ -1,0 +1,112 @@
+//! The seam of a persist path beside the caches: a front-end buffer in each SM, links, and a scheme's site in each memory
+//! controller.
+//!
+//! ```text
+//!   warp ──stores──> caches, whose dirty lines are dropped
+//!     └──copies──> front-end buffer ──letters──> controller's site ──flushes──> write queue
+//! ```
+//! Source: LightWSP (Zhou, Zeng, Jung), sections III and IV. Invariant: a host asks about persistent memory only.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+use smallvec::SmallVec;
+
+use super::journal::Author;
+use super::post::{Letter, Peer, Post};
+
+/// Bytes of a line that a warp has stored, on their way past the caches beside the store itself.
+#[derive(Debug, Clone, Copy)]
+pub struct PathStore<'a> {
+    /// Warp slot.
+    pub warp: u8,
+    /// Who stores, for journals.
+    pub author: Author,
+    /// Address of the line's first byte.
+    pub line: u64,
+    /// Bytes of the line.
+    pub mask: u128,
+    /// Their content.
+    pub bytes: &'a [u8; 128],
+}
+
+/// A front-end buffer in an SM: copies of stores to persistent memory, on a path of their own to the controllers.
+pub trait FrontEnd {
+    /// A warp begins, of the CTA in this place of the SM.
+    fn enter(&mut self, _warp: u8, _cta: u8) {}
+
+    /// Warps that may issue one more instruction that stores.
+    fn admitted(&self) -> u64;
+
+    /// A warp has stored, in program order.
+    fn copy(&mut self, store: &PathStore<'_>, post: &mut Post);
+
+    /// A warp wants to issue an atomic on these lines: true when it may now; else it asks again when a letter has come.
+    fn asks_leave(&mut self, warp: u8, lines: &[u64], post: &mut Post) -> bool;
+
+    /// A warp has asked for an atomic, and there is no answer yet.
+    fn awaits_leave(&self, warp: u8) -> bool;
+
+    /// An atomic is performed, and what it wrote has been stored here.
+    fn performed(&mut self, warp: u8, post: &mut Post);
+
+    /// A warp has issued a fence: what it stores behind it may depend on what others stored.
+    fn fenced(&mut self, _warp: u8) {}
+
+    /// A warp's region ends.
+    fn end_region(&mut self, warp: u8, author: Author, post: &mut Post);
+
+    /// A warp has exited.
+    fn exit(&mut self, warp: u8, author: Author, post: &mut Post);
+
+    /// All that a warp has stored is at its controllers, and they know of the end of its regions.
+    fn is_drained(&self, warp: u8) -> bool;
+}
+
+/// Latencies of links between sites, in ps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PathLinks {
+    /// Between an SM and the first controller.
+    pub path_ps: u64,
+    /// Between two controllers beside each other.
+    pub ack_ps: u64,
+    /// More for every controller that lies between: the machine's controllers stand in a row, SMs before the first.
+    pub step_ps: u64,
+    /// Between the hub and SMs or controllers.
+    pub hub_ps: u64,
+}
+
+/// A scheme's handler in a memory controller, for a scheme that writes persistent memory by itself: then dirty lines of
+/// persistent memory leave the L2 without being written.
+pub trait ControllerSite: Send + Debug {
+    /// A peer has written.
+    fn letter(&mut self, from: Peer, letter: Box<dyn Letter>, post: &mut Post);
+
+    /// The write queue has taken a flush: memory has its bytes, and they survive.
+    fn flushed(&mut self, token: u64, post: &mut Post);
+
+    /// Puts what it holds of a line's bytes over what memory has; true where there is any of `mask`.
+    fn overlay(&self, line: u64, mask: u128, bytes: &mut [u8; 128]) -> bool;
+
+    /// A read found some of its bytes here.
+    fn hit(&mut self);
+
+    /// Which stores such a read waits for, by the tokens of their flushes: the host repeats it once these are written, and does not
+    /// ask again then. None: it returns what is held. Invariant: they will be written though the read has not been
+    /// answered; the site may see to that now.
+    fn awaited(&mut self, _line: u64, _mask: u128, _post: &mut Post) -> SmallVec<[u64; 2]> {
+        SmallVec::new()
+    }
+
+    /// It holds something of a line.
+    fn holds(&self, line: u64) -> bool;
+
+    /// Lines of which it holds something, and which of their bytes.
+    fn lines(&self) -> BTreeMap<u64, u128>;
+
+    /// What it counted, added up over all sites of a machine: names with units last.
+    fn tally(&self, _add: &mut dyn FnMut(&'static str, u64)) {}
+
+    /// What it waits for, for a report of a run that got stuck.
+    fn waits(&self) -> Option<String>;
+}
