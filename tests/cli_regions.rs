@@ -2,7 +2,7 @@
 
 mod cli_common;
 
-use cli_common::{durawarp, folder, text};
+use cli_common::{durawarp, ended, folder, text};
 
 #[test]
 fn a_workload_is_shown_with_means_of_its_run_beside_the_papers() {
@@ -59,4 +59,19 @@ fn wrong_input_is_told_with_what_would_be_right() {
     fails(&["regions", "gemm", "--threshold", "1"], &["a threshold of 1 stores is too small"]);
     fails(&["regions", "nosuch.ptx"], &["cannot read `nosuch.ptx`"]);
     fails(&["regions", "workloads/gemm/kernel.ptx", "--profile", "ci"], &["a PTX file has no profiles"]);
+}
+
+#[test]
+fn what_light_wsp_cannot_do_is_refused_before_a_run_all_at_once() {
+    let set = ["--set", "persist.domain=media", "--set", "light_wsp.id_bits=4", "--profile", "ci"];
+    let words = ["persist.domain", "\"adr\"", "light_wsp.id_bits", "8 IDs in use, less than one for each of 20 SMs"];
+    for command in ["run", "crash", "check"] {
+        let arguments = [&[command, "vecadd", "--scheme", "light-wsp"][..], &set].concat();
+        ended(&durawarp(&arguments), 2, &words);
+    }
+    ended(
+        &durawarp(&["run", "vecadd", "--scheme", "light-wsp", "--profile", "ci", "--set", "light_wsp.id_bits=6"]),
+        0,
+        &[],
+    );
 }

@@ -17,6 +17,7 @@ pub(super) fn check(args: &CheckArgs) -> Result<Exit, Stop> {
     for name in names {
         let Resolution { machine, workload, scheme } = resolve(name, &args.scheme.scheme, &args.subject, Some(SMALL))?;
         let experiment = Experiment { machine, workload, scheme, max_cycles: args.max_cycles, reference: true };
+        experiment.check()?;
         experiments.push((name, experiment));
     }
     let ways: Vec<Way> = args.threads.iter().flat_map(|&threads| Way::at(threads)).collect();

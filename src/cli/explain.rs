@@ -26,6 +26,7 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<Exit, Stop> {
     let (sms, slices) = (machine.spec.sm.count as u16, machine.spec.l2.slices as u16);
     let storage = scheme.built.storage(Seat { sms, slices, ..Seat::default() });
     let experiment = Experiment { machine, workload, scheme, max_cycles: None, reference: true };
+    experiment.check()?;
     let outcome = with_progress(&experiment, &name, &threads(args.threads), args.quiet).outcome;
     warn_of(&outcome);
     let exit = exit_of(&outcome);

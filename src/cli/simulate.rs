@@ -28,6 +28,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
     let name = workload.describe().workload;
     let experiment =
         Experiment { machine, workload, scheme, max_cycles: args.max_cycles, reference: !args.no_reference };
+    experiment.check()?;
     let budget = args.timeline_budget_mib << 20;
     let conduct = Conduct { timeline: args.timeline.as_ref().map(|_| budget), ..threads(args.threads) };
     let finished = with_progress(&experiment, &name, &conduct, args.quiet);

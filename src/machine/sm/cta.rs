@@ -242,6 +242,12 @@ impl Sm {
                 State::Memory => "memory data for its next instruction's registers".to_owned(),
                 State::Fence if slot.releasing > 0 => "what the L1 has combined to be performed".to_owned(),
                 State::Fence => format!("{} stores and {} loads to be performed", slot.stores, slot.loads),
+                State::Persist if self.path_waiting >> index & 1 == 1 && slot.copying > 0 => {
+                    format!("{} line accesses of its atomics, before its region ends", slot.copying)
+                }
+                State::Persist if self.path_waiting >> index & 1 == 1 => {
+                    "the front-end buffer: room, a region's ID, or its atomic's turn".to_owned()
+                }
                 State::Persist if slot.grouped => "a marker of its CTA or kernel".to_owned(),
                 State::Persist => format!("{} persists to be durable", slot.awaited()),
                 State::Draining => {
