@@ -46,6 +46,7 @@ fn case() -> impl Strategy<Value = Case> {
         1u32..4,
         prop::sample::select(&[1u32, 2, 4][..]),
         prop::sample::select(&[(3u32, 4u32), (24, 64)][..]),
+        1u32..3,
         any::<bool>(),
     );
     let buffers = (size(64), size(64), prop::sample::select(&[8u32, 32, 128][..]), 4u32..17, 4u32..33);
@@ -58,7 +59,7 @@ fn case() -> impl Strategy<Value = Case> {
         prop::sample::select(&["full", "half", "zero"][..]),
     );
     (program(), machine, buffers, links, choices).prop_map(|(program, machine, buffers, links, choices)| {
-        let (warp_size, sms, ctas, controllers, (l1, slice), threads) = machine;
+        let (warp_size, sms, ctas, controllers, (l1, slice), width, threads) = machine;
         let (feb, wpq, entry, id_bits, threshold) = buffers;
         let (path, ack, sequencer, step, bandwidth) = links;
         let (owner, of_sm, unroll, prune, victims) = choices;
@@ -67,6 +68,7 @@ fn case() -> impl Strategy<Value = Case> {
             format!("sm.count={sms}"),
             format!("sm.ctas={ctas}"),
             format!("sm.warp_size={warp_size}"),
+            format!("sm.issue_width={width}"),
             format!("controller.channels={controllers}"),
             format!("l2.slices={}", controllers.max(2)),
             format!("l1.kb={l1}"),

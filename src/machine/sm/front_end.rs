@@ -34,7 +34,7 @@ impl Sm {
     }
 
     /// A warp's next instruction may not issue yet. An atomic asks for leave if it is to `ask`.
-    fn path_blocks(&mut self, warp: usize, launch: &Launch, ask: bool) -> bool {
+    pub(super) fn path_blocks(&mut self, warp: usize, launch: &Launch, ask: bool) -> bool {
         let slot = &self.slots[warp];
         let inst = &launch.kernel.code[slot.warp.pc() as usize];
         let (atomic, ends) = match inst.op {

@@ -13,7 +13,8 @@
 //! its CTA. Two regions of a CTA may be under way; their IDs are in the order in which they were opened. What a warp stores
 //! behind a fence or an atomic goes into a region opened since then, as what it has seen may be of a region that
 //! has an ID by now; a barrier of the CTA needs none of that, since whoever has seen something opens a region before it
-//! arrives. An atomic's region is its warp's alone: it may wait for its ID while others are given.
+//! arrives. An atomic's region is its warp's alone: it may wait for its ID while others are given. In an SM's own order it gets its
+//! ID as the atomic issues: atomics of an SM on a line are performed in the order in which they issue.
 //!
 //! Invariants: of a warp, copies and boundaries leave in program order, and IDs rise; entries are in use until their controller has
 //! taken them; a region without a store has no ID and no boundary (but in `paper`).
@@ -208,6 +209,11 @@ impl Site {
         }
     }
 
+    /// A region that is opened now gets an ID of the SM's own order at once.
+    fn has_id(&self) -> bool {
+        self.unnumbered.is_empty() && self.numbering.has_room(&self.spec)
+    }
+
     fn granted(&mut self, warp: u8, tag: Tag, post: &mut Post) {
         let owner = self.owner(warp);
         let opened = owner.opened;
@@ -319,9 +325,19 @@ impl FrontEnd for Site {
 
     fn asks_leave(&mut self, warp: u8, lines: &[u64], post: &mut Post) -> bool {
         let inside = self.owner(warp).of(warp).is_some();
-        if self.spec.id_draw == IdDraw::Paper || self.spec.order == RegionOrder::Sm {
+        if self.spec.id_draw == IdDraw::Paper {
             self.renew(warp);
             return true;
+        }
+        if self.spec.order == RegionOrder::Sm {
+            let may = inside || self.has_id();
+            if may && !inside {
+                self.open(warp, Some(lines), post);
+            }
+            if may {
+                self.renew(warp);
+            }
+            return may;
         }
         let leave = &mut self.warps[usize::from(warp)].leave;
         match leave {
@@ -346,6 +362,9 @@ impl FrontEnd for Site {
     }
 
     fn awaits_leave(&self, warp: u8) -> bool {
+        if self.spec.id_draw == IdDraw::AtSyncCompletion && self.spec.order == RegionOrder::Sm {
+            return !self.has_id();
+        }
         matches!(self.warps[usize::from(warp)].leave, Leave::WithId | Leave::Asked | Leave::Used)
     }
 

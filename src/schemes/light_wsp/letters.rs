@@ -37,10 +37,15 @@ impl Numbering {
     /// The next region of an order; none while too many are in use.
     pub(super) fn next(&mut self, spec: &LightWspSpec, order: u16) -> Option<Tag> {
         let number = self.given;
-        (number - self.committed < spec.window()).then(|| {
+        self.has_room(spec).then(|| {
             self.given += 1;
             Tag { order, id: spec.id(number), number }
         })
+    }
+
+    /// There is a next one.
+    pub(super) fn has_room(&self, spec: &LightWspSpec) -> bool {
+        self.given - self.committed < spec.window()
     }
 
     /// The oldest region is committed.
