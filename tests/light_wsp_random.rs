@@ -20,7 +20,7 @@ use durawarp::crash::{CrashReport, Request, Watching, crash};
 use durawarp::oracle::crash::Plan;
 use durawarp::run::{Conduct, Experiment, run};
 use durawarp::workload::{Choice, Workload};
-use kernels::{Program, program};
+use kernels::{Leaf, Poll, Program, Step, program};
 use proptest::prelude::*;
 
 /// A program, and what it runs on.
@@ -163,6 +163,48 @@ fn holds(case: &Case) -> Result<(), TestCaseError> {
     match case.check() {
         Ok(_) => Ok(()),
         Err(what) => Err(TestCaseError::fail(format!("{what}\n{}", case.program.manifest(case.warp_size)))),
+    }
+}
+
+/// A program on two SMs with room for two CTAs each.
+fn fixed(steps: Vec<Step>, apart: bool, width: u32, sets: &[&str]) -> Case {
+    let program = Program { grid: 5, workers: 4, block: 64, launches: 1, steps, apart };
+    let machine = ["sm.count=2", "sm.ctas=2", "controller.channels=2", "l2.slices=2"].map(str::to_owned);
+    let machine = machine.into_iter().chain([format!("sm.issue_width={width}")]).collect();
+    let scheme = sets.iter().map(|set| format!("light_wsp.{set}")).collect();
+    Case { program, warp_size: 32, machine, scheme, threads: true }
+}
+
+fn assert_holds(case: &Case) {
+    case.check().unwrap_or_else(|what| panic!("{what}\n{case:?}"));
+}
+
+#[test]
+fn atomics_of_warps_of_an_sm_are_in_its_order() {
+    // Behind an atomic that is under way come checkpoints, and the program counter: they are no reason for an earlier ID.
+    for owner in ["owner=warp", "owner=cta"] {
+        for id_bits in ["id_bits=4", "id_bits=16"] {
+            let steps = vec![Step::Leaf(Leaf::Lock { fence: false }), Step::Leaf(Leaf::Ticket)];
+            assert_holds(&fixed(steps, true, 1, &["order=sm", owner, id_bits]));
+        }
+    }
+}
+
+#[test]
+fn an_atomic_that_issues_beside_another_instruction_asks_for_leave_too() {
+    for owner in ["owner=warp", "owner=cta"] {
+        let steps = vec![Step::Leaf(Leaf::Ticket), Step::Leaf(Leaf::Lock { fence: true }), Step::Last];
+        assert_holds(&fixed(steps, false, 2, &[owner]));
+    }
+}
+
+#[test]
+fn a_warp_that_waits_for_a_flag_does_not_hold_up_who_is_to_set_it() {
+    // Were its region to last as long as it waits, the queues would be full of younger ones' stores.
+    for owner in ["owner=warp", "owner=cta"] {
+        let steps = vec![Step::OfWarp { poll: Poll::Load }, Step::OfCta { poll: Poll::Load, by_add: true }];
+        let sets = [owner, "wpq_entries=8", "feb_entries=1", "entry_bytes=8", "prune=false"];
+        assert_holds(&fixed(steps, false, 1, &sets));
     }
 }
 
