@@ -200,6 +200,10 @@ impl FrontEnd for Sm {
         self.asked(|of| of.admitted())
     }
 
+    fn awaits_admission(&mut self, warp: u8, waits: bool) {
+        self.does(&mut Post::default(), |of, _| of.awaits_admission(warp, waits));
+    }
+
     fn copy(&mut self, store: &PathStore<'_>, post: &mut Post) {
         self.does(post, |of, post| of.copy(store, post));
     }

@@ -101,7 +101,7 @@ fn recoverable_regions_hold_with_any_hardware_but_not_with_the_paper_s_holes() {
         &["light_wsp.entry_bytes=8", "light_wsp.wpq_entries=8"],
         &["light_wsp.feb_entries=1"],
         &["light_wsp.path_mb_s=10"],
-        &["light_wsp.id_bits=4", "sm.count=8"],
+        &["light_wsp.id_bits=4", "sm.count=7"],
         &["light_wsp.owner=cta"],
         // Controllers at very different distances: the last has everything microseconds later.
         &["light_wsp.controller_step_ns=700"],

@@ -10,7 +10,8 @@
 //! `regions/emit.rs`, where checkpoint stores stand in `regions/plan.rs`, pruning in `regions/values.rs`.
 //!
 //! # Boundaries
-//! At the entry; before exits, so that a thread's last program counter says that it is done; in every loop with stores;
+//! At the entry; before exits, so that a thread's last program counter says that it is done; in every loop with stores, or with a
+//! volatile load (it may wait for somebody whose stores are held up until this warp's region ends: a queue can be full of them);
 //! before fences, barriers and atomics, and ([`RegionOptions::after_sync`]) behind barriers and atomics, so that the next region's number is drawn
 //! once they have happened: with the paper's boundary *before* alone, a critical section's stores may persist in the
 //! wrong order. At the program's own `pm.region`. Where the stores of a region would exceed the threshold. Calls have
@@ -135,7 +136,7 @@ pub enum Reason {
     Order,
     /// A barrier or an atomic precedes.
     AfterOrder,
-    /// A loop stores.
+    /// A loop stores, or may wait for others.
     Loop,
     /// Lanes exit.
     Exit,

@@ -336,7 +336,11 @@ impl Sm {
 
     fn enter(&mut self, warp: usize, state: State, cycle: u32) {
         let slot = &mut self.slots[warp];
-        self.accounts.moved(slot.state, state);
+        let issued = slot.state != State::Empty && slot.issued_at == self.accounts.cycle();
+        self.accounts.moved(slot.state, state, issued);
+        if state == State::Empty {
+            slot.issued_at = u32::MAX;
+        }
         slot.state = state;
         slot.since = cycle;
     }

@@ -38,6 +38,9 @@ pub trait FrontEnd {
     /// Warps that may issue one more instruction that stores.
     fn admitted(&self) -> u64;
 
+    /// A warp waits to be admitted, or has been and issues.
+    fn awaits_admission(&mut self, _warp: u8, _waits: bool) {}
+
     /// A warp has stored, in program order.
     fn copy(&mut self, store: &PathStore<'_>, post: &mut Post);
 

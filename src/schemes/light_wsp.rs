@@ -171,16 +171,18 @@ impl LightWspSpec {
         (0..128 / bytes).filter(|at| mask >> (at * bytes) & entry != 0).count() as u32
     }
 
-    /// IDs that may be in use in an order: half of all, so that serial numbers compare.
+    /// IDs that may be in use at a controller, in an order: half of all, so that serial numbers compare.
     fn window(&self) -> u32 {
         1 << (self.id_bits - 1)
     }
 
     /// IDs that an SM of so many may have in use.
     fn share(&self, sms: u16) -> u32 {
+        // SMs hear of commits from the first controller: another may be one region behind.
+        let ids = self.window() - 1;
         match self.order {
-            RegionOrder::Global => self.window() / u32::from(sms.max(1)),
-            RegionOrder::Sm => self.window(),
+            RegionOrder::Global => ids / u32::from(sms.max(1)),
+            RegionOrder::Sm => ids,
         }
     }
 
@@ -253,9 +255,9 @@ impl Scheme for LightWsp {
         let spec = &self.spec;
         (spec.share(seat.sms) == 0).then(|| {
             let why = format!(
-                "{} bits are {} IDs in use, less than one for each of {} SMs: the SMs share them",
+                "{} bits are {} IDs in use at a time, less than one for each of {} SMs: the SMs share them",
                 spec.id_bits,
-                spec.window(),
+                spec.window() - 1,
                 seat.sms
             );
             ("light_wsp.id_bits".to_owned(), why)

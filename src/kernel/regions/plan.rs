@@ -6,7 +6,7 @@
 //! registers are stored at the next boundary, just before the program counter. So is what registers hold at the entry.
 //!
 //! Faults that a boundary mends, in the order in which they are looked for:
-//! 1. a loop that stores and has no boundary;
+//! 1. a loop that stores, or looks at memory again and again, and has no boundary;
 //! 2. lanes that wait with something behind their last boundary that they must not repeat alone, while others of their
 //!    warp may pass one (`regions.rs`, "Divergence");
 //! 3. more stores between boundaries than the threshold.
@@ -14,7 +14,7 @@
 use super::super::cfg::BitSet;
 use super::super::ir::{Guard, Inst, NEVER, Op};
 use super::Reason;
-use super::code::{Code, words};
+use super::code::{Code, looks_again, words};
 use super::uniform::Fork;
 use super::values::{Restore, Values};
 
@@ -144,8 +144,8 @@ impl Ground<'_> {
         let cycle = code.edges.cycles(&plan.boundary);
         let mut heads = std::collections::BTreeMap::new();
         for pc in 0..code.len() {
-            let stores = cycle[pc] != u32::MAX && self.words_of(plan, pc) > 0;
-            if stores {
+            let matters = self.words_of(plan, pc) > 0 || looks_again(&code.items[pc].inst);
+            if matters && cycle[pc] != u32::MAX {
                 // The first place of a cycle in program order is the header of its outermost loop.
                 heads.entry(cycle[pc]).or_insert_with(|| (0..code.len()).find(|&p| cycle[p] == cycle[pc]));
             }

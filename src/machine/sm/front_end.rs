@@ -26,6 +26,9 @@ impl Sm {
     /// The picked warp's next instruction has to wait for the front-end buffer; it is set aside then.
     pub(super) fn held_by_path(&mut self, warp: usize, cycle: u32, launch: &Launch) -> bool {
         let waits = self.path_blocks(warp, launch, true);
+        if let Some(front_end) = self.site.front_end() {
+            front_end.awaits_admission(warp as u8, waits && self.path_full >> warp & 1 == 1);
+        }
         if waits {
             self.path_waiting |= 1 << warp;
             self.enter(warp, State::Persist, cycle);
@@ -34,7 +37,7 @@ impl Sm {
     }
 
     /// A warp's next instruction may not issue yet. An atomic asks for leave if it is to `ask`.
-    fn path_blocks(&mut self, warp: usize, launch: &Launch, ask: bool) -> bool {
+    pub(super) fn path_blocks(&mut self, warp: usize, launch: &Launch, ask: bool) -> bool {
         let slot = &self.slots[warp];
         let inst = &launch.kernel.code[slot.warp.pc() as usize];
         let (atomic, ends) = match inst.op {

@@ -29,11 +29,15 @@ impl Sm {
             let rank = self.slots[warp].rank;
             self.schedulers[scheduler].unready(rank);
         }
-        self.accounts.issued_into(self.slots[warp].state);
+        let state = self.slots[warp].state;
+        self.accounts.issued_into(state);
+        if state != State::Empty {
+            self.slots[warp].issued_at = cycle;
+        }
     }
 
     /// A warp that has just issued can issue again in the same cycle, to a unit not in `units`.
-    fn can_pair(&self, warp: usize, units: u8, cycle: u32, launch: &Launch) -> bool {
+    fn can_pair(&mut self, warp: usize, units: u8, cycle: u32, launch: &Launch) -> bool {
         let slot = &self.slots[warp];
         if slot.state != State::Ready || slot.not_before > cycle || self.failed {
             return false;
@@ -42,7 +46,10 @@ impl Sm {
         let unit = slot.unit;
         let registers_ready = launch.kernel.hazards[pc].check.iter().all(|&r| slot.ready_at[usize::from(r)] <= cycle);
         let free = self.schedulers[usize::from(slot.scheduler)].free_at[unit as usize] <= cycle;
-        units >> unit as u8 & 1 == 0 && registers_ready && free && (unit != Unit::Memory || self.lsu.has_room())
+        let may =
+            units >> unit as u8 & 1 == 0 && registers_ready && free && (unit != Unit::Memory || self.lsu.has_room());
+        // One that has to wait for the front-end buffer is set aside when it is picked.
+        may && !(self.paths && self.path_blocks(warp, launch, true))
     }
 
     fn execute(&mut self, warp: usize, class: Class, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {

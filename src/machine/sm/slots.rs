@@ -96,6 +96,8 @@ pub(super) struct WarpSlot {
     pub(super) hold: bool,
     /// Cycle at which it entered its state, for reports.
     pub(super) since: u32,
+    /// Cycle in which it issued last.
+    pub(super) issued_at: u32,
 }
 
 impl WarpSlot {
@@ -134,6 +136,7 @@ impl WarpSlot {
             came: 0,
             hold: false,
             since: 0,
+            issued_at: u32::MAX,
         }
     }
 }
@@ -141,8 +144,9 @@ impl WarpSlot {
 /// Where the cycles of warp slots went.
 #[derive(Debug, Default)]
 pub(super) struct Accounts {
-    /// Warps in each state.
+    /// Warps in each state; those of them that issued in the cycle that is not over.
     count: [u32; STATES],
+    issued_now: [u32; STATES],
     /// Warp-cycles in each state; `Ready` is split below.
     pub(super) total: [u64; STATES],
     /// Warps that issued, once a cycle each.
@@ -174,8 +178,7 @@ impl Accounts {
         let cycles = u64::from(cycle - self.next);
         let mut warps = 0;
         for state in 1..STATES {
-            // Wrapping: a warp that issued into a state took one cycle off before it was there for any.
-            self.total[state] = self.total[state].wrapping_add(u64::from(self.count[state]) * cycles);
+            self.total[state] += u64::from(self.count[state]) * cycles - u64::from(self.issued_now[state]);
             warps += self.count[state];
         }
         // The first of these cycles was a tick if there was one; ready warps were counted there one by one.
@@ -186,8 +189,14 @@ impl Accounts {
         if warps > 0 {
             self.active_cycles += cycles;
         }
+        self.issued_now = [0; STATES];
         self.next = cycle;
         self.ticked = false;
+    }
+
+    /// The cycle that is not over.
+    pub(super) fn cycle(&self) -> u32 {
+        self.next
     }
 
     /// The current cycle is a tick: its ready warps are counted by the schedulers.
@@ -198,21 +207,29 @@ impl Accounts {
         self.asleep_on_memory = 0;
     }
 
-    /// A warp moves from one state to another.
-    pub(super) fn moved(&mut self, from: State, to: State) {
+    /// A warp moves from one state to another; `issued` if it has issued in this cycle and that is counted.
+    pub(super) fn moved(&mut self, from: State, to: State, issued: bool) {
         self.count[from as usize] = self.count[from as usize].wrapping_sub(1);
         self.count[to as usize] = self.count[to as usize].wrapping_add(1);
+        if issued {
+            self.issued_now[from as usize] -= 1;
+            self.counts_as_issued(to);
+        }
     }
 
     /// A warp issued in this cycle and is now in `state`: the cycle counts as issued, not as that state's.
     pub(super) fn issued_into(&mut self, state: State) {
         self.issued += 1;
+        self.counts_as_issued(state);
+    }
+
+    fn counts_as_issued(&mut self, state: State) {
         if state == State::Empty {
             // It was there for this cycle, and nobody will count it when the cycle is over.
             self.resident += 1;
             self.active_cycles += u64::from(self.count[1..].iter().all(|&warps| warps == 0));
         } else {
-            self.total[state as usize] = self.total[state as usize].wrapping_sub(1);
+            self.issued_now[state as usize] += 1;
         }
     }
 }
@@ -224,11 +241,11 @@ mod tests {
     #[test]
     fn every_warp_cycle_is_counted_once() {
         let mut a = Accounts::default();
-        a.moved(State::Empty, State::Execution);
-        a.moved(State::Empty, State::Memory);
+        a.moved(State::Empty, State::Execution, false);
+        a.moved(State::Empty, State::Memory, false);
         a.tick(10); // cycle 10: the first becomes ready and issues into Execution
-        a.moved(State::Execution, State::Ready);
-        a.moved(State::Ready, State::Execution);
+        a.moved(State::Execution, State::Ready, false);
+        a.moved(State::Ready, State::Execution, false);
         a.issued_into(State::Execution);
         a.tick(14);
         let dependency = a.total[State::Execution as usize];
@@ -239,11 +256,28 @@ mod tests {
     #[test]
     fn the_cycle_of_a_last_issue_is_counted() {
         let mut a = Accounts::default();
-        a.moved(State::Empty, State::Ready);
+        a.moved(State::Empty, State::Ready, false);
         a.tick(0); // issues its exit and is gone
-        a.moved(State::Ready, State::Empty);
+        a.moved(State::Ready, State::Empty, false);
         a.issued_into(State::Empty);
         a.tick(5);
         assert_eq!((a.issued, a.resident, a.active_cycles), (1, 1, 1));
+    }
+
+    #[test]
+    fn a_warp_that_goes_on_in_the_cycle_in_which_it_issued_is_not_counted_below_nothing() {
+        let mut a = Accounts::default();
+        a.moved(State::Empty, State::Ready, false);
+        a.moved(State::Empty, State::Ready, false);
+        a.tick(0); // one arrives at a barrier, then the other, which opens it
+        a.moved(State::Ready, State::Barrier, false);
+        a.issued_into(State::Barrier);
+        a.moved(State::Barrier, State::Execution, true);
+        a.moved(State::Ready, State::Execution, false);
+        a.issued_into(State::Execution);
+        a.advance(1);
+        assert_eq!((a.issued, a.resident, a.total.iter().sum::<u64>()), (2, 2, 0));
+        a.advance(3);
+        assert_eq!((a.total[State::Barrier as usize], a.total[State::Execution as usize]), (0, 4));
     }
 }

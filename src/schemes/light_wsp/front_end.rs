@@ -13,7 +13,8 @@
 //! its CTA. Two regions of a CTA may be under way; their IDs are in the order in which they were opened. What a warp stores
 //! behind a fence or an atomic goes into a region opened since then, as what it has seen may be of a region that
 //! has an ID by now; a barrier of the CTA needs none of that, since whoever has seen something opens a region before it
-//! arrives. An atomic's region is its warp's alone: it may wait for its ID while others are given.
+//! arrives. An atomic's region is its warp's alone: it may wait for its ID while others are given. In an SM's own order it gets its
+//! ID as the atomic issues: atomics of an SM on a line are performed in the order in which they issue.
 //!
 //! An SM may have an equal share of the IDs in use; when it has, warps wait before they begin a region. A copy that waits for its ID
 //! keeps its line in the L2, so that it must not have to wait for others' regions: their stores may need that place.
@@ -151,6 +152,8 @@ pub(super) struct Site {
     /// IDs that it may still have in use; warps inside of regions, which need none.
     ids: u32,
     inside: u64,
+    /// Warps that wait for one, in the order in which they began to: who spins on a flag takes one each turn.
+    queue: VecDeque<u8>,
     /// With an order of its own: its IDs.
     numbering: Numbering,
     tally: Tally,
@@ -170,6 +173,7 @@ impl Site {
             scale,
             ids,
             inside: 0,
+            queue: VecDeque::new(),
             numbering: Numbering::default(),
             tally: Tally::default(),
         }
@@ -201,6 +205,12 @@ impl Site {
                 self.granted(warp, tag, post);
             }
         }
+    }
+
+    /// Warps for whose next region there is an ID.
+    fn may_begin(&self) -> u64 {
+        let ids = self.ids as usize;
+        if ids > self.queue.len() { u64::MAX } else { self.queue.iter().take(ids).fold(0, |mask, warp| mask | 1 << warp) }
     }
 
     /// An ID is kept for the region that a warp is going to begin; or it is free again.
@@ -289,7 +299,15 @@ impl FrontEnd for Site {
 
     fn admitted(&self) -> u64 {
         let room = if self.used < self.spec.feb_entries { u64::MAX } else { self.empty };
-        room & if self.ids > 0 { u64::MAX } else { self.inside }
+        room & (self.inside | self.may_begin())
+    }
+
+    fn awaits_admission(&mut self, warp: u8, waits: bool) {
+        if !waits {
+            self.queue.retain(|other| *other != warp);
+        } else if (self.inside | self.may_begin()) >> warp & 1 == 0 && !self.queue.contains(&warp) {
+            self.queue.push_back(warp);
+        }
     }
 
     fn copy(&mut self, store: &PathStore<'_>, post: &mut Post) {
@@ -327,12 +345,18 @@ impl FrontEnd for Site {
 
     fn asks_leave(&mut self, warp: u8, lines: &[u64], post: &mut Post) -> bool {
         let inside = self.inside >> warp & 1 == 1;
-        if self.spec.id_draw == IdDraw::Paper || self.spec.order == RegionOrder::Sm {
-            self.renew(warp);
+        if self.spec.id_draw == IdDraw::Paper {
             if !inside {
                 // It begins a region when it is back.
                 self.keep_id(warp, true);
             }
+            return true;
+        }
+        if self.spec.order == RegionOrder::Sm {
+            if !inside {
+                self.open(warp, Some(lines), post);
+            }
+            self.renew(warp);
             return true;
         }
         let leave = &mut self.warps[usize::from(warp)].leave;

@@ -395,26 +395,32 @@ fn admits(site: &front_end::Site, warp: u8) -> bool {
 #[test]
 fn half_of_all_ids_are_in_use_at_most_an_equal_share_in_each_sm() {
     let (mut site, mut post) = front_end(|spec| spec.id_bits = 4);
-    for warp in 0..4 {
-        assert!(admits(&site, warp), "8 for 2 SMs; one early");
+    for warp in 0..3 {
+        assert!(admits(&site, warp), "7 for 2 SMs; one early");
         store(&mut site, &mut post, warp, 0);
     }
-    assert!(!admits(&site, 4) && admits(&site, 3), "who is inside of a region needs none");
-    site.end_region(3, Author::default(), &mut post);
-    assert!(!admits(&site, 3));
+    assert!(!admits(&site, 4) && admits(&site, 2), "who is inside of a region needs none");
+    site.end_region(2, Author::default(), &mut post);
+    assert!(!admits(&site, 2));
+    site.awaits_admission(4, true);
+    site.awaits_admission(2, true);
     site.letter(Peer::Controller(0), Box::new(Word::Committed), &mut post);
-    assert!(admits(&site, 4), "on time");
+    assert!(admits(&site, 4) && !admits(&site, 2) && !admits(&site, 5), "on time, whoever waits longest");
+    site.letter(Peer::Controller(0), Box::new(Word::Committed), &mut post);
+    assert!(admits(&site, 2) && !admits(&site, 5));
+    site.awaits_admission(4, false);
+    assert!(admits(&site, 5), "it needed none");
     let fits = |id_bits, sms| {
         let scheme = LightWsp { spec: spec(|spec| spec.id_bits = id_bits) };
         scheme.unfit(Seat { sms, ..Seat::default() }).is_none()
     };
-    assert!(fits(4, 8) && !fits(4, 9) && fits(5, 9));
+    assert!(fits(4, 7) && !fits(4, 8) && fits(5, 8));
 }
 
 #[test]
 fn an_id_is_kept_for_the_region_that_an_atomic_begins_when_it_is_back() {
-    let (mut site, mut post) = front_end(|spec| (spec.id_bits, spec.order) = (4, RegionOrder::Sm));
-    for warp in 0..7 {
+    let (mut site, mut post) = front_end(|spec| (spec.id_bits, spec.id_draw) = (4, IdDraw::Paper));
+    for warp in 0..2 {
         store(&mut site, &mut post, warp, 0);
     }
     assert!(admits(&site, 8) && site.asks_leave(7, &[0], &mut post));
