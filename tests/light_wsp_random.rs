@@ -208,8 +208,20 @@ fn a_warp_that_waits_for_a_flag_does_not_hold_up_who_is_to_set_it() {
     }
 }
 
+#[test]
+fn ids_of_few_bits_are_not_used_again_before_the_last_controller_has_committed() {
+    // Acknowledgements among controllers take longer than a new ID, and a store with it.
+    for owner in ["owner=warp", "owner=cta"] {
+        for order in ["order=global", "order=sm"] {
+            let steps = vec![Step::Leaf(Leaf::Store { at: 0, bytes: 1 }), Step::Leaf(Leaf::Fence { cta: false })];
+            let sets = [owner, order, "id_bits=4", "ack_latency_ns=400", "sequencer_latency_ns=1", "path_latency_ns=1"];
+            assert_holds(&fixed([steps.clone(), steps].concat(), true, 1, &sets));
+        }
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 8, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn random_programs_go_on_from_every_power_failure(case in case()) {

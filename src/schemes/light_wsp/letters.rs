@@ -26,7 +26,7 @@ impl Tag {
     }
 }
 
-/// Gives the regions of an order their IDs: at most half of all are in use, so that serial numbers compare.
+/// Gives the regions of an order their IDs: at most half of all are in use at any controller, so that serial numbers compare.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Numbering {
     given: u32,
@@ -43,9 +43,9 @@ impl Numbering {
         })
     }
 
-    /// There is a next one.
+    /// There is a next one. A controller may not have committed yet what the first one has: for it they are one more.
     pub(super) fn has_room(&self, spec: &LightWspSpec) -> bool {
-        self.given - self.committed < spec.window()
+        self.given - self.committed < spec.window() - 1
     }
 
     /// The oldest region is committed.
