@@ -64,7 +64,8 @@ fn wrong_input_is_told_with_what_would_be_right() {
 #[test]
 fn what_light_wsp_cannot_do_is_refused_before_a_run_all_at_once() {
     let set = ["--set", "persist.domain=media", "--set", "light_wsp.id_bits=4", "--profile", "ci"];
-    let words = ["persist.domain", "\"adr\"", "light_wsp.id_bits", "7 IDs in use at a time, less than one for each of 20 SMs"];
+    let words =
+        ["persist.domain", "\"adr\"", "light_wsp.id_bits", "7 IDs in use at a time, less than one for each of 20 SMs"];
     for command in ["run", "crash", "check"] {
         let arguments = [&[command, "vecadd", "--scheme", "light-wsp"][..], &set].concat();
         ended(&durawarp(&arguments), 2, &words);

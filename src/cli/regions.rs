@@ -245,7 +245,7 @@ fn reason(reason: Reason) -> &'static str {
         Reason::Asked => "pm.region",
         Reason::Order => "before a fence, barrier or atomic",
         Reason::AfterOrder => "behind a barrier or atomic",
-        Reason::Loop => "a loop stores or waits",
+        Reason::Loop => "a loop stores or waits for others",
         Reason::Exit => "exit",
         Reason::Waiting => "lanes are about to wait",
         Reason::Threshold => "threshold",

@@ -380,7 +380,7 @@ impl Text<'_> {
                 self.line("st.global.u32 [%d9], %r1;\nmembar.gl;\nbar.sync 0;");
                 self.line(&format!("setp.ne.u32 %p1, %tid, 0;\n@%p1 bra COUNTED{n};"));
                 self.word("flags", "%r7");
-                self.line(&format!("atom.global.add.u32 %r9, [%d9], 1;\nmembar.gl;\nst.shared.u32 [%r3+4096], %r9;"));
+                self.line("atom.global.add.u32 %r9, [%d9], 1;\nmembar.gl;\nst.shared.u32 [%r3+4096], %r9;");
                 self.line(&format!("COUNTED{n}:\nbar.sync 0;\nld.shared.u32 %r9, [%r3+4096];\nbar.sync 0;"));
                 self.line(&format!("setp.ne.u32 %p1, %r9, {};\n@%p1 bra NOT{n};", workers - 1));
                 self.line(&format!("mov.u32 %r8, 0;\nmov.u32 %r11, %tid;\nALL{n}:\nadd.s32 %r9, %r7, %r11;"));

@@ -210,7 +210,11 @@ impl Site {
     /// Warps for whose next region there is an ID.
     fn may_begin(&self) -> u64 {
         let ids = self.ids as usize;
-        if ids > self.queue.len() { u64::MAX } else { self.queue.iter().take(ids).fold(0, |mask, warp| mask | 1 << warp) }
+        if ids > self.queue.len() {
+            u64::MAX
+        } else {
+            self.queue.iter().take(ids).fold(0, |mask, warp| mask | 1 << warp)
+        }
     }
 
     /// An ID is kept for the region that a warp is going to begin; or it is free again.
