@@ -309,7 +309,8 @@ impl FrontEnd for Site {
     fn awaits_admission(&mut self, warp: u8, waits: bool) {
         if !waits {
             self.queue.retain(|other| *other != warp);
-        } else if (self.inside | self.may_begin()) >> warp & 1 == 0 && !self.queue.contains(&warp) {
+        } else if self.inside >> warp & 1 == 0 && !self.queue.contains(&warp) {
+            // Who waits for room alone may find no ID when there is some.
             self.queue.push_back(warp);
         }
     }

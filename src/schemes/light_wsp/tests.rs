@@ -418,6 +418,25 @@ fn half_of_all_ids_are_in_use_at_most_an_equal_share_in_each_sm() {
 }
 
 #[test]
+fn who_waits_for_room_keeps_its_place_among_those_that_wait_for_ids() {
+    let (mut site, mut post) = front_end(|spec| (spec.id_bits, spec.feb_entries, spec.entry_bytes) = (4, 2, 128));
+    store(&mut site, &mut post, 0, 0);
+    site.end_region(0, Author::default(), &mut post);
+    store(&mut site, &mut post, 1, 0);
+    assert!(!admits(&site, 0), "there is an ID, and no room");
+    site.awaits_admission(0, true);
+    // Others, which spin perhaps, have the IDs when there is room.
+    store(&mut site, &mut post, 2, 0);
+    site.awaits_admission(3, true);
+    for warp in [0, 1, 2] {
+        site.letter(Peer::Controller(0), Box::new(Word::Taken(warp, 1)), &mut post);
+    }
+    assert!(!admits(&site, 0) && !admits(&site, 3));
+    site.letter(Peer::Controller(0), Box::new(Word::Committed), &mut post);
+    assert!(admits(&site, 0) && !admits(&site, 3), "one ID, for the first");
+}
+
+#[test]
 fn an_id_is_kept_for_the_region_that_an_atomic_begins_when_it_is_back() {
     let (mut site, mut post) = front_end(|spec| (spec.id_bits, spec.id_draw) = (4, IdDraw::Paper));
     for warp in 0..2 {
