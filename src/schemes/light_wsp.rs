@@ -37,6 +37,7 @@ use crate::choice;
 use crate::persist::{ControllerSite, HostSite, HubSite, PathLinks, RegionRule, Scheme, Seat, SliceSite, SmSite};
 use crate::spec;
 use crate::spec::Nanos;
+use letters::Tag;
 
 /// The defaults, with sources, as a scheme file.
 pub const DEFAULTS: &str = include_str!("light_wsp.toml");
@@ -190,6 +191,11 @@ impl LightWspSpec {
     /// The ID of a region by its number in its order.
     fn id(&self, number: u32) -> u16 {
         (number & ((1 << self.id_bits) - 1)) as u16
+    }
+
+    /// A region by its order and its number there.
+    fn tag(&self, order: u16, number: u32) -> Tag {
+        Tag { order, id: self.id(number), number }
     }
 }
 

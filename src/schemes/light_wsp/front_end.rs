@@ -30,7 +30,7 @@ use crate::persist::journal::Author;
 use crate::persist::site::{FrontEnd, Letter, PathStore, Peer, Post, Seat, SmSite, Store, WriteBack, opened};
 use crate::persist::vocab::{FenceKind, FenceRule, RegionStep, Route, StoreRule, WriteBackRule};
 
-use super::letters::{Copied, Numbering, Tag, Word};
+use super::letters::{Copied, Tag, Word};
 use super::{IdDraw, LightWspSpec, RegionOrder, RegionOwner};
 
 /// Warps of an SM, at most.
@@ -56,7 +56,6 @@ struct Region {
     /// Warps that have stored in it; those whose next boundary is to come.
     warps: u64,
     inside: u64,
-    closed: bool,
     items: VecDeque<Item>,
     /// When its last warp came to the boundary, and controllers that have not confirmed that.
     ended: Time,
@@ -99,7 +98,7 @@ struct Owner {
 }
 
 impl Owner {
-    fn open(&mut self, warp: u8, alone: bool, unconfirmed: u16) -> &mut Region {
+    fn open(&mut self, warp: u8, alone: bool, unconfirmed: u16) {
         let only = 1 << warp;
         self.regions.push_back(Region {
             opened: self.opened,
@@ -108,19 +107,21 @@ impl Owner {
             tag: None,
             warps: only,
             inside: only,
-            closed: false,
             items: VecDeque::new(),
             ended: 0,
             unconfirmed,
         });
         self.opened += 1;
-        let Some(region) = self.regions.back_mut() else { unreachable!("it was pushed") };
-        region
     }
 
-    /// The region that warps may join.
+    /// The region that warps may join: nobody has left it.
     fn current(&mut self) -> Option<&mut Region> {
-        self.regions.iter_mut().rev().find(|region| !region.alone).filter(|region| !region.closed)
+        self.regions.iter_mut().rev().find(|region| !region.alone).filter(|region| region.inside == region.warps)
+    }
+
+    /// Place of the region that a warp stores in.
+    fn place_of(&self, warp: u8) -> Option<usize> {
+        self.regions.iter().rposition(|region| region.inside >> warp & 1 == 1)
     }
 }
 
@@ -154,8 +155,8 @@ pub(super) struct Site {
     inside: u64,
     /// Warps that wait for one, in the order in which they began to: who spins on a flag takes one each turn.
     queue: VecDeque<u8>,
-    /// With an order of its own: its IDs.
-    numbering: Numbering,
+    /// With an order of its own: regions that have an ID, or had one.
+    numbered: u32,
     tally: Tally,
 }
 
@@ -174,7 +175,7 @@ impl Site {
             ids,
             inside: 0,
             queue: VecDeque::new(),
-            numbering: Numbering::default(),
+            numbered: 0,
             tally: Tally::default(),
         }
     }
@@ -201,8 +202,8 @@ impl Site {
         match self.spec.order {
             RegionOrder::Global => post.send(Peer::Hub, Word::Draw(warp, lines.unwrap_or_default().to_vec())),
             RegionOrder::Sm => {
-                let tag = self.numbering.next(&self.spec, self.seat.index);
-                self.granted(warp, tag, post);
+                self.numbered += 1;
+                self.granted(warp, self.spec.tag(self.seat.index, self.numbered - 1), post);
             }
         }
     }
@@ -272,11 +273,10 @@ impl Site {
     /// A warp is at a boundary: it leaves its region, which ends with the last.
     fn leave(&mut self, warp: u8, author: Author, post: &mut Post) {
         let owner = &mut self.owners[usize::from(self.warps[usize::from(warp)].owner)];
-        let Some(place) = owner.regions.iter().rposition(|region| region.inside >> warp & 1 == 1) else { return };
+        let Some(place) = owner.place_of(warp) else { return };
         let region = &mut owner.regions[place];
         region.inside &= !(1 << warp);
         self.inside &= !(1 << warp);
-        region.closed = true;
         let since = &mut self.warps[usize::from(warp)].since;
         *since = (*since).max(region.opened + 1);
         if region.inside == 0 {
@@ -341,9 +341,7 @@ impl FrontEnd for Site {
             }
         }
         let owner = self.owner(store.warp);
-        let Some(place) = owner.regions.iter().rposition(|region| region.inside >> store.warp & 1 == 1) else {
-            unreachable!("it has joined one")
-        };
+        let Some(place) = owner.place_of(store.warp) else { unreachable!("it has joined one") };
         owner.regions[place].items.push_back(Item::Store(store.warp, store.author, copied));
         self.pump(store.warp, place, post);
     }

@@ -139,10 +139,9 @@ impl Site {
         &mut regions[place]
     }
 
-    /// Tag of a region by its place.
-    fn tag_at(&self, order: usize, place: usize) -> Tag {
-        let number = self.orders[order].number + place as u32;
-        Tag { order: order as u16, id: self.spec.id(number), number }
+    /// The oldest region of an order.
+    fn oldest(&self, order: usize) -> Tag {
+        self.spec.tag(order as u16, self.orders[order].number)
     }
 
     fn to_others(&self, post: &mut Post, word: impl Fn() -> Word) {
@@ -214,7 +213,7 @@ impl Site {
             if self.orders[order].regions.front().is_some_and(needs_none) {
                 continue;
             }
-            let tag = self.tag_at(order, 0);
+            let tag = self.oldest(order);
             if !self.waiting.values().any(|&slot| self.entries[slot].tag.order == tag.order) {
                 continue;
             }
@@ -297,7 +296,7 @@ impl Site {
         let (index, others) = (self.seat.index, self.seat.controllers - 1);
         let at = usize::from(order);
         loop {
-            let tag = self.tag_at(at, 0);
+            let tag = self.oldest(at);
             let Some(front) = self.orders[at].regions.front_mut() else { return };
             if !front.bounded || front.boundary_acks < others {
                 return;

@@ -8,8 +8,6 @@
 use crate::persist::journal::Author;
 use crate::persist::site::Letter;
 
-use super::LightWspSpec;
-
 /// A region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tag {
@@ -25,26 +23,6 @@ impl Tag {
     /// The author of a region's step at a controller.
     pub(super) fn at(self, controller: u16) -> Author {
         Author { sm: controller, warp: self.order, pc: self.number, ..Author::default() }
-    }
-}
-
-/// Gives the regions of an order their IDs. SMs see to it that not too many are in use.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Numbering {
-    given: u32,
-}
-
-impl Numbering {
-    /// The next region of an order.
-    pub(super) fn next(&mut self, spec: &LightWspSpec, order: u16) -> Tag {
-        let number = self.given;
-        self.given += 1;
-        Tag { order, id: spec.id(number), number }
-    }
-
-    /// Regions that have an ID, or had one.
-    pub(super) fn given(&self) -> u32 {
-        self.given
     }
 }
 

@@ -13,7 +13,7 @@ use hashbrown::HashMap;
 use crate::persist::site::{HubSite, Letter, Peer, Post, opened};
 
 use super::LightWspSpec;
-use super::letters::{Numbering, Word};
+use super::letters::Word;
 
 /// An atomic that has lines or waits for them.
 #[derive(Debug)]
@@ -31,7 +31,8 @@ struct Keeper {
 #[derive(Debug)]
 pub(super) struct Site {
     spec: Arc<LightWspSpec>,
-    numbering: Numbering,
+    /// Regions that have an ID, or had one.
+    numbered: u32,
     keepers: HashMap<u64, Keeper>,
     next_keeper: u64,
     /// By SM and warp: its keeper.
@@ -45,7 +46,7 @@ impl Site {
     pub(super) fn new(spec: Arc<LightWspSpec>) -> Self {
         Site {
             spec,
-            numbering: Numbering::default(),
+            numbered: 0,
             keepers: HashMap::new(),
             next_keeper: 0,
             keeper_of: HashMap::new(),
@@ -55,8 +56,8 @@ impl Site {
     }
 
     fn give(&mut self, sm: u16, warp: u8, post: &mut Post) {
-        let tag = self.numbering.next(&self.spec, 0);
-        post.send(Peer::Sm(sm), Word::Granted(warp, tag));
+        post.send(Peer::Sm(sm), Word::Granted(warp, self.spec.tag(0, self.numbered)));
+        self.numbered += 1;
     }
 
     fn keep(&mut self, keeper: Keeper, post: &mut Post) {
@@ -126,7 +127,7 @@ impl HubSite for Site {
 
     fn report(&self) -> serde_json::Value {
         serde_json::json!({
-            "regions_numbered": self.numbering.given(),
+            "regions_numbered": self.numbered,
             "atomics_waited_for_lines": self.waited_for_lines,
         })
     }
