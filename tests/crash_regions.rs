@@ -61,10 +61,10 @@ fn programs_go_on_from_every_power_failure() {
         // An order of each SM's own.
         (GEMM.0, &GEMM.1, &["light_wsp.order=sm"]),
         // Queues of a few stores, which spill with an undo log.
-        (GEMM.0, &GEMM.1, &["light_wsp.wpq_entries=4", "light_wsp.feb_entries=8"]),
+        (GEMM.0, &GEMM.1, &["light_wsp.wpq_entries=8", "light_wsp.feb_entries=8"]),
         // Regions of CTAs, with barriers, with atomics, and so small that they spill.
         ("gemm_tiled", &[("M", "64"), ("N", "64"), ("K", "16")], &["light_wsp.owner=cta"]),
-        (GEMM.0, &GEMM.1, &["light_wsp.owner=cta", "light_wsp.wpq_entries=4", "light_wsp.feb_entries=8"]),
+        (GEMM.0, &GEMM.1, &["light_wsp.owner=cta", "light_wsp.wpq_entries=8", "light_wsp.feb_entries=8"]),
         (HISTOGRAM.0, &HISTOGRAM.1, &["light_wsp.owner=cta"]),
         (HISTOGRAM.0, &HISTOGRAM.1, &[]),
         ("litmus/lightwsp_lock", &[], &[]),
@@ -90,7 +90,7 @@ fn programs_go_on_where_reads_wait_for_the_gated_queues() {
     for (workload, more) in [
         ("nw", &[][..]),
         ("nw", &["light_wsp.order=sm"]),
-        ("histogram", &["light_wsp.wpq_entries=4", "light_wsp.feb_entries=8"]),
+        ("histogram", &["light_wsp.wpq_entries=8", "light_wsp.feb_entries=8"]),
     ] {
         let set: Vec<&str> = HELD.iter().chain(more).copied().chain(["light_wsp.wpq_hit=wait"]).collect();
         let report = judged(&experiment(workload, &[], &set));

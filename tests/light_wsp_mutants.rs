@@ -431,7 +431,7 @@ fn faults_of_the_running_machine_are_found() {
         (Fault::BoundaryTakenFromAck, "", "", "controller 3 takes a store behind its boundary", "it lacks region 0"),
         (Fault::BoundaryOvertakesStores, "", "", "takes a store behind its boundary", "it lacks region 0"),
         // A store waits where there is little room only.
-        (Fault::AckedBeforeStoresAreIn, SMALL, "", "when 2 of 4 have its boundary", "it has region"),
+        (Fault::AckedBeforeStoresAreIn, SMALL, "", "when 2 of 4 controllers have its boundary", "it has region"),
         (Fault::BoundaryAcksTakenAsGiven, SMALL, "", "when 1 of 4 have its boundary", "it has region"),
         (Fault::BoundaryAcksTakenAsGiven, "", "", "when 1 of 4 have its boundary", "it has region"),
         // A controller that goes on is done with a region that all have the boundary of: recovery has the rest of it written by the

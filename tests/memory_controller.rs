@@ -5,6 +5,7 @@
 
 use std::any::Any;
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
 use durawarp::engine::*;
 use durawarp::kernel::memory::{DRAM_BASE, Medium, NVM_BASE};
@@ -271,6 +272,26 @@ fn a_stream_reaches_the_bus_and_never_exceeds_it() {
     assert_eq!(counters.dram_read_bytes, lines * 128);
 }
 
+/// Latency of a read at `from_base` that comes at 20 us, while a write to bank 0 of NVM comes every 100 ns for 300 us: far more than
+/// the bank takes at 480 ns each, so that the write queue is full all the time.
+fn read_among_writes(from_base: u64) -> Time {
+    let mut script: Vec<(Time, Msg)> = (0..3000).map(|i| (i * 100, write(NVM_BASE + bank0(i % 15), 1, FULL))).collect();
+    script.insert(201, (20_050, read(NVM_BASE + from_base, 9)));
+    data_times(&run(spec(), script).0)[0].1 - 20_050
+}
+
+#[test]
+fn a_stream_of_writes_starves_no_read() {
+    assert!(
+        read_among_writes(2048) < 500,
+        "another bank's read waits for the bus alone: {} ns",
+        read_among_writes(2048)
+    );
+    // What the queue holds may go first: 8 writes of 480 ns and an activation each.
+    let (most, waited) = (9 * (480 + 124 + 36), read_among_writes(bank0(15)));
+    assert!(waited < most, "a read of the writes' bank waited {waited} ns");
+}
+
 #[test]
 fn writes_that_may_idle_wait_for_others_to_merge_with_them() {
     let script = || {
@@ -301,11 +322,14 @@ impl Letter for Told {
 }
 
 /// A site that holds values of one line, and has every read wait for all of them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Holder {
     mask: u128,
     held: Vec<(u64, u8)>,
     tokens: u64,
+    /// It has them written behind an undo log, to lines of their own: rows of bank 0.
+    logs: bool,
+    written_at: Arc<Mutex<Vec<Time>>>,
 }
 
 impl ControllerSite for Holder {
@@ -317,18 +341,23 @@ impl ControllerSite for Holder {
             }
             Told::Write => {
                 let (token, value) = self.held[0];
+                if self.logs {
+                    self.held.remove(0);
+                }
                 let (author, bytes) = (Author::default(), Box::new([value; 128]));
-                post.flush(Flush { token, author, line: NVM_BASE, mask: self.mask, bytes, logged: false });
+                let line = NVM_BASE + if self.logs { bank0(token % 15) } else { 0 };
+                post.flush(Flush { token, author, line, mask: self.mask, bytes, logged: self.logs });
             }
         }
     }
 
-    fn flushed(&mut self, token: u64, _: &mut Post) {
+    fn flushed(&mut self, token: u64, post: &mut Post) {
+        self.written_at.lock().unwrap().push(post.now());
         self.held.retain(|held| held.0 != token);
     }
 
-    fn overlay(&self, _: u64, _: u128, bytes: &mut [u8; 128]) -> bool {
-        let Some(&(_, value)) = self.held.last() else { return false };
+    fn overlay(&self, line: u64, _: u128, bytes: &mut [u8; 128]) -> bool {
+        let Some(&(_, value)) = self.held.last().filter(|_| line == NVM_BASE) else { return false };
         bytes[0] = value;
         true
     }
@@ -352,11 +381,14 @@ impl ControllerSite for Holder {
     }
 }
 
+fn told(at: Time, told: Told) -> (Time, Msg) {
+    (at, Msg::Letter { from: Peer::Sm(0), letter: Box::new(told) })
+}
+
 #[test]
 fn a_read_that_waits_for_held_stores_is_repeated_once_when_they_are_written() {
-    let told = |at: Time, told: Told| (at, Msg::Letter { from: Peer::Sm(0), letter: Box::new(told) });
     let held = |mask: u128, script: Vec<(Time, Msg)>| {
-        let (seen, counters, _) = run_with(spec(), Some(Box::new(Holder { mask, held: vec![], tokens: 0 })), script);
+        let (seen, counters, _) = run_with(spec(), Some(Box::new(Holder { mask, ..Holder::default() })), script);
         assert_eq!(counters.nvm_reads, 1, "it is one request");
         (seen, counters.nvm_read_bytes)
     };
@@ -376,4 +408,48 @@ fn a_read_that_waits_for_held_stores_is_repeated_once_when_they_are_written() {
     let (seen, bytes) = held(FULL, script(1000));
     assert_eq!(seen, [Seen::Data { at: 1000 + 12, tag: 3, first: 6 }]);
     assert_eq!(bytes, 128);
+}
+
+/// When flushes that are asked for at these times are in the write queue, and the latency of a read of another bank among them.
+fn flushes(spec: ControllerSpec, mask: u128, logs: bool, times: &[Time]) -> (Vec<Time>, Option<Time>) {
+    let written_at = Arc::new(Mutex::new(Vec::new()));
+    let mut script: Vec<(Time, Msg)> =
+        times.iter().flat_map(|&at| [told(at, Told::Hold(1)), told(at, Told::Write)]).collect();
+    script.push((30_050, read(NVM_BASE + 2048, 9)));
+    script.sort_by_key(|(at, _)| *at);
+    let site = Holder { mask, logs, written_at: written_at.clone(), ..Holder::default() };
+    let (seen, ..) = run_with(spec, Some(Box::new(site)), script);
+    let written_at = written_at.lock().unwrap().clone();
+    (written_at, data_times(&seen).first().map(|(_, at)| at - 30_050))
+}
+
+#[test]
+fn a_flush_with_an_undo_log_waits_for_the_bytes_that_it_replaces() {
+    let at = |logs, times: &[Time]| flushes(spec(), FULL, logs, times).0;
+    assert_eq!(at(false, &[100]), [101]);
+    assert_eq!(at(true, &[100]), [101 + 124], "the row is opened");
+    // Row after row of a bank: reads overlap with no other, as a bank has one row open.
+    assert_eq!(at(true, &[100, 5_000, 10_000])[1..], [5_001 + 124, 10_001 + 124]);
+}
+
+#[test]
+fn undo_logs_starve_no_read() {
+    // Far more than the media take.
+    let times: Vec<Time> = (0..2000).map(|i| 50 * i).collect();
+    let (written, waited) = flushes(spec(), 1, true, &times);
+    assert_eq!(written.len(), times.len());
+    assert!(written[1999] > 1_000_000, "they wait for each other: {} ns", written[1999]);
+    // Reads begin for what the write queue has room for: four at most.
+    let most = 5 * (480 + 124 + 36);
+    assert!(waited.is_some_and(|waited| waited < most), "a read of another bank waited {waited:?} ns");
+}
+
+#[test]
+fn a_write_queue_with_one_free_entry_takes_a_flush_with_its_undo_log() {
+    let one = ControllerSpec { write_queue_entries: 1, drain_high_entries: 1, drain_low_entries: 0, ..spec() };
+    let idle = ControllerSpec { drain_idle_entries: 5, drain_high_entries: 6, write_queue_entries: 6, ..spec() };
+    for spec in [one, idle] {
+        let (written, _) = flushes(spec, 1, true, &[100, 200, 300, 400, 500, 600]);
+        assert_eq!(written.len(), 6, "{written:?}");
+    }
 }

@@ -18,6 +18,7 @@
 
 mod gated;
 mod timeline;
+mod undo_log;
 
 use std::collections::VecDeque;
 
@@ -143,6 +144,8 @@ pub struct MemoryController {
     must_drain: bool,
     /// Writes drained since then.
     drained: u32,
+    /// Reads whose turn it is before the next drain.
+    turn: u32,
     last_access: Access,
     images: [Image; 2],
     occupancy_since: Time,
@@ -177,6 +180,7 @@ impl MemoryController {
             passed: vec![0; banks],
             must_drain: false,
             drained: 0,
+            turn: 0,
             last_access: Access::Read,
             images,
             occupancy_since: 0,
@@ -353,6 +357,10 @@ impl MemoryController {
     fn answer(&mut self, read: MemoryRead, delay: Time, cx: &mut Ctx<'_, Msg>) {
         let mut read = read;
         if read.slice == NOBODY {
+            // For a site's undo log.
+            if let Some(gated) = &mut self.gated {
+                gated.undo_log.has_read(read.tag);
+            }
             return;
         }
         self.read_image(read.line, read.sectors, &mut read.room);
@@ -376,19 +384,27 @@ impl MemoryController {
     /// Writes that may wait for others to merge with them.
     fn may_idle(&self) -> bool {
         let idle = if self.domain == Domain::Media { 0 } else { self.spec.drain_idle_entries };
-        !self.must_drain && self.reads.is_empty() && self.writes.len() as u32 <= idle
+        let idles = !self.must_drain && self.reads.is_empty() && self.writes.len() as u32 <= idle;
+        idles && !self.flush_waits()
     }
 
-    /// Reads or writes first, at this edge: writes between the watermarks, and when no read waits.
+    /// Reads or writes first, at this edge: writes between the watermarks, and when no read waits. A drain that does not get
+    /// to the low watermark, as writes go on coming, ends with as many writes as the queue has entries: reads that wait then have
+    /// their turn.
     fn direction(&mut self) -> Access {
         let waiting = self.writes.len() as u32;
-        if !self.must_drain && waiting >= self.spec.drain_high_entries {
+        if self.reads.is_empty() {
+            self.turn = 0;
+        }
+        if !self.must_drain && self.turn == 0 && waiting >= self.spec.drain_high_entries {
             self.must_drain = true;
             self.drained = 0;
         }
         let enough = waiting <= self.spec.drain_low_entries && self.drained >= self.spec.drain_min_writes;
-        if self.must_drain && (enough || waiting == 0) {
+        let too_many = self.drained >= self.spec.write_queue_entries && !self.reads.is_empty();
+        if self.must_drain && (enough || too_many || waiting == 0) {
             self.must_drain = false;
+            self.turn = if too_many { self.reads.len() as u32 } else { 0 };
         }
         if self.must_drain || self.reads.is_empty() { Access::Write } else { Access::Read }
     }
@@ -427,6 +443,7 @@ impl MemoryController {
         match access {
             Access::Read => {
                 let (row, _, read) = self.reads.remove(at);
+                self.turn = self.turn.saturating_sub(1);
                 let bytes = read.sectors.count_ones() * SECTOR_BYTES;
                 let transfer = self.media.column(Place { row, ..place }, access, bytes, now);
                 match place.medium {

@@ -108,6 +108,11 @@ impl Post {
         &mut self.flushes
     }
 
+    /// Some are still to be written.
+    pub fn has_flushes(&self) -> bool {
+        !self.flushes.is_empty()
+    }
+
     /// Has the host note a step of a region in its journal, where it keeps one.
     pub fn note(&mut self, step: RegionStep, author: Author) {
         if self.noting {

@@ -19,8 +19,7 @@
 //! let in first. In the fallback (section IV-D) the oldest region's stores are written with an undo log. Snooping is at the
 //! L2, which has the dirty lines here: a slice counts a line's copies on their way. A read takes what the WPQ has of its line (L4; `wait`:
 //! it is repeated once that is written, where that comes without it).
-//! What is evicted dirty is dropped. Known fault: with queues of few entries a random program in some hundreds does not
-//! end (`tests/light_wsp_random.rs`). Invariants: no wait of a warp is for a younger region than its own. Not modelled: the power
+//! What is evicted dirty is dropped. Invariants: no wait of a warp is for a younger region than its own. Not modelled: the power
 //! failure itself, which the oracle does from journals; bandwidth of ACKs; time to search buffers.
 
 mod front_end;

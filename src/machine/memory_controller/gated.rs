@@ -10,26 +10,22 @@
 //! all as they are when it is answered. A read that the site has wait for flushes is repeated when these are in the write queue, once: it
 //! cannot be overtaken by stores for ever. A slice has one read of a line under way, so that none is answered with older bytes behind
 //! one with newer.
-//! An undo log costs a read of the old bytes and a write of a line beside the write itself. Not modelled: the wait of a
-//! log's write for its read, and of the data for both: they compete for the media in this order.
+//! A flush with an undo log waits for the read of the old bytes: see [`undo_log`](super::undo_log).
 
 use smallvec::SmallVec;
 
 use crate::engine::{Ctx, Port, Time};
 use crate::kernel::memory::Medium;
-use crate::machine::media::Place;
-use crate::machine::msg::{Line, MAX_LINE_BYTES, MemoryRead, MemoryWrite, Msg, sectors_touched};
+use crate::machine::msg::{Line, MAX_LINE_BYTES, MemoryRead, MemoryWrite, Msg};
 use crate::persist::journal::FactKind;
 use crate::persist::site::{ControllerSite, Flush, Peer, Post};
 use crate::persist::vocab::RegionStep;
 
-use super::{MemoryController, PendingWrite};
+use super::MemoryController;
+use super::undo_log::UndoLog;
 
 /// A read that nobody waits for: its place at the controller instead of a slice's.
 pub(super) const NOBODY: u8 = u8::MAX;
-
-/// Lines of an undo log have no address that programs could have.
-const LOG: u64 = 1 << 62;
 
 /// Where the links of a controller's site begin, behind those to its slices.
 #[derive(Debug, Clone, Copy, Default)]
@@ -72,8 +68,7 @@ pub(super) struct Gated {
     pub(super) post: Post,
     channel: u16,
     ports: SitePorts,
-    /// Lines written to the undo log, in turns over a row.
-    logged: u64,
+    pub(super) undo_log: UndoLog,
     /// Writes of the host to lines that the site holds something of.
     host_writes: Vec<MemoryWrite>,
     parked: Vec<Parked>,
@@ -103,7 +98,7 @@ impl MemoryController {
         self.gated = site.map(|site| {
             let post = Post::of_host(self.journal.is_some());
             let (host_writes, parked, repeated) = (Vec::new(), Vec::new(), Vec::new());
-            Box::new(Gated { site, post, channel, ports, logged: 0, host_writes, parked, repeated })
+            Box::new(Gated { site, post, channel, ports, undo_log: UndoLog::default(), host_writes, parked, repeated })
         });
     }
 
@@ -144,18 +139,10 @@ impl MemoryController {
         let Some(mut gated) = self.gated.take() else { return };
         gated.post.at(cx.now());
         let mut ready = Vec::new();
-        while self.waiting_writes.is_empty()
-            && let Some(flush) = gated.post.flushes().pop_front()
-        {
-            // The log's line needs an entry, too.
-            let free = self.spec.write_queue_entries as usize - self.writes.len();
-            if free < if flush.logged { 2 } else { 1 } {
-                gated.post.flushes().push_front(flush);
-                break;
-            }
+        while let Some(flush) = self.next_flush(&mut gated, cx.now()) {
             let token = flush.token;
             gated.post.write_notes(self.journal.as_deref_mut(), cx.now());
-            self.write_flush(flush, &mut gated.logged, cx);
+            self.write_flush(flush, cx);
             gated.site.flushed(token, &mut gated.post);
             gated.written(token, &mut ready);
         }
@@ -191,6 +178,26 @@ impl MemoryController {
         }
     }
 
+    /// The next flush, where the write queue has room for it and its undo log is there.
+    fn next_flush(&mut self, gated: &mut Gated, now: Time) -> Option<Flush> {
+        let logged = gated.post.flushes().front()?.logged;
+        if logged && !self.is_logged(gated, now) || !self.has_room() {
+            return None;
+        }
+        gated.undo_log.begin_next();
+        gated.post.flushes().pop_front()
+    }
+
+    /// The write queue takes one more of a site.
+    pub(super) fn has_room(&self) -> bool {
+        self.waiting_writes.is_empty() && self.writes.len() < self.spec.write_queue_entries as usize
+    }
+
+    /// Flushes wait for room.
+    pub(super) fn flush_waits(&self) -> bool {
+        self.gated.as_ref().is_some_and(|gated| gated.post.has_flushes())
+    }
+
     /// A write of the host to a line that the site holds something of: it has to come behind that.
     pub(super) fn holds_back(&mut self, write: MemoryWrite) -> Option<MemoryWrite> {
         match &mut self.gated {
@@ -224,39 +231,16 @@ impl MemoryController {
         Some(read)
     }
 
-    /// Puts a flush into the write queue, behind its undo log where it has one.
-    fn write_flush(&mut self, flush: Flush, logged: &mut u64, cx: &mut Ctx<'_, Msg>) {
-        let Flush { author, line, mask, bytes, logged: with_log, .. } = flush;
-        let mut data = Box::new(Line { bytes: *bytes, mask, log: false });
-        if with_log {
-            let mut old = Line::default();
-            self.read_image(line, sectors_touched(mask), &mut old);
-            if let Some(journal) = &mut self.journal {
-                let kind = FactKind::Region(RegionStep::Logged);
-                journal.note_data(cx.now(), kind, line, mask, author, &old.bytes);
-            }
-            let (sectors, room) = (sectors_touched(mask), Box::default());
-            self.push_read(MemoryRead { line, tag: 0, slice: NOBODY, sectors, room });
-            self.push_log(*logged, mask, cx.now());
-            *logged += 1;
-        }
+    /// Puts a flush into the write queue.
+    fn write_flush(&mut self, flush: Flush, cx: &mut Ctx<'_, Msg>) {
+        let Flush { author, line, mask, bytes, logged, .. } = flush;
+        let data = Box::new(Line { bytes: *bytes, mask, log: false });
         self.write_image(line, &data);
         if let Some(journal) = &mut self.journal {
-            let step = if with_log { RegionStep::Spilled } else { RegionStep::Flushed };
+            let step = if logged { RegionStep::Spilled } else { RegionStep::Flushed };
             journal.note_data(cx.now(), FactKind::Region(step), line, mask, author, &data.bytes);
         }
-        data.mask = mask;
         let accepted = self.accept(&MemoryWrite { line, slice: NOBODY, token: 0, data }, cx.now());
         assert!(accepted, "there was room");
-    }
-
-    /// Puts a line of the undo log into the write queue: line after line of rows behind everything that the channel has.
-    fn push_log(&mut self, number: u64, mask: u128, now: u64) {
-        let behind = self.images[Medium::Nvm as usize].len() as u64;
-        let offset = behind.next_multiple_of(1 << 20) + number % (1 << 13) * MAX_LINE_BYTES as u64;
-        let place: Place = self.media.place(Medium::Nvm, offset);
-        self.count_occupancy(now);
-        self.writes.push(place, LOG | number << 7, PendingWrite { mask, ..Default::default() });
-        self.note_occupancy(now);
     }
 }
