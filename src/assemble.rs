@@ -108,6 +108,18 @@ pub fn assemble(spec: &MachineSpec, memory: FlatMemory, local_bytes: u32, host: 
     assemble_with(spec, memory, local_bytes, host, &Persistency::default())
 }
 
+/// What a scheme's sites are told of a machine; the first of each kind.
+pub fn first_seat(spec: &MachineSpec) -> Seat {
+    Seat {
+        index: 0,
+        sms: spec.sm.count as u16,
+        slices: spec.l2.slices as u16,
+        controllers: spec.controller.channels as u16,
+        tick_khz: spec.timebase().map_or(0, |base| base.tick_khz()),
+        l1_combines: spec.l1.writes == L1Writes::Combine,
+    }
+}
+
 /// Wires a machine around a memory image and a host program. `local_bytes` is the most local memory any kernel of the
 /// program needs a thread.
 ///
@@ -136,14 +148,8 @@ pub fn assemble_with(
     let reserved = if persistency.scheme.reserves_memory() { reserve(&mut extents, spec, map) } else { Vec::new() };
     let mut shares = cut(memory, map, spec.controller.channels, extents);
 
-    let seat = |index| Seat {
-        index,
-        sms: sms as u16,
-        slices: spec.l2.slices as u16,
-        controllers: spec.controller.channels as u16,
-        tick_khz: base.tick_khz(),
-        l1_combines: spec.l1.writes == L1Writes::Combine,
-    };
+    let first = first_seat(spec);
+    let seat = |index| Seat { index, ..first };
     let mut t: Topology<Msg> = Topology::new();
     let sm_parameters = SmParameters {
         sm: spec.sm.clone(),

@@ -1,7 +1,7 @@
 //! `durawarp explain SCHEME WORKLOAD`: what a scheme did in a run, and why.
 
+use durawarp::assemble::first_seat;
 use durawarp::diagnostic::Diagnostic;
-use durawarp::persist::Seat;
 use durawarp::report;
 use durawarp::run::Experiment;
 
@@ -23,8 +23,7 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<Exit, Stop> {
     }
     terminal::warn(workload.warnings());
     let name = scheme.name.clone();
-    let (sms, slices) = (machine.spec.sm.count as u16, machine.spec.l2.slices as u16);
-    let storage = scheme.built.storage(Seat { sms, slices, ..Seat::default() });
+    let storage = scheme.built.storage(first_seat(&machine.spec));
     let experiment = Experiment { machine, workload, scheme, max_cycles: None, reference: true };
     experiment.check()?;
     let outcome = with_progress(&experiment, &name, &threads(args.threads), args.quiet).outcome;

@@ -6,11 +6,11 @@
 use std::sync::atomic::AtomicBool;
 
 use super::Experiment;
+use crate::assemble::first_seat;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::kernel::functional::Limits;
 use crate::kernel::host::{HostAction, HostProgram};
 use crate::kernel::regions::RegionOptions;
-use crate::persist::Seat;
 use crate::persist::vocab::{Domain, RegionRule};
 use crate::workload::{Bindings, FormedProgram};
 
@@ -36,14 +36,7 @@ impl Experiment {
     /// All of them.
     pub fn check(&self) -> Result<(), Diagnostics> {
         let mut faults = Diagnostics::default();
-        let spec = &self.machine.spec;
-        let seat = Seat {
-            sms: spec.sm.count as u16,
-            slices: spec.l2.slices as u16,
-            controllers: spec.controller.channels as u16,
-            ..Seat::default()
-        };
-        if let Some((key, why)) = self.scheme.built.unfit(seat) {
+        if let Some((key, why)) = self.scheme.built.unfit(first_seat(&self.machine.spec)) {
             faults.push(Diagnostic::nowhere(&key, why));
         }
         let Some(rule) = self.scheme.built.regions() else { return faults.into_result(()) };
