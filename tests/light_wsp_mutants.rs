@@ -7,6 +7,9 @@
 //! without a look at buffers (`victims=stale`) are in `light_wsp.rs` and, with power failures, in `litmus.rs`. Over 500 lines by a few:
 //! decorators pass on what they do not change.
 
+#[path = "../src/oracle/regions/tests/recoveries.rs"]
+mod recoveries;
+
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -32,6 +35,7 @@ use durawarp::persist::{
 use durawarp::run::{Conduct, Experiment};
 use durawarp::schemes::light_wsp::letters::Word;
 use durawarp::workload::{Choice, Workload};
+use recoveries::{AsksNobody, DoesNotRollBack, Drains};
 use smallvec::SmallVec;
 
 /// How much longer letters from SMs to the last controller take: less than an exchange of bdry-ACKs, so that machines with faults
@@ -465,33 +469,6 @@ fn an_id_that_is_given_again_while_a_controller_still_waits_for_its_region_is_re
     let report = judged(Fault::LastLeftOut, "light_wsp.id_bits=4");
     let End::Panicked { message } = &report.outcome.end else { panic!("{:?}", report.outcome.end) };
     assert!(message.contains("mc3") && message.contains("too young"), "{message}");
-}
-
-/// Recovery that writes whatever the queues hold.
-struct Drains;
-
-impl AtPowerFailure for Drains {
-    fn flushes(&self, _: &Knowledge) -> bool {
-        true
-    }
-}
-
-/// Recovery that does not ask whether others have the boundary.
-struct AsksNobody;
-
-impl AtPowerFailure for AsksNobody {
-    fn flushes(&self, known: &Knowledge) -> bool {
-        known.bounded
-    }
-}
-
-/// Recovery that leaves the undo log alone.
-struct DoesNotRollBack;
-
-impl AtPowerFailure for DoesNotRollBack {
-    fn rolls_back(&self) -> bool {
-        false
-    }
 }
 
 #[test]

@@ -3,6 +3,8 @@
 //!
 //! Over 500 lines, since the machine, its faults, and what is found of each are read together.
 
+mod recoveries;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::AtomicBool;
 
@@ -13,6 +15,7 @@ use super::super::order::{Guarantees, Model};
 use super::super::verdict::{Failure, Property, Verdict};
 use super::*;
 use crate::persist::vocab::Domain;
+use recoveries::{AsksNobody, DoesNotRollBack, Drains};
 
 const HOST: u16 = 99;
 /// Words 0 to 15 are shared, then 16 private ones for each warp, the last of which is its program counter.
@@ -510,33 +513,6 @@ fn faults_of_the_protocol_are_found() {
             assert!(found.contains_key(&letter), "{fault:?} is not found by {letter}: {found:?}");
         }
         assert_eq!(found.is_empty(), by.is_empty(), "{fault:?}: {found:?}");
-    }
-}
-
-/// Recovery that writes whatever the queues hold.
-struct Drains;
-
-impl AtPowerFailure for Drains {
-    fn flushes(&self, _: &Knowledge) -> bool {
-        true
-    }
-}
-
-/// Recovery that does not ask whether others have the boundary.
-struct AsksNobody;
-
-impl AtPowerFailure for AsksNobody {
-    fn flushes(&self, known: &Knowledge) -> bool {
-        known.bounded
-    }
-}
-
-/// Recovery that leaves the undo log alone.
-struct DoesNotRollBack;
-
-impl AtPowerFailure for DoesNotRollBack {
-    fn rolls_back(&self) -> bool {
-        false
     }
 }
 
