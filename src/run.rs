@@ -21,7 +21,7 @@ use crate::config::{MachineConfig, SchemeConfig};
 use crate::engine::{
     Blockage, EpochDigests, Fallback, Placement, Rebalance, RunEnd, RunOptions, Snapshot, Time, Timebase, blockage,
 };
-use crate::kernel::functional::Limits;
+use crate::kernel::functional::{Limits, RunError};
 use crate::kernel::memory::FlatMemory;
 use crate::machine::l2::L2Counters;
 use crate::machine::memory_controller::ControllerCounters;
@@ -35,7 +35,7 @@ use crate::outcome::{
 use crate::persist::Journal;
 use crate::stats::{Counters as _, Description, Histogram, Table};
 use crate::timeline::Timeline;
-use crate::workload::{self, Bindings, Evidence, FormedProgram, FunctionalRun, Resolved};
+use crate::workload::{self, Bindings, Evidence, FormedProgram, FunctionalError, FunctionalRun, Resolved};
 
 /// What to simulate, and how far.
 #[derive(Debug, Clone)]
@@ -211,6 +211,11 @@ fn judge(experiment: &Experiment, conduct: &Conduct<'_>, finished: &mut Finished
     if reference.is_some() {
         finished.outcome.host.functional_s = began.elapsed().as_secs_f64();
     }
+    if let Some(Err(FunctionalError::Kernel(RunError::Stopped))) = reference {
+        // Nobody knows whether the result is right: it is no failure, and a sweep runs the point again.
+        finished.outcome.end = End::Stopped;
+        return;
+    }
     let functional = reference.as_ref().and_then(|result| result.as_ref().ok());
     let metrics = metrics(&finished.outcome);
     let evidence = Evidence { functional, metrics: Some(&metrics) };
@@ -227,14 +232,18 @@ fn judge(experiment: &Experiment, conduct: &Conduct<'_>, finished: &mut Finished
 }
 
 /// The functional run.
-fn reference(experiment: &Experiment, conduct: &Conduct<'_>, outcome: &Outcome) -> Result<FunctionalRun, String> {
+fn reference(
+    experiment: &Experiment,
+    conduct: &Conduct<'_>,
+    outcome: &Outcome,
+) -> Result<FunctionalRun, FunctionalError> {
     let limits = Limits {
         warp_instructions: outcome.warp_instructions() * REFERENCE_FACTOR + REFERENCE_EXTRA,
         warp_size: experiment.machine.spec.sm.warp_size,
         stop: conduct.stop,
         ..Limits::default()
     };
-    let mut run = experiment.workload.run_functional(&limits).map_err(|fault| fault.to_string())?;
+    let mut run = experiment.workload.run_functional(&limits)?;
     run.forget_unneeded(&experiment.workload);
     Ok(run)
 }
@@ -489,3 +498,6 @@ fn describe(config: &MachineConfig, base: Timebase) -> Machine {
         tick_khz: base.tick_khz(),
     }
 }
+
+#[cfg(test)]
+mod tests;
