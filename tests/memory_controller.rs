@@ -272,24 +272,29 @@ fn a_stream_reaches_the_bus_and_never_exceeds_it() {
     assert_eq!(counters.dram_read_bytes, lines * 128);
 }
 
-/// Latency of a read at `from_base` that comes at 20 us, while a write to bank 0 of NVM comes every 100 ns for 300 us: far more than
-/// the bank takes at 480 ns each, so that the write queue is full all the time.
-fn read_among_writes(from_base: u64) -> Time {
-    let mut script: Vec<(Time, Msg)> = (0..3000).map(|i| (i * 100, write(NVM_BASE + bank0(i % 15), 1, FULL))).collect();
-    script.insert(201, (20_050, read(NVM_BASE + from_base, 9)));
-    data_times(&run(spec(), script).0)[0].1 - 20_050
+/// Latency of a read at `from_base` of a medium among 3000 writes to these lines, one every `every_ns`, which is more than
+/// the medium takes, so that the write queue is full.
+fn read_among_writes(medium: u64, from_base: u64, lines: &[u64], every_ns: u64) -> Time {
+    let write = |i: u64| (i * every_ns, write(medium + lines[i as usize % lines.len()], 1, FULL));
+    let comes = 200 * every_ns;
+    let script = (0..200).map(write).chain([(comes, read(medium + from_base, 9))]).chain((200..3000).map(write));
+    data_times(&run(spec(), script.collect()).0)[0].1 - comes
 }
 
 #[test]
 fn a_stream_of_writes_starves_no_read() {
-    assert!(
-        read_among_writes(2048) < 500,
-        "another bank's read waits for the bus alone: {} ns",
-        read_among_writes(2048)
-    );
-    // What the queue holds may go first: 8 writes of 480 ns and an activation each.
-    let (most, waited) = (9 * (480 + 124 + 36), read_among_writes(bank0(15)));
+    // Cells bound it: rows of one bank, 480 ns each. What the queue holds may go first: 8 writes with an activation each.
+    let rows: Vec<u64> = (0..15).map(bank0).collect();
+    let (most, waited) = (9 * (480 + 124 + 36), read_among_writes(NVM_BASE, bank0(15), &rows, 100));
     assert!(waited < most, "a read of the writes' bank waited {waited} ns");
+    let waited = read_among_writes(NVM_BASE, 2048, &rows, 100);
+    assert!(waited < 500, "a read of another bank waits for the bus alone: {waited} ns");
+    // The bus bounds it: a line in 4 ns, all banks. The read's bank is not written to.
+    let lines: Vec<u64> = (0..48).map(|i| 3 * 2048 + i / 16 * 2048 + i % 16 * 128).collect();
+    for from_base in [0, 2048, 2 * 2048, 15 * 2048] {
+        let waited = read_among_writes(DRAM_BASE, from_base, &lines, 2);
+        assert!(waited < 1000, "a read at {from_base} waited {waited} ns");
+    }
 }
 
 #[test]

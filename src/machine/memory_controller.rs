@@ -14,9 +14,10 @@
 //! Source: AGPM Table IV (FR-FCFS, 8 channels, ADR at the NVMC's WPQ); watermarks and front/back-end latency as in gem5's
 //! memory controller. Invariants: queues never exceed their capacities (slices hold credits for the ingress); bytes
 //! accepted = bytes written to media + bytes merged + bytes still queued; reads and writes of one line keep their order.
-//! Not modelled: refresh, ECC, wear levelling. Over 500 lines by a few: queues, media and images change in the same steps.
+//! Not modelled: refresh, ECC, wear levelling.
 
 mod gated;
+mod schedule;
 mod timeline;
 mod undo_log;
 
@@ -31,10 +32,10 @@ use crate::spec;
 
 use super::address::Interleave;
 use super::image::Image;
-use super::media::{Access, BankId, Media, Place};
+use super::media::{Access, Media, Place};
 use super::msg::sectors_covered;
-use super::msg::{Line, MemoryRead, MemoryWrite, Msg, SECTOR_BYTES, copy_masked, sector_bytes};
-use super::request_queue::{At, Choice, RequestQueue};
+use super::msg::{Line, MemoryRead, MemoryWrite, Msg, copy_masked, sector_bytes};
+use super::request_queue::RequestQueue;
 use crate::spec::Nanos;
 
 pub use gated::SitePorts;
@@ -380,109 +381,6 @@ impl MemoryController {
             self.waiting_writes.push_back(write);
         }
     }
-
-    /// Writes that may wait for others to merge with them.
-    fn may_idle(&self) -> bool {
-        let idle = if self.domain == Domain::Media { 0 } else { self.spec.drain_idle_entries };
-        let idles = !self.must_drain && self.reads.is_empty() && self.writes.len() as u32 <= idle;
-        idles && !self.flush_waits()
-    }
-
-    /// Reads or writes first, at this edge: writes between the watermarks, and when no read waits. A drain that does not get
-    /// to the low watermark, as writes go on coming, ends with as many writes as the queue has entries: reads that wait then have
-    /// their turn.
-    fn direction(&mut self) -> Access {
-        let waiting = self.writes.len() as u32;
-        if self.reads.is_empty() {
-            self.turn = 0;
-        }
-        if !self.must_drain && self.turn == 0 && waiting >= self.spec.drain_high_entries {
-            self.must_drain = true;
-            self.drained = 0;
-        }
-        let enough = waiting <= self.spec.drain_low_entries && self.drained >= self.spec.drain_min_writes;
-        let too_many = self.drained >= self.spec.write_queue_entries && !self.reads.is_empty();
-        if self.must_drain && (enough || too_many || waiting == 0) {
-            self.must_drain = false;
-            self.turn = if too_many { self.reads.len() as u32 } else { 0 };
-        }
-        if self.must_drain || self.reads.is_empty() { Access::Write } else { Access::Read }
-    }
-
-    /// FR-FCFS over the requests of one direction.
-    fn choose(&mut self, access: Access, now: Time) -> Choice {
-        let (passed, cap) = (&self.passed, self.spec.row_hit_cap);
-        let capped = |bank: BankId| passed[usize::from(bank)] >= cap;
-        match access {
-            Access::Read => self.reads.choose(&self.media, capped, now),
-            Access::Write => self.writes.choose(&self.media, capped, now),
-        }
-    }
-
-    /// A bank's open row or its count of passed requests has changed.
-    fn changed(&mut self, bank: BankId) {
-        self.reads.changed(bank);
-        self.writes.changed(bank);
-    }
-
-    fn serve(&mut self, access: Access, at: At, now: Time, cx: &mut Ctx<'_, Msg>) {
-        let passes = match access {
-            Access::Read => self.reads.passes_an_older(at),
-            Access::Write => self.writes.passes_an_older(at),
-        };
-        if passes {
-            self.passed[usize::from(at.bank)] += 1;
-            self.changed(at.bank);
-        }
-        let place = self.media.place_in(at.bank);
-        self.counters.column_commands += 1;
-        if access != self.last_access {
-            self.last_access = access;
-            self.counters.turnarounds += 1;
-        }
-        match access {
-            Access::Read => {
-                let (row, _, read) = self.reads.remove(at);
-                self.turn = self.turn.saturating_sub(1);
-                let bytes = read.sectors.count_ones() * SECTOR_BYTES;
-                let transfer = self.media.column(Place { row, ..place }, access, bytes, now);
-                match place.medium {
-                    Medium::Dram => self.counters.dram_read_bytes += u64::from(bytes),
-                    Medium::Nvm => self.counters.nvm_read_bytes += u64::from(bytes),
-                }
-                self.answer(read, transfer.data_end - now, cx);
-                if let Some(next) = self.waiting_reads.pop_front() {
-                    let place = self.place(next.line);
-                    self.reads.push(place, next.line, next);
-                }
-                self.carry_out(cx);
-            }
-            Access::Write => {
-                self.count_occupancy(now);
-                let (row, line, write) = self.writes.remove(at);
-                let transfer = self.media.write(Place { row, ..place }, write.mask, now);
-                self.note_occupancy(now);
-                self.note_media_write(usize::from(at.bank), line, now, transfer.media_done);
-                if place.medium == Medium::Nvm {
-                    self.reach_media(line, &write, now, transfer.media_done, cx);
-                }
-                self.drained += 1;
-                let written = u64::from(write.mask.count_ones());
-                match place.medium {
-                    Medium::Dram => self.counters.dram_written_bytes += written,
-                    Medium::Nvm => self.counters.nvm_written_bytes += written,
-                }
-                while let Some(waiting) = self.waiting_writes.pop_front() {
-                    if !self.accept(&waiting, now) {
-                        self.waiting_writes.push_front(waiting);
-                        break;
-                    }
-                    self.acknowledge(waiting, cx);
-                }
-                self.carry_out(cx);
-            }
-        }
-    }
 }
 
 impl Component<Msg> for MemoryController {
@@ -499,35 +397,7 @@ impl Component<Msg> for MemoryController {
     }
 
     fn wake(&mut self, cx: &mut Ctx<'_, Msg>) {
-        let now = cx.now();
-        let mut access = self.direction();
-        if self.may_idle() {
-            return;
-        }
-        let mut choice = self.choose(access, now);
-        if !choice.acts() && access == Access::Write && !self.reads.is_empty() {
-            // Every write waits for its bank: the bus is better used by a read.
-            let of_reads = self.choose(Access::Read, now);
-            let next = choice.next.min(of_reads.next);
-            (access, choice) = (Access::Read, Choice { next, ..of_reads });
-        }
-        if let Some(at) = choice.row {
-            let row = match access {
-                Access::Read => self.reads.row(at),
-                Access::Write => self.writes.row(at),
-            };
-            self.media.open_row(Place { row, ..self.media.place_in(at.bank) }, now);
-            self.passed[usize::from(at.bank)] = 0;
-            self.changed(at.bank);
-            self.counters.activates += 1;
-        }
-        if let Some(at) = choice.column {
-            self.serve(access, at, now, cx);
-        }
-        if !(self.reads.is_empty() && self.writes.is_empty()) {
-            let next = if choice.acts() { now + 1 } else { choice.next };
-            cx.wake_at(self.clock.edge_at_or_after(next));
-        }
+        self.schedule(cx);
     }
 
     fn waits(&self, out: &mut Vec<Wait>) {

@@ -57,13 +57,20 @@ struct Bank {
     stale: bool,
 }
 
+/// Banks, one bit each, 64 a word.
+#[derive(Debug, Default)]
+pub(super) struct BankSet(Vec<u64>);
+
+/// No bank.
+pub(super) const NO_BANKS: BankSet = BankSet(Vec::new());
+
 /// Requests of one direction.
 #[derive(Debug)]
 pub(super) struct RequestQueue<T> {
     access: Access,
     banks: Vec<Bank>,
-    /// Banks with requests, one bit each, 64 a word.
-    busy: Vec<u64>,
+    /// Banks with requests.
+    busy: BankSet,
     items: Vec<Option<T>>,
     free: Vec<u16>,
     len: usize,
@@ -76,7 +83,7 @@ impl<T> RequestQueue<T> {
         RequestQueue {
             access,
             banks: vec![Bank::default(); banks],
-            busy: vec![0; banks.div_ceil(64)],
+            busy: BankSet(vec![0; banks.div_ceil(64)]),
             items: Vec::new(),
             free: Vec::new(),
             len: 0,
@@ -90,6 +97,11 @@ impl<T> RequestQueue<T> {
 
     pub(super) fn is_empty(&self) -> bool {
         self.len == 0
+    }
+
+    /// Banks with requests.
+    pub(super) fn banks(&self) -> &BankSet {
+        &self.busy
     }
 
     /// Takes in a request for `line`, as the youngest.
@@ -107,7 +119,7 @@ impl<T> RequestQueue<T> {
         let bank = &mut self.banks[usize::from(place.bank)];
         bank.entries.push(Entry { age: self.next_age, line, row: place.row, item: index });
         bank.stale = true;
-        self.busy[usize::from(place.bank / 64)] |= 1 << (place.bank % 64);
+        self.busy.0[usize::from(place.bank / 64)] |= 1 << (place.bank % 64);
         self.next_age += 1;
         self.len += 1;
     }
@@ -124,7 +136,7 @@ impl<T> RequestQueue<T> {
         let entry = bank.entries.remove(usize::from(at.index));
         bank.stale = true;
         if bank.entries.is_empty() {
-            self.busy[usize::from(at.bank / 64)] &= !(1 << (at.bank % 64));
+            self.busy.0[usize::from(at.bank / 64)] &= !(1 << (at.bank % 64));
         }
         self.len -= 1;
         self.free.push(entry.item);
@@ -150,17 +162,24 @@ impl<T> RequestQueue<T> {
     }
 
     /// FR-FCFS: the oldest request that can transfer now, the oldest row to open now. A bank that is `capped` serves no hit
-    /// behind a conflict.
-    pub(super) fn choose(&mut self, media: &Media, capped: impl Fn(BankId) -> bool, now: Time) -> Choice {
+    /// behind a conflict; one of those `but` is left out.
+    pub(super) fn choose(
+        &mut self,
+        media: &Media,
+        capped: impl Fn(BankId) -> bool,
+        but: &BankSet,
+        now: Time,
+    ) -> Choice {
         let mut choice = Choice { column: None, row: None, next: Time::MAX };
         let channel = [Medium::Dram, Medium::Nvm].map(|medium| media.channel_ready(medium, self.access));
         let (mut oldest_column, mut oldest_row) = (u64::MAX, u64::MAX);
-        let (mut word, mut left) = (0, self.busy[0]);
+        let others = |word: usize| !but.0.get(word).copied().unwrap_or(0);
+        let (mut word, mut left) = (0, self.busy.0[0] & others(0));
         loop {
             while left == 0 {
                 word += 1;
-                match self.busy.get(word) {
-                    Some(&next) => left = next,
+                match self.busy.0.get(word) {
+                    Some(&next) => left = next & others(word),
                     None => return choice,
                 }
             }
@@ -295,7 +314,7 @@ mod tests {
                     capped = cap;
                     (0..2 * each).for_each(|bank| queue.changed(bank));
                 }
-                let choice = queue.choose(&media, |bank| capped >> (bank % 8) & 1 == 1, now);
+                let choice = queue.choose(&media, |bank| capped >> (bank % 8) & 1 == 1, &NO_BANKS, now);
                 let line_of = |queue: &RequestQueue<u64>, at: Option<At>| {
                     at.map(|at| queue.banks[usize::from(at.bank)].entries[usize::from(at.index)].line)
                 };
