@@ -50,7 +50,10 @@ fn case() -> impl Strategy<Value = Case> {
         1u32..3,
         any::<bool>(),
     );
-    let buffers = (size(64), size(64), prop::sample::select(&[8u32, 32, 128][..]), 4u32..17, 4u32..33);
+    // Of a controller: reads, writes, watermarks, writes that may idle.
+    let queues = prop::sample::select(&[[64u32, 64, 51, 13, 0], [1, 1, 1, 0, 0], [2, 3, 3, 1, 2], [1, 8, 6, 2, 5]][..]);
+    let entries = prop::sample::select(&[8u32, 32, 128][..]);
+    let buffers = (size(64), size(64), entries, 4u32..17, 4u32..33, queues);
     let links = (size(100), size(500), size(500), prop::sample::select(&[0u32, 0, 30, 500][..]), 1000u32..64000);
     let choices = (
         prop::sample::select(&["warp", "cta"][..]),
@@ -61,7 +64,7 @@ fn case() -> impl Strategy<Value = Case> {
     );
     (program(), machine, buffers, links, choices).prop_map(|(program, machine, buffers, links, choices)| {
         let (warp_size, sms, ctas, controllers, (l1, slice), width, threads) = machine;
-        let (feb, wpq, entry, id_bits, threshold) = buffers;
+        let (feb, wpq, entry, id_bits, threshold, [reads, writes, high, low, idle]) = buffers;
         let (path, ack, sequencer, step, bandwidth) = links;
         let (owner, of_sm, unroll, prune, victims) = choices;
         let order = if of_sm && program.apart { "sm" } else { "global" };
@@ -74,6 +77,11 @@ fn case() -> impl Strategy<Value = Case> {
             format!("l2.slices={}", controllers.max(2)),
             format!("l1.kb={l1}"),
             format!("l2.slice_kb={slice}"),
+            format!("controller.read_queue_entries={reads}"),
+            format!("controller.write_queue_entries={writes}"),
+            format!("controller.drain_high_entries={high}"),
+            format!("controller.drain_low_entries={low}"),
+            format!("controller.drain_idle_entries={idle}"),
         ];
         let scheme = [
             format!("feb_entries={feb}"),
