@@ -87,17 +87,18 @@ const HELD: [&str; 3] = ["l2.slice_kb=2", "l2.ways=4", "light_wsp.ack_latency_ns
 
 #[test]
 fn programs_go_on_where_reads_wait_for_the_gated_queues() {
-    for (workload, more) in [
-        ("nw", &[][..]),
-        ("nw", &["light_wsp.order=sm"]),
-        ("histogram", &["light_wsp.wpq_entries=8", "light_wsp.feb_entries=8"]),
+    for (workload, more, least) in [
+        ("nw", &[][..], 8),
+        // A launch commits before the next reads: few lines are read in the launch that has stored to them.
+        ("backprop", &["light_wsp.order=sm"], 2),
+        ("histogram", &["light_wsp.wpq_entries=8", "light_wsp.feb_entries=8"], 8),
     ] {
         let set: Vec<&str> = HELD.iter().chain(more).copied().chain(["light_wsp.wpq_hit=wait"]).collect();
         let report = judged(&experiment(workload, &[], &set));
         assert!(report.holds(), "{workload}, {set:?}: {:?} {}", report.outcome.end, first(&report));
         let counted = |name: &str| report.outcome.scheme_counters[name];
         // Others find a region that is neither the oldest nor has ended with all before it.
-        assert!(counted("wpq_hits_waited") >= 8, "{workload}, {set:?}: {}", counted("wpq_hits_waited"));
+        assert!(counted("wpq_hits_waited") >= least, "{workload}, {set:?}: {}", counted("wpq_hits_waited"));
         assert_eq!(counted("wpq_hits"), counted("wpq_hits_waited") + counted("wpq_hits_merged"));
     }
 }

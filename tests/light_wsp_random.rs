@@ -240,6 +240,21 @@ fn a_warp_that_polls_by_atomics_does_not_keep_others_reads_waiting() {
     assert_holds(&case);
 }
 
+#[test]
+fn with_an_order_for_each_sm_a_launch_is_in_memory_before_the_next_one_stores() {
+    // A CTA of the second launch runs on another SM than in the first, and its checkpoints are at the same place. A far controller
+    // and write queues of one entry: regions take long to commit.
+    let queues = ["order=sm", "owner=warp", "feb_entries=14", "wpq_entries=42", "threshold_stores=18", "id_bits=13"];
+    let links = ["path_latency_ns=42", "ack_latency_ns=70", "controller_step_ns=500", "path_mb_s=24078", "prune=false"];
+    let steps = vec![Step::Leaf(Leaf::SharedAtomic), Step::Barrier, Step::Last, Step::Leaf(Leaf::Load { at: 16 })];
+    let mut case = fixed(steps, true, 2, &[&queues[..], &links].concat());
+    (case.program.grid, case.program.workers, case.program.launches) = (3, 3, 2);
+    let sizes = ["sm.count=2", "sm.ctas=1", "controller.channels=4", "l2.slices=4", "l1.kb=24", "l2.slice_kb=64"];
+    let queues = ["read_queue_entries=1", "write_queue_entries=1", "drain_high_entries=1", "drain_low_entries=0"];
+    case.machine = sizes.map(str::to_owned).into_iter().chain(queues.map(|set| format!("controller.{set}"))).collect();
+    assert_holds(&case);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 6, failure_persistence: None, rng_seed: RngSeed::Fixed(7), ..ProptestConfig::default() })]
 

@@ -46,7 +46,8 @@ choice! {
     pub enum RegionOrder {
         /// All of the machine: one order.
         Global = "global",
-        /// Those of an SM: an order each. Sound where CTAs of different SMs do not communicate in a kernel.
+        /// Those of an SM: an order each. Sound where CTAs of different SMs do not communicate in a kernel; CTAs end when their
+        /// regions have committed.
         Sm = "sm",
     }
 }

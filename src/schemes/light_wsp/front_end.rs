@@ -14,7 +14,8 @@
 //! behind a fence or an atomic goes into a region opened since then, as what it has seen may be of a region that
 //! has an ID by now; a barrier of the CTA needs none of that, since whoever has seen something opens a region before it
 //! arrives. An atomic's region is its warp's alone: it may wait for its ID while others are given. In an SM's own order it gets its
-//! ID as the atomic issues: atomics of an SM on a line are performed in the order in which they issue.
+//! ID as the atomic issues: atomics of an SM on a line are performed in the order in which they issue; and a warp is done when its regions
+//! have committed, so that a launch's are in memory before another SM stores in the next.
 //!
 //! An SM may have an equal share of the IDs in use; when it has, warps wait before they begin a region. A copy that waits for its ID
 //! keeps its line in the L2, so that it must not have to wait for others' regions: their stores may need that place.
@@ -87,6 +88,8 @@ struct Warp {
     since: u32,
     /// An ID is kept for that, as atomics that store in it are under way.
     id_kept: bool,
+    /// Regions of its SM up to the last that it has stored in; counted in an SM's own order alone.
+    behind: u32,
 }
 
 /// Who has regions: in the order in which they were opened.
@@ -155,8 +158,9 @@ pub(super) struct Site {
     inside: u64,
     /// Warps that wait for one, in the order in which they began to: who spins on a flag takes one each turn.
     queue: VecDeque<u8>,
-    /// With an order of its own: regions that have an ID, or had one.
+    /// With an order of its own: regions that have an ID, or had one; those that have committed.
     numbered: u32,
+    committed: u32,
     tally: Tally,
 }
 
@@ -176,6 +180,7 @@ impl Site {
             inside: 0,
             queue: VecDeque::new(),
             numbered: 0,
+            committed: 0,
             tally: Tally::default(),
         }
     }
@@ -342,7 +347,12 @@ impl FrontEnd for Site {
         }
         let owner = self.owner(store.warp);
         let Some(place) = owner.place_of(store.warp) else { unreachable!("it has joined one") };
-        owner.regions[place].items.push_back(Item::Store(store.warp, store.author, copied));
+        let region = &mut owner.regions[place];
+        region.items.push_back(Item::Store(store.warp, store.author, copied));
+        let numbered = region.tag.map_or(0, |tag| tag.number + 1);
+        if self.spec.order == RegionOrder::Sm {
+            self.warps[usize::from(store.warp)].behind = numbered;
+        }
         self.pump(store.warp, place, post);
     }
 
@@ -413,9 +423,10 @@ impl FrontEnd for Site {
     }
 
     fn is_drained(&self, warp: u8) -> bool {
-        let Warp { used, owner, .. } = self.warps[usize::from(warp)];
+        let Warp { used, owner, behind, .. } = self.warps[usize::from(warp)];
         let regions = &self.owners[usize::from(owner)].regions;
-        used == 0 && regions.iter().all(|region| region.warps >> warp & 1 == 0)
+        // What the next launch stores may be in another SM's order.
+        behind <= self.committed && used == 0 && regions.iter().all(|region| region.warps >> warp & 1 == 0)
     }
 }
 
@@ -459,7 +470,10 @@ impl SmSite for Site {
                     regions.remove(place);
                 }
             }
-            Word::Committed => self.ids += 1,
+            Word::Committed => {
+                self.ids += 1;
+                self.committed += 1;
+            }
             other => panic!("an SM's front-end buffer received {other:?}"),
         }
     }

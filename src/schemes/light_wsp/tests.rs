@@ -278,6 +278,26 @@ fn copies_leave_with_their_regions_id_at_the_paths_bandwidth_and_the_boundary_be
 }
 
 #[test]
+fn in_an_order_of_its_own_a_warp_is_done_when_its_regions_have_committed() {
+    // What the next launch stores may be in another SM's order, which knows nothing of this one.
+    let (mut site, mut post) = front_end(|spec| spec.order = RegionOrder::Sm);
+    for warp in [3, 4] {
+        store(&mut site, &mut post, warp, 0);
+        site.exit(warp, Author::default(), &mut post);
+        site.letter(Peer::Controller(0), Box::new(Word::Taken(warp, 1)), &mut post);
+        let tag = Tag { order: 1, ..tag(u32::from(warp) - 3) };
+        for controller in 0..2 {
+            site.letter(Peer::Controller(controller), Box::new(Word::Bounded(tag, warp)), &mut post);
+        }
+    }
+    assert!(!site.is_drained(3) && !site.is_drained(4), "controllers have all of it");
+    site.letter(Peer::Controller(0), Box::new(Word::Committed), &mut post);
+    assert!(site.is_drained(3) && !site.is_drained(4));
+    site.letter(Peer::Controller(0), Box::new(Word::Committed), &mut post);
+    assert!(site.is_drained(4));
+}
+
+#[test]
 fn an_atomic_goes_with_the_id_of_its_own_region_not_of_an_earlier_one() {
     let (mut site, mut post) = front_end(|_| {});
     store(&mut site, &mut post, 3, 0);
