@@ -119,7 +119,11 @@ pub enum End {
         waits: Vec<String>,
     },
     /// The cycle limit was reached.
-    CycleLimit,
+    CycleLimit {
+        /// Who had waited longest, and for what: one line a wait. Outcomes of earlier versions do not say.
+        #[serde(default)]
+        waits: Vec<String>,
+    },
     /// The user stopped it.
     Stopped,
     /// The simulated program or its host failed.

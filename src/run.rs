@@ -6,9 +6,11 @@
 //! that a program that never ends cannot hang here. Wall clocks are read here and never below.
 
 mod by_kernel;
+mod end;
 mod program;
 mod timeline;
 
+use end::end_of;
 use program::Program;
 pub use program::region_options;
 
@@ -18,9 +20,7 @@ use std::time::{Duration as WallTime, Instant};
 
 use crate::assemble::{Assembly, Persistency, assemble_with};
 use crate::config::{MachineConfig, SchemeConfig};
-use crate::engine::{
-    Blockage, EpochDigests, Fallback, Placement, Rebalance, RunEnd, RunOptions, Snapshot, Time, Timebase, blockage,
-};
+use crate::engine::{EpochDigests, Fallback, Placement, Rebalance, RunEnd, RunOptions, Snapshot, Time, Timebase};
 use crate::kernel::functional::{Limits, RunError};
 use crate::kernel::memory::FlatMemory;
 use crate::machine::l2::L2Counters;
@@ -307,39 +307,6 @@ fn time_of(end: &RunEnd, machine: &Assembly) -> Time {
 fn duration(ticks: Time, base: Timebase, spec: &MachineSpec) -> Duration {
     let core = base.clock(spec.clock.core_mhz.khz).period_ticks();
     Duration { ticks, ps: base.ps_of_ticks(ticks), core_cycles: ticks.div_ceil(core) }
-}
-
-fn end_of(end: RunEnd, machine: &Assembly, spec: &MachineSpec, base: Timebase) -> End {
-    let cycle = |ticks: Time| duration(ticks, base, spec).core_cycles;
-    match end {
-        RunEnd::Finished { .. } => End::Finished,
-        RunEnd::Deadlock { waits, .. } => {
-            let name = |id| machine.simulation.name(id);
-            let mut lines: Vec<String> = Vec::new();
-            match blockage(waits.iter().map(|(id, _, wait)| (*id, wait))) {
-                Some(Blockage::Cycle(ids)) => {
-                    let names: Vec<&str> = ids.iter().chain(ids.first()).map(|&id| name(id)).collect();
-                    lines.push(format!("each waits for the next: {}", names.join(" -> ")));
-                }
-                Some(Blockage::Chain(ids)) if ids.len() > 1 => {
-                    let names: Vec<&str> = ids.iter().map(|&id| name(id)).collect();
-                    lines.push(format!("waiting in a row: {}", names.join(" -> ")));
-                }
-                _ => {}
-            }
-            lines.extend(waits.iter().map(|(_, name, wait)| {
-                let on = wait.on.map_or_else(String::new, |on| format!(" (from {})", machine.simulation.name(on)));
-                format!("{name}: {} waits for {}{on} since cycle {}", wait.who, wait.what, cycle(wait.since))
-            }));
-            End::Deadlock { waits: lines }
-        }
-        RunEnd::TimeLimit { .. } => End::CycleLimit,
-        RunEnd::Stopped { .. } | RunEnd::Halted { .. } => End::Stopped,
-        RunEnd::Failed { at, name, error, .. } => {
-            End::Failed { error: format!("{error} [{name}, cycle {}]", cycle(at)) }
-        }
-        RunEnd::Panicked { name, message, .. } => End::Panicked { message: format!("{name}: {message}") },
-    }
 }
 
 fn launches(machine: &Assembly, time: Time, base: Timebase, spec: &MachineSpec) -> Vec<Launch> {

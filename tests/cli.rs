@@ -219,6 +219,24 @@ fn an_endless_program_ends_at_its_cycle_limit() {
 }
 
 #[test]
+fn a_cycle_limit_tells_who_has_waited_longest() {
+    // The second warp polls a flag that the first would set behind a barrier, which the second does not come to.
+    let path = own(
+        "polls",
+        ".reg .pred %p1; setp.lt.u32 %p1, %r1, 32; @%p1 bra FIRST;\nL: ld.volatile.global.u32 %r1, [%rd1];\n\
+         setp.eq.u32 %p1, %r1, 0; @%p1 bra L;\nFIRST: bar.sync 0; st.volatile.global.u32 [%rd1], 1;",
+    );
+    let manifest = format!("{path}/workload.toml");
+    std::fs::write(&manifest, MANIFEST.replace("block = 32", "block = 64")).unwrap();
+    let output = durawarp(&["run", &path, "--max-cycles", "50000"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let table = text(&output.stdout);
+    let (_, longest) = table.split_once("waited longest:").expect("who waits");
+    let first = longest.lines().find(|line| !line.trim().is_empty()).unwrap();
+    assert!(first.contains("warp 0 of CTA 0 at") && first.contains("barrier 0: 1 of 2 warps have arrived"), "{table}");
+}
+
+#[test]
 fn check_compares_thread_counts_and_placements() {
     let output = durawarp(&["check", "histogram", "--threads", "1,3"]);
     let told = text(&output.stdout);

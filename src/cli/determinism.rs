@@ -38,7 +38,7 @@ pub(super) fn check(args: &CheckArgs) -> Result<Exit, Stop> {
         let verdict = match (&outcome.end, &outcome.verification) {
             (End::Finished, Some(check)) if check.passed => None,
             (End::Finished, Some(check)) => Some(check.failures.join("; ")),
-            (End::CycleLimit, _) if args.max_cycles.is_some() => None,
+            (End::CycleLimit { .. }, _) if args.max_cycles.is_some() => None,
             (end, _) => Some(format!("the run did not finish: {end:?}")),
         };
         if let Some(why) = verdict {

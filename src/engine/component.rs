@@ -36,7 +36,7 @@ pub trait Component<M: Message>: Any + Send {
     fn wake(&mut self, cx: &mut Ctx<'_, M>);
 
     /// What it still waits for, asked when no event is left anywhere: nothing means it is done. Any wait left
-    /// makes the run a deadlock, and the waits its report.
+    /// makes the run a deadlock, and the waits its report. Asked, too, of a run that was cut short.
     fn waits(&self, _out: &mut Vec<Wait>) {}
 
     /// A number that stands for the component's final state in the run's digest.

@@ -378,6 +378,17 @@ impl<M: Message> Simulation<M> {
         &*self.home.cells[id.0 as usize].component
     }
 
+    /// What components wait for, in order of components: id, name, wait.
+    pub fn waits(&self) -> Vec<(ComponentId, String, Wait)> {
+        let mut waits = Vec::new();
+        for cell in &self.home.cells {
+            let mut own = Vec::new();
+            cell.component.waits(&mut own);
+            waits.extend(own.into_iter().map(|wait| (cell.id, self.name(cell.id).to_owned(), wait)));
+        }
+        waits
+    }
+
     /// The name of a component.
     pub fn name(&self, id: ComponentId) -> &str {
         &self.names[id.0 as usize]

@@ -204,7 +204,7 @@ impl Judge<'_> {
     fn caps(&self) -> Vec<String> {
         let o = self.outcome;
         let mut texts = Vec::new();
-        if o.end == End::CycleLimit {
+        if matches!(o.end, End::CycleLimit { .. }) {
             texts.push(format!("the cycle limit was reached after {} core cycles", o.time.core_cycles));
         }
         let writes = self.mc(&["dram_writes", "nvm_writes"]);

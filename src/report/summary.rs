@@ -187,7 +187,11 @@ fn result(o: &Outcome) -> Table {
     let end = match &o.end {
         End::Finished => "finished".to_owned(),
         End::Deadlock { waits } => format!("DEADLOCK\n{}", waits.join("\n")),
-        End::CycleLimit => "cycle limit reached; figures are of the part that ran".to_owned(),
+        End::CycleLimit { waits } => {
+            let told = "cycle limit reached; figures are of the part that ran".to_owned();
+            let longest = if waits.is_empty() { String::new() } else { "\nwaited longest:".to_owned() };
+            waits.iter().fold(told + &longest, |text, wait| text + "\n" + wait)
+        }
         End::Stopped => "stopped; figures are of the part that ran".to_owned(),
         End::Failed { error } => format!("FAILED: {error}"),
         End::Panicked { message } => format!("SIMULATOR DEFECT: {message}"),

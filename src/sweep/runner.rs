@@ -108,7 +108,7 @@ impl Done {
             }
             (End::Finished, _) => return Done::Good(Box::new(outcome)),
             (End::Stopped, _) => return Done::NotRun,
-            (End::CycleLimit, _) => "the cycle limit was reached".to_owned(),
+            (End::CycleLimit { .. }, _) => "the cycle limit was reached".to_owned(),
             (End::Deadlock { waits }, _) => format!("deadlock: {}", waits.join("; ")),
             (End::Failed { error }, _) => error.clone(),
             (End::Panicked { message }, _) => format!("the simulator failed, which is a defect: {message}"),

@@ -1,0 +1,51 @@
+//! How a run ended, in words of its report.
+
+use super::duration;
+use crate::assemble::Assembly;
+use crate::engine::{Blockage, RunEnd, Time, Timebase, Wait, blockage};
+use crate::machine::MachineSpec;
+use crate::outcome::End;
+
+/// Waits that are told of a run that was cut short: with a flag that nobody sets, who should set it is among the first.
+const WAITS_TOLD: usize = 8;
+
+/// The end of a run of this machine.
+pub(super) fn end_of(end: RunEnd, machine: &Assembly, spec: &MachineSpec, base: Timebase) -> End {
+    let cycle = |ticks: Time| duration(ticks, base, spec).core_cycles;
+    let told = |name: &str, wait: &Wait| {
+        let on = wait.on.map_or_else(String::new, |on| format!(" (from {})", machine.simulation.name(on)));
+        format!("{name}: {} waits for {}{on} since cycle {}", wait.who, wait.what, cycle(wait.since))
+    };
+    match end {
+        RunEnd::Finished { .. } => End::Finished,
+        RunEnd::Deadlock { waits, .. } => {
+            let name = |id| machine.simulation.name(id);
+            let mut lines: Vec<String> = Vec::new();
+            match blockage(waits.iter().map(|(id, _, wait)| (*id, wait))) {
+                Some(Blockage::Cycle(ids)) => {
+                    let names: Vec<&str> = ids.iter().chain(ids.first()).map(|&id| name(id)).collect();
+                    lines.push(format!("each waits for the next: {}", names.join(" -> ")));
+                }
+                Some(Blockage::Chain(ids)) if ids.len() > 1 => {
+                    let names: Vec<&str> = ids.iter().map(|&id| name(id)).collect();
+                    lines.push(format!("waiting in a row: {}", names.join(" -> ")));
+                }
+                _ => {}
+            }
+            lines.extend(waits.iter().map(|(_, name, wait)| told(name, wait)));
+            End::Deadlock { waits: lines }
+        }
+        RunEnd::TimeLimit { .. } => {
+            let mut waits = machine.simulation.waits();
+            // Of some it is not known since when.
+            waits.sort_by_key(|(id, _, wait)| (wait.since == 0, wait.since, *id));
+            waits.truncate(WAITS_TOLD);
+            End::CycleLimit { waits: waits.iter().map(|(_, name, wait)| told(name, wait)).collect() }
+        }
+        RunEnd::Stopped { .. } | RunEnd::Halted { .. } => End::Stopped,
+        RunEnd::Failed { at, name, error, .. } => {
+            End::Failed { error: format!("{error} [{name}, cycle {}]", cycle(at)) }
+        }
+        RunEnd::Panicked { name, message, .. } => End::Panicked { message: format!("{name}: {message}") },
+    }
+}
