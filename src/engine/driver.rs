@@ -272,13 +272,7 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
                 simulation.keep_epoch(epoch, digests);
             }
             let at = self.partitions.iter().map(|partition| partition.last_event).max().unwrap_or(0);
-            let mut waits = Vec::new();
-            for cell in self.partitions.iter().flat_map(|partition| &partition.cells) {
-                let mut own = Vec::new();
-                cell.component.waits(&mut own);
-                waits.extend(own.into_iter().map(|wait| (cell.id, simulation.name(cell.id).to_owned(), wait)));
-            }
-            waits.sort_by_key(|(id, ..)| *id);
+            let waits = simulation.waits_of(self.partitions.iter().flat_map(|partition| &partition.cells));
             return Some(if waits.is_empty() { RunEnd::Finished { at } } else { RunEnd::Deadlock { at, waits } });
         }
         if self.clip.is_over(next) {

@@ -380,12 +380,21 @@ impl<M: Message> Simulation<M> {
 
     /// What components wait for, in order of components: id, name, wait.
     pub fn waits(&self) -> Vec<(ComponentId, String, Wait)> {
+        self.waits_of(&self.home.cells)
+    }
+
+    /// The same of these, which may be away from home.
+    pub(super) fn waits_of<'a>(&self, cells: impl IntoIterator<Item = &'a Cell<M>>) -> Vec<(ComponentId, String, Wait)>
+    where
+        M: 'a,
+    {
         let mut waits = Vec::new();
-        for cell in &self.home.cells {
+        for cell in cells {
             let mut own = Vec::new();
             cell.component.waits(&mut own);
             waits.extend(own.into_iter().map(|wait| (cell.id, self.name(cell.id).to_owned(), wait)));
         }
+        waits.sort_by_key(|(id, ..)| *id);
         waits
     }
 
