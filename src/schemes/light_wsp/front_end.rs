@@ -86,8 +86,6 @@ struct Warp {
     owner: u8,
     /// Its next region is opened as this one of its owner, or later.
     since: u32,
-    /// An ID is kept for that, as atomics that store in it are under way.
-    id_kept: bool,
     /// Regions of its SM up to the last that it has stored in; counted in an SM's own order alone.
     behind: u32,
 }
@@ -130,7 +128,6 @@ impl Owner {
 
 #[derive(Debug, Default)]
 struct Tally {
-    regions: u64,
     joined: u64,
     stores: u64,
     entries: u64,
@@ -153,20 +150,23 @@ pub(super) struct Site {
     /// When the persist path is free, in parts of a tick: `scale` to a tick.
     path_free: u128,
     scale: u128,
-    /// IDs that it may still have in use; warps inside of regions, which need none.
-    ids: u32,
+    /// Warps inside of regions, which need no ID.
     inside: u64,
+    /// Warps for whose next region an ID is kept, as atomics that store in it are under way.
+    kept: u64,
+    /// IDs that it may have in use.
+    share: u32,
+    /// Regions opened: with an order of its own, the next one's number; those that have committed.
+    opened: u32,
+    committed: u32,
     /// Warps that wait for one, in the order in which they began to: who spins on a flag takes one each turn.
     queue: VecDeque<u8>,
-    /// With an order of its own: regions that have an ID, or had one; those that have committed.
-    numbered: u32,
-    committed: u32,
     tally: Tally,
 }
 
 impl Site {
     pub(super) fn new(spec: Arc<LightWspSpec>, seat: Seat) -> Self {
-        let (scale, ids) = (u128::from(spec.path_mb_s) * 1000, spec.share(seat.sms));
+        let (scale, share) = (u128::from(spec.path_mb_s) * 1000, spec.share(seat.sms));
         Site {
             spec,
             seat,
@@ -176,11 +176,12 @@ impl Site {
             empty: u64::MAX,
             path_free: 0,
             scale,
-            ids,
             inside: 0,
-            queue: VecDeque::new(),
-            numbered: 0,
+            kept: 0,
+            share,
+            opened: 0,
             committed: 0,
+            queue: VecDeque::new(),
             tally: Tally::default(),
         }
     }
@@ -201,34 +202,27 @@ impl Site {
     fn open(&mut self, warp: u8, lines: Option<&[u64]>, post: &mut Post) {
         let controllers = self.seat.controllers;
         self.owner(warp).open(warp, lines.is_some(), controllers);
-        self.tally.regions += 1;
-        self.ids -= 1;
+        let number = self.opened;
+        self.opened += 1;
         self.inside |= 1 << warp;
         match self.spec.order {
             RegionOrder::Global => post.send(Peer::Hub, Word::Draw(warp, lines.unwrap_or_default().to_vec())),
-            RegionOrder::Sm => {
-                self.numbered += 1;
-                self.granted(warp, self.spec.tag(self.seat.index, self.numbered - 1), post);
-            }
+            RegionOrder::Sm => self.granted(warp, self.spec.tag(self.seat.index, number), post),
         }
+    }
+
+    /// IDs that it may still have in use.
+    fn ids(&self) -> u32 {
+        self.share - (self.opened - self.committed) - self.kept.count_ones()
     }
 
     /// Warps for whose next region there is an ID.
     fn may_begin(&self) -> u64 {
-        let ids = self.ids as usize;
+        let ids = self.ids() as usize;
         if ids > self.queue.len() {
             u64::MAX
         } else {
             self.queue.iter().take(ids).fold(0, |mask, warp| mask | 1 << warp)
-        }
-    }
-
-    /// An ID is kept for the region that a warp is going to begin; or it is free again.
-    fn keep_id(&mut self, warp: u8, keep: bool) {
-        let kept = &mut self.warps[usize::from(warp)].id_kept;
-        if *kept != keep {
-            *kept = keep;
-            self.ids = if keep { self.ids - 1 } else { self.ids + 1 };
         }
     }
 
@@ -333,7 +327,7 @@ impl FrontEnd for Site {
         let bytes = Box::new(*store.bytes);
         let copied = Copied { line: store.line, mask: store.mask, bytes, entries: entries as u16 };
         if self.inside >> store.warp & 1 == 0 {
-            self.keep_id(store.warp, false);
+            self.kept &= !(1 << store.warp);
             let owner = self.owner(store.warp);
             match owner.current().filter(|region| region.opened >= since) {
                 Some(region) => {
@@ -361,7 +355,7 @@ impl FrontEnd for Site {
         if self.spec.id_draw == IdDraw::Paper {
             if !inside {
                 // It begins a region when it is back.
-                self.keep_id(warp, true);
+                self.kept |= 1 << warp;
             }
             return true;
         }
@@ -413,7 +407,7 @@ impl FrontEnd for Site {
     fn end_region(&mut self, warp: u8, author: Author, post: &mut Post) {
         self.leave(warp, author, post);
         // Without an ID left it is drawn with the first store.
-        if self.spec.id_draw == IdDraw::Paper && self.ids > 0 {
+        if self.spec.id_draw == IdDraw::Paper && self.ids() > 0 {
             self.open(warp, None, post);
         }
     }
@@ -470,17 +464,14 @@ impl SmSite for Site {
                     regions.remove(place);
                 }
             }
-            Word::Committed => {
-                self.ids += 1;
-                self.committed += 1;
-            }
+            Word::Committed => self.committed += 1,
             other => panic!("an SM's front-end buffer received {other:?}"),
         }
     }
 
     fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
-        let Tally { regions, joined, stores, entries, most_entries, late_atomics, persisting_ticks } = self.tally;
-        add("regions", regions);
+        let Tally { joined, stores, entries, most_entries, late_atomics, persisting_ticks } = self.tally;
+        add("regions", u64::from(self.opened));
         add("regions_joined", joined);
         add("feb_stores", stores);
         add("feb_entries", entries);
