@@ -255,6 +255,13 @@ impl MemoryController {
         self.occupancy_since = now;
     }
 
+    /// A write takes a free entry of the WPQ.
+    fn push_write(&mut self, place: Place, line: u64, mask: u128, now: Time) {
+        self.count_occupancy(now);
+        self.writes.push(place, line, PendingWrite { mask, ..Default::default() });
+        self.note_occupancy(now);
+    }
+
     /// The WPQ takes a write, if it can: as a merge, or into a free entry.
     fn accept(&mut self, write: &MemoryWrite, now: Time) -> bool {
         let bytes = u64::from(write.data.mask.count_ones());
@@ -264,9 +271,7 @@ impl MemoryController {
             self.counters.merged_bytes += u64::from((entry.mask & write.data.mask).count_ones());
             entry.mask |= write.data.mask;
         } else if self.writes.len() < self.spec.write_queue_entries as usize {
-            self.count_occupancy(now);
-            self.writes.push(place, write.line, PendingWrite { mask: write.data.mask, ..Default::default() });
-            self.note_occupancy(now);
+            self.push_write(place, write.line, write.data.mask, now);
         } else {
             return false;
         }
@@ -336,9 +341,7 @@ impl MemoryController {
 
     /// A read is answered by the WPQ, or waits for the media.
     fn begin_read(&mut self, read: MemoryRead, cx: &mut Ctx<'_, Msg>) {
-        let place = self.place(read.line);
-        let pending = self.writes.find_mut(place, read.line).map_or(0, |write| write.mask);
-        if sectors_covered(pending) & read.sectors == read.sectors {
+        if self.forwards(read.line, read.sectors) {
             self.counters.forwarded_reads += 1;
             self.answer(read, self.forward, cx);
         } else {
@@ -346,8 +349,20 @@ impl MemoryController {
         }
     }
 
+    /// The WPQ has all that a read wants.
+    fn forwards(&mut self, line: u64, sectors: u8) -> bool {
+        let place = self.place(line);
+        let pending = self.writes.find_mut(place, line).map_or(0, |write| write.mask);
+        sectors_covered(pending) & sectors == sectors
+    }
+
+    /// The read queue has room; while any read waits for it, it has none.
+    fn takes_read(&self) -> bool {
+        self.reads.len() < self.spec.read_queue_entries as usize
+    }
+
     fn push_read(&mut self, read: MemoryRead) {
-        if self.reads.len() < self.spec.read_queue_entries as usize {
+        if self.takes_read() {
             let place = self.place(read.line);
             self.reads.push(place, read.line, read);
         } else {

@@ -2,8 +2,8 @@
 //!
 //! Source: watermarks and the least number of writes of a drain as in gem5's memory controller, which ends a drain after that many
 //! when reads wait; here it goes on to the low watermark, but not without end. Invariants: one column and one row command an edge; no
-//! request waits for ever, whatever else comes: of a bank's row hits so many pass an older request, of writes as many as the queue holds pass
-//! a read.
+//! read waits for ever, whatever else comes: of a bank's row hits so many pass an older request, of writes as many as the queue holds pass
+//! a read. Below the high watermark a write waits as long as reads come without a gap, as in gem5.
 
 use crate::engine::{Ctx, Time};
 use crate::kernel::memory::Medium;
@@ -23,7 +23,7 @@ impl MemoryController {
             return;
         }
         let mut choice = self.choose(access, now);
-        let may_turn = || match access {
+        let other_may = || match access {
             Access::Write => !self.reads.is_empty(),
             // A write that keeps the bus from reads is not followed by another.
             Access::Read => {
@@ -31,7 +31,7 @@ impl MemoryController {
                 self.turn > 0 && ready(Medium::Dram) && ready(Medium::Nvm)
             }
         };
-        if !choice.acts() && may_turn() {
+        if !choice.acts() && other_may() {
             // Every request of the direction waits for its bank: the bus is better used by the other one.
             let other = if access == Access::Write { Access::Read } else { Access::Write };
             let of_other = self.choose(other, now);

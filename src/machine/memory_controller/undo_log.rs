@@ -13,13 +13,12 @@ use std::collections::VecDeque;
 
 use crate::engine::Time;
 use crate::kernel::memory::Medium;
-use crate::machine::media::Place;
-use crate::machine::msg::{Line, MAX_LINE_BYTES, MemoryRead, sectors_covered, sectors_touched};
+use crate::machine::msg::{Line, MAX_LINE_BYTES, MemoryRead, sectors_touched};
 use crate::persist::journal::FactKind;
 use crate::persist::vocab::RegionStep;
 
+use super::MemoryController;
 use super::gated::{Gated, NOBODY};
-use super::{MemoryController, PendingWrite};
 
 /// Lines of an undo log have no address that programs could have.
 const LOG: u64 = 1 << 62;
@@ -77,11 +76,9 @@ impl MemoryController {
         let next = begun + usize::from(undo_log.written);
         for flush in post.flushes().iter().take_while(|flush| flush.logged).skip(next).take(room) {
             let (line, sectors) = (flush.line, sectors_touched(flush.mask));
-            let place = self.place(line);
-            let pending = self.writes.find_mut(place, line).map_or(0, |write| write.mask);
-            if sectors_covered(pending) & sectors == sectors {
+            if self.forwards(line, sectors) {
                 undo_log.begin(true);
-            } else if self.waiting_reads.is_empty() && self.reads.len() < self.spec.read_queue_entries as usize {
+            } else if self.takes_read() {
                 let tag = undo_log.begin(false);
                 self.push_read(MemoryRead { line, tag, slice: NOBODY, sectors, room: Box::default() });
             } else {
@@ -104,9 +101,7 @@ impl MemoryController {
         gated.undo_log.lines += 1;
         let behind = self.images[Medium::Nvm as usize].len() as u64;
         let offset = behind.next_multiple_of(1 << 20) + number % (1 << 13) * MAX_LINE_BYTES as u64;
-        let place: Place = self.media.place(Medium::Nvm, offset);
-        self.count_occupancy(now);
-        self.writes.push(place, LOG | number << 7, PendingWrite { mask, ..Default::default() });
-        self.note_occupancy(now);
+        let place = self.media.place(Medium::Nvm, offset);
+        self.push_write(place, LOG | number << 7, mask, now);
     }
 }
