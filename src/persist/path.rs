@@ -62,7 +62,8 @@ pub trait FrontEnd {
     /// A warp has exited.
     fn exit(&mut self, warp: u8, author: Author, post: &mut Post);
 
-    /// All that a warp has stored is at its controllers, and they know of the end of its regions.
+    /// A warp that has exited may be retired: all that it has stored is at its controllers, and they know of the end of its regions.
+    /// A site may wait for more.
     fn is_drained(&self, warp: u8) -> bool;
 }
 

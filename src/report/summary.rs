@@ -188,9 +188,9 @@ fn result(o: &Outcome) -> Table {
         End::Finished => "finished".to_owned(),
         End::Deadlock { waits } => format!("DEADLOCK\n{}", waits.join("\n")),
         End::CycleLimit { waits } => {
-            let told = "cycle limit reached; figures are of the part that ran".to_owned();
-            let longest = if waits.is_empty() { String::new() } else { "\nwaited longest:".to_owned() };
-            waits.iter().fold(told + &longest, |text, wait| text + "\n" + wait)
+            let told = "cycle limit reached; figures are of the part that ran";
+            let head = if waits.is_empty() { &[told][..] } else { &[told, "waited longest:"] };
+            head.iter().copied().chain(waits.iter().map(String::as_str)).collect::<Vec<_>>().join("\n")
         }
         End::Stopped => "stopped; figures are of the part that ran".to_owned(),
         End::Failed { error } => format!("FAILED: {error}"),
