@@ -6,7 +6,7 @@ use proptest::prelude::*;
 /// The faults of a body whose first line is line 2 of the file.
 fn faults(body: &str) -> Vec<String> {
     let text = format!(
-        ".visible .entry k(.param .u64 a, .param .u32 n) {{ .reg .b32 %r<5>; .reg .b64 %rd<5>; .reg .f32 %f<5>; .reg .f64 %fd<5>; .reg .pred %p<5>;\n{body}\nret; }}\n"
+        ".version 8.0 .visible .entry k(.param .u64 a, .param .u32 n) {{ .reg .b32 %r<5>; .reg .b64 %rd<5>; .reg .f32 %f<5>; .reg .f64 %fd<5>; .reg .pred %p<5>;\n{body}\nret; }}\n"
     );
     check("bad.ptx", &text).unsupported.iter().map(ToString::to_string).collect()
 }
@@ -88,27 +88,53 @@ fn each_fault_names_its_place_and_what_was_expected() {
 }
 
 #[test]
+fn a_file_says_for_which_version_it_was_written_and_one_that_is_known() {
+    let entry = "\n.entry k() { ret; }";
+    for version in ["1.0", "1.5", "4.3", "6.0", "7.8", "8.8", "9.3"] {
+        assert!(check("k.ptx", &format!(".version {version}{entry}")).unsupported.is_empty(), "{version}");
+    }
+    for version in ["1.6", "0.9", "4.4", "7.9", "9.4", "10.0", "8", "abc"] {
+        let report = check("k.ptx", &format!(".version {version}{entry}"));
+        let found: Vec<String> = report.unsupported.iter().map(ToString::to_string).collect();
+        assert!(found[0].contains("1:10: PTX version `") && found[0].contains("known are 1.0 to 9."), "{found:?}");
+        assert!(parse("k.ptx", &format!(".version {version}{entry}")).is_err(), "{version}");
+    }
+    let missing = parse("k.ptx", "// a comment\n.target sm_60\n.entry k() { ret; }").unwrap_err().to_string();
+    assert_eq!(missing, "k.ptx:2:1: a PTX file begins with `.version` and a number such as 8.0");
+}
+
+#[test]
+fn a_name_has_one_body() {
+    let text =
+        ".version 8.0\n.func f();\n.entry k() { call f; ret; }\n.func f() { ret; }\n.entry k() { ret; }\n.func f() { }";
+    let found = parse("k.ptx", text).unwrap_err().to_string();
+    let expected = ["k.ptx:5:8: `k` is defined already, on line 3", "k.ptx:6:7: `f` is defined already, on line 4"];
+    assert_eq!(found.lines().collect::<Vec<_>>(), expected);
+}
+
+#[test]
 fn faults_outside_of_kernels() {
     for (text, expected) in [
         ("", ""),
-        (".visible .entyr k() { ret; }", "1:10: unknown directive `.entyr` (did you mean `entry`?)"),
-        (".entry k(", "1:10: expected `.param` or `.reg`, found the end of the file"),
-        (".entry k() { ret;", "1:18: expected `}`, found the end of the file"),
-        (".entry { ret; }", "1:8: expected a function name, found `{`"),
-        (".address_size 32", "1:15: `.address_size 32` is not supported, only 64"),
-        (".const .b8 big[70000];\n.entry k() { ret; }", "1:12: constant memory exceeds 64 KiB"),
-        (".global .u32 x[2] = {1, 2, 3};", "1:14: too many initialisers for `x`"),
-        (".global .align 3 .u32 x;", "1:23: alignment 3 of `x` is not a power of two"),
-        (".global .u32 x = y;", "1:18: unknown variable `y`"),
-        (".shared .u32 x = 1;", "1:14: `.shared` variables cannot be initialised"),
+        (".visible .entyr k() { ret; }", "2:10: unknown directive `.entyr` (did you mean `entry`?)"),
+        (".entry k(", "2:10: expected `.param` or `.reg`, found the end of the file"),
+        (".entry k() { ret;", "2:18: expected `}`, found the end of the file"),
+        (".entry { ret; }", "2:8: expected a function name, found `{`"),
+        (".address_size 32", "2:15: `.address_size 32` is not supported, only 64"),
+        (".const .b8 big[70000];\n.entry k() { ret; }", "2:12: constant memory exceeds 64 KiB"),
+        (".global .u32 x[2] = {1, 2, 3};", "2:14: too many initialisers for `x`"),
+        (".global .align 3 .u32 x;", "2:23: alignment 3 of `x` is not a power of two"),
+        (".global .u32 x = y;", "2:18: unknown variable `y`"),
+        (".shared .u32 x = 1;", "2:14: `.shared` variables cannot be initialised"),
         (".entry k() { .reg .b32 %r<2>; mov.b32 %r1, \"text; }", "unterminated string"),
         (
             ".func f() { call f; ret; }\n.entry k() { call f; ret; }",
-            "1:13: recursive calls (here of `f`) are not supported",
+            "2:13: recursive calls (here of `f`) are not supported",
         ),
-        (".func f(.param .u32 x);\n.entry k() { call f; ret; }", "2:19: function `f` has no body in this file"),
+        (".func f(.param .u32 x);\n.entry k() { call f; ret; }", "3:19: function `f` has no body in this file"),
     ] {
-        let found: Vec<String> = check("bad.ptx", text).unsupported.iter().map(ToString::to_string).collect();
+        let text = format!(".version 8.0\n{text}");
+        let found: Vec<String> = check("bad.ptx", &text).unsupported.iter().map(ToString::to_string).collect();
         match expected {
             "" => assert!(found.is_empty(), "{found:?}"),
             _ => assert!(found[0].contains(expected), "`{text}` gives {found:#?}, not `{expected}`"),
@@ -143,7 +169,7 @@ fn a_flood_of_faults_is_cut_short() {
     let noise = "§ ".repeat(100_000);
     assert!(check("noise.ptx", &noise).unsupported.len() <= 100);
     let body = "frob;\n".repeat(50_000);
-    assert!(check("frob.ptx", &format!(".entry k() {{ {body} ret; }}")).unsupported.len() <= 100);
+    assert!(check("frob.ptx", &format!(".version 8.0 .entry k() {{ {body} ret; }}")).unsupported.len() <= 100);
 }
 
 /// Real PTX of small size to spoil.

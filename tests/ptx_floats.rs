@@ -37,7 +37,7 @@ impl Unit {
                 },
             )
             .collect();
-        let text = format!(".entry k() {{ {declared} {instruction}; ret; }}");
+        let text = format!(".version 8.0 .entry k() {{ {declared} {instruction}; ret; }}");
         let module: Module = ptx::parse("unit.ptx", &text).unwrap_or_else(|e| panic!("{e}"));
         let binding = Binding {
             grid: [1; 3],

@@ -29,7 +29,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use super::ir::{Kernel, Module, Param, SourcePos};
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use ast::{Function, Item};
 use lower::{Env, Lower};
 
@@ -117,7 +117,7 @@ pub struct KernelReport {
 ///
 /// # Example: one kernel of two can run
 /// ```
-/// let text = ".entry good() { ret; }\n.entry bad() {\n  retrn;\n}";
+/// let text = ".version 8.0 .entry good() { ret; }\n.entry bad() {\n  retrn;\n}";
 /// let report = durawarp::kernel::ptx::check("k.ptx", text);
 /// assert!(report.kernels[0].supported && !report.kernels[1].supported);
 /// assert_eq!(
@@ -165,6 +165,7 @@ fn decode(file: &str, text: &str) -> Decoded {
         Item::Function(function) => Some(function),
         Item::Var(_) => None,
     });
+    faults.extend(defined_twice(functions.clone(), file, text));
     let mut by_name: HashMap<&str, &Function<'_>> = HashMap::new();
     for function in functions.clone().filter(|f| !f.entry) {
         // A declaration may precede or follow its definition.
@@ -191,6 +192,21 @@ fn decode(file: &str, text: &str) -> Decoded {
     }
     module.warnings.dedup();
     Decoded { module, kernels, faults }
+}
+
+/// Kernels and functions whose names have a body already.
+fn defined_twice<'a>(functions: impl Iterator<Item = &'a Function<'a>>, file: &str, text: &str) -> Vec<Diagnostic> {
+    let mut first: HashMap<&str, &Function<'_>> = HashMap::new();
+    let mut faults = Vec::new();
+    for function in functions.filter(|function| function.body.is_some()) {
+        let name = &function.name;
+        if let Some(known) = first.insert(name.text, function) {
+            let line = Span::of_bytes(text, known.name.at.clone()).line;
+            let message = format!("`{}` is defined already, on line {line}", name.text);
+            faults.push(Diagnostic::at(file, text, name.at.clone(), message));
+        }
+    }
+    faults
 }
 
 fn kernel(

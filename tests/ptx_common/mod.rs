@@ -54,6 +54,7 @@ impl Ran {
 
 /// Runs the first kernel of `text`, whose parameters are the input buffer, the output buffer and perhaps a `.u32`.
 pub(crate) fn run_text(text: &str, setup: &Setup<'_>) -> Ran {
+    let text = &if text.contains(".version") { text.to_owned() } else { format!(".version 8.0 {text}") };
     let module = ptx::parse("test.ptx", text).unwrap_or_else(|faults| panic!("{faults}\n{text}"));
     let kernel = module.kernels[0].clone();
     let mut map = AddressMap::default();

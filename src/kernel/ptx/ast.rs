@@ -7,6 +7,8 @@ use super::token::Bytes;
 /// A PTX file.
 #[derive(Debug, Default)]
 pub(super) struct File<'a> {
+    /// It says for which version of the ISA it was written.
+    pub(super) versioned: bool,
     pub(super) address_size: Option<u64>,
     pub(super) items: Vec<Item<'a>>,
 }

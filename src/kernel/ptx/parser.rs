@@ -4,11 +4,12 @@
 //! error the parser goes on behind the next semicolon (or at the closing brace), so that one run reports every fault.
 //! Over 500 lines: one method a production of the grammar, which call each other.
 
-use logos::Logos;
-
 use super::ast::{File, Formal, Function, Init, Instruction, Item, Kind, Operand, Statement, Var, Word};
-use super::token::{Bytes, Token};
+use super::token::{Bytes, NoToken, Token, tokens};
 use crate::diagnostic::Diagnostic;
+
+/// The last minor version of each major one, from 0 on, which there is not (PTX ISA, "Release Notes").
+const LAST_MINOR: [u32; 10] = [0, 5, 3, 2, 3, 0, 5, 8, 8, 3];
 
 /// A fault was recorded; nothing more to say.
 pub(super) struct Reported;
@@ -25,10 +26,10 @@ const MAX_DEPTH: u32 = 64;
 pub(super) fn parse<'a>(file: &'a str, text: &'a str) -> (File<'a>, Vec<Diagnostic>) {
     let mut parser =
         Parser { file, text, tokens: Vec::new(), next: 0, depth: 0, faults: Vec::new(), strange_until: None };
-    for (token, at) in Token::lexer(text).spanned() {
+    for (token, at) in tokens(text) {
         match token {
             Ok(token) => parser.tokens.push((token, at)),
-            Err(()) => {
+            Err(NoToken) => {
                 let found = &text[at.clone()];
                 // A run of strange characters is one fault.
                 if parser.strange_until == Some(at.start) {
@@ -48,6 +49,9 @@ pub(super) fn parse<'a>(file: &'a str, text: &'a str) -> (File<'a>, Vec<Diagnost
         }
     }
     let tree = parser.file();
+    if !tree.versioned && !parser.tokens.is_empty() {
+        parser.fault(parser.tokens[0].1.clone(), "a PTX file begins with `.version` and a number such as 8.0");
+    }
     (tree, parser.faults)
 }
 
@@ -211,7 +215,8 @@ impl<'a> Parser<'a> {
             };
             match word.text {
                 "version" => {
-                    self.next += 1;
+                    file.versioned = true;
+                    self.version();
                     return Ok(());
                 }
                 "target" => {
@@ -266,6 +271,25 @@ impl<'a> Parser<'a> {
                 }
             }
         }
+    }
+
+    /// The number of `.version`. What follows can be read all the same.
+    fn version(&mut self) {
+        let at = self.here();
+        self.next += 1;
+        let text = self.text.get(at.clone()).unwrap_or("");
+        let parts = text.split_once('.').and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
+        let known = |(major, minor): (usize, u32)| LAST_MINOR.get(major).is_some_and(|last| minor <= *last);
+        if parts.is_some_and(known) && !text.starts_with('0') {
+            return;
+        }
+        let last = LAST_MINOR.len() - 1;
+        let message = format!(
+            "PTX version `{}` is not known; known are 1.0 to {last}.{}",
+            text.lines().next().unwrap_or(""),
+            LAST_MINOR[last]
+        );
+        self.fault(at, message);
     }
 
     fn skip_parens(&mut self) -> Parsed<()> {
