@@ -15,6 +15,7 @@ mod book;
 pub mod campaign;
 pub mod file;
 pub mod grid;
+pub mod host;
 pub mod key;
 pub mod lint;
 pub mod metrics;

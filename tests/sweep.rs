@@ -1,5 +1,7 @@
 //! Sweeps: results in the order of the points, independent of how many run at a time; failures and a stop keep what is done.
 
+mod cli_common;
+
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -113,13 +115,20 @@ fn the_longest_of_a_batch_begins_first() {
 
 #[test]
 fn a_point_that_fails_or_panics_is_its_own_result() {
-    let batch = batch(|at, recipe| recipe.max_cycles = (at == 1).then_some(10));
+    let folder = cli_common::folder("sweep/wrong");
+    cli_common::wrong_from(&folder, 0);
+    let wrong = folder.join("wrong").to_str().unwrap().to_owned();
+    let batch = batch(|at, recipe| {
+        if at == 1 {
+            recipe.workload = wrong.clone();
+        }
+    });
     let seen: Mutex<Option<Progress>> = Mutex::new(None);
     let observer = |now: &Progress| *seen.lock().unwrap() = Some(*now);
     let sweep = Sweep { jobs: 2, observer: Some(&observer), ..Sweep::default() };
     let results = without_store(&batch, &sweep);
     let Done::Failed { why, outcome: Some(_) } = &results[1] else { panic!("{:?}", results[1]) };
-    assert!(why.contains("cycle limit"), "{why}");
+    assert!(why.contains("the result is wrong"), "{why}");
     assert!([0, 2, 3, 4].iter().all(|&at| results[at].good().is_some()));
     let last = seen.into_inner().unwrap().unwrap();
     assert_eq!((last.points, last.done, last.running, last.failed), (5, 5, 0, 1));

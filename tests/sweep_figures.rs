@@ -5,7 +5,7 @@ mod cli_common;
 
 use std::path::Path;
 
-use cli_common::{durawarp_in, ended, folder};
+use cli_common::{durawarp_in, ended, folder, wrong_from};
 use durawarp::report::figure::{Better, Figure};
 use durawarp::report::sweep::{Drawn, Showing};
 use durawarp::sweep::campaign::{self, Part};
@@ -211,19 +211,20 @@ fn a_parameter_of_one_scheme_leaves_the_others_where_they_are() {
 
 #[test]
 fn points_that_failed_or_are_missing_leave_gaps_with_a_reason() {
-    // The larger size does not end within the limit, under either scheme.
-    let text = format!("{HEAD}max_cycles = 8000\n{AXES}").replace("[64, 256, 1024]", "[64, 30000]");
+    // The larger size has a wrong result, under either scheme.
+    let text = format!("{HEAD}{AXES}").replace("[64, 256, 1024]", "[64, 30000]").replace("\"vecadd\"", "\"wrong\"");
     let figures = "[[figure]]\nkind = \"bars\"\nx = \"params.N\"\ny = \"cycles\"\ngroup = \"scheme\"\nnormalise = true\n\
         [[figure]]\nkind = \"lines\"\nx = \"params.N\"\ny = \"cycles\"\ngroup = \"scheme\"\n\
         [[figure]]\nkind = \"bars\"\nname = \"mean\"\nx = \"scheme\"\ny = \"cycles\"\nmean = \"params.N\"\n\
         [[figure]]\nkind = \"bars\"\nname = \"none\"\nx = \"scheme\"\ny = \"cycles\"\nwhere = { \"params.N\" = 30000 }\n";
     let folder = folder("sweep_figures/gaps");
+    wrong_from(&folder, 30_000);
     std::fs::write(folder.join("it.toml"), format!("{text}{figures}")).unwrap();
-    let words = ["none of its points has a value", "were not run: vecadd base params.N=30000"];
+    let words = ["none of its points has a value", "were not run: wrong base params.N=30000"];
     ended(&durawarp_in(&folder, &["figures", "it.toml"]), 2, &words);
     ended(&durawarp_in(&folder, &["sweep", "it.toml", "-q"]), 3, &["failed"]);
     let drawn = durawarp_in(&folder, &["figures", "it.toml", "--out", "drawn"]);
-    let words = ["no figure `none`", "it-bars.svg", "since these points failed: vecadd base params.N=30000 (", "limit"];
+    let words = ["no figure `none`", "it-bars.svg", "since these points failed: wrong base params.N=30000 (", "wrong"];
     ended(&drawn, 2, &words);
     let told = format!("{}{}", cli_common::text(&drawn.stdout), cli_common::text(&drawn.stderr));
     assert!(!told.contains("none.svg"), "{told}");
@@ -236,14 +237,27 @@ fn points_that_failed_or_are_missing_leave_gaps_with_a_reason() {
 
     ended(&durawarp_in(&folder, &["report", "it.toml"]), 0, &["it.html"]);
     let html = std::fs::read_to_string(folder.join("it.html")).unwrap();
-    for word in [
-        "2 done, 2 failed, 0 missing",
-        "durawarp run vecadd",
-        "params.N=30000",
-        "since these points failed: vecadd base",
-    ] {
+    for word in
+        ["2 done, 2 failed, 0 missing", "durawarp run wrong", "params.N=30000", "since these points failed: wrong base"]
+    {
         assert!(html.contains(word), "no `{word}`");
     }
+}
+
+#[test]
+fn points_that_were_cut_are_shown_with_a_note() {
+    let figure = "[[figure]]\nkind = \"lines\"\nx = \"params.N\"\ny = \"ipc\"\ngroup = \"scheme\"\n";
+    let text = format!("{HEAD}max_cycles = 8000\n{AXES}{figure}").replace("[64, 256, 1024]", "[64, 30000]");
+    let folder = folder("sweep_figures/cut");
+    std::fs::write(folder.join("it.toml"), text).unwrap();
+    ended(&durawarp_in(&folder, &["sweep", "it.toml", "-q"]), 0, &[]);
+    let note = "Of the part before the cycle limit, unchecked: vecadd base params.N=30000";
+    ended(&durawarp_in(&folder, &["figures", "it.toml", "--out", "drawn"]), 0, &[note]);
+    let csv = std::fs::read_to_string(folder.join("drawn/it-lines.csv")).unwrap();
+    assert!(csv.lines().all(|line| line.split(',').nth(2).is_some_and(|y| !y.is_empty())), "a value each: {csv}");
+    ended(&durawarp_in(&folder, &["report", "it.toml"]), 0, &[]);
+    let html = std::fs::read_to_string(folder.join("it.html")).unwrap();
+    assert!(html.contains("4 done, 0 failed") && html.contains("cut by its cycle limit") && html.contains(note));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use cli_common::{command, durawarp_in, ended, sweep_folder};
+use cli_common::{command, durawarp_in, ended, sweep_folder, wrong_from};
 use durawarp::sweep::record::State;
 use durawarp::sweep::{Plan, Store, table};
 
@@ -88,6 +88,13 @@ fn file_of(results: &Path) -> PathBuf {
     files.find(|path| path.extension().is_some_and(|extension| extension == "jsonl")).unwrap()
 }
 
+/// A record as a line with a checksum that fits what it says now.
+fn resealed(record: &serde_json::Value) -> String {
+    let mut record = record.clone();
+    record.as_object_mut().unwrap().remove("sum");
+    String::from_utf8(durawarp::sweep::record::sealed(record.to_string().into_bytes())).unwrap()
+}
+
 #[test]
 fn killed_at_three_moments_or_run_by_two_processes_the_table_is_that_of_one_run() {
     let folder = sweep_folder("sweep_store/killed", MANY);
@@ -148,7 +155,7 @@ fn what_another_process_has_begun_is_waited_for_as_long_as_that_lives_and_no_lon
         let mut record = records.find(|record| record["state"] == state).unwrap();
         record["pid"] = other.id().into();
         record["unix_ms"] = (record["unix_ms"].as_u64().unwrap() + after_ms).into();
-        format!("{record}\n")
+        resealed(&record)
     };
     let host = serde_json::from_str::<serde_json::Value>(whole.lines().next().unwrap()).unwrap()["host"].clone();
     let waits = |name: &str| {
@@ -210,13 +217,35 @@ fn a_torn_last_line_is_passed_over_and_its_point_run_again() {
 }
 
 #[test]
+fn a_record_in_which_a_digit_was_changed_is_told_and_its_point_run_again() {
+    let folder = sweep_folder("sweep_store/changed", FEW);
+    ended(&sweep(&folder, "results", &[]), 0, &["done 12"]);
+    let (file, table) = (file_of(&folder.join("results")), csv(&folder, "results"));
+    let whole = std::fs::read_to_string(&file).unwrap();
+    let cycles = whole.split("\"core_cycles\":").nth(1).unwrap().split([',', '}']).next().unwrap();
+    let other = if cycles.ends_with('7') { "8" } else { "7" };
+    let changed = format!("{}{other}", &cycles[..cycles.len() - 1]);
+    std::fs::write(
+        &file,
+        whole.replacen(&format!("\"core_cycles\":{cycles}"), &format!("\"core_cycles\":{changed}"), 1),
+    )
+    .unwrap();
+    let told = ["its checksum does not fit", "run again"];
+    ended(&sweep(&folder, "results", &["--dry-run"]), 0, &[&told[..], &["11 done, 1 to run"]].concat());
+    let output = durawarp_in(&folder, &["results", "spec.toml", "--results", "results"]);
+    ended(&output, 0, &[&told[..], &["missing"]].concat());
+    ended(&sweep(&folder, "results", &[]), 0, &["done 12 (11 cached)"]);
+    assert!(csv(&folder, "results") == table);
+}
+
+#[test]
 fn another_schema_or_another_folder_is_refused() {
     let folder = sweep_folder("sweep_store/schema", FEW);
     ended(&sweep(&folder, "results", &["--shard", "1/4"]), 0, &["shard 1/4"]);
     let foreign = folder.join("results/other-1-1.jsonl");
     std::fs::write(&foreign, "{\"record\":1,\"verdict\":\"good\"}\n").unwrap();
     for arguments in [&["--dry-run"][..], &[]] {
-        ended(&sweep(&folder, "results", arguments), 2, &["other-1-1.jsonl", "schema 1", "reads 2", "another folder"]);
+        ended(&sweep(&folder, "results", arguments), 2, &["other-1-1.jsonl", "schema 1", "reads 3", "another folder"]);
     }
     std::fs::remove_file(foreign).unwrap();
     std::fs::write(folder.join("results/durawarp-results.json"), "{\"schema\": 7}").unwrap();
@@ -261,13 +290,14 @@ fn a_full_disk_ends_the_sweep_and_loses_nothing() {
 
 #[test]
 fn failed_points_are_kept_with_their_reason_and_run_again() {
-    let folder = sweep_folder("sweep_store/failed", &FEW.replace("[base]", "[base]\nmax_cycles = 3000"));
+    let folder = sweep_folder("sweep_store/failed", &FEW.replace("\"vecadd\"", "\"wrong\""));
+    wrong_from(&folder, 0);
     let output = sweep(&folder, "results", &["--jobs", "2"]);
-    ended(&output, 3, &["12 failed", "the cycle limit was reached", "durawarp run vecadd", "--max-cycles 3000"]);
+    ended(&output, 3, &["12 failed", "the result is wrong", "durawarp run wrong"]);
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     let line = error.lines().find_map(|line| line.trim().strip_prefix("run it by itself: durawarp ")).unwrap();
     let alone = durawarp_in(&folder, &line.split(' ').collect::<Vec<_>>());
-    assert!(String::from_utf8_lossy(&alone.stdout).contains("3 000"), "the command repeats the point: {line}");
+    assert_eq!(alone.status.code(), Some(3), "the command repeats the point: {line}");
     assert_eq!(records(&folder.join("results")).0, 12);
     ended(&sweep(&folder, "results", &["--keep-failed"]), 3, &["0 to run", "12 failed before"]);
     assert_eq!(records(&folder.join("results")).0, 12, "nothing was run");
@@ -275,8 +305,42 @@ fn failed_points_are_kept_with_their_reason_and_run_again() {
     assert_eq!(records(&folder.join("results")).0, 24, "all were run again");
     let store = Store::open_existing(&folder.join("results")).unwrap();
     assert!(store.results().all(|entry| entry.head.state == State::Failed && entry.head.why.is_some()));
-    let outcome = store.outcome(store.results().next().unwrap()).unwrap().expect("the part that ran is kept");
-    assert!(outcome.verification.is_none() && outcome.time.core_cycles >= 3000);
+    let outcome = store.outcome(store.results().next().unwrap()).unwrap().expect("what it came to is kept");
+    assert!(!outcome.verification.unwrap().passed);
+}
+
+#[test]
+fn what_a_cycle_limit_cuts_is_marked_and_has_its_metrics_in_a_run_and_in_a_sweep() {
+    let text = FEW
+        .replace("[base]", "metrics = [\"cycles\", \"warp_instructions\"]\nbaseline = { scheme = \"base\" }\n[base]");
+    let folder = sweep_folder("sweep_store/cut", &text.replace("profile", "max_cycles = 3000\nprofile"));
+    ended(&sweep(&folder, "results", &["--jobs", "2"]), 0, &["done 12 (0 cached), 12 cut by their cycle limit"]);
+    ended(&sweep(&folder, "results", &[]), 0, &["12 done (12 cut by their cycle limit), 0 to run"]);
+    let status = durawarp_in(&folder, &["sweep-status", "spec.toml", "--results", "results"]);
+    ended(&status, 0, &["12 done (12 cut by their cycle limit), 0 failed"]);
+    let table = durawarp_in(&folder, &["results", "spec.toml", "--results", "results", "--wide"]);
+    let table = ended(&table, 0, &["few,"]);
+    let (head, rows) = table.split_once('\n').unwrap();
+    let column = |name: &str| head.trim().split(',').position(|column| column == name).unwrap();
+    let (state, cycles, relative) = (column("state"), column("cycles"), column("cycles.relative"));
+    assert_eq!(rows.lines().count(), 12);
+    for row in rows.lines() {
+        let cells: Vec<&str> = row.split(',').collect();
+        assert_eq!((cells[state], cells[relative]), ("cut", ""), "{row}");
+        assert!(cells[cycles].parse::<u64>().unwrap() >= 3000, "{row}");
+    }
+    let store = Store::open_existing(&folder.join("results")).unwrap();
+    let entry = store.results().next().unwrap();
+    let outcome = store.outcome(entry).unwrap().expect("the part that ran is kept");
+    assert!(outcome.verification.is_none() && entry.head.state == State::Cut);
+    // The same by itself: the same end, exit code and mark.
+    let plan = Plan::load(&folder.join("spec.toml")).unwrap();
+    let point = plan.points.iter().position(|point| point.key == entry.head.key).unwrap();
+    let alone = format!("{} --json alone.json", plan.batch.command(point).strip_prefix("durawarp ").unwrap());
+    let alone = durawarp_in(&folder, &alone.split(' ').collect::<Vec<_>>());
+    ended(&alone, 0, &["cut: the cycle limit was reached", "cut at its cycle limit, after 3 0", "not checked"]);
+    let json: serde_json::Value = serde_json::from_slice(&std::fs::read(folder.join("alone.json")).unwrap()).unwrap();
+    assert_eq!((&json["end"]["kind"], &json["digest"]), (&"cut".into(), &outcome.digest.into()));
 }
 
 #[test]
@@ -295,8 +359,7 @@ fn a_result_holds_its_resolved_configuration_and_the_newest_counts() {
     let text = std::fs::read_to_string(&file).unwrap();
     let line = text.lines().find(|line| line.contains(&plan.points[4].key) && line.contains("good")).unwrap();
     let older = line.replace(&format!("\"unix_ms\":{}", entry.head.unix_ms), "\"unix_ms\":5").replace("good", "failed");
-    let mut other = std::fs::File::create(folder.join("results/zz-1-1.jsonl")).unwrap();
-    writeln!(other, "{older}").unwrap();
+    std::fs::write(folder.join("results/zz-1-1.jsonl"), resealed(&serde_json::from_str(&older).unwrap())).unwrap();
     let store = Store::open_existing(&folder.join("results")).unwrap();
     assert_eq!(store.result(&plan.points[4].key).unwrap().head.state, State::Good);
 }

@@ -6,17 +6,18 @@
 
 use std::collections::BTreeMap;
 
+use super::host::Memory;
 use super::key;
 use crate::config::MachineConfig;
 use crate::config::Override;
 use crate::config::SchemeConfig;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Diagnostics;
-use crate::run::Experiment;
-use crate::workload::Choice;
+use crate::run::{Experiment, demands};
 use crate::workload::FlagBarrier;
 use crate::workload::Resolved;
 use crate::workload::Workload;
+use crate::workload::{Choice, Demands};
 
 /// What an experiment is made of.
 #[derive(Debug, Clone)]
@@ -31,8 +32,7 @@ pub struct Recipe {
     pub scheme_set: Vec<Override>,
     /// Workload: a name or a path.
     pub workload: String,
-    /// Which of it. Whether it keeps undo logs follows from the scheme; under one of recoverable regions all memory is
-    /// persistent anyway.
+    /// Which of it.
     pub choice: Choice,
     /// Stop after so many core cycles: the run has failed then.
     pub max_cycles: Option<u64>,
@@ -71,13 +71,14 @@ struct Content {
     name: String,
     hash: String,
     bytes: u64,
+    demands: Demands,
     warnings: Vec<Diagnostic>,
     /// Kept while there is room; else resolved again for each run.
     resolved: Option<Resolved>,
 }
 
 /// Points to run.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Batch {
     points: Vec<Point>,
     contents: Vec<Content>,
@@ -89,6 +90,25 @@ pub struct Batch {
     // Points next to each other often have the same machine.
     machines: BTreeMap<String, MachineConfig>,
     schemes: BTreeMap<String, SchemeConfig>,
+    /// Most bytes that a point's buffers may have: what this host has.
+    most_bytes: u64,
+}
+
+impl Default for Batch {
+    /// No points.
+    fn default() -> Self {
+        Batch {
+            points: Vec::new(),
+            contents: Vec::new(),
+            kept: 0,
+            keys: BTreeMap::new(),
+            known_contents: BTreeMap::new(),
+            workloads: BTreeMap::new(),
+            machines: BTreeMap::new(),
+            schemes: BTreeMap::new(),
+            most_bytes: Memory::of_host().total_bytes,
+        }
+    }
 }
 
 /// Bytes of buffers that are kept for the runs.
@@ -119,7 +139,7 @@ impl Batch {
     /// # Errors
     /// Everything that is wrong with its machine, scheme and workload.
     pub fn add(&mut self, label: &str, work: u64, mut recipe: Recipe) -> Result<usize, Diagnostics> {
-        let Batch { points, contents, kept, keys, known_contents, workloads, machines, schemes } = self;
+        let Batch { points, contents, kept, keys, known_contents, workloads, machines, schemes, most_bytes } = self;
         let mut faults = Diagnostics::default();
         let mut keep = |found: Diagnostics| faults.0.extend(found.0);
         let told = format!("{} {:?}", recipe.machine, recipe.machine_set);
@@ -128,14 +148,14 @@ impl Batch {
         let told = format!("{} {:?}", recipe.scheme, recipe.scheme_set);
         let scheme = known(schemes, told, || SchemeConfig::load(&recipe.scheme, &recipe.scheme_set));
         let scheme = scheme.map_err(&mut keep).ok();
-        recipe.choice.logs = scheme.is_some_and(|scheme| scheme.built.logs());
-        recipe.choice.persistent |= scheme.is_some_and(|scheme| scheme.built.regions().is_some());
+        let demands = scheme.map_or_else(Demands::default, |scheme| demands(&*scheme.built));
         let workload = known(workloads, recipe.workload.clone(), || Workload::load(&recipe.workload));
-        let told = format!("{} {:?}", recipe.workload, recipe.choice);
+        recipe.choice.most_bytes.get_or_insert(*most_bytes);
+        let told = format!("{} {:?} {demands:?}", recipe.workload, recipe.choice);
         let content = match known_contents.get(&told) {
             Some(&at) => Some(at),
             None => {
-                let resolved = workload.and_then(|workload| workload.resolve(&recipe.choice));
+                let resolved = workload.and_then(|workload| workload.resolve_under(&recipe.choice, demands));
                 resolved.map_err(&mut keep).ok().map(|resolved| {
                     let bytes = resolved.addresses().ranges().iter().map(|range| range.bytes).sum();
                     *kept += bytes;
@@ -143,6 +163,7 @@ impl Batch {
                         name: resolved.describe().workload,
                         hash: key::of_content(&resolved),
                         bytes,
+                        demands,
                         warnings: resolved.warnings().cloned().collect(),
                         resolved: (*kept <= KEPT_BYTES).then_some(resolved),
                     });
@@ -189,9 +210,10 @@ impl Batch {
     /// A file that it needs is not there any more, or wrong.
     pub fn workload(&self, point: usize) -> Result<Resolved, Diagnostics> {
         let Point { recipe, content, .. } = &self.points[point];
-        match &self.contents[*content].resolved {
+        let content = &self.contents[*content];
+        match &content.resolved {
             Some(resolved) => Ok(resolved.clone()),
-            None => Workload::load(&recipe.workload)?.resolve(&recipe.choice),
+            None => Workload::load(&recipe.workload)?.resolve_under(&recipe.choice, content.demands),
         }
     }
 
@@ -211,9 +233,8 @@ impl Batch {
             let message = "a machine, scheme or workload file was changed while the sweep ran: start it again";
             return Err(Diagnostic::nowhere(label, message).into());
         }
-        let experiment = Experiment { machine, workload, scheme, max_cycles, reference };
-        experiment.check()?;
-        Ok(experiment)
+        let experiment = Experiment::of_resolved(machine, workload, scheme)?;
+        Ok(Experiment { max_cycles, reference, ..experiment })
     }
 
     /// The command line that runs a point by itself.

@@ -3,20 +3,26 @@
 //!
 //! Several processes may work on one folder. Each says in its own file that it begins a point, then looks whether another
 //! process of its host that is alive has said so before: such a point it puts off, and runs at the end if that process is
-//! gone. Of processes on other hosts it is not known whether they live: shards keep these apart. Invariants: a point that is reported as done
-//! is in the store; when results cannot be written the sweep ends early, and what was written stays.
+//! gone. Of processes on other hosts it is not known whether they live: shards keep these apart.
+//!
+//! Workers hand what they have to one thread that writes ([`Writer::serve`]) and go on with the next point. Invariants: a
+//! point that the report of the whole sweep calls done is on the disk (its line of progress may come a sync earlier); when
+//! results cannot be written the sweep ends early, and what was written stays.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Sender, bounded};
 
 use super::batch::Batch;
 use super::key;
 use super::record::{self, Record, State};
 use super::runner::{Came, Done, Need, Sweep, Turn, lock, run_each};
-use super::store::{Store, Writer};
+use super::store::{Author, Order, Store, Writer};
 use crate::outcome::Outcome;
 use crate::run::{self, Conduct};
 
@@ -36,6 +42,8 @@ pub enum Fate {
     Cached,
     /// It was run.
     Ran,
+    /// It was run, and its cycle limit cut it.
+    Cut,
     /// It failed: why.
     Failed(String),
     /// It was not run: the sweep was stopped.
@@ -48,7 +56,9 @@ pub struct Outlook {
     /// Points of this part of the batch.
     pub points: Vec<usize>,
     /// Of these, points with a result.
-    pub good: usize,
+    pub done: usize,
+    /// Of these, points that their cycle limit cut.
+    pub cut: usize,
     /// Of these, points that failed, and why.
     pub failed: Vec<(usize, String)>,
     /// Points to run.
@@ -61,10 +71,13 @@ pub struct Outlook {
 pub fn outlook(batch: &Batch, store: &Store, part: &Part) -> Outlook {
     let mine = |at: &usize| part.shard.is_none_or(|(nth, of)| key::shard(&batch.points()[*at].key, of) == nth);
     let points: Vec<usize> = (0..batch.points().len()).filter(mine).collect();
-    let (mut good, mut failed, mut to_run) = (0, Vec::new(), Vec::new());
+    let (mut done, mut cut, mut failed, mut to_run) = (0, 0, Vec::new(), Vec::new());
     for &at in &points {
         match store.result(&batch.points()[at].key) {
-            Some(entry) if entry.head.state == State::Good => good += 1,
+            Some(entry) if entry.head.state.counts() => {
+                done += 1;
+                cut += usize::from(entry.head.state == State::Cut);
+            }
             Some(entry) => {
                 failed.push((at, entry.head.why.clone().unwrap_or_default()));
                 if !part.keep_failed {
@@ -77,7 +90,7 @@ pub fn outlook(batch: &Batch, store: &Store, part: &Part) -> Outlook {
     let known: Vec<f64> = estimates(batch, store, &to_run).into_iter().flatten().collect();
     // Points of which nothing is known take as long as the others.
     let seconds = (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64 * to_run.len() as f64);
-    Outlook { points, good, failed, to_run, seconds }
+    Outlook { points, done, cut, failed, to_run, seconds }
 }
 
 /// Seconds that points take: the mean of results with the same workload and content, else of the same workload by size.
@@ -111,13 +124,14 @@ pub struct Report {
     pub broken: Option<String>,
 }
 
-struct Shared<'a> {
+struct Shared<'a, 's> {
     batch: &'a Batch,
-    store: Mutex<(&'a mut Store, Instant)>,
-    writer: Mutex<Writer>,
+    store: Mutex<(&'s mut Store, Instant)>,
+    author: Author,
+    orders: Sender<Order>,
     /// When this process said that it begins a point, in ms since 1970.
     claims: Mutex<BTreeMap<usize, u64>>,
-    broken: Mutex<Option<String>>,
+    broken: &'a Mutex<Option<String>>,
     sweep: &'a Sweep<'a>,
     keep_failed: bool,
     began_ms: u64,
@@ -159,7 +173,7 @@ pub fn without_store(batch: &Batch, sweep: &Sweep<'_>) -> Vec<Done> {
     let points: Vec<usize> = (0..batch.points().len()).collect();
     let came = |turn: &Turn<'_>| {
         let result = simulate(batch, turn.point, turn, sweep);
-        let instructions = result.good().map(Outcome::warp_instructions);
+        let instructions = result.counts().map(Outcome::warp_instructions);
         Came::Of { failed: matches!(result, Done::Failed { .. }), instructions, result }
     };
     let panicked = |why| Done::Failed { why, outcome: None };
@@ -177,6 +191,7 @@ pub fn results(batch: &Batch, store: &Store) -> Result<Vec<Done>, String> {
         let outcome = store.outcome(entry)?.map(Box::new);
         Ok(match (entry.head.state, outcome) {
             (State::Good, Some(outcome)) => Done::Good(outcome),
+            (State::Cut, Some(outcome)) => Done::Cut(outcome),
             (_, outcome) => Done::Failed { why: entry.head.why.clone().unwrap_or_default(), outcome },
         })
     };
@@ -202,21 +217,34 @@ pub fn run(
     let writer = Writer::new(store.folder())?;
     store.leave_out(Some(&writer));
     let needs = needs(batch, to_run, &estimates(batch, store, to_run));
+    let (orders, inbox) = Writer::orders();
+    let (broken, lost) = (Mutex::new(None), Mutex::new(Vec::new()));
     let shared = Shared {
         batch,
-        began_ms: writer.started_ms(),
+        began_ms: writer.author().started_ms(),
         store: Mutex::new((store, Instant::now())),
-        writer: Mutex::new(writer),
+        author: writer.author().clone(),
+        orders,
         claims: Mutex::new(BTreeMap::new()),
-        broken: Mutex::new(None),
+        broken: &broken,
         sweep,
         keep_failed: part.keep_failed,
     };
-    let fates = run_each(&needs, sweep, |turn| shared.one(to_run[turn.point], turn), Fate::Failed);
-    let fates = fates.into_iter().map(|fate| fate.unwrap_or(Fate::NotRun)).collect();
-    let Shared { store, broken, .. } = shared;
-    let (store, _) = store.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let could_not = |points: &[usize], why| {
+        lock(&lost).extend_from_slice(points);
+        lock(&broken).get_or_insert(why);
+    };
+    // The scope waits for the writer, which ends when `shared` is gone: nobody can order any more.
+    let (store, fates) = thread::scope(|scope| {
+        scope.spawn(|| writer.serve(&inbox, could_not));
+        let fates = run_each(&needs, sweep, |turn| shared.one(to_run[turn.point], turn), Fate::Failed);
+        let Shared { store, .. } = shared;
+        (store.into_inner().unwrap_or_else(PoisonError::into_inner).0, fates)
+    });
     let mut broken = broken.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let lost = lost.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let came = |(at, fate): (&usize, Option<Fate>)| fate.filter(|_| !lost.contains(at)).unwrap_or(Fate::NotRun);
+    let fates = to_run.iter().zip(fates).map(came).collect();
     store.leave_out(None);
     if let Err(why) = store.refresh() {
         broken.get_or_insert(why);
@@ -234,13 +262,13 @@ enum Known {
     Nothing,
 }
 
-impl Shared<'_> {
+impl Shared<'_, '_> {
     fn one(&self, point: usize, turn: &Turn<'_>) -> Came<Fate> {
         let of = |result: Fate, instructions| {
             let failed = matches!(result, Fate::Failed(_));
             Came::Of { result, failed, instructions }
         };
-        if lock(&self.broken).is_some() {
+        if lock(self.broken).is_some() {
             return of(Fate::NotRun, None);
         }
         loop {
@@ -255,7 +283,7 @@ impl Shared<'_> {
             }
         }
         let done = self.simulate(point, turn);
-        let instructions = done.good().map(Outcome::warp_instructions);
+        let instructions = done.counts().map(Outcome::warp_instructions);
         of(self.keep(point, &done), instructions)
     }
 
@@ -268,9 +296,10 @@ impl Shared<'_> {
             Some(known) => return known,
             None if !lock(&self.claims).contains_key(&point) => {
                 // Others that do not hear of it run the point too, which harms nobody.
-                let begun = Record::begun(&self.batch.points()[point].key);
-                let since = lock(&self.writer).append(&begun).unwrap_or(u64::MAX);
-                lock(&self.claims).insert(point, since);
+                let (answer, since) = bounded(1);
+                let begin = Order::Begin { key: self.batch.points()[point].key.clone(), answer };
+                let since = self.orders.send(begin).ok().and_then(|()| since.recv().ok()?);
+                lock(&self.claims).insert(point, since.unwrap_or(u64::MAX));
             }
             None => {}
         }
@@ -279,7 +308,7 @@ impl Shared<'_> {
         let now = Instant::now();
         if now >= *next {
             if let Err(why) = store.refresh() {
-                lock(&self.broken).get_or_insert(why);
+                lock(self.broken).get_or_insert(why);
                 return Known::Done(Fate::NotRun);
             }
             // On a slow file system, looking takes a fifth of the time at most.
@@ -301,7 +330,7 @@ impl Shared<'_> {
         let guard = lock(&self.store);
         let result = guard.0.result(key).map(|entry| &entry.head);
         match result.map(|head| (head.state, head)) {
-            Some((State::Good, _)) => return Some(Known::Done(Fate::Cached)),
+            Some((State::Good | State::Cut, _)) => return Some(Known::Done(Fate::Cached)),
             // What failed before this process began is to be run again.
             Some((State::Failed, head)) if head.unix_ms >= self.began_ms || self.keep_failed => {
                 return Some(Known::Done(Fate::Failed(head.why.clone().unwrap_or_default())));
@@ -314,12 +343,12 @@ impl Shared<'_> {
         if begun.is_empty() {
             return None;
         }
-        let writer = lock(&self.writer);
+        let author = &self.author;
         // Two that say so at once may both put it off. When it comes again the first of those who live runs it.
-        let first = |begun: &record::Head| !again || own.is_none_or(|own| writer.is_before(begun, own));
+        let first = |begun: &record::Head| !again || own.is_none_or(|own| author.is_before(begun, own));
         begun
             .iter()
-            .any(|begun| first(begun) && writer.is_another_alive(&begun.host, begun.pid))
+            .any(|begun| first(begun) && author.is_another_alive(&begun.host, begun.pid))
             .then_some(Known::Begun)
     }
 
@@ -330,18 +359,23 @@ impl Shared<'_> {
             .unwrap_or_else(|panic| Done::Failed { why: super::runner::told(&*panic), outcome: None })
     }
 
-    /// Writes what came of a point.
+    /// Hands what came of a point to the thread that writes.
     fn keep(&self, point: usize, done: &Done) -> Fate {
         let (name, content, bytes) = self.batch.content(point);
         let Some(record) = Record::done(&self.batch.points()[point].key, name, content, bytes, done) else {
             return Fate::NotRun;
         };
-        if let Err(why) = lock(&self.writer).append(&record) {
-            lock(&self.broken).get_or_insert(why);
+        let kept = self.author.line(&record).and_then(|(line, _)| {
+            let keep = Order::Keep { point, line };
+            self.orders.send(keep).map_err(|_| "the thread that writes results has ended".to_owned())
+        });
+        if let Err(why) = kept {
+            lock(self.broken).get_or_insert(why);
             return Fate::NotRun;
         }
         match done {
             Done::Failed { why, .. } => Fate::Failed(why.clone()),
+            Done::Cut(_) => Fate::Cut,
             _ => Fate::Ran,
         }
     }

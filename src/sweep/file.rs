@@ -107,7 +107,7 @@ impl SweepFile {
     /// Everything that is wrong with its text, each with file, line and column.
     pub fn load(path: &Path) -> Result<Self, Diagnostics> {
         let shown = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| {
+        let text = crate::input::text(path).map_err(|error| {
             crate::diagnostic::Diagnostic::nowhere(&shown, format!("cannot read the sweep file: {error}"))
         })?;
         Self::read(&shown, text, path.parent().unwrap_or(Path::new("")))

@@ -91,8 +91,9 @@ mod tests {
             let machine = MachineConfig::load("agpm-table4", &set).unwrap();
             let scheme = SchemeConfig::load(scheme, &[]).unwrap();
             let params = vec![("N".to_owned(), size.to_owned())];
-            let choice = Choice { params, seed, logs: scheme.built.logs(), ..Choice::default() };
-            let workload = Workload::load("vecadd").unwrap().resolve(&choice).unwrap();
+            let choice = Choice { params, seed, ..Choice::default() };
+            let demands = crate::run::demands(&*scheme.built);
+            let workload = Workload::load("vecadd").unwrap().resolve_under(&choice, demands).unwrap();
             of_run(&machine, &scheme, &of_content(&workload), limit, true)
         };
         let plain = key(&[], "base", "64", 0, None);

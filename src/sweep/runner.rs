@@ -15,6 +15,7 @@ use std::time::Instant;
 
 pub use super::book::Need;
 use super::book::{Next, Tally, Waiting};
+use super::host::Memory;
 use crate::engine::Snapshot;
 use crate::outcome::{End, Outcome};
 
@@ -39,12 +40,10 @@ pub struct Sweep<'a> {
     pub observer: Option<&'a (dyn Fn(&Progress) + Sync)>,
 }
 
-/// Memory of running points together, when nobody says otherwise: 8 GiB.
-pub const DEFAULT_BYTES: u64 = 8 << 30;
-
 impl Default for Sweep<'_> {
+    /// As many points at a time as the host has cores and memory for.
     fn default() -> Self {
-        Sweep { jobs: 0, bytes: DEFAULT_BYTES, stop: None, observer: None }
+        Sweep { jobs: 0, bytes: Memory::of_host().available_bytes, stop: None, observer: None }
     }
 }
 
@@ -80,6 +79,8 @@ pub struct Progress {
 pub enum Done {
     /// It ran to its end and its result is right.
     Good(Box<Outcome>),
+    /// Its cycle limit cut it: figures of the part that ran count, its result was not checked.
+    Cut(Box<Outcome>),
     /// It did not, or it is not: why, and the outcome if there is one.
     Failed {
         /// In a sentence.
@@ -92,10 +93,18 @@ pub enum Done {
 }
 
 impl Done {
-    /// The outcome of a run that went well.
+    /// The outcome of a run that went well to its end.
     pub fn good(&self) -> Option<&Outcome> {
         match self {
             Done::Good(outcome) => Some(outcome),
+            _ => None,
+        }
+    }
+
+    /// The outcome of a run that counts: one that went well, or was cut.
+    pub fn counts(&self) -> Option<&Outcome> {
+        match self {
+            Done::Good(outcome) | Done::Cut(outcome) => Some(outcome),
             _ => None,
         }
     }
@@ -108,7 +117,7 @@ impl Done {
             }
             (End::Finished, _) => return Done::Good(Box::new(outcome)),
             (End::Stopped, _) => return Done::NotRun,
-            (End::CycleLimit { .. }, _) => "the cycle limit was reached".to_owned(),
+            (End::Cut { .. }, _) => return Done::Cut(Box::new(outcome)),
             (End::Deadlock { waits }, _) => format!("deadlock: {}", waits.join("; ")),
             (End::Failed { error }, _) => error.clone(),
             (End::Panicked { message }, _) => format!("the simulator failed, which is a defect: {message}"),
@@ -179,7 +188,7 @@ pub(super) fn told(panic: &(dyn std::any::Any + Send)) -> String {
 /// begin before the sweep was stopped.
 ///
 /// # Panics
-/// When the host cannot start threads.
+/// When the host cannot start one thread.
 #[expect(clippy::disallowed_methods, reason = "progress is told in seconds of the host; no result depends on it")]
 pub fn run_each<R, F, P>(needs: &[Need], sweep: &Sweep<'_>, one: F, panicked: P) -> Vec<Option<R>>
 where
@@ -197,7 +206,7 @@ where
         sweep,
         began: Instant::now(),
     };
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(sweep.jobs).build().expect("threads can be started");
+    let pool = pool(sweep.jobs, needs.len());
     let jobs = pool.current_num_threads();
     pool.broadcast(|_| {
         while let Some((point, threads, again)) = shared.next(jobs) {
@@ -207,6 +216,19 @@ where
     });
     shared.tell();
     shared.results.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Threads for so many jobs, 0 for one a core: no more than points, and fewer where the host does not give as many.
+fn pool(jobs: usize, points: usize) -> rayon::ThreadPool {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut jobs = if jobs == 0 { cores } else { jobs }.clamp(1, points.max(1));
+    loop {
+        match rayon::ThreadPoolBuilder::new().num_threads(jobs).build() {
+            Ok(pool) => return pool,
+            Err(why) => assert!(jobs > 1, "no thread can be started: {why}"),
+        }
+        jobs /= 2;
+    }
 }
 
 impl<R: Send> Shared<'_, R> {

@@ -6,7 +6,8 @@
 //! ```
 //! No locks: each start of a process makes a file of its own, writes a record by one write at its end and syncs it, and
 //! never opens an old file to write. A process killed at any instant leaves whole records and at most one without its end
-//! of line, which readers ignore. Of a key's records the newest counts.
+//! of line, which readers ignore. A record that does not fit its checksum is passed over with a note: its point is run
+//! again. Of a key's records the newest counts.
 //!
 //! Invariants: what was reported as done can be read after a crash; a folder or record of another schema is refused. Left
 //! out: records that nobody needs any more are not removed.
@@ -19,9 +20,10 @@ use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use super::record::{self, Head, SCHEMA, State, Unreadable};
+use crate::input;
 use crate::outcome::Outcome;
 
-pub use writer::Writer;
+pub use writer::{Author, Order, Writer};
 
 /// The file that says what the folder is.
 const MARKER: &str = "durawarp-results.json";
@@ -107,7 +109,8 @@ impl Store {
             let from = self.read.get(&name).copied().unwrap_or(0);
             // Gone in between: it was empty.
             let Ok(about) = fs::metadata(&path) else { continue };
-            if about.len() > from {
+            // A pipe of such a name has no results, and no end.
+            if about.is_file() && about.len() > from {
                 let until = self.read_file(&name, &path, from)?;
                 self.read.insert(name, until);
             }
@@ -119,6 +122,7 @@ impl Store {
     fn read_file(&mut self, name: &str, path: &Path, from: u64) -> Result<u64, String> {
         let unreadable = |error: std::io::Error| cannot("read", path, &error);
         let mut file = File::open(path).map_err(unreadable)?;
+        input::remember(path);
         file.seek(SeekFrom::Start(from)).map_err(unreadable)?;
         let mut lines = BufReader::with_capacity(1 << 16, file);
         let (mut line, mut offset) = (Vec::new(), from);
@@ -140,7 +144,7 @@ impl Store {
                 }
                 Err(Unreadable::Broken(why)) => {
                     let place = format!("`{}` at byte {offset}", path.display());
-                    self.notes.push(format!("{place}: no record, passed over ({why})"));
+                    self.notes.push(format!("{place}: no record, passed over: its point is run again ({why})"));
                 }
             }
             offset += bytes;

@@ -113,14 +113,20 @@ pub fn of(plan: &Plan, store: &Store, names: &[String], wide: bool) -> Result<Ta
     let mut values: Vec<Option<Vec<Option<f64>>>> = Vec::new();
     let mut warnings: Vec<Value> = Vec::new();
     for planned in &plan.points {
-        let entry = store.result(&planned.key).filter(|entry| entry.head.state == State::Good);
+        let entry = store.result(&planned.key).filter(|entry| entry.head.state.counts());
         let outcome = entry.map(|entry| store.outcome(entry)).transpose()?.flatten();
         let words = outcome.as_ref().map(validity::words).filter(|words| !words.is_empty());
         warnings.push(words.map_or(Value::Null, Value::from));
         values.push(outcome.map(|outcome| chosen.iter().map(|m| metrics::value(&outcome, &m.name)).collect()));
     }
     let baselines = plan.baselines();
+    let whole =
+        |point: usize| store.result(&plan.points[point].key).is_some_and(|entry| entry.head.state == State::Good);
     let relative = |point: usize, metric: usize| {
+        // What a limit cut is compared with nothing: its cycles are the limit's.
+        if !whole(point) || !whole(baselines[point]?) {
+            return None;
+        }
         let own = values[point].as_ref()?[metric]?;
         let base = values[baselines[point]?].as_ref()?[metric]?;
         (base != 0.0).then(|| Value::from(own / base))
@@ -132,8 +138,7 @@ pub fn of(plan: &Plan, store: &Store, names: &[String], wide: bool) -> Result<Ta
         let value = |metric: usize| values[at].as_ref().and_then(|all| all[metric]).map_or(Value::Null, number);
         if wide {
             let entry = store.result(&planned.key);
-            let state =
-                entry.map_or("missing", |entry| if entry.head.state == State::Good { "good" } else { "failed" });
+            let state = entry.map_or("missing", |entry| entry.head.state.name());
             let why = entry.and_then(|entry| entry.head.why.clone());
             start.extend([Value::from(state), why.map_or(Value::Null, Value::from), warnings[at].clone()]);
             for metric in 0..chosen.len() {

@@ -1,29 +1,63 @@
-//! The one who writes to a file of results.
+//! The one who writes to a file of results, and the thread that it does so on.
 //!
+//! ```text
+//!   workers ──Order──> bounded channel ──> writer: all that waits is written at once, then synced once
+//!           <──when a point was begun──
+//! ```
 //! Invariants: the file is new; it holds whole records only, also after a write that failed half way (it is cut back, and
-//! where that fails nothing is written after); a record that [`Writer::append`] returned from is on the disk.
+//! where that fails nothing is written after); a result is on the disk when the next order is taken, unless `lost` heard of it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::super::record::{Head, Record, SCHEMA, State};
+use crossbeam_channel::{Receiver, Sender, bounded};
+
+use super::super::record::{Head, Record, SCHEMA};
 use super::cannot;
+
+/// Which process writes, as its records say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Author {
+    host: String,
+    pid: u32,
+    started_ms: u64,
+}
 
 /// A file of results that is being written.
 #[derive(Debug)]
 pub struct Writer {
     path: PathBuf,
     file: File,
-    host: String,
-    pid: u32,
-    started_ms: u64,
+    author: Author,
     /// Bytes of whole records.
     bytes: u64,
     /// Bytes behind them could not be cut off.
     broken: bool,
 }
+
+/// What the writer is asked for.
+#[derive(Debug)]
+pub enum Order {
+    /// A point is begun: others see that as soon as it is written. When that was, in ms since 1970, is answered.
+    Begin {
+        /// Key of the point.
+        key: String,
+        /// Where the answer goes: none when it could not be written.
+        answer: Sender<Option<u64>>,
+    },
+    /// What came of a point.
+    Keep {
+        /// Its number, for the report.
+        point: usize,
+        /// Its record ([`Author::line`]).
+        line: Vec<u8>,
+    },
+}
+
+/// Results that wait for the writer: workers wait when it is so far behind.
+const WAITING: usize = 256;
 
 #[expect(clippy::disallowed_methods, reason = "records are told apart by their age; no result depends on it")]
 fn unix_ms() -> u64 {
@@ -46,59 +80,21 @@ pub(super) fn mark(folder: &Path, name: &str) -> Result<(), String> {
     written.map_err(|error| cannot("write", &path, &error))
 }
 
-impl Writer {
-    /// Makes a file of its own in a folder of results.
+impl Author {
+    /// A record of now as a line of this author's, and when now is, in ms since 1970.
     ///
     /// # Errors
-    /// It cannot be made.
-    pub fn new(folder: &Path) -> Result<Self, String> {
-        let (host, pid) = (host(), std::process::id());
-        let started_ms = unix_ms();
-        let mut start = started_ms;
-        loop {
-            let path = folder.join(format!("{host}-{pid}-{start}.jsonl"));
-            match OpenOptions::new().append(true).create_new(true).open(&path) {
-                Ok(file) => return Ok(Writer { path, file, host, pid, started_ms, bytes: 0, broken: false }),
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => start += 1,
-                Err(error) => return Err(cannot("make", &path, &error)),
-            }
-        }
-    }
-
-    /// Writes a record: a result so that a failure of power cannot take it back. When that was, in ms since 1970.
-    ///
-    /// # Errors
-    /// It cannot be written; what was written before stays.
-    pub fn append(&mut self, record: &Record<'_>) -> Result<u64, String> {
+    /// It cannot be serialised.
+    pub fn line(&self, record: &Record<'_>) -> Result<(Vec<u8>, u64), String> {
         let unix_ms = unix_ms();
         let record = Record { unix_ms, host: &self.host, pid: self.pid, ..*record };
-        let mut line = serde_json::to_vec(&record).map_err(|error| format!("cannot write a record: {error}"))?;
-        line.push(b'\n');
-        if self.broken {
-            return Err(format!("cannot write `{}`: its end is torn", self.path.display()));
-        }
-        let lasting = record.state != State::Begun;
-        let written = self.file.write_all(&line).and_then(|()| if lasting { self.file.sync_data() } else { Ok(()) });
-        match written {
-            Ok(()) => {
-                self.bytes += line.len() as u64;
-                Ok(unix_ms)
-            }
-            Err(error) => {
-                self.broken = self.file.set_len(self.bytes).is_err();
-                Err(cannot("write", &self.path, &error))
-            }
-        }
+        let line = record.line().map_err(|error| format!("cannot write a record: {error}"))?;
+        Ok((line, unix_ms))
     }
 
-    /// When it was made, in ms since 1970.
+    /// When it began, in ms since 1970.
     pub fn started_ms(&self) -> u64 {
         self.started_ms
-    }
-
-    /// Name of the file.
-    pub(super) fn file_name(&self) -> Option<String> {
-        Some(self.path.file_name()?.to_string_lossy().into_owned())
     }
 
     /// Whether a record of a moment is older than one of this process of another.
@@ -117,6 +113,103 @@ impl Writer {
             (Ok(theirs), Ok(ours)) => theirs == ours,
             _ => false,
         }
+    }
+}
+
+impl Writer {
+    /// Makes a file of its own in a folder of results.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn new(folder: &Path) -> Result<Self, String> {
+        let (host, pid) = (host(), std::process::id());
+        let started_ms = unix_ms();
+        let mut start = started_ms;
+        loop {
+            let path = folder.join(format!("{host}-{pid}-{start}.jsonl"));
+            match OpenOptions::new().append(true).create_new(true).open(&path) {
+                Ok(file) => {
+                    let author = Author { host, pid, started_ms };
+                    return Ok(Writer { path, file, author, bytes: 0, broken: false });
+                }
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => start += 1,
+                Err(error) => return Err(cannot("make", &path, &error)),
+            }
+        }
+    }
+
+    /// Who writes.
+    pub fn author(&self) -> &Author {
+        &self.author
+    }
+
+    /// A channel for orders to a writer.
+    pub fn orders() -> (Sender<Order>, Receiver<Order>) {
+        bounded(WAITING)
+    }
+
+    /// Writes what is ordered until nobody orders any more. `lost` hears of the points whose results could not be kept, and
+    /// why.
+    pub fn serve(mut self, orders: &Receiver<Order>, mut lost: impl FnMut(&[usize], String)) {
+        while let Ok(first) = orders.recv() {
+            // All that waits goes by one write and one sync.
+            let (mut lines, mut points, mut answers) = (Vec::new(), Vec::new(), Vec::new());
+            for order in std::iter::once(first).chain(orders.try_iter()) {
+                match order {
+                    Order::Keep { point, line } => {
+                        lines.extend(line);
+                        points.push(point);
+                    }
+                    Order::Begin { key, answer } => match self.author.line(&Record::begun(&key)) {
+                        Ok((line, unix_ms)) => {
+                            lines.extend(line);
+                            answers.push((answer, unix_ms));
+                        }
+                        // Who waits for the answer learns that there is none.
+                        Err(_) => drop(answer),
+                    },
+                }
+            }
+            let written = self.write(&lines);
+            for (answer, unix_ms) in answers {
+                // Who asked may have gone.
+                let _ = answer.send(written.is_ok().then_some(unix_ms));
+            }
+            let kept = written.and_then(|()| if points.is_empty() { Ok(()) } else { self.sync() });
+            if let Err(why) = kept {
+                lost(&points, why);
+            }
+        }
+    }
+
+    /// Appends whole lines, or none of them.
+    ///
+    /// # Errors
+    /// They cannot be written; what was written before stays.
+    fn write(&mut self, lines: &[u8]) -> Result<(), String> {
+        if self.broken {
+            return Err(format!("cannot write `{}`: its end is torn", self.path.display()));
+        }
+        match self.file.write_all(lines) {
+            Ok(()) => {
+                self.bytes += lines.len() as u64;
+                Ok(())
+            }
+            Err(error) => {
+                self.broken = self.file.set_len(self.bytes).is_err();
+                Err(cannot("write", &self.path, &error))
+            }
+        }
+    }
+
+    /// What was written stays after a failure of power.
+    fn sync(&self) -> Result<(), String> {
+        self.file.sync_data().map_err(|error| cannot("write", &self.path, &error))
+    }
+
+    /// Name of the file.
+    pub(super) fn file_name(&self) -> Option<String> {
+        Some(self.path.file_name()?.to_string_lossy().into_owned())
     }
 }
 
