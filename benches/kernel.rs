@@ -53,7 +53,7 @@ fn warp_instructions(c: &mut Criterion) {
     for instruction in INSTRUCTIONS {
         // The sources stay alive behind the instruction, so that every operand has a slot of its own.
         let text = format!(
-            ".visible .entry k() {{ .reg .b32 %r<9>; .reg .f32 %f<9>; .reg .b64 %rd<9>; .reg .f64 %d<9>; .reg .pred %p<3>;
+            ".version 8.0 .visible .entry k() {{ .reg .b32 %r<9>; .reg .f32 %f<9>; .reg .b64 %rd<9>; .reg .f64 %d<9>; .reg .pred %p<3>;
             mov.u32 %r1, %tid.x; mov.u32 %r2, %tid.y; mov.u32 %r3, 7; mov.f32 %f1, 0f3F800000; mov.f32 %f2, 0f40000000;
             mov.f32 %f3, 0f3F000000; mov.u64 %rd1, 5; mov.u64 %rd2, 6; mov.f64 %d1, 0d3FF0000000000000;
             mov.f64 %d2, 0d4000000000000000; mov.f64 %d3, 0d3FE0000000000000; setp.eq.s32 %p1, %r1, %r2;
@@ -82,7 +82,7 @@ fn warp_instructions(c: &mut Criterion) {
     group.finish();
 }
 
-const ALU: &str = ".visible .entry alu(.param .u64 out, .param .u32 n) {
+const ALU: &str = ".version 8.0 .visible .entry alu(.param .u64 out, .param .u32 n) {
     .reg .b32 %r<20>; .reg .f32 %f<20>; .reg .b64 %rd<6>; .reg .pred %p<3>;
     ld.param.u64 %rd1, [out]; ld.param.u32 %r1, [n];
     mov.u32 %r2, %tid.x; mov.u32 %r3, %ctaid.x; mov.u32 %r4, %ntid.x; mad.lo.s32 %r5, %r3, %r4, %r2;

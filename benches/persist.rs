@@ -17,10 +17,11 @@ fn experiment(workload: &str, params: &[&str], reference: bool) -> Experiment {
     let scheme = SchemeConfig::load("store+clwb", &[]).unwrap_or_else(|faults| panic!("{faults}"));
     let params = params.iter().map(|text| Override::parse(text).expect("a parameter")).map(|p| (p.key, p.value));
     let (profile, params) = (Some("ci".to_owned()), params.collect());
-    let choice = Choice { profile, params, logs: scheme.built.logs(), ..Choice::default() };
-    let workload = Workload::load(workload).and_then(|found| found.resolve(&choice));
-    let workload = workload.unwrap_or_else(|faults| panic!("{faults}"));
-    Experiment { machine, workload, scheme, max_cycles: None, reference }
+    let choice = Choice { profile, params, ..Choice::default() };
+    let made = Workload::load(workload).and_then(|found| Experiment::new(machine, &found, &choice, scheme));
+    let mut experiment = made.unwrap_or_else(|faults| panic!("{faults}"));
+    experiment.reference = reference;
+    experiment
 }
 
 fn journal(c: &mut Criterion) {

@@ -6,6 +6,7 @@ mod crash;
 mod determinism;
 mod explain;
 mod figures;
+mod output;
 mod progress;
 mod regions;
 mod reproduce;
@@ -23,8 +24,9 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use durawarp::config::{MachineConfig, SchemeConfig};
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
-use durawarp::run::region_options;
-use durawarp::workload::{Choice, Overrides, Resolved, Workload};
+use durawarp::run::{Experiment, demands};
+use durawarp::sweep::host::Memory;
+use durawarp::workload::{Choice, Demands, Overrides, Workload};
 
 use args::{Cli, Command, ConfigCommand, PtxCommand, Subject};
 use settings::Settings;
@@ -35,11 +37,13 @@ enum Exit {
     Good = 0,
     /// What was compared differs, or there are warnings and none are wanted.
     Unequal = 1,
+    /// The input is wrong, or an output cannot be written.
     BadInput = 2,
     ProgramFailed = 3,
     Different = 4,
     Defect = 70,
     Interrupted = 130,
+    Terminated = 143,
 }
 
 /// Why a command stopped before it had done anything.
@@ -49,6 +53,17 @@ enum Stop {
     Input(Diagnostics),
     /// A file could not be read or written.
     File(String),
+}
+
+impl Stop {
+    /// Says it on standard error. How the command ends then.
+    fn tell(self) -> Exit {
+        match self {
+            Stop::Input(faults) => terminal::complain(&faults),
+            Stop::File(message) => terminal::error(&message),
+        }
+        Exit::BadInput
+    }
 }
 
 impl From<Diagnostics> for Stop {
@@ -64,8 +79,15 @@ impl From<Diagnostic> for Stop {
 }
 
 pub(crate) fn main() -> ExitCode {
-    let cli = Cli::parse();
-    terminal::listen_for_interrupts();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        // Also help and version, which are to be seen.
+        Err(shown) => {
+            let printed = shown.print().and_then(|()| std::io::Write::flush(&mut std::io::stdout()));
+            return ExitCode::from(if printed.is_ok() { shown.exit_code() as u8 } else { Exit::BadInput as u8 });
+        }
+    };
+    terminal::listen_for_signals();
     let done = match &cli.command {
         Command::Run(args) => simulate::run(args),
         Command::Stalls(args) => schemes::stalls(args),
@@ -89,43 +111,32 @@ pub(crate) fn main() -> ExitCode {
         Command::Ptx(PtxCommand::Check(args)) => show::check_ptx(args),
         Command::Ptx(PtxCommand::Instrument(args)) => show::instrumented(args),
     };
-    let exit = done.unwrap_or_else(|stop| {
-        match stop {
-            Stop::Input(faults) => terminal::complain(&faults),
-            Stop::File(message) => terminal::error(&message),
-        }
-        Exit::BadInput
-    });
+    let exit = done.unwrap_or_else(Stop::tell);
+    let exit = if exit == Exit::Good && terminal::stdout_failed() { Exit::BadInput } else { exit };
     ExitCode::from(exit as u8)
 }
 
 /// The profile where many runs or much judging follow and none is named: small.
 const SMALL: &str = "ci";
 
-/// What a command line names, read and checked.
-struct Resolution {
-    machine: MachineConfig,
-    workload: Resolved,
-    scheme: SchemeConfig,
-}
-
-/// Reads machine, workload and scheme; the faults of all at once.
-fn resolve(workload: &str, scheme: &str, subject: &Subject, default_profile: Option<&str>) -> Result<Resolution, Stop> {
+/// The experiment that a command line names; the faults of machine, workload and scheme at once.
+fn experiment(
+    workload: &str,
+    scheme: &str,
+    subject: &Subject,
+    default_profile: Option<&str>,
+) -> Result<Experiment, Stop> {
     let Settings { machine: overrides, schemes, params, mut faults } = Settings::read(&subject.set);
     let mut keep = |found: Diagnostics| faults.0.extend(found.0);
     let machine = MachineConfig::load(&subject.machine, &overrides).map_err(&mut keep).ok();
     let scheme = SchemeConfig::load(scheme, &schemes).map_err(&mut keep).ok();
     let choice = choice(workload, subject, params, default_profile);
-    let logs = scheme.as_ref().is_some_and(|scheme| scheme.built.logs());
-    let persistent = subject.persistent || scheme.as_ref().is_some_and(|scheme| scheme.built.regions().is_some());
-    let loaded = choice.and_then(|choice| Workload::load(workload)?.resolve(&Choice { logs, persistent, ..choice }));
-    let workload = loaded.map_err(&mut keep).ok();
-    match (machine, workload, scheme) {
-        (Some(machine), Some(workload), Some(scheme)) if faults.0.is_empty() => {
-            if let Some(rule) = scheme.built.regions() {
-                workload.form_kernels(&region_options(rule))?;
-            }
-            Ok(Resolution { machine, workload, scheme })
+    let demands = scheme.as_ref().map_or_else(Demands::default, |scheme| demands(&*scheme.built));
+    let resolved = choice.and_then(|choice| Workload::load(workload)?.resolve_under(&choice, demands));
+    let resolved = resolved.map_err(&mut keep).ok();
+    match (machine, resolved, scheme) {
+        (Some(machine), Some(resolved), Some(scheme)) if faults.0.is_empty() => {
+            Ok(Experiment::of_resolved(machine, resolved, scheme)?)
         }
         _ => Err(faults.into()),
     }
@@ -165,6 +176,6 @@ fn choice(
         inputs,
         instrument,
         persistent: subject.persistent,
-        ..Choice::default()
+        most_bytes: Some(Memory::of_host().total_bytes),
     })
 }

@@ -279,13 +279,24 @@ pub fn crash(experiment: &Experiment, request: &Request, watching: &Watching<'_>
         outcome: &finished.outcome,
         ticks_a_cycle: spec.timebase().map_or(1, |base| base.clock(spec.clock.core_mhz.khz).period_ticks()),
     };
+    let fact = |kinds: &[FactKind]| journal.facts().iter().any(|fact| kinds.contains(&fact.kind));
+    let barriers = journal.facts().iter().any(|fact| matches!(fact.kind, FactKind::PersistReached(_)));
+    let judges = Judges {
+        scheme,
+        workload,
+        stores: fact(&[FactKind::Stored, FactKind::StoredThrough]),
+        order: strict || guarantees.cta_end || guarantees.kernel_end || guarantees.past != PastOrder::ByFences,
+        fences: barriers || fact(&[FactKind::FencePassed, FactKind::FenceOrdered, FactKind::FenceSettled]),
+        recovery: undo.is_some() || kernels.is_some(),
+        conditions: bound.iter().any(Bound::is_expected),
+    };
+    let unjudged = judges.nothing();
+    let request = &Request { allowed: request.allowed.filter(|_| unjudged.is_none()), ..*request };
     let [actual, allowed, overtaking] = judge_states(&states, &order, &rules, regions, &initial, request, watching)?;
     let history = match request.claim {
         Some(claim) => judge_claim(&states, &order, claim, request.keep),
         None => judge_history(&states, &order, strict, request.keep),
     };
-    let scoped = |kind: FactKind| matches!(kind, FactKind::PersistReached(_));
-    let barriers = journal.facts().iter().any(|fact| scoped(fact.kind));
     let mut promised = Vec::new();
     let mut promise = |holds: bool, what: &str| promised.extend(holds.then(|| what.to_owned()));
     promise(true, "durable bytes are bytes that were stored, and never go back (P0)");
@@ -328,6 +339,7 @@ pub fn crash(experiment: &Experiment, request: &Request, watching: &Watching<'_>
         }
         .to_owned(),
         promises: promised,
+        unjudged,
         transactions,
         image_bytes: initial.bytes().len() as u64,
         changes,
@@ -344,6 +356,43 @@ pub fn crash(experiment: &Experiment, request: &Request, watching: &Watching<'_>
         outcome: finished.outcome.clone(),
     };
     Ok(report)
+}
+
+/// What a crash test has to judge by, beyond that bytes are bytes that were stored.
+struct Judges<'a> {
+    scheme: &'a dyn Scheme,
+    workload: &'a Resolved,
+    /// The program stores to persistent memory.
+    stores: bool,
+    /// The scheme promises an order, or durability at a boundary.
+    order: bool,
+    /// The program executed fences or persist barriers.
+    fences: bool,
+    /// Somebody recovers: an undo log, or the program's kernels.
+    recovery: bool,
+    /// The manifest expects something.
+    conditions: bool,
+}
+
+impl Judges<'_> {
+    /// Why there is nothing to judge, where that is so.
+    fn nothing(&self) -> Option<String> {
+        let scheme = self.scheme.name();
+        if self.stores && (self.order || self.fences || self.recovery || self.conditions) {
+            return None;
+        }
+        if !self.stores && !self.conditions {
+            return Some("the program stored nothing to persistent memory".to_owned());
+        }
+        let keeps = match (self.scheme.logs(), self.workload.settings()) {
+            (false, _) => format!("scheme {scheme} keeps no logs and orders nothing"),
+            (true, None) => {
+                format!("scheme {scheme} keeps undo logs, but the workload has no [instrument] that says of what")
+            }
+            (true, Some(_)) => format!("scheme {scheme} keeps undo logs, but this program has none"),
+        };
+        Some(format!("{keeps}, the program executed no fence, and no [[crash]] condition is expected to hold or not"))
+    }
 }
 
 /// The manifest's conditions under the run's scheme and domain.
@@ -399,6 +448,7 @@ fn crash_regions(
         domain,
         recovery: "hardware, to the latest region that all controllers have".to_owned(),
         promises: verdicts.promises,
+        unjudged: None,
         transactions: 0,
         image_bytes: initial.bytes().len() as u64,
         changes: verdicts.changes,

@@ -32,7 +32,7 @@ mod topology;
 
 pub use component::{Component, ComponentId, Ctx, Message, Port, Progress, Wait};
 pub use deadlock::{Blockage, blockage};
-pub use digest::{EpochDigests, first_difference};
+pub use digest::{EpochDigests, StateDigest, first_difference};
 pub use driver::Fallback;
 pub use event::{MAX_COMPONENTS, MAX_PHASE, Tie};
 pub use horizon::{Clip, Horizon, Window};

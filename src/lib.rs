@@ -9,6 +9,7 @@ pub mod crash;
 pub mod determinism;
 pub mod diagnostic;
 pub mod engine;
+pub mod input;
 pub mod kernel;
 pub mod machine;
 pub mod oracle;

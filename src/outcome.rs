@@ -15,7 +15,7 @@ use crate::persist::selection::Selection;
 use crate::stats::Table;
 
 /// Version of this schema; raised when a field changes its meaning or goes, or one comes whose absence would mislead.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;
 
 /// A run's result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -118,10 +118,10 @@ pub enum End {
         /// One line a wait.
         waits: Vec<String>,
     },
-    /// The cycle limit was reached.
-    CycleLimit {
-        /// Who had waited longest, and for what: one line a wait. Outcomes of earlier versions do not say.
-        #[serde(default)]
+    /// The cycle limit was reached: everything is of the part that ran, and the result is not checked. Neither success nor
+    /// failure.
+    Cut {
+        /// Who had waited longest, and for what: one line a wait.
         waits: Vec<String>,
     },
     /// The user stopped it.

@@ -121,6 +121,7 @@ impl Reproduction {
             label: point.label.clone(),
             result: match done {
                 Done::Good(outcome) => Ok([outcome.digest.clone(), outcome.memory_digest.clone()]),
+                Done::Cut(_) => Err("cut by a cycle limit".to_owned()),
                 Done::Failed { why, .. } => Err(why.clone()),
                 Done::NotRun => Err("not run: stopped".to_owned()),
             },

@@ -12,7 +12,7 @@ mod timeline;
 
 use end::end_of;
 use program::Program;
-pub use program::region_options;
+pub use program::{demands, region_options};
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -37,8 +37,9 @@ use crate::stats::{Counters as _, Description, Histogram, Table};
 use crate::timeline::Timeline;
 use crate::workload::{self, Bindings, Evidence, FormedProgram, FunctionalError, FunctionalRun, Resolved};
 
-/// What to simulate, and how far.
+/// What to simulate, and how far. [`Experiment::new`] makes one.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Experiment {
     /// The machine.
     pub machine: MachineConfig,
@@ -241,6 +242,7 @@ fn reference(
         warp_instructions: outcome.warp_instructions() * REFERENCE_FACTOR + REFERENCE_EXTRA,
         warp_size: experiment.machine.spec.sm.warp_size,
         stop: conduct.stop,
+        drops_log_stores: experiment.scheme.built.drops_log_stores(),
         ..Limits::default()
     };
     let mut run = experiment.workload.run_functional(&limits)?;

@@ -62,7 +62,7 @@ pub use instrument::{FlagBarrier, Mode, OldAndNew, Overrides, Settings};
 pub use manifest::{Role, Space};
 pub use recovery::Recovery;
 pub use regions::{KernelRegions, RegionRun};
-pub use resolve::Choice;
+pub use resolve::{Choice, Demands};
 pub use resume::Resumed;
 pub use verdict::{CheckResult, Evidence, ExpectationResult, Mismatch, Outcome, Verification};
 
@@ -155,7 +155,16 @@ impl Workload {
     /// # Errors
     /// Everything that is wrong with the choice, or with the manifest under it.
     pub fn resolve(&self, choice: &Choice) -> Result<Resolved, Diagnostics> {
-        Plan::new(&self.manifest, &self.programs, &self.folder, choice).map(|plan| Resolved { plan })
+        self.resolve_under(choice, Demands::default())
+    }
+
+    /// As [`Workload::resolve`], for a scheme that demands something. Experiments are made by
+    /// [`Experiment::new`](crate::run::Experiment::new), which knows what their scheme demands.
+    ///
+    /// # Errors
+    /// As [`Workload::resolve`]; what stands in the way of the instrumentation.
+    pub fn resolve_under(&self, choice: &Choice, demands: Demands) -> Result<Resolved, Diagnostics> {
+        Plan::new(&self.manifest, &self.programs, &self.folder, choice, demands).map(|plan| Resolved { plan })
     }
 }
 
@@ -170,6 +179,11 @@ impl Resolved {
     /// whoever keeps results by their content.
     pub fn fingerprint(&self, take: &mut dyn FnMut(&str, &[u8])) {
         fingerprint::feed(self, take);
+    }
+
+    /// What it was resolved for.
+    pub fn demands(&self) -> Demands {
+        self.plan.demands
     }
 
     /// What is allocated in global memory.
@@ -285,7 +299,7 @@ impl Resolved {
     }
 
     /// Where transactions keep flags and logs; `None` where none are kept: the manifest has no `[instrument]`, or
-    /// [`Choice::logs`] was not set. A transaction's `launch` counts the launches of the host program as it runs, those
+    /// no scheme demands it ([`Demands::undo_logs`]). A transaction's `launch` counts the launches of the host program as it runs, those
     /// of generated kernels that log whole buffers too: it is the number that a machine gives the launch.
     ///
     /// # Errors

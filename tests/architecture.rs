@@ -110,8 +110,13 @@ fn workloads_are_programs_and_data() {
     forbid(
         "workload -> anything but kernel, diagnostic and the layout of undo logs",
         |s| s.room() == "workload",
-        |_, m| !["workload", "kernel", "diagnostic"].contains(&room_of(m)) && !m.starts_with("persist::undo"),
+        |_, m| !["workload", "kernel", "diagnostic", "input"].contains(&room_of(m)) && !m.starts_with("persist::undo"),
     );
+}
+
+#[test]
+fn reading_inputs_knows_nobody() {
+    forbid("input -> any other room", |s| s.room() == "input", |_, m| room_of(m) != "input");
 }
 
 #[test]
@@ -181,7 +186,7 @@ fn a_sweep_runs_experiments_and_knows_no_paper() {
         "sweep -> anything but run, outcome, config, workload, diagnostic and the engine's snapshots",
         |s| s.room() == "sweep",
         |_, m| {
-            !["sweep", "run", "outcome", "config", "workload", "diagnostic"].contains(&room_of(m))
+            !["sweep", "run", "outcome", "config", "workload", "diagnostic", "input"].contains(&room_of(m))
                 && m != "engine::Snapshot"
         },
     );
@@ -284,6 +289,7 @@ fn macros_at_the_root_are_the_known_ones() {
         "spec",
         "oracle",
         "diagnostic",
+        "input",
         "config",
         "assemble",
         "run",

@@ -4,7 +4,7 @@ mod cli_common;
 
 use std::process::Output;
 
-use cli_common::{durawarp, folder, text};
+use cli_common::{durawarp, ended, folder, text};
 
 const SMALL: [&str; 6] = ["--set", "params.NX=40", "--set", "params.NY=48", "--set", "sm.count=2"];
 
@@ -93,9 +93,30 @@ fn wrong_requests_are_told() {
 }
 
 #[test]
-fn a_workload_without_instrumentation_is_judged_by_what_the_machine_promises() {
-    let output = durawarp(&["crash", "pointer_chase", "--scheme", "store+clwb", "--set", "sm.count=2"]);
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("no [instrument]"), "{}", text(&output.stderr));
-    assert!(text(&output.stdout).contains("recovery by none"), "{}", text(&output.stdout));
+fn a_crash_test_with_nothing_to_judge_says_so_and_why() {
+    let unjudged = |arguments: &[&str], why: &str| {
+        let told = ended(&durawarp(&[&["crash"][..], arguments].concat()), 2, &["nothing was judged", why]);
+        assert!(told.contains("NOTHING WAS JUDGED") && !told.contains("  ok\n"), "{told}");
+        assert!(told.contains("nothing to judge") && !told.contains("level B"), "{told}");
+    };
+    unjudged(&["vecadd", "--scheme", "base"], "scheme base keeps no logs and orders nothing");
+    unjudged(&["atax", "--scheme", "base"], "no [[crash]] condition is expected to hold or not");
+    let nothing = "the program stored nothing to persistent memory";
+    unjudged(&["pointer_chase", "--scheme", "nt-store", "--set", "sm.count=2"], nothing);
+    let folder = folder("crash/unjudged");
+    let vecadd = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("workloads/vecadd");
+    let manifest = std::fs::read_to_string(vecadd.join("workload.toml")).unwrap();
+    let (plain, _) = manifest.split_once("[instrument]").unwrap();
+    std::fs::write(folder.join("workload.toml"), plain).unwrap();
+    std::fs::copy(vecadd.join("kernel.ptx"), folder.join("kernel.ptx")).unwrap();
+    let why = "scheme nt-store keeps undo logs, but the workload has no [instrument]";
+    unjudged(&[folder.to_str().unwrap(), "--scheme", "nt-store"], why);
+    unjudged(&["vecadd", "--scheme", "nt-store", "--instrument", "none"], "but this program has none");
+    // A promise of the scheme, of its program, or of the manifest is something to judge.
+    for (workload, scheme) in [("vecadd", "strict"), ("vecadd", "epoch-kernel"), ("litmus/message_passing", "nvw-fifo")]
+    {
+        let output = durawarp(&["crash", workload, "--scheme", scheme, "--actual-only", "--points", "5"]);
+        let told = ended(&output, 0, &["  ok\n"]);
+        assert!(!told.contains("NOTHING"), "{told}");
+    }
 }

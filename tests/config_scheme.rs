@@ -10,10 +10,11 @@ use durawarp::workload::{Choice, Workload};
 
 fn outcome(scheme: SchemeConfig) -> Outcome {
     let params = vec![("N".to_owned(), "200".to_owned())];
-    let choice = Choice { profile: Some("ci".to_owned()), params, logs: scheme.built.logs(), ..Choice::default() };
+    let choice = Choice { profile: Some("ci".to_owned()), params, ..Choice::default() };
     let machine = MachineConfig::load("agpm-table4", &[Override::parse("sm.count=2").unwrap()]).unwrap();
-    let workload = Workload::load("vecadd").unwrap().resolve(&choice).unwrap();
-    run(&Experiment { machine, workload, scheme, max_cycles: None, reference: false }, &Conduct::default()).outcome
+    let mut experiment = Experiment::new(machine, &Workload::load("vecadd").unwrap(), &choice, scheme).unwrap();
+    experiment.reference = false;
+    run(&experiment, &Conduct::default()).outcome
 }
 
 #[test]

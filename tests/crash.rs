@@ -86,10 +86,11 @@ fn manifest(body: &str, more: &str) -> String {
 
 fn judged(test: &str, text: &str, double: bool) -> Result<CrashReport, String> {
     let folder = folder(test, &[("workload.toml", text)]);
-    let workload = load(&folder)?.resolve(&Choice::default()).map_err(|faults| faults.to_string())?;
+    let workload = load(&folder)?;
     let (machine, scheme) =
         (MachineConfig::load("agpm-table4", &[]).unwrap(), SchemeConfig::load("store+clwb", &[]).unwrap());
-    let experiment = Experiment { machine, workload, scheme, max_cycles: None, reference: true };
+    let experiment = Experiment::new(machine, &workload, &Choice::default(), scheme);
+    let experiment = experiment.map_err(|faults| faults.to_string())?;
     let (conduct, stop) = (Conduct::default(), AtomicBool::new(false));
     let watching = Watching { conduct: &conduct, stop: &stop, progress: &|_, _, _| {} };
     let request = Request { double, ..Request::default() };

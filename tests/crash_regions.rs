@@ -26,16 +26,10 @@ fn experiment(workload: &str, params: &[(&str, &str)], set: &[&str]) -> Experime
     let choice = Choice {
         profile: (!workload.starts_with("litmus")).then(|| "ci".to_owned()),
         params: params.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
-        persistent: true,
         ..Choice::default()
     };
-    Experiment {
-        machine: MachineConfig::load("agpm-table4", &of_machine).unwrap(),
-        workload: Workload::load(workload).unwrap().resolve(&choice).unwrap(),
-        scheme,
-        max_cycles: None,
-        reference: true,
-    }
+    let machine = MachineConfig::load("agpm-table4", &of_machine).unwrap();
+    Experiment::new(machine, &Workload::load(workload).unwrap(), &choice, scheme).unwrap()
 }
 
 const GEMM: (&str, [(&str, &str); 3]) = ("gemm", [("NI", "8"), ("NJ", "40"), ("NK", "4")]);

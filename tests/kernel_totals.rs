@@ -16,15 +16,11 @@ fn outcome(workload: &str, scheme: &str, params: &[(&str, &str)], loop_log: bool
     } else {
         Overrides::default()
     };
-    let choice =
-        Choice { profile: Some("ci".to_owned()), logs: scheme.built.logs(), params, instrument, ..Choice::default() };
-    let experiment = Experiment {
-        machine: MachineConfig::load("agpm-table4", &overrides).unwrap(),
-        workload: loaded.resolve(&choice).unwrap_or_else(|faults| panic!("{workload}: {faults}")),
-        scheme,
-        max_cycles: None,
-        reference: false,
-    };
+    let choice = Choice { profile: Some("ci".to_owned()), params, instrument, ..Choice::default() };
+    let machine = MachineConfig::load("agpm-table4", &overrides).unwrap();
+    let experiment = Experiment::new(machine, &loaded, &choice, scheme);
+    let mut experiment = experiment.unwrap_or_else(|faults| panic!("{workload}: {faults}"));
+    experiment.reference = false;
     let conduct = Conduct { threads, oversubscribe: true, ..Conduct::default() };
     let outcome = run(&experiment, &conduct).outcome;
     assert_eq!(outcome.end, End::Finished, "{workload}");

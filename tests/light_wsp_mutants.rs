@@ -383,18 +383,14 @@ fn experiment(fault: Fault, scheme: &str) -> Experiment {
     let choice = Choice {
         profile: Some("ci".to_owned()),
         params: params.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect(),
-        persistent: true,
         ..Choice::default()
     };
     let map =
         Interleave::new(machine.spec.l2.slices, machine.spec.controller.channels, machine.spec.l2.interleave_bytes);
-    Experiment {
-        machine,
-        workload: Workload::load("gemm").unwrap().resolve(&choice).unwrap(),
-        scheme: SchemeConfig::from(Arc::new(Mutant { of, fault, map }) as Arc<dyn Scheme>),
-        max_cycles: Some(1_000_000),
-        reference: true,
-    }
+    let scheme = SchemeConfig::from(Arc::new(Mutant { of, fault, map }) as Arc<dyn Scheme>);
+    let mut experiment = Experiment::new(machine, &Workload::load("gemm").unwrap(), &choice, scheme).unwrap();
+    experiment.max_cycles = Some(1_000_000);
+    experiment
 }
 
 fn judged(fault: Fault, scheme: &str) -> CrashReport {

@@ -122,16 +122,14 @@ fn written(manifest: &str) -> PathBuf {
 impl Case {
     fn experiment(&self) -> Experiment {
         let path = written(&self.program.manifest(self.warp_size));
-        let choice = Choice { persistent: true, ..Choice::default() };
-        let workload = Workload::load(&path.display().to_string()).and_then(|workload| workload.resolve(&choice));
+        let machine = MachineConfig::load("agpm-table4", &overrides(&self.machine)).unwrap();
+        let scheme = SchemeConfig::load("light-wsp", &overrides(&self.scheme)).unwrap();
+        let workload = Workload::load(&path.display().to_string());
+        let made = workload.and_then(|workload| Experiment::new(machine, &workload, &Choice::default(), scheme));
         std::fs::remove_file(&path).unwrap();
-        Experiment {
-            machine: MachineConfig::load("agpm-table4", &overrides(&self.machine)).unwrap(),
-            workload: workload.unwrap_or_else(|faults| panic!("{faults}")),
-            scheme: SchemeConfig::load("light-wsp", &overrides(&self.scheme)).unwrap(),
-            max_cycles: Some(20_000_000),
-            reference: true,
-        }
+        let mut experiment = made.unwrap_or_else(|faults| panic!("{faults}"));
+        experiment.max_cycles = Some(20_000_000);
+        experiment
     }
 
     /// # Errors

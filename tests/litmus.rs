@@ -33,11 +33,9 @@ fn judged_with(path: &str, scheme: &str, set: &[&str], double: bool) -> CrashRep
     let (of_scheme, of_machine): (Vec<Override>, Vec<Override>) = set.partition(|over| over.is_of_a_scheme());
     let scheme = SchemeConfig::load(scheme, &of_scheme).unwrap();
     let machine = MachineConfig::load("agpm-table4", &of_machine).unwrap();
-    let persistent = scheme.built.regions().is_some();
-    let choice = Choice { logs: scheme.built.logs(), persistent, ..Choice::default() };
-    let workload = Workload::load(path).and_then(|found| found.resolve(&choice));
-    let workload = workload.unwrap_or_else(|faults| panic!("{faults}"));
-    let experiment = Experiment { machine, workload, scheme, max_cycles: None, reference: true };
+    let workload = Workload::load(path);
+    let experiment = workload.and_then(|workload| Experiment::new(machine, &workload, &Choice::default(), scheme));
+    let experiment = experiment.unwrap_or_else(|faults| panic!("{faults}"));
     let request = Request { double, ..Request::default() };
     let (conduct, stop) = (Conduct::default(), AtomicBool::new(false));
     let watching = Watching { conduct: &conduct, stop: &stop, progress: &|_, _, _| {} };

@@ -240,17 +240,12 @@ fn experiment_of(
     let choice = Choice {
         profile: Some("ci".to_owned()),
         params: params.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
-        logs: of.logs(),
         instrument: Overrides { flag_barrier: Some(barrier), ..Overrides::default() },
         ..Choice::default()
     };
-    Experiment {
-        machine: MachineConfig::load("agpm-table4", &overrides).unwrap(),
-        workload: Workload::load(workload).unwrap().resolve(&choice).unwrap(),
-        scheme: SchemeConfig::from(Arc::new(Mutant { of, fault }) as Arc<dyn Scheme>),
-        max_cycles: None,
-        reference: true,
-    }
+    let machine = MachineConfig::load("agpm-table4", &overrides).unwrap();
+    let scheme = SchemeConfig::from(Arc::new(Mutant { of, fault }) as Arc<dyn Scheme>);
+    Experiment::new(machine, &Workload::load(workload).unwrap(), &choice, scheme).unwrap()
 }
 
 /// A budget that keeps these tests short.

@@ -257,14 +257,10 @@ fn transactions_survive_on_a_combining_l1() {
         for (workload, domain) in [("atax", "media"), ("histogram", "adr"), ("vecadd", "eadr")] {
             let overrides = ["sm.count=3".to_owned(), format!("persist.domain={domain}")];
             let overrides: Vec<Override> = overrides.iter().map(|text| Override::parse(text).unwrap()).collect();
-            let choice = Choice { profile: Some("ci".to_owned()), logs: true, ..Choice::default() };
-            let experiment = Experiment {
-                machine: MachineConfig::load("scoped-table2", &overrides).unwrap(),
-                workload: Workload::load(workload).unwrap().resolve(&choice).unwrap(),
-                scheme: SchemeConfig::load(scheme, &[]).unwrap(),
-                max_cycles: None,
-                reference: true,
-            };
+            let choice = Choice { profile: Some("ci".to_owned()), ..Choice::default() };
+            let machine = MachineConfig::load("scoped-table2", &overrides).unwrap();
+            let loaded = SchemeConfig::load(scheme, &[]).unwrap();
+            let experiment = Experiment::new(machine, &Workload::load(workload).unwrap(), &choice, loaded).unwrap();
             let budget = Budget { instants: 20, boundaries: 60, product: 64, random: 16, ..Budget::default() };
             let request =
                 Request { plan: Plan::Count(150), allowed: Some(budget), overtaking: 200, ..Request::default() };

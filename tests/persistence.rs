@@ -5,7 +5,7 @@ mod bench_machine;
 
 use bench_machine::{Bench, Ran, kernel, one_gigahertz};
 use durawarp::assemble::Persistency;
-use durawarp::engine::{RunEnd, RunOptions};
+use durawarp::engine::{ComponentId, RunEnd, RunOptions};
 use durawarp::kernel::memory::Medium;
 use durawarp::persist::{Fact, FactKind, Journal};
 use durawarp::schemes::catalogue;
@@ -402,4 +402,31 @@ fn the_kernels_of_these_tests_are_real_ptx() {
         durawarp::kernel::ptx::parse("bench.ptx", &kernel(&random_body(&[(0, 0), (2, 1), (3, 2), (4, 3), (5, 0)])))
             .is_ok()
     );
+}
+
+#[test]
+fn the_digest_of_a_run_covers_the_final_state_of_every_component() {
+    let mut bench = Bench::new(one_gigahertz("sm.count=1 l2.slices=2 controller.channels=2"));
+    let (out, a) = (bench.buffer(4096, Medium::Nvm), bench.buffer(4096, Medium::Dram));
+    bench.put_u32s(a, &[3; 1024]);
+    let at = "shl.b32 %r2, %tid, 4;\ncvt.u64.u32 %d0, %r2;\nadd.u64 %d1, %a, %d0;\nadd.u64 %d2, %out, %d0;\n";
+    let body = format!("{at}ld.global.u32 %r1, [%d1];\npm.st.log.global.u32 [%d2], %r1;\n");
+    bench.launch(&body, 1, 256, (out, a, a, 0));
+    let scheme = catalogue::find("agpm").unwrap();
+    let states = |time_limit: Option<u64>| -> Vec<(String, u64)> {
+        let persistency = Persistency { scheme: scheme.clone(), journal: false, timeline: None };
+        let assembly = bench.run_under(&persistency, &RunOptions { time_limit, ..RunOptions::default() }).assembly;
+        let digest = |(id, name): (u32, String)| (name, assembly.simulation.component(ComponentId(id)).digest());
+        (0..).zip(assembly.component_names()).map(digest).collect()
+    };
+    let (idle, over, again) = (states(Some(0)), states(None), states(None));
+    assert_eq!(over, again);
+    assert_eq!(over.len(), 1 + 2 + 2 + 1 + 1, "an SM, slices, controllers, the command processor, AGPM's hub");
+    for ((name, idle), (_, over)) in idle.iter().zip(&over) {
+        assert_ne!(idle, over, "{name}");
+    }
+    // Of a run that is cut short, the registers of warps that have not ended.
+    let sm = |time: u64| states(Some(time))[0].1;
+    let cut: Vec<u64> = [400, 500, 600].map(sm).into();
+    assert!(cut[0] != cut[1] || cut[1] != cut[2], "{cut:?}");
 }

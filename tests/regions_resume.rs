@@ -13,7 +13,7 @@ use durawarp::persist::vocab::RegionRule;
 use durawarp::persist::{HostSite, Scheme, Seat, SmSite};
 use durawarp::run::{Conduct, Experiment, run};
 use durawarp::schemes::baseline::BASE;
-use durawarp::workload::{Choice, FormedProgram, FunctionalError, Resolved, Workload};
+use durawarp::workload::{Choice, Demands, FormedProgram, FunctionalError, Resolved, Workload};
 use proptest::prelude::*;
 use workload_common::{ADD_AND_TAKE, folder, load};
 
@@ -53,14 +53,16 @@ const RULE: RegionRule = RegionRule {
 };
 
 fn resolved(name: &str, persistent: bool) -> Resolved {
-    let choice = Choice { profile: Some("ci".to_owned()), persistent, ..Choice::default() };
-    Workload::load(name).and_then(|workload| workload.resolve(&choice)).unwrap_or_else(|faults| panic!("{faults}"))
+    let choice = Choice { profile: Some("ci".to_owned()), ..Choice::default() };
+    let demands = Demands { persistent, ..Demands::default() };
+    let found = Workload::load(name).and_then(|workload| workload.resolve_under(&choice, demands));
+    found.unwrap_or_else(|faults| panic!("{faults}"))
 }
 
 fn experiment(workload: Resolved, rule: RegionRule) -> Experiment {
     let machine = MachineConfig::load("agpm-table4", &[Override::parse("sm.count=3").unwrap()]).unwrap();
     let scheme: Arc<dyn Scheme> = Arc::new(FormedBase(rule));
-    Experiment { machine, workload, scheme: scheme.into(), max_cycles: None, reference: true }
+    Experiment::of_resolved(machine, workload, scheme.into()).unwrap_or_else(|faults| panic!("{faults}"))
 }
 
 /// The program's own memory is as it should be.
@@ -127,7 +129,9 @@ fn buffers_lie_in_persistent_memory_when_all_of_it_is() {
 
 #[test]
 fn a_kernel_that_cannot_be_formed_is_told_before_and_by_the_run() {
-    let experiment = experiment(resolved("vecadd", true), RegionRule { threshold_stores: 1, ..RULE });
+    let tight: Arc<dyn Scheme> = Arc::new(FormedBase(RegionRule { threshold_stores: 1, ..RULE }));
+    let mut experiment = experiment(resolved("vecadd", true), RULE);
+    experiment.scheme = tight.into();
     let faults = experiment.check().unwrap_err().to_string();
     assert!(faults.contains("kernel `vecadd` cannot be formed") && faults.contains("at least 2"), "{faults}");
     let End::Failed { error } = run(&experiment, &Conduct::default()).outcome.end else { panic!("it ran") };
@@ -253,8 +257,9 @@ count = 1
 #[test]
 fn a_host_that_looks_at_the_device_survives_failures_after_every_step() {
     let folder = folder("regions-host", &[("kernel.ptx", ADD_AND_TAKE), ("workload.toml", STEPS)]);
-    let choice = Choice { persistent: true, ..Choice::default() };
-    let resolved = load(&folder).unwrap().resolve(&choice).unwrap_or_else(|faults| panic!("{faults}"));
+    let demands = Demands { persistent: true, ..Demands::default() };
+    let resolved = load(&folder).unwrap().resolve_under(&Choice::default(), demands);
+    let resolved = resolved.unwrap_or_else(|faults| panic!("{faults}"));
     let program = Program::new("host", &resolved, &RegionOptions::default(), Limits::default());
     assert!(program.steps > 40, "{}", program.steps);
     for first in 0..=program.steps {

@@ -14,7 +14,7 @@ use durawarp::oracle::crash::Plan;
 use durawarp::outcome::End;
 use durawarp::run::{Conduct, Experiment};
 use durawarp::schemes::catalogue;
-use durawarp::workload::{Choice, Workload};
+use durawarp::workload::{Choice, Mode, Overrides, Workload};
 
 /// Small ones with every kind of step: affine outputs, two kernels, atomics and a log of whole buffers, barriers and shared
 /// memory, a loop until converged.
@@ -61,18 +61,14 @@ fn experiment(workload: &str, params: &[(&str, &str)], scheme: SchemeConfig, dom
     let overrides = ["sm.count=3".to_owned(), format!("persist.domain={domain}")];
     let overrides: Vec<Override> = overrides.iter().map(|text| Override::parse(text).unwrap()).collect();
     let params = params.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let (logs, persistent) = (scheme.built.logs(), scheme.built.regions().is_some());
-    let choice = Choice { profile: Some("ci".to_owned()), params, logs, persistent, ..Choice::default() };
-    // A loop until converged cannot keep undo logs, and says so.
+    let choice = Choice { profile: Some("ci".to_owned()), params, ..Choice::default() };
+    let machine = MachineConfig::load("agpm-table4", &overrides).unwrap();
     let loaded = Workload::load(workload).unwrap();
-    let resolved = loaded.resolve(&choice).or_else(|_| loaded.resolve(&Choice { logs: false, ..choice.clone() }));
-    Experiment {
-        machine: MachineConfig::load("agpm-table4", &overrides).unwrap(),
-        workload: resolved.unwrap_or_else(|faults| panic!("{workload}: {faults}")),
-        scheme,
-        max_cycles: None,
-        reference: true,
-    }
+    let made = |choice: &Choice| Experiment::new(machine.clone(), &loaded, choice, scheme.clone());
+    // A loop until converged cannot keep undo logs, and says so.
+    let instrument = Overrides { mode: Some(Mode::None), ..Overrides::default() };
+    let made = made(&choice).or_else(|_| made(&Choice { instrument, ..choice.clone() }));
+    made.unwrap_or_else(|faults| panic!("{workload}: {faults}"))
 }
 
 /// Calls `check` for every workload, scheme and domain.

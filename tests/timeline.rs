@@ -76,9 +76,10 @@ fn ran(workload: &str, scheme: &str, machine: &str, conduct: &Conduct<'_>, max_c
     let machine = MachineConfig::load(machine, &[]).unwrap();
     let found = Workload::load(workload).unwrap_or_else(|faults| panic!("{faults}"));
     let profile = found.listing().profiles.iter().any(|name| name == "ci").then(|| "ci".to_owned());
-    let choice = Choice { profile, logs: scheme.built.logs(), ..Choice::default() };
-    let workload = found.resolve(&choice).unwrap_or_else(|faults| panic!("{faults}"));
-    run(&Experiment { machine, workload, scheme, max_cycles, reference: true }, conduct)
+    let choice = Choice { profile, ..Choice::default() };
+    let mut experiment = Experiment::new(machine, &found, &choice, scheme).unwrap_or_else(|faults| panic!("{faults}"));
+    experiment.max_cycles = max_cycles;
+    run(&experiment, conduct)
 }
 
 fn kept(threads: usize) -> Conduct<'static> {

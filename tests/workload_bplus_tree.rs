@@ -32,7 +32,7 @@ fn judged(workload: Resolved, scheme: &str, request: &Request) -> CrashReport {
     let scheme = SchemeConfig::load(scheme, &[]).unwrap();
     let domain = Override::parse("persist.domain=adr").unwrap();
     let machine = MachineConfig::load("agpm-table4", &[domain]).unwrap();
-    let experiment = Experiment { machine, workload, scheme, max_cycles: None, reference: true };
+    let experiment = Experiment::of_resolved(machine, workload, scheme).unwrap_or_else(|faults| panic!("{faults}"));
     let (conduct, stop) = (Conduct::default(), AtomicBool::new(false));
     let watching = Watching { conduct: &conduct, stop: &stop, progress: &|_, _, _| {} };
     crash(&experiment, request, &watching).unwrap_or_else(|faults| panic!("{faults}"))

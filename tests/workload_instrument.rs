@@ -12,11 +12,19 @@ use durawarp::engine::{RunEnd, RunOptions};
 use durawarp::kernel::functional::Limits;
 use durawarp::persist::undo::{COMPLETE, UndoLog};
 use durawarp::schemes::catalogue;
-use durawarp::workload::{Choice, Evidence, FlagBarrier, FunctionalRun, Mode, Outcome, Overrides, Resolved, Workload};
+use durawarp::workload::{
+    Choice, Demands, Evidence, FlagBarrier, FunctionalRun, Mode, Outcome, Overrides, Resolved, Workload,
+};
 use workload_common::{folder, load};
 
 fn resolved(workload: &Workload, choice: &Choice) -> Resolved {
     workload.resolve(choice).unwrap_or_else(|faults| panic!("{faults}"))
+}
+
+/// As for a scheme that keeps undo logs.
+fn logged(workload: &Workload, choice: &Choice) -> Resolved {
+    let demands = Demands { undo_logs: true, ..Demands::default() };
+    workload.resolve_under(choice, demands).unwrap_or_else(|faults| panic!("{faults}"))
 }
 
 fn run(resolved: &Resolved) -> FunctionalRun {
@@ -30,8 +38,8 @@ fn undo(resolved: &Resolved) -> std::sync::Arc<UndoLog> {
 /// The instrumented run ends as the plain one, with complete flags and the old values in the logs.
 fn check_sound(workload: &Workload, choice: &Choice) {
     let name = workload.name();
-    let plain = resolved(workload, &Choice { logs: false, ..choice.clone() });
-    let with = resolved(workload, &Choice { logs: true, ..choice.clone() });
+    let plain = resolved(workload, choice);
+    let with = logged(workload, choice);
     let (reference, found) = (run(&plain), run(&with));
     let verdict =
         with.verify(found.memory(), found.bindings(), Evidence { functional: Some(&reference), metrics: None });
@@ -154,10 +162,6 @@ fn workload(test: &str, ptx: &str, manifest: &str) -> Workload {
     load(&folder).unwrap_or_else(|faults| panic!("{faults}"))
 }
 
-fn logs() -> Choice {
-    Choice { logs: true, ..Choice::default() }
-}
-
 /// The instrumented text of the first PTX file.
 fn text(resolved: &Resolved) -> String {
     resolved.texts().next().unwrap().1.to_owned()
@@ -212,7 +216,7 @@ mad.lo.u32 %undo_w15, %undo_w15, %undo_w16, %undo_w17; mad.lo.u32 %undo_w15, %un
 ld.param.u64 %undo_l8, [undo_flag]; mad.wide.u32 %undo_l8, %undo_w15, 4, %undo_l8; \
 @%undo_p2 st.global.u32 [%undo_l8], 2; @%undo_p2 pm.clwb [%undo_l8]; @%undo_p2 pm.sfence; ret; }
 ";
-    assert_eq!(text(&resolved(&workload, &logs())), expected);
+    assert_eq!(text(&logged(&workload, &Choice::default())), expected);
     assert_eq!(text(&resolved(&workload, &Choice::default())), PTX, "without logs the text is the user's");
     check_sound(&workload, &Choice::default());
 }
@@ -222,18 +226,18 @@ fn the_published_order_has_one_barrier_less() {
     let workload = workload("instrument-paper", PTX, MANIFEST);
     let barriers = |flag_barrier| {
         let instrument = Overrides { flag_barrier: Some(flag_barrier), ..Overrides::default() };
-        text(&resolved(&workload, &Choice { instrument, ..logs() })).matches("bar.sync").count()
+        text(&logged(&workload, &Choice { instrument, ..Choice::default() })).matches("bar.sync").count()
     };
     assert_eq!((barriers(FlagBarrier::Safe), barriers(FlagBarrier::Paper)), (3, 2));
     let idempotent = Overrides { mode: Some(Mode::IdempotentCta), ..Overrides::default() };
-    let text = text(&resolved(&workload, &Choice { instrument: idempotent, ..logs() }));
+    let text = text(&logged(&workload, &Choice { instrument: idempotent, ..Choice::default() }));
     assert_eq!((text.matches("bar.sync").count(), text.matches("log").count()), (2, 0), "{text}");
 }
 
 #[test]
 fn a_loop_log_logs_each_update_before_it_is_stored_and_spares_the_old_values() {
     let workload = workload("instrument-loop", PTX, &MANIFEST.replace("mode =", "loop_log = true\nmode ="));
-    let text = text(&resolved(&workload, &logs()));
+    let text = text(&logged(&workload, &Choice::default()));
     let line = text.lines().nth(17).unwrap();
     let expected = "ld.param.u64 %undo_l8, [undo_loop0]; add.s64 %undo_l8, %undo_l8, %rd2; \
         pm.st.log.global.u32 [%undo_l8], %r7; pm.clwb.log [%undo_l8]; \
@@ -246,7 +250,7 @@ fn a_loop_log_logs_each_update_before_it_is_stored_and_spares_the_old_values() {
 fn generated_names_keep_clear_of_the_kernels_own() {
     let ptx = PTX.replace("%r7", "%undo_l7").replace(".reg .b32 %r<8>", ".reg .b32 %r<7>; .reg .b32 %undo_l<8>");
     let workload = workload("instrument-names", &ptx, MANIFEST);
-    assert!(text(&resolved(&workload, &logs())).contains("%undo1_l0"));
+    assert!(text(&logged(&workload, &Choice::default())).contains("%undo1_l0"));
     check_sound(&workload, &Choice::default());
 }
 
@@ -255,13 +259,14 @@ fn a_fault_in_the_body_has_the_line_of_the_plain_text() {
     // The pointer runs past the buffer at the update, and at nothing that is generated.
     let ptx = PTX.replace("st.global.u32 [%rd2], %r7;", "st.global.u32 [%rd2+4096], %r7;");
     let workload = workload("instrument-fault", &ptx, MANIFEST);
-    let line = |choice: &Choice| {
-        let error = resolved(&workload, choice).run_functional(&Limits::default()).unwrap_err().to_string();
+    let line = |resolved: Resolved| {
+        let error = resolved.run_functional(&Limits::default()).unwrap_err().to_string();
         let at = error.find("kernel.ptx:").unwrap_or_else(|| panic!("{error}"));
         error[at..].split(':').take(3).collect::<Vec<_>>().join(":")
     };
-    assert_eq!(line(&logs()), line(&Choice::default()));
-    assert_eq!(line(&logs()).split(':').nth(1), Some("18"));
+    let choice = Choice::default();
+    assert_eq!(line(logged(&workload, &choice)), line(resolved(&workload, &choice)));
+    assert_eq!(line(logged(&workload, &choice)).split(':').nth(1), Some("18"));
 }
 
 #[test]
@@ -276,7 +281,7 @@ fn whole_warps_that_return_before_a_barrier_do_not_complete_the_transaction() {
         .replace("{\n.reg", "{\n// no change of the lines\n.reg");
     let manifest = MANIFEST.replace("< N\"", "< N && tid.x / 32 % 2 == 1\"").replace("block = 64", "block = 128");
     let workload = workload("instrument-barrier", &ptx, &manifest);
-    let with = resolved(&workload, &logs());
+    let with = logged(&workload, &Choice::default());
     assert!(text(&with).contains("atom.shared.add.u32"), "the last thread completes it:\n{}", text(&with));
     check_sound(&workload, &Choice::default());
 }
@@ -285,7 +290,7 @@ fn whole_warps_that_return_before_a_barrier_do_not_complete_the_transaction() {
 fn several_launches_have_flags_of_their_own_and_share_the_log() {
     let looped = MANIFEST.replace("[[step]]", "[[loop]]\ncount = 3\n[[loop.step]]");
     let workload = workload("instrument-launches", PTX, &looped);
-    let with = resolved(&workload, &logs());
+    let with = logged(&workload, &Choice::default());
     let undo = undo(&with);
     let launches: Vec<_> =
         undo.transactions.iter().map(|t| (t.launch, t.cta, t.flag - undo.transactions[0].flag)).collect();
@@ -304,7 +309,7 @@ fn several_launches_have_flags_of_their_own_and_share_the_log() {
 #[test]
 fn a_kernels_own_transaction_counts_the_launches_that_log() {
     let workload = Workload::load("histogram").unwrap();
-    let with = resolved(&workload, &Choice { logs: true, ..ci() });
+    let with = logged(&workload, &ci());
     let undo = undo(&with);
     let transactions: Vec<_> = undo.transactions.iter().map(|t| (t.launch, t.cta)).collect();
     assert_eq!(transactions, [(1, None), (3, None)]);
@@ -318,8 +323,8 @@ fn ping_pong_buffers_are_logged_where_they_are() {
         .replace("[[step]]", "[buffer.z]\ntype = \"u32\"\nlen = \"N\"\nspace = \"pm\"\n[[step]]")
         .replace("[instrument]", "[[step]]\nswap = [\"y\", \"z\"]\n[[step]]\nkernel = \"bump\"\ngrid = 2\nblock = 64\nargs = [\"&y\", \"N\"]\n[instrument]");
     let workload = workload("instrument-swap", PTX, &manifest);
-    let undo = undo(&resolved(&workload, &logs()));
-    let described = resolved(&workload, &logs()).describe();
+    let undo = undo(&logged(&workload, &Choice::default()));
+    let described = logged(&workload, &Choice::default()).describe();
     let at = |name: &str| described.buffers.iter().find(|b| b.name == name).unwrap().address;
     assert_eq!((undo.transactions[0].slots[0].home, undo.transactions[2].slots[0].home), (at("y"), at("z")));
     assert_eq!((undo.transactions[0].slots[0].log, undo.transactions[2].slots[0].log), (at("y.log"), at("y.log")));
@@ -331,7 +336,7 @@ fn a_kernel_launched_on_two_buffers_is_instrumented_for_each() {
         .replace("[[step]]", "[buffer.z]\ntype = \"u32\"\nlen = \"N\"\n[[step]]\nkernel = \"bump\"\ngrid = 2\nblock = 64\nargs = [\"&z\", \"N\"]\n[[step]]");
     let workload = workload("instrument-forms", PTX, &manifest);
     check_sound(&workload, &Choice::default());
-    let undo = undo(&resolved(&workload, &logs()));
+    let undo = undo(&logged(&workload, &Choice::default()));
     assert!(undo.transactions.iter().all(|transaction| transaction.launch == 1), "z is in DRAM: no transaction");
 }
 
@@ -341,7 +346,7 @@ fn declared_logs_and_flags_are_used() {
         [buffer.flags]\ntype = \"u32\"\nlen = \"grid.x\"\nspace = \"pm\"\nrole = \"tx_flag\"\n[[step]]";
     let workload = workload("instrument-declared", PTX, &MANIFEST.replace("[[step]]", declared));
     check_sound(&workload, &Choice::default());
-    let with = resolved(&workload, &logs());
+    let with = logged(&workload, &Choice::default());
     let names: Vec<_> = with.describe().buffers.into_iter().map(|b| b.name).collect();
     assert_eq!(names, ["y", "old", "flags"], "nothing is allocated beside them");
 }
@@ -373,7 +378,7 @@ fn a_hand_written_log_is_declared_and_its_text_left_alone() {
     // Not a sound protocol: only that the kernel keeps its own instructions.
     let ptx = PTX.replace("ret;\n}", "pm.sfence;\nret;\n}");
     let workload = workload("instrument-manual", &ptx, &manual);
-    let with = resolved(&workload, &logs());
+    let with = logged(&workload, &Choice::default());
     assert_eq!(text(&with), ptx);
     let undo = undo(&with);
     assert_eq!(undo.transactions.iter().map(|t| t.slots.len()).collect::<Vec<_>>(), [64, 36]);
@@ -395,7 +400,7 @@ fn an_update_that_no_thread_logs_is_found() {
         MANIFEST.replace("index = \"ctaid.x * ntid.x + tid.x\"", "index = \"N - 1 - (ctaid.x * ntid.x + tid.x)\"");
     let fewer = wrong.replace("+ tid.x < N\"", "+ tid.x < N - 1\"");
     let workload = workload("instrument-unlogged", PTX, &fewer);
-    let error = resolved(&workload, &logs()).expected(&Limits::default()).unwrap_err().to_string();
+    let error = logged(&workload, &Choice::default()).expected(&Limits::default()).unwrap_err().to_string();
     assert!(error.contains("launch 0 updates element 0 of `y`, which no thread logs"), "{error}");
 }
 
@@ -429,7 +434,7 @@ fn threads_compute_the_same_elements_as_the_layout() {
             .replace("{ kind = \"iota\" }", "{ kind = \"iota\", start = 500 }")
             .replace("index = \"ctaid.x * ntid.x + tid.x\"", &format!("index = \"{index}\""))
             .replace("guard = \"ctaid.x * ntid.x + tid.x < N\"", &format!("guard = \"{guard}\""));
-        let with = resolved(&workload("instrument-expressions", &ptx, &manifest), &logs());
+        let with = logged(&workload("instrument-expressions", &ptx, &manifest), &Choice::default());
         let undo = undo(&with);
         let named: BTreeSet<u64> = undo.transactions.iter().flat_map(|t| &t.slots).map(|slot| slot.home).collect();
         assert!(named.len() > 10, "{index}, {guard}: {}", named.len());
@@ -451,7 +456,7 @@ fn a_timed_machine_leaves_the_same_data_logs_and_flags() {
         let persistency = Persistency { scheme: scheme.clone(), journal: false, timeline: None };
         for (name, loop_log) in [("atax", false), ("vecadd", true), ("gemm_tiled", false), ("histogram", true)] {
             let instrument = Overrides { loop_log: Some(loop_log), ..Overrides::default() };
-            let with = resolved(&Workload::load(name).unwrap(), &Choice { logs: true, instrument, ..ci() });
+            let with = logged(&Workload::load(name).unwrap(), &Choice { instrument, ..ci() });
             let mut memory = with.image();
             let mut assembly = assemble_with(&machine.spec, memory.clone(), 256, Box::new(with.host()), &persistency);
             let end = assembly.simulation.run(&RunOptions::default());

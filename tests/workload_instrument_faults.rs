@@ -5,7 +5,7 @@ mod workload_common;
 
 use durawarp::kernel::functional::Limits;
 use durawarp::persist::undo::COMPLETE;
-use durawarp::workload::{Choice, Mode, Overrides, Workload};
+use durawarp::workload::{Choice, Demands, Mode, Overrides, Workload};
 use proptest::prelude::*;
 use workload_common::{folder, load, shown};
 
@@ -66,18 +66,18 @@ index = "tid.x"
 
 fn faults_of(test: &str, ptx: &str, manifest: &str, choice: &Choice) -> String {
     let folder = folder(test, &[("workload.toml", manifest), ("kernel.ptx", ptx)]);
-    let found = load(&folder).and_then(|workload| workload.resolve(choice).map_err(|faults| shown(&folder, &faults)));
+    let found = load(&folder)
+        .and_then(|workload| workload.resolve_under(choice, LOGS).map_err(|faults| shown(&folder, &faults)));
     found.map(|_| String::new()).unwrap_or_else(|faults| faults)
 }
 
-fn logs() -> Choice {
-    Choice { logs: true, ..Choice::default() }
-}
+/// As for a scheme that keeps undo logs.
+const LOGS: Demands = Demands { undo_logs: true, persistent: false };
 
 /// Each change is (old, new), once in the text; the expected faults come in the order of their places.
 #[track_caller]
 fn check(changes: &[(&str, &str)], expected: &[&str]) {
-    check_choice(changes, &logs(), expected);
+    check_choice(changes, &Choice::default(), expected);
 }
 
 #[track_caller]
@@ -94,7 +94,6 @@ fn check_choice(changes: &[(&str, &str)], choice: &Choice, expected: &[&str]) {
 #[test]
 fn the_sample_is_sound() {
     check(&[], &[]);
-    check_choice(&[], &Choice::default(), &[]);
 }
 
 #[test]
@@ -259,7 +258,8 @@ fn modes_that_lack_something() {
             "31:1: `mode = \"manual\"` needs a declared log of `y` (a buffer with `role = \"undo_log\"` and `of = \"y\"`)",
         ],
     );
-    let mode = |mode| Choice { instrument: Overrides { mode: Some(mode), ..Overrides::default() }, ..logs() };
+    let mode =
+        |mode| Choice { instrument: Overrides { mode: Some(mode), ..Overrides::default() }, ..Choice::default() };
     check_choice(
         &[("\"cta_undo\"", "\"kernel_undo\""), ("index = \"tid.x\"", "dynamic = true")],
         &mode(Mode::KernelUndo),
@@ -281,7 +281,7 @@ fn ptx_that_cannot_be_followed_is_named_by_its_line() {
     let fault = |old: &str, new: &str| {
         let ptx = PTX.replace(old, new);
         assert_ne!(ptx, PTX);
-        faults_of("instrument-faults-ptx", &ptx, SOUND, &logs())
+        faults_of("instrument-faults-ptx", &ptx, SOUND, &Choice::default())
     };
     assert_eq!(
         fault("st.global.u32 [%rd2], %r1;", "ld.global.u64 %rd3, [%rd2]; st.global.u32 [%rd3], 1;"),
@@ -337,7 +337,7 @@ proptest! {
         );
         let folder = folder("instrument-random", &[("workload.toml", &manifest), ("kernel.ptx", &ptx)]);
         let workload = Workload::load(&folder.display().to_string()).unwrap_or_else(|faults| panic!("{faults}"));
-        let with = workload.resolve(&logs()).unwrap_or_else(|faults| panic!("{faults}"));
+        let with = workload.resolve_under(&Choice::default(), LOGS).unwrap_or_else(|faults| panic!("{faults}"));
         let undo = with.undo().unwrap().unwrap();
         prop_assert_eq!(undo.transactions.len(), ctas as usize);
         // Fails if an element changes that is in no slot.

@@ -69,15 +69,12 @@ fn mistakes_in_the_example_are_answered_as_the_page_says() {
 
 fn judged(text: &str, scheme: &str, domain: &str) -> CrashReport {
     let folder = folder("readme-transfer", &[("workload.toml", text)]);
-    let workload = load(&folder).unwrap_or_else(|faults| panic!("{faults}")).resolve(&Choice::default());
+    let workload = load(&folder).unwrap_or_else(|faults| panic!("{faults}"));
     let domain = Override::parse(&format!("persist.domain={domain}")).unwrap();
-    let experiment = Experiment {
-        machine: MachineConfig::load("agpm-table4", &[domain]).unwrap(),
-        workload: workload.unwrap_or_else(|faults| panic!("{faults}")),
-        scheme: SchemeConfig::load(scheme, &[]).unwrap(),
-        max_cycles: None,
-        reference: true,
-    };
+    let machine = MachineConfig::load("agpm-table4", &[domain]).unwrap();
+    let scheme = SchemeConfig::load(scheme, &[]).unwrap();
+    let experiment = Experiment::new(machine, &workload, &Choice::default(), scheme);
+    let experiment = experiment.unwrap_or_else(|faults| panic!("{faults}"));
     let (conduct, stop) = (Conduct::default(), AtomicBool::new(false));
     let watching = Watching { conduct: &conduct, stop: &stop, progress: &|_, _, _| {} };
     let request = Request { double: true, ..Request::default() };

@@ -13,12 +13,15 @@ use durawarp::persist::PersistScope;
 use durawarp::schemes::catalogue::DEFAULT_SCHEME;
 use durawarp::workload::{FlagBarrier, Mode};
 
+/// Most threads, and most jobs, that can be asked for.
+const MOST_JOBS: usize = 4096;
+
 /// Simulates GPUs with persistent memory: executes a kernel, given as PTX, on a machine of SMs, L2 slices, DRAM and NVM.
 #[derive(Debug, Parser)]
 #[command(name = "durawarp", version, max_term_width = 100, arg_required_else_help = true)]
 #[command(
-    after_help = "Exit codes: 0 good; 1 configurations differ, or warnings with --strict; 2 wrong input; 3 the simulated program failed or its result is wrong; \
-    4 runs that must be equal differ; 70 the simulator failed; 130 interrupted."
+    after_help = "Exit codes: 0 good; 1 configurations differ, or warnings with --strict; 2 wrong input, or an output that cannot be written; 3 the simulated program failed or its result is wrong; \
+    4 runs that must be equal differ; 70 the simulator failed; 130 interrupted; 143 terminated."
 )]
 pub(super) struct Cli {
     #[command(subcommand)]
@@ -108,9 +111,9 @@ pub(super) struct OneScheme {
 #[derive(Debug, Args)]
 pub(super) struct Work {
     /// Runs at a time, one thread each while there are enough: 0 for one a core; results never depend on it
-    #[arg(long, default_value_t = 0, value_name = "N")]
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = jobs)]
     pub(super) jobs: usize,
-    /// Memory that they may need together, as estimated
+    /// Memory that they may need together, as estimated; what the host has available unless named
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..1 << 20))]
     pub(super) memory_gib: Option<u64>,
 }
@@ -124,7 +127,7 @@ pub(super) struct RunArgs {
     #[command(flatten)]
     pub(super) subject: Subject,
     /// Threads: 0 for one a core, 1 for the sequential driver; results never depend on it
-    #[arg(long, default_value_t = 0, value_name = "N")]
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = jobs)]
     pub(super) threads: usize,
     /// Write everything as JSON
     #[arg(long, value_name = "FILE")]
@@ -183,7 +186,7 @@ pub(super) struct ExplainArgs {
     #[command(flatten)]
     pub(super) subject: Subject,
     /// Threads: 0 for one a core, 1 for the sequential driver; results never depend on it
-    #[arg(long, default_value_t = 0, value_name = "N")]
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = jobs)]
     pub(super) threads: usize,
     /// Write all of it as JSON
     #[arg(long, value_name = "FILE")]
@@ -220,7 +223,7 @@ pub(super) struct CrashArgs {
     #[arg(long, value_name = "A:..|B:..|C:..", value_parser = state, conflicts_with = "points")]
     pub(super) only: Option<State>,
     /// Threads of the simulation: 0 for one a core; judging takes every core
-    #[arg(long, default_value_t = 0, value_name = "N")]
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = jobs)]
     pub(super) threads: usize,
     /// Write everything as JSON
     #[arg(long, value_name = "FILE")]
@@ -288,6 +291,14 @@ fn scope(text: &str) -> Result<PersistScope, String> {
     found.ok_or_else(|| "expected wi, wg or kr".to_owned())
 }
 
+/// Threads or jobs: more than any host has cores for is a slip of the hand.
+fn jobs(text: &str) -> Result<usize, String> {
+    text.parse()
+        .ok()
+        .filter(|jobs| *jobs <= MOST_JOBS)
+        .ok_or_else(|| format!("expected a number from 0 to {MOST_JOBS}"))
+}
+
 fn points(text: &str) -> Result<Plan, String> {
     match text {
         "auto" => Ok(Plan::Auto),
@@ -322,7 +333,7 @@ pub(super) struct CheckArgs {
     #[command(flatten)]
     pub(super) subject: Subject,
     /// Thread counts to try, each under several placements of components
-    #[arg(long, value_delimiter = ',', default_value = "1,2,4", value_name = "N,...")]
+    #[arg(long, value_delimiter = ',', default_value = "1,2,4", value_name = "N,...", value_parser = jobs)]
     pub(super) threads: Vec<usize>,
     /// Length of an epoch in core cycles
     #[arg(long, default_value_t = 1000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]

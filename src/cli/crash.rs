@@ -6,29 +6,21 @@ use durawarp::oracle::allowed::Budget;
 use durawarp::oracle::crash::Plan;
 use durawarp::outcome::End;
 use durawarp::report;
-use durawarp::run::{Conduct, Experiment};
+use durawarp::run::Conduct;
 use durawarp::workload::Expected;
 
 use super::args::{CrashArgs, State};
+use super::output::Outputs;
 use super::simulate::warn_of;
-use super::{Exit, Resolution, SMALL, Stop, progress, resolve, terminal};
+use super::{Exit, SMALL, Stop, experiment, progress, terminal};
 
 pub(super) fn crash(args: &CrashArgs) -> Result<Exit, Stop> {
-    let Resolution { machine, workload, scheme } =
-        resolve(&args.workload, &args.scheme.scheme, &args.subject, Some(SMALL))?;
-    if let Some(path) = &args.json {
-        terminal::check_writable(path)?;
-    }
+    let experiment = experiment(&args.workload, &args.scheme.scheme, &args.subject, Some(SMALL))?;
+    let workload = &experiment.workload;
+    let mut outputs = Outputs::default();
+    let json = outputs.open("--json", args.json.as_deref());
+    let stdout_is_taken = outputs.ready()?;
     terminal::warn(workload.warnings());
-    let judged = workload.undo()?.is_some() || workload.conditions().next().is_some();
-    if scheme.built.logs() && !judged {
-        terminal::note(&format!(
-            "scheme {} keeps undo logs, but workload {} has no [instrument] and no [[crash]]: nothing says what a consistent image is",
-            scheme.name,
-            workload.describe().workload
-        ));
-    }
-    let experiment = Experiment { machine, workload, scheme, max_cycles: None, reference: true };
     let request = Request {
         plan: match args.only {
             Some(State::Actual(point)) => Plan::Only(point),
@@ -66,10 +58,10 @@ pub(super) fn crash(args: &CrashArgs) -> Result<Exit, Stop> {
     let report = judge(&experiment, &request, &Watching { conduct: &conduct, stop, progress: &observer })?;
     bar.finish_and_clear();
     if !args.quiet {
-        terminal::print(&report::crash_summary(&report, &replay));
+        terminal::show(&report::crash_summary(&report, &replay), stdout_is_taken);
     }
-    if let Some(path) = &args.json {
-        terminal::write_json(path, &report)?;
+    if let Some(output) = json {
+        output.write_json(&report)?;
     }
     let outcome = &report.outcome;
     warn_of(outcome);
@@ -88,10 +80,12 @@ pub(super) fn crash(args: &CrashArgs) -> Result<Exit, Stop> {
         terminal::error(&format!("the result without a failure is wrong: {}", check.failures.join("\n  ")));
     }
     if terminal::interrupted() {
-        return Ok(Exit::Interrupted);
+        return Ok(terminal::interrupted_exit());
     }
     if report.holds() {
-        return Ok(Exit::Good);
+        let Some(why) = &report.unjudged else { return Ok(Exit::Good) };
+        terminal::error(&format!("nothing was judged: {why}"));
+        return Ok(Exit::BadInput);
     }
     if report.ended_well() {
         let unseen = |condition: &Condition| condition.expected == Expected::Violated && !condition.as_expected;

@@ -3,11 +3,10 @@
 use durawarp::determinism::{Way, compare_all, run_one};
 use durawarp::outcome::End;
 use durawarp::report;
-use durawarp::run::Experiment;
 use durawarp::workload::Workload;
 
 use super::args::CheckArgs;
-use super::{Exit, Resolution, SMALL, Stop, resolve, terminal};
+use super::{Exit, SMALL, Stop, experiment, terminal};
 
 pub(super) fn check(args: &CheckArgs) -> Result<Exit, Stop> {
     let all: Vec<String> = Workload::builtin().into_iter().map(|listed| listed.name).collect();
@@ -15,9 +14,8 @@ pub(super) fn check(args: &CheckArgs) -> Result<Exit, Stop> {
     // Every input is looked at before the first run.
     let mut experiments = Vec::new();
     for name in names {
-        let Resolution { machine, workload, scheme } = resolve(name, &args.scheme.scheme, &args.subject, Some(SMALL))?;
-        let experiment = Experiment { machine, workload, scheme, max_cycles: args.max_cycles, reference: true };
-        experiment.check()?;
+        let mut experiment = experiment(name, &args.scheme.scheme, &args.subject, Some(SMALL))?;
+        experiment.max_cycles = args.max_cycles;
         experiments.push((name, experiment));
     }
     let ways: Vec<Way> = args.threads.iter().flat_map(|&threads| Way::at(threads)).collect();
@@ -26,7 +24,7 @@ pub(super) fn check(args: &CheckArgs) -> Result<Exit, Stop> {
     for (name, experiment) in &experiments {
         let reference = run_one(experiment, &Way::REFERENCE, args.epoch_cycles, stop);
         if terminal::interrupted() {
-            return Ok(Exit::Interrupted);
+            return Ok(terminal::interrupted_exit());
         }
         let outcome = &reference.outcome;
         let cycles = report::count(outcome.time.core_cycles);
@@ -38,7 +36,7 @@ pub(super) fn check(args: &CheckArgs) -> Result<Exit, Stop> {
         let verdict = match (&outcome.end, &outcome.verification) {
             (End::Finished, Some(check)) if check.passed => None,
             (End::Finished, Some(check)) => Some(check.failures.join("; ")),
-            (End::CycleLimit { .. }, _) if args.max_cycles.is_some() => None,
+            (End::Cut { .. }, _) if args.max_cycles.is_some() => None,
             (end, _) => Some(format!("the run did not finish: {end:?}")),
         };
         if let Some(why) = verdict {
@@ -55,7 +53,7 @@ pub(super) fn check(args: &CheckArgs) -> Result<Exit, Stop> {
             exit = Exit::Different;
         }
         if terminal::interrupted() {
-            return Ok(Exit::Interrupted);
+            return Ok(terminal::interrupted_exit());
         }
     }
     terminal::print(if exit == Exit::Good { "all equal\n" } else { "NOT all is well\n" });

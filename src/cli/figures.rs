@@ -8,6 +8,7 @@ use durawarp::report::sweep::{Drawn, Showing};
 use durawarp::sweep::Plan;
 
 use super::args::{FiguresArgs, ReportArgs};
+use super::output::{Output, Outputs};
 use super::{Exit, Stop, runs, terminal};
 
 pub(super) fn figures(args: &FiguresArgs) -> Result<Exit, Stop> {
@@ -30,10 +31,10 @@ pub(super) fn figures(args: &FiguresArgs) -> Result<Exit, Stop> {
         match written {
             Ok((svg, csv)) => {
                 let file = |ending: &str| folder.join(format!("{name}.{ending}"));
-                terminal::write_file(&file("svg"), svg.as_bytes())?;
-                terminal::write_file(&file("csv"), csv.as_bytes())?;
+                Output::at(&file("svg"))?.write(svg.as_bytes())?;
+                Output::at(&file("csv"))?.write(csv.as_bytes())?;
                 if let Some(picture) = &picture {
-                    terminal::write_file(&file("png"), &picture.of(&svg)?)?;
+                    Output::at(&file("png"))?.write(&picture.of(&svg)?)?;
                 }
                 terminal::print(&format!("{}\n", file("svg").display()));
             }
@@ -69,13 +70,18 @@ fn chosen(only: Option<&str>, plan: &Plan, drawn: Vec<Drawn>) -> Result<Vec<Draw
 
 pub(super) fn report(args: &ReportArgs) -> Result<Exit, Stop> {
     let plan = Plan::load(&args.spec)?;
+    let path = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}.html", plan.file.name)));
     let store = runs::open(&args.results, true)?;
+    let mut outputs = Outputs::default();
+    let out = outputs.open("--out", Some(&path));
+    let stdout_is_taken = outputs.ready()?;
     let showing = Showing::read(&plan, &store).map_err(Stop::File)?;
     let page = showing.page().map_err(Stop::File)?;
     let html = page.html().map_err(|fault| Stop::File(fault.to_string()))?;
-    let path = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}.html", plan.file.name)));
-    terminal::write_file(&path, html.as_bytes())?;
-    terminal::print(&format!("{}\n", path.display()));
+    if let Some(output) = out {
+        output.write(html.as_bytes())?;
+    }
+    terminal::show(&format!("{}\n", path.display()), stdout_is_taken);
     Ok(Exit::Good)
 }
 

@@ -1,5 +1,7 @@
 //! `durawarp regions`: kernels in LightWSP's recoverable regions, as code and (for a workload) as they run.
 
+use std::path::Path;
+
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
 use durawarp::kernel::functional::Limits;
 use durawarp::kernel::ptx;
@@ -9,6 +11,7 @@ use durawarp::workload::{Choice, FunctionalError, KernelRegions, Workload};
 use serde::Serialize;
 
 use super::args::RegionsArgs;
+use super::output::Outputs;
 use super::{Exit, SMALL, Stop, profile, terminal};
 
 /// Means over the paper's 38 applications on a CPU (LightWSP, section V-G3): instructions and stores of a region, and
@@ -79,9 +82,14 @@ struct Document {
 }
 
 pub(super) fn regions(args: &RegionsArgs) -> Result<Exit, Stop> {
-    if let Some(path) = &args.json {
-        terminal::check_writable(path)?;
+    // What it is about is read before anything that is written is looked at.
+    match args.subject.ends_with(".ptx") {
+        true => durawarp::input::remember(Path::new(&args.subject)),
+        false => drop(Workload::load(&args.subject)?),
     }
+    let mut outputs = Outputs::default();
+    let json = outputs.open("--json", args.json.as_deref());
+    let stdout_is_taken = outputs.ready()?;
     let options = RegionOptions {
         threshold_stores: args.threshold,
         unroll: !args.no_unroll,
@@ -102,10 +110,10 @@ pub(super) fn regions(args: &RegionsArgs) -> Result<Exit, Stop> {
         }
     }
     if !args.quiet {
-        print(&document);
+        terminal::show(&shown(&document), stdout_is_taken);
     }
-    if let Some(path) = &args.json {
-        terminal::write_json(path, &document)?;
+    if let Some(output) = json {
+        output.write_json(&document)?;
     }
     match document.same_memory {
         Some(false) => {
@@ -133,7 +141,8 @@ fn of_file(args: &RegionsArgs, options: &RegionOptions) -> Result<Vec<KernelRow>
         let message = format!("a PTX file has no profiles, so no `{profile}`: name a workload");
         return Err(Diagnostic::nowhere("--profile", message).into());
     }
-    let text = std::fs::read_to_string(name).map_err(|fault| Stop::File(format!("cannot read `{name}`: {fault}")))?;
+    let text =
+        durawarp::input::text(Path::new(name)).map_err(|fault| Stop::File(format!("cannot read `{name}`: {fault}")))?;
     let module = ptx::parse(name, &text)?;
     wanted(args, module.kernels.iter().map(|kernel| kernel.name.as_str()))?;
     let mut faults = Diagnostics::default();
@@ -157,7 +166,7 @@ fn of_workload(args: &RegionsArgs, options: &RegionOptions, document: &mut Docum
         Err(error @ FunctionalError::Regions(..)) => {
             return Err(Diagnostic::nowhere(&args.subject, error.to_string()).into());
         }
-        Err(_) if terminal::interrupted() => return Ok(Exit::Interrupted),
+        Err(_) if terminal::interrupted() => return Ok(terminal::interrupted_exit()),
         Err(error) => {
             terminal::error(&error.to_string());
             return Ok(Exit::ProgramFailed);
@@ -252,10 +261,12 @@ fn reason(reason: Reason) -> &'static str {
     }
 }
 
-fn print(document: &Document) {
+/// Everything, for people.
+fn shown(document: &Document) -> String {
+    let mut text = String::new();
     for kernel in &document.kernels {
         let code = &kernel.code;
-        terminal::print(&format!(
+        text += &format!(
             "{}: {} instructions, {} with {} boundaries, {} checkpoint stores and {} shadows; {} bytes of checkpoint a thread\n",
             kernel.kernel,
             code.instructions,
@@ -264,7 +275,7 @@ fn print(document: &Document) {
             code.checkpoints,
             code.shadows,
             kernel.checkpoint_bytes_per_thread,
-        ));
+        );
         let row = |region: &RegionRow| {
             let numbers = [region.entry_pc, region.line, region.max_stores].map(|n| n.to_string());
             let [entry, line, stores] = numbers;
@@ -272,7 +283,7 @@ fn print(document: &Document) {
             [reason(region.reason).to_owned(), entry, line, stores].into_iter().chain(live).collect()
         };
         let header = ["starts for", "pc", "line", "stores, at most", "live registers", "loaded", "computed"];
-        terminal::print(&table(&header, kernel.regions.iter().map(row).collect()));
+        text += &table(&header, kernel.regions.iter().map(row).collect());
         let mut notes = vec![format!(
             "loops unrolled: {} counted, {} speculatively; boundaries merged: {}",
             code.unrolled, code.speculatively_unrolled, code.merged
@@ -291,9 +302,9 @@ fn print(document: &Document) {
         if !kernel.obstacles_to_resume.is_empty() {
             notes.push(format!("cannot be resumed in its middle: {}", kernel.obstacles_to_resume.join("; ")));
         }
-        terminal::print(&notes.iter().map(|note| format!("  {note}\n")).collect::<String>());
+        text += &notes.iter().map(|note| format!("  {note}\n")).collect::<String>();
     }
-    let Some(means) = document.means else { return };
+    let Some(means) = document.means else { return text };
     let named = |name: &str, means: Option<Means>| {
         let cells = means.map_or_else(|| std::array::from_fn(|_| "-".to_owned()), Means::cells);
         std::iter::once(name.to_owned()).chain(cells).collect::<Vec<String>>()
@@ -305,7 +316,7 @@ fn print(document: &Document) {
         .collect();
     rows.push(named("all", Some(means)));
     rows.push(named("paper, CPU programs", Some(document.paper_means)));
-    terminal::print("means of a run, warp by warp\n");
-    terminal::print(&table(&["kernel", "instructions a region", "stores a region", "more instructions"], rows));
-    terminal::print(&format!("  {}\n", document.label));
+    text += "means of a run, warp by warp\n";
+    text += &table(&["kernel", "instructions a region", "stores a region", "more instructions"], rows);
+    text + &format!("  {}\n", document.label)
 }

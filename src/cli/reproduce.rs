@@ -4,6 +4,7 @@ use durawarp::diagnostic::{Diagnostic, Diagnostics};
 use durawarp::reproduce::{self, Plan, Reproduction, Request};
 
 use super::args::ReproduceArgs;
+use super::output::Output;
 use super::settings::Settings;
 use super::{Exit, Stop, runs, terminal};
 
@@ -11,7 +12,7 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Result<Exit, Stop> {
     let plan = Plan::new(request(args)?)?;
     if let Some(folder) = &args.out {
         terminal::make_folder(folder)?;
-        terminal::check_writable(&folder.join(format!("{}.md", args.paper)))?;
+        Output::at(&folder.join(format!("{}.md", args.paper)))?;
     }
     let kept = (!args.no_store).then_some(args.results.as_path());
     let results = runs::outcomes(&args.paper, plan.batch(), kept, &args.work, args.quiet)?;
@@ -23,7 +24,7 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Result<Exit, Stop> {
     }
     if let Some(folder) = &args.out {
         for (name, content) in found.files() {
-            terminal::write_file(&folder.join(name), content.as_bytes())?;
+            Output::at(&folder.join(name))?.write(content.as_bytes())?;
         }
     }
     let left = runs::not_run(&results);

@@ -10,6 +10,7 @@ use durawarp::sweep::table::{self, Column};
 use durawarp::sweep::{Plan, metrics};
 
 use super::args::ResultsArgs;
+use super::output::Outputs;
 use super::{Exit, Stop, runs, terminal};
 
 pub(super) fn results(args: &ResultsArgs) -> Result<Exit, Stop> {
@@ -27,17 +28,22 @@ pub(super) fn results(args: &ResultsArgs) -> Result<Exit, Stop> {
     faults.into_result(())?;
     let store = runs::open(&args.results, true)?;
     let names = if args.metrics.is_empty() { &plan.file.metrics } else { &args.metrics };
-    let table = table::of(&plan, &store, names, args.wide).map_err(Stop::File)?;
-    let stdout = Path::new("-").to_owned();
+    let stdout = Path::new("-");
     let nothing = args.csv.is_none() && args.json.is_none() && args.parquet.is_none();
-    if let Some(path) = args.csv.as_ref().or(nothing.then_some(&stdout)) {
-        write(path, &table.csv())?;
+    let mut outputs = Outputs::default();
+    let csv = outputs.open("--csv", args.csv.as_deref().or(nothing.then_some(stdout)));
+    let (json, parquet) =
+        (outputs.open("--json", args.json.as_deref()), outputs.open("--parquet", args.parquet.as_deref()));
+    outputs.ready()?;
+    let table = table::of(&plan, &store, names, args.wide).map_err(Stop::File)?;
+    if let Some(output) = csv {
+        output.write(&table.csv())?;
     }
-    if let Some(path) = &args.json {
-        write(path, &table.json())?;
+    if let Some(output) = json {
+        output.write(&table.json())?;
     }
-    if let Some(path) = &args.parquet {
-        write(path, &table.parquet().map_err(Stop::File)?)?;
+    if let Some(output) = parquet {
+        output.write(&table.parquet().map_err(Stop::File)?)?;
     }
     let state = |at: &&durawarp::sweep::plan::Planned| store.result(&at.key).map(|entry| entry.head.state);
     let failed = plan.points.iter().filter(|at| state(at) == Some(State::Failed)).count();
@@ -49,14 +55,6 @@ pub(super) fn results(args: &ResultsArgs) -> Result<Exit, Stop> {
         ));
     }
     Ok(Exit::Good)
-}
-
-fn write(path: &Path, bytes: &[u8]) -> Result<(), Stop> {
-    if path == Path::new("-") {
-        terminal::print(&String::from_utf8_lossy(bytes));
-        return Ok(());
-    }
-    terminal::write_file(path, bytes)
 }
 
 /// Columns of the long form, and all metrics.

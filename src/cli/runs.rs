@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use durawarp::sweep::campaign::{self, Outlook, Part, Report};
-use durawarp::sweep::runner::DEFAULT_BYTES;
+use durawarp::sweep::host::Memory;
 use durawarp::sweep::{Batch, Done, Progress, Store, Sweep};
 
 use super::args::Work;
@@ -25,8 +25,9 @@ pub(super) fn open(folder: &Path, existing: bool) -> Result<Store, Stop> {
 
 /// What is there and what is to be done, in a line.
 pub(super) fn told(what: &str, outlook: &Outlook, work: &Work) -> String {
-    let Outlook { good, failed, to_run, seconds, .. } = outlook;
-    let mut text = format!("{what}, {good} done, {} to run", to_run.len());
+    let Outlook { done, cut, failed, to_run, seconds, .. } = outlook;
+    let cut = if *cut > 0 { format!(" ({cut} cut by their cycle limit)") } else { String::new() };
+    let mut text = format!("{what}, {done} done{cut}, {} to run", to_run.len());
     if !failed.is_empty() {
         text += &format!(", {} failed before", failed.len());
     }
@@ -92,7 +93,7 @@ fn with_progress<T>(points: usize, cached: usize, work: &Work, quiet: bool, run:
             terminal::print(&format!("{}\n", bar.line(now)));
         }
     };
-    let bytes = work.memory_gib.map_or(DEFAULT_BYTES, |gib| gib << 30);
+    let bytes = work.memory_gib.map_or_else(|| Memory::of_host().available_bytes, |gib| gib << 30);
     let done = run(&Sweep { jobs: work.jobs, bytes, stop: Some(terminal::stop_flag()), observer: Some(&observer) });
     bar.finish();
     done
@@ -119,7 +120,7 @@ pub(super) fn complain(batch: &Batch, failed: &[(usize, &str)], left: usize) -> 
         terminal::error(&format!("`{label}` failed: {why}\n  run it by itself: {}", batch.command(*at)));
     }
     match failed.is_empty() {
-        _ if left > 0 && terminal::interrupted() => Exit::Interrupted,
+        _ if left > 0 && terminal::interrupted() => terminal::interrupted_exit(),
         true => Exit::Good,
         false => Exit::ProgramFailed,
     }

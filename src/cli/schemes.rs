@@ -9,6 +9,7 @@ use durawarp::schemes::catalogue::{self, DEFAULT_SCHEME};
 use durawarp::sweep::{Batch, Done, Recipe};
 
 use super::args::SchemesArgs;
+use super::output::Outputs;
 use super::settings::Settings;
 use super::simulate::warn_of;
 use super::{Exit, SMALL, Stop, choice, runs, terminal};
@@ -29,9 +30,6 @@ fn under_each(
     show: fn(&Outcome, &[&Outcome]) -> String,
     draw: fn(&Outcome, &[&Outcome]) -> Figure,
 ) -> Result<Exit, Stop> {
-    for path in args.json.iter().chain(&args.svg) {
-        terminal::check_writable(path)?;
-    }
     let catalogue: Vec<String> = catalogue::all().iter().map(|scheme| scheme.name().to_owned()).collect();
     let all = args.schemes.is_empty() || args.schemes.iter().any(|name| name == "all");
     let asked = if all { &catalogue } else { &args.schemes };
@@ -39,6 +37,9 @@ fn under_each(
     let mut names = vec![DEFAULT_SCHEME];
     names.extend(asked.iter().map(String::as_str).filter(|&name| name != DEFAULT_SCHEME));
     let (batch, points) = batch(args, &names)?;
+    let mut outputs = Outputs::default();
+    let (svg, json) = (outputs.open("--svg", args.svg.as_deref()), outputs.open("--json", args.json.as_deref()));
+    let stdout_is_taken = outputs.ready()?;
     terminal::warn(batch.warnings(points[0].1));
     let done = runs::outcomes(&args.workload, &batch, args.results.as_deref(), &args.work, args.quiet)?;
     let outcomes: Vec<Option<Outcome>> = points.iter().map(|(name, at)| outcome(&done[*at], name)).collect();
@@ -48,14 +49,14 @@ fn under_each(
     let of_asked = |(name, outcome): (&str, _)| asked.iter().any(|asked| asked == name).then_some(outcome);
     let shown: Vec<&Outcome> = names.iter().copied().zip(&outcomes).filter_map(of_asked).flatten().collect();
     if !args.quiet {
-        terminal::print(&show(base, &shown));
+        terminal::show(&show(base, &shown), stdout_is_taken);
     }
-    if let Some(path) = &args.svg {
+    if let Some(output) = svg {
         let drawn = draw(base, &shown).svg().map_err(|fault| Stop::File(format!("no figure: {fault}")))?;
-        terminal::write_file(path, drawn.as_bytes())?;
+        output.write(drawn.as_bytes())?;
     }
-    if let Some(path) = &args.json {
-        terminal::write_json(path, &shown)?;
+    if let Some(output) = json {
+        output.write_json(&shown)?;
     }
     Ok(exit)
 }
@@ -102,7 +103,7 @@ fn batch(args: &SchemesArgs, schemes: &[&str]) -> Result<(Batch, Vec<(String, us
 /// have another.
 fn outcome(done: &Done, scheme: &str) -> Option<Outcome> {
     let mut outcome = match done {
-        Done::Good(outcome) => (**outcome).clone(),
+        Done::Good(outcome) | Done::Cut(outcome) => (**outcome).clone(),
         Done::Failed { outcome, .. } => (**outcome.as_ref()?).clone(),
         Done::NotRun => return None,
     };

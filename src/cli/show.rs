@@ -6,7 +6,7 @@ use durawarp::kernel::ptx;
 use durawarp::report::{lines, plain_table};
 use durawarp::reproduce;
 use durawarp::schemes::catalogue;
-use durawarp::workload::{Choice, Overrides, Workload};
+use durawarp::workload::{Choice, Demands, Overrides, Workload};
 
 use super::args::{ConfigCheckArgs, ConfigShowArgs, InstrumentArgs, ListArgs, Listed, PtxCheckArgs};
 use super::{Exit, Stop, terminal};
@@ -154,8 +154,9 @@ fn check_scheme(name: &str, overrides: &[Override]) -> Result<Checked, Diagnosti
 
 pub(super) fn instrumented(args: &InstrumentArgs) -> Result<Exit, Stop> {
     let instrument = Overrides { mode: args.mode, flag_barrier: args.flag_barrier, loop_log: args.loop_log };
-    let choice = Choice { profile: args.profile.clone(), logs: true, instrument, ..Choice::default() };
-    let resolved = Workload::load(&args.workload)?.resolve(&choice)?;
+    let choice = Choice { profile: args.profile.clone(), instrument, ..Choice::default() };
+    let demands = Demands { undo_logs: true, ..Demands::default() };
+    let resolved = Workload::load(&args.workload)?.resolve_under(&choice, demands)?;
     let texts: Vec<(&str, &str)> = resolved.texts().collect();
     for (file, text) in &texts {
         // A single file keeps its line numbers.
@@ -169,7 +170,7 @@ pub(super) fn check_ptx(args: &PtxCheckArgs) -> Result<Exit, Stop> {
     let mut exit = Exit::Good;
     for path in &args.files {
         let name = path.display().to_string();
-        let text = match std::fs::read_to_string(path) {
+        let text = match durawarp::input::text(path) {
             Ok(text) => text,
             Err(fault) => {
                 terminal::error(&format!("cannot read `{name}`: {fault}"));

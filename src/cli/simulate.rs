@@ -1,34 +1,40 @@
 //! `durawarp run`.
 
 use std::io::{BufWriter, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
 use durawarp::engine::Snapshot;
 use durawarp::outcome::{End, Outcome};
 use durawarp::report::{self, Kept};
 use durawarp::run::{Conduct, Experiment, Finished, run as simulate};
+use durawarp::sweep::host::{self, Memory};
+use durawarp::sweep::runner::memory_of;
 use durawarp::timeline::Timeline;
 use durawarp::workload::Resolved;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use super::args::RunArgs;
+use super::output::{Output, Outputs};
 use super::progress::Progress;
-use super::{Exit, Resolution, Stop, resolve, terminal};
+use super::{Exit, Stop, experiment, terminal};
 
 pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
-    let Resolution { machine, workload, scheme } = resolve(&args.workload, &args.scheme.scheme, &args.subject, None)?;
-    let dumps = dumps(args, &workload)?;
-    for path in args.json.iter().chain(&args.timeline).chain(dumps.iter().map(|(_, path)| path)) {
-        terminal::check_writable(path)?;
-    }
-    terminal::warn(workload.warnings());
+    let mut experiment = experiment(&args.workload, &args.scheme.scheme, &args.subject, None)?;
+    (experiment.max_cycles, experiment.reference) = (args.max_cycles, !args.no_reference);
+    let dumps = dumps(args, &experiment.workload)?;
+    let mut outputs = Outputs::default();
+    let json = outputs.open("--json", args.json.as_deref());
+    let timeline_file = outputs.open("--timeline", args.timeline.as_deref());
+    let dumps: Vec<(String, Option<Output>)> =
+        dumps.into_iter().map(|(buffer, path)| (buffer, outputs.open("--dump", Some(&path)))).collect();
+    let stdout_is_taken = outputs.ready()?;
+    terminal::warn(experiment.workload.warnings());
+    let buffers: u64 = experiment.workload.addresses().ranges().iter().map(|range| range.bytes).sum();
+    host::shortage(memory_of(buffers), Memory::of_host()).iter().for_each(|told| terminal::note(told));
 
-    let name = workload.describe().workload;
-    let experiment =
-        Experiment { machine, workload, scheme, max_cycles: args.max_cycles, reference: !args.no_reference };
-    experiment.check()?;
+    let name = experiment.workload.describe().workload;
     let budget = args.timeline_budget_mib << 20;
     let conduct = Conduct { timeline: args.timeline.as_ref().map(|_| budget), ..threads(args.threads) };
     let finished = with_progress(&experiment, &name, &conduct, args.quiet);
@@ -36,29 +42,35 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Stop> {
     let outcome = &finished.outcome;
     // The table first: it must not be lost to a full disk.
     if !args.quiet {
-        terminal::print(&report::summary(outcome));
+        terminal::show(&report::summary(outcome), stdout_is_taken);
     }
-    if let Some(path) = &args.json {
-        terminal::write_json(path, outcome)?;
+    let mut written = Vec::new();
+    written.extend(json.map(|output| output.write_json(outcome)));
+    if let (Some(output), Some(timeline)) = (timeline_file, &finished.timeline) {
+        written.push(write_timeline(output, timeline, outcome, budget));
     }
-    if let (Some(path), Some(timeline)) = (&args.timeline, &finished.timeline) {
-        write_timeline(path, timeline, outcome, budget)?;
-    }
-    for (buffer, path) in &dumps {
-        let bytes = experiment.workload.dump(buffer, &finished.memory, &finished.bindings)?;
-        terminal::write_file(path, &bytes)?;
+    for (buffer, output) in dumps {
+        let bytes = experiment.workload.dump(&buffer, &finished.memory, &finished.bindings)?;
+        written.extend(output.map(|output| output.write(&bytes)));
     }
     warn_of(outcome);
     complain(outcome, args.quiet);
-    Ok(exit_of(outcome))
+    let mut exit = exit_of(outcome);
+    // One file that cannot be written does not keep the others from being.
+    for stop in written.into_iter().filter_map(Result::err) {
+        let failed = stop.tell();
+        exit = if exit == Exit::Good { failed } else { exit };
+    }
+    Ok(exit)
 }
 
 /// Writes a timeline, compressed where its name says so, and says on standard error what is not in it.
-fn write_timeline(path: &Path, timeline: &Timeline, outcome: &Outcome, budget: u64) -> Result<(), Stop> {
+fn write_timeline(output: Output, timeline: &Timeline, outcome: &Outcome, budget: u64) -> Result<(), Stop> {
     let mut kept = Vec::new();
-    terminal::stream_file(path, |file| {
+    let compressed = output.path().extension().is_some_and(|end| end == "gz");
+    output.stream(|file| {
         let mut out = BufWriter::new(file);
-        if path.extension().is_some_and(|end| end == "gz") {
+        if compressed {
             let mut packed = GzEncoder::new(out, Compression::default());
             kept = report::chrome_trace(timeline, outcome, budget, &mut packed)?;
             packed.finish()?.flush()
@@ -131,6 +143,10 @@ pub(super) fn complain(outcome: &Outcome, quiet: bool) {
         (End::Panicked { message }, _) => {
             terminal::error(&format!("the simulator failed, which is a defect: {message}"));
         }
+        (End::Cut { .. }, _) => {
+            let cycles = report::count(outcome.time.core_cycles);
+            terminal::note(&format!("cut at its cycle limit, after {cycles} cycles: the result was not checked"));
+        }
         (End::Finished, Some(check)) if !check.passed => {
             terminal::error(&format!("the result is wrong: {}", check.failures.join("\n  ")));
         }
@@ -142,7 +158,7 @@ pub(super) fn exit_of(outcome: &Outcome) -> Exit {
     match (&outcome.end, &outcome.verification) {
         (End::Panicked { .. }, _) => Exit::Defect,
         (End::Failed { .. } | End::Deadlock { .. }, _) => Exit::ProgramFailed,
-        _ if terminal::interrupted() => Exit::Interrupted,
+        _ if terminal::interrupted() => terminal::interrupted_exit(),
         (_, Some(check)) if !check.passed => Exit::ProgramFailed,
         _ => Exit::Good,
     }

@@ -10,6 +10,7 @@ use durawarp::sweep::file::text_of;
 use durawarp::sweep::slurm::{self, Job};
 
 use super::args::{SweepArgs, SweepStatusArgs};
+use super::output::Output;
 use super::{Exit, Stop, runs, terminal};
 
 pub(super) fn sweep(args: &SweepArgs) -> Result<Exit, Stop> {
@@ -52,7 +53,8 @@ fn told(args: &SweepArgs, plan: &Plan, outlook: &Outlook) -> String {
 /// Says what came of it.
 fn tell(args: &SweepArgs, plan: &Plan, outlook: &Outlook, report: &Report) -> Exit {
     let count = |wanted: fn(&Fate) -> bool| report.fates.iter().filter(|fate| wanted(fate)).count();
-    let (ran, cached) = (count(|fate| *fate == Fate::Ran), count(|fate| *fate == Fate::Cached));
+    let (ran, cached) = (count(|fate| matches!(fate, Fate::Ran | Fate::Cut)), count(|fate| *fate == Fate::Cached));
+    let cut = outlook.cut + count(|fate| *fate == Fate::Cut);
     let left = count(|fate| *fate == Fate::NotRun);
     let failed: Vec<(usize, &str)> = match args.keep_failed {
         true => outlook.failed.iter().map(|(at, why)| (*at, why.as_str())).collect(),
@@ -64,8 +66,8 @@ fn tell(args: &SweepArgs, plan: &Plan, outlook: &Outlook, report: &Report) -> Ex
     });
     let failed: Vec<(usize, &str)> = failed.into_iter().chain(now).collect();
     if !args.quiet {
-        let mut text = format!("done {} ({} cached)", outlook.good + cached + ran, outlook.good + cached);
-        for (count, what) in [(failed.len(), "failed"), (left, "not run")] {
+        let mut text = format!("done {} ({} cached)", outlook.done + cached + ran, outlook.done + cached);
+        for (count, what) in [(cut, "cut by their cycle limit"), (failed.len(), "failed"), (left, "not run")] {
             if count > 0 {
                 text += &format!(", {count} {what}");
             }
@@ -113,7 +115,7 @@ fn submit(args: &SweepArgs, plan: &Plan, tasks: u32) -> Result<Exit, Stop> {
         return Ok(Exit::Good);
     }
     let path = job.results.join(format!("{}.sbatch", job.name));
-    terminal::write_file(&path, job.script().as_bytes())?;
+    Output::at(&path)?.write(job.script().as_bytes())?;
     let answer = slurm::submit(&path).map_err(Stop::File)?;
     terminal::print(&format!("{answer}\n"));
     Ok(Exit::Good)
@@ -126,9 +128,10 @@ pub(super) fn status(args: &SweepStatusArgs) -> Result<Exit, Stop> {
     let failed: Vec<usize> = outlook.failed.iter().map(|(at, _)| *at).collect();
     let (all, missing) = (plan.points.len(), outlook.to_run.len() - failed.len());
     let mut text = format!(
-        "{}: {all} points, {} done, {} failed, {missing} missing\n",
+        "{}: {all} points, {} done{}, {} failed, {missing} missing\n",
         plan.file.name,
-        outlook.good,
+        outlook.done,
+        if outlook.cut > 0 { format!(" ({} cut by their cycle limit)", outlook.cut) } else { String::new() },
         failed.len()
     );
     let mut table = report::plain_table();

@@ -1,53 +1,92 @@
-//! Standard output and error, and Ctrl-C.
+//! Standard output and error, and signals.
 //!
-//! Output to a pipe that was closed (`| head`) is no failure. The first Ctrl-C asks a simulation to end and report what
-//! it knows; a second one, or one outside a simulation, ends the program at once.
+//! Output to a pipe that was closed (`| head`) is no failure; any other failure of standard output is reported once, the
+//! command goes on with its files, and the exit code is that of a file that cannot be written. The first SIGINT (Ctrl-C)
+//! or SIGTERM (a cluster's time limit) asks a simulation to end and report what it knows; a second one, or one outside a
+//! simulation, ends the program at once.
 
-use std::fs::File;
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _, Write};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
-use serde::Serialize;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 
 use super::{Exit, Stop};
 
 static STOP: AtomicBool = AtomicBool::new(false);
 static SIMULATING: AtomicBool = AtomicBool::new(false);
+/// The signal that asked for the end; 0 for none.
+static SIGNAL: AtomicI32 = AtomicI32::new(0);
+static STDOUT_FAILED: AtomicBool = AtomicBool::new(false);
 
-/// Installs the handler of Ctrl-C.
-pub(super) fn listen_for_interrupts() {
-    let handler = || {
-        let first = !STOP.swap(true, Ordering::Relaxed);
-        if !(first && SIMULATING.load(Ordering::Relaxed)) {
-            std::process::exit(Exit::Interrupted as i32);
-        }
+/// Heeds SIGINT and SIGTERM from now on.
+pub(super) fn listen_for_signals() {
+    let mut signals = match Signals::new([SIGINT, SIGTERM]) {
+        Ok(signals) => signals,
+        Err(fault) => return error(&format!("Ctrl-C will end the program without a report: {fault}")),
     };
-    if let Err(fault) = ctrlc::set_handler(handler) {
-        error(&format!("Ctrl-C will end the program without a report: {fault}"));
-    }
+    std::thread::spawn(move || {
+        for signal in signals.forever() {
+            SIGNAL.store(signal, Ordering::Relaxed);
+            let first = !STOP.swap(true, Ordering::Relaxed);
+            if !(first && SIMULATING.load(Ordering::Relaxed)) {
+                std::process::exit(i32::from(interrupted_exit() as u8));
+            }
+        }
+    });
 }
 
-/// Set by Ctrl-C while something polls it.
+/// Set by a signal while something polls it.
 pub(super) fn stop_flag() -> &'static AtomicBool {
     SIMULATING.store(true, Ordering::Relaxed);
     &STOP
 }
 
-/// Ctrl-C was pressed.
+/// A signal has asked for the end.
 pub(super) fn interrupted() -> bool {
     STOP.load(Ordering::Relaxed)
 }
 
+/// How a command ends that a signal interrupted.
+pub(super) fn interrupted_exit() -> Exit {
+    if SIGNAL.load(Ordering::Relaxed) == SIGTERM { Exit::Terminated } else { Exit::Interrupted }
+}
+
+/// Something could not be written to standard output.
+pub(super) fn stdout_failed() -> bool {
+    STDOUT_FAILED.load(Ordering::Relaxed)
+}
+
 /// Prints a result.
 pub(super) fn print(text: &str) {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Ok(()) => {}
-        Err(fault) if fault.kind() == io::ErrorKind::BrokenPipe => {}
-        Err(fault) => error(&format!("cannot write to standard output: {fault}")),
+    if !stdout_failed()
+        && let Err(Stop::File(message)) = print_by(|out| out.write_all(text.as_bytes()))
+    {
+        error(&message);
+    }
+}
+
+/// Prints a result, or shows it on standard error where standard output is for something else.
+pub(super) fn show(text: &str, stdout_is_taken: bool) {
+    match stdout_is_taken {
+        // A standard error that cannot be written to leaves nowhere to say so.
+        true => drop(io::stderr().write_all(text.as_bytes())),
+        false => print(text),
+    }
+}
+
+/// Writes to standard output piece by piece.
+pub(super) fn print_by(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Stop> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    match write(&mut out).and_then(|()| out.flush()) {
+        Err(fault) if fault.kind() != io::ErrorKind::BrokenPipe => {
+            STDOUT_FAILED.store(true, Ordering::Relaxed);
+            Err(Stop::File(format!("cannot write to standard output: {fault}")))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -103,51 +142,8 @@ fn report<'a>(fault: &'a Diagnostic, level: Level<'a>) -> annotate_snippets::Gro
     group
 }
 
-/// Writes a file whole or not at all: to a neighbour first, then renamed.
-pub(super) fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Stop> {
-    stream_file(path, |file| file.write_all(bytes))
-}
-
-/// Writes a value as JSON, as [`write_file`] does.
-pub(super) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Stop> {
-    let mut text = serde_json::to_string_pretty(value).map_err(|fault| Stop::File(fault.to_string()))?;
-    text.push('\n');
-    write_file(path, text.as_bytes())
-}
-
-/// As [`write_file`], piece by piece.
-pub(super) fn stream_file(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), Stop> {
-    let partial = partial(path);
-    let written = File::create(&partial).and_then(|mut file| write(&mut file));
-    let named = written.and_then(|()| std::fs::rename(&partial, path));
-    named.map_err(|fault| {
-        // Half a file is of no use; that it may not be there is no news.
-        let _ = std::fs::remove_file(&partial);
-        cannot(path, &fault)
-    })
-}
-
 /// Makes a folder for what is written, unless it is there.
 pub(super) fn make_folder(folder: &Path) -> Result<(), Stop> {
     std::fs::create_dir_all(folder)
         .map_err(|fault| Stop::File(format!("cannot make the folder `{}`: {fault}", folder.display())))
-}
-
-/// Says now, and not after hours of simulation, that `path` cannot be written.
-pub(super) fn check_writable(path: &Path) -> Result<(), Stop> {
-    if path.is_dir() {
-        return Err(Stop::File(format!("cannot write `{}`: it is a folder", path.display())));
-    }
-    let partial = partial(path);
-    std::fs::write(&partial, []).and_then(|()| std::fs::remove_file(&partial)).map_err(|fault| cannot(path, &fault))
-}
-
-fn partial(path: &Path) -> std::path::PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.partial", std::process::id()));
-    path.with_file_name(name)
-}
-
-fn cannot(path: &Path, fault: &io::Error) -> Stop {
-    Stop::File(format!("cannot write `{}`: {fault}", path.display()))
 }

@@ -28,7 +28,7 @@ impl Kind {
         let entries = catalogue::entries();
         if is_path(name_or_path) {
             let cannot = |error| Diagnostic::nowhere(name_or_path, format!("cannot read the file: {error}"));
-            let text = std::fs::read_to_string(name_or_path).map_err(cannot)?;
+            let text = crate::input::text(std::path::Path::new(name_or_path)).map_err(cannot)?;
             let says = |key: &str| key == "scheme" || entries.iter().any(|entry| entry.table() == key);
             let of_scheme = DeTable::parse(&text)
                 .is_ok_and(|document| document.get_ref().iter().any(|(key, _)| says(key.get_ref())));

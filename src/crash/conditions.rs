@@ -49,6 +49,11 @@ impl Bound {
         Bound { condition, expected }
     }
 
+    /// Whether the manifest expects anything of it under this scheme and domain.
+    pub(super) fn is_expected(&self) -> bool {
+        self.expected != Expected::Nothing
+    }
+
     /// Whether it is about what the power failure left.
     pub(super) fn on_survived(&self) -> bool {
         self.condition.on_survived()

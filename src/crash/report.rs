@@ -59,6 +59,10 @@ pub struct CrashReport {
     pub recovery: String,
     /// What is promised, in words.
     pub promises: Vec<String>,
+    /// Why nothing that could be wrong was judged, in a sentence without a full stop: neither scheme nor program promise
+    /// anything of what survives.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unjudged: Option<String>,
     /// Transactions of the program.
     pub transactions: u64,
     /// Bytes of persistent memory judged.
@@ -91,7 +95,8 @@ pub struct CrashReport {
 }
 
 impl CrashReport {
-    /// Nothing was found, in a run that came to its end with the right result, and conditions are as the manifest says.
+    /// Nothing was found, in a run that came to its end with the right result, and conditions are as the manifest says. That
+    /// says something only where something was judged ([`CrashReport::unjudged`]).
     pub fn holds(&self) -> bool {
         self.ended_well()
             && self.conditions.iter().all(|condition| condition.as_expected)

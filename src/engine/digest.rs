@@ -23,6 +23,53 @@ pub(crate) fn fold(digest: u64, time: Time, tie: u64, content: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64 ^ tie
 }
 
+/// Folds a component's final state into a number, for [`Component::digest`](super::Component::digest).
+///
+/// # Example: a state is words and bytes in order
+/// ```
+/// use durawarp::engine::StateDigest;
+/// let of = |words: &[u64], bytes: &[u8]| {
+///     let mut digest = StateDigest::default();
+///     words.iter().for_each(|word| digest.word(*word));
+///     digest.bytes(bytes);
+///     digest.value()
+/// };
+/// assert_eq!(of(&[1, 2], b"abc"), of(&[1, 2], b"abc"));
+/// assert_ne!(of(&[1, 2], b"abc"), of(&[2, 1], b"abc"));
+/// assert_ne!(of(&[1, 2], b"abc"), of(&[1, 2], b"abc\0"));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StateDigest(u64);
+
+impl Default for StateDigest {
+    fn default() -> Self {
+        StateDigest(START)
+    }
+}
+
+impl StateDigest {
+    /// A word.
+    #[inline]
+    pub fn word(&mut self, word: u64) {
+        self.0 = fold(self.0, 0, 0, word);
+    }
+
+    /// Bytes, and how many.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.word(bytes.len() as u64);
+        let (words, rest) = bytes.as_chunks::<8>();
+        words.iter().for_each(|word| self.word(u64::from_le_bytes(*word)));
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        self.word(u64::from_le_bytes(last));
+    }
+
+    /// What stands for all of it.
+    pub fn value(self) -> u64 {
+        self.0
+    }
+}
+
 /// The digests of all components at the end of each epoch in which anything happened.
 ///
 /// # Example: the first difference of two runs

@@ -40,11 +40,13 @@ pub struct Limits<'a> {
     pub warp_size: u32,
     /// Set it to end the run early.
     pub stop: Option<&'a AtomicBool>,
+    /// Log updates (`pm.st.log`) to persistent memory are left out, as by a scheme that has no use for logs.
+    pub drops_log_stores: bool,
 }
 
 impl Default for Limits<'_> {
     fn default() -> Self {
-        Limits { warp_instructions: u64::MAX, resident_ctas: 1024, warp_size: 32, stop: None }
+        Limits { warp_instructions: u64::MAX, resident_ctas: 1024, warp_size: 32, stop: None, drops_log_stores: false }
     }
 }
 
@@ -61,6 +63,8 @@ pub struct Counts {
     pub fences: u64,
     /// PM operations that are not stores.
     pub pm_operations: u64,
+    /// Log updates to persistent memory that were left out, one a lane ([`Limits::drops_log_stores`]).
+    pub log_stores_dropped: u64,
 }
 
 /// How a run ended before its time.
@@ -236,7 +240,7 @@ fn drive(
         let room = resident.len() < limits.resident_ctas.max(1);
         let mut cta = if next < total && room {
             let mut cta = spare.pop().unwrap_or_default();
-            cta.start(launch, next, limits.warp_size, memory, starts);
+            cta.start(launch, next, limits, memory, starts);
             next += 1;
             cta
         } else {

@@ -79,7 +79,7 @@ pub enum LaunchError {
 /// # Example: a pointer and a count
 /// ```
 /// # use durawarp::kernel::{launch::ParamBlock, ptx};
-/// # let text = ".visible .entry k(.param .u64 a, .param .u32 n) { ret; }";
+/// # let text = ".version 8.0 .visible .entry k(.param .u64 a, .param .u32 n) { ret; }";
 /// let module = ptx::parse("k.ptx", text).unwrap();
 /// let bytes = ParamBlock::new(&module.kernels[0]).u64(0x1000).u32(7).finish();
 /// assert_eq!(bytes.len(), 12);

@@ -55,6 +55,18 @@ pub struct Warp {
 }
 
 impl Warp {
+    /// Every word of its state in order, for a digest.
+    pub fn each_word(&self, take: &mut dyn FnMut(u64)) {
+        for path in &self.stack {
+            [u64::from(path.pc), u64::from(path.reconverge), path.mask].into_iter().for_each(&mut *take);
+        }
+        for Registers { r32, r64, predicates } in &self.groups {
+            r32.iter().flatten().for_each(|word| take(u64::from(*word)));
+            r64.iter().flatten().for_each(|word| take(*word));
+            predicates.iter().for_each(|word| take(u64::from(*word)));
+        }
+    }
+
     /// Makes this the warp `warp_in_cta` of CTA number `cta`: registers zeroed, special registers written, one path
     /// of all existing lanes at pc 0. Allocations are reused.
     pub fn start(&mut self, launch: &Launch, cta: u64, warp_in_cta: u32, warp_size: u32) {

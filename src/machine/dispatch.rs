@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::counters;
-use crate::engine::{Clock, Component, Ctx, Port, Progress, Time, Wait};
+use crate::engine::{Clock, Component, Ctx, Port, Progress, StateDigest, Time, Wait};
 use crate::kernel::host::{HostAction, HostProgram};
 use crate::kernel::launch::Launch;
 use crate::kernel::memory::Medium;
@@ -604,6 +604,24 @@ impl Component<Msg> for CommandProcessor {
             Step::Moving { waiting, .. } => format!("a host transfer: {} pieces are left", waiting.len()),
         };
         out.push(Wait { who: "host program".to_owned(), what, on: None, since: 0 });
+    }
+
+    fn digest(&self) -> u64 {
+        let mut digest = StateDigest::default();
+        let (step, at) = match &self.step {
+            Step::Idle => (0, 0),
+            Step::Running { next, done, .. } => (1, next << 32 ^ done),
+            Step::WritingBack { left, .. } => (2, u64::from(*left)),
+            Step::Moving { waiting, .. } => (3, waiting.len() as u64),
+            Step::Over => (4, self.ended.unwrap_or_default()),
+        };
+        digest.word(step);
+        digest.word(at);
+        for LaunchRecord { grid, start, end, .. } in self.launches() {
+            let ctas = grid.iter().map(|axis| u64::from(*axis)).product();
+            [ctas, *start, *end].into_iter().for_each(|word| digest.word(word));
+        }
+        digest.value()
     }
 
     fn progress(&self) -> Progress {

@@ -4,7 +4,7 @@
 //! processor's unless the scheme says otherwise. Not modelled: what the hub's own logic takes, and the wires' bandwidth: few
 //! letters come here, never one an access. Ports: SMs, slices, controllers.
 
-use crate::engine::{Component, Ctx, Port};
+use crate::engine::{Component, Ctx, Port, StateDigest};
 use crate::persist::site::{HubSite, Peer, Post};
 
 use super::msg::Msg;
@@ -49,4 +49,10 @@ impl Component<Msg> for Hub {
     }
 
     fn wake(&mut self, _: &mut Ctx<'_, Msg>) {}
+
+    fn digest(&self) -> u64 {
+        let mut digest = StateDigest::default();
+        self.site.state(&mut |word| digest.word(word));
+        digest.value()
+    }
 }

@@ -4,6 +4,7 @@
 //! shorter than the longest line of any machine. Cost: one look at a table more than a flat array; memory is what is used.
 
 use super::msg::{Line, MAX_LINE_BYTES, copy_masked};
+use crate::engine::StateDigest;
 
 /// A line never straddles two pages.
 const PAGE_BYTES: usize = 1 << 16;
@@ -124,16 +125,14 @@ impl Image {
         out
     }
 
-    /// Mixes all bytes into a hash.
-    pub fn hash_into(&self, mut hash: u64) -> u64 {
+    /// Folds all bytes.
+    pub fn digest(&self, digest: &mut StateDigest) {
         for (number, page) in self.pages.iter().enumerate() {
-            let Some(page) = page else { continue };
-            hash = (hash ^ number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            for word in page.as_chunks::<8>().0 {
-                hash = (hash ^ u64::from_le_bytes(*word)).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(23);
+            if let Some(page) = page {
+                digest.word(number as u64);
+                digest.bytes(&page[..]);
             }
         }
-        hash
     }
 }
 

@@ -22,6 +22,7 @@ use smallvec::SmallVec;
 use std::collections::VecDeque;
 
 use crate::choice;
+use crate::engine::StateDigest;
 use crate::spec;
 
 use super::cache::TagArray;
@@ -144,6 +145,17 @@ impl L1 {
             free: (0..spec.mshr_entries as u16).rev().collect(),
             replaced: None,
         }
+    }
+
+    /// Folds the lines it holds, and how many fills are under way.
+    pub fn digest(&self, digest: &mut StateDigest) {
+        for place in (0..self.valid.len()).filter(|&place| self.valid[place] != 0 || self.dirty[place] != 0) {
+            let dirty = self.dirty[place];
+            let words = [self.tags.line_at(place).unwrap_or(u64::MAX), u64::from(self.valid[place])];
+            words.into_iter().chain([dirty as u64, (dirty >> 64) as u64]).for_each(|word| digest.word(word));
+            digest.bytes(&self.data[place]);
+        }
+        digest.word((self.mshrs.len() - self.free.len()) as u64);
     }
 
     /// Looks up sectors of a line for a load; registers `waiter` unless it hits or everything is full.

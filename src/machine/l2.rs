@@ -22,7 +22,7 @@ mod service;
 use std::collections::VecDeque;
 
 use crate::counters;
-use crate::engine::{Clock, Component, Ctx, Port, Time, Wait};
+use crate::engine::{Clock, Component, Ctx, Port, StateDigest, Time, Wait};
 use crate::kernel::memory::Medium;
 use crate::spec;
 
@@ -449,13 +449,15 @@ impl Component<Msg> for L2Slice {
     }
 
     fn digest(&self) -> u64 {
-        let mut hash = 0u64;
-        for (address, bytes, mask) in self.dirty_lines() {
-            hash = hash.rotate_left(5) ^ address ^ mask as u64 ^ (mask >> 64) as u64;
-            for chunk in bytes.as_chunks::<8>().0 {
-                hash = (hash ^ u64::from_le_bytes(*chunk)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            }
+        let mut digest = StateDigest::default();
+        for place in (0..self.valid.len()).filter(|&place| self.valid[place] != 0 || self.dirty[place] != 0) {
+            let dirty = self.dirty[place];
+            let words = [self.address[place], u64::from(self.valid[place]), dirty as u64, (dirty >> 64) as u64];
+            words.into_iter().for_each(|word| digest.word(word));
+            digest.bytes(&self.data[place]);
         }
-        hash
+        digest.word(self.input.len() as u64);
+        digest.word((self.mshrs.len() - self.free_mshrs.len()) as u64);
+        digest.value()
     }
 }

@@ -24,7 +24,7 @@ mod undo_log;
 use std::collections::VecDeque;
 
 use crate::counters;
-use crate::engine::{Clock, Component, Ctx, Port, Time, Wait};
+use crate::engine::{Clock, Component, Ctx, Port, StateDigest, Time, Wait};
 use crate::kernel::memory::Medium;
 use crate::persist::journal::{Author, FactKind, Notebook};
 use crate::persist::vocab::Domain;
@@ -439,10 +439,10 @@ impl Component<Msg> for MemoryController {
     }
 
     fn digest(&self) -> u64 {
-        let mut hash = 0xcbf2_9ce4_8422_2325u64;
-        for image in &self.images {
-            hash = image.hash_into(hash);
-        }
-        hash
+        let mut digest = StateDigest::default();
+        self.images.iter().for_each(|image| image.digest(&mut digest));
+        let waiting = [self.waiting_reads.len(), self.waiting_writes.len(), self.reads.len(), self.writes.len()];
+        waiting.into_iter().for_each(|count| digest.word(count as u64));
+        digest.value()
     }
 }

@@ -33,7 +33,7 @@ mod timeline;
 
 use std::sync::Arc;
 
-use crate::engine::{Clock, Component, Ctx, Port, Progress, Time, Timebase, Wait};
+use crate::engine::{Clock, Component, Ctx, Port, Progress, StateDigest, Time, Timebase, Wait};
 use crate::kernel::fault::{FaultKind, ProgramFault};
 use crate::kernel::ir::Class;
 use crate::kernel::launch::Launch;
@@ -547,6 +547,18 @@ impl Component<Msg> for Sm {
 
     fn waits(&self, out: &mut Vec<Wait>) {
         self.report_waits(out);
+    }
+
+    fn digest(&self) -> u64 {
+        let mut digest = StateDigest::default();
+        for slot in self.slots.iter().filter(|slot| slot.state != State::Empty) {
+            digest.word(slot.state as u64);
+            slot.warp.each_word(&mut |word| digest.word(word));
+        }
+        self.ctas.iter().filter(|cta| cta.left > 0).for_each(|cta| digest.bytes(&cta.shared));
+        self.l1.digest(&mut digest);
+        digest.word(u64::from(self.launches));
+        digest.value()
     }
 
     fn progress(&self) -> Progress {

@@ -177,6 +177,14 @@ impl Judge<'_> {
                 "scheme `{name}` keeps undo logs and the program updated none: it may have no [instrument]"
             ));
         }
+        let dropped = self.sm(&["pm_log_stores_dropped"]);
+        if dropped > 0 {
+            let name = o.scheme_name();
+            texts.push(format!(
+                "scheme `{name}` keeps no logs: {dropped} log updates that the program makes itself were left out, and its \
+                 logs hold what they held before"
+            ));
+        }
         if let Some(selection) = &self.selection
             && selection.complete == 0
         {
@@ -204,8 +212,11 @@ impl Judge<'_> {
     fn caps(&self) -> Vec<String> {
         let o = self.outcome;
         let mut texts = Vec::new();
-        if matches!(o.end, End::CycleLimit { .. }) {
-            texts.push(format!("the cycle limit was reached after {} core cycles", o.time.core_cycles));
+        if matches!(o.end, End::Cut { .. }) {
+            texts.push(format!(
+                "cut: the cycle limit was reached after {} core cycles, and the result was not checked",
+                o.time.core_cycles
+            ));
         }
         let writes = self.mc(&["dram_writes", "nvm_writes"]);
         let full = ratio(self.mc(&["wpq_full_arrivals"]), writes);

@@ -87,13 +87,16 @@ impl KernelOrder {
 #[derive(Debug)]
 pub struct Gathering {
     sms: u16,
+    /// SMs that are done with a barrier that has not opened.
     done: BTreeMap<u64, u16>,
+    /// The last barrier that opened.
+    opened: u64,
 }
 
 impl Gathering {
     /// One for so many SMs.
     pub fn new(sms: u16) -> Self {
-        Gathering { sms, done: BTreeMap::new() }
+        Gathering { sms, done: BTreeMap::new(), opened: 0 }
     }
 }
 
@@ -105,6 +108,15 @@ impl HubSite for Gathering {
         if *done == self.sms {
             self.done.remove(&barrier);
             (0..self.sms).for_each(|sm| post.send(Peer::Sm(sm), Word::Go(barrier)));
+            self.opened = self.opened.max(barrier);
+        }
+    }
+
+    fn state(&self, take: &mut dyn FnMut(u64)) {
+        take(self.opened);
+        for (&barrier, &sms) in &self.done {
+            take(barrier);
+            take(u64::from(sms));
         }
     }
 }

@@ -328,6 +328,9 @@ pub trait HubSite: Send + Debug {
     /// A peer has written.
     fn letter(&mut self, from: Peer, letter: Box<dyn Letter>, post: &mut Post);
 
+    /// Every word of its state in order, for the run's digest.
+    fn state(&self, take: &mut dyn FnMut(u64));
+
     /// What it has to tell about the run, as plain data.
     fn report(&self) -> serde_json::Value {
         serde_json::Value::Null
@@ -415,4 +418,9 @@ pub trait Scheme: Send + Sync + Debug {
 
     /// Programs keep undo logs under it: automatic instrumentation applies, and log updates are performed.
     fn logs(&self) -> bool;
+
+    /// Its SM sites drop every log update ([`Route::Dropped`]): one that a program makes itself is not performed.
+    fn drops_log_stores(&self) -> bool {
+        false
+    }
 }

@@ -45,13 +45,20 @@ pub fn crash_summary(report: &CrashReport, replay: &dyn Fn(&str) -> String) -> S
             (false, 0, _) => "a choice of combinations".to_owned(),
             (false, left_out, _) => format!("a choice, {} left out", count(left_out)),
         };
-        let verdict = if v.holds() { "ok" } else { "FAILED" };
+        let verdict = match (v.holds(), &report.unjudged) {
+            (false, _) => "FAILED",
+            (true, None) => "ok",
+            (true, Some(_)) => "nothing to judge",
+        };
         table.add_row([what, &count(v.points), &count(v.distinct), &count(v.passed), &count(v.failed), &all, verdict]);
     };
     for (what, judgement) in report.judgements() {
         row(what, judgement);
     }
     out += &lines(&table, 1);
+    if let Some(why) = &report.unjudged {
+        out += &format!("\nNOTHING WAS JUDGED: {why}\n");
+    }
     if !report.conditions.is_empty() {
         out += &format!("\nconditions\n{}", conditions(report, replay));
     }

@@ -117,7 +117,13 @@ fn facts(o: &Outcome) -> Table {
     let (stores, logs, fences) = (sm("pm_stores"), sm("pm_log_stores"), sm("pm_fences"));
     if stores + fences + sm("pm_write_backs") > 0 {
         let (write_backs, persists) = (count(sm("pm_write_backs")), count(sm("persists")));
-        let of_logs = if logs > 0 { format!(" ({} of logs)", count(logs)) } else { String::new() };
+        let of_logs = match (logs, sm("pm_log_stores_dropped")) {
+            (0, _) => String::new(),
+            (logs, 0) => format!(" ({} of logs)", count(logs)),
+            (logs, dropped) => {
+                format!(" ({} of logs, {} of these left out by the scheme)", count(logs), count(dropped))
+            }
+        };
         let text = format!(
             "{} stores{of_logs}, {write_backs} write-backs, {} fences; {persists} lines persisted",
             count(stores),
@@ -187,8 +193,8 @@ fn result(o: &Outcome) -> Table {
     let end = match &o.end {
         End::Finished => "finished".to_owned(),
         End::Deadlock { waits } => format!("DEADLOCK\n{}", waits.join("\n")),
-        End::CycleLimit { waits } => {
-            let told = "cycle limit reached; figures are of the part that ran";
+        End::Cut { waits } => {
+            let told = "cut: the cycle limit was reached; figures are of the part that ran";
             let head = if waits.is_empty() { &[told][..] } else { &[told, "waited longest:"] };
             head.iter().copied().chain(waits.iter().map(String::as_str)).collect::<Vec<_>>().join("\n")
         }

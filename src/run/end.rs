@@ -40,7 +40,7 @@ pub(super) fn end_of(end: RunEnd, machine: &Assembly, spec: &MachineSpec, base: 
             // Of some it is not known since when.
             waits.sort_by_key(|(id, _, wait)| (wait.since == 0, wait.since, *id));
             waits.truncate(WAITS_TOLD);
-            End::CycleLimit { waits: waits.iter().map(|(_, name, wait)| told(name, wait)).collect() }
+            End::Cut { waits: waits.iter().map(|(_, name, wait)| told(name, wait)).collect() }
         }
         RunEnd::Stopped { .. } | RunEnd::Halted { .. } => End::Stopped,
         RunEnd::Failed { at, name, error, .. } => {

@@ -7,12 +7,14 @@ use std::sync::atomic::AtomicBool;
 
 use super::Experiment;
 use crate::assemble::first_seat;
+use crate::config::{MachineConfig, SchemeConfig};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::kernel::functional::Limits;
 use crate::kernel::host::{HostAction, HostProgram};
 use crate::kernel::regions::RegionOptions;
+use crate::persist::Scheme;
 use crate::persist::vocab::{Domain, RegionRule};
-use crate::workload::{Bindings, FormedProgram};
+use crate::workload::{Bindings, Choice, Demands, FormedProgram, Resolved, Workload};
 
 /// How a scheme of recoverable regions has kernels formed.
 pub fn region_options(rule: RegionRule) -> RegionOptions {
@@ -28,7 +30,51 @@ pub fn region_options(rule: RegionRule) -> RegionOptions {
     }
 }
 
+/// What a scheme makes of the programs that run under it.
+pub fn demands(scheme: &dyn Scheme) -> Demands {
+    Demands { undo_logs: scheme.logs(), persistent: scheme.regions().is_some() }
+}
+
 impl Experiment {
+    /// An experiment, to its end and compared with the functional reference. What follows from the scheme - whether
+    /// kernels keep undo logs, whether all memory is persistent - is derived here.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the choice, with the manifest under it, and that keeps a run from starting.
+    ///
+    /// # Example: a matrix multiplication under LightWSP
+    /// ```
+    /// use durawarp::config::{MachineConfig, SchemeConfig};
+    /// use durawarp::run::{Conduct, Experiment, run};
+    /// use durawarp::workload::{Choice, Workload};
+    ///
+    /// let machine = MachineConfig::load("agpm-table4", &[]).unwrap();
+    /// let scheme = SchemeConfig::load("light-wsp", &[]).unwrap();
+    /// let choice = Choice { profile: Some("ci".to_owned()), ..Choice::default() };
+    /// let experiment = Experiment::new(machine, &Workload::load("vecadd").unwrap(), &choice, scheme).unwrap();
+    /// let outcome = run(&experiment, &Conduct::default()).outcome;
+    /// assert!(outcome.verification.unwrap().passed);
+    /// ```
+    pub fn new(
+        machine: MachineConfig,
+        workload: &Workload,
+        choice: &Choice,
+        scheme: SchemeConfig,
+    ) -> Result<Self, Diagnostics> {
+        let workload = workload.resolve_under(choice, demands(&*scheme.built))?;
+        Self::of_resolved(machine, workload, scheme)
+    }
+
+    /// As [`Experiment::new`], of a workload that was resolved before for what the scheme demands.
+    ///
+    /// # Errors
+    /// It was resolved for something else; what keeps a run from starting.
+    pub fn of_resolved(machine: MachineConfig, workload: Resolved, scheme: SchemeConfig) -> Result<Self, Diagnostics> {
+        let experiment = Experiment { machine, workload, scheme, max_cycles: None, reference: true };
+        experiment.check()?;
+        Ok(experiment)
+    }
+
     /// Finds what would keep a run from starting: a machine or a domain that the scheme cannot do with, kernels that its compiler cannot
     /// form.
     ///
@@ -36,6 +82,10 @@ impl Experiment {
     /// All of them.
     pub fn check(&self) -> Result<(), Diagnostics> {
         let mut faults = Diagnostics::default();
+        if self.workload.demands() != demands(&*self.scheme.built) {
+            faults.push(self.other_demands());
+            return faults.into_result(());
+        }
         if let Some((key, why)) = self.scheme.built.unfit(first_seat(&self.machine.spec)) {
             faults.push(Diagnostic::nowhere(&key, why));
         }
@@ -53,6 +103,18 @@ impl Experiment {
             unformed.0.into_iter().for_each(|fault| faults.push(fault));
         }
         faults.into_result(())
+    }
+
+    fn other_demands(&self) -> Diagnostic {
+        let name = |demands: Demands| match demands {
+            Demands { undo_logs: true, .. } => "a scheme that keeps undo logs",
+            Demands { persistent: true, .. } => "a scheme under which all memory is persistent",
+            _ => "a scheme that demands nothing of programs",
+        };
+        let (found, scheme) = (name(self.workload.demands()), self.scheme.built.name());
+        let message =
+            format!("the workload was resolved for {found}, `{scheme}` is {}", name(demands(&*self.scheme.built)));
+        Diagnostic::nowhere(&self.workload.describe().workload, message).with_help("`Experiment::new` resolves it")
     }
 
     /// The program of formed kernels that runs under a scheme of recoverable regions; none under others.
@@ -75,7 +137,10 @@ pub(super) struct Program {
 
 impl Program {
     pub(super) fn of(experiment: &Experiment, stop: Option<&AtomicBool>) -> Program {
-        match experiment.formed(stop) {
+        // Its parts may have been exchanged since it was made.
+        let same = experiment.workload.demands() == demands(&*experiment.scheme.built);
+        let formed = if same { experiment.formed(stop) } else { Err(experiment.other_demands().into()) };
+        match formed {
             Ok(Some(formed)) => {
                 let host = formed.host();
                 Program { bindings: host.bindings(), host: Box::new(host), formed: Some(formed) }
@@ -84,7 +149,7 @@ impl Program {
                 let host = experiment.workload.host();
                 Program { bindings: host.bindings(), host: Box::new(host), formed: None }
             }
-            // Who does not [`Experiment::check`] first is told by the run.
+            // An experiment whose parts were exchanged is refused by the run.
             Err(faults) => Program {
                 formed: None,
                 host: Box::new(Refused(faults.to_string())),

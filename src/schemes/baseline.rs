@@ -193,6 +193,10 @@ impl Scheme for Baseline {
     fn logs(&self) -> bool {
         self.logs
     }
+
+    fn drops_log_stores(&self) -> bool {
+        self.log == Route::Dropped
+    }
 }
 
 #[cfg(test)]

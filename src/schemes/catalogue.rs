@@ -69,6 +69,7 @@ pub fn find(name: &str) -> Result<Arc<dyn Scheme>, Diagnostics> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::persist::{Post, Route, Seat, Store, StoreClass};
 
     #[test]
     fn names_are_distinct_and_found() {
@@ -80,6 +81,16 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), all().len());
+    }
+
+    #[test]
+    fn who_drops_log_updates_says_so() {
+        let seat = Seat { sms: 2, slices: 2, controllers: 1, tick_khz: 1_000_000, ..Seat::default() };
+        for scheme in all() {
+            let rule = scheme.sm_site(seat).store(&Store::of(StoreClass::Log), &mut Post::default());
+            assert_eq!(rule.route == Route::Dropped, scheme.drops_log_stores(), "{}", scheme.name());
+            assert!(!(scheme.logs() && scheme.drops_log_stores()), "{}", scheme.name());
+        }
     }
 
     #[test]

@@ -176,7 +176,8 @@ impl Stage<'_> {
 pub(super) fn input_bytes(path: &Path, buffer: &Buffer) -> Result<Vec<u8>, Diagnostic> {
     let shown = format!("--input {}={}", buffer.name, path.display());
     let fault = |message: String| Diagnostic::nowhere(&shown, message);
-    let content = std::fs::read(path).map_err(|error| fault(format!("cannot read the file: {error}")))?;
+    let content =
+        crate::input::bytes(path, u64::MAX).map_err(|error| fault(format!("cannot read the file: {error}")))?;
     if buffer.is_structured() {
         return Ok(content);
     }

@@ -44,13 +44,23 @@ pub struct Choice {
     pub seed: u64,
     /// Buffers to fill from a file instead of as the manifest says (`--input BUFFER=FILE`): raw little-endian or `.npy`.
     pub inputs: Vec<(String, PathBuf)>,
-    /// The scheme keeps undo logs: kernels are instrumented as the manifest says. Without it they run as they are; logs
-    /// and flags are allocated all the same, so that buffers lie at the same addresses.
-    pub logs: bool,
-    /// All memory is persistent: buffers and variables lie in NVM, whatever the manifest says of them.
+    /// All memory is persistent, whatever the manifest says and the scheme demands ([`Demands::persistent`]).
     pub persistent: bool,
     /// What to do otherwise than the manifest's `[instrument]` says.
     pub instrument: Overrides,
+    /// Most bytes that its buffers may have together; what has more is refused before it is filled.
+    pub most_bytes: Option<u64>,
+}
+
+/// What a persistency scheme makes of a program. It follows from the scheme alone, so it is no part of a [`Choice`]:
+/// [`run::demands`](crate::run::demands) derives it, and experiments are made by way of that.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Demands {
+    /// Undo logs are kept: kernels are instrumented as the manifest says. Without it they run as they are; logs and flags
+    /// are allocated all the same, so that buffers lie at the same addresses.
+    pub undo_logs: bool,
+    /// All memory is persistent: buffers and variables lie in NVM, whatever the manifest says of them.
+    pub persistent: bool,
 }
 
 /// Everything about a run that is known before it starts. Shared by its host program and its verification.
@@ -61,6 +71,7 @@ pub(crate) struct Plan {
     pub(crate) folder: Folder,
     pub(crate) profile: String,
     pub(crate) seed: u64,
+    pub(crate) demands: Demands,
     /// Some parameter is not as the profile says, or an input was replaced: expectations do not hold.
     pub(crate) altered: bool,
     /// Values of variables; those of loops and sums come after.
@@ -139,6 +150,7 @@ impl Plan {
         programs: &Arc<Programs>,
         folder: &Folder,
         choice: &Choice,
+        demands: Demands,
     ) -> Result<Arc<Plan>, Diagnostics> {
         let mut faults = Diagnostics::default();
         let mut stage = Stage {
@@ -156,12 +168,13 @@ impl Plan {
         let extents = stage.extents_before_lengths();
         let lens = stage.lens(extents, &choice.inputs);
         stage.sound()?;
+        stage.fits(&lens, choice.most_bytes)?;
         stage.extents_after_lengths(extents);
         stage.extents_are_known(extents);
         stage.sound()?;
         let mut buffers = stage.contents(&lens, &choice.inputs);
         stage.textures(&mut buffers);
-        let volatile = if choice.persistent { Medium::Nvm } else { Medium::Dram };
+        let volatile = if choice.persistent || demands.persistent { Medium::Nvm } else { Medium::Dram };
         let mut addresses = allocate(manifest, &mut buffers, volatile);
         let globals = allocate_globals(programs, &mut addresses, volatile);
         let const_banks = stage.const_banks(programs, &buffers, &globals);
@@ -174,6 +187,7 @@ impl Plan {
             folder: folder.clone(),
             profile,
             seed: choice.seed,
+            demands,
             altered: !choice.params.is_empty() || !choice.inputs.is_empty(),
             frame,
             buffers,
@@ -189,13 +203,17 @@ impl Plan {
         let plan = plan.check_steps(&mut faults);
         super::conditions::check(&plan, &mut faults);
         let plan = faults.into_result(plan)?;
-        super::instrument::apply::apply(plan, choice)
+        super::instrument::apply::apply(plan, choice.instrument)
     }
 
     /// Value of an expression over what is known before the run.
     pub(crate) fn value(&self, expr: &Expr) -> Result<Value, Diagnostic> {
         expr.value(&mut self.frame.clone())
     }
+}
+
+fn gib(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 30)
 }
 
 /// The first launch of the host program, whose extents `grid.*` and `block.*` name.
@@ -237,6 +255,19 @@ impl Stage<'_> {
     /// The value, or `None` and the fault kept.
     pub(super) fn keep<T>(&mut self, result: Result<T, Diagnostic>) -> Option<T> {
         result.map_err(|fault| self.faults.push(fault)).ok()
+    }
+
+    /// Buffers of these lengths fit into so many bytes.
+    fn fits(&self, lens: &[u64], most_bytes: Option<u64>) -> Result<(), Diagnostic> {
+        let bytes: u64 = self.manifest.buffers.iter().zip(lens).map(|(buffer, len)| len * buffer.stride).sum();
+        let Some(most) = most_bytes.filter(|most| bytes > *most) else { return Ok(()) };
+        let message = format!(
+            "its buffers have {:.1} GiB together, and this host has {:.1} GiB of memory",
+            gib(bytes),
+            gib(most)
+        );
+        Err(Diagnostic::nowhere(&self.manifest.name, message)
+            .with_help("choose a smaller profile, or smaller parameters"))
     }
 
     fn params(&mut self, profile: &str, overrides: &[(String, String)]) {

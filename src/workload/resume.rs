@@ -14,7 +14,7 @@
 //!
 //! Invariant: memory at the end is that of a run without failures, for programs whose threads meet by barriers, atomics and
 //! the ends of kernels, whatever the number of failures. Not resumable: buffers in DRAM (see
-//! [`Choice::persistent`](super::Choice::persistent)), kernels with obstacles
+//! [`Demands::persistent`](super::Demands::persistent)), kernels with obstacles
 //! ([`Formed::obstacles`](crate::kernel::regions::Formed::obstacles)).
 
 use std::collections::{BTreeMap, VecDeque};

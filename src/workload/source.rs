@@ -14,6 +14,7 @@ use include_dir::{Dir, include_dir};
 
 use super::document::{Item, Table, advised, nearest};
 use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::input;
 use crate::kernel::ir::{Kernel, Module};
 use crate::kernel::ptx;
 
@@ -98,12 +99,16 @@ impl Folder {
     /// # Errors
     /// Why it cannot be read.
     pub(crate) fn read(&self, file: &str) -> Result<Vec<u8>, String> {
+        self.read_up_to(file, u64::MAX)
+    }
+
+    fn read_up_to(&self, file: &str, most: u64) -> Result<Vec<u8>, String> {
         match self {
             Folder::Builtin { dir, .. } => match BUILTIN.get_file(beside(dir.path(), file)) {
                 Some(found) => Ok(found.contents().to_vec()),
                 None => Err(format!("cannot read `{file}`: the built-in workload has no such file{}", self.near(file))),
             },
-            Folder::Disk { folder, .. } => std::fs::read(folder.join(file)).map_err(|error| match error.kind() {
+            Folder::Disk { folder, .. } => input::bytes(&folder.join(file), most).map_err(|error| match error.kind() {
                 ErrorKind::NotFound => format!("cannot read `{file}`: no such file{}", self.near(file)),
                 _ => format!("cannot read `{file}`: {error}"),
             }),
@@ -131,7 +136,8 @@ impl Folder {
     /// # Errors
     /// Why it cannot be read as UTF-8.
     pub(crate) fn read_text(&self, file: &str) -> Result<String, String> {
-        String::from_utf8(self.read(file)?).map_err(|error| format!("`{file}` is not UTF-8 text: {error}"))
+        let content = self.read_up_to(file, input::MAX_TEXT_BYTES)?;
+        String::from_utf8(content).map_err(|error| format!("`{file}` is not UTF-8 text: {error}"))
     }
 }
 

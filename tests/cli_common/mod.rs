@@ -14,6 +14,18 @@ pub fn folder(name: &str) -> PathBuf {
     path
 }
 
+/// Makes the workload `wrong` in a folder: `vecadd`, whose check fails where it has so many elements or more.
+pub fn wrong_from(folder: &Path, elements: u64) {
+    let vecadd = Path::new(env!("CARGO_MANIFEST_DIR")).join("workloads/vecadd");
+    let manifest = std::fs::read_to_string(vecadd.join("workload.toml")).unwrap();
+    let sum = "a[idx] + b[idx]\"";
+    assert!(manifest.contains(sum));
+    let manifest = manifest.replace(sum, &format!("a[idx] + b[idx] + float(N >= {elements})\""));
+    std::fs::create_dir_all(folder.join("wrong")).unwrap();
+    std::fs::write(folder.join("wrong/workload.toml"), manifest).unwrap();
+    std::fs::copy(vecadd.join("kernel.ptx"), folder.join("wrong/kernel.ptx")).unwrap();
+}
+
 /// Such a folder with a sweep file `spec.toml`.
 pub fn sweep_folder(name: &str, spec: &str) -> PathBuf {
     let path = folder(name);

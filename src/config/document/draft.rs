@@ -103,7 +103,7 @@ impl<'a> Draft<'a> {
                 self.faults.push(fault.with_nearest(name_or_path, known));
                 return;
             }
-            (_, true) => match std::fs::read_to_string(name_or_path) {
+            (_, true) => match crate::input::text(Path::new(name_or_path)) {
                 Ok(text) => (text, None),
                 Err(error) => {
                     self.faults.push(complain(format!("cannot read {what} file `{name_or_path}`: {error}")));

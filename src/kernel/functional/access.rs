@@ -6,7 +6,7 @@
 use super::super::fault::{FaultKind, ProgramFault};
 use super::super::ir::{Inst, Mem, MemKind, Op, PmOp, Space};
 use super::super::launch::Launch;
-use super::super::memory::{FlatMemory, SHARED_WINDOW, resolve_generic};
+use super::super::memory::{FlatMemory, Medium, SHARED_WINDOW, resolve_generic};
 use super::super::semantics::atomic::apply_atomic;
 use super::super::warp::{Warp, lanes_of};
 use super::{Event, Writer};
@@ -60,6 +60,35 @@ pub(super) fn execute(
         }
     }
     Ok(())
+}
+
+/// The lanes of a store that are not to persistent memory. The others must name allocated memory all the same.
+pub(super) fn volatile_lanes(
+    warp: &Warp,
+    inst: &Inst,
+    mem: Mem,
+    launch: &Launch,
+    lanes: u64,
+    pc: u32,
+    memory: &FlatMemory,
+) -> Result<u64, ProgramFault> {
+    let mut addresses = [0; 64];
+    warp.addresses(inst, launch, lanes, &mut addresses);
+    let bytes = launch.access_bytes(inst, mem) as usize;
+    let persistent = |lane: &usize| {
+        let (space, address) = resolve_generic(addresses[*lane]);
+        space == Space::Global && Medium::of(address) == Medium::Nvm
+    };
+    let mut left = lanes;
+    for lane in lanes_of(lanes).filter(persistent) {
+        if memory.slice(addresses[lane], bytes).is_none() {
+            let hint = launch.addresses.describe(addresses[lane]);
+            let kind = FaultKind::OutOfBounds { address: addresses[lane], bytes: bytes as u32, space: "global", hint };
+            return Err(ProgramFault::new(kind, launch, warp, pc, lane as u32));
+        }
+        left &= !(1 << lane);
+    }
+    Ok(left)
 }
 
 /// The addresses in global memory that a store or an atomic will write; none for what writes no global memory.

@@ -6,12 +6,12 @@
 //! waits when every warp of it has arrived, until the driver says that all CTAs have.
 
 use super::super::fault::{FaultKind, ProgramFault};
-use super::super::ir::{Barrier, BarrierRed, Gathering, Guard, Inst, MachineRead, Op};
+use super::super::ir::{Barrier, BarrierRed, Gathering, Guard, Inst, MachineRead, MemKind, Op, StoreHint};
 use super::super::launch::Launch;
 use super::super::memory::FlatMemory;
 use super::super::warp::{Warp, lanes_of};
-use super::access::{Memories, check_pm, execute, stores_to, tell};
-use super::{Counts, Event, Observer, RunError, SLICE, Start, Starts, Writer};
+use super::access::{Memories, check_pm, execute, stores_to, tell, volatile_lanes};
+use super::{Counts, Event, Limits, Observer, RunError, SLICE, Start, Starts, Writer};
 
 /// How far a CTA got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +59,7 @@ pub(super) struct Cta {
     shared: Vec<u8>,
     local: Vec<u8>,
     warp_size: u32,
+    drops_log_stores: bool,
     /// Which warp runs next.
     turn: usize,
 }
@@ -68,13 +69,15 @@ impl Cta {
         &mut self,
         launch: &Launch,
         index: u64,
-        warp_size: u32,
+        limits: &Limits<'_>,
         memory: &FlatMemory,
         starts: &mut Option<Starts<'_>>,
     ) {
+        let warp_size = limits.warp_size;
         let n = launch.warps_per_cta(warp_size) as usize;
         self.index = index;
         self.warp_size = warp_size;
+        self.drops_log_stores = limits.drops_log_stores;
         zero(&mut self.shared, launch.shared_bytes as usize);
         zero(&mut self.local, n * warp_size as usize * launch.kernel.local_bytes as usize);
         self.warps.resize_with(n, Warp::default);
@@ -154,6 +157,13 @@ impl Cta {
                     warp.advance();
                 }
                 Op::Mem(mem) => {
+                    let all = lanes;
+                    let lanes = if self.drops_log_stores && mem.hint == StoreHint::Log && mem.kind == MemKind::Store {
+                        volatile_lanes(warp, inst, mem, launch, all, pc, memory)?
+                    } else {
+                        all
+                    };
+                    counts.log_stores_dropped += u64::from((all & !lanes).count_ones());
                     if lanes != 0 {
                         // An atomic may overwrite the register that holds its address.
                         let told = observer.as_ref().and_then(|_| stores_to(warp, inst, mem, launch, lanes));

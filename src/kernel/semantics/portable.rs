@@ -37,7 +37,8 @@ const INSTRUCTIONS: &str = "
 ";
 
 fn launch() -> Launch {
-    let text = format!(".entry k() {{ .reg .b32 r<6>; .reg .b64 l<5>; .reg .pred p<4>; {INSTRUCTIONS} ret; }}");
+    let text =
+        format!(".version 8.0 .entry k() {{ .reg .b32 r<6>; .reg .b64 l<5>; .reg .pred p<4>; {INSTRUCTIONS} ret; }}");
     let module = ptx::parse("portable.ptx", &text).unwrap_or_else(|e| panic!("{e}"));
     let binding = Binding {
         grid: [1; 3],

@@ -193,6 +193,8 @@ counters! {
         pm_log_stores,
         /// Of these, sent past the caches (warp instructions)
         pm_log_stores_past,
+        /// Log updates that the scheme has no use for, and that were left out (warp instructions)
+        pm_log_stores_dropped,
         /// Write-backs and flushes issued (warp instructions)
         pm_write_backs,
         /// Line accesses of stores and atomics to persistent memory: log, data and flags (accesses)

@@ -170,6 +170,7 @@ impl Sm {
         if class == StoreClass::Log {
             self.counters.pm_log_stores += 1;
             self.counters.pm_log_stores_past += u64::from(rule.route == Route::NonTemporal);
+            self.counters.pm_log_stores_dropped += u64::from(rule.route == Route::Dropped);
         }
         self.slots[warp].hold |= rule.wait && rule.route != Route::Dropped;
         // Lanes may store to both media; each line goes its way.

@@ -161,8 +161,13 @@ impl Sketch<'_> {
         let name = self.point_name(point).to_owned();
         let reading = &self.showing.readings[point];
         let why = match (&reading.state, &reading.data[self.nth]) {
-            (State::Good, Datum::None(why)) => Why::NoValue(name, why.clone()),
+            (State::Good | State::Cut, Datum::None(why)) => Why::NoValue(name, why.clone()),
             (State::Good, datum) => return Some(datum.clone()),
+            (State::Cut, datum) => {
+                let datum = datum.clone();
+                self.notes.add(Why::Cut(name));
+                return Some(datum);
+            }
             (State::Failed(why), _) => Why::Failed(name, why.clone()),
             (State::Missing, _) => Why::Missing(name),
         };

@@ -15,6 +15,8 @@ pub(super) enum Why {
     NoBaseline(String),
     /// The point has no such value.
     NoValue(String, String),
+    /// The point's value is of the part of its run before the cycle limit.
+    Cut(String),
     /// The point stands at every value of a key that does not apply to it.
     Everywhere(String, String),
 }
@@ -60,6 +62,10 @@ impl Notes {
         });
         all("n/a since there is no such value", &|why| match why {
             Why::NoValue(point, why) => Some(format!("{point} {why}")),
+            _ => None,
+        });
+        all("Of the part before the cycle limit, unchecked", &|why| match why {
+            Why::Cut(point) => Some(point.clone()),
             _ => None,
         });
         all("The same at every value of a parameter that they do not have", &|why| match why {

@@ -63,7 +63,7 @@ fn add_figure(page: &mut Page, figure: &Drawn) -> Result<(), String> {
 fn tally(showing: &Showing<'_>) -> [usize; 3] {
     let count = |wanted: fn(&State) -> bool| showing.readings.iter().filter(|reading| wanted(&reading.state)).count();
     [
-        count(|state| *state == State::Good),
+        count(|state| matches!(state, State::Good | State::Cut)),
         count(|state| matches!(state, State::Failed(_))),
         count(|state| *state == State::Missing),
     ]

@@ -30,6 +30,8 @@ pub(super) struct Reading {
 pub(super) enum State {
     /// A result that counts.
     Good,
+    /// One of the part that ran before the cycle limit.
+    Cut,
     /// None that counts: why.
     Failed(String),
     /// It was not run.
@@ -71,7 +73,7 @@ pub(super) fn read(plan: &Plan, store: &Store, point: usize) -> Result<Reading, 
         Reading { state, metrics: vec![None; plan.file.metrics.len()], data, facts: None }
     };
     let Some(entry) = store.result(&plan.points[point].key) else { return Ok(none(State::Missing, "was not run")) };
-    if entry.head.state != Recorded::Good {
+    if !entry.head.state.counts() {
         let why = entry.head.why.clone().unwrap_or_default();
         return Ok(none(State::Failed(why), "failed"));
     }
@@ -79,7 +81,7 @@ pub(super) fn read(plan: &Plan, store: &Store, point: usize) -> Result<Reading, 
         return Ok(none(State::Failed("its record has no outcome".to_owned()), "failed"));
     };
     Ok(Reading {
-        state: State::Good,
+        state: if entry.head.state == Recorded::Cut { State::Cut } else { State::Good },
         metrics: plan.file.metrics.iter().map(|name| metrics::value(&outcome, name)).collect(),
         data: plan.file.figures.iter().map(|figure| datum(&outcome, &figure.shown)).collect(),
         facts: Some(facts(&outcome)),

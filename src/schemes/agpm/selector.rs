@@ -337,6 +337,16 @@ impl HubSite for Selector {
         }
     }
 
+    fn state(&self, take: &mut dyn FnMut(u64)) {
+        for Known { threshold, route, logs, last } in self.known.values() {
+            let (cycles, requests) = last.unwrap_or_default();
+            let path = u64::from(*route == Route::NonTemporal);
+            [*threshold, path, logs.unwrap_or_default(), cycles, requests].into_iter().for_each(&mut *take);
+        }
+        let Report { logs, requests, wait_cycles, .. } = self.period;
+        [logs, requests, wait_cycles, self.selection.complete].into_iter().for_each(take);
+    }
+
     fn report(&self) -> serde_json::Value {
         serde_json::to_value(&self.selection).unwrap_or_default()
     }

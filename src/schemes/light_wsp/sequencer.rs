@@ -125,6 +125,11 @@ impl HubSite for Site {
         }
     }
 
+    fn state(&self, take: &mut dyn FnMut(u64)) {
+        let keepers = self.keepers.len() as u64;
+        [u64::from(self.numbered), self.next_keeper, keepers, self.waited_for_lines].into_iter().for_each(take);
+    }
+
     fn report(&self) -> serde_json::Value {
         serde_json::json!({
             "regions_numbered": self.numbered,

@@ -179,6 +179,10 @@ impl HubSite for Counter {
         }
     }
 
+    fn state(&self, take: &mut dyn FnMut(u64)) {
+        [self.acquires, self.found.loads, self.found.stores].into_iter().for_each(take);
+    }
+
     fn report(&self) -> Value {
         let Found { loads, stores } = self.found;
         json!({

@@ -37,6 +37,8 @@ pub(crate) enum Fault {
     },
     /// An element of a `u64` buffer above the largest `i64`.
     TooLarge(u64),
+    /// More terms of sums than are added up for one value.
+    TooManyTerms,
 }
 
 impl std::fmt::Display for Fault {
@@ -48,6 +50,7 @@ impl std::fmt::Display for Fault {
             Fault::NegativePower(x) => write!(f, "integer power with the negative exponent {x}"),
             Fault::NotAnInteger(x) => write!(f, "{x:?} cannot be made an integer"),
             Fault::OutOfRange { index, len } => write!(f, "index {index} is outside the buffer's {len} elements"),
+            Fault::TooManyTerms => write!(f, "sums of over {MOST_TERMS} terms for one value"),
             Fault::TooLarge(x) => write!(f, "the element's value {x} is larger than 2^63 - 1"),
         }
     }
@@ -95,9 +98,22 @@ impl Elements for NoElements {
     }
 }
 
+/// Terms of all sums of one value: seconds of work.
+const MOST_TERMS: u64 = 1 << 30;
+
 /// Evaluates `code` with `frame` as its variables.
 pub(super) fn run<E: Elements>(code: &Code, frame: &mut [u64], elements: &E) -> Result<u64, Stop> {
-    Evaluation { nodes: &code.nodes, frame, elements }.node(code.nodes.len() as u32 - 1)
+    run_within(code, frame, elements, MOST_TERMS)
+}
+
+/// As [`run`], with so many terms of sums at most.
+pub(super) fn run_within<E: Elements>(
+    code: &Code,
+    frame: &mut [u64],
+    elements: &E,
+    most_terms: u64,
+) -> Result<u64, Stop> {
+    Evaluation { nodes: &code.nodes, frame, elements, terms_left: most_terms }.node(code.nodes.len() as u32 - 1)
 }
 
 /// `code` with the values of its scope's variables, and of operations on these alone, in their places.
@@ -113,8 +129,10 @@ pub(super) fn fixed(code: &Code, frame: &[u64]) -> Code {
                 .into_iter()
                 .all(|operand| matches!(nodes[operand as usize], Node::Int(_) | Node::Float(_))),
         };
-        let value =
-            known.then(|| Evaluation { nodes: &nodes, frame: &mut frame, elements: &NoElements }.node(at as u32));
+        let value = known.then(|| {
+            Evaluation { nodes: &nodes, frame: &mut frame, elements: &NoElements, terms_left: MOST_TERMS }
+                .node(at as u32)
+        });
         if let (Some(Ok(bits)), false) = (value, matches!(nodes[at], Node::Int(_) | Node::Float(_))) {
             // Whoever takes it knows of which type it is; these are the bits.
             nodes[at] = Node::Int(bits as i64);
@@ -127,6 +145,8 @@ struct Evaluation<'a, E> {
     nodes: &'a [Node],
     frame: &'a mut [u64],
     elements: &'a E,
+    /// Terms that sums may still have.
+    terms_left: u64,
 }
 
 impl<E: Elements> Evaluation<'_, E> {
@@ -252,6 +272,8 @@ impl<E: Elements> Evaluation<'_, E> {
 
     fn sum(&mut self, at: u32, slot: u16, float: bool, bounds: (u32, u32), body: u32) -> Result<u64, Stop> {
         let (low, high) = (self.int(bounds.0)?, self.int(bounds.1)?);
+        let terms = high.saturating_sub(low).max(0) as u64;
+        self.terms_left = self.terms_left.checked_sub(terms).ok_or(Stop::Fault(at, Fault::TooManyTerms))?;
         if float {
             let mut total = 0.0;
             for value in low..high {

@@ -281,3 +281,22 @@ proptest! {
         let _ = evaluate(&text);
     }
 }
+
+#[test]
+fn terms_of_all_sums_of_a_value_are_bounded() {
+    let (scope, frame) = scope();
+    let text = "sum(i, 0, N, sum(j, 0, 3, i * j)) + sum(i, 5, 2, 1)";
+    let source = std::sync::Arc::new(Source { file: "t".to_owned(), text: text.to_owned() });
+    let expr = Expr::compile(text, &Place::new(&source, 0..text.len()), &scope).unwrap();
+    let within = |most_terms: u64| {
+        let mut frame = frame.clone();
+        frame.resize(usize::from(expr.code.slots), 0);
+        eval::run_within(&expr.code, &mut frame, &Sample, most_terms)
+    };
+    // Ten, and three for each of these; a sum from 5 to 2 has none.
+    assert_eq!(within(40), Ok(135));
+    assert!(matches!(within(39), Err(Stop::Fault(_, Fault::TooManyTerms))));
+    let (fault, whole) = (evaluate("sum(i, 0, 1000000000000, i)"), evaluate("sum(i, -9000000000000000000, 9, 1)"));
+    assert!(fault.unwrap_err().contains("sums of over 1073741824 terms for one value"), "{whole:?}");
+    assert!(whole.is_err());
+}

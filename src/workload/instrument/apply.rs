@@ -13,7 +13,7 @@ use super::super::expr::Expr;
 use super::super::host::Host;
 use super::super::manifest::{Arg, Buffer, Field, Init, LaunchStep, LoopStep, Manifest, Role, Space, Step};
 use super::super::program::Program;
-use super::super::resolve::{Allocation, Choice, Plan};
+use super::super::resolve::{Allocation, Plan};
 use super::super::schema::quoted;
 use super::{Instrument, Mode, Overrides, Settings, Undo, layout, read};
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -24,26 +24,25 @@ use crate::kernel::memory::{AddressMap, Medium};
 /// Elements of all threads up to which the layout is computed, and checked, before the run.
 const CHECKED_ELEMENTS: u64 = 4 << 20;
 
-/// Applies `choice` to a plan of plain launches.
+/// Applies the manifest's `[instrument]`, but for what is chosen otherwise, to a plan of plain launches.
 ///
 /// # Errors
 /// What stands in the way of the instrumentation, as far as it can be seen before the run.
-pub(in crate::workload) fn apply(base: Arc<Plan>, choice: &Choice) -> Result<Arc<Plan>, Diagnostics> {
+pub(in crate::workload) fn apply(base: Arc<Plan>, over: Overrides) -> Result<Arc<Plan>, Diagnostics> {
     let manifest = base.manifest.clone();
     let Some(instrument) = &manifest.instrument else {
-        if choice.instrument != Overrides::default() {
+        if over != Overrides::default() {
             let message = format!("workload `{}` has no `[instrument]` to change", manifest.name);
             return Err(Diagnostic::nowhere("", message).into());
         }
         return Ok(base);
     };
-    let over = choice.instrument;
     let mode = over.mode.unwrap_or(instrument.mode);
     let settings = Settings {
         mode,
         flag_barrier: over.flag_barrier.unwrap_or(instrument.flag_barrier),
         loop_log: over.loop_log.unwrap_or(instrument.loop_log),
-        logs: choice.logs && mode != Mode::None,
+        logs: base.demands.undo_logs && mode != Mode::None,
     };
     let mut plan = owned(base)?;
     if mode == Mode::None {

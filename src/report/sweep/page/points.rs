@@ -89,6 +89,7 @@ pub(super) fn states(page: &mut Page, showing: &Showing<'_>) {
         let row = |state: String| [planned.label.clone(), state, command.clone()];
         match &showing.readings[point].state {
             State::Good => good.row(row("done".to_owned())),
+            State::Cut => good.row(row("cut by its cycle limit".to_owned())),
             State::Failed(why) => bad.row(row(format!("failed: {why}"))),
             State::Missing => bad.row(row("missing".to_owned())),
         }
