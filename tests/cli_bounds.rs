@@ -1,6 +1,8 @@
 //! Input without an end, numbers that are slips of the hand, and what does not fit into this host: refused at once, with
 //! a message.
 
+#![expect(clippy::disallowed_methods, reason = "that a command ends soon is what is tested")]
+
 mod cli_common;
 
 use std::time::{Duration, Instant};
