@@ -5,7 +5,11 @@
 //! * `phold/L/R/T`: L logical processes of 16 events, R of 1024 events go to another, T threads.
 //! * `batches/T`: nearly all events cross partitions, hardly any work: what handing over messages costs.
 //! * `ticks/T`, `skew/T`: a load shaped like a GPU; one component in eight with eight times the work.
+//! * `handover/W/N`: two threads that hand over N events each a round, by swapping batches or over a channel; elements are
+//!   rounds.
 
+#[path = "engine_models/handover.rs"]
+mod handover;
 #[path = "engine_models/phold.rs"]
 mod phold;
 #[path = "engine_models/ticks.rs"]
@@ -14,6 +18,7 @@ mod ticks;
 use criterion::measurement::WallTime;
 use criterion::{BatchSize, BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
 use durawarp::engine::{Message, RunOptions, Simulation};
+use handover::{Way, hand_over};
 use phold::Phold;
 use ticks::Ticks;
 
@@ -60,6 +65,16 @@ fn engine(c: &mut Criterion) {
         runs(&mut group, &format!("skew/{threads}"), threads, || skew.simulation());
         let load = Ticks { cores: 32, slices: 8, latency: 1400, work: 0, until: 500_000 };
         runs(&mut group, &format!("ticks/{threads}"), threads, || load.simulation());
+    }
+    const ROUNDS: u64 = 20_000;
+    for events in [0, 8, 128, 1024] {
+        for (name, way) in [("swap", Way::Swap), ("channel", Way::Channel)] {
+            let rounds = if events > 100 { ROUNDS / 10 } else { ROUNDS };
+            group.throughput(Throughput::Elements(rounds));
+            group.bench_function(format!("handover/{name}/{events}"), |bencher| {
+                bencher.iter(|| hand_over(way, rounds, events));
+            });
+        }
     }
     group.finish();
 }

@@ -511,9 +511,10 @@ fn a_reproduction_needs_no_run_for_what_is_arithmetic_and_writes_its_files() {
     let output = durawarp(&["reproduce", "agpm", "--figure", "table3,overheads", "--out", path]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let shown = text(&output.stdout);
-    for word in ["707", "178", "16 of 36", "met"] {
+    for word in ["707", "178", "16 of 36", "no verdict"] {
         assert!(shown.contains(word), "no `{word}` in:\n{shown}");
     }
+    assert!(!shown.contains("met "), "nothing was measured:\n{shown}");
     for name in ["table3.csv", "overheads.csv", "asks.csv", "runs.csv", "agpm.md"] {
         assert!(out.join(name).is_file(), "{name}");
     }

@@ -90,8 +90,9 @@ fn files_hold_tables_verdicts_runs_and_a_page() {
     let file = |name: &str| &files.iter().find(|(other, _)| other == name).unwrap_or_else(|| panic!("no {name}")).1;
     assert!(file("fig7.csv").starts_with("kernel,type,base,nt-store"));
     assert!(file("fig4.csv").contains("StreamTriad,") && file("fig5.csv").contains("StreamTriad"));
-    assert!(file("asks.csv").contains("overheads,met,an entry has 707 bits"), "{}", file("asks.csv"));
-    assert!(file("asks.csv").contains("table3,met,the rules give every row"));
+    for row in ["overheads,no verdict,-,", "table3,no verdict,-,"] {
+        assert!(file("asks.csv").contains(row), "{}", file("asks.csv"));
+    }
     assert_eq!(file("runs.csv").lines().count(), 1 + plan.batch().points().len());
     for name in ["fig4.svg", "fig5.svg", "fig7.svg"] {
         assert!(file(name).starts_with("<svg") && file("agpm.md").contains(name), "{name}");

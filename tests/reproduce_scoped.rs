@@ -70,10 +70,10 @@ fn every_figure_is_found_of_runs_that_are_right() {
     // The middle of Figures 6 and 7 is what the machine and the scheme are anyway.
     assert_eq!(of("fig6").tables[0].rows.iter().map(|row| &row[2]).collect::<Vec<_>>(), wg(fig5));
     assert_eq!(of("fig7").tables[0].rows.iter().map(|row| &row[3]).collect::<Vec<_>>(), wg(fig5));
-    for (figure, asks) in [("fig5", 6), ("fig6", 2), ("fig7", 2), ("table3", 3), ("area", 1)] {
+    for (figure, asks) in [("fig5", 6), ("fig6", 2), ("fig7", 2), ("table3", 3), ("area", 0)] {
         assert_eq!(judged(of(figure)), asks, "{figure}: {:?}", of(figure).asks);
     }
-    assert_eq!(of("area").asks[0].verdict, Verdict::Met);
+    assert!(of("area").unmeasured.is_some(), "published constants are no measurement");
 
     let there = catalogue::find(SCHEMES[1]).is_ok();
     assert_eq!(of("alternative").notes.iter().any(|note| note.contains("not in the catalogue")), !there);

@@ -27,6 +27,8 @@ pub struct Finding {
     pub tables: Vec<Table>,
     /// What was asked of it.
     pub asks: Vec<Ask>,
+    /// Why nothing is asked: what is shown is published or arithmetic on published numbers, no measurement of ours.
+    pub unmeasured: Option<&'static str>,
     /// What to know when reading it.
     pub notes: Vec<String>,
 }

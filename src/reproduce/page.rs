@@ -7,6 +7,9 @@ use crate::reproduce::Cell;
 /// A file: its name and its content.
 pub type File = (String, String);
 
+/// In place of a verdict, where nothing was measured.
+const NO_VERDICT: &str = "no verdict";
+
 impl Reproduction {
     /// Everything as files.
     pub fn files(&self) -> Vec<File> {
@@ -33,6 +36,9 @@ impl Reproduction {
             for ask in &finding.asks {
                 out += &format!("  {:14} {}\n{:17}{}\n", ask.verdict.words(), ask.text, "", ask.evidence);
             }
+            if let Some(why) = finding.unmeasured {
+                out += &format!("  {NO_VERDICT:14} {why}\n");
+            }
             for note in &finding.notes {
                 out += &format!("  note: {note}\n");
             }
@@ -56,6 +62,9 @@ impl Reproduction {
             for ask in &finding.asks {
                 let cells = [figure.name, ask.verdict.words(), ask.text, &ask.evidence];
                 table.push(cells.map(Cell::from).to_vec());
+            }
+            if let Some(why) = finding.unmeasured {
+                table.push([figure.name, NO_VERDICT, "-", why].map(Cell::from).to_vec());
             }
         }
         table

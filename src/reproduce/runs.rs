@@ -46,7 +46,7 @@ impl Run {
 }
 
 /// The outcomes of a plan.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Runs<'a> {
     runs: Vec<(&'a Run, &'a Outcome)>,
 }

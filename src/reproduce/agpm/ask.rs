@@ -6,5 +6,5 @@
 mod counts;
 mod times;
 
-pub use counts::{coalescing, counts, localities, overheads, rules, traffic};
+pub use counts::{coalescing, counts, localities, traffic};
 pub use times::{Times, every_scheme, static_paths};

@@ -90,7 +90,7 @@ pub(super) fn hits(request: &Request, runs: &Runs<'_>) -> Finding {
     let main = rates.table("fig18", "reads that found bytes in the gated WPQ, per million warp instructions");
     let tables = vec![main, told("fig18", &[("hits per million instructions", mean)])];
     let per_thread = "a warp instruction is counted once; the paper counts a thread's".to_owned();
-    Finding { tables, asks: vec![ask::hits(mean)], notes: vec![LABEL.to_owned(), per_thread] }
+    Finding { tables, asks: vec![ask::hits(mean)], notes: vec![LABEL.to_owned(), per_thread], ..Finding::default() }
 }
 
 /// A parameter of the scheme as it ran.
@@ -135,5 +135,5 @@ pub(super) fn efficiency(request: &Request, runs: &Runs<'_>) -> Finding {
         of_idle.table("efficiency_idle", "the same, of an idle path"),
         told("efficiency", &[(SCHEME, mean)]),
     ];
-    Finding { tables, asks: vec![ask::efficiency(mean)], notes }
+    Finding { tables, asks: vec![ask::efficiency(mean)], notes, ..Finding::default() }
 }

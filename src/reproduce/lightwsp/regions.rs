@@ -100,5 +100,5 @@ pub(super) fn statistics(request: &Request, _: &Runs<'_>) -> Finding {
     }
     let asks = vec![ask::whole(&faults)];
     notes.extend(faults);
-    Finding { tables: vec![table, told("regions", &ours)], asks, notes }
+    Finding { tables: vec![table, told("regions", &ours)], asks, notes, ..Finding::default() }
 }

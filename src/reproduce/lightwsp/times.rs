@@ -85,7 +85,12 @@ fn sensitivity(
     asks: fn(&Bars) -> Vec<ask::Ask>,
 ) -> Finding {
     let times = Times::of(request, runs, variants);
-    Finding { tables: vec![times.table(name)], asks: asks(&times.bars()), notes: vec![LABEL.to_owned()] }
+    Finding {
+        tables: vec![times.table(name)],
+        asks: asks(&times.bars()),
+        notes: vec![LABEL.to_owned()],
+        ..Finding::default()
+    }
 }
 
 /// Figure 7.

@@ -1,10 +1,8 @@
-//! Section 7.2.5: area of the NVW-FIFOs, a constant, and the energy of the accesses that the runs counted.
+//! Section 7.2.5: area of the NVW-FIFOs, a published constant, and the energy of the accesses that the runs counted.
 //!
 //! Area and energy an access are the published constants, whatever the machine and the FIFOs' sizes are; they hold for 16
 //! and 64 entries at 45 nm.
 
-use super::ask;
-use super::published::PUBLISHED;
 use super::runs::{self, SCHEMES, Scope};
 use super::times::tree_mb;
 use crate::config::SchemeConfig;
@@ -28,32 +26,27 @@ fn energy_pj(outcome: &Outcome, cost: &StorageCost) -> f64 {
     count("read") * cost.read_pj + count("written") * cost.write_pj
 }
 
-/// The constants: level, quantity, ours.
+/// The constants that energies are made of: level, quantity, value.
 fn constants(costs: &[StorageCost]) -> Vec<(String, &'static str, f64)> {
     let of = |cost: &StorageCost| {
         let level = cost.name.to_uppercase();
         let entries = f64::from(cost.built.1);
         [("entries", entries), ("area_um2", cost.area_um2), ("read_pj", cost.read_pj), ("write_pj", cost.write_pj)]
-            .map(|(quantity, ours)| (level.clone(), quantity, ours))
+            .map(|(quantity, value)| (level.clone(), quantity, value))
     };
     costs.iter().flat_map(of).collect()
 }
 
 /// Area and energy.
 pub(super) fn area(request: &Request, runs: &Runs<'_>) -> Finding {
-    let mut sizes = Table::new("area", "constants", &["FIFO of", "quantity", "ours", "published"]);
-    let mut judged = Vec::new();
+    let mut sizes = Table::new(
+        "area",
+        "published constants that the energies below are made of",
+        &["FIFO of", "quantity", "published"],
+    );
     let costs = costs();
-    for (level, quantity, ours) in constants(&costs) {
-        let printed = PUBLISHED.number("area", &level, quantity);
-        let cell = |value: f64| Cell::Number(value, 2);
-        sizes.push(vec![
-            Cell::from(level.as_str()),
-            Cell::from(quantity),
-            cell(ours),
-            printed.map_or(Cell::None, cell),
-        ]);
-        judged.push((format!("{level} {quantity}"), ours, printed));
+    for (level, quantity, value) in constants(&costs) {
+        sizes.push(vec![Cell::from(level.as_str()), Cell::from(quantity), Cell::Number(value, 2)]);
     }
     let total: f64 = costs.iter().map(|cost| f64::from(cost.built.0) * cost.area_um2).sum();
 
@@ -75,10 +68,24 @@ pub(super) fn area(request: &Request, runs: &Runs<'_>) -> Finding {
             energy.push(row);
         }
     }
-    let notes = vec![
-        format!("the four FIFOs of L1s and that of the L2 have {total:.2} square µm in all"),
-        "area and energy an access are published constants (FabMem, 45 nm); the accesses are counted in our runs"
-            .to_owned(),
-    ];
-    Finding { tables: vec![sizes, energy], asks: vec![ask::constants(&judged)], notes }
+    let notes = vec![format!("the four FIFOs of L1s and that of the L2 have {total:.2} square µm in all")];
+    let unmeasured = "sizes, area and energy an access are published constants (FabMem, 45 nm), no measurement of ours; \
+                      the accesses are counted in our runs";
+    Finding { tables: vec![sizes, energy], unmeasured: Some(unmeasured), notes, ..Finding::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::published::PUBLISHED;
+    use super::*;
+
+    #[test]
+    fn the_scheme_s_constants_are_the_published_ones() {
+        let constants = constants(&costs());
+        assert_eq!(constants.len(), 8);
+        for (level, quantity, value) in constants {
+            assert_eq!(PUBLISHED.number("area", &level, quantity), Some(value), "{level} {quantity}");
+        }
+        assert_eq!(costs().iter().map(|cost| cost.built.0).collect::<Vec<_>>(), [4, 1]);
+    }
 }

@@ -197,13 +197,5 @@ pub fn ratios(ratios: &[(String, f64)]) -> Vec<Ask> {
     ]
 }
 
-/// Section 7.2.5: names, our constants and the published.
-pub fn constants(constants: &[(String, f64, Option<f64>)]) -> Ask {
-    let off: Vec<&str> =
-        constants.iter().filter(|(_, ours, printed)| Some(*ours) != *printed).map(|(name, ..)| name.as_str()).collect();
-    let evidence = if off.is_empty() { format!("{} of them", constants.len()) } else { off.join(", ") };
-    Ask::of("sizes, area and energy are the published constants", off.is_empty() && !constants.is_empty(), evidence)
-}
-
 #[cfg(test)]
 mod tests;

@@ -91,7 +91,7 @@ pub(super) fn scopes(request: &Request, runs: &Runs<'_>) -> Finding {
             .to_owned(),
         "the program and its sizes are ours: the paper gives neither order, keys nor workgroups".to_owned(),
     ];
-    Finding { tables: vec![main, told], asks: ask::scopes(&wg, &kr, &fast), notes }
+    Finding { tables: vec![main, told], asks: ask::scopes(&wg, &kr, &fast), notes, ..Finding::default() }
 }
 
 /// Figure 6.
@@ -105,7 +105,7 @@ pub(super) fn latencies(request: &Request, runs: &Runs<'_>) -> Finding {
         ("write 1000 ns", &all[2], &[]),
     ];
     let notes = vec!["the paper calls the overhead at 1000 ns significant, without a number".to_owned()];
-    Finding { tables: vec![main, told("fig6_told", &rows)], asks: ask::latencies(&all), notes }
+    Finding { tables: vec![main, told("fig6_told", &rows)], asks: ask::latencies(&all), notes, ..Finding::default() }
 }
 
 /// Figure 7.
@@ -116,7 +116,7 @@ pub(super) fn fifos(request: &Request, runs: &Runs<'_>) -> Finding {
     let main = table("fig7", "time over the baseline, wg, by entries of L1 and L2 FIFO", request, runs, &curves);
     let notes =
         vec!["the paper names 16/64 and 256/1024 and sees a marginal gain; FIFOs below 16/64 are ours".to_owned()];
-    Finding { tables: vec![main], asks: ask::fifos(&all), notes }
+    Finding { tables: vec![main], asks: ask::fifos(&all), notes, ..Finding::default() }
 }
 
 /// Section 6.1.
@@ -134,5 +134,5 @@ pub(super) fn alternative(request: &Request, runs: &Runs<'_>) -> Finding {
     let main = table("alternative", "time over the baseline", request, runs, &curves);
     let printed = PUBLISHED.number("alternative", "B+tree", "gap_most").unwrap_or_default() * 100.0;
     let notes = vec![format!("published: waiting at the barrier costs at most {printed:.0} %")];
-    Finding { tables: vec![main], asks: ask::alternative(Some((&proposed, &other)), ""), notes }
+    Finding { tables: vec![main], asks: ask::alternative(Some((&proposed, &other)), ""), notes, ..Finding::default() }
 }

@@ -110,7 +110,7 @@ pub(super) fn levels(request: &Request, _: &Runs<'_>) -> Finding {
     if !request.has_paper_sizes() {
         notes.push(format!("sizes are those of profile `{}`, not the paper's", request.profile));
     }
-    Finding { tables: vec![table], asks: ask::ratios(&ratios), notes }
+    Finding { tables: vec![table], asks: ask::ratios(&ratios), notes, ..Finding::default() }
 }
 
 #[cfg(test)]

@@ -100,36 +100,6 @@ pub fn localities(same: &[(&'static str, usize, usize)]) -> Ask {
     }
 }
 
-/// Asks of Table III: reasons that the rules give to the published rows, and how many patterns no rule covers, of how many.
-pub fn rules(right: usize, uncovered: usize, patterns: usize) -> Vec<Ask> {
-    let rows = KERNELS.len();
-    vec![
-        Ask::of(
-            "the rules give every row of Table II its published reason",
-            right == rows,
-            format!("{right} of {rows}"),
-        ),
-        Ask::of(
-            "16 of the 36 patterns of zeros are covered by no rule",
-            (uncovered, patterns) == (16, 36),
-            format!("{uncovered} of {patterns}"),
-        ),
-    ]
-}
-
-/// Asks of section IV-C: bits of an entry, KiB of a buffer and of both.
-pub fn overheads(bits: u64, buffer_kb: u64, both_kb: u64) -> Vec<Ask> {
-    let judge = |text, quantity, ours: u64| {
-        let published = PUBLISHED.number("overheads", "AGPM", quantity);
-        Ask::of(text, published == Some(ours as f64), format!("{ours}; published {}", published.unwrap_or(f64::NAN)))
-    };
-    vec![
-        judge("an entry has 707 bits", "entry_bits", bits),
-        judge("a buffer of 1024 entries has 89 KiB", "buffer_kb", buffer_kb),
-        judge("the buffers of L1 and L2 have 178 KiB", "both_kb", both_kb),
-    ]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,14 +137,6 @@ mod tests {
         assert_eq!(verdicts(&coalescing(&all(0.0))), [Verdict::Met, Verdict::Met]);
         assert_eq!(verdicts(&coalescing(&all(0.1))), [Verdict::NotMet, Verdict::Met]);
         assert_eq!(verdicts(&coalescing(&all(0.0)[..4])), [Verdict::Met, Verdict::NotApplicable]);
-    }
-
-    #[test]
-    fn arithmetic_and_rules_are_exact() {
-        assert_eq!(verdicts(&overheads(707, 89, 178)), [Verdict::Met; 3]);
-        assert_eq!(verdicts(&overheads(708, 89, 178))[0], Verdict::NotMet);
-        assert_eq!(verdicts(&rules(22, 16, 36)), [Verdict::Met; 2]);
-        assert_eq!(verdicts(&rules(21, 15, 36)), [Verdict::NotMet; 2]);
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub(in crate::reproduce::agpm) fn degrees(request: &Request, runs: &Runs<'_>) ->
         over_two.push((kernel.name, shares[2..].iter().sum()));
     }
     let notes = vec!["atomics are apart; the bars of the figure are in no text".to_owned()];
-    Finding { tables: vec![table], asks: coalescing(&over_two), notes }
+    Finding { tables: vec![table], asks: coalescing(&over_two), notes, ..Finding::default() }
 }
 
 /// Table II, but for its localities.
@@ -62,7 +62,7 @@ pub(in crate::reproduce::agpm) fn accesses(request: &Request, runs: &Runs<'_>) -
         "log: accesses of log updates and flags, and of their write-backs; all: of loads, stores, atomics and write-backs"
             .to_owned(),
     );
-    Finding { tables, asks, notes }
+    Finding { tables, asks, notes, ..Finding::default() }
 }
 
 /// Table II's columns of localities, in order.

@@ -80,7 +80,7 @@ pub(in crate::reproduce::agpm) fn static_paths(request: &Request, runs: &Runs<'_
     let times = times(request, runs, &STATIC);
     let main = table("fig3", request, &times, &there(&times, &STATIC), false);
     let notes = vec!["means are over the kernels that were run; the paper's are over 22".to_owned()];
-    Finding { tables: vec![main, told(&times)], asks: ask_static(&times), notes }
+    Finding { tables: vec![main, told(&times)], asks: ask_static(&times), notes, ..Finding::default() }
 }
 
 /// Figure 7.
@@ -99,7 +99,7 @@ pub(in crate::reproduce::agpm) fn every_scheme(request: &Request, runs: &Runs<'_
         }
     }
     let tables = vec![main, readings(&times)];
-    Finding { tables, asks: ask_every(&times), notes }
+    Finding { tables, asks: ask_every(&times), notes, ..Finding::default() }
 }
 
 /// AGPM against the others both ways: the paper's "at least 24.37 %" are percentage points of normalised time.

@@ -58,7 +58,7 @@ pub(in crate::reproduce::agpm) fn bytes(request: &Request, runs: &Runs<'_>) -> F
         }
     }
     let notes = vec!["reasons are those that the paper gives the kernels".to_owned()];
-    Finding { tables: vec![table], asks: traffic(strong), notes }
+    Finding { tables: vec![table], asks: traffic(strong), notes, ..Finding::default() }
 }
 
 #[cfg(test)]

@@ -88,9 +88,3 @@ fn ratios_fall_towards_the_root() {
     assert_eq!(of(&[8.0, 1.0]), [NotMet, Met, NotMet]);
     assert_eq!(of(&[20.0]), [Met, NotApplicable, Met]);
 }
-
-#[test]
-fn constants_are_the_published_ones() {
-    let of = |ours, printed| constants(&[("entries".to_owned(), ours, printed)]).verdict;
-    assert_eq!([of(16.0, Some(16.0)), of(8.0, Some(16.0)), of(16.0, None)], [Met, NotMet, NotMet]);
-}
