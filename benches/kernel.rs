@@ -94,7 +94,7 @@ LOOP:
     mul.wide.s32 %rd2, %r2, 4; add.s64 %rd3, %rd1, %rd2; cvt.rn.f32.u32 %f5, %r5; add.f32 %f5, %f5, %f1;
     st.global.f32 [%rd3], %f5; ret; }";
 
-const BASICS: &str = include_str!("../tests/ptx/basics.nvrtc.ptx");
+const BASICS: &str = include_str!("../tests/kernel/ptx/basics.nvrtc.ptx");
 
 fn kernels(c: &mut Criterion) {
     let mut group = c.benchmark_group("functional");

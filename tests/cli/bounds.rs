@@ -1,0 +1,86 @@
+//! Input without an end, numbers that are slips of the hand, and what does not fit into this host: refused at once, with
+//! a message.
+
+#![expect(clippy::disallowed_methods, reason = "that a command ends soon is what is tested")]
+
+use std::time::{Duration, Instant};
+
+use crate::cli_common::{durawarp, durawarp_in, ended, folder, sweep_folder, text};
+
+#[track_caller]
+fn refused(arguments: &[&str], words: &[&str]) {
+    let began = Instant::now();
+    ended(&durawarp(arguments), 2, words);
+    assert!(began.elapsed() < Duration::from_secs(20), "{arguments:?} took {:?}", began.elapsed());
+}
+
+#[test]
+#[cfg(unix)]
+fn inputs_that_never_end_are_refused() {
+    let folder = folder("bounds/pipes");
+    let pipe = folder.join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let told = "it is a device or a pipe";
+    for path in ["/dev/zero", pipe.to_str().unwrap()] {
+        refused(&["run", "vecadd", "--machine", path], &[told]);
+        refused(&["run", "vecadd", "--scheme", path], &[told]);
+        refused(&["run", "vecadd", "--profile", "ci", "--input", &format!("a={path}")], &[told]);
+        refused(&["run", path], &["no such file or folder"]);
+        refused(&["ptx", "check", path], &[told]);
+        refused(&["regions", path], &["no such file or folder"]);
+        refused(&["sweep", path], &[told]);
+        refused(&["config", "check", path], &[told]);
+    }
+    // A pipe among results is none.
+    let sweep =
+        sweep_folder("bounds/results", "schema = 1\nname = \"x\"\n[base]\nworkload = \"vecadd\"\nprofile = \"ci\"\n");
+    ended(&durawarp_in(&sweep, &["sweep", "spec.toml"]), 0, &["done 1"]);
+    let pipe = sweep.join("durawarp-results/a-1-1.jsonl");
+    assert!(std::process::Command::new("mkfifo").arg(pipe).status().unwrap().success());
+    ended(&durawarp_in(&sweep, &["sweep", "spec.toml"]), 0, &["1 done, 0 to run"]);
+}
+
+#[test]
+fn more_jobs_or_threads_than_any_host_has_cores_are_refused_and_many_are_bounded() {
+    let expected = "expected a number from 0 to 4096";
+    refused(&["run", "vecadd", "--threads", "1000000"], &[expected]);
+    refused(&["check", "vecadd", "--threads", "1,4097"], &[expected]);
+    refused(&["compare", "vecadd", "--jobs", "1000000"], &[expected]);
+    let spec = "schema = 1\nname = \"x\"\n[base]\nworkload = \"vecadd\"\nprofile = \"ci\"\n[[axis]]\nkey = \"seed\"\nvalues = [0, 1, 2]\n";
+    let sweep = sweep_folder("bounds/jobs", spec);
+    ended(&durawarp_in(&sweep, &["sweep", "spec.toml", "--jobs", "1000000"]), 2, &[expected]);
+    ended(&durawarp_in(&sweep, &["sweep", "spec.toml", "--jobs", "4096"]), 0, &["done 3"]);
+    ended(&durawarp(&["run", "vecadd", "--profile", "ci", "--threads", "4096", "-q"]), 0, &[]);
+}
+
+#[test]
+fn what_this_hosts_memory_cannot_hold_is_refused_before_it_is_filled() {
+    let told = ["its buffers have ", " GiB together, and this host has ", "choose a smaller profile"];
+    // 1.2 TB of random numbers.
+    let large = ["--set", "params.N=100000000000"];
+    refused(&[&["run", "vecadd"], &large[..]].concat(), &told);
+    refused(&[&["crash", "vecadd"], &large[..]].concat(), &told);
+    refused(&[&["compare", "vecadd", "--schemes", "strict"], &large[..]].concat(), &told);
+    let spec = "schema = 1\nname = \"x\"\n[base]\nworkload = \"vecadd\"\n[[axis]]\nkey = \"params.N\"\nvalues = [64, 100_000_000_000]\n";
+    let sweep = sweep_folder("bounds/memory", spec);
+    ended(&durawarp_in(&sweep, &["sweep", "spec.toml", "--dry-run"]), 2, &told);
+    let help = text(&durawarp(&["sweep", "--help"]).stdout);
+    let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(help.contains("what the host has available unless named"), "{help}");
+}
+
+#[test]
+fn a_check_that_would_never_end_is_refused() {
+    let folder = folder("bounds/sum");
+    let vecadd = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("workloads/vecadd");
+    let manifest = std::fs::read_to_string(vecadd.join("workload.toml")).unwrap();
+    std::fs::copy(vecadd.join("kernel.ptx"), folder.join("kernel.ptx")).unwrap();
+    let sum = "float(sum(i, 0, 1000000000000, i))";
+    let manifest = manifest.replace("a[idx] + b[idx]", sum);
+    assert!(manifest.contains(sum));
+    std::fs::write(folder.join("workload.toml"), manifest).unwrap();
+    let began = Instant::now();
+    let output = durawarp(&["run", folder.to_str().unwrap(), "--profile", "ci", "-q"]);
+    ended(&output, 3, &["sums of over 1073741824 terms for one value"]);
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+}

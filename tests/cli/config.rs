@@ -1,0 +1,130 @@
+//! `config diff`, `config explain` and `config lint` as a user meets them.
+
+use std::path::Path;
+
+use crate::cli_common::{durawarp_in, ended, folder};
+use durawarp::sweep::{self, Plan, SweepFile};
+
+#[test]
+fn a_file_that_says_the_same_in_other_words_is_equal() {
+    let folder = folder("cli_config/equal");
+    let text = "name = \"mine\"\ndescription = \"d\"\ninherits = \"agpm-table4\"\n[l2]\nslice_kb = \"128KiB\"\n\
+        [nvm]\ncell_write_ns = \"0.48us\"\n";
+    std::fs::write(folder.join("mine.toml"), text).unwrap();
+    let same = durawarp_in(&folder, &["config", "diff", "agpm-table4", "mine.toml"]);
+    ended(&same, 0, &["equal: all", "2 equal values name different sources"]);
+    let set = ["config", "diff", "agpm-table4", "mine.toml", "--set", "l2.slice_kb=256"];
+    let told =
+        ended(&durawarp_in(&folder, &set), 1, &["agpm-table4 -> mine", "128: AGPM Table IV", "256: user: --set"]);
+    assert!(told.contains("1 of ") && !told.contains("cell_write_ns"), "{told}");
+    ended(&durawarp_in(&folder, &["config", "diff", "base", "strict"]), 1, &["different schemes: `base` -> `strict`"]);
+    let keys = ["bucl.tucd", "-: there is no such key"];
+    ended(&durawarp_in(&folder, &["config", "diff", "store+clwb", "bucl"]), 1, &keys);
+}
+
+#[test]
+fn faults_of_a_comparison_are_exit_code_2_and_told_at_once() {
+    let folder = folder("cli_config/faults");
+    ended(
+        &durawarp_in(&folder, &["config", "diff", "agpm", "titan-x"]),
+        2,
+        &["`agpm` is a scheme, `titan-x` is a machine"],
+    );
+    ended(&durawarp_in(&folder, &["config", "diff", "titan-y", "agpmm"]), 2, &["`titan-y`", "`agpmm`", "2 errors"]);
+    let set = ["config", "diff", "titan-x", "titan-x", "--set", "l2.wais=3"];
+    ended(&durawarp_in(&folder, &set), 2, &["did you mean `l2.ways`?"]);
+}
+
+#[test]
+fn a_key_is_explained_and_an_unknown_one_told_with_the_nearest() {
+    let folder = folder("cli_config/explain");
+    let told = ended(&durawarp_in(&folder, &["config", "explain", "l2.slice_kb"]), 0, &["KiB", "from 1 to 65536"]);
+    assert!(told.contains("agpm-table4 ") && told.contains(" 128: AGPM Table IV\n"), "{told}");
+    std::fs::write(folder.join("mine.toml"), "name = \"mine\"\ninherits = \"titan-x\"\n[l2]\nslice_kb = 64\n").unwrap();
+    let mine = durawarp_in(&folder, &["config", "explain", "l2.slice_kb", "mine.toml"]);
+    let told = ended(&mine, 0, &["mine  64: machine file without a source [no source of its own]"]);
+    assert!(!told.contains("agpm-table4"), "{told}");
+    ended(&durawarp_in(&folder, &["config", "explain", "agpm"]), 0, &["agpm.threshold_logs", "scheme `agpm`"]);
+    ended(&durawarp_in(&folder, &["config", "explain", "l2.slize_kb"]), 2, &["did you mean `l2.slice_kb`"]);
+}
+
+const HEAD: &str = "schema = 1\nname = \"it\"\n[base]\nworkload = \"atax\"\nprofile = \"ci\"\n";
+
+/// Line and text of each warning.
+fn warnings(rest: &str) -> Vec<(u32, String)> {
+    let file = SweepFile::read("it.toml", format!("{HEAD}{rest}"), Path::new("")).unwrap_or_else(|f| panic!("{f}"));
+    let plan = Plan::new(file).unwrap_or_else(|faults| panic!("{faults}"));
+    sweep::lint(&plan).unwrap().into_iter().map(|warning| (warning.span.line, warning.message)).collect()
+}
+
+#[test]
+fn an_axis_that_changes_what_it_names_is_not_warned_of() {
+    for axis in [
+        "key = \"l2.slice_kb\"\nvalues = [64, 128, 256]\n",
+        "key = \"params.NX\"\nvalues = [32, 64]\n",
+        "key = \"scheme\"\nvalues = [\"base\", \"strict\"]\n",
+        "key = \"seed\"\nvalues = [1, 2]\n",
+        "key = \"nvm.cell_write_ns\"\nrange = { from = 100, to = 500, step = 100 }\n",
+        "key = \"sm.count\"\nvalues = [2, 4]\n",
+        "key = \"workload\"\nvalues = [\"atax\", \"mvt\"]\n",
+    ] {
+        assert_eq!(warnings(&format!("[[axis]]\n{axis}")), [], "{axis}");
+    }
+    assert_eq!(warnings(""), []);
+}
+
+#[test]
+fn an_axis_that_changes_more_than_it_names_is_warned_of_at_its_key() {
+    let cases = [
+        ("key = \"machine\"\nvalues = [\"agpm-table4\", \"titan-x\"]\n", "parameters change: `bus.bytes_per_cycle`"),
+        ("key = \"profile\"\nvalues = [\"ci\", \"default\"]\n", "2 parameters change: `params.NX` and `params.NY`"),
+        ("key = \"scheme\"\nvalues = [\"base\", \"agpm\"]\n", "under `agpm` its kernels keep undo logs"),
+        ("key = \"l2.slices\"\nvalues = [16, 32]\n", "capacity of the L2 (KiB)"),
+        ("key = \"clock.memory_mhz\"\nvalues = [1200, 600]\n", "peak memory bandwidth (MB/s)"),
+        ("key = \"l2.ways\"\nvalues = [8, 16]\n", "sets of an L2 slice"),
+        ("key = \"seed\"\nvalues = [4]\n", "`seed` has one value"),
+        ("key = \"flag_barrier\"\nvalues = [\"paper\", \"safe\"]\n", "changes nothing that a run depends on in 1 of 1"),
+    ];
+    for (axis, expected) in cases {
+        let found = warnings(&format!("[[axis]]\n{axis}"));
+        let [(7, message)] = &found[..] else { panic!("{axis}: {found:?}") };
+        assert!(message.contains(expected), "no\n  {expected}\nin\n  {message}");
+    }
+    let zip = "[[axis]]\nkeys = [\"nvm.banks\", \"l2.slice_kb\", \"seed\"]\nvalues = [[16, 64, 1], [8, 128, 1]]\n";
+    let found: Vec<String> = warnings(zip).into_iter().map(|(_, message)| message).collect();
+    assert_eq!(
+        found,
+        [
+            "`seed` is 1 in every row: it does not vary",
+            "`nvm.banks` and `l2.slice_kb` change together: a difference is of none of them alone"
+        ]
+    );
+}
+
+#[test]
+fn points_that_a_parameter_does_not_apply_to_or_without_a_baseline_are_counted() {
+    let rest = "[[axis]]\nkey = \"scheme\"\nvalues = [\"bucl\", \"agpm\"]\n\
+        [[axis]]\nkey = \"agpm.threshold_logs\"\nvalues = [1000, 5000]\n\
+        [[axis]]\nkey = \"seed\"\nvalues = [1, 2]\n[[exclude]]\nscheme = \"bucl\"\nseed = 1\n[baseline]\nscheme = \"bucl\"\n";
+    let found: Vec<String> = warnings(rest).into_iter().map(|(_, message)| message).collect();
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[0].starts_with("`agpm.threshold_logs` does not apply to 1 of 5 points, which are of scheme `bucl`"));
+    assert!(found[1].starts_with("2 of 5 points have no point of the baseline to be related to"), "{found:?}");
+}
+
+#[test]
+fn warnings_are_no_fault_unless_asked_for_and_a_dry_run_counts_them() {
+    let folder = folder("cli_config/lint");
+    let axis = "[[axis]]\nkey = \"machine\"\nvalues = [\"agpm-table4\", \"titan-x\"]\n";
+    std::fs::write(folder.join("two.toml"), format!("{HEAD}{axis}")).unwrap();
+    std::fs::write(folder.join("one.toml"), HEAD).unwrap();
+    let words = ["2 points, 1 axes, 1 warnings", "two.toml:7:7", "`durawarp config diff` shows them"];
+    ended(&durawarp_in(&folder, &["config", "lint", "two.toml"]), 0, &words);
+    ended(&durawarp_in(&folder, &["config", "lint", "two.toml", "--strict"]), 1, &words);
+    ended(&durawarp_in(&folder, &["config", "lint", "one.toml", "--strict"]), 0, &["1 points, 0 axes, 0 warnings"]);
+    ended(&durawarp_in(&folder, &["config", "lint", "none.toml"]), 2, &["cannot read the sweep file"]);
+    let dry = ["sweep", "two.toml", "--dry-run"];
+    ended(&durawarp_in(&folder, &dry), 0, &["1 warnings: durawarp config lint two.toml"]);
+    let told = ended(&durawarp_in(&folder, &["sweep", "one.toml", "--dry-run"]), 0, &[]);
+    assert!(!told.contains("warnings"), "{told}");
+}

@@ -1,0 +1,13 @@
+//! The program as a user meets it: its commands, files, errors and exit codes.
+
+mod cli_common;
+
+mod bounds;
+mod commands;
+mod config;
+mod crash;
+mod outputs;
+mod readme;
+mod regions;
+mod sweep;
+mod timeline;

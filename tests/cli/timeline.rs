@@ -1,0 +1,292 @@
+//! Timelines: the run is the same with and without, spans say what counters say, and a file is whole at any size.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+
+use crate::cli_common::{durawarp, folder};
+use durawarp::config::{MachineConfig, SchemeConfig};
+use durawarp::outcome::Outcome;
+use durawarp::report::chrome_trace;
+use durawarp::run::{Conduct, Experiment, Finished, run};
+use durawarp::timeline::{Content, Label, Slice, Timeline};
+use durawarp::workload::{Choice, Workload};
+use serde_json::Value;
+
+/// Eight CTAs of two warps of 64 store and meet at persist barriers of every scope.
+const BARRIERS: &str = r#"
+schema = 1
+name = "barriers"
+description = "persist barriers of every scope"
+
+[isa]
+kind = "ptx"
+text = '''
+.version 6.0
+.target sm_60
+.address_size 64
+.visible .entry k(.param .u64 p_data)
+{
+    .reg .b32 %r<16>;
+    .reg .b64 %d<16>, %data;
+    ld.param.u64 %data, [p_data];
+    mov.u32 %r1, %ctaid.x;
+    mov.u32 %r2, %tid.x;
+    mad.lo.u32 %r3, %r1, 128, %r2;
+    mul.wide.u32 %d1, %r3, 4;
+    add.s64 %d2, %data, %d1;
+    st.global.u32 [%d2], 1;
+    pm.barrier.wi;
+    st.global.u32 [%d2], 2;
+    pm.barrier.wg;
+    st.global.u32 [%d2], 3;
+    pm.barrier.kr;
+    st.global.u32 [%d2], 4;
+    ret;
+}
+'''
+
+[buffer.data]
+type = "u32"
+len = 1024
+space = "pm"
+
+[[step]]
+kernel = "k"
+grid = 8
+block = 128
+args = ["&data"]
+
+[[step]]
+kernel = "k"
+grid = 8
+block = 128
+args = ["&data"]
+"#;
+
+fn barriers(test: &str) -> String {
+    let path = folder(test).join("barriers.toml");
+    std::fs::write(&path, BARRIERS).unwrap();
+    path.display().to_string()
+}
+
+fn ran(workload: &str, scheme: &str, machine: &str, conduct: &Conduct<'_>, max_cycles: Option<u64>) -> Finished {
+    let scheme = SchemeConfig::load(scheme, &[]).unwrap();
+    let machine = MachineConfig::load(machine, &[]).unwrap();
+    let found = Workload::load(workload).unwrap_or_else(|faults| panic!("{faults}"));
+    let profile = found.listing().profiles.iter().any(|name| name == "ci").then(|| "ci".to_owned());
+    let choice = Choice { profile, ..Choice::default() };
+    let mut experiment = Experiment::new(machine, &found, &choice, scheme).unwrap_or_else(|faults| panic!("{faults}"));
+    experiment.max_cycles = max_cycles;
+    run(&experiment, conduct)
+}
+
+fn kept(threads: usize) -> Conduct<'static> {
+    Conduct { threads, oversubscribe: true, timeline: Some(64 << 20), ..Conduct::default() }
+}
+
+fn slices<'a>(timeline: &'a Timeline, class: &str) -> Vec<&'a Slice> {
+    let tracks = timeline.processes.iter().flat_map(|process| &process.tracks);
+    let of = tracks.filter(|track| track.class == class);
+    of.flat_map(|track| match &track.content {
+        Content::Slices(slices) => slices.iter().collect::<Vec<_>>(),
+        Content::Level(_) => panic!("{class} is a level"),
+    })
+    .collect()
+}
+
+fn file(timeline: &Timeline, outcome: &Outcome, budget: u64) -> Vec<u8> {
+    let mut out = Vec::new();
+    chrome_trace(timeline, outcome, budget, &mut out).unwrap();
+    out
+}
+
+/// Time in ps.
+fn ps(value: &Value) -> u64 {
+    let text = value.to_string();
+    let (micros, rest) = text.split_once('.').unwrap_or((&text, "0"));
+    let digits = format!("{rest:0<6}");
+    micros.parse::<u64>().unwrap() * 1_000_000 + digits.parse::<u64>().unwrap()
+}
+
+/// Reads a file as a viewer does: every event has its fields, and spans of a track follow one another.
+fn checked(bytes: &[u8]) -> Value {
+    let file: Value = serde_json::from_slice(bytes).unwrap();
+    let mut ends: BTreeMap<(u64, u64), u64> = BTreeMap::new();
+    let mut events = 0u64;
+    for event in file["traceEvents"].as_array().unwrap() {
+        let pid = event["pid"].as_u64().unwrap();
+        match event["ph"].as_str().unwrap() {
+            "X" => {
+                let (ts, dur) = (ps(&event["ts"]), ps(&event["dur"]));
+                let end = ends.entry((pid, event["tid"].as_u64().unwrap())).or_default();
+                assert!(*end <= ts, "{event} begins before {end}");
+                *end = ts + dur;
+                let args = &event["args"];
+                assert!(args["start_ticks"].as_u64().unwrap() <= args["end_ticks"].as_u64().unwrap());
+                events += 1;
+            }
+            "C" => {
+                assert!(event["args"]["value"].is_u64() && event["name"].is_string());
+                events += 1;
+            }
+            "M" => assert!(event["args"].is_object()),
+            other => panic!("an event of kind {other}"),
+        }
+    }
+    let told = file["otherData"]["events"].as_object().unwrap();
+    assert_eq!(told.values().map(|class| class["kept"].as_u64().unwrap()).sum::<u64>(), events);
+    file
+}
+
+#[test]
+fn a_timeline_changes_no_bit_of_a_run_and_is_the_same_at_any_number_of_threads() {
+    let workload = barriers("timeline_same");
+    for (workload, scheme, machine) in [
+        (workload.as_str(), "nvw-fifo", "scoped-table2"),
+        ("atax", "nvw-fifo", "scoped-table2"),
+        ("histogram", "store+clwb", "agpm-table4"),
+        ("atax", "strict", "agpm-table4"),
+    ] {
+        let without = ran(workload, scheme, machine, &Conduct::default(), None);
+        assert!(without.timeline.is_none());
+        let (one, three) =
+            (ran(workload, scheme, machine, &kept(1), None), ran(workload, scheme, machine, &kept(3), None));
+        for with in [&one, &three] {
+            assert_eq!(with.outcome.digest, without.outcome.digest, "{workload} {scheme}");
+            assert_eq!(with.outcome.memory_digest, without.outcome.memory_digest);
+            assert_eq!(with.outcome.counters, without.outcome.counters);
+            assert_eq!(with.outcome.engine, without.outcome.engine);
+        }
+        let of = |finished: &Finished| file(finished.timeline.as_ref().unwrap(), &finished.outcome, 1 << 20);
+        assert_eq!(of(&one), of(&three), "{workload} {scheme}");
+        checked(&of(&one));
+    }
+}
+
+#[test]
+fn spans_say_what_counters_say() {
+    let finished = ran(&barriers("timeline_counters"), "nvw-fifo", "scoped-table2", &kept(1), None);
+    let (timeline, outcome) = (finished.timeline.unwrap(), finished.outcome);
+    assert_eq!(outcome.verification.as_ref().map(|check| check.passed), Some(true));
+    let kernels: Vec<(u64, u64)> = slices(&timeline, "kernels").iter().map(|k| (k.start, k.end - k.start)).collect();
+    let launches: Vec<(u64, u64)> = outcome.launches.iter().map(|l| (l.start.ticks, l.length.ticks)).collect();
+    assert_eq!(kernels, launches);
+
+    let ctas = slices(&timeline, "CTAs");
+    assert_eq!(ctas.len() as u64, outcome.total("sm", "ctas"));
+    for cta in ctas {
+        let Label::Cta { launch, .. } = cta.label else { panic!("{cta:?}") };
+        let (start, length) = launches[launch as usize];
+        assert!(!cta.cut && start <= cta.start && cta.end <= start + length, "{cta:?}");
+    }
+
+    let cycle = outcome.machine.tick_khz / outcome.machine.core_khz;
+    let stalls = slices(&timeline, "warp stalls");
+    for scope in ["wi", "wg", "kr"] {
+        let name = format!("pm.barrier.{scope}");
+        let of: Vec<_> = stalls.iter().filter(|s| matches!(s.label, Label::Stall { at, .. } if at == name)).collect();
+        assert_eq!(of.len() as u64, outcome.total("sm", &format!("pm_barriers_{scope}")), "{scope}");
+        assert_eq!(of.len(), 32, "two launches of eight CTAs of two warps");
+        let ticks: u64 = of.iter().map(|s| s.end - s.start).sum();
+        assert_eq!(ticks, cycle * outcome.total("sm", &format!("pm_barriers_{scope}_stall")), "{scope}");
+    }
+
+    let count = |class: &str| slices(&timeline, class).len();
+    assert_eq!((count("barriers of threads"), count("barriers of CTAs"), count("barriers of kernels")), (32, 16, 2));
+    // A barrier lasts from its first warp's arrival until its warps go on.
+    for barrier in slices(&timeline, "barriers of kernels") {
+        let inside = stalls.iter().filter(|s| matches!(s.label, Label::Stall { at, .. } if at == "pm.barrier.kr"));
+        let inside: Vec<_> = inside.filter(|s| s.end >= barrier.start && s.start <= barrier.end).collect();
+        assert_eq!(inside.len(), 16);
+        assert_eq!(inside.iter().map(|s| s.start).min(), Some(barrier.start));
+        assert!(inside.iter().all(|s| s.end.abs_diff(barrier.end) <= cycle), "{barrier:?} {inside:?}");
+    }
+
+    let mc = |name: &str| outcome.total("memory_controller", name);
+    let writes = mc("dram_writes") + mc("nvm_writes");
+    assert_eq!(count("L2 writes") as u64, writes);
+    let at_media = count("media writes") as u64;
+    assert!(at_media <= writes - mc("merged_writes") && at_media > 0);
+    let levels = timeline.processes.iter().flat_map(|p| p.tracks.iter().filter(|t| t.name == "WPQ entries"));
+    for track in levels {
+        let Content::Level(values) = &track.content else { panic!("{track:?}") };
+        let most = outcome.machine.parameters["controller.write_queue_entries"].value.as_u64().unwrap();
+        assert!(values.iter().all(|(_, entries)| *entries <= most) && values.is_sorted_by_key(|(time, _)| *time));
+    }
+}
+
+#[test]
+fn a_file_keeps_its_budget_and_says_what_is_left_out() {
+    let finished = ran("atax", "nvw-fifo", "scoped-table2", &kept(1), None);
+    let (timeline, outcome) = (finished.timeline.unwrap(), finished.outcome);
+    let whole = file(&timeline, &outcome, u64::MAX);
+    let all = checked(&whole);
+    for (class, count) in all["otherData"]["events"].as_object().unwrap() {
+        assert_eq!(count["kept"], count["of"], "{class}");
+    }
+    let mut last = u64::MAX;
+    for budget in [whole.len() as u64 - 1, whole.len() as u64 / 2, 50_000, 10_000, 5_000] {
+        let bytes = file(&timeline, &outcome, budget);
+        assert!(bytes.len() as u64 <= budget, "{} of {budget}", bytes.len());
+        let value = checked(&bytes);
+        let kept = value["otherData"]["events"].as_object().unwrap().values();
+        let kept: u64 = kept.map(|class| class["kept"].as_u64().unwrap()).sum();
+        assert!(kept < last, "{budget}");
+        last = kept;
+        if budget >= 50_000 {
+            assert_eq!(value["otherData"]["events"]["kernels"], all["otherData"]["events"]["kernels"], "the few stay");
+        }
+    }
+}
+
+#[test]
+fn what_is_under_way_when_a_run_is_cut_short_lasts_until_then() {
+    let workload = barriers("timeline_cut");
+    let whole = ran(&workload, "nvw-fifo", "scoped-table2", &kept(1), None);
+    let barrier = *slices(whole.timeline.as_ref().unwrap(), "barriers of CTAs")[0];
+    let cycle = whole.outcome.machine.tick_khz / whole.outcome.machine.core_khz;
+    let cut = (barrier.start + (barrier.end - barrier.start) / 2) / cycle;
+    let finished = ran(&workload, "nvw-fifo", "scoped-table2", &kept(1), Some(cut));
+    let timeline = finished.timeline.as_ref().unwrap();
+    checked(&file(timeline, &finished.outcome, 1 << 20));
+    for class in ["kernels", "CTAs", "warp stalls", "barriers of CTAs"] {
+        let cut_short: Vec<_> = slices(timeline, class).into_iter().filter(|slice| slice.cut).collect();
+        assert!(!cut_short.is_empty(), "{class}");
+        assert!(cut_short.iter().all(|slice| slice.end == finished.outcome.time.ticks), "{class}: {cut_short:?}");
+    }
+}
+
+#[test]
+fn the_command_writes_a_file_and_its_compressed_twin_and_refuses_what_it_cannot_write() {
+    let folder = folder("timeline_command");
+    let path = |name: &str| folder.join(name).display().to_string();
+    let run = |extra: &[&str]| {
+        // One SM, for more waits than it keeps for a file this small.
+        let base = ["run", "vecadd", "--set", "params.N=60000", "--set", "sm.count=1", "-q", "--scheme", "strict"];
+        durawarp(&[&base[..], extra].concat())
+    };
+    let (plain, packed) = (path("run.json"), path("run.json.gz"));
+    for file in [&plain, &packed] {
+        let output = run(&["--timeline", file, "--timeline-budget-mib", "1"]);
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{told}");
+        assert!(told.contains("the timeline holds") && told.contains("warp stalls"), "{told}");
+    }
+    let text = std::fs::read(&plain).unwrap();
+    assert!(text.len() <= 1 << 20 && text.len() > 1 << 18, "{}", text.len());
+    let stalls = &checked(&text)["otherData"]["events"]["warp stalls"];
+    assert!(stalls["kept"].as_u64() < stalls["of"].as_u64() && stalls["of"].as_u64() > Some(1024), "{stalls}");
+    let mut unpacked = Vec::new();
+    flate2::read::GzDecoder::new(std::fs::File::open(&packed).unwrap()).read_to_end(&mut unpacked).unwrap();
+    assert!(unpacked == text && std::fs::metadata(&packed).unwrap().len() < text.len() as u64 / 4);
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 2, "no partial file is left");
+    for (extra, word) in [
+        (&["--timeline", "/nowhere/at/all.json"][..], "/nowhere/at/all.json"),
+        (&["--timeline-budget-mib", "5"], "--timeline"),
+        (&["--timeline", "x.json", "--timeline-budget-mib", "0"], "1..=65536"),
+    ] {
+        let output = run(extra);
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && told.contains(word), "{told}");
+    }
+}

@@ -1,0 +1,7 @@
+//! The engine through its public interface: order, ends of runs, and the same results whatever runs it.
+
+mod chatter;
+
+mod order;
+mod run_ends;
+mod same_results;

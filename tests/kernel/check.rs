@@ -1,0 +1,304 @@
+//! Faulty PTX: every fault is told with file, line, column and what was expected; nothing makes the front end panic.
+
+use durawarp::kernel::ptx::{check, parse};
+use proptest::prelude::*;
+
+/// The faults of a body whose first line is line 2 of the file.
+fn faults(body: &str) -> Vec<String> {
+    let text = format!(
+        ".version 8.0 .visible .entry k(.param .u64 a, .param .u32 n) {{ .reg .b32 %r<5>; .reg .b64 %rd<5>; .reg .f32 %f<5>; .reg .f64 %fd<5>; .reg .pred %p<5>;\n{body}\nret; }}\n"
+    );
+    check("bad.ptx", &text).unsupported.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn each_fault_names_its_place_and_what_was_expected() {
+    for (body, expected) in [
+        ("addd.s32 %r1, %r2, %r3;", "2:1: unknown instruction `addd` (did you mean `add`?)"),
+        ("  fmaa.rn.f32 %f1, %f2, %f3, %f1;", "2:3: unknown instruction `fmaa` (did you mean `fma`?)"),
+        ("add.s33 %r1, %r2, %r3;", "2:4: type or modifier `.s33` of `add` is not supported (did you mean `s32`?)"),
+        ("ld.gobal.u32 %r1, [%rd1];", "2:3: modifier `.gobal` of `ld` is not supported (did you mean `global`?)"),
+        ("add %r1, %r2, %r3;", "2:1: `add` needs a type"),
+        ("mul.s32 %r1, %r2, %r3;", "2:1: `mul` on integers needs `.lo`, `.hi` or `.wide`"),
+        ("mul.lo.ftz.s32 %r1, %r2, %r3;", "2:7: modifier `.ftz` of `mul` is not supported"),
+        ("add.s32 %r1, %r2;", "2:1: `add` takes 3 operands, found 2"),
+        ("add.s32 %r1, %r2, %r9;", "2:19: `%r9` is not declared (`%r<5>` declares `%r0` to `%r4`)"),
+        ("add.s32 %r1, %r2, %rd1;", "2:19: expected a register of up to 32 bits, but `%rd1` is a 64-bit register"),
+        ("add.s64 %rd1, %r2, %rd1;", "2:15: expected a 64-bit register, but `%r2` is a register of up to 32 bits"),
+        ("add.s32 %p1, %r2, %r1;", "2:9: expected a register of up to 32 bits, but `%p1` is a predicate register"),
+        ("add.f32 %f1, %f2, 3;", "2:19: `3` is not a literal of type .f32"),
+        ("add.s32 5, %r2, %r1;", "2:9: expected a destination register"),
+        ("@%r1 bra X;\nX:", "2:2: expected a predicate register, but `%r1` is a register of up to 32 bits"),
+        ("bra NOWHERE;", "2:5: label `NOWHERE` is not defined here"),
+        ("X:\nX:", "3:1: label `X` is defined twice"),
+        (
+            "mov.u32 %r1, %tid.q;",
+            "2:14: `%tid.q` is neither a declared register nor a supported special register (did you mean `%tid.x`?)",
+        ),
+        ("mov.u32 %r1, %warpidx;", "2:14: `%warpidx` is neither"),
+        ("ld.global.u32 %r1, %rd1;", "2:20: expected an address in brackets"),
+        ("ld.global.u32 %r1, [%rd1;", "2:25: expected `,` or `]`, found `;`"),
+        ("ld.global.v2.u32 %r1, [%rd1];", "2:18: expected 2 element(s), found 1"),
+        ("ld.global.u64 %r1, [%rd1];", "2:15: .u64 needs 64-bit registers"),
+        ("ld.global.v4.f64 {%fd1, %fd1, %fd1, %fd1}, [%rd1];", "2:1: a vector of 4 .f64 exceeds 16 bytes"),
+        ("ld.param.u32 %r1, [b];", "2:20: `b` is not declared"),
+        ("st.param.u32 [n], %r1;", "2:14: the parameters of a kernel cannot be written"),
+        ("st.const.u32 [%rd1], %r1;", "2:1: constant memory cannot be written"),
+        ("setp.s32 %p1, %r1, %r2;", "2:1: `setp` needs a comparison such as `.lt`"),
+        ("setp.lt.b32 %p1, %r1, %r2;", "2:1: comparison `.lt` on type .b32 is not supported"),
+        ("call foo, (%r1);", "2:6: function `foo` is not declared"),
+        ("call %rd1, (%r1);", "2:6: indirect calls are not supported"),
+        ("bar.sync 16;", "2:10: barrier 16 does not exist (0 to 15 do)"),
+        ("bar.sync 1, 33;", "2:13: 33 threads are not a multiple of 32 up to 1024"),
+        ("bar.sync %r1;", "2:10: barrier numbers and thread counts must be constants"),
+        ("membar;", "2:1: a fence needs a scope such as `.gpu`"),
+        ("shfl.sync.b32 %r1, %r2, 1, 31, -1;", "2:1: `shfl` needs a mode such as `.down`"),
+        ("atom.global.u32 %r1, [%rd1], 1;", "2:1: `atom` needs an operation such as `.add`"),
+        ("atom.global.and.f32 %f1, [%rd1], %f2;", "2:1: `atom` on type .f32 is not supported"),
+        ("lop3.b32 %r1, %r2, %r3, %r4, 256;", "2:30: the truth table of `lop3` must be a constant from 0 to 255"),
+        (
+            "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 %r1, %r2;",
+            "2:1: `mma` is not supported (matrix instructions)",
+        ),
+        ("cp.async.wait_all;", "2:1: `cp` is not supported (asynchronous copies)"),
+        ("vadd.s32.s32.s32 %r1, %r2, %r3;", "2:1: `vadd` is not supported (video instructions)"),
+        ("suld.b.1d.b32 %r1, [%rd1, {%r2}];", "2:1: `suld` is not supported (surfaces)"),
+        ("add.f16 %r1, %r2, %r3;", "2:1: `add` on type .f16 is not supported"),
+        ("fma.rn.f16x2 %r1, %r2, %r3, %r4;", "2:7: type or modifier `.f16x2` of `fma` is not supported"),
+        ("cvt.rn.bf16.f32 %r1, %f1;", "2:7: type or modifier `.bf16` of `cvt` is not supported"),
+        ("min.xorsign.abs.f32 %f1, %f2, %f3;", "2:4: modifier `.xorsign` of `min` is not supported"),
+        ("pm.flush [%rd1];", "2:3: unknown operation `pm.flush`"),
+        ("pm.st.global.u32 [%rd1], %r1;", "2:1: `pm.st` needs `.nt` or `.log`"),
+        ("pm.barrier;", "2:1: `pm.barrier` needs `.wi`, `.wg` or `.kr`"),
+        ("pm.clwb [%r1];", "2:9: persistent memory needs a 64-bit address"),
+        ("pm.st.log.shared.u32 [%rd1], %r1;", "2:1: persistent memory is global: use `.global` or no space"),
+        ("pm.txbegin %r1;", "2:12: a transaction's id must be a constant"),
+        ("tex.3d.v4.u32.f32 {%r1, %r2, %r3, %r4}, [t, {%f1}];", "2:1: only `tex.1d.v4` and `tex.2d.v4`"),
+        (".reg .f128 %q;", "2:6: register type `.f128` is not supported"),
+        (".regs .b32 %q;", "2:1: directive `.regs` is not supported here (did you mean `reg`?)"),
+        (".local .b8 big[1000000];", "k` needs 1000000 bytes of local memory a thread, more than 524288"),
+        ("mov.u32 %r1, 99999999999999999999;", "2:14: `99999999999999999999` is not a number that fits 64 bits"),
+        ("mov.u32 %r1, §;", "2:14: unexpected character"),
+        ("add.s32 %r1 %r2;", "2:13: expected `,` or `;`, found `%r2`"),
+    ] {
+        let found = faults(body);
+        assert!(found[0].starts_with("bad.ptx:"), "{body}: {found:?}");
+        assert!(found[0].contains(expected), "`{body}` gives {found:#?}, not `{expected}`");
+    }
+}
+
+#[test]
+fn a_file_says_for_which_version_it_was_written_and_one_that_is_known() {
+    let entry = "\n.entry k() { ret; }";
+    for version in ["1.0", "1.5", "4.3", "6.0", "7.8", "8.8", "9.3"] {
+        assert!(check("k.ptx", &format!(".version {version}{entry}")).unsupported.is_empty(), "{version}");
+    }
+    for version in ["1.6", "0.9", "4.4", "7.9", "9.4", "10.0", "8", "abc"] {
+        let report = check("k.ptx", &format!(".version {version}{entry}"));
+        let found: Vec<String> = report.unsupported.iter().map(ToString::to_string).collect();
+        assert!(found[0].contains("1:10: PTX version `") && found[0].contains("known are 1.0 to 9."), "{found:?}");
+        assert!(parse("k.ptx", &format!(".version {version}{entry}")).is_err(), "{version}");
+    }
+    let missing = parse("k.ptx", "// a comment\n.target sm_60\n.entry k() { ret; }").unwrap_err().to_string();
+    assert_eq!(missing, "k.ptx:2:1: a PTX file begins with `.version` and a number such as 8.0");
+}
+
+#[test]
+fn a_name_has_one_body() {
+    let text =
+        ".version 8.0\n.func f();\n.entry k() { call f; ret; }\n.func f() { ret; }\n.entry k() { ret; }\n.func f() { }";
+    let found = parse("k.ptx", text).unwrap_err().to_string();
+    let expected = ["k.ptx:5:8: `k` is defined already, on line 3", "k.ptx:6:7: `f` is defined already, on line 4"];
+    assert_eq!(found.lines().collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn faults_outside_of_kernels() {
+    for (text, expected) in [
+        ("", ""),
+        (".visible .entyr k() { ret; }", "2:10: unknown directive `.entyr` (did you mean `entry`?)"),
+        (".entry k(", "2:10: expected `.param` or `.reg`, found the end of the file"),
+        (".entry k() { ret;", "2:18: expected `}`, found the end of the file"),
+        (".entry { ret; }", "2:8: expected a function name, found `{`"),
+        (".address_size 32", "2:15: `.address_size 32` is not supported, only 64"),
+        (".const .b8 big[70000];\n.entry k() { ret; }", "2:12: constant memory exceeds 64 KiB"),
+        (".global .u32 x[2] = {1, 2, 3};", "2:14: too many initialisers for `x`"),
+        (".global .align 3 .u32 x;", "2:23: alignment 3 of `x` is not a power of two"),
+        (".global .u32 x = y;", "2:18: unknown variable `y`"),
+        (".shared .u32 x = 1;", "2:14: `.shared` variables cannot be initialised"),
+        (".entry k() { .reg .b32 %r<2>; mov.b32 %r1, \"text; }", "unterminated string"),
+        (
+            ".func f() { call f; ret; }\n.entry k() { call f; ret; }",
+            "2:13: recursive calls (here of `f`) are not supported",
+        ),
+        (".func f(.param .u32 x);\n.entry k() { call f; ret; }", "3:19: function `f` has no body in this file"),
+    ] {
+        let text = format!(".version 8.0\n{text}");
+        let found: Vec<String> = check("bad.ptx", &text).unsupported.iter().map(ToString::to_string).collect();
+        match expected {
+            "" => assert!(found.is_empty(), "{found:?}"),
+            _ => assert!(found[0].contains(expected), "`{text}` gives {found:#?}, not `{expected}`"),
+        }
+    }
+}
+
+#[test]
+fn one_run_reports_every_fault_and_the_kernels_that_are_sound() {
+    let text = ".version 8.0\n.const .u32 table[4];\n.global .u64 heap[8];\n\
+        .entry good(.param .u64 a, .param .align 8 .b8 s[24]) {\n  .reg .b32 %r<3>; .reg .b64 %rd<3>; .reg .pred %p<2>;\n\
+          .shared .b8 tile[100]; .local .b8 depot[20];\n  ld.param.u64 %rd1, [a]; mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 0;\n\
+          @%p1 st.shared.u32 [tile], %r1; st.local.u32 [depot], %r1; st.global.u32 [%rd1], %r1; ret; }\n\
+        .entry bad() {\n  .reg .f32 %f<3>;\n  sinn.approx.f32 %f1, %f2;\n  add.f32 %f1, %f2;\n  ad.f32 %f1, %f2, %f1;\n  ret; }\n";
+    let report = check("two.ptx", text);
+    let places: Vec<(u32, u32)> = report.unsupported.iter().map(|f| (f.span.line, f.span.column)).collect();
+    assert_eq!(places, [(11, 3), (12, 3), (13, 3)]);
+    let [good, bad] = report.kernels.as_slice() else { panic!("{report:?}") };
+    assert!(good.supported && !bad.supported);
+    assert_eq!((good.shared_bytes, good.local_bytes, good.param_bytes), (100, 32, 32));
+    assert_eq!((good.instructions, good.virtual_registers), (7, [2, 1, 1]));
+    assert_eq!((report.const_bytes, report.global_bytes), (16, 64));
+    assert_eq!(bad.unsupported.len(), 3);
+    assert!(parse("two.ptx", text).is_err());
+    let json = serde_json::to_value(&report).unwrap();
+    assert_eq!(json["kernels"][0]["params"][1]["bytes"], 24);
+    assert_eq!(json["unsupported"][0]["help"], "did you mean `sin`?");
+}
+
+#[test]
+fn a_flood_of_faults_is_cut_short() {
+    let noise = "§ ".repeat(100_000);
+    assert!(check("noise.ptx", &noise).unsupported.len() <= 100);
+    let body = "frob;\n".repeat(50_000);
+    assert!(check("frob.ptx", &format!(".version 8.0 .entry k() {{ {body} ret; }}")).unsupported.len() <= 100);
+}
+
+/// Real PTX of small size to spoil.
+const SOURCES: [&str; 5] = [
+    include_str!("../../workloads/atax/kernel.ptx"),
+    include_str!("../../workloads/bfs/kernel.ptx"),
+    include_str!("../../workloads/gemm_tiled/kernel.ptx"),
+    include_str!("../../workloads/histogram/kernel.ptx"),
+    include_str!("ptx/basics.nvrtc.ptx"),
+];
+
+#[derive(Debug, Clone)]
+enum Edit {
+    Cut(usize, usize),
+    Truncate(usize),
+    Insert(usize, String),
+    Splice { at: usize, source: usize, from: usize, length: usize },
+    Swap(usize, usize),
+}
+
+fn edit() -> impl Strategy<Value = Edit> {
+    let scrap = prop::sample::select(vec![
+        "{",
+        "}",
+        "(",
+        ")",
+        "[",
+        "]",
+        ";",
+        ",",
+        ":",
+        "@",
+        "@!",
+        "|",
+        "-",
+        "+",
+        ".",
+        "<",
+        ">",
+        "%",
+        "=",
+        "\"",
+        "/*",
+        "0x",
+        "-1",
+        ".reg",
+        ".param",
+        ".b8",
+        ".v4",
+        "call",
+        "bra",
+        "ret;",
+        "%r1",
+        "18446744073709551615",
+        "4294967295",
+        "é",
+        "\0",
+        ".global .u32 x[99999999];",
+        ".shared .align 65536 .b8 y[16000000];",
+        ".local .b8 z[16777216];",
+        ".reg .b32 %q<1000000>;",
+        ".func f() { call f; }",
+    ]);
+    prop_oneof![
+        (any::<usize>(), 1..200usize).prop_map(|(at, n)| Edit::Cut(at, n)),
+        any::<usize>().prop_map(Edit::Truncate),
+        (any::<usize>(), scrap).prop_map(|(at, s)| Edit::Insert(at, s.to_owned())),
+        (any::<usize>(), any::<usize>(), any::<usize>(), 1..400usize)
+            .prop_map(|(at, source, from, length)| Edit::Splice { at, source, from, length }),
+        (any::<usize>(), any::<usize>()).prop_map(|(a, b)| Edit::Swap(a, b)),
+    ]
+}
+
+/// A character boundary of a text.
+fn boundary(text: &str, at: usize) -> usize {
+    let mut at = at % (text.len() + 1);
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+fn apply(text: &mut String, edit: &Edit) {
+    match edit {
+        Edit::Cut(at, n) => {
+            let from = boundary(text, *at);
+            let to = boundary(text, (from + n).min(text.len()));
+            text.replace_range(from..to, "");
+        }
+        Edit::Truncate(at) => text.truncate(boundary(text, *at)),
+        Edit::Insert(at, s) => text.insert_str(boundary(text, *at), s),
+        Edit::Splice { at, source, from, length } => {
+            let source = SOURCES[source % SOURCES.len()];
+            let from = boundary(source, *from);
+            let to = boundary(source, (from + length).min(source.len()));
+            text.insert_str(boundary(text, *at), &source[from..to]);
+        }
+        Edit::Swap(a, b) => {
+            let lines: Vec<&str> = text.lines().collect();
+            if lines.len() > 1 {
+                let mut lines: Vec<String> = lines.iter().map(|l| (*l).to_owned()).collect();
+                let (a, b) = (a % lines.len(), b % lines.len());
+                lines.swap(a, b);
+                *text = lines.join("\n");
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn spoilt_ptx_never_panics(source in 0..SOURCES.len(), edits in prop::collection::vec(edit(), 1..8)) {
+        let mut text = SOURCES[source].to_owned();
+        for edit in &edits {
+            apply(&mut text, edit);
+        }
+        let report = check("spoilt.ptx", &text);
+        let lines = text.lines().count() as u32;
+        for fault in &report.unsupported {
+            prop_assert!(!fault.message.is_empty());
+            prop_assert!((1..=lines.max(1) + 1).contains(&fault.span.line) && fault.span.column >= 1, "{}", fault);
+        }
+    }
+
+    #[test]
+    fn noise_never_panics(text in "[ -~\n]{0,300}") {
+        check("noise.ptx", &format!(".visible .entry k(.param .u64 a) {{ .reg .b32 %r<9>; {text} ret; }}"));
+        check("noise.ptx", &text);
+    }
+}

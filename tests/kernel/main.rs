@@ -1,0 +1,13 @@
+//! PTX on the functional driver: what is read, what each instruction does, and what is refused.
+
+mod ptx_common;
+
+mod check;
+mod divergence;
+mod faults;
+mod floats;
+mod instructions;
+mod kernels;
+mod memory;
+mod persist_barriers;
+mod totals;

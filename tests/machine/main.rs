@@ -1,0 +1,21 @@
+//! The GPU machine: latencies and throughputs of its parts, and whole machines.
+
+#[path = "bench_machine/accounts.rs"]
+mod accounts;
+mod bench_machine;
+
+mod any_size;
+mod combining_l1;
+mod config;
+mod datasheet_latency;
+mod datasheet_memory;
+mod datasheet_semantics;
+mod datasheet_sm;
+mod datasheet_throughput;
+mod faults;
+mod gate;
+mod l2_slice;
+mod memory_controller;
+mod persist_stalls;
+mod random_kernels;
+mod same_results;

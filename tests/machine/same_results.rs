@@ -1,0 +1,111 @@
+//! Every built-in workload on the timed machine: its memory is the functional run's, its checks pass, its accounts
+//! balance, and whatever drives the simulation, every event is the same.
+//!
+//! `bfs` has benign races (several threads may claim one node): its levels are checked, its memory is not compared.
+
+use crate::bench_machine::{machine, sum};
+use durawarp::assemble::{Assembly, assemble};
+use durawarp::engine::{Fallback, Placement, Rebalance, RunEnd, RunOptions};
+use durawarp::kernel::functional::Limits;
+use durawarp::kernel::memory::FlatMemory;
+use durawarp::machine::MachineSpec;
+use durawarp::workload::{Choice, Evidence, FunctionalRun, Resolved, Workload};
+
+/// Workloads whose final memory depends on who comes first.
+const RACES: [&str; 1] = ["bfs"];
+
+fn resolved(name: &str) -> Resolved {
+    let workload = Workload::load(name).unwrap_or_else(|faults| panic!("{faults}"));
+    let choice = Choice { profile: Some("ci".to_owned()), ..Choice::default() };
+    workload.resolve(&choice).unwrap_or_else(|faults| panic!("{faults}"))
+}
+
+/// A timed run to its end.
+struct Timed {
+    assembly: Assembly,
+    memory: FlatMemory,
+    verdict: Option<String>,
+}
+
+fn timed(spec: &MachineSpec, workload: &Resolved, reference: &FunctionalRun, options: &RunOptions<'_>) -> Timed {
+    let host = workload.host();
+    let bindings = host.bindings();
+    let mut memory = workload.image();
+    let mut assembly = assemble(spec, memory.clone(), 256, Box::new(host));
+    let end = assembly.simulation.run(options);
+    assert!(matches!(end, RunEnd::Finished { .. }), "{end:?}");
+    assembly.collect(&mut memory);
+    let verdict = workload.verify(&memory, &bindings, Evidence { functional: Some(reference), metrics: None });
+    let verdict = (!verdict.passed()).then(|| format!("{verdict:#?}"));
+    Timed { assembly, memory, verdict }
+}
+
+/// Real threads, from the first round on.
+fn threads(threads: usize, placement: Placement) -> RunOptions<'static> {
+    RunOptions {
+        threads,
+        oversubscribe: true,
+        fallback: Fallback::Never,
+        rebalance: Rebalance::Never,
+        placement,
+        ..RunOptions::default()
+    }
+}
+
+/// Runs a workload every way and checks everything about it.
+fn check(machine_name: &str, name: &str, ways: &[RunOptions<'_>]) {
+    let spec = machine(machine_name, "");
+    let workload = resolved(name);
+    let reference = workload.run_functional(&Limits::default()).unwrap_or_else(|error| panic!("{error}"));
+    let first = timed(&spec, &workload, &reference, &RunOptions::default());
+    assert_eq!(first.verdict.as_deref().filter(|_| !RACES.contains(&name)), None, "{name}");
+    if !RACES.contains(&name) {
+        assert!(first.memory == *reference.memory(), "{name}: memory differs from the functional run's");
+        let instructions = sum(first.assembly.sms().map(|s| s.counters()), "warp_instructions") as f64;
+        assert_eq!(instructions, reference.metrics()["warp_instructions"], "{name}");
+    }
+    crate::accounts::assert_conserved(name, &spec, &first.assembly);
+    let of = |run: &Timed| (run.assembly.simulation.digest(), run.assembly.simulation.stats().events());
+    for options in ways {
+        let other = timed(&spec, &workload, &reference, options);
+        assert_eq!(of(&other), of(&first), "{name} with {options:?}");
+        assert!(other.memory == first.memory, "{name} with {options:?}: memory");
+    }
+}
+
+fn some_ways() -> Vec<RunOptions<'static>> {
+    let mut ways =
+        vec![threads(2, Placement::Auto), threads(3, Placement::Shuffled(5)), threads(8, Placement::RoundRobin)];
+    ways.push(RunOptions { rebalance: Rebalance::Forced { rounds: 7 }, ..threads(2, Placement::Shuffled(99)) });
+    ways
+}
+
+macro_rules! on_table4 {
+    ($($name:ident,)*) => {
+        $(#[test]
+        fn $name() {
+            check("agpm-table4", stringify!($name), &some_ways());
+        })*
+
+        #[test]
+        fn no_builtin_workload_is_missing_here() {
+            let here = [$(stringify!($name),)*];
+            for listing in Workload::builtin() {
+                assert!(here.contains(&listing.name.as_str()), "{}", listing.name);
+            }
+        }
+    };
+}
+
+on_table4! {
+    atax, backprop, bfs, bplus_tree, bplus_tree_dram, conv2d, fma, gemm, gemm_tiled, gesummv, grid_binning, grid_reorder,
+    histogram, kv_store, mm2, mm3, mvt, nw, pathfinder, pointer_chase, ra, sad, sgemm, split_sort, sssp, stencil,
+    stream_triad, vecadd,
+}
+
+#[test]
+fn titan_x_agrees_too() {
+    for name in ["backprop", "gemm_tiled", "histogram", "vecadd"] {
+        check("titan-x", name, &[threads(2, Placement::Shuffled(3))]);
+    }
+}

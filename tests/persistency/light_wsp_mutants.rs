@@ -1,0 +1,500 @@
+//! Faults of LightWSP that a machine really has: decorators around the scheme's sites change its letters on their way, the
+//! machine runs so, and the oracle must find it in the history or in the states that the run left (level A), or the machine gets
+//! stuck; and faults of the hardware's recovery, after failures of the right machine.
+//!
+//! The last of four controllers is far off (its letters from SMs take longer), so that there is a controller that
+//! knows less than the others; queues are of a few stores, so that stores wait for room and spill. Lines that leave the L2
+//! without a look at buffers (`victims=stale`) are in `light_wsp.rs` and, with power failures, in `litmus.rs`. Over 500 lines by a few:
+//! decorators pass on what they do not change.
+
+#[path = "../../src/oracle/regions/tests/recoveries.rs"]
+mod recoveries;
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use durawarp::config::{MachineConfig, Override, SchemeConfig};
+use durawarp::crash::{CrashReport, Judgement, Request, Watching, crash, journal_of};
+use durawarp::engine::Time;
+use durawarp::machine::address::Interleave;
+use durawarp::oracle::crash::Plan;
+use durawarp::oracle::judge::Watch;
+use durawarp::oracle::order::{Guarantees, Model, Order};
+use durawarp::oracle::regions::{
+    AsPublished, Asked, AtPowerFailure, Knowledge, RegionFacts, judge_recovery, judge_regions,
+};
+use durawarp::oracle::verdict::Property;
+use durawarp::outcome::End;
+use durawarp::persist::journal::Author;
+use durawarp::persist::{
+    ControllerSite, Domain, FenceKind, FenceRule, FrontEnd, HostSite, HubSite, Letter, PathLinks, PathStore, Peer,
+    Post, RegionRule, Scheme, Seat, SliceSite, SmSite, Store, StoreRule, WriteBack, WriteBackRule, opened,
+};
+use durawarp::run::{Conduct, Experiment};
+use durawarp::schemes::light_wsp::letters::Word;
+use durawarp::workload::{Choice, Workload};
+use recoveries::{AsksNobody, DoesNotRollBack, Drains};
+use smallvec::SmallVec;
+
+/// How much longer letters from SMs to the last controller take: less than an exchange of bdry-ACKs, so that machines with faults
+/// come to their end.
+const FAR_NS: u64 = 30;
+/// How long stores are held back that their boundaries overtake: less than controllers need to commit a region.
+const HELD_BACK_NS: u64 = 30;
+const CONTROLLERS: u16 = 4;
+const LAST: u16 = CONTROLLERS - 1;
+const SMS: u16 = 3;
+
+/// What a machine does wrong.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Fault {
+    /// Nothing.
+    None,
+    /// SMs do not send boundaries to the last controller.
+    BoundaryNotSent,
+    /// The same, and nobody waits for anything of the last controller.
+    LastLeftOut,
+    /// The same, and the last controller takes another's bdry-ACK for the boundary.
+    BoundaryTakenFromAck,
+    /// A boundary comes before stores that were sent before it.
+    BoundaryOvertakesStores,
+    /// A boundary is acknowledged while stores before it wait for room.
+    AckedBeforeStoresAreIn,
+    /// Controllers take a region's bdry-ACKs as given when its boundary comes.
+    BoundaryAcksTakenAsGiven,
+    /// Controllers take a region's flush-ACKs as given when its boundary comes.
+    FlushAcksTakenAsGiven,
+    /// Both.
+    AllAcksTakenAsGiven,
+    /// What spills is written without an undo log.
+    SpilledWithoutLog,
+}
+
+/// LightWSP with a fault.
+#[derive(Debug)]
+struct Mutant {
+    of: Arc<dyn Scheme>,
+    fault: Fault,
+    map: Interleave,
+}
+
+impl Mutant {
+    /// A seat as the scheme's site is told of it.
+    fn told(&self, seat: Seat) -> Seat {
+        let out = u16::from(self.fault == Fault::LastLeftOut);
+        Seat { controllers: seat.controllers - out, ..seat }
+    }
+}
+
+impl Scheme for Mutant {
+    fn name(&self) -> &'static str {
+        self.of.name()
+    }
+
+    fn description(&self) -> &'static str {
+        self.of.description()
+    }
+
+    fn sm_site(&self, seat: Seat) -> Box<dyn SmSite> {
+        let ticks = |ns: u64| ns * seat.tick_khz / 1_000_000;
+        let (far, held_back) = (ticks(FAR_NS), ticks(HELD_BACK_NS));
+        let of = RefCell::new(self.of.sm_site(self.told(seat)));
+        Box::new(Sm { of, fault: self.fault, map: self.map, far, held_back })
+    }
+
+    fn slice_site(&self, seat: Seat) -> Option<Box<dyn SliceSite>> {
+        self.of.slice_site(seat)
+    }
+
+    fn hub_site(&self, seat: Seat) -> Option<Box<dyn HubSite>> {
+        self.of.hub_site(seat)
+    }
+
+    fn controller_site(&self, seat: Seat) -> Option<Box<dyn ControllerSite>> {
+        let of = self.of.controller_site(if seat.index == LAST { seat } else { self.told(seat) })?;
+        Some(Box::new(Controller { of, fault: self.fault, seat, seen: BTreeSet::new() }))
+    }
+
+    fn path_links(&self) -> Option<PathLinks> {
+        self.of.path_links()
+    }
+
+    fn host_site(&self) -> Box<dyn HostSite> {
+        self.of.host_site()
+    }
+
+    fn regions(&self) -> Option<RegionRule> {
+        self.of.regions()
+    }
+
+    fn logs(&self) -> bool {
+        self.of.logs()
+    }
+}
+
+/// Letters, to whom, and when they leave.
+type Letters = Vec<(Peer, Word, Time)>;
+
+fn taken(post: &mut Post) -> Letters {
+    post.take_timed().map(|(to, letter, delay)| (to, opened(letter), delay)).collect()
+}
+
+/// An SM's site with a fault.
+#[derive(Debug)]
+struct Sm {
+    /// Asked in turns; its front-end buffer cannot be borrowed to be asked only.
+    of: RefCell<Box<dyn SmSite>>,
+    fault: Fault,
+    map: Interleave,
+    /// In ticks.
+    far: Time,
+    held_back: Time,
+}
+
+impl Sm {
+    fn asked<T>(&self, ask: impl FnOnce(&dyn FrontEnd) -> T) -> T {
+        ask(self.of.borrow_mut().front_end().expect("LightWSP has a front-end buffer"))
+    }
+
+    /// The front-end buffer does something; what it sends leaves as the fault has it.
+    fn does<T>(&mut self, post: &mut Post, act: impl FnOnce(&mut dyn FrontEnd, &mut Post) -> T) -> T {
+        let before = taken(post);
+        let done = act(self.of.get_mut().front_end().expect("LightWSP has a front-end buffer"), post);
+        self.send(before, post);
+        done
+    }
+
+    /// Sends on what was sent `before`, and with the fault what has been since.
+    fn send(&mut self, before: Letters, post: &mut Post) {
+        let since = taken(post);
+        before.into_iter().for_each(|(to, word, delay)| post.send_in(delay, to, word));
+        for (to, word, mut delay) in since {
+            let to_last = match to {
+                Peer::Controller(controller) => controller == LAST,
+                Peer::ControllerOf(line) => self.map.slice_of(line) / self.map.slices_per_channel() == u32::from(LAST),
+                _ => false,
+            };
+            delay += if to_last { self.far } else { 0 };
+            match (self.fault, &word) {
+                (Fault::BoundaryNotSent, Word::Boundary(..)) if to_last => continue,
+                (Fault::BoundaryTakenFromAck, &Word::Boundary(tag, owner)) if to_last => {
+                    self.of.get_mut().letter(Peer::Controller(LAST), Box::new(Word::Bounded(tag, owner)), post);
+                    continue;
+                }
+                (Fault::BoundaryOvertakesStores, Word::Store(..)) => delay += self.held_back,
+                _ => {}
+            }
+            post.send_in(delay, to, word);
+        }
+    }
+}
+
+impl FrontEnd for Sm {
+    fn enter(&mut self, warp: u8, cta: u8) {
+        self.does(&mut Post::default(), |of, _| of.enter(warp, cta));
+    }
+
+    fn fenced(&mut self, warp: u8) {
+        self.does(&mut Post::default(), |of, _| of.fenced(warp));
+    }
+
+    fn admitted(&self) -> u64 {
+        self.asked(|of| of.admitted())
+    }
+
+    fn awaits_admission(&mut self, warp: u8, waits: bool) {
+        self.does(&mut Post::default(), |of, _| of.awaits_admission(warp, waits));
+    }
+
+    fn copy(&mut self, store: &PathStore<'_>, post: &mut Post) {
+        self.does(post, |of, post| of.copy(store, post));
+    }
+
+    fn asks_leave(&mut self, warp: u8, lines: &[u64], post: &mut Post) -> bool {
+        self.does(post, |of, post| of.asks_leave(warp, lines, post))
+    }
+
+    fn awaits_leave(&self, warp: u8) -> bool {
+        self.asked(|of| of.awaits_leave(warp))
+    }
+
+    fn performed(&mut self, warp: u8, post: &mut Post) {
+        self.does(post, |of, post| of.performed(warp, post));
+    }
+
+    fn end_region(&mut self, warp: u8, author: Author, post: &mut Post) {
+        self.does(post, |of, post| of.end_region(warp, author, post));
+    }
+
+    fn exit(&mut self, warp: u8, author: Author, post: &mut Post) {
+        self.does(post, |of, post| of.exit(warp, author, post));
+    }
+
+    fn is_drained(&self, warp: u8) -> bool {
+        self.asked(|of| of.is_drained(warp))
+    }
+}
+
+impl SmSite for Sm {
+    fn front_end(&mut self) -> Option<&mut dyn FrontEnd> {
+        Some(self)
+    }
+
+    fn store(&mut self, store: &Store<'_>, post: &mut Post) -> StoreRule {
+        self.of.get_mut().store(store, post)
+    }
+
+    fn write_back(&mut self, write_back: &WriteBack<'_>, post: &mut Post) -> WriteBackRule {
+        self.of.get_mut().write_back(write_back, post)
+    }
+
+    fn fence(&mut self, kind: FenceKind) -> FenceRule {
+        self.of.get_mut().fence(kind)
+    }
+
+    fn letter(&mut self, from: Peer, letter: Box<dyn Letter>, post: &mut Post) {
+        let before = taken(post);
+        self.of.get_mut().letter(from, letter, post);
+        self.send(before, post);
+    }
+
+    fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
+        self.of.borrow().tally(add);
+    }
+}
+
+/// A controller's site with a fault.
+#[derive(Debug)]
+struct Controller {
+    of: Box<dyn ControllerSite>,
+    fault: Fault,
+    seat: Seat,
+    /// Regions, by number, whose boundary was made up.
+    seen: BTreeSet<u32>,
+}
+
+/// The other controllers.
+fn others(seat: Seat) -> impl Iterator<Item = Peer> {
+    (0..seat.controllers).filter(move |&other| other != seat.index).map(Peer::Controller)
+}
+
+impl Controller {
+    /// What has been asked for and sent since these letters leaves as the fault has it.
+    fn send(&mut self, before: Letters, post: &mut Post) {
+        let since = taken(post);
+        before.into_iter().for_each(|(to, word, delay)| post.send_in(delay, to, word));
+        for (to, word, delay) in since {
+            let lost = match self.fault {
+                // Sent already.
+                Fault::AckedBeforeStoresAreIn => matches!(word, Word::BoundaryAck(_)),
+                // To nobody: the boundary was made up.
+                Fault::BoundaryTakenFromAck => self.seat.index == LAST && matches!(word, Word::Bounded(..)),
+                _ => false,
+            };
+            if !lost {
+                post.send_in(delay, to, word);
+            }
+        }
+        if self.fault == Fault::SpilledWithoutLog {
+            post.flushes().iter_mut().for_each(|flush| flush.logged = false);
+        }
+    }
+}
+
+impl ControllerSite for Controller {
+    fn letter(&mut self, from: Peer, letter: Box<dyn Letter>, post: &mut Post) {
+        let word: Word = opened(letter);
+        let mut before = taken(post);
+        let mut hears = |from: Peer, word: Word| self.of.letter(from, Box::new(word), post);
+        match (self.fault, &word) {
+            (Fault::BoundaryTakenFromAck, &Word::BoundaryAck(tag))
+                if self.seat.index == LAST && self.seen.insert(tag.number) =>
+            {
+                hears(Peer::Sm(0), Word::Boundary(tag, 0));
+            }
+            (Fault::AckedBeforeStoresAreIn, &Word::Boundary(tag, _)) => {
+                before.extend(others(self.seat).map(|other| (other, Word::BoundaryAck(tag), 0)));
+            }
+            (_, &Word::Boundary(tag, _)) => {
+                for other in others(self.seat) {
+                    if matches!(self.fault, Fault::BoundaryAcksTakenAsGiven | Fault::AllAcksTakenAsGiven) {
+                        hears(other, Word::BoundaryAck(tag));
+                    }
+                    if matches!(self.fault, Fault::FlushAcksTakenAsGiven | Fault::AllAcksTakenAsGiven) {
+                        hears(other, Word::FlushAck(tag));
+                    }
+                }
+            }
+            // Taken as given already.
+            (Fault::BoundaryAcksTakenAsGiven | Fault::AllAcksTakenAsGiven, Word::BoundaryAck(_))
+            | (Fault::FlushAcksTakenAsGiven | Fault::AllAcksTakenAsGiven, Word::FlushAck(_)) => return,
+            _ => {}
+        }
+        hears(from, word);
+        self.send(before, post);
+    }
+
+    fn flushed(&mut self, token: u64, post: &mut Post) {
+        let before = taken(post);
+        self.of.flushed(token, post);
+        self.send(before, post);
+    }
+
+    fn overlay(&self, line: u64, mask: u128, bytes: &mut [u8; 128]) -> bool {
+        self.of.overlay(line, mask, bytes)
+    }
+
+    fn hit(&mut self) {
+        self.of.hit();
+    }
+
+    fn awaited(&mut self, line: u64, mask: u128, post: &mut Post) -> SmallVec<[u64; 2]> {
+        let before = taken(post);
+        let awaited = self.of.awaited(line, mask, post);
+        self.send(before, post);
+        awaited
+    }
+
+    fn holds(&self, line: u64) -> bool {
+        self.of.holds(line)
+    }
+
+    fn lines(&self) -> BTreeMap<u64, u128> {
+        self.of.lines()
+    }
+
+    fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
+        self.of.tally(add);
+    }
+
+    fn waits(&self) -> Option<String> {
+        self.of.waits()
+    }
+}
+
+fn experiment(fault: Fault, scheme: &str) -> Experiment {
+    let sets = |text: &str| text.split_whitespace().map(|text| Override::parse(text).unwrap()).collect::<Vec<_>>();
+    let machine = format!("sm.count={SMS} controller.channels={CONTROLLERS}");
+    let machine = MachineConfig::load("agpm-table4", &sets(&machine)).unwrap();
+    let of = SchemeConfig::load("light-wsp", &sets(scheme)).unwrap().built;
+    let params = [("NI", "8"), ("NJ", "40"), ("NK", "4")];
+    let choice = Choice {
+        profile: Some("ci".to_owned()),
+        params: params.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect(),
+        ..Choice::default()
+    };
+    let map =
+        Interleave::new(machine.spec.l2.slices, machine.spec.controller.channels, machine.spec.l2.interleave_bytes);
+    let scheme = SchemeConfig::from(Arc::new(Mutant { of, fault, map }) as Arc<dyn Scheme>);
+    let mut experiment = Experiment::new(machine, &Workload::load("gemm").unwrap(), &choice, scheme).unwrap();
+    experiment.max_cycles = Some(1_000_000);
+    experiment
+}
+
+fn judged(fault: Fault, scheme: &str) -> CrashReport {
+    let (conduct, stop) = (Conduct::default(), AtomicBool::new(false));
+    let watching = Watching { conduct: &conduct, stop: &stop, progress: &|_, _, _| {} };
+    let request = Request { plan: Plan::All, resume: 4, ..Request::default() };
+    crash(&experiment(fault, scheme), &request, &watching).unwrap_or_else(|faults| panic!("{faults}"))
+}
+
+/// Queues of a few stores, which spill with an undo log.
+const SMALL: &str = "light_wsp.wpq_entries=4 light_wsp.feb_entries=8";
+
+/// What a judgement finds first: all it finds is about regions.
+fn first(judgement: &Judgement) -> &str {
+    assert!(judgement.found.iter().all(|found| found.failure.property == Property::Regions), "{judgement:?}");
+    judgement.found.first().map_or("", |found| &found.failure.what)
+}
+
+#[test]
+fn the_machine_without_a_fault_is_right_with_a_controller_far_off() {
+    for sets in [SMALL, "", "light_wsp.id_bits=4"] {
+        let report = judged(Fault::None, sets);
+        assert!(report.holds() && report.changes > 600, "{sets}: {:?}", report.outcome.end);
+        assert_eq!(report.outcome.scheme_counters["wpq_spilled_stores"] > 100, sets == SMALL, "{sets}");
+    }
+}
+
+#[test]
+fn faults_of_the_running_machine_are_found() {
+    let stuck = "regions are not committed";
+    // The fault; queues; what is said of the run's end, if it is not the right one; what history and level A find first.
+    for (fault, sets, end, history, actual) in [
+        // Nothing goes on, so that nothing wrong is written.
+        (Fault::BoundaryNotSent, SMALL, stuck, "", ""),
+        (Fault::BoundaryNotSent, "", stuck, "", ""),
+        (Fault::LastLeftOut, SMALL, stuck, "is done with it when 3 of 4 have its boundary", "flush IDs differ"),
+        (Fault::LastLeftOut, "", stuck, "is done with it when 3 of 4 have its boundary", "flush IDs differ"),
+        (Fault::BoundaryTakenFromAck, "", "", "controller 3 takes a store behind its boundary", "it lacks region 0"),
+        (Fault::BoundaryOvertakesStores, "", "", "takes a store behind its boundary", "it lacks region 0"),
+        // A store waits where there is little room only.
+        (Fault::AckedBeforeStoresAreIn, SMALL, "", "when 2 of 4 controllers have its boundary", "it has region"),
+        (Fault::BoundaryAcksTakenAsGiven, SMALL, "", "when 1 of 4 have its boundary", "it has region"),
+        (Fault::BoundaryAcksTakenAsGiven, "", "", "when 1 of 4 have its boundary", "it has region"),
+        // A controller that goes on is done with a region that all have the boundary of: recovery has the rest of it written by the
+        // others, and what it has spilled since has a log. No image shows that it was early.
+        (Fault::FlushAcksTakenAsGiven, SMALL, "", "commits it when 1 of 4 controllers are done with it", ""),
+        (Fault::FlushAcksTakenAsGiven, "", "", "commits it when 1 of 4 controllers are done with it", ""),
+        (Fault::AllAcksTakenAsGiven, SMALL, "", "when 1 of 4 have its boundary", "flush IDs differ"),
+        (Fault::SpilledWithoutLog, SMALL, "", "flushes it when 0 of 4 controllers have its boundary", "it has region"),
+    ] {
+        let report = judged(fault, sets);
+        let at = format!("{fault:?} {sets}");
+        match &report.outcome.end {
+            End::Finished => assert!(end.is_empty(), "{at} comes to its end"),
+            End::Deadlock { waits } => {
+                let told = |wait: &String| wait.contains("gated WPQ") && wait.contains(end);
+                assert!(!end.is_empty() && waits.iter().any(told), "{at}: {waits:?}");
+            }
+            other => panic!("{at}: {other:?}"),
+        }
+        assert!(!report.holds(), "{at}");
+        for (found, words) in [(&report.history, history), (report.actual.as_ref().unwrap(), actual)] {
+            let what = first(found);
+            assert!(what.contains(words) && what.is_empty() == words.is_empty(), "{at}: `{what}`, not `{words}`");
+        }
+    }
+}
+
+#[test]
+fn an_id_that_is_given_again_while_a_controller_still_waits_for_its_region_is_refused() {
+    // With 16 IDs and nobody who waits for the last controller, its window has passed before it has committed anything.
+    let report = judged(Fault::LastLeftOut, "light_wsp.id_bits=4");
+    let End::Panicked { message } = &report.outcome.end else { panic!("{:?}", report.outcome.end) };
+    assert!(message.contains("mc3") && message.contains("too young"), "{message}");
+}
+
+#[test]
+fn faults_of_recovery_are_found_after_failures_of_the_right_machine() {
+    // What is wrong after recovery, where power failed in this very run; none for the published recovery.
+    for (name, hardware, sets, words) in [
+        ("as published", &AsPublished as &dyn AtPowerFailure, SMALL, None),
+        ("as published", &AsPublished, "", None),
+        ("drains", &Drains, SMALL, Some("it lacks region")),
+        ("drains", &Drains, "", Some("it lacks region")),
+        ("asks nobody", &AsksNobody, SMALL, Some("it has region 1")),
+        ("asks nobody", &AsksNobody, "", Some("it has region 1")),
+        ("does not roll back", &DoesNotRollBack, SMALL, Some("it has region")),
+        // Nothing spills.
+        ("does not roll back", &DoesNotRollBack, "", None),
+    ] {
+        let experiment = experiment(Fault::None, sets);
+        let (journal, initial) = journal_of(&experiment, &Conduct::default());
+        let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: SMS };
+        let order = Order::new(&journal, &initial, model);
+        let facts = RegionFacts::new(&order, &initial, usize::from(CONTROLLERS), SMS, false).unwrap();
+        assert!(judge_regions(&facts, true, 8).holds(), "{name} {sets}");
+        let asked = Asked { plan: Plan::All, double: false, seed: 0, keep: 8 };
+        let stop = AtomicBool::new(false);
+        let watch = Watch { stop: &stop, progress: &|_, _| {} };
+        let (actual, ..) = judge_recovery(&facts, &asked, hardware, &watch).unwrap();
+        assert_eq!(actual.judged, facts.changes() + 1, "{name} {sets}");
+        assert!(actual.failures.iter().all(|failure| failure.property == Property::Regions), "{name} {sets}");
+        let found = actual.failures.first().map(|failure| failure.what.as_str());
+        assert_eq!(found.is_some(), words.is_some(), "{name} {sets}: {found:?}");
+        assert!(found.unwrap_or_default().contains(words.unwrap_or_default()), "{name} {sets}: {found:?}");
+    }
+}

@@ -1,0 +1,15 @@
+//! Sweeps, their store of results, figures of them, and the papers that are reproduced by them.
+
+#[path = "../cli/cli_common.rs"]
+mod cli_common;
+mod samples;
+#[path = "samples/xml.rs"]
+mod xml;
+
+mod campaigns;
+mod drawings;
+mod figures;
+mod reproduce;
+mod reproduce_lightwsp;
+mod reproduce_scoped;
+mod store;

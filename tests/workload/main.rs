@@ -1,0 +1,20 @@
+//! Workloads: their manifests, contents, references, instrumentation and regions, and experiments made of them.
+
+#[path = "../cli/cli_common.rs"]
+mod cli_common;
+mod regions_common;
+mod workload_common;
+
+mod bplus_tree;
+mod builtin;
+mod contents;
+mod experiment;
+mod faults;
+mod host;
+mod instrument;
+mod instrument_faults;
+mod readme;
+mod regions;
+mod regions_resume;
+mod validity;
+mod verify;
