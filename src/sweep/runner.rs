@@ -206,8 +206,12 @@ where
         sweep,
         began: Instant::now(),
     };
-    let pool = pool(sweep.jobs, needs.len());
-    let jobs = pool.current_num_threads();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let jobs = if sweep.jobs == 0 { cores } else { sweep.jobs };
+    let workers = jobs.clamp(1, needs.len().max(1));
+    let pool = pool(workers);
+    // What no worker uses, as there are fewer points, is for the threads of points.
+    let jobs = if pool.current_num_threads() < workers { pool.current_num_threads() } else { jobs };
     pool.broadcast(|_| {
         while let Some((point, threads, again)) = shared.next(jobs) {
             shared.one(point, threads, again, &one, &panicked);
@@ -218,16 +222,14 @@ where
     shared.results.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Threads for so many jobs, 0 for one a core: no more than points, and fewer where the host does not give as many.
-fn pool(jobs: usize, points: usize) -> rayon::ThreadPool {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut jobs = if jobs == 0 { cores } else { jobs }.clamp(1, points.max(1));
+/// So many threads, and fewer where the host does not give as many.
+fn pool(mut workers: usize) -> rayon::ThreadPool {
     loop {
-        match rayon::ThreadPoolBuilder::new().num_threads(jobs).build() {
+        match rayon::ThreadPoolBuilder::new().num_threads(workers).build() {
             Ok(pool) => return pool,
-            Err(why) => assert!(jobs > 1, "no thread can be started: {why}"),
+            Err(why) => assert!(workers > 1, "no thread can be started: {why}"),
         }
-        jobs /= 2;
+        workers /= 2;
     }
 }
 
