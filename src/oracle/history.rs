@@ -473,6 +473,41 @@ mod tests {
     }
 
     #[test]
+    fn what_makes_a_line_durable_owes_the_earlier_stores_to_all_of_its_words() {
+        let kernel = Author { sm: HOST, ..Author::default() };
+        for (kind, author) in [(FactKind::FencePassed, warp(1)), (FactKind::KernelEnded, kernel)] {
+            // The younger word alone is durable; the older one is another warp's.
+            let mut early = Script::default();
+            early.store(warp(0), 0, 1).store(warp(1), 8, 2).write_back(warp(1), 8).accepted(8, 2);
+            let mut on_time = early.clone();
+            early.fact(kind, 0, author).accepted(0, 1);
+            let all = Guarantees { kernel_end: true, ..Guarantees::default() };
+            let failures = judge(&early, Domain::Adr, all, false);
+            assert_eq!(failures.len(), 1, "{kind:?}");
+            assert!(failures[0].what.ends_with("while bytes at 0x0 were not durable"), "{}", failures[0].what);
+            on_time.accepted(0, 1).fact(kind, 0, author);
+            assert_eq!(judge(&on_time, Domain::Adr, all, false), []);
+        }
+    }
+
+    #[test]
+    fn order_among_a_warps_stores_owes_nothing_to_other_words_of_their_lines() {
+        let durable = |lines: [(u64, u32); 2]| {
+            let mut script = Script::default();
+            script.store(warp(0), 0, 1).store(warp(1), 8, 2).fact(
+                FactKind::PersistReached(PersistScope::Thread),
+                0,
+                warp(1),
+            );
+            script.store(warp(1), 128, 3);
+            lines.into_iter().for_each(|(address, value)| _ = script.accepted(address, value));
+            properties(&script, true)
+        };
+        assert_eq!(durable([(8, 2), (128, 3)]), [], "the word at 0 is another warp's");
+        assert_eq!(durable([(0, 1), (128, 3)]), [Property::Strict, Property::Scope]);
+    }
+
+    #[test]
     fn a_newer_version_of_the_line_is_as_good_as_the_one_waited_for() {
         let mut script = Script::default();
         script.store(warp(0), 0, 1).write_back(warp(0), 0).store(warp(1), 0, 2).accepted(0, 2).fence(warp(0));

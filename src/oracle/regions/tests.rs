@@ -3,6 +3,7 @@
 //!
 //! Over 500 lines, since the machine, its faults, and what is found of each are read together.
 
+mod persisted;
 mod recoveries;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
