@@ -1,5 +1,7 @@
 //! LightWSP's sites one by one: who waits for whom.
 
+mod overlay;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
