@@ -448,6 +448,31 @@ mod tests {
     use super::super::ptx;
     use super::*;
 
+    /// Reasons of the boundaries of a kernel with so many stores of a word in a row, and the stores of each region.
+    fn regions_of(stores: u32, threshold_stores: u32) -> (Vec<Reason>, Vec<u32>) {
+        let row: String = (0..stores).map(|at| format!("st.global.u64 [%d1+{}], 1;\n", 8 * at)).collect();
+        let text = format!(
+            ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry k(.param .u64 out) {{\n.reg .u64 %d<2>;\n\
+             ld.param.u64 %d1, [out];\n{row}ret;\n}}\n"
+        );
+        let kernel = ptx::parse("k.ptx", &text).unwrap().kernels[0].clone();
+        let formed = form(&kernel, &RegionOptions { threshold_stores, ..RegionOptions::default() }).unwrap();
+        assert!(formed.report.oversize.is_empty());
+        formed.regions.iter().map(|region| (region.reason, region.stores)).unzip()
+    }
+
+    #[test]
+    fn a_region_holds_the_threshold_with_the_store_of_its_boundary() {
+        use Reason::{Entry, Exit, Threshold};
+        // Of eight words, one is the program counter at the boundary. Behind the exit nothing is stored.
+        assert_eq!(regions_of(6, 8), (vec![Entry, Exit], vec![7, 0]));
+        assert_eq!(regions_of(7, 8), (vec![Entry, Exit], vec![8, 0]), "on time");
+        assert_eq!(regions_of(8, 8), (vec![Entry, Threshold, Exit], vec![8, 2, 0]), "one more");
+        assert_eq!(regions_of(14, 8), (vec![Entry, Threshold, Exit], vec![8, 8, 0]));
+        assert_eq!(regions_of(15, 8), (vec![Entry, Threshold, Threshold, Exit], vec![8, 8, 2, 0]));
+        assert_eq!(regions_of(2, 2), (vec![Entry, Threshold, Exit], vec![2, 2, 0]), "the least threshold");
+    }
+
     #[test]
     fn placing_again_what_was_placed_changes_nothing() {
         for text in [

@@ -241,6 +241,47 @@ mod tests {
         assert_eq!(straddling[0].sectors, 0b1111, "both halves used: the whole segment");
     }
 
+    /// Sectors of the accesses of lanes that use the sectors of a pattern of a line, one lane each.
+    fn legacy_sectors(pattern: u8, bytes: u32, line_bytes: u32) -> u8 {
+        let (mut address, mut lanes) = ([0; 64], 0);
+        for sector in (0..4).filter(|sector| pattern >> sector & 1 == 1) {
+            address[sector] = 0x1000 + 32 * sector as u64;
+            lanes |= 1 << sector;
+        }
+        let mut out = Vec::new();
+        coalesce(Rule::HalfWarpLegacy, &address, lanes, bytes, line_bytes, &mut out);
+        assert_eq!((out.len(), out[0].line, out[0].lanes), (1, 0x1000, lanes));
+        out[0].sectors
+    }
+
+    #[test]
+    fn a_legacy_segment_is_as_large_as_its_words_want() {
+        // Of words of 4 bytes and more: the whole 128 B unless one half of it, or a quarter, has all that is used.
+        let of_128 = [1, 2, 3, 4, 15, 15, 15, 8, 15, 15, 15, 12, 15, 15, 15];
+        for (pattern, expected) in (1..16).zip(of_128) {
+            for bytes in [4, 8, 16] {
+                assert_eq!(legacy_sectors(pattern, bytes, 128), expected, "{pattern:04b}, {bytes} B");
+            }
+            // A segment of 64 B that is used in both halves is both; one that is used in one is halved to it.
+            for bytes in [1, 2] {
+                assert_eq!(legacy_sectors(pattern, bytes, 128), pattern, "{pattern:04b}, {bytes} B");
+            }
+        }
+        // No segment is larger than the line.
+        for pattern in 1..4 {
+            assert_eq!(legacy_sectors(pattern, 4, 64), pattern, "{pattern:02b} of a line of 64 B");
+        }
+    }
+
+    #[test]
+    fn a_half_warp_of_shorts_fetches_nothing_between_two_segments() {
+        // Lanes 0 to 7 in the first 64 B, lanes 8 to 15 at the line's end.
+        let far = |i: u64| 0x1000 + 2 * i + if i < 8 { 0 } else { 96 - 16 };
+        assert_eq!(run(Rule::HalfWarpLegacy, far, 0xffff, 2)[0].sectors, 0b1001);
+        let words = |i: u64| 0x1000 + 4 * i + if i < 8 { 0 } else { 96 - 32 };
+        assert_eq!(run(Rule::HalfWarpLegacy, words, 0xffff, 4)[0].sectors, 0b1111, "one 128 B segment");
+    }
+
     #[test]
     fn legacy_counts_match_the_published_scatter_of_doubles() {
         let out = run(Rule::HalfWarpLegacy, |i| 0x1000 + 8 * i, WARP, 8);

@@ -46,6 +46,45 @@ fn a_marker_drains_what_is_ahead_in_order_whoever_stored_it() {
 }
 
 #[test]
+fn a_line_that_leaves_the_l1_takes_its_entry_along() {
+    let count = |site: &dyn SmSite, wanted: &str| {
+        let mut found = None;
+        site.tally(&mut |name, count| found = if name == wanted { Some(count) } else { found });
+        found.unwrap()
+    };
+    let mut site = spec(2, 64, L2Fifo::Shared).sm_site(seat());
+    let post = &mut Post::default();
+    site.access(&stored(0, (0, 0), 0), post);
+    site.access(&stored(128, (0, 0), 0), post);
+    site.replaced(0, post);
+    site.replaced(512, post);
+    assert_eq!(count(&*site, "l1_evicted_entries"), 1, "the other line had none");
+    site.access(&stored(256, (0, 0), 0), post);
+    assert!(post.cleans().is_empty(), "its place is free");
+    site.access(&stored(384, (0, 0), 0), post);
+    assert_eq!((&**post.cleans(), count(&*site, "l1_early_entries")), (&[128][..], 1));
+    let mut lines = Vec::new();
+    site.drain(&Marker { scope: PersistScope::Thread, by: (0, 0) }, &mut lines);
+    assert_eq!(lines, [256, 384]);
+}
+
+#[test]
+fn what_an_atomic_or_a_write_back_performs_at_the_l2_has_no_entry_in_the_l1() {
+    for (kind, left) in
+        [(AccessKind::Load, &[0, 128][..]), (AccessKind::Atomic, &[128]), (AccessKind::WriteBack, &[128])]
+    {
+        let mut site = spec(16, 64, L2Fifo::Shared).sm_site(seat());
+        let post = &mut Post::default();
+        site.access(&stored(0, (0, 0), 0), post);
+        site.access(&stored(128, (0, 0), 0), post);
+        site.access(&Access { kind, ..stored(0, (0, 0), 0) }, post);
+        let mut lines = Vec::new();
+        site.drain(&Marker { scope: PersistScope::Thread, by: (0, 0) }, &mut lines);
+        assert_eq!(lines, left, "{kind:?}");
+    }
+}
+
+#[test]
 fn what_left_the_l2_by_itself_is_the_next_markers_until_it_is_durable() {
     let mut site = spec(16, 64, L2Fifo::Shared).slice_site(seat()).unwrap();
     let post = &mut Post::default();
