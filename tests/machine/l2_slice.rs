@@ -41,6 +41,7 @@ impl Component<Msg> for Requester {
                 let (bytes, old) = match &reply.payload {
                     Payload::Line(line) => (line.bytes.to_vec(), Vec::new()),
                     Payload::Atomics(a) => (Vec::new(), a.a[..usize::from(a.count)].to_vec()),
+                    Payload::None if reply.kind == RequestKind::WriteBackAll => Default::default(),
                     Payload::None | Payload::Persist(_) => panic!("every payload comes back"),
                 };
                 let answer = Answer { at: cx.now(), kind: reply.kind, bytes, old };
@@ -251,6 +252,55 @@ fn atomics_are_performed_lane_by_lane() {
 fn credits_come_back_in_batches_of_a_quarter_buffer() {
     let script = (0..8).map(|i| (i, read(DRAM_BASE + 128 * i, i as u32, 1))).collect();
     assert_eq!(run(l2(), (8, 4), script).credits, 8);
+}
+
+#[test]
+fn an_mshr_holds_so_many_requests_and_the_next_waits_for_the_fill() {
+    let counted = |mshr_merges: u32| {
+        let script = (0..4).map(|i| (100 + i, read(DRAM_BASE, i as u32, 1))).collect();
+        let counters = run(L2Spec { mshr_merges, ..l2() }, (8, 4), script).counters;
+        (counters.mshr_merges, counters.stalls, counters.read_hits)
+    };
+    assert_eq!(counted(4), (3, 0, 0), "the first one is there, too");
+    assert_eq!(counted(3), (2, 1, 1), "the fourth comes behind the fill, and hits");
+    assert_eq!(counted(1), (0, 1, 3));
+}
+
+#[test]
+fn the_line_that_leaves_is_the_one_used_longest_ago() {
+    // One set, of all eight lines.
+    let spec = L2Spec { ways: 8, ..l2() };
+    let line = |number: u64| DRAM_BASE + 128 * number;
+    let uses = [
+        ("a load", read(line(0), 20, 1)),
+        ("a store", write(line(0), 20, 9, u128::MAX)),
+        ("an atomic", add(line(0), 20, 0, 1, 1)),
+    ];
+    for (what, used) in uses {
+        // Eight lines fill the set; the first is used again, so that the ninth takes the place of the second.
+        let script = (0..8).map(|number| (1000 * number, read(line(number), number as u32, 1)));
+        let script = script.chain([(8000, used), (9000, read(line(8), 8, 1))]);
+        let again = [(10_000, read(line(0), 30, 1)), (11_000, read(line(1), 31, 1))];
+        let ran = run(spec.clone(), (8, 4), script.chain(again).collect());
+        let waited = |tag: u32, from: Time| ran.answers[&tag].at - from;
+        // The row is open.
+        assert_eq!((waited(30, 10_000), waited(31, 11_000)), (1 + 2 + 1, 1 + MISS - 124 + 2 + 1), "{what}");
+        assert_eq!(ran.counters.fetches, 8 + 1 + 1, "{what}");
+    }
+}
+
+#[test]
+fn a_write_back_of_everything_waits_for_the_fill_of_a_dirty_line() {
+    let stored = || (100, write(NVM_BASE, 1, 9, 0b110));
+    let all = || (110, Request { kind: RequestKind::WriteBackAll, payload: Payload::None, ..read(NVM_BASE, 3, 0) });
+    let ran = run(l2(), (8, 4), vec![stored(), all()]);
+    let way = 1 + 10 + 10 + 1 + 1;
+    assert_eq!((ran.answers[&3].at, ran.counters.writebacks), (110 + way, 1), "to memory and back");
+    // A load wants bytes beside those stored.
+    let ran = run(l2(), (8, 4), vec![stored(), (105, read(NVM_BASE, 2, 1)), all()]);
+    assert_eq!(ran.answers[&2].bytes[..4], [initial(0), 9, 9, initial(3)]);
+    // The fill comes, the load's bytes take the data port for a cycle, and the line is written.
+    assert_eq!((ran.answers[&3].at, ran.counters.writebacks), (105 + MISS + 1 + way, 1));
 }
 
 #[derive(Debug, Clone)]

@@ -100,7 +100,11 @@ fn spec() -> ControllerSpec {
 }
 
 fn read(line: u64, tag: u16) -> Msg {
-    Msg::MemoryRead(MemoryRead { line, tag, slice: 0, sectors: 0b1111, room: Box::default() })
+    read_of(line, tag, 0b1111)
+}
+
+fn read_of(line: u64, tag: u16, sectors: u8) -> Msg {
+    Msg::MemoryRead(MemoryRead { line, tag, slice: 0, sectors, room: Box::default() })
 }
 
 fn write(line: u64, byte: u8, mask: u128) -> Msg {
@@ -225,6 +229,47 @@ fn a_read_that_the_wpq_answers_takes_the_forward_latency() {
     ];
     let (seen, ..) = run(spec(), script);
     assert_eq!(data_times(&seen), [(1, 20 + 1 + 10 + 1)]);
+}
+
+#[test]
+fn the_wpq_answers_a_read_when_it_has_all_of_it() {
+    // Bank 0 is busy with the first cell write, so the second waits in the queue.
+    let forwarded = |written: u128, sectors: u8| {
+        let line = NVM_BASE + bank0(1);
+        let script = vec![(0, write(NVM_BASE, 1, FULL)), (1, write(line, 9, written)), (20, read_of(line, 1, sectors))];
+        let (seen, counters, _) = run(spec(), script);
+        let waited = data_times(&seen)[0].1 - 20;
+        assert_eq!(counters.forwarded_reads == 1, waited == 1 + 10 + 1, "{waited} ns");
+        counters.forwarded_reads == 1
+    };
+    let sector = u128::from(u32::MAX);
+    assert!(forwarded(FULL, 0b1111) && forwarded(sector, 0b0001) && forwarded(sector << 64, 0b0100));
+    assert!(!forwarded(sector, 0b0010), "another sector");
+    assert!(!forwarded(sector, 0b0011) && !forwarded(FULL >> 32, 0b1111), "a sector short");
+    assert!(!forwarded(sector >> 1, 0b0001), "a byte short");
+}
+
+/// When the first read's data come, among so many writes and a crowd of reads to one row that arrive together, and how often
+/// the bus turns round.
+fn first_read_among(writes: u64, spec: ControllerSpec) -> (Time, u64) {
+    let writes = (0..writes).map(|i| (0, write(DRAM_BASE + 128 * i, 1, FULL)));
+    let reads = (0..8).map(|i| (0, read(DRAM_BASE + 1024 + 128 * i, i as u16)));
+    let (seen, counters, _) = run(spec, writes.chain(reads).collect());
+    (data_times(&seen)[0].1, counters.turnarounds)
+}
+
+#[test]
+fn writes_go_before_reads_from_the_high_watermark_on_down_to_the_low_one() {
+    let alone = 1 + 124 + 36 + 4 + 1;
+    assert_eq!(first_read_among(5, spec()), (alone, 1), "one early");
+    // Down to two: the row, the writes' column and 4 ns each, the bus turns round, the read's column, its 4 ns, the links.
+    // The bus turns to the writes, to the reads, and to the last two writes.
+    let behind = |writes: u64| 1 + 124 + 36 + 4 * writes + 6 + 36 + 4 + 1;
+    assert_eq!(first_read_among(6, spec()), (behind(4), 3), "on time");
+    for (low, fewest, writes) in [(2, 4, 4), (2, 5, 5), (3, 2, 3), (3, 4, 4), (0, 2, 6)] {
+        let spec = ControllerSpec { drain_low_entries: low, drain_min_writes: fewest, ..spec() };
+        assert_eq!(first_read_among(6, spec).0, behind(writes), "down to {low}, {fewest} at least");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Persist barriers under `nvw-fifo`, as a data sheet: who arrives, who waits, what a marker brings to durability, and
 //! what the oracle makes of a scope that is too narrow.
 
-use crate::bench_machine::{Bench, Ran, machine};
+use crate::bench_machine::{Bench, Ran, machine, one_gigahertz};
 use durawarp::engine::{RunEnd, RunOptions};
 use durawarp::kernel::memory::Medium;
 use durawarp::oracle::crash::CrashStates;
@@ -72,6 +72,26 @@ fn a_cta_waits_for_its_own_warps_and_a_kernel_for_every_cta() {
     assert!(passed < reached, "{passed} {reached}");
     let (passed, reached) = times("pm.barrier.kr;");
     assert!(passed > reached, "{passed} {reached}");
+}
+
+#[test]
+fn a_marker_waits_for_fills_that_hold_stores_back() {
+    // L1s do not combine here: what is stored waits at the L2, for the fill of its line that a load has asked for.
+    let load = "ld.global.cg.u32 %r2, [%out+64];\n";
+    let store = "st.global.u32 [%out], %r1;\n";
+    for (body, first) in [(format!("{load}{store}"), "load"), (format!("{store}{load}"), "store")] {
+        let again = "ld.global.cg.u32 %r3, [%out];\nst.global.u32 [%b], %r3;\nst.global.u32 [%b+4], %r2;\n";
+        let mut bench = Bench::new(one_gigahertz(""));
+        let (out, b) = (bench.buffer(4096, Medium::Nvm), bench.buffer(4096, Medium::Dram));
+        bench.put_u32s(out, &[5; 32]);
+        bench.launch(&format!("mov.u32 %r1, 7;\n{body}pm.barrier.wi;\n{again}"), 1, 1, (out, out, b, 0));
+        let ran = bench.run_scheme("nvw-fifo");
+        let passed = facts(&ran, FactKind::PersistPassed(PersistScope::Thread))[0].time;
+        let accepted = facts(&ran, FactKind::Accepted);
+        assert_eq!(accepted.len(), 1, "{first} first");
+        assert!(accepted[0].line == out && accepted[0].time < passed, "{first} first: {accepted:?}, {passed}");
+        assert_eq!(ran.u32s(b, 2), [7, 5], "{first} first: the fill leaves the store's bytes alone");
+    }
 }
 
 #[test]
