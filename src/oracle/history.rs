@@ -473,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_a_line_durable_owes_the_earlier_stores_to_all_of_its_words() {
+    fn a_durable_version_of_a_line_includes_earlier_stores_to_its_other_words() {
         let kernel = Author { sm: HOST, ..Author::default() };
         for (kind, author) in [(FactKind::FencePassed, warp(1)), (FactKind::KernelEnded, kernel)] {
             // The younger word alone is durable; the older one is another warp's.
@@ -491,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn order_among_a_warps_stores_owes_nothing_to_other_words_of_their_lines() {
+    fn order_among_a_warps_stores_concerns_no_other_words_of_their_lines() {
         let durable = |lines: [(u64, u32); 2]| {
             let mut script = Script::default();
             script.store(warp(0), 0, 1).store(warp(1), 8, 2).fact(
