@@ -448,7 +448,7 @@ mod tests {
     use super::super::ptx;
     use super::*;
 
-    /// Reasons of the boundaries of a kernel with so many stores of a word in a row, and the stores of each region.
+    /// The boundaries of a kernel of `stores` stores of a word in a row, and the words of each region.
     fn regions_of(stores: u32, threshold_stores: u32) -> (Vec<Reason>, Vec<u32>) {
         let row: String = (0..stores).map(|at| format!("st.global.u64 [%d1+{}], 1;\n", 8 * at)).collect();
         let text = format!(
@@ -464,7 +464,7 @@ mod tests {
     #[test]
     fn a_region_holds_the_threshold_with_the_store_of_its_boundary() {
         use Reason::{Entry, Exit, Threshold};
-        // Of eight words, one is the program counter at the boundary. Behind the exit nothing is stored.
+        // Of eight words, one is the program counter at the boundary. After the exit nothing is stored.
         assert_eq!(regions_of(6, 8), (vec![Entry, Exit], vec![7, 0]));
         assert_eq!(regions_of(7, 8), (vec![Entry, Exit], vec![8, 0]), "on time");
         assert_eq!(regions_of(8, 8), (vec![Entry, Threshold, Exit], vec![8, 2, 0]), "one more");

@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(straddling[0].sectors, 0b1111, "both halves used: the whole segment");
     }
 
-    /// Sectors of the accesses of lanes that use the sectors of a pattern of a line, one lane each.
+    /// Sectors of the access of lanes that use one sector of `pattern` each.
     fn legacy_sectors(pattern: u8, bytes: u32, line_bytes: u32) -> u8 {
         let (mut address, mut lanes) = ([0; 64], 0);
         for sector in (0..4).filter(|sector| pattern >> sector & 1 == 1) {
@@ -256,13 +256,13 @@ mod tests {
 
     #[test]
     fn a_legacy_segment_is_as_large_as_its_words_want() {
-        // Of words of 4 bytes and more: the whole 128 B unless one half of it, or a quarter, has all that is used.
+        // Words of 4 bytes and more: the smallest of 128, 64 and 32 B, aligned, that has all used sectors.
         let of_128 = [1, 2, 3, 4, 15, 15, 15, 8, 15, 15, 15, 12, 15, 15, 15];
         for (pattern, expected) in (1..16).zip(of_128) {
             for bytes in [4, 8, 16] {
                 assert_eq!(legacy_sectors(pattern, bytes, 128), expected, "{pattern:04b}, {bytes} B");
             }
-            // A segment of 64 B that is used in both halves is both; one that is used in one is halved to it.
+            // A segment of 64 B is halved when only one half is used: no unused sector is left.
             for bytes in [1, 2] {
                 assert_eq!(legacy_sectors(pattern, bytes, 128), pattern, "{pattern:04b}, {bytes} B");
             }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Bytes 0 and 1 of line 128, over which a read is laid.
+/// Bytes 0 and 1 of line 128 as a read of `mask` sees them; 99 where it finds no store.
 fn seen(mc: &Controller, mask: u128) -> [u8; 2] {
     let mut bytes = [99; 128];
     assert!(mc.site.overlay(128, mask, &mut bytes));
@@ -21,7 +21,7 @@ fn a_read_takes_the_store_of_the_youngest_region_whatever_came_last() {
         stores(&mut mc, tag(region), mask, byte);
     }
     assert_eq!(seen(&mc, 0b11), [11, 12]);
-    assert_eq!(seen(&mc, 0b10), [99, 12], "bytes that are asked for alone");
+    assert_eq!(seen(&mc, 0b10), [99, 12], "only the bytes that are read");
 }
 
 #[test]
