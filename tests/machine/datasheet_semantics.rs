@@ -123,6 +123,30 @@ fn a_fence_waits_until_stores_are_performed_at_the_l2() {
 }
 
 #[test]
+fn a_fence_waits_for_the_last_of_its_warps_loads_and_stores() {
+    let spec = one_gigahertz("");
+    let time = |work: &str, fence: &str| {
+        let mut bench = Bench::new(spec.clone());
+        let (out, a) = (bench.buffer(64, Medium::Dram), bench.buffer(1024, Medium::Dram));
+        // The line that is loaded is in the L2, and no longer in the L1.
+        let before = "ld.global.cg.u32 %r1, [%a];\nadd.u32 %r2, %r1, 1;\nmembar.gl;\nmov.u64 %d10, %clock64;";
+        let after = "mov.u64 %d11, %clock64;\nsub.s64 %d12, %d11, %d10;\nst.global.u64 [%out], %d12;";
+        let used = "add.u32 %r2, %r2, %r3;\nst.global.u32 [%out+8], %r2;";
+        bench.launch(&format!("{before}\n{work}{fence}\n{after}\n{used}"), 1, 1, (out, a, 0, 0));
+        bench.run().u64s(out, 1)[0]
+    };
+    let (load, store) = ("ld.global.cg.u32 %r3, [%a];\n", "st.global.u32 [%a+512], %r1;\n");
+    let stores = store.repeat(4);
+    for fence in ["membar.gl;", "membar.sys;"] {
+        let [loaded, stored] = [load, &stores].map(|work| time(work, fence));
+        assert_eq!((time(load, ""), loaded), (2, time(load, "add.u32 %r4, %r3, 1;") - 1), "{fence} as a use does");
+        assert_eq!(time(&format!("{store}{load}"), fence), loaded + 1, "{fence} the load is the last");
+        // The load's reply has one flit more than a store's, and comes first.
+        assert_eq!(time(&format!("{load}{stores}"), fence), stored + 1 + 1, "{fence} the fourth store is the last");
+    }
+}
+
+#[test]
 fn a_barrier_waits_for_the_slowest_warp_and_not_for_warps_that_have_exited() {
     let mut bench = Bench::new(one_gigahertz(""));
     let (out, a) = (bench.buffer(1024, Medium::Dram), bench.buffer(1024, Medium::Dram));

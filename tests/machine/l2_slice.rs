@@ -255,14 +255,14 @@ fn credits_come_back_in_batches_of_a_quarter_buffer() {
 }
 
 #[test]
-fn an_mshr_holds_so_many_requests_and_the_next_waits_for_the_fill() {
+fn a_full_mshr_makes_the_next_request_wait_for_the_fill() {
     let counted = |mshr_merges: u32| {
         let script = (0..4).map(|i| (100 + i, read(DRAM_BASE, i as u32, 1))).collect();
         let counters = run(L2Spec { mshr_merges, ..l2() }, (8, 4), script).counters;
         (counters.mshr_merges, counters.stalls, counters.read_hits)
     };
-    assert_eq!(counted(4), (3, 0, 0), "the first one is there, too");
-    assert_eq!(counted(3), (2, 1, 1), "the fourth comes behind the fill, and hits");
+    assert_eq!(counted(4), (3, 0, 0), "four requests, three of them merged");
+    assert_eq!(counted(3), (2, 1, 1), "the fourth waits for the fill, and hits");
     assert_eq!(counted(1), (0, 1, 3));
 }
 
@@ -289,10 +289,28 @@ fn the_line_that_leaves_is_the_one_used_longest_ago() {
     }
 }
 
+fn write_back_all(tag: u32) -> Request {
+    Request { kind: RequestKind::WriteBackAll, payload: Payload::None, ..read(NVM_BASE, tag, 0) }
+}
+
+#[test]
+fn a_write_back_of_everything_writes_each_dirty_line_of_persistent_memory() {
+    // A set of eight lines, the last but one of DRAM; the controller has room for one write at a time.
+    let base = |number: u64| if number == 6 { DRAM_BASE } else { NVM_BASE };
+    let stores = (0..8).map(|number| (number, write(base(number) + 128 * number, number as u32, 9, 1)));
+    let again = [(4000, write(NVM_BASE, 21, 8, 1)), (5000, write_back_all(22)), (6000, write_back_all(23))];
+    let script = stores.chain([(100, write_back_all(20))]).chain(again).collect();
+    let ran = run(L2Spec { ways: 8, ..l2() }, (8, 1), script);
+    assert_eq!(ran.counters.writebacks, 7 + 1, "the second time, one line is dirty");
+    assert!(ran.answers[&20].at > 100 + 7 * 20, "seven times there and back: {}", ran.answers[&20].at);
+    let waited = [(22, 5000), (23, 6000)].map(|(tag, from)| ran.answers[&tag].at - from);
+    assert_eq!(waited, [1 + 10 + 10 + 1 + 1, 1 + 1 + 1], "there and back, and at once");
+}
+
 #[test]
 fn a_write_back_of_everything_waits_for_the_fill_of_a_dirty_line() {
     let stored = || (100, write(NVM_BASE, 1, 9, 0b110));
-    let all = || (110, Request { kind: RequestKind::WriteBackAll, payload: Payload::None, ..read(NVM_BASE, 3, 0) });
+    let all = || (110, write_back_all(3));
     let ran = run(l2(), (8, 4), vec![stored(), all()]);
     let way = 1 + 10 + 10 + 1 + 1;
     assert_eq!((ran.answers[&3].at, ran.counters.writebacks), (110 + way, 1), "to memory and back");

@@ -249,8 +249,8 @@ fn the_wpq_answers_a_read_when_it_has_all_of_it() {
     assert!(!forwarded(sector >> 1, 0b0001), "a byte short");
 }
 
-/// When the first read's data come, among so many writes and a crowd of reads to one row that arrive together, and how often
-/// the bus turns round.
+/// The arrival of the first read's data and the turnarounds of the bus, when `writes` writes and eight reads of
+/// one row arrive together.
 fn first_read_among(writes: u64, spec: ControllerSpec) -> (Time, u64) {
     let writes = (0..writes).map(|i| (0, write(DRAM_BASE + 128 * i, 1, FULL)));
     let reads = (0..8).map(|i| (0, read(DRAM_BASE + 1024 + 128 * i, i as u16)));
@@ -262,13 +262,13 @@ fn first_read_among(writes: u64, spec: ControllerSpec) -> (Time, u64) {
 fn writes_go_before_reads_from_the_high_watermark_on_down_to_the_low_one() {
     let alone = 1 + 124 + 36 + 4 + 1;
     assert_eq!(first_read_among(5, spec()), (alone, 1), "one early");
-    // Down to two: the row, the writes' column and 4 ns each, the bus turns round, the read's column, its 4 ns, the links.
-    // The bus turns to the writes, to the reads, and to the last two writes.
-    let behind = |writes: u64| 1 + 124 + 36 + 4 * writes + 6 + 36 + 4 + 1;
-    assert_eq!(first_read_among(6, spec()), (behind(4), 3), "on time");
+    // Link, row, the writes' column and 4 ns each, turnaround, the read's column and 4 ns, link. Two writes are
+    // left for the end: the bus turns to writes, to reads, and to writes.
+    let after = |writes: u64| 1 + 124 + 36 + 4 * writes + 6 + 36 + 4 + 1;
+    assert_eq!(first_read_among(6, spec()), (after(4), 3), "on time");
     for (low, fewest, writes) in [(2, 4, 4), (2, 5, 5), (3, 2, 3), (3, 4, 4), (0, 2, 6)] {
         let spec = ControllerSpec { drain_low_entries: low, drain_min_writes: fewest, ..spec() };
-        assert_eq!(first_read_among(6, spec).0, behind(writes), "down to {low}, {fewest} at least");
+        assert_eq!(first_read_among(6, spec).0, after(writes), "down to {low}, {fewest} at least");
     }
 }
 

@@ -76,21 +76,24 @@ fn a_cta_waits_for_its_own_warps_and_a_kernel_for_every_cta() {
 
 #[test]
 fn a_marker_waits_for_fills_that_hold_stores_back() {
-    // L1s do not combine here: what is stored waits at the L2, for the fill of its line that a load has asked for.
-    let load = "ld.global.cg.u32 %r2, [%out+64];\n";
-    let store = "st.global.u32 [%out], %r1;\n";
-    for (body, first) in [(format!("{load}{store}"), "load"), (format!("{store}{load}"), "store")] {
-        let again = "ld.global.cg.u32 %r3, [%out];\nst.global.u32 [%b], %r3;\nst.global.u32 [%b+4], %r2;\n";
-        let mut bench = Bench::new(one_gigahertz(""));
+    // L1s do not combine here: a store meets the fill of its line, which a load has asked for, in the L2.
+    let (load, store) = ("ld.global.cg.u32 %r2, [%out+4];\n", "st.global.u32 [%out], %r1;\n");
+    let again = "ld.global.cg.u32 %r3, [%out];\nst.global.u32 [%b], %r3;\nst.global.u32 [%b+4], %r2;\n";
+    // The marker comes at any time of the fill, also after the media have answered it.
+    for (pause, first) in (0..25).flat_map(|pause| [(pause, load), (pause, store)]) {
+        let second = if first == load { store } else { load };
+        let pause = "add.u32 %r4, %r4, 1;\n".repeat(pause);
+        let body = format!("mov.u32 %r1, 7;\nmov.u32 %r4, 0;\n{first}{second}{pause}pm.barrier.wi;\n{again}");
+        let mut bench = Bench::new(one_gigahertz("sm.count=1"));
         let (out, b) = (bench.buffer(4096, Medium::Nvm), bench.buffer(4096, Medium::Dram));
         bench.put_u32s(out, &[5; 32]);
-        bench.launch(&format!("mov.u32 %r1, 7;\n{body}pm.barrier.wi;\n{again}"), 1, 1, (out, out, b, 0));
+        bench.launch(&body, 1, 1, (out, out, b, 0));
         let ran = bench.run_scheme("nvw-fifo");
         let passed = facts(&ran, FactKind::PersistPassed(PersistScope::Thread))[0].time;
         let accepted = facts(&ran, FactKind::Accepted);
-        assert_eq!(accepted.len(), 1, "{first} first");
-        assert!(accepted[0].line == out && accepted[0].time < passed, "{first} first: {accepted:?}, {passed}");
-        assert_eq!(ran.u32s(b, 2), [7, 5], "{first} first: the fill leaves the store's bytes alone");
+        assert_eq!(accepted.len(), 1, "{body}");
+        assert!(accepted[0].line == out && accepted[0].time < passed, "{accepted:?}, passed at {passed}: {body}");
+        assert_eq!(ran.u32s(b, 2), [7, 5], "the fill leaves the store's bytes alone: {body}");
     }
 }
 
