@@ -244,6 +244,16 @@ spec! {
 }
 
 impl AgpmSpec {
+    /// The defaults with some values changed, for tests.
+    #[cfg(test)]
+    pub(super) fn with(changes: &[(&str, serde_json::Value)]) -> std::sync::Arc<AgpmSpec> {
+        let mut values = serde_json::Value::Object(crate::schemes::entry::values_of(DEFAULTS));
+        for (key, value) in changes {
+            values[*key] = value.clone();
+        }
+        std::sync::Arc::new(serde_json::from_value(values).unwrap())
+    }
+
     /// What is wrong with the values together, each being valid by itself: the key to blame, and why.
     pub fn faults(&self) -> Vec<(&'static str, String)> {
         let mut faults = Vec::new();

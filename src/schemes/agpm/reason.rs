@@ -227,4 +227,53 @@ mod tests {
         assert_eq!(all.filter(|evidence| reason(evidence) == Reason::None).count(), 16);
         assert_eq!(Reason::None.route(), Route::NonTemporal);
     }
+
+    #[test]
+    fn every_reason_has_its_letter_and_its_way() {
+        let through = [(Reason::A, "a"), (Reason::C, "c"), (Reason::D, "d"), (Reason::G, "g")];
+        let past = [(Reason::B, "b"), (Reason::E, "e"), (Reason::F, "f"), (Reason::H, "h"), (Reason::None, "none")];
+        for (reason, letter) in through {
+            assert_eq!((reason.letter(), reason.route()), (letter, Route::Temporal));
+        }
+        for (reason, letter) in past {
+            assert_eq!((reason.letter(), reason.route()), (letter, Route::NonTemporal));
+        }
+    }
+
+    #[test]
+    fn a_hundred_log_updates_are_few_and_one_more_is_not() {
+        let of = |logs, shared_memory| reason(&Evidence { logs, shared_memory, ..Evidence::default() });
+        assert_eq!([0, 100, 101].map(|logs| of(logs, false)), [Reason::E, Reason::E, Reason::F]);
+        assert_eq!([100, 101].map(|logs| of(logs, true)), [Reason::H, Reason::H]);
+    }
+
+    /// Kinds of locality with some of it: none; spatial; spatial of log updates too; temporal, which is spatial too; this
+    /// and spatial of log updates; all. Rows are of the L1, columns of the L2.
+    #[test]
+    fn every_pattern_has_its_reason() {
+        let patterns = [(0, 0, 0, 0), (0, 0, 9, 0), (0, 0, 9, 7), (5, 0, 9, 0), (5, 0, 9, 7), (5, 3, 9, 7)];
+        let of = |(t_all, t_log, s_all, s_log)| Locality { t_all, t_log, s_all, s_log };
+        let row = |l1| {
+            patterns.map(|l2| reason(&Evidence { l1: of(l1), l2: of(l2), logs: 1000, shared_memory: false }).letter())
+        };
+        let none = "none";
+        let expected = [["f", none, none, none, none, "c"], [none; 6], ["g"; 6], ["a"; 6], [none; 6], ["b"; 6]];
+        assert_eq!(patterns.map(row), expected);
+    }
+
+    #[test]
+    fn the_rules_are_those_of_the_parameters() {
+        assert_eq!(Rules::of(&AgpmSpec::with(&[])), PAPER);
+        let changes = [("few_logs", 7.into()), ("strong_share_percent", 50.into()), ("mixed_share", "lesser".into())];
+        let rules = Rules::of(&AgpmSpec::with(&changes));
+        assert_eq!(rules, Rules { few_logs: 7, strong_share_percent: 50, mixed_share: MixedShare::Lesser });
+        let with = |t_log, s_log| {
+            let l1 = Locality { t_all: 400, t_log, s_all: 800, s_log };
+            rules.reason(&Evidence { l1, logs: 8, ..Evidence::default() })
+        };
+        assert_eq!(
+            [(200, 400), (201, 400), (200, 401), (201, 401)].map(|(t, s)| with(t, s)),
+            [Reason::D, Reason::D, Reason::D, Reason::B,]
+        );
+    }
 }

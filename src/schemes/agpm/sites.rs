@@ -319,3 +319,6 @@ impl SliceSite for Bank {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

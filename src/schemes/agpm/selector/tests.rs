@@ -1,17 +1,15 @@
 //! The hub by itself: letters in, letters and periods out.
 
-use serde_json::json;
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
 
 use super::*;
-use crate::schemes::agpm::parameters::DEFAULTS;
 
-fn spec(changes: &[(&str, serde_json::Value)]) -> Arc<AgpmSpec> {
-    let entry = crate::schemes::entry::values_of(DEFAULTS);
-    let mut values = serde_json::Value::Object(entry);
-    for (key, value) in changes {
-        values[*key] = value.clone();
-    }
-    Arc::new(serde_json::from_value(values).unwrap())
+mod thresholds;
+
+fn spec(changes: &[(&str, Value)]) -> Arc<AgpmSpec> {
+    AgpmSpec::with(changes)
 }
 
 const SEAT: Seat = Seat { index: 0, sms: 3, slices: 2, controllers: 1, tick_khz: 1, l1_combines: false };
@@ -21,7 +19,7 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(changes: &[(&str, serde_json::Value)]) -> Self {
+    fn new(changes: &[(&str, Value)]) -> Self {
         Bench { hub: Selector::new(&spec(changes), SEAT) }
     }
 
@@ -130,37 +128,6 @@ fn a_kernel_launched_again_goes_on_with_what_was_decided() {
 }
 
 #[test]
-fn first_thresholds_follow_from_what_is_known() {
-    let spec = spec(&[]);
-    assert_eq!(first_threshold(&spec, Some(10_000), 1), 10_000);
-    assert_eq!(first_threshold(&spec, Some(9_999), 1), 2_499, "a quarter");
-    assert_eq!(first_threshold(&spec, Some(100), 1), 128, "and no less than this");
-    assert_eq!(first_threshold(&spec, None, 9_999), 1024, "few warps");
-    assert_eq!(first_threshold(&spec, None, 10_000), 10_000);
-}
-
-#[test]
-fn literally_a_steady_kernel_loses_its_threshold_and_clamped_it_does_not() {
-    let literal = spec(&[("threshold_rule", json!("literal"))]);
-    let clamped = spec(&[]);
-    let steady = (270_000, 1000);
-    let after = |spec: &AgpmSpec, periods: u32| {
-        (0..periods).fold(10_000, |was, _| next_threshold(spec, was, Some(steady), steady, 10_000))
-    };
-    // The paper's rule: the threshold falls by a tenth unless CWPPR rises: below 100 after 44 periods.
-    assert!(after(&literal, 43) >= 100 && after(&literal, 44) < 100);
-    assert_eq!(after(&clamped, 1000), 10_000);
-    assert_eq!(next_threshold(&literal, 10_000, Some(steady), (270_001, 1000), 10_000), 11_000, "the paper's example");
-    // 2 % is within the band, more is not; bounds hold.
-    assert_eq!(next_threshold(&clamped, 10_000, Some(steady), (275_400, 1000), 10_000), 10_000);
-    assert_eq!(next_threshold(&clamped, 10_000, Some(steady), (275_401, 1000), 10_000), 11_000);
-    assert_eq!(next_threshold(&clamped, 1_050, Some(steady), (1000, 1000), 10_000), 1_000);
-    assert_eq!(next_threshold(&clamped, 99_000, Some(steady), (900_000, 1000), 10_000), 100_000);
-    // A kernel that began below the bounds stays where it began.
-    assert_eq!(next_threshold(&clamped, 128, Some(steady), (1000, 1000), 128), 128);
-}
-
-#[test]
 fn each_sm_may_decide_by_its_own_buffer() {
     let changes = [("decision", json!("sm")), ("l1_buffers", json!("each")), ("threshold_logs", json!(1000))];
     let mut bench = Bench::new(&changes);
@@ -175,4 +142,178 @@ fn each_sm_may_decide_by_its_own_buffer() {
     let expected = [(0, Route::Temporal), (1, Route::NonTemporal), (2, Route::Temporal)];
     assert_eq!(routes(&told), expected.map(|(sm, route)| (Peer::Sm(sm), route)));
     assert_eq!((bench.hub.selection.reasons["a"], bench.hub.selection.reasons["f"]), (2, 1));
+}
+
+#[test]
+fn every_period_tells_of_itself_alone_and_the_selection_of_all() {
+    let mut bench = Bench::new(&[("threshold_logs", json!(1000))]);
+    let facts = KernelFacts { kernel: "k".to_owned(), launch: 6, warps: 5000, ..KernelFacts::default() };
+    bench.tell(Peer::Host, Word::KernelStart(facts));
+    let report = |logs, requests, wait_cycles, [temporal, non_temporal, dropped_write_backs]: [u64; 3]| {
+        Word::Report(Report { logs, requests, wait_cycles, temporal, non_temporal, dropped_write_backs })
+    };
+    let locality = |t_all, t_log, s_all, s_log| Locality { t_all, t_log, s_all, s_log };
+    let counts = |locality, saturated, spills, refills| Word::Counts { locality, saturated, spills, refills };
+    bench.tell(Peer::Sm(0), report(400, 4, 900, [11, 13, 17]));
+    assert_eq!(bench.tell(Peer::Sm(2), report(603, 6, 1100, [19, 23, 29])).len(), 3);
+    bench.tell(Peer::Sm(0), counts(locality(40, 0, 50, 0), 2, 0, 0));
+    bench.tell(Peer::Slice(0), counts(locality(3, 5, 7, 11), 3, 7, 17));
+    let told = bench.tell(Peer::Slice(1), counts(locality(13, 19, 29, 37), 5, 11, 19));
+    assert_eq!(routes(&told), [0, 1, 2].map(|sm| (Peer::Sm(sm), Route::Temporal)));
+    let first = Period {
+        kernel: "k".to_owned(),
+        launch: 6,
+        number: 0,
+        complete: true,
+        threshold_logs: 1000,
+        logs: 1003,
+        launch_logs: 1003,
+        requests: 10,
+        wait_cycles: 2000,
+        l1: locality(40, 0, 50, 0),
+        l2: locality(16, 24, 36, 48),
+        saturated: 10,
+        spills: 18,
+        refills: 36,
+        path: "non_temporal".to_owned(),
+        reason: "a".to_owned(),
+        next_path: "temporal".to_owned(),
+    };
+    // 350 cycles a request after 200: the third period is longer.
+    bench.tell(Peer::Sm(1), report(1007, 20, 7000, [31, 37, 41]));
+    bench.answer(SOME, SOME);
+    let again =
+        Period { number: 1, logs: 1007, launch_logs: 2010, requests: 20, wait_cycles: 7000, l2: SOME, ..first.clone() };
+    let again = Period { saturated: 0, spills: 3, refills: 0, path: "temporal".to_owned(), ..again };
+    bench.tell(Peer::Sm(1), report(30, 3, 300, [43, 47, 53]));
+    bench.tell(Peer::Host, Word::KernelEnd);
+    assert!(bench.answer(Locality::default(), Locality::default()).is_empty());
+    let cut = Period { number: 2, complete: false, threshold_logs: 1100, logs: 30, launch_logs: 2040, ..again.clone() };
+    let none = Locality::default();
+    let cut = Period { requests: 3, wait_cycles: 300, l1: none, l2: none, reason: "f".to_owned(), ..cut };
+    let expected = Selection {
+        periods: vec![first, again, cut],
+        complete: 2,
+        changes: 1,
+        reasons: BTreeMap::from([("a".to_owned(), 2)]),
+        temporal_logs: 11 + 19 + 31 + 43,
+        non_temporal_logs: 13 + 23 + 37 + 47,
+        dropped_write_backs: 17 + 29 + 41 + 53,
+        reservation_bytes: (18 + 36 + 3 + 3) * 89,
+    };
+    assert_eq!(bench.hub.selection, expected);
+    assert_eq!(HubSite::report(&bench.hub), serde_json::to_value(&expected).unwrap());
+    // Its threshold, way, log updates, cycles and requests; then the counts since, and complete periods.
+    bench.tell(Peer::Sm(1), report(59, 61, 67, [0; 3]));
+    let mut words = Vec::new();
+    bench.hub.state(&mut |word| words.push(word));
+    assert_eq!(words, [1100, 0, 2040, 7000, 20, 59, 61, 67, 2]);
+}
+
+#[test]
+fn the_sum_over_sampled_l1s_decides_for_all() {
+    let mut bench = Bench::new(&[("l1_buffers", json!("each")), ("threshold_logs", json!(1000))]);
+    bench.start("k", None, 5000);
+    bench.logs(1000, 1, 1);
+    let counts = |locality| Word::Counts { locality, saturated: 0, spills: 0, refills: 0 };
+    let of_logs = Locality { t_all: 2, t_log: 11, s_all: 3, s_log: 13 };
+    for (sm, locality) in [(2, of_logs), (0, SOME), (1, Locality::default())] {
+        bench.tell(Peer::Sm(sm), counts(locality));
+    }
+    bench.tell(Peer::Slice(0), counts(Locality::default()));
+    let told = bench.tell(Peer::Slice(1), counts(Locality::default()));
+    // 11 of 42 and 13 of 53: the greater share is over a quarter.
+    assert_eq!(routes(&told), [0, 1, 2].map(|sm| (Peer::Sm(sm), Route::NonTemporal)));
+    assert_eq!(bench.periods()[0].l1, Locality { t_all: 42, t_log: 11, s_all: 53, s_log: 13 });
+    assert_eq!(bench.hub.selection.reasons, BTreeMap::from([("b".to_owned(), 1)]));
+}
+
+#[test]
+fn the_sampled_sm_is_asked_and_no_other() {
+    let mut bench = Bench::new(&[("sampled_sm", json!(2)), ("threshold_logs", json!(10))]);
+    bench.start("k", None, 50);
+    let asked: Vec<Peer> = bench.logs(10, 1, 1).into_iter().map(|(to, _)| to).collect();
+    assert_eq!(asked, [Peer::Sm(2), Peer::Slice(0), Peer::Slice(1)]);
+}
+
+#[test]
+fn where_no_rule_holds_the_way_is_what_the_parameter_says() {
+    for (uncovered, after_temporal, after_non_temporal) in [
+        ("hold", Route::Temporal, Route::NonTemporal),
+        ("temporal", Route::Temporal, Route::Temporal),
+        ("non_temporal", Route::NonTemporal, Route::NonTemporal),
+    ] {
+        let hub = Bench::new(&[("uncovered", json!(uncovered))]).hub;
+        assert_eq!(hub.route(Reason::None, Route::Temporal), after_temporal, "{uncovered}");
+        assert_eq!(hub.route(Reason::None, Route::NonTemporal), after_non_temporal, "{uncovered}");
+        for before in [Route::Temporal, Route::NonTemporal] {
+            assert_eq!(hub.route(Reason::A, before), Route::Temporal, "{uncovered}");
+            assert_eq!(hub.route(Reason::B, before), Route::NonTemporal, "{uncovered}");
+        }
+    }
+}
+
+#[test]
+fn the_evidence_is_what_the_parameters_take_for_it() {
+    let asking = |shared_bytes: u32, communicates: bool| Asking {
+        running: Running {
+            facts: KernelFacts { shared_bytes, communicates, ..KernelFacts::default() },
+            logs: 700,
+            periods: 3,
+        },
+        period: Report { logs: 200, ..Report::default() },
+        complete: true,
+        left: 0,
+        l1: BTreeMap::new(),
+        l2: Locality { t_all: 5, ..SOME },
+        saturated: 0,
+        spills: 0,
+        refills: 0,
+    };
+    for (reading, of_declared, of_communicating) in
+        [("declared", true, false), ("communication", false, true), ("off", false, false)]
+    {
+        let hub = Bench::new(&[("shared_memory", json!(reading))]).hub;
+        assert_eq!(hub.evidence(&asking(1, false), SOME).shared_memory, of_declared, "{reading}");
+        assert_eq!(hub.evidence(&asking(0, true), SOME).shared_memory, of_communicating, "{reading}");
+        assert!(!hub.evidence(&asking(0, false), SOME).shared_memory, "{reading}");
+    }
+    for (over, logs) in [("kernel", 700), ("period", 200)] {
+        let evidence = Bench::new(&[("few_logs_over", json!(over))]).hub.evidence(&asking(0, false), SOME);
+        assert_eq!(evidence, Evidence { l1: SOME, l2: Locality { t_all: 5, ..SOME }, logs, shared_memory: false });
+    }
+}
+
+#[test]
+fn periods_beyond_those_that_are_kept_are_counted() {
+    let mut bench = Bench::new(&[("threshold_logs", json!(1000))]);
+    bench.hub.selection.periods = vec![Period::default(); Selection::KEPT - 1];
+    bench.start("k", None, 5000);
+    for _ in 0..2 {
+        bench.logs(1000, 1, 1);
+        bench.answer(SOME, SOME);
+    }
+    assert_eq!(bench.periods().len(), Selection::KEPT);
+    assert_eq!((bench.hub.selection.complete, bench.hub.selection.reservation_bytes), (2, 2 * 3 * 89));
+}
+
+#[test]
+fn an_sm_decides_by_its_own_l1_and_the_l2_of_all() {
+    let changes = [("decision", json!("sm")), ("l1_buffers", json!("each")), ("threshold_logs", json!(1000))];
+    let mut bench = Bench::new(&changes);
+    bench.start("k", None, 5000);
+    bench.logs(1000, 1, 1);
+    let counts = |locality| Word::Counts { locality, saturated: 0, spills: 0, refills: 0 };
+    let alone = Locality { t_all: 100, t_log: 60, s_all: 110, s_log: 70 };
+    for (sm, locality) in [(0, SOME), (1, alone), (2, Locality::default())] {
+        bench.tell(Peer::Sm(sm), counts(locality));
+    }
+    bench.tell(Peer::Slice(1), counts(alone));
+    let told = bench.tell(Peer::Slice(0), counts(Locality::default()));
+    // The third has nothing in its L1, but all four kinds in the L2.
+    let expected = [Route::Temporal, Route::NonTemporal, Route::Temporal];
+    assert_eq!(routes(&told), [0, 1, 2].map(|sm| (Peer::Sm(sm), expected[usize::from(sm)])));
+    let reasons = ["a", "b", "c"].map(|reason| (reason.to_owned(), 1));
+    assert_eq!((&bench.hub.selection.reasons, bench.hub.selection.changes), (&BTreeMap::from(reasons), 0));
+    assert_eq!((bench.periods()[0].reason.as_str(), bench.periods()[0].l1.t_all), ("b", 140), "that of the sum");
 }
