@@ -4,6 +4,8 @@
 //! This is the documented schema of `--json`. Times are in ticks (exact) and picoseconds; counters carry their unit and
 //! meaning beside their values. Nothing here is derived twice: rates and shares are methods.
 
+#[cfg(test)]
+pub(crate) mod sample;
 pub mod validity;
 
 use std::collections::BTreeMap;

@@ -115,9 +115,75 @@ mod tests {
     }
 
     #[test]
+    fn a_key_is_the_hash_of_all_that_a_run_follows_from() {
+        let machine = MachineConfig::load("agpm-table4", &[]).unwrap();
+        let scheme = SchemeConfig::load("agpm", &[]).unwrap();
+        let key = |limit, reference| of_run(&machine, &scheme, "the content", limit, reference);
+        let whole = |limit: &str, reference: bool| {
+            let spec = canonical(&serde_json::to_value(&machine.spec).unwrap());
+            let values = canonical(&serde_json::to_value(&scheme.values).unwrap());
+            assert!(spec.contains("\"slice_kb\":") && values.contains("threshold_logs\":10000"));
+            let (version, schema) = (env!("CARGO_PKG_VERSION"), outcome::SCHEMA);
+            let scheme = format!(r#"{{"name":"agpm","values":{values}}}"#);
+            let rest =
+                format!(r#""reference":{reference},"scheme":{scheme},"version":"{version}","workload":"the content""#);
+            let text = format!(r#"{{"machine":{spec},"max_cycles":{limit},"outcome":{schema},{rest}}}"#);
+            blake3::hash(text.as_bytes()).to_hex().to_string()
+        };
+        assert_eq!(key(None, true), whole("null", true));
+        assert_eq!(key(Some(70), false), whole("70", false));
+    }
+
+    #[test]
+    fn points_that_differ_in_one_thing_only_have_keys_of_their_own() {
+        let machine = |set: &str| MachineConfig::load("agpm-table4", &[Override::parse(set).unwrap()]).unwrap();
+        let agpm = |set: &str| SchemeConfig::load("agpm", &[Override::parse(set).unwrap()]).unwrap();
+        let (table4, scheme) = (machine("l2.slice_kb=256"), agpm("agpm.step_percent=11"));
+        let plain = of_run(&table4, &scheme, "content", None, true);
+        let renamed = MachineConfig { name: "other".to_owned(), description: "other".to_owned(), ..table4.clone() };
+        assert_eq!(of_run(&renamed, &scheme, "content", None, true), plain, "names do not matter");
+        let others = [
+            of_run(&table4, &scheme, "content", None, false),
+            of_run(&table4, &scheme, "content", Some(0), true),
+            of_run(&table4, &scheme, "content", Some(1), true),
+            of_run(&table4, &scheme, "contents", None, true),
+            of_run(&table4, &agpm("agpm.step_percent=12"), "content", None, true),
+            of_run(&table4, &SchemeConfig::load("base", &[]).unwrap(), "content", None, true),
+            of_run(&table4, &SchemeConfig::load("strict", &[]).unwrap(), "content", None, true),
+            of_run(&machine("l2.slice_kb=128"), &scheme, "content", None, true),
+        ];
+        for (nth, other) in others.iter().enumerate() {
+            assert!(*other != plain && !others[..nth].contains(other), "{nth}");
+        }
+    }
+
+    #[test]
+    fn a_contents_hash_tells_its_parts_apart() {
+        let hash = |choice: Choice| {
+            let workload = Workload::load("vecadd").unwrap();
+            of_content(&workload.resolve_under(&choice, crate::workload::Demands::default()).unwrap())
+        };
+        let params = |n: &str| vec![("N".to_owned(), n.to_owned())];
+        let ci = || Choice { profile: Some("ci".to_owned()), params: params("64"), ..Choice::default() };
+        let all = [
+            hash(ci()),
+            hash(Choice { profile: None, ..ci() }),
+            hash(Choice { params: params("63"), ..ci() }),
+            hash(Choice { seed: 3, ..ci() }),
+            hash(Choice { persistent: true, ..ci() }),
+        ];
+        assert_eq!(all[0], hash(ci()));
+        assert!((1..all.len()).all(|nth| !all[..nth].contains(&all[nth])), "{all:?}");
+        assert_eq!(all[0].len(), 64, "hexadecimal digits of 256 bits");
+    }
+
+    #[test]
     fn shards_divide_the_keys() {
         let keys: Vec<String> = (0..100u32).map(|n| blake3::hash(&n.to_le_bytes()).to_hex().to_string()).collect();
         let of: Vec<usize> = (0..3).map(|n| keys.iter().filter(|key| shard(key, 3) == n).count()).collect();
         assert!(of.iter().sum::<usize>() == 100 && of.iter().all(|&count| count > 15), "{of:?}");
+        // By the first 16 digits.
+        let key = "000000000000001dffff";
+        assert_eq!([1, 2, 7, 30, 0].map(|of| shard(key, of)), [0, 1, 1, 29, 0]);
     }
 }

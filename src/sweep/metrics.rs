@@ -155,6 +155,7 @@ pub fn value(outcome: &Outcome, name: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::outcome::sample::sample;
 
     #[test]
     fn every_metric_has_a_name_of_its_own_a_unit_and_a_meaning() {
@@ -165,5 +166,67 @@ mod tests {
         }
         assert_eq!(find("sm.l1_hits").map(|metric| metric.unit).as_deref(), Some("accesses"));
         assert!(DEFAULT.iter().all(|name| find(name).is_some()));
+    }
+
+    #[test]
+    fn derived_metrics_are_in_the_units_that_they_name() {
+        let outcome = sample();
+        let expected = [
+            ("cycles", 10_000.0),
+            ("time_ns", 7_142.857),
+            ("warp_instructions", 25_000.0),
+            ("thread_instructions", 777_000.0),
+            ("ipc", 2.5),
+            ("launches", 2.0),
+            ("persists.count", 400.0),
+            ("persists.mean_ns", 251.5),
+            ("persists.p50_ns", 210.0),
+            ("persists.p99_ns", 515.5),
+            ("fences.sum_ns", 27_000.0),
+            ("boundaries.sum_ns", 6_012.0),
+            ("events", 84_000.0),
+            ("wall_s", 0.5),
+            ("warp_instructions_per_s", 50_000.0),
+        ];
+        assert_eq!(expected.map(|(name, _)| name), DERIVED.map(|(name, ..)| name), "all that there are");
+        for (name, number) in expected {
+            assert_eq!(value(&outcome, name), Some(number), "{name}");
+        }
+        assert_eq!(value(&outcome, "l2.read_hits"), Some(490.0), "summed over slices");
+        assert_eq!(value(&outcome, "memory_controller.nvm_written_bytes"), Some(57_143.0));
+        assert_eq!(["l2.nothing", "l3.reads", "reads", "persists"].map(|name| value(&outcome, name)), [None; 4]);
+    }
+
+    #[test]
+    fn without_persists_there_are_none_and_their_times_are_not_known() {
+        let outcome = Outcome { persists: None, ..sample() };
+        let of = |names: [&str; 3]| names.map(|name| value(&outcome, name));
+        assert_eq!(of(["persists.count", "fences.sum_ns", "boundaries.sum_ns"]), [Some(0.0); 3]);
+        assert_eq!(of(["persists.mean_ns", "persists.p50_ns", "persists.p99_ns"]), [None; 3]);
+    }
+
+    #[test]
+    fn speed_and_hits_are_good_and_times_and_bytes_are_not() {
+        let better = |name: &str| find(name).unwrap().better();
+        for name in ["ipc", "warp_instructions_per_s", "sm.l1_hits", "l2.read_hits"] {
+            assert_eq!(better(name), Some(Better::Higher), "{name}");
+        }
+        for name in ["cycles", "time_ns", "persists.mean_ns", "wall_s", "memory_controller.nvm_written_bytes"] {
+            assert_eq!(better(name), Some(Better::Lower), "{name}");
+        }
+        for name in ["launches", "events", "warp_instructions", "l2.reads"] {
+            assert_eq!(better(name), None, "{name}");
+        }
+        assert_eq!(
+            [("lower", Better::Lower), ("higher", Better::Higher)].map(|(word, to)| word.parse() == Ok(to)),
+            [true; 2]
+        );
+        assert_eq!("up".parse::<Better>().unwrap_err(), "expected `lower` or `higher`, found `up`");
+    }
+
+    #[test]
+    fn a_description_ends_in_its_unit() {
+        assert_eq!(parts("Reads (all) of lines (requests) "), ("Reads (all) of lines", "requests"));
+        assert_eq!(parts("Reads"), ("Reads", "1"));
     }
 }

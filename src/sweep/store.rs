@@ -238,3 +238,6 @@ fn check_marker(path: &Path) -> Result<(), String> {
         None => Err(format!("`{}` does not say a schema: it is not a marker of results", path.display())),
     }
 }
+
+#[cfg(test)]
+mod tests;
