@@ -26,7 +26,7 @@ const SM: [(&str, [u64; 2]); 32] = [
     ("l1_cleanings_early", [40, 8]),
     ("pm_stores", [400, 203]),
     ("pm_log_stores", [200, 40]),
-    ("pm_log_stores_past", [50, 19]),
+    ("pm_log_stores_past", [50, 21]),
     ("pm_log_stores_dropped", [0, 0]),
     ("pm_write_backs", [300, 51]),
     ("pm_fences", [60, 34]),

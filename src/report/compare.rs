@@ -125,3 +125,6 @@ fn wpq_occupancy(run: &Outcome) -> f64 {
         run.counters.iter().find(|table| table.kind == "memory_controller").map_or(0, |table| table.rows.len() as u64);
     ratio(run.total("memory_controller", "wpq_entry_ticks"), run.time.ticks * entries * channels)
 }
+
+#[cfg(test)]
+mod tests;

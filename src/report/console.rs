@@ -23,6 +23,14 @@ pub fn lines(table: &Table, indent: usize) -> String {
     table.lines().map(|line| format!("{:indent$}{}\n", "", line.trim_end())).collect()
 }
 
+/// The lines of a text without blanks around them and with a bar between cells, for tests.
+#[cfg(test)]
+pub(super) fn cells(text: &str) -> Vec<String> {
+    let cells = |line: &str| line.split("  ").map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
+    let line = |line| cells(line).into_iter().filter(|cell| !cell.is_empty()).collect::<Vec<_>>().join("|");
+    text.lines().map(line).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -119,11 +119,4 @@ pub fn stalls_figure(_: &Outcome, runs: &[&Outcome]) -> Figure {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::ns;
-
-    #[test]
-    fn times_have_the_digits_they_are_worth() {
-        assert_eq!([ns(0.0), ns(41.0), ns(41.54), ns(999.96), ns(1234.5)], ["0", "41", "41.5", "1 000", "1 235"]);
-    }
-}
+mod tests;

@@ -273,3 +273,6 @@ fn wrapped(words: impl Iterator<Item = String>) -> String {
     }
     out + &line + "\n"
 }
+
+#[cfg(test)]
+mod tests;

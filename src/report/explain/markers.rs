@@ -217,3 +217,6 @@ fn mean(sum: u64, of: u64) -> String {
 fn share(part: u64, whole: u64) -> String {
     if whole > 0 { percent(ratio(part, whole)) } else { "-".to_owned() }
 }
+
+#[cfg(test)]
+mod tests;

@@ -93,3 +93,6 @@ pub fn reasons(selection: &Selection) -> String {
     let text: Vec<String> = selection.reasons.iter().map(of).collect();
     if text.is_empty() { "-".to_owned() } else { text.join(", ") }
 }
+
+#[cfg(test)]
+mod tests;
