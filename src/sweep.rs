@@ -22,6 +22,8 @@ pub mod metrics;
 pub mod plan;
 pub mod record;
 pub mod runner;
+#[cfg(test)]
+pub(crate) mod sample;
 pub mod slurm;
 pub mod store;
 pub mod table;

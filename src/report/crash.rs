@@ -185,3 +185,6 @@ fn placed(placed: &Placed) -> String {
         _ => format!("{what}, by the host"),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -66,3 +66,6 @@ impl<'a> Showing<'a> {
         page::page(self)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -191,3 +191,6 @@ impl Table {
         Err("this program was built without Parquet: build it with `--features parquet`, or take --csv".to_owned())
     }
 }
+
+#[cfg(test)]
+mod tests;

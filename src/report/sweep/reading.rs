@@ -199,3 +199,6 @@ fn facts(outcome: &Outcome) -> Facts {
         assumed: outcome.assumptions().into_iter().map(|(key, _)| key.to_owned()).collect(),
     }
 }
+
+#[cfg(test)]
+mod tests;
