@@ -61,3 +61,31 @@ impl Letter for Word {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_that_say_something_else_have_digests_of_their_own() {
+        let facts = |launch, warps| Word::KernelStart(KernelFacts { launch, warps, ..KernelFacts::default() });
+        let report = |logs, wait_cycles| Word::Report(Report { logs, wait_cycles, ..Report::default() });
+        let counts = |[t_all, s_all, s_log, spills, refills]: [u64; 5]| {
+            let locality = Locality { t_all, s_all, s_log, ..Locality::default() };
+            Word::Counts { locality, saturated: 0, spills, refills }
+        };
+        let path = |route| Word::Path { kernel: "k".to_owned(), route };
+        let mut letters = vec![facts(0, 64), facts(1, 64), facts(0, 65), Word::KernelEnd, Word::Count];
+        letters.extend([report(64, 7), report(65, 7), report(64, 8)]);
+        letters.extend([path(Route::Temporal), path(Route::NonTemporal), counts([0; 5])]);
+        for nth in 0..5 {
+            let mut numbers = [0; 5];
+            numbers[nth] = 1 << nth;
+            letters.push(counts(numbers));
+        }
+        let mut digests: Vec<u64> = letters.iter().map(Letter::digest).collect();
+        digests.sort_unstable();
+        digests.dedup();
+        assert_eq!(digests.len(), letters.len(), "{letters:?}");
+    }
+}

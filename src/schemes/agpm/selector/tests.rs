@@ -317,3 +317,25 @@ fn an_sm_decides_by_its_own_l1_and_the_l2_of_all() {
     assert_eq!((&bench.hub.selection.reasons, bench.hub.selection.changes), (&BTreeMap::from(reasons), 0));
     assert_eq!((bench.periods()[0].reason.as_str(), bench.periods()[0].l1.t_all), ("b", 140), "that of the sum");
 }
+
+#[test]
+fn the_host_tells_the_hub_of_every_kernel_and_writes_nothing_back() {
+    let (mut host, mut post) = (Host, Post::default());
+    let facts = KernelFacts { kernel: "k".to_owned(), launch: 3, warps: 70, ..KernelFacts::default() };
+    host.kernel_start(&facts, &mut post);
+    assert_eq!(host.kernel_end(&mut post), crate::persist::Boundary::None);
+    let told: Vec<(Peer, Word)> = post.take().into_iter().map(|(to, letter)| (to, Word::of(letter))).collect();
+    let [(Peer::Hub, Word::KernelStart(started)), (Peer::Hub, Word::KernelEnd)] = &told[..] else { panic!("{told:?}") };
+    assert_eq!(started, &facts);
+}
+
+#[test]
+fn the_end_of_a_kernel_that_did_not_start_asks_nobody() {
+    let mut bench = Bench::new(&[]);
+    assert!(bench.tell(Peer::Host, Word::KernelEnd).is_empty());
+    bench.start("k", None, 5000);
+    assert_eq!(bench.tell(Peer::Host, Word::KernelEnd).len(), 3);
+    bench.answer(SOME, SOME);
+    assert!(bench.tell(Peer::Host, Word::KernelEnd).is_empty(), "it has ended already");
+    assert_eq!((bench.periods().len(), bench.periods()[0].complete), (1, false));
+}
