@@ -89,3 +89,17 @@ fn other_files_are_no_results() {
     store.refresh().unwrap();
     assert_eq!((store.results().count(), store.notes().len()), (0, 0));
 }
+
+#[test]
+fn what_a_writer_of_this_process_writes_is_left_out_while_there_is_one() {
+    let (folder, mut store) = folder();
+    let writer = Writer::new(folder.path()).unwrap();
+    store.leave_out(Some(&writer));
+    append(folder.path(), &writer.file_name().unwrap(), &failed("own", 1, "its own"));
+    append(folder.path(), "other.jsonl", &failed("other", 1, "another's"));
+    store.refresh().unwrap();
+    assert_eq!((why(&store, "own"), why(&store, "other")), (None, Some("another's")));
+    store.leave_out(None);
+    store.refresh().unwrap();
+    assert_eq!(why(&store, "own"), Some("its own"));
+}

@@ -140,9 +140,6 @@ fn the_first_threshold_of_a_launch_follows_from_the_last_or_else_from_the_text()
 #[test]
 fn a_small_kernel_shrinks_to_where_it_began_and_not_up_to_the_least() {
     let mut bench = Bench::new(&[]);
-    bench.start("by its text", Some(1), 512);
-    ends_after(&mut bench, 128);
-    finish(&mut bench, 1);
     bench.start("by its last launch", None, 10_000);
     finish(&mut bench, 512);
     bench.start("by its last launch", None, 10_000);

@@ -88,6 +88,15 @@ fn an_entry_leaves_for_its_lines_slice_when_there_is_no_room_or_its_line_is_repl
 }
 
 #[test]
+fn a_write_back_and_the_logs_own_lines_are_not_counted() {
+    let mut sm = Sm::new(&[]);
+    sm.access(store(0, 1));
+    sm.access(access(AccessKind::WriteBack, 0, 1));
+    sm.access(Access { log: true, ..store(0, 1) });
+    assert_eq!(counted(sm.letter(Word::Count)).0, Locality::default());
+}
+
+#[test]
 fn a_write_back_and_the_logs_own_lines_make_no_entry() {
     let mut sm = Sm::new(&[]);
     sm.access(access(AccessKind::WriteBack, 0, 1));
