@@ -59,8 +59,8 @@ y = "ipc"
 group = "scheme"
 "#;
 
-/// Of the four points: 10,000 and 20,000 cycles of the base, 15,000 and 80,000 of the other. The last one issues twice as
-/// many instructions as the others, and its persists wait twice as long for the media.
+/// Of the four points: 10,000 and 20,000 cycles of the base, 15,000 and 80,000 of the other. The last one
+/// issues twice as many instructions as the others, and its persists wait twice as long for the media.
 fn all() -> (tempfile::TempDir, Plan, Store) {
     let mut last = under("strict", 80_000);
     set(&mut last, "sm", "warp_instructions", 50_000);

@@ -247,8 +247,8 @@ mod tests {
         assert_eq!([100, 101].map(|logs| of(logs, true)), [Reason::H, Reason::H]);
     }
 
-    /// Kinds of locality with some of it: none; spatial; spatial of log updates too; temporal, which is spatial too; this
-    /// and spatial of log updates; all. Rows are of the L1, columns of the L2.
+    /// Kinds of locality with some of it: none; spatial; spatial of log updates too; temporal, which is spatial
+    /// too; this and spatial of log updates; all. Rows are of the L1, columns of the L2.
     #[test]
     fn every_pattern_has_its_reason() {
         let patterns = [(0, 0, 0, 0), (0, 0, 9, 0), (0, 0, 9, 7), (5, 0, 9, 0), (5, 0, 9, 7), (5, 3, 9, 7)];

@@ -132,8 +132,8 @@ fn an_alternating_path_keeps_each_way_for_so_many_log_updates() {
     assert_eq!(runs[1..4], [(through, 3), (past, 3), (through, 3)]);
 }
 
-/// The ways of ordinary stores, atomics, stores past the caches and log updates, while the way is this; and how many of
-/// them were selected, by their way.
+/// The ways of ordinary stores, atomics, non-temporal stores and log updates, while the way is this; and how
+/// many of them were selected, by their way.
 fn ways(routed: &str, way: Route) -> ([Route; 4], (u64, u64)) {
     let mut sm = Sm::new(&[("routed", json!(routed))]);
     sm.start("k");

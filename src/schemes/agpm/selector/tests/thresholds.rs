@@ -125,7 +125,7 @@ fn the_first_threshold_of_a_launch_follows_from_the_last_or_else_from_the_text()
     bench.start("text", Some(3), 250);
     ends_after(&mut bench, 187);
     finish(&mut bench, 613);
-    // The launch had 800: a quarter of these would be 200, but a threshold does not grow from launch to launch.
+    // The launch had 800. A quarter of these is 200, but a threshold does not grow from launch to launch.
     bench.start("text", Some(3), 250);
     ends_after(&mut bench, 187);
     finish(&mut bench, 373);
