@@ -165,7 +165,9 @@ impl Sketch<'_> {
             (State::Good, datum) => return Some(datum.clone()),
             (State::Cut, datum) => {
                 let datum = datum.clone();
-                self.notes.add(Why::Cut(name));
+                if !self.spec.normalise {
+                    self.notes.add(Why::Cut(name));
+                }
                 return Some(datum);
             }
             (State::Failed(why), _) => Why::Failed(name, why.clone()),
@@ -188,6 +190,13 @@ impl Sketch<'_> {
             return None;
         };
         let base = self.datum(baseline)?;
+        // What a limit cut is compared with nothing: its cycles are the limit's.
+        for at in [point, baseline] {
+            if self.showing.readings[at].state == State::Cut {
+                self.notes.add(Why::NotWhole(self.point_name(at).to_owned()));
+                return None;
+            }
+        }
         let (own, base) = (whole(&own)?, whole(&base)?);
         if base == 0.0 {
             self.notes.add(Why::NoValue(self.point_name(point).to_owned(), "has a baseline of 0".to_owned()));

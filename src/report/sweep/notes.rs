@@ -17,6 +17,8 @@ pub(super) enum Why {
     NoValue(String, String),
     /// The point's value is of the part of its run before the cycle limit.
     Cut(String),
+    /// The point, or what it is compared with, was cut: its value is of a part.
+    NotWhole(String),
     /// The point stands at every value of a key that does not apply to it.
     Everywhere(String, String),
 }
@@ -66,6 +68,10 @@ impl Notes {
         });
         all("Of the part before the cycle limit, unchecked", &|why| match why {
             Why::Cut(point) => Some(point.clone()),
+            _ => None,
+        });
+        all("n/a since what the cycle limit cut is compared with nothing", &|why| match why {
+            Why::NotWhole(point) => Some(point.clone()),
             _ => None,
         });
         all("The same at every value of a parameter that they do not have", &|why| match why {

@@ -167,3 +167,23 @@ fn the_page_has_every_metric_beside_what_it_is_over_the_base() {
     assert_eq!(digests, 2, "of the points that have results");
     assert!(html.contains("4 points: 2 done, 1 failed, 1 missing. Simulated by durawarp 1.2.3"));
 }
+
+#[test]
+fn what_a_limit_cut_has_values_and_is_compared_with_nothing() {
+    let points = [
+        (0, State::Good, under("base", 10_000)),
+        (1, State::Cut, under("base", 20_000)),
+        (2, State::Good, under("strict", 15_000)),
+        (3, State::Cut, under("strict", 80_000)),
+    ];
+    let (_folder, plan, store) = results(FILE, &points);
+    let showing = Showing::read(&plan, &store).unwrap();
+    let all = cells(&showing.page().unwrap().html().unwrap());
+    assert_eq!(all[2], "base|256|20 000|n/a|14286|n/a|1.250|n/a");
+    assert_eq!(all[3], "strict|64|15 000|1.500|10714|1.500|1.667|0.667");
+    let drawn = showing.figures().into_iter().find(|figure| figure.name == "it-bars").unwrap();
+    let told = "n/a since what the cycle limit cut is compared with nothing: vecadd base params.N=256";
+    assert!(drawn.notes.iter().any(|note| note.starts_with(told)), "{:?}", drawn.notes);
+    let csv = drawn.figure.unwrap().csv().unwrap();
+    assert!(csv.contains("bar,64,strict,1.5") && !csv.contains("bar,256,strict,4"), "{csv}");
+}

@@ -62,8 +62,10 @@ pub(super) fn results(page: &mut Page, showing: &Showing<'_>) {
             let value = |point: usize| showing.readings[point].metrics[metric];
             row.push(value(point).map_or_else(|| NONE.to_owned(), number));
             if related {
-                let base = showing.baselines[point].and_then(value).filter(|base| *base != 0.0);
-                let over = value(point).zip(base).map(|(own, base)| format!("{:.3}", own / base));
+                // What a limit cut is compared with nothing: its cycles are the limit's.
+                let whole = |point: usize| value(point).filter(|_| showing.readings[point].state != State::Cut);
+                let base = showing.baselines[point].and_then(whole).filter(|base| *base != 0.0);
+                let over = whole(point).zip(base).map(|(own, base)| format!("{:.3}", own / base));
                 row.push(over.unwrap_or_else(|| NONE.to_owned()));
             }
         }
