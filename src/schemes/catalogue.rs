@@ -77,10 +77,12 @@ mod tests {
             assert_eq!(find(scheme.name()).unwrap().name(), scheme.name());
             assert!(!scheme.description().is_empty());
         }
-        let mut names: Vec<_> = all().iter().map(|scheme| scheme.name()).collect();
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), all().len());
+        for told in [Scheme::name, Scheme::description] {
+            let mut texts: Vec<_> = all().iter().map(|scheme| told(&**scheme)).collect();
+            texts.sort_unstable();
+            texts.dedup();
+            assert_eq!(texts.len(), all().len(), "{texts:?}");
+        }
     }
 
     #[test]

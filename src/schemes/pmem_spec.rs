@@ -209,6 +209,18 @@ mod tests {
     }
 
     #[test]
+    fn an_atomic_asks_for_an_id_and_the_newest_id_marks_stores() {
+        let (mut site, mut post) = (site(Order::Fence), Post::default());
+        site.atomic(&mut post);
+        let sent: Vec<(Peer, Word)> = post.take().into_iter().map(|(to, letter)| (to, Word::of(letter))).collect();
+        assert!(matches!(sent[..], [(Peer::Hub, Word::Acquire)]), "{sent:?}");
+        for (id, mark) in [(7, 7), (3, 7), (8, 8)] {
+            site.letter(Peer::Hub, Box::new(Word::Id(id)), &mut post);
+            assert_eq!(site.mark(), mark);
+        }
+    }
+
+    #[test]
     fn fences_wait_unless_the_path_keeps_order_where_an_atomic_is_waited_for() {
         let mut fifo = site(Order::Fifo);
         assert_eq!(
