@@ -273,3 +273,6 @@ impl Judge<'_> {
         texts
     }
 }
+
+#[cfg(test)]
+mod tests;
