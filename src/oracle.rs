@@ -159,6 +159,7 @@ impl Draw {
 #[allow(clippy::single_range_in_vec_init)]
 mod tests {
     use super::*;
+    use crate::persist::undo::{LogSlot, Transaction};
 
     #[test]
     fn ranges_that_touch_are_joined_and_found_by_any_byte() {
@@ -171,10 +172,98 @@ mod tests {
     }
 
     #[test]
+    fn ranges_that_lie_apart_or_inside_each_other_stay_or_go() {
+        assert_eq!(joined(vec![5..8, 0..4]), [0..4, 5..8]);
+        assert_eq!(joined(vec![0..9, 2..3, 2..3]), [0..9]);
+        assert_eq!(joined(vec![4..4, 7..7]), []);
+        let ranges = joined(vec![10..12, 14..16]);
+        for (range, expected) in [(9..10, false), (9..11, true), (12..14, false), (12..15, true), (16..17, false)] {
+            assert_eq!(overlaps(&ranges, &range), expected, "{range:?}");
+        }
+        assert!(!overlaps(&[], &(0..u64::MAX)));
+    }
+
+    #[test]
+    fn bytes_of_a_line_are_looked_for_at_their_addresses() {
+        // Bytes 2 and 3 of the line at 128.
+        let ranges = [130..132];
+        for (mask, expected) in
+            [(0b10, false), (0b110, true), (0b1000, true), (0b1_0000, false), (0b1_0010, false), (0, false)]
+        {
+            assert_eq!(line_overlaps(&ranges, 128, mask), expected, "{mask:#b}");
+        }
+        assert!(line_overlaps(&ranges, 128, 1 << 100 | 0b100) && !line_overlaps(&ranges, 0, 0b1100));
+    }
+
+    #[test]
+    fn the_bytes_of_a_line_inside_an_image_are_counted_from_the_lines_first() {
+        let image = PmImage::new(100, vec![0; 50]);
+        for (address, bytes, expected) in [
+            (0, 128, 100..128),
+            (0, 64, 64..64),
+            (96, 128, 4..54),
+            (96, 32, 4..32),
+            (128, 128, 0..22),
+            (128, 16, 0..16),
+            (149, 128, 0..1),
+            (150, 128, 0..0),
+            (256, 128, 0..0),
+        ] {
+            assert_eq!(inside(&image, address, bytes), expected, "{bytes} bytes at {address}");
+        }
+    }
+
+    #[test]
+    fn regions_of_an_undo_log_are_its_flags_of_4_bytes_its_logs_and_its_elements() {
+        let slot = |home, log, bytes| LogSlot { home, log, bytes };
+        let transaction = |flag, slots| Transaction { launch: 0, cta: None, flag, slots };
+        let transactions =
+            vec![transaction(300, vec![slot(8, 108, 4), slot(0, 100, 8)]), transaction(310, vec![slot(40, 120, 2)])];
+        let expected =
+            Regions { flag: vec![300..304, 310..314], log: vec![100..112, 120..122], data: vec![0..12, 40..42] };
+        assert_eq!(Regions::of(&UndoLog { transactions }), expected);
+    }
+
+    /// No mask has more runs than these; a walk that does not end is cut.
+    fn all_runs(mask: u128) -> Vec<(usize, usize)> {
+        runs(mask).take(100).collect()
+    }
+
+    #[test]
     fn runs_of_a_mask_cover_it() {
-        assert_eq!(runs(0b1101 | 1 << 127).collect::<Vec<_>>(), [(0, 1), (2, 2), (127, 1)]);
-        assert_eq!(runs(u128::MAX).collect::<Vec<_>>(), [(0, 128)]);
-        assert_eq!(runs(0).count(), 0);
+        assert_eq!(all_runs(0b1101 | 1 << 127), [(0, 1), (2, 2), (127, 1)]);
+        assert_eq!(all_runs(0b1110_0110_0000), [(5, 2), (9, 3)]);
+        assert_eq!(all_runs(u128::MAX), [(0, 128)]);
+        assert_eq!(all_runs(u128::MAX << 120), [(120, 8)]);
+        assert_eq!(all_runs(u128::MAX / 3), (0..64).map(|nth| (2 * nth, 1)).collect::<Vec<_>>());
+        assert_eq!(all_runs(0), []);
+    }
+
+    #[test]
+    fn mixing_and_drawing_are_splitmix64() {
+        let mixed = [0, 0x5692_161d_100b_05e5, 0xdbd2_3897_3a2b_148a, 0xb4d0_55fc_f2cb_bd7b];
+        assert_eq!([0, 1, 2, u64::MAX].map(mix), mixed);
+        // As published for a state of 0.
+        let mut published = Draw(0);
+        let next = [0xe220_a839_7b1d_cdaf, 0x6e78_9e6a_a1b9_65f4, 0x06c4_5d18_8009_454f];
+        assert_eq!([(); 3].map(|()| published.next()), next);
+        let mut own = Draw::new(0);
+        assert_eq!([(); 2].map(|()| own.next()), [0x240c_bb8d_0642_695e, 0x6ab6_7117_1593_c72c]);
+        let mut bounded = Draw::new(1);
+        assert_eq!([(); 8].map(|()| bounded.below(10)), [1, 3, 9, 3, 7, 6, 1, 3]);
+        assert_eq!([Draw::new(1).below(1), Draw::new(1).below(1 << 63)], [0, 1_601_386_149_804_917_961]);
+    }
+
+    #[test]
+    fn thinning_keeps_the_same_items_for_a_seed() {
+        let thinned = |seed, items: u32, count| {
+            let mut items: Vec<u32> = (0..items).collect();
+            Draw::new(seed).thin(&mut items, count);
+            items
+        };
+        assert_eq!((thinned(1, 10, 4), thinned(2, 10, 4)), (vec![0, 3, 6, 9], vec![1, 2, 3, 5]));
+        assert_eq!((thinned(1, 3, 3), thinned(1, 3, 5)), (vec![0, 1, 2], vec![0, 1, 2]));
+        assert_eq!((thinned(1, 3, 0), thinned(1, 0, 3)), (Vec::new(), Vec::new()));
     }
 
     #[test]
