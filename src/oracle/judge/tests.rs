@@ -363,3 +363,215 @@ fn what_hardware_salvages_comes_before_software_recovers() {
     let salvaged = judge(&script, &Rules { salvage: Some(salvage), ..rules }, Domain::Adr);
     assert!(salvaged.actual.holds() && salvaged.allowed.holds(), "{:?}", salvaged.actual);
 }
+
+/// A word of 5 at address 0 is found fault with.
+fn no_five(image: &PmImage) -> Result<(), String> {
+    match image.word(0) {
+        Ok(5) => Err("five".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+static NO_STOP: AtomicBool = AtomicBool::new(false);
+
+/// points, distinct, judged, passed, left out, failed; exhaustive, stopped.
+type Counts = ([u64; 6], [bool; 2]);
+
+fn counts(verdict: &Verdict) -> Counts {
+    let Verdict { points, distinct, judged, passed, left_out, failed, .. } = *verdict;
+    ([points, distinct, judged, passed, left_out, failed], [verdict.exhaustive, verdict.stopped])
+}
+
+fn order_of<'a>(script: &'a Script, initial: &PmImage) -> Order<'a> {
+    let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: HOST };
+    Order::new(&script.journal, initial, model)
+}
+
+#[test]
+fn a_verdict_on_actual_states_counts_points_and_images_of_its_plan() {
+    // The words at 0 and 4: [1, 0], [5, 0], [1, 0] again, [5, 0] again, [5, 7]; a launch begins after the first change.
+    let mut script = Script::default();
+    script.accepted(0, 5).launch(0).accepted(0, 1).accepted(0, 5).accepted(4, 7);
+    let initial = initial();
+    let order = order_of(&script, &initial);
+    let states = CrashStates::new(&script.journal, &initial, Domain::Adr).unwrap();
+    let condition = Condition::new("no five", no_five);
+    let checks: [&dyn Check; 1] = [&condition];
+    let of = |plan, launches, stop: bool| {
+        let rules = Rules { checks: &checks, launches, keep: 1, ..Rules::default() };
+        let stop = AtomicBool::new(stop);
+        let watch = Watch { stop: &stop, progress: &|_, _| {} };
+        judge_actual(&states, &order, &rules, &Regions::default(), plan, 0, &watch).unwrap()
+    };
+    // Before the launch an image is another one than the same bytes after it: point 0 is one of its own.
+    let all = of(Plan::All, 0, false);
+    assert_eq!(counts(&all), ([5, 4, 4, 2, 0, 2], [true, false]));
+    let count = &all.conditions[0];
+    assert_eq!((count.name.as_str(), count.held, count.violated), ("no five", 2, 2));
+    assert_eq!((all.failures.len(), all.failures[0].point, all.failures[0].time), (1, 1, 1));
+    assert_eq!(count.first.as_ref().map(|first| (first.point, first.what.as_str())), Some((1, "five")));
+    // [1, 0] and [5, 7].
+    assert_eq!(counts(&of(Plan::Count(2), 0, false)), ([2, 2, 2, 1, 3, 1], [false, false]));
+    assert_eq!(counts(&of(Plan::Count(5), 0, false)), counts(&all));
+    assert_eq!(counts(&of(Plan::Only(4), 0, false)), ([1, 1, 1, 0, 4, 1], [false, false]));
+    // Point 0 is before the launch.
+    assert_eq!(counts(&of(Plan::All, 1, false)), ([4, 3, 3, 1, 0, 2], [true, false]));
+    assert_eq!(counts(&of(Plan::Count(2), 1, false)).0[..5], [1, 1, 1, 0, 3]);
+    assert_eq!(counts(&of(Plan::Only(0), 1, false)).0[..5], [1, 1, 1, 1, 3]);
+    assert_eq!(counts(&of(Plan::All, 0, true)), ([5, 4, 0, 0, 0, 0], [false, true]));
+    let beyond = BeyondEnd { asked: 5, changes: 4 };
+    let watch = Watch { stop: &NO_STOP, progress: &|_, _| {} };
+    let asked = judge_actual(&states, &order, &Rules::default(), &Regions::default(), Plan::Only(5), 0, &watch);
+    assert_eq!(asked, Err(beyond));
+}
+
+#[test]
+fn a_verdict_on_allowed_states_counts_what_its_budget_left_out() {
+    let mut script = Script::default();
+    script.launch(0).store(warp(0), 0, 5).store(warp(0), 128, 6).store(warp(0), 256, 7);
+    let initial = initial();
+    let order = order_of(&script, &initial);
+    let condition = Condition::new("no five", no_five);
+    let checks: [&dyn Check; 1] = [&condition];
+    let of = |budget, launches, stop| {
+        let allowed = Allowed::new(&order, &initial, Regions::default(), budget);
+        let rules = Rules { checks: &checks, launches, keep: 2, ..Rules::default() };
+        let stop = AtomicBool::new(stop);
+        let verdict = judge_allowed(&allowed, &rules, &Watch { stop: &stop, progress: &|_, _| {} });
+        assert_eq!(verdict.failures.len() as u64, verdict.failed.min(2));
+        counts(&verdict)
+    };
+    // Before and after the launch 1 image, after the stores 2, 4 and 8, of which 1, 2 and 4 have the five.
+    let all = Budget { torn: 0, random: 0, ..Budget::default() };
+    assert_eq!(of(all, 0, false), ([16, 9, 9, 5, 0, 4], [true, false]));
+    assert_eq!(of(all, 1, false), ([15, 8, 8, 4, 0, 4], [true, false]));
+    assert_eq!(of(all, 2, false), ([0, 0, 0, 0, 0, 0], [true, false]));
+    assert_eq!(of(all, 0, true), ([0, 0, 0, 0, 0, 0], [false, true]));
+    // Just as many combinations as may be, and one more.
+    assert_eq!(of(Budget { product: 8, ..all }, 0, false), of(all, 0, false));
+    // All old, all new, each line alone and all but each: that is all of them, but not known to be.
+    assert_eq!(of(Budget { product: 7, ..all }, 0, false), ([16, 9, 9, 5, 0, 4], [false, false]));
+    // One line alone, and all but that.
+    assert_eq!(of(Budget { product: 7, singles: 1, ..all }, 0, false).0[0], 12);
+    assert_eq!(of(Budget { product: 7, random: 5, ..all }, 0, false).0[0], 21);
+    // Torn lines at the three instants at which a line is open.
+    assert_eq!(of(Budget { torn: 10, ..all }, 0, false).0[0], 46);
+    // The instants after the first and the second store are no boundaries.
+    assert_eq!(of(Budget { instants: 0, ..all }, 0, false), ([10, 9, 9, 5, 2, 4], [false, false]));
+    let (some, flags) = of(Budget { instants: 1, ..all }, 0, false);
+    assert_eq!((some[4], flags), (1, [false, false]));
+    assert_eq!(of(Budget { boundaries: 0, ..all }, 0, false), ([6, 4, 4, 2, 3, 2], [false, false]));
+}
+
+#[test]
+fn a_verdict_on_overtaking_counts_the_stores_that_its_budget_left_out() {
+    let mut script = Script::default();
+    script.store(warp(0), 0, 5).launch(0).store(warp(1), 128, 6).store(warp(2), 256, 7);
+    let initial = initial();
+    let order = order_of(&script, &initial);
+    let overtaking = Overtaking::new(&order, &initial);
+    let condition = Condition::new("no five", no_five);
+    let checks: [&dyn Check; 1] = [&condition];
+    let rules = Rules { checks: &checks, keep: 2, ..Rules::default() };
+    let of = |count, launches, stop| {
+        let stop = AtomicBool::new(stop);
+        let rules = Rules { launches, ..rules };
+        judge_overtaking(&overtaking, &rules, count, 1, &Watch { stop: &stop, progress: &|_, _| {} })
+    };
+    let all = of(3, 0, false);
+    assert_eq!(counts(&all), ([3, 3, 3, 2, 0, 1], [true, false]));
+    let Failure { level, point, choice, time, .. } = all.failures[0];
+    assert_eq!((level, point, choice, time), (Level::Overtaking, 0, None, 1));
+    assert_eq!(counts(&of(9, 0, false)), counts(&all));
+    let some = counts(&of(2, 0, false));
+    assert_eq!((&some.0[..3], some.0[4], some.1), (&[2, 2, 2][..], 1, [false, false]));
+    // The first store is before the launch.
+    assert_eq!(counts(&of(3, 1, false)), ([2, 2, 2, 2, 0, 0], [true, false]));
+    assert_eq!(counts(&of(3, 0, true)), ([3, 3, 0, 0, 0, 0], [false, true]));
+    // One by one; the performance of a store is none.
+    let one = |store| judge_store(&overtaking, &rules, store).map(|verdict| counts(&verdict));
+    assert_eq!(one(0), Some(([1, 1, 1, 0, 0, 1], [false, false])));
+    assert_eq!(one(3), Some(([1, 1, 1, 1, 0, 0], [false, false])));
+    assert_eq!(one(1), None);
+    let again = judge_store(&overtaking, &rules, 0).unwrap();
+    assert_eq!((&again.failures, again.conditions[0].violated), (&all.failures, 1));
+}
+
+#[test]
+fn progress_is_told_every_32_images_and_at_the_end() {
+    let mut script = Script::default();
+    for nth in 0..69 {
+        script.accepted(0, nth + 10);
+    }
+    let initial = initial();
+    let order = order_of(&script, &initial);
+    let states = CrashStates::new(&script.journal, &initial, Domain::Adr).unwrap();
+    let told = std::sync::Mutex::new(Vec::new());
+    let progress = |done, total| told.lock().unwrap().push((done, total));
+    let watch = Watch { stop: &NO_STOP, progress: &progress };
+    judge_actual(&states, &order, &Rules::default(), &Regions::default(), Plan::All, 0, &watch).unwrap();
+    let mut told = told.into_inner().unwrap();
+    told.sort_unstable();
+    assert_eq!(told, [(32, 70), (64, 70), (70, 70)]);
+}
+
+#[test]
+fn work_is_cut_into_at_most_64_chunks_that_cover_it() {
+    assert_eq!((chunks(0).len(), chunks(64).len(), chunks(65).len(), chunks(129).len()), (0, 64, 33, 43));
+    assert_eq!(chunks(2), [0..1, 1..2]);
+    assert_eq!((chunks(65)[0].clone(), chunks(65)[32].clone()), (0..2, 64..65));
+    assert_eq!(chunks(129).into_iter().flatten().collect::<Vec<_>>(), (0..129).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_first_place_of_each_hash_counts_and_a_launch_makes_another_image_of_the_same_bytes() {
+    assert_eq!(first_of_each(vec![(7, 3), (2, 1), (7, 2), (9, 8), (2, 5)]), [1, 2, 8]);
+    let hashes = [0, 1, 2].map(|begun| with_launches(5, begun));
+    assert!(hashes[0] != hashes[1] && hashes[1] != hashes[2] && hashes[0] != hashes[2]);
+    let [low, high] = [mix(u64::MAX), mix(0)].map(u128::from);
+    assert_eq!((hashes[0], with_launches(6, 0)), (5 + (high << 64) + low, 6 + (high << 64) + low));
+}
+
+#[test]
+fn a_check_that_does_not_bind_is_counted_and_no_failure() {
+    struct Counted;
+    impl Check for Counted {
+        fn name(&self) -> &str {
+            "counted"
+        }
+
+        fn judge(&self, _: &PmImage, recovered: &PmImage) -> Result<(), String> {
+            no_five(recovered)
+        }
+
+        fn binds(&self) -> bool {
+            false
+        }
+    }
+    let mut script = Script::default();
+    script.accepted(0, 5).accepted(0, 6);
+    let initial = initial();
+    let order = order_of(&script, &initial);
+    let states = CrashStates::new(&script.journal, &initial, Domain::Adr).unwrap();
+    let binding = Condition::new("binding", no_five);
+    let checks: [&dyn Check; 2] = [&Counted, &binding];
+    let rules = Rules { checks: &checks[..1], keep: 2, ..Rules::default() };
+    let watch = Watch { stop: &NO_STOP, progress: &|_, _| {} };
+    let of =
+        |rules: &Rules<'_>| judge_actual(&states, &order, rules, &Regions::default(), Plan::All, 0, &watch).unwrap();
+    let verdict = of(&rules);
+    assert_eq!(counts(&verdict), ([3, 3, 3, 3, 0, 0], [true, false]));
+    let count = &verdict.conditions[0];
+    assert_eq!((count.held, count.violated, count.first.as_ref().map(|first| first.point)), (2, 1, Some(1)));
+    let verdict = of(&Rules { checks: &checks, ..rules });
+    assert_eq!(counts(&verdict), ([3, 3, 3, 2, 0, 1], [true, false]));
+    assert_eq!(verdict.failures[0].property, Property::Check("binding".to_owned()));
+    assert_eq!(
+        format!("{:?}", Rules { checks: &checks, ..rules }),
+        "Rules(undo false, recovery false, [\"counted\", \"binding\"], keep 2)"
+    );
+    assert_eq!(
+        (format!("{binding:?}"), format!("{watch:?}")),
+        ("Condition(binding)".into(), "Watch(stop false)".into())
+    );
+}
