@@ -159,6 +159,111 @@ fn a_hash_is_that_of_its_image_for_every_choice() {
 }
 
 #[test]
+fn an_image_that_begins_and_ends_in_a_line_has_its_own_bytes_and_no_others() {
+    for (base, bytes) in [(40, 200), (44, 93), (37, 100)] {
+        let initial = PmImage::new(base, (0..bytes).map(|byte| byte as u8).collect());
+        let end = base + bytes;
+        let mut script = Script::default();
+        // Before the image, its first and last whole words of 4 bytes, and after it.
+        let (first, last) = (base.next_multiple_of(4), (end - 4) / 4 * 4);
+        script.store(warp(0), 32, 1).store(warp(0), first, 2).store(warp(0), last, 3).store(
+            warp(1),
+            end.next_multiple_of(4),
+            4,
+        );
+        let order = order(&script, &initial);
+        for product in [4096, 1] {
+            let budget = Budget { product, torn: 8, random: 16, ..WHOLE };
+            let allowed = Allowed::new(&order, &initial, Regions::default(), budget);
+            let mut walk = allowed.walk();
+            walk.advance_to(8);
+            let choices = walk.choices();
+            let mut found = BTreeSet::new();
+            for (choice, hash) in (0..).zip(walk.hashes(&choices)) {
+                let image = walk.with(&choices, choice, PmImage::clone);
+                assert_eq!(hash, hash_of(&image), "choice {choice}");
+                assert_eq!(Some(&image), allowed.image(8, choice).as_ref());
+                let word = |at| image.word(at).unwrap();
+                let old = |at| initial.word(at).unwrap();
+                found.insert((word(first) != old(first), word(last) != old(last)));
+                let changed: Vec<u64> = (base..end).filter(|&at| image.read(at, 1) != initial.read(at, 1)).collect();
+                assert!(changed.iter().all(|at| (first..first + 4).contains(at) || (last..last + 4).contains(at)));
+            }
+            assert!(found.contains(&(false, false)) && found.contains(&(true, true)), "{found:?}");
+            // What was looked at is as it was.
+            assert_eq!(walk.with(&choices, 0, PmImage::clone), initial);
+        }
+    }
+}
+
+#[test]
+fn what_must_be_durable_is_in_every_image_that_begins_in_a_line() {
+    let initial = PmImage::new(40, vec![0; 200]);
+    let mut script = Script::default();
+    script.persist(warp(0), 44, 7).store(warp(0), 48, 8).persist(warp(0), 132, 9);
+    let order = order(&script, &initial);
+    let allowed = Allowed::new(&order, &initial, Regions::default(), WHOLE);
+    let end = script.journal.facts().len();
+    let words = |image: PmImage| [44, 48, 132].map(|at| image.word(at).unwrap());
+    let found: Vec<_> = (0..allowed.count(end).unwrap()).map(|nth| words(allowed.image(end, nth).unwrap())).collect();
+    assert_eq!(found, [[7, 0, 9], [7, 8, 9]]);
+    assert_eq!((allowed.count(end + 1), allowed.image(end, 2)), (None, None));
+}
+
+#[test]
+fn a_number_counts_the_states_of_the_first_line_first() {
+    let mut script = Script::default();
+    script.store(warp(0), 0, 1).store(warp(0), 0, 2).store(warp(0), 128, 3);
+    let initial = blank();
+    let order = order(&script, &initial);
+    let allowed = Allowed::new(&order, &initial, Regions::default(), WHOLE);
+    let words = |nth| allowed.image(6, nth).map(|image| [0, 128].map(|at| image.word(at).unwrap()));
+    let expected = [[0, 0], [1, 0], [2, 0], [0, 3], [1, 3], [2, 3]];
+    assert_eq!((0..6).map(words).collect::<Vec<_>>(), expected.map(Some));
+    assert_eq!((allowed.count(6), words(6)), (Some(6), None));
+    assert_eq!([0, 2, 4, 6].map(|at| allowed.count(at)), [1, 2, 3, 6].map(Some));
+}
+
+#[test]
+fn every_instant_draws_for_itself() {
+    let mut script = Script::default();
+    for line in 0..8 {
+        script.store(warp(0), line * 128, 1);
+    }
+    // Nothing is durable by these, but instants go by.
+    script.write_back(warp(0), 0).write_back(warp(0), 0);
+    let initial = blank();
+    let order = order(&script, &initial);
+    let of_seed = |seed, at| {
+        let budget = Budget { product: 1, singles: 0, pairs: 0, random: 8, seed, ..WHOLE };
+        let allowed = Allowed::new(&order, &initial, Regions::default(), budget);
+        let mut walk = allowed.walk();
+        walk.advance_to(at);
+        let choices = walk.choices();
+        assert_eq!((choices.count(), choices.is_exhaustive()), (10, false));
+        walk.hashes(&choices)
+    };
+    assert_eq!(of_seed(1, 17), of_seed(1, 17));
+    let (one, next, other) = (of_seed(1, 17), of_seed(1, 18), of_seed(2, 17));
+    // The oldest and the newest are the same everywhere.
+    assert!(one[..2] == next[..2] && one[..2] == other[..2]);
+    assert!(one[2..] != next[2..] && one[2..] != other[2..]);
+}
+
+#[test]
+fn an_instant_has_the_time_of_the_last_fact_before_it_and_the_launches_that_began_by_then() {
+    let mut script = Script::default();
+    script.store(warp(0), 0, 1).launch(0).launch(1);
+    let initial = blank();
+    let order = order(&script, &initial);
+    let allowed = Allowed::new(&order, &initial, Regions::default(), WHOLE);
+    assert_eq!([0, 1, 2, 3, 4, 9].map(|at| allowed.time(at)), [0, 1, 2, 3, 4, 4]);
+    assert_eq!([0, 2, 3, 4].map(|at| allowed.launches_begun(at)), [0, 0, 1, 2]);
+    // Before and after each launch, which are the performance's instant and the end, too.
+    assert_eq!(allowed.instants(), (vec![2, 3, 4], 0));
+}
+
+#[test]
 fn thinned_instants_keep_those_around_fences_and_flags() {
     let mut script = Script::default();
     for nth in 0..100 {

@@ -100,6 +100,56 @@ fn an_interval_changes_with_the_fence_and_not_before() {
 }
 
 #[test]
+fn a_walk_knows_how_many_facts_are_noted_and_never_goes_back() {
+    let mut script = Script::default();
+    script.store(warp(0), 0, 1).write_back(warp(0), 0).fence(warp(0));
+    let order = Order::new(&script.journal, &blank(), model(Domain::Adr));
+    let mut instant = order.instants();
+    let mut seen = vec![(instant.at(), instant.bounds()[0].may)];
+    for at in [0, 3, 2, 4] {
+        instant.advance_to(at);
+        seen.push((instant.at(), instant.bounds()[0].may));
+    }
+    assert_eq!(seen, [(0, 0), (0, 0), (3, 1), (3, 1), (4, 1)]);
+}
+
+#[test]
+fn a_line_ends_where_the_next_begins_or_after_128_bytes() {
+    let mut journal = Journal::default();
+    for line in [32, 64, 192] {
+        journal.note_data(1, FactKind::Accepted, line, 1, Author::default(), &[7; 128]);
+    }
+    let order = Order::new(&journal, &blank(), model(Domain::Adr));
+    assert_eq!([0, 1, 2].map(|line| order.extent(line)), [32, 128, 128]);
+    assert_eq!(
+        [31, 32, 63, 64, 191].map(|address| order.line_with(address)),
+        [None, Some(0), Some(0), Some(1), Some(1)]
+    );
+    assert_eq!([192, 319, 320].map(|address| order.line_with(address)), [Some(2), Some(2), None]);
+    assert_eq!([32, 33, 192].map(|address| order.line_at(address)), [Some(0), None, Some(2)]);
+}
+
+#[test]
+fn bytes_outside_of_an_image_that_begins_in_a_line_are_0() {
+    let image = PmImage::new(40, (40..140).collect());
+    let line = read_line(&image, 0);
+    assert_eq!((line[39], line[40], line[127]), (0, 40, 127));
+    let line = read_line(&image, 128);
+    assert_eq!((line[0], line[11], line[12]), (128, 139, 0));
+    // Bytes 8 to 15, the lowest first.
+    assert_eq!(word_of(&std::array::from_fn(|at| at as u8), 1), 0x0f0e_0d0c_0b0a_0908);
+    assert_eq!(
+        [byte_mask(0b1000_0001 << 8, 1), byte_mask(0b10, 0), byte_mask(0b10, 1)],
+        [0xff00_0000_0000_00ff, 0xff00, 0]
+    );
+    let mut script = Script::default();
+    script.store(warp(0), 44, 1);
+    let order = Order::new(&script.journal, &image, model(Domain::Adr));
+    let bytes = order.content(0, 1, 0);
+    assert_eq!((bytes[39], bytes[40], &bytes[44..50]), (0, 40, &[1, 0, 0, 0, 48, 49][..]));
+}
+
+#[test]
 fn a_store_past_the_caches_leaves_behind_what_lies_in_them() {
     let mut script = Script::default();
     script.through(warp(0), 8, 7).store(warp(1), 0, 1).through(warp(2), 4, 2).fence(warp(2));
