@@ -43,3 +43,66 @@ pub(super) fn judge(
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use smallvec::smallvec;
+
+    use super::*;
+
+    /// Recovery sets as many bytes to 1, a step each. After how many steps it was cut off, and what was found where `again`
+    /// starts from so many.
+    fn cut(count: usize, again: &dyn Fn(usize, &mut PmImage) -> Result<(), String>) -> (Vec<usize>, Option<String>) {
+        let steps: Vec<RecoveryStep> =
+            (0..count as u64).map(|address| RecoveryStep { address, data: smallvec![1] }).collect();
+        let (survived, recovered) = (PmImage::new(0, vec![0; count]), PmImage::new(0, vec![1; count]));
+        let cuts = std::cell::RefCell::new(Vec::new());
+        let start = |image: &mut PmImage| {
+            let done = image.bytes().iter().map(|&byte| usize::from(byte)).sum();
+            cuts.borrow_mut().push(done);
+            again(done, image)
+        };
+        let found = judge(&survived, &steps, &recovered, &start);
+        assert!(found.iter().all(|finding| finding.property == Property::Idempotent && finding.witness.is_none()));
+        (cuts.into_inner(), found.map(|finding| finding.what))
+    }
+
+    fn right(_: usize, image: &mut PmImage) -> Result<(), String> {
+        image.bytes_mut().fill(1);
+        Ok(())
+    }
+
+    #[test]
+    fn recovery_is_cut_off_at_evenly_spaced_places_and_after_its_last_step() {
+        assert_eq!(cut(0, &right), (vec![], None));
+        assert_eq!(cut(3, &right), (vec![1, 2, 3], None));
+        assert_eq!(cut(64, &right).0, (1..=64).collect::<Vec<_>>());
+        assert_eq!(cut(65, &right).0, (1..=32).map(|nth| 2 * nth).chain([65]).collect::<Vec<_>>());
+        // 16 places of 63 steps, and fewer where steps are many.
+        assert_eq!(cut(1000, &right).0, (1..=15).map(|nth| 63 * nth).chain([1000]).collect::<Vec<_>>());
+        assert_eq!(cut(4096, &right).0, [1024, 2048, 3072, 4096]);
+        assert_eq!(cut(8192, &right).0, [2048, 4096, 6144, 8192]);
+    }
+
+    #[test]
+    fn the_first_cut_that_does_not_come_to_the_same_is_told() {
+        let told = |what: &str| Some(what.to_owned());
+        let stays = |_: usize, _: &mut PmImage| Ok(());
+        assert_eq!(cut(3, &stays), (vec![1], told("recovery cut off after 1 of 3 steps comes to another image")));
+        let fails = |done: usize, image: &mut PmImage| match done {
+            2 => Err("lost its way".to_owned()),
+            _ => right(done, image),
+        };
+        let what = "recovery cut off after 2 of 3 steps does not end well when it starts again: lost its way";
+        assert_eq!(cut(3, &fails), (vec![1, 2], told(what)));
+        let clears = |done: usize, image: &mut PmImage| match done {
+            3 => {
+                image.bytes_mut()[0] = 0;
+                Ok(())
+            }
+            _ => right(done, image),
+        };
+        let what = "recovery cut off after 3 of 3 steps comes to another image";
+        assert_eq!(cut(3, &clears), (vec![1, 2, 3], told(what)));
+    }
+}

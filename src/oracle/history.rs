@@ -630,4 +630,78 @@ mod tests {
         on_time.performed(HOST, 0, 1).accepted(0, 1).fact(FactKind::KernelStarted, 0, kernel);
         assert_eq!(properties(&on_time, false), []);
     }
+
+    /// The failures' texts, where all that can be promised is.
+    fn told(script: &Script, strict: bool) -> Vec<String> {
+        let guarantees = Guarantees { cta_end: true, kernel_end: true, past: PastOrder::BeforeCached };
+        judge(script, Domain::Adr, guarantees, strict).into_iter().map(|failure| failure.what).collect()
+    }
+
+    #[test]
+    fn what_is_found_of_values_and_order_names_the_word_or_the_stores() {
+        let mut back = Script::default();
+        back.store(warp(0), 136, 1).through(warp(1), 136, 2).accepted(136, 2).accepted(136, 1);
+        assert_eq!(told(&back, false), ["the word at 0x88 goes back from version 2 of its line to version 1"]);
+        let mut unknown = Script::default();
+        unknown.store(warp(0), 136, 1).accepted(136, 9);
+        assert_eq!(told(&unknown, false), ["the word at 0x88 is durable with bytes that no version has"]);
+        let mut strict = Script::default();
+        strict.store(warp(3), 0, 1).store(warp(3), 128, 2).accepted(128, 2);
+        let what = "warp 3 of CTA 0: pc 2 is durable before pc 0, which it stored earlier";
+        assert_eq!(told(&strict, true), [what]);
+        let scoped = after_a_barrier(PersistScope::Cta, [128, 256, 0]);
+        let what =
+            "warp 1 of CTA 0: pc 6 is durable before pc 0 of warp 0 of CTA 0, which pm.barrier.wg orders before it";
+        assert_eq!(told(&scoped, false), [what]);
+    }
+
+    #[test]
+    fn what_counted_as_durable_too_early_is_told_with_its_reason_and_first_byte() {
+        let late = "while bytes at 0x84 were not durable";
+        let check = |script: &Script, why: &str| assert_eq!(told(script, false), [format!("{why} {late}")]);
+        let who = Author { cta: 5, ..warp(2) };
+        let stored = || {
+            let mut script = Script::default();
+            script.store(who, 132, 1);
+            script
+        };
+        check(stored().write_back(who, 132).fence(who), "warp 2 of CTA 5 passed its fence");
+        check(stored().fact(FactKind::CtaEnded, 0, who), "CTA 5 ended");
+        let of_launch = |launch| Author { sm: HOST, launch, ..Author::default() };
+        check(stored().fact(FactKind::KernelEnded, 0, of_launch(0)), "launch 0 ended");
+        check(Script::default().performed(HOST, 132, 1).launch(3), "launch 3 began");
+        let mut settled = Script::default();
+        settled.through(who, 132, 1).ordered(who).settled(who);
+        check(&settled, "what warp 2 of CTA 5 fenced was settled");
+        let barrier = [FactKind::PersistReached(PersistScope::Cta), FactKind::PersistPassed(PersistScope::Cta)];
+        check(stored().fact(barrier[0], 0, who).fact(barrier[1], 0, who), "warp 2 of CTA 5 passed pm.barrier.wg");
+        let mut ordered = Script::default();
+        ordered.through(who, 132, 1).store(Author { cta: 6, ..who }, 256, 2);
+        check(&ordered, "a later store of SM 0 to line 0x100 was performed");
+    }
+
+    #[test]
+    fn a_history_counts_its_points_and_those_with_failures() {
+        let verdict = |script: &Script, keep| {
+            let initial = PmImage::new(0, vec![0; 1024]);
+            let states = CrashStates::new(&script.journal, &initial, Domain::Adr).unwrap();
+            let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: HOST };
+            let order = Order::new(&script.journal, &initial, model);
+            judge_history(&states, &order, false, keep)
+        };
+        let mut script = Script::default();
+        script.store(warp(0), 0, 1).accepted(0, 9).accepted(0, 1).accepted(0, 8).accepted(0, 1);
+        let found = verdict(&script, 10);
+        assert_eq!((found.points, found.distinct, found.judged, found.passed, found.failed), (4, 4, 4, 2, 2));
+        assert_eq!((found.left_out, found.exhaustive, found.stopped), (0, true, false));
+        let places: Vec<_> = found.failures.iter().map(|failure| (failure.point, failure.time)).collect();
+        assert_eq!(places, [(1, 3), (3, 5)]);
+        let kept = verdict(&script, 1);
+        assert_eq!((kept.failed, kept.failures.len()), (2, 1));
+        // Two words of one change.
+        let mut two = Script::default();
+        two.store(warp(0), 0, 1).data(FactKind::Accepted, 0, &[7; 16], Author::default());
+        let found = verdict(&two, 10);
+        assert_eq!((found.points, found.passed, found.failed), (1, 0, 2));
+    }
 }

@@ -92,3 +92,69 @@ impl Scopes {
         self.used.contains(&true)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::order::{Guarantees, Model};
+    use super::super::script::{HOST, Script, warp};
+    use super::*;
+    use crate::persist::image::PmImage;
+    use crate::persist::journal::Author;
+    use crate::persist::vocab::Domain;
+
+    /// Of each store, by its fact, where it stands; and each instance's scope and epochs.
+    type Found = (Vec<Vec<(usize, usize)>>, Vec<(PersistScope, Vec<Vec<u32>>)>);
+
+    fn scopes(script: &Script, claim: Option<PersistScope>, stores: &[u32]) -> Found {
+        let initial = PmImage::new(0, vec![0; 512]);
+        let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: HOST };
+        let scopes = Scopes::new(&Order::new(&script.journal, &initial, model), claim);
+        assert_eq!(scopes.any(), !scopes.instances.is_empty());
+        assert!(scopes.instances.iter().all(|instance| instance.confirmed == Some((0, 0))));
+        let standings = stores.iter().map(|&store| scopes.of(store).collect()).collect();
+        (standings, scopes.instances.into_iter().map(|instance| (instance.scope.unwrap(), instance.epochs)).collect())
+    }
+
+    /// Warp 0: a | c, behind a barrier of the CTA; warp 1: | b, behind one of its own; another CTA: d. Stores are the facts 0,
+    /// 3, 6, 8.
+    fn run() -> Script {
+        let reached = FactKind::PersistReached;
+        let mut script = Script::default();
+        script.store(warp(0), 0, 1).fact(reached(PersistScope::Cta), 0, warp(0)).store(warp(0), 128, 3);
+        script.fact(reached(PersistScope::Thread), 0, warp(1)).store(warp(1), 256, 2);
+        script.store(Author { cta: 7, ..warp(0) }, 384, 4);
+        script
+    }
+
+    #[test]
+    fn a_barrier_begins_an_epoch_of_its_scope_and_of_narrower_ones() {
+        use PersistScope::{Cta, Thread};
+        let (standings, instances) = scopes(&run(), None, &[0, 3, 6, 8]);
+        assert_eq!(standings, [[(0, 0), (1, 0)], [(0, 1), (1, 1)], [(2, 1), (1, 0)], [(3, 0), (4, 0)]]);
+        let expected = [
+            (Thread, vec![vec![0], vec![3]]),
+            (Cta, vec![vec![0, 6], vec![3]]),
+            (Thread, vec![vec![], vec![6]]),
+            (Thread, vec![vec![8]]),
+            (Cta, vec![vec![8]]),
+        ];
+        assert_eq!(instances, expected);
+    }
+
+    #[test]
+    fn a_claim_counts_every_barrier_as_one_of_its_scope() {
+        let (standings, instances) = scopes(&run(), Some(PersistScope::Kernel), &[0, 3, 6, 8]);
+        assert_eq!(standings, [[(0, 0)], [(0, 1)], [(0, 1)], [(0, 0)]]);
+        assert_eq!(instances, [(PersistScope::Kernel, vec![vec![0, 8], vec![3, 6]])]);
+        let (standings, instances) = scopes(&run(), Some(PersistScope::Thread), &[0, 3, 6]);
+        assert_eq!(standings, [[(0, 0)], [(0, 1)], [(1, 1)]]);
+        assert_eq!(instances.len(), 3);
+    }
+
+    #[test]
+    fn without_a_barrier_no_scope_is_used() {
+        let mut script = Script::default();
+        script.store(warp(0), 0, 1).fence(warp(0));
+        assert_eq!(scopes(&script, Some(PersistScope::Cta), &[0]), (vec![vec![]], vec![]));
+    }
+}

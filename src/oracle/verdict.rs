@@ -232,4 +232,33 @@ mod tests {
         let text = serde_json::to_string(&verdict).unwrap();
         assert_eq!(serde_json::from_str::<Verdict>(&text).unwrap(), verdict);
     }
+
+    #[test]
+    fn a_state_counts_once_and_each_of_its_failures_does() {
+        let failure = |point| Failure {
+            property: Property::Undo,
+            level: Level::Actual,
+            point,
+            choice: None,
+            time: 0,
+            what: String::new(),
+            witness: None,
+        };
+        let mut verdict = Verdict::default();
+        verdict.add(None, 2);
+        verdict.add([failure(1), failure(1)], 3);
+        verdict.add([failure(2), failure(2)], 3);
+        verdict.add(None, 3);
+        assert_eq!((verdict.judged, verdict.passed, verdict.failed), (4, 2, 4));
+        assert_eq!(verdict.failures.iter().map(|failure| failure.point).collect::<Vec<_>>(), [1, 1, 2]);
+        let unjudged = ConditionCount { name: "sum".to_owned(), held: 0, violated: 0, first: None };
+        assert_eq!(ConditionCount::new("sum"), unjudged);
+    }
+
+    #[test]
+    fn a_persist_has_every_number_of_its_author() {
+        let author = Author { sm: 1, launch: 2, cta: 3, warp: 4, pc: 5 };
+        let Persist { role, sm, launch, cta, warp, pc, line, address } = Persist::new("flag", author, 128, 132);
+        assert_eq!((role.as_str(), sm, launch, cta, warp, pc, line, address), ("flag", 1, 2, 3, 4, 5, 128, 132));
+    }
 }

@@ -98,4 +98,16 @@ mod tests {
         image.write(1004, &[9, 9]).unwrap();
         assert_eq!(image.bytes(), [1, 2, 3, 4, 9, 9]);
     }
+
+    #[test]
+    fn an_image_and_an_access_outside_of_it_are_told_by_their_addresses() {
+        let mut image = PmImage::new(256, vec![7; 6]);
+        assert_eq!((image.base(), format!("{image:?}")), (256, "PmImage(0x100, 6 bytes)".to_owned()));
+        let outside = image.word(259).unwrap_err().to_string();
+        assert_eq!(outside, "4 bytes at 0x103 are not all in persistent memory");
+        assert_eq!(image.read(262, 0), Ok(&[][..]));
+        assert!(image.read(262, 1).is_err() && image.read(300, usize::MAX).is_err());
+        image.bytes_mut()[5] = 9;
+        assert_eq!(image.read(260, 2), Ok(&[7, 9][..]));
+    }
 }

@@ -150,4 +150,50 @@ mod tests {
         deliver(&mut hub, &mut sms, post);
         assert!(sms.iter().all(|sm| sm.may_leave(1) && !sm.may_leave(2)));
     }
+
+    #[test]
+    fn letters_and_what_the_hub_holds_have_numbers_of_their_own() {
+        assert_eq!([Word::Done(3), Word::Go(3)].map(|word| word.digest()), [3, 1 << 56 | 3]);
+        let (mut hub, post) = (Gathering::new(3), &mut Post::default());
+        let state = |hub: &Gathering| {
+            let mut words = Vec::new();
+            hub.state(&mut |word| words.push(word));
+            words
+        };
+        // SM 0 is done with two barriers, SM 1 with one.
+        for barrier in [1, 2, 1] {
+            hub.letter(Peer::Sm(0), Box::new(Word::Done(barrier)), post);
+        }
+        assert!(post.is_empty());
+        assert_eq!(state(&hub), [0, 1, 2, 2, 1]);
+        hub.letter(Peer::Sm(2), Box::new(Word::Done(1)), post);
+        assert_eq!(state(&hub), [1, 2, 1]);
+        let sent: Vec<(Peer, Word)> = post.take().into_iter().map(|(to, letter)| (to, opened(letter))).collect();
+        assert_eq!(sent, [0, 1, 2].map(|sm| (Peer::Sm(sm), Word::Go(1))));
+    }
+
+    #[test]
+    fn an_sm_tells_of_every_barrier_whose_stores_are_durable_once() {
+        let (mut sm, post) = (KernelOrder::default(), &mut Post::default());
+        [2, 2, 5].into_iter().for_each(|number| sm.barrier(number));
+        assert_eq!((sm.barriers(), [2, 3, 5, 6].map(|number| sm.epoch_of(number))), (3, [0, 2, 2, 3]));
+        let mut told = |sm: &mut KernelOrder, number| {
+            sm.durable(number, post);
+            post.take().into_iter().map(|(to, letter)| (to, opened(letter))).collect::<Vec<(Peer, Word)>>()
+        };
+        assert_eq!(told(&mut sm, 1), []);
+        assert_eq!(told(&mut sm, 4), [1, 2].map(|barrier| (Peer::Hub, Word::Done(barrier))));
+        assert_eq!(told(&mut sm, 4), []);
+        assert_eq!(told(&mut sm, 5), [(Peer::Hub, Word::Done(3))]);
+        // An older letter takes nothing back.
+        sm.letter(Box::new(Word::Go(2)));
+        sm.letter(Box::new(Word::Go(1)));
+        assert_eq!([0, 2, 3].map(|epoch| sm.may_leave(epoch)), [true, true, false]);
+    }
+
+    #[test]
+    #[should_panic(expected = "an SM received Done(1)")]
+    fn an_sm_is_told_of_no_other_sm() {
+        KernelOrder::default().letter(Box::new(Word::Done(1)));
+    }
 }

@@ -93,4 +93,20 @@ mod tests {
         assert!(!covers(&mut past, 0, &[0]), "forgotten");
         assert!(covers(&mut past, 0, &[128]));
     }
+
+    #[test]
+    fn thirty_two_lines_of_a_warp_are_kept_each_once() {
+        let mut past = PastStores::default();
+        let lines: Vec<u64> = (0..KEPT as u64).map(|line| 128 * line).collect();
+        store(&mut past, 1, &lines, Route::NonTemporal);
+        store(&mut past, 1, &lines[5..9], Route::NonTemporal);
+        assert!(!covers(&mut past, 1, &[0, 1 << 20]), "one of them is not known");
+        assert!(covers(&mut past, 1, &lines));
+        assert!(!covers(&mut past, 1, &lines[..1]) && !covers(&mut past, 0, &lines[..1]));
+        // Two more push out the oldest two.
+        store(&mut past, 1, &lines, Route::NonTemporal);
+        store(&mut past, 1, &[1 << 20, 1 << 21], Route::NonTemporal);
+        assert!(!covers(&mut past, 1, &lines[1..2]));
+        assert!(covers(&mut past, 1, &lines[2..]));
+    }
 }

@@ -215,3 +215,107 @@ struct Note {
     author: Author,
     bytes: Option<(u64, u128, Box<[u8; 128]>)>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::journal::Journal;
+    use super::*;
+
+    #[derive(Debug, PartialEq)]
+    struct Number(u64);
+
+    impl Letter for Number {
+        fn digest(&self) -> u64 {
+            self.0
+        }
+    }
+
+    #[derive(Debug)]
+    struct Other;
+
+    impl Letter for Other {
+        fn digest(&self) -> u64 {
+            0
+        }
+    }
+
+    #[test]
+    fn letters_are_taken_once_in_order_with_their_delays() {
+        let mut post = Post::default();
+        assert!(post.is_empty());
+        post.at(17);
+        post.send(Peer::Hub, Number(1));
+        post.send_in(5, Peer::Sm(2), Number(2));
+        assert_eq!((post.now(), post.is_empty()), (17, false));
+        let taken: Vec<_> = post.take_timed().map(|(to, letter, delay)| (to, letter.digest(), delay)).collect();
+        assert_eq!(taken, [(Peer::Hub, 1, 0), (Peer::Sm(2), 2, 5)]);
+        post.send(Peer::Slice(3), Number(4));
+        let taken: Vec<_> = post.take().into_iter().map(|(to, letter)| (to, opened::<Number>(letter))).collect();
+        assert_eq!((taken, post.is_empty()), (vec![(Peer::Slice(3), Number(4))], true));
+    }
+
+    #[test]
+    #[should_panic(expected = "a letter that leaves later")]
+    fn a_letter_that_leaves_later_is_taken_with_its_delay_only() {
+        let mut post = Post::default();
+        post.send_in(1, Peer::Hub, Number(1));
+        post.take();
+    }
+
+    #[test]
+    #[should_panic(expected = "a letter of another scheme")]
+    fn a_letter_of_another_scheme_is_not_opened() {
+        opened::<Number>(Box::new(Other));
+    }
+
+    #[test]
+    fn lines_and_bytes_to_be_moved_are_kept_apart_and_in_order() {
+        let mut post = Post::default();
+        post.clean(256);
+        post.clean(128);
+        post.persist(384, 9);
+        post.persist(512, 8);
+        assert_eq!((std::mem::take(post.cleans()), post.cleans().len()), (vec![256, 128], 0));
+        assert_eq!(post.persists().drain(..).collect::<Vec<_>>(), [(384, 9), (512, 8)]);
+        assert!(post.is_empty(), "these are no letters");
+        post.transfer(Move::Out(128));
+        post.transfer(Move::In(64));
+        assert!(!post.is_empty());
+        assert_eq!(post.take_moves(), [Move::Out(128), Move::In(64)]);
+        assert!(post.is_empty() && post.take_moves().is_empty());
+        let bytes = || Box::new([0; 128]);
+        assert!(!post.has_flushes());
+        for token in [7, 6] {
+            post.flush(Flush { token, author: Author::default(), line: 0, mask: 1, bytes: bytes(), logged: false });
+        }
+        assert!(post.has_flushes());
+        assert_eq!(post.flushes().drain(..).map(|flush| flush.token).collect::<Vec<_>>(), [7, 6]);
+        assert!(!post.has_flushes());
+    }
+
+    #[test]
+    fn notes_reach_the_journal_of_a_host_that_keeps_one() {
+        let author = Author { sm: 3, ..Author::default() };
+        for keeps in [true, false] {
+            let (mut post, mut notebook) = (Post::of_host(keeps), Notebook::default());
+            post.note(RegionStep::Ended, author);
+            post.note_bytes(RegionStep::Stored, author, 256, 0b110, &std::array::from_fn(|at| at as u8));
+            assert_eq!(post.is_empty(), !keeps);
+            post.write_notes(None, 4);
+            post.write_notes(Some(&mut notebook), 5);
+            post.write_notes(Some(&mut notebook), 6);
+            assert!(!keeps || post.is_empty());
+            let journal = Journal::merged(&[&notebook]);
+            let facts: Vec<_> = journal
+                .facts()
+                .iter()
+                .map(|fact| (fact.time, fact.kind, fact.line, fact.author.sm, journal.data(fact).to_vec()))
+                .collect();
+            let expected = [
+                (5, FactKind::Region(RegionStep::Ended), 0, 3, vec![]),
+                (5, FactKind::Region(RegionStep::Stored), 256, 3, vec![1, 2]),
+            ];
+            assert_eq!(facts, if keeps { expected.to_vec() } else { Vec::new() });
+        }
+    }
+}

@@ -99,3 +99,21 @@ impl Selection {
     /// Periods that are kept.
     pub const KEPT: usize = 10_000;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn localities_add_up_count_by_count() {
+        let mut sum = Locality { t_all: 1, t_log: 2, s_all: 3, s_log: 4 };
+        sum.add(&Locality { t_all: 10, t_log: 20, s_all: 30, s_log: 40 });
+        assert_eq!(sum, Locality { t_all: 11, t_log: 22, s_all: 33, s_log: 44 });
+    }
+
+    #[test]
+    fn a_persist_waited_as_long_as_all_did_over_how_many_there_were() {
+        let period = |requests, wait_cycles| Period { requests, wait_cycles, ..Period::default() }.cwppr();
+        assert_eq!([period(8, 100), period(1, 7), period(0, 7)], [12.5, 7.0, 0.0]);
+    }
+}

@@ -185,4 +185,38 @@ mod tests {
             assert_eq!(recover(recover(failed.clone(), steps), 99), image([1, 2, 1, 2, IDLE]), "cut after {steps}");
         }
     }
+
+    #[test]
+    fn the_youngest_transaction_is_rolled_back_first_step_by_step() {
+        let transaction = |launch, flag, log| Transaction {
+            launch,
+            cta: None,
+            flag,
+            slots: vec![LogSlot { home: 0, log, bytes: 4 }],
+        };
+        let log = UndoLog { transactions: vec![transaction(0, 12, 4), transaction(1, 16, 8)] };
+        let mut failed = image([30, 10, 20, IN_TX, IN_TX]);
+        let steps = log.recovery(&failed).unwrap();
+        let told: Vec<(u64, u8, usize)> =
+            steps.iter().map(|step| (step.address, step.data[0], step.data.len())).collect();
+        assert_eq!(told, [(0, 20, 4), (16, 0, 4), (0, 10, 4), (12, 0, 4)]);
+        log.recover(&mut failed).unwrap();
+        assert_eq!(failed, image([10, 10, 20, IDLE, IDLE]));
+    }
+
+    #[test]
+    fn slots_are_joined_where_elements_and_logs_both_follow_and_their_bytes_can_be_counted() {
+        let joined = |slots: &[(u64, u64, u32)]| {
+            let slots = slots.iter().map(|&(home, log, bytes)| LogSlot { home, log, bytes }).collect();
+            let log = UndoLog { transactions: vec![Transaction { launch: 0, cta: None, flag: 0, slots }] };
+            let slots = log.joined().transactions.remove(0).slots;
+            slots.into_iter().map(|slot| (slot.home, slot.log, slot.bytes)).collect::<Vec<_>>()
+        };
+        assert_eq!(joined(&[(0, 64, 4), (4, 68, 8), (12, 76, 2)]), [(0, 64, 14)]);
+        for apart in [[(0, 64, 4), (4, 69, 4)], [(0, 64, 4), (5, 68, 4)], [(4, 68, 4), (0, 64, 4)]] {
+            assert_eq!(joined(&apart), apart);
+        }
+        let large = [(0, 1 << 40, u32::MAX), (u64::from(u32::MAX), (1 << 40) + u64::from(u32::MAX), 1)];
+        assert_eq!(joined(&large), large);
+    }
 }

@@ -230,3 +230,32 @@ pub enum RegionStep {
     /// At a controller: a store of the oldest region went to memory before the region's boundary, its old bytes logged.
     Spilled,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fences_have_the_name_of_their_instruction_and_barriers_a_scope() {
+        use FenceKind::{BarrierCta, BarrierKernel, BarrierThread, Dfence, Ofence, Sfence};
+        for (kind, name, scope) in [
+            (Sfence, "pm.sfence", PersistScope::Thread),
+            (Ofence, "pm.ofence", PersistScope::Thread),
+            (Dfence, "pm.dfence", PersistScope::Thread),
+            (BarrierThread, "pm.barrier.wi", PersistScope::Thread),
+            (BarrierCta, "pm.barrier.wg", PersistScope::Cta),
+            (BarrierKernel, "pm.barrier.kr", PersistScope::Kernel),
+        ] {
+            assert_eq!((kind.name(), kind.scope()), (name, scope));
+        }
+        assert_eq!(PersistScope::ALL.map(PersistScope::name), ["wi", "wg", "kr"]);
+        assert!(PersistScope::ALL.is_sorted());
+    }
+
+    #[test]
+    fn domains_have_the_names_of_machine_files() {
+        for (domain, name) in [(Domain::Media, "media"), (Domain::Adr, "adr"), (Domain::Eadr, "eadr")] {
+            assert_eq!((domain.name(), serde_json::to_value(domain).unwrap()), (name, name.into()));
+        }
+    }
+}

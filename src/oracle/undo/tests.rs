@@ -147,3 +147,75 @@ fn recovery_that_clears_the_flag_first_cannot_be_cut_off() {
     steps.rotate_right(1);
     assert_eq!(judge(&steps), [Property::Idempotent]);
 }
+
+fn image(words: &[u32]) -> PmImage {
+    PmImage::new(0, words.iter().flat_map(|word| word.to_le_bytes()).collect())
+}
+
+/// What is told of what recovery made of an image.
+fn told(rule: &UndoRule, survived: &[u32], recovered: &[u32]) -> Vec<String> {
+    let mut out = Vec::new();
+    rule.judge(&image(survived), 2, &image(recovered), None, &mut out);
+    assert!(out.iter().all(|finding| finding.property == Property::Undo && finding.witness.is_none()));
+    out.into_iter().map(|finding| finding.what).collect()
+}
+
+#[test]
+fn a_wrong_element_is_told_with_the_reason_that_the_flag_gives() {
+    let rule = rule(None);
+    let check = |survived: [u32; 5], at: &str, why: &str| {
+        let mut recovered = image(&survived);
+        rule.recover(&mut recovered).unwrap();
+        let words: Vec<u32> = (0..5).map(|word| recovered.word(word * 4).unwrap()).collect();
+        let what = format!("CTA 0 of launch 0: the element at {at} is wrong after recovery: {why}");
+        assert_eq!(told(&rule, &survived, &words), [what]);
+    };
+    check([1, 20, 1, 2, IDLE], "0x4", "data is durable and the flag is not");
+    check([10, 20, 1, 2, IDLE], "0x0", "data is durable and the flag is not (1 more elements are wrong)");
+    check([10, 20, 1, 0, IN_TX], "0x4", "the flag is durable and the log is not");
+    check([10, 2, 1, 2, COMPLETE], "0x4", "the flag says complete and the data is not durable");
+    // Recovery that forgets the data.
+    let why = "the log is durable, but rolling it back does not give the expected bytes";
+    let what = format!("CTA 0 of launch 0: the element at 0x4 is wrong after recovery: {why}");
+    assert_eq!(told(&rule, &[10, 20, 1, 2, IN_TX], &[1, 20, 1, 2, IDLE]), [what]);
+}
+
+#[test]
+fn a_flag_that_is_no_flag_and_one_that_is_outside_are_told() {
+    let rule = rule(None);
+    assert_eq!(told(&rule, &[1, 2, 1, 2, 7], &[1, 2, 1, 2, 7]), ["the flag at 0x10 is 7 after recovery"]);
+    let outside = "4 bytes at 0x10 are not all in persistent memory";
+    assert_eq!(told(&rule, &[1, 2, 1, 2], &[1, 2, 1, 2]), [outside]);
+    assert_eq!(rule.recover(&mut image(&[1, 2, 1, 2])), Err(outside.to_owned()));
+}
+
+#[test]
+fn a_transaction_of_a_launch_is_called_after_it() {
+    let slots = vec![LogSlot { home: 0, log: 8, bytes: 4 }];
+    let log = UndoLog { transactions: vec![Transaction { launch: 1, cta: None, flag: 16, slots }] };
+    let rule = UndoRule::new(log, vec![Expected { old: vec![1, 0, 0, 0], new: vec![9; 4] }], false);
+    let why = "the element at 0x0 is wrong after recovery: data is durable and the flag is not";
+    let words = [2, 0, 1, 0, IDLE];
+    assert_eq!(told(&rule, &words, &words), [format!("launch 1: {why}")]);
+    assert_eq!(rule.recover(&mut image(&[1, 0, 1, 0, IN_TX])), Ok(Vec::new()), "steps are not needed");
+}
+
+#[test]
+fn one_overlap_of_either_kind_is_reported_of_each_launch() {
+    let transaction = |launch, cta, log| Transaction {
+        launch,
+        cta: Some(cta),
+        flag: 100 + u64::from(cta),
+        slots: vec![LogSlot { home: u64::from(cta) * 8, log, bytes: 4 }],
+    };
+    // Three in launch 0 and two in launch 1 share a log, and none an element.
+    let transactions: Vec<_> =
+        [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (2, 0)].map(|(launch, cta)| transaction(launch, cta, 64)).into();
+    let expected = vec![Expected { old: vec![0; 4], new: vec![0; 4] }; 6];
+    let found = UndoRule::new(UndoLog { transactions }, expected, false).overlaps();
+    let whats: Vec<&str> = found.iter().map(|failure| failure.what.as_str()).collect();
+    let of = |launch| format!("log slots of CTA 0 of launch {launch} and of CTA 1 of launch {launch} overlap at 0x40");
+    assert_eq!(whats, [of(0), of(1)]);
+    assert!(found.iter().all(|failure| (failure.level, failure.point, failure.time) == (Level::Program, 0, 0)));
+    assert!(found.iter().all(|failure| failure.property == Property::Disjoint));
+}
