@@ -5,6 +5,7 @@
 
 mod persisted;
 mod recoveries;
+mod texts;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::AtomicBool;
