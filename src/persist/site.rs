@@ -424,3 +424,49 @@ pub trait Scheme: Send + Sync + Debug {
         false
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A site that decides nothing.
+    #[derive(Debug)]
+    struct Plain;
+
+    impl SmSite for Plain {}
+    impl SliceSite for Plain {}
+    impl HostSite for Plain {}
+
+    #[test]
+    fn a_site_of_an_sm_that_decides_nothing_has_stores_take_their_own_way_and_fences_wait() {
+        let (mut site, post) = (Plain, &mut Post::default());
+        let wants = [SmSite::watches(&site), site.steers_loads(), site.orders_persists(), site.front_end().is_some()];
+        assert_eq!((wants, site.gate(), site.mark()), ([false; 4], None, 0));
+        for (class, route) in [
+            (StoreClass::Data, Route::Temporal),
+            (StoreClass::Log, Route::Temporal),
+            (StoreClass::NonTemporal, Route::NonTemporal),
+        ] {
+            assert_eq!(SmSite::store(&mut site, &Store::of(class), post), StoreRule { route, wait: false });
+        }
+        let of = Store::of(StoreClass::Log);
+        assert_eq!((of.class, of.warp, of.degree, of.atomic, of.lines), (StoreClass::Log, 0, 1, false, &[][..]));
+        assert!(site.join(&Joining { line: 0, by: (0, 0), number: 1, after: 0 }, post));
+        assert!(!site.load_past(&Load { degree: 32, stalled: true, slice_busy: true }));
+        let write_back = WriteBack { class: WriteBackClass::Log, warp: 0, lines: &[] };
+        assert_eq!(site.write_back(&write_back, post), WriteBackRule::Done);
+        assert_eq!((site.fence(FenceKind::Ofence), site.release(true)), (FenceRule::WaitDurable, FenceRule::Pass));
+        assert_eq!((site.acquire(true), site.cta_end(post)), (false, Boundary::None));
+        assert!(post.is_empty());
+    }
+
+    #[test]
+    fn sites_of_slices_and_of_the_host_that_decide_nothing_keep_no_line_and_no_boundary() {
+        let (mut site, post) = (Plain, &mut Post::default());
+        assert_eq!((site.victims(16), site.keeps(0), site.tracks_durability()), (None, false, false));
+        let mut lines = vec![128];
+        SliceSite::drain(&mut site, 0, &mut lines);
+        assert_eq!(lines, [128]);
+        assert_eq!((site.kernel_end(post), post.is_empty()), (Boundary::None, true));
+    }
+}
