@@ -698,10 +698,10 @@ mod tests {
         assert_eq!(places, [(1, 3), (3, 5)]);
         let kept = verdict(&script, 1);
         assert_eq!((kept.failed, kept.failures.len()), (2, 1));
-        // Two words of one change.
+        // Two words of one change, and a change that is right.
         let mut two = Script::default();
-        two.store(warp(0), 0, 1).data(FactKind::Accepted, 0, &[7; 16], Author::default());
+        two.store(warp(0), 0, 1).data(FactKind::Accepted, 0, &[7; 16], Author::default()).accepted(0, 1);
         let found = verdict(&two, 10);
-        assert_eq!((found.points, found.passed, found.failed), (1, 0, 2));
+        assert_eq!((found.points, found.passed, found.failed), (2, 1, 2));
     }
 }
