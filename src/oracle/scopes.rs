@@ -115,8 +115,8 @@ mod tests {
         (standings, scopes.instances.into_iter().map(|instance| (instance.scope.unwrap(), instance.epochs)).collect())
     }
 
-    /// Warp 0: a | c, behind a barrier of the CTA; warp 1: | b, behind one of its own; another CTA: d. Stores are the facts 0,
-    /// 3, 6, 8.
+    /// Warp 0: a | c, behind a barrier of the CTA; warp 1: | b, behind one of its own; another CTA: d. Stores
+    /// are the facts 0, 3, 6, 8.
     fn run() -> Script {
         let reached = FactKind::PersistReached;
         let mut script = Script::default();

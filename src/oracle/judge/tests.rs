@@ -389,7 +389,8 @@ fn order_of<'a>(script: &'a Script, initial: &PmImage) -> Order<'a> {
 
 #[test]
 fn a_verdict_on_actual_states_counts_points_and_images_of_its_plan() {
-    // The words at 0 and 4: [1, 0], [5, 0], [1, 0] again, [5, 0] again, [5, 7]; a launch begins after the first change.
+    // The words at 0 and 4: [1, 0], [5, 0], [1, 0] again, [5, 0] again, [5, 7]; a launch begins after the
+    // first change.
     let mut script = Script::default();
     script.accepted(0, 5).launch(0).accepted(0, 1).accepted(0, 5).accepted(4, 7);
     let initial = initial();

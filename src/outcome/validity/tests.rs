@@ -23,8 +23,8 @@ fn tables(counters: &[(&str, [u64; 2])]) -> Vec<Table> {
     tables
 }
 
-/// A run of 50,000 ticks under `sbrp` with 100 writes to NVM and 10 fences, in which nothing is to be said; with these
-/// counters besides, and every parameter from a data sheet.
+/// A run of 50,000 ticks under `sbrp` with 100 writes to NVM and 10 fences, in which nothing is to be said;
+/// with these counters besides, and every parameter from a data sheet.
 fn plain(counters: &[(&str, [u64; 2])]) -> Outcome {
     let mut outcome = under("sbrp", 10_000);
     outcome.scheme_logs = false;
@@ -175,8 +175,8 @@ fn nvm_that_was_neither_read_nor_written_is_told() {
 fn a_scheme_without_a_store_a_write_back_or_a_fence_had_nothing_to_do() {
     let text = |name: &str| {
         format!(
-            "scheme `{name}` had nothing to do: there was no store to persistent memory, no write-back and no fence, and \
-             the persistence domain had no part"
+            "scheme `{name}` had nothing to do: there was no store to persistent memory, no write-back and no fence, \
+             and the persistence domain had no part"
         )
     };
     let of_counters = |stores, write_backs, fences| {
@@ -217,8 +217,8 @@ fn a_scheme_that_keeps_logs_of_a_program_that_updates_none_is_told() {
 
 #[test]
 fn log_updates_that_a_scheme_without_logs_left_out_are_counted() {
-    let text = "scheme `sbrp` keeps no logs: 7 log updates that the program makes itself were left out, and its logs hold \
-                what they held before";
+    let text = "scheme `sbrp` keeps no logs: 7 log updates that the program makes itself were left out, and its logs \
+                hold what they held before";
     check(&[("sm.pm_log_stores_dropped", [3, 4])], &[(Kind::Unexercised, text)]);
     check(&[("sm.pm_log_stores_dropped", [0, 1])], &[(Kind::Unexercised, &text.replace('7', "1"))]);
     check(&[("sm.pm_log_stores_dropped", [0, 0])], &[]);
@@ -278,7 +278,8 @@ fn write_pending_queues_are_told_when_most_writes_find_theirs_full_or_nine_tenth
     };
     let text = |full, in_use| {
         format!(
-            "write-pending queues: {full} % of writes found theirs full, {in_use} % of the entries were in use on average"
+            "write-pending queues: {full} % of writes found theirs full, {in_use} % of the entries were in use on \
+             average"
         )
     };
     check_of(&of_counters(0, 50, 1_600_000), &[]);

@@ -1,4 +1,4 @@
-//! Each sentence in which the judges of regions tell a fault, and the counts of their verdicts, by facts by hand.
+//! Each sentence in which the judges of regions tell a fault, and counts of their verdicts: facts by hand.
 
 use super::super::super::crash::BeyondEnd;
 use super::super::super::judge::{Check, Condition};
@@ -254,8 +254,8 @@ fn a_wrong_image_is_told_with_what_it_lacks_or_has() {
         [format!("{lacks}, a store of controller 1")]
     );
     assert_eq!(last(beside.bounded(0)), [format!("{lacks} (2 words are wrong)")]);
-    let has = "with the regions below 0 committed, the word at 0x0 should be 0x0 and is 0x7; it has region 0, a store of \
-               controller 1";
+    let has = "with the regions below 0 committed, the word at 0x0 should be 0x0 and is 0x7; it has region 0, a store \
+               of controller 1";
     assert_eq!(last(one().at(1, RegionStep::Spilled, 0, 1)), [has]);
     let differ = "flush IDs differ after recovery: 1 at controller 1, 0 at controller 0";
     assert_eq!(last(one().at(1, RegionStep::Committed, 0, 0)), [differ]);
