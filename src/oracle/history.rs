@@ -56,16 +56,16 @@ fn judge(
         confirmed: vec![Some(0); order.warps.len()],
         scopes: Scopes::new(order, claim),
         point: 0,
+        bad_points: 0,
+        last_bad: None,
         keep,
         verdict: Verdict { points: states.changes(), exhaustive: true, ..Verdict::default() },
     };
     history.run(strict);
-    let History { mut verdict, .. } = history;
+    let History { mut verdict, bad_points, .. } = history;
     verdict.distinct = states.changes();
     verdict.judged = verdict.distinct;
-    let mut bad: Vec<u64> = verdict.failures.iter().map(|failure| failure.point).collect();
-    bad.dedup();
-    verdict.passed = verdict.judged.saturating_sub(bad.len() as u64);
+    verdict.passed = verdict.judged.saturating_sub(bad_points);
     verdict.settle(keep)
 }
 
@@ -80,6 +80,9 @@ struct History<'s, 'a> {
     /// What persist barriers order.
     scopes: Scopes,
     point: u64,
+    /// Points with a failure, and the last of them.
+    bad_points: u64,
+    last_bad: Option<u64>,
     keep: usize,
     verdict: Verdict,
 }
@@ -112,6 +115,9 @@ impl History<'_, '_> {
 
     fn fail(&mut self, property: Property, at: usize, what: String, witness: Option<Witness>) {
         self.verdict.failed += 1;
+        // Points come in their order.
+        self.bad_points += u64::from(self.last_bad != Some(self.point));
+        self.last_bad = Some(self.point);
         if self.verdict.failures.len() < self.keep {
             let (point, time) = (self.point, self.states.journal().facts()[at].time);
             let (level, choice) = (Level::Actual, None);
@@ -697,7 +703,7 @@ mod tests {
         let places: Vec<_> = found.failures.iter().map(|failure| (failure.point, failure.time)).collect();
         assert_eq!(places, [(1, 3), (3, 5)]);
         let kept = verdict(&script, 1);
-        assert_eq!((kept.failed, kept.failures.len()), (2, 1));
+        assert_eq!((kept.failed, kept.failures.len(), kept.passed), (2, 1, 2), "also those that are not kept");
         // Two words of one change, and a change that is right.
         let mut two = Script::default();
         two.store(warp(0), 0, 1).data(FactKind::Accepted, 0, &[7; 16], Author::default()).accepted(0, 1);

@@ -479,8 +479,9 @@ pub fn judge_overtaking(
 
 /// Judges one state of level C again; none when there is no such store.
 pub fn judge_store(overtaking: &Overtaking<'_>, rules: &Rules<'_>, store: usize) -> Option<Verdict> {
+    let image = overtaking.image(store)?;
     let place = place(Level::Overtaking, store as u64, None, overtaking.time(store));
-    Some(judge_one(&overtaking.image(store)?, overtaking.launches_begun(store), rules, overtaking.order(), &place))
+    Some(judge_one(&image, overtaking.launches_begun(store), rules, overtaking.order(), &place))
 }
 
 fn judge_one(survived: &PmImage, begun: u32, rules: &Rules<'_>, order: &Order<'_>, place: &Failure) -> Verdict {
