@@ -42,7 +42,7 @@ use self::crossbar::CrossbarSpec;
 use self::dispatch::DispatchSpec;
 use self::l1::{L1Spec, L1Writes};
 use self::l2::L2Spec;
-use self::media::{BusSpec, MediaSpec};
+use self::media::{BusSpec, MediaSpec, NvmSpec};
 use self::memory_controller::ControllerSpec;
 use self::persistence::PersistSpec;
 use self::shared_memory::SharedSpec;
@@ -102,7 +102,7 @@ machine_spec! {
     /// DRAM devices.
     dram: MediaSpec,
     /// NVM devices.
-    nvm: MediaSpec,
+    nvm: NvmSpec,
     /// Command processor.
     dispatch: DispatchSpec,
     /// Persistency.

@@ -381,24 +381,34 @@ impl MachineRead {
 /// What unit executes an instruction and how long it takes: the key into a machine's latency table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Class {
-    /// 32- and 64-bit integer add, logic, shift, compare, select, move, integer conversions.
+    /// 32- and 64-bit integer addition and subtraction, `sad`, `abs`, `neg`.
     Int,
     /// Integer multiply and multiply-add.
     IntMul,
     /// Integer division and remainder.
     IntDiv,
-    /// Single-precision add, multiply, fused multiply-add, compare.
+    /// Moves, selects, logic, shifts, bit operations, signs of floats.
+    Logic,
+    /// Comparisons: `setp`, `set`, `testp`.
+    Compare,
+    /// `min` and `max` of integers and single precision.
+    MinMax,
+    /// Conversions: `cvt`.
+    Convert,
+    /// Single-precision add, multiply, fused multiply-add.
     Fp32,
     /// Single-precision IEEE division, reciprocal and square root (`.rn` and the other roundings).
     Fp32Div,
-    /// Double-precision add, multiply, fused multiply-add, compare, conversions from and to double.
+    /// Double-precision add, multiply, fused multiply-add, `min`, `max`.
     Fp64,
     /// Double-precision division, reciprocal, square root.
     Fp64Div,
-    /// Special functions (`.approx`): ex2, lg2, sin, cos, rsqrt, rcp, sqrt, div; float-integer conversions.
+    /// Special functions (`.approx`): ex2, lg2, sin, cos, rsqrt, rcp, sqrt, div.
     Sfu,
-    /// Shuffles and votes.
+    /// Shuffles, `match`, `redux`.
     Shuffle,
+    /// Votes and the active mask.
+    Vote,
     /// Reads of kernel parameters and constants.
     Const,
     /// Memory accesses (their latency is the memory system's).
@@ -409,16 +419,21 @@ pub enum Class {
 
 impl Class {
     /// Every class, in the order of their discriminants.
-    pub const ALL: [Class; 12] = [
+    pub const ALL: [Class; 17] = [
         Class::Int,
         Class::IntMul,
         Class::IntDiv,
+        Class::Logic,
+        Class::Compare,
+        Class::MinMax,
+        Class::Convert,
         Class::Fp32,
         Class::Fp32Div,
         Class::Fp64,
         Class::Fp64Div,
         Class::Sfu,
         Class::Shuffle,
+        Class::Vote,
         Class::Const,
         Class::Mem,
         Class::Control,

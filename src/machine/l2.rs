@@ -55,8 +55,8 @@ spec! {
         pipeline_cycles: u32 where 0..=10000,
         /// Bytes that the data port moves in one L2 cycle.
         port_bytes: u32 where 8..=256,
-        /// L2 cycles that the atomic unit takes for each lane.
-        atomic_lane_cycles: u32 where 0..=1000,
+        /// L2 cycles that the atomic unit takes for a pass: over a sector at a time, over lanes on one address one at a time.
+        atomic_pass_cycles: u32 where 0..=1000,
         /// Reply flits that may wait before the slice stops serving requests.
         reply_flits: u32 where 1..=4096,
         /// A line that leaves the L2 leaves the L1s: these hear of it.
@@ -118,6 +118,8 @@ fn memory_port(requesters: usize) -> Port {
 #[derive(Debug)]
 struct Mshr {
     place: usize,
+    /// Sectors that memory was asked for.
+    pending: u8,
     queue: VecDeque<Request>,
 }
 
@@ -218,7 +220,7 @@ impl L2Slice {
             data: vec![[0; MAX_LINE_BYTES]; tags.places()],
             mshr_of: vec![NO_MSHR; tags.places()],
             tags,
-            mshrs: (0..spec.mshr_entries).map(|_| Mshr { place: 0, queue: VecDeque::new() }).collect(),
+            mshrs: (0..spec.mshr_entries).map(|_| Mshr { place: 0, pending: 0, queue: VecDeque::new() }).collect(),
             free_mshrs: (0..spec.mshr_entries as u16).rev().collect(),
             read_credits: wiring.memory_credits.0,
             write_credits: wiring.memory_credits.1,

@@ -1,14 +1,25 @@
 //! Timing of one channel's memory devices: banks, rows, the data bus. Pure arithmetic; it schedules nothing.
 //!
-//! DRAM reads and writes go through an open row: precharge (`t_rp`), activate (`t_rcd`), then column accesses. NVM
-//! reads do too (the row buffer holds what was sensed); an NVM write drives the cells directly and occupies its bank
-//! for `cell_write`, long after the write was *accepted*: acceptance is the controller's business, not the media's.
-//! Both media share the channel's data bus; a change of its direction costs a turnaround.
+//! DRAM reads and writes go through an open row: precharge (`t_rp`), activate (`t_rcd`), then column accesses. NVM reads
+//! do too (the row buffer holds what was sensed). What an NVM write costs is a reading of its own, [`WriteMode`]:
 //!
-//! Source: the shape of gem5's `NVMInterface` and of DRAM timing tables (JEDEC names); the numbers are each preset's.
-//! Invariants: a bank does one thing at a time; the data bus carries one burst at a time; a command that comes too
-//! early panics. Commands are issued on memory clock edges by the controller. Not modelled: refresh, bank groups, command-bus slots beyond one row and one column command
-//! a cycle, wear.
+//! | mode | a write needs its row | its bank is held | its bytes are in cells |
+//! |---|---|---|---|
+//! | `through` | no | for `cell_write_ns` | then |
+//! | `row_buffer` | yes | for `t_ccd_ns` or `write_hit_ns`; the row cannot close before it is written | when the row is written |
+//! | `latency` | no | for `write_hold_ns` | after `cell_write_ns` |
+//!
+//! A row of `row_buffer` is written `row_write_ns` long: behind the last write to it (`idle`), or when another row needs
+//! the bank (`close`). Acceptance of a write is the controller's business, not the media's. Both media share the channel's
+//! data bus; a change of its direction costs a turnaround. `write_bandwidth_mb_s` bounds what NVM takes of writes.
+//!
+//! Source: the shape of gem5's `NVMInterface` (`through`), of NVMain, Ramulator's PCM and BROI's Table III
+//! (`row_buffer`), of GPGPU-Sim's `dram_latency` and SBRP's `pm_latency` (`latency`), and of DRAM timing tables (JEDEC
+//! names); the numbers are each preset's. Invariants: a bank does one thing at a time; the data bus carries one burst at a
+//! time; a command that comes too early panics. Commands are issued on memory clock edges by the controller. Not
+//! modelled: refresh, tFAW, command-bus slots beyond one row and one column command a cycle, wear.
+
+mod writes;
 
 use crate::engine::{Clock, Time, Timebase};
 use crate::kernel::memory::Medium;
@@ -17,8 +28,11 @@ use crate::spec;
 use super::msg::{SECTOR_BYTES, sectors_touched};
 use crate::spec::Nanos;
 
+use writes::Writes;
+pub use writes::{NvmSpec, RowWriteWhen, WriteMode};
+
 spec! {
-    /// One medium's device timing.
+    /// Timing of DRAM devices, which are read and written through rows.
     pub struct MediaSpec {
         /// Banks of one channel.
         banks: u32 where 1..=256,
@@ -36,14 +50,14 @@ spec! {
         t_ras_ns: Nanos,
         /// Column command to column command of the medium, least.
         t_ccd_ns: Nanos,
+        /// Groups of banks: bank `i` belongs to group `i` modulo their number.
+        bank_groups: u32 where 1..=16,
+        /// Column command to column command of one bank group, least; what is longer than a sector is a command a sector.
+        t_ccd_l_ns: Nanos,
         /// Activate to activate of different banks, least.
         t_rrd_ns: Nanos,
         /// End of write data to precharge, least (write recovery).
         t_wr_ns: Nanos,
-        /// How long a write occupies its bank, from its command, when it drives the cells directly; 0 when writes go through the row buffer.
-        cell_write_ns: Nanos,
-        /// Bytes whose cells are written together: a direct write of a part of them reads the rest first.
-        write_granule_bytes: u32 where 32..=128,
     }
 }
 
@@ -93,10 +107,11 @@ struct Ticks {
     rp: Time,
     ras: Time,
     ccd: Time,
+    ccd_l: Time,
+    groups: u16,
     rrd: Time,
     wr: Time,
-    cell_write: Time,
-    granule: u32,
+    writes: Writes,
 }
 
 impl Ticks {
@@ -111,10 +126,11 @@ impl Ticks {
             rp: t(spec.t_rp_ns),
             ras: t(spec.t_ras_ns),
             ccd: t(spec.t_ccd_ns),
+            ccd_l: t(spec.t_ccd_l_ns),
+            groups: spec.bank_groups as u16,
             rrd: t(spec.t_rrd_ns),
             wr: t(spec.t_wr_ns),
-            cell_write: t(spec.cell_write_ns),
-            granule: spec.write_granule_bytes,
+            writes: Writes::ROW,
         }
     }
 }
@@ -126,6 +142,10 @@ struct Bank {
     column_at: Time,
     /// Earliest precharge, or activate when no row is open.
     precharge_at: Time,
+    /// The open row holds bytes that its closing writes to the cells.
+    dirty: bool,
+    /// When the bytes that were written to the open row are in its cells, unless it is dirty.
+    row_written_at: Time,
 }
 
 /// The devices and the data bus of one channel.
@@ -135,29 +155,40 @@ pub struct Media {
     devices: [Ticks; 2],
     banks: Vec<Bank>,
     last_column: [Option<Time>; 2],
+    /// When each bank group can take its next column command, by medium.
+    group_ready: [[Time; 16]; 2],
     last_activate: [Option<Time>; 2],
     bus_free: Time,
     bus_last: Option<Access>,
     read_to_write: Time,
     write_to_read: Time,
     bytes_per_cycle: u32,
+    /// What NVM takes of writes, and when it takes the next.
+    write_rate: Rate,
+    write_free: Time,
+    loses_rows: bool,
 }
 
 impl Media {
     /// Idle devices with every row closed.
-    pub fn new(dram: &MediaSpec, nvm: &MediaSpec, bus: &BusSpec, clock: Clock, base: Timebase) -> Self {
-        let devices = [Ticks::new(dram, base), Ticks::new(nvm, base)];
+    pub fn new(dram: &MediaSpec, nvm: &NvmSpec, bus: &BusSpec, clock: Clock, base: Timebase) -> Self {
+        let writes = Writes::new(nvm, base);
+        let devices = [Ticks::new(dram, base), Ticks { writes, ..Ticks::new(&nvm.rows(), base) }];
         Media {
             clock,
             devices,
             banks: vec![Bank::default(); (dram.banks + nvm.banks) as usize],
             last_column: [None; 2],
+            group_ready: [[0; 16]; 2],
             last_activate: [None; 2],
             bus_free: 0,
             bus_last: None,
             read_to_write: base.ticks_of_ps(bus.read_to_write_ns.ps),
             write_to_read: base.ticks_of_ps(bus.write_to_read_ns.ps),
             bytes_per_cycle: bus.bytes_per_cycle,
+            write_rate: Rate { mb_s: nvm.write_bandwidth_mb_s, base },
+            write_free: 0,
+            loses_rows: nvm.loses_rows(),
         }
     }
 
@@ -199,7 +230,51 @@ impl Media {
 
     /// A write to this medium needs no open row.
     pub fn writes_cells_directly(&self, medium: Medium) -> bool {
-        self.devices[medium as usize].cell_write > 0
+        matches!(self.devices[medium as usize].writes, Writes::Cells { .. })
+    }
+
+    /// How long closing a bank's row takes: writing what it holds, then precharging.
+    fn closing(&self, place: Place) -> Time {
+        let device = &self.devices[place.medium as usize];
+        let bank = &self.banks[usize::from(place.bank)];
+        match device.writes {
+            Writes::Row { cells, when: RowWriteWhen::Close, .. } if bank.dirty => cells + device.rp,
+            _ if bank.open.is_some() => device.rp,
+            _ => 0,
+        }
+    }
+
+    /// When the cells of the row that is open in a bank will hold its bytes, if no other write comes to it: `None` when
+    /// nothing writes them before the row closes.
+    pub fn row_written_at(&self, bank: BankId) -> Option<Time> {
+        let device = &self.devices[self.place_in(bank).medium as usize];
+        let bank = &self.banks[usize::from(bank)];
+        let closes = matches!(device.writes, Writes::Row { when: RowWriteWhen::Close, .. });
+        (!(bank.dirty && closes)).then_some(bank.row_written_at)
+    }
+
+    /// Writes the row of a bank to its cells at `at`, and leaves it open. Returns when that is done.
+    ///
+    /// # Panics
+    /// When it is too early.
+    pub fn write_row(&mut self, bank: BankId, at: Time) -> Time {
+        let device = self.devices[self.place_in(bank).medium as usize];
+        let bank = &mut self.banks[usize::from(bank)];
+        assert!(bank.precharge_at <= at, "row written at {at}, ready at {}", bank.precharge_at);
+        let Writes::Row { cells, .. } = device.writes else { unreachable!("only row buffers are written back") };
+        let done = at + cells;
+        *bank = Bank { column_at: done, precharge_at: done, row_written_at: done, dirty: false, ..*bank };
+        done
+    }
+
+    /// A power failure loses what NVM's open rows hold.
+    pub fn loses_rows(&self) -> bool {
+        self.loses_rows
+    }
+
+    /// The earliest time at which [`Media::write_row`] may come.
+    pub fn row_write_ready(&self, bank: BankId) -> Time {
+        self.banks[usize::from(bank)].precharge_at
     }
 
     /// The earliest time at which the place's row can start to be opened, not rounded to an edge.
@@ -207,23 +282,30 @@ impl Media {
         let device = &self.devices[place.medium as usize];
         let bank = &self.banks[usize::from(place.bank)];
         let after_other = self.last_activate[place.medium as usize].map_or(0, |t| t + device.rrd);
-        let precharge = if bank.open.is_some() { device.rp } else { 0 };
-        bank.precharge_at.max(after_other.saturating_sub(precharge))
+        bank.precharge_at.max(after_other.saturating_sub(self.closing(place)))
     }
 
-    /// Opens the place's row at `at` (precharging first when another row is open).
+    /// Opens the place's row at `at`: another row that is open is written where it must be, and closed, first. Returns when
+    /// the bytes of the row that was open are in cells.
     ///
     /// # Panics
     /// When it is too early.
-    pub fn open_row(&mut self, place: Place, at: Time) {
+    pub fn open_row(&mut self, place: Place, at: Time) -> Time {
         assert!(self.row_ready(place) <= at, "row command at {at}, ready at {}", self.row_ready(place));
         let device = self.devices[place.medium as usize];
+        let closing = self.closing(place);
         let bank = &mut self.banks[usize::from(place.bank)];
-        let activate = at + if bank.open.is_some() { device.rp } else { 0 };
-        bank.open = Some(place.row);
-        bank.column_at = activate + device.rcd;
-        bank.precharge_at = activate + device.ras.max(device.rcd);
+        let activate = at + closing;
+        let written_at = if bank.dirty { activate - device.rp } else { bank.row_written_at };
+        *bank = Bank {
+            open: Some(place.row),
+            column_at: activate + device.rcd,
+            precharge_at: activate + device.ras.max(device.rcd),
+            dirty: false,
+            row_written_at: written_at,
+        };
         self.last_activate[place.medium as usize] = Some(activate);
+        written_at
     }
 
     /// The earliest time at which the bus and the medium, banks apart, can take a column command.
@@ -236,17 +318,24 @@ impl Media {
             _ => self.bus_free,
         };
         let after_other = self.last_column[medium as usize].map_or(0, |t| t + device.ccd);
-        after_other.max(bus_ready.saturating_sub(to_data))
+        let room = if access == Access::Write && medium == Medium::Nvm { self.write_free } else { 0 };
+        after_other.max(bus_ready.saturating_sub(to_data)).max(room)
     }
 
     /// The earliest time at which the place's bank, its row being open (or written directly), can take a column command.
     pub fn bank_ready(&self, place: Place, access: Access) -> Time {
         let bank = &self.banks[usize::from(place.bank)];
-        if access == Access::Write && self.writes_cells_directly(place.medium) {
+        let of_bank = if access == Access::Write && self.writes_cells_directly(place.medium) {
             bank.column_at.max(bank.precharge_at)
         } else {
             bank.column_at
-        }
+        };
+        of_bank.max(self.group_ready[place.medium as usize][self.group(place)])
+    }
+
+    /// The bank group of a place.
+    fn group(&self, place: Place) -> usize {
+        usize::from(place.bank % self.devices[place.medium as usize].groups)
     }
 
     /// Issues a column command at `at` for `bytes` bytes. Returns when its data has crossed the bus and when the
@@ -265,8 +354,10 @@ impl Media {
     /// When it is too early.
     pub fn write(&mut self, place: Place, mask: u128, at: Time) -> Transfer {
         let device = self.devices[place.medium as usize];
-        let partial = device.cell_write > 0 && covers_a_part(mask, device.granule);
-        let before = if partial { device.rcd + device.cl } else { 0 };
+        let before = match device.writes {
+            Writes::Cells { granule: Some(granule), .. } if covers_a_part(mask, granule) => device.rcd + device.cl,
+            _ => 0,
+        };
         self.transfer(place, Access::Write, sectors_touched(mask).count_ones() * SECTOR_BYTES, at, before)
     }
 
@@ -279,23 +370,36 @@ impl Media {
         let burst = self.clock.cycles(u64::from(bytes.div_ceil(self.bytes_per_cycle)));
         let bank = &mut self.banks[usize::from(place.bank)];
         let data_end = at + if access == Access::Read { device.cl } else { device.wl } + burst;
-        let media_done = match access {
-            Access::Read => {
+        let mut media_done = match (access, device.writes) {
+            (Access::Read, _) => {
                 bank.precharge_at = bank.precharge_at.max(at + burst);
                 data_end
             }
-            Access::Write if device.cell_write > 0 => {
-                let done = (at + read_first + device.cell_write).max(data_end);
-                bank.column_at = done;
-                bank.precharge_at = bank.precharge_at.max(done);
-                done
+            (Access::Write, Writes::Cells { cells, hold, .. }) => {
+                let free = (at + read_first + hold).max(data_end);
+                bank.column_at = free;
+                bank.precharge_at = bank.precharge_at.max(free);
+                (at + read_first + cells).max(data_end)
             }
-            Access::Write => {
-                bank.precharge_at = bank.precharge_at.max(data_end + device.wr);
-                data_end + device.wr
+            (Access::Write, Writes::Row { cells, when, hit }) => {
+                bank.column_at = bank.column_at.max(at + hit);
+                bank.dirty = when == RowWriteWhen::Close;
+                let written = if bank.dirty { data_end } else { data_end + cells };
+                bank.row_written_at = written.max(data_end + device.wr);
+                bank.precharge_at = bank.precharge_at.max(bank.row_written_at);
+                bank.row_written_at
             }
         };
+        if access == Access::Write && place.medium == Medium::Nvm {
+            self.write_free = self.write_rate.next(self.write_free, at, bytes);
+            media_done = media_done.max(self.write_free);
+        }
         self.last_column[place.medium as usize] = Some(at);
+        if device.groups > 1 {
+            let group = self.group(place);
+            let commands = Time::from(bytes.div_ceil(SECTOR_BYTES));
+            self.group_ready[place.medium as usize][group] = at + device.ccd_l * commands;
+        }
         self.bus_free = data_end;
         self.bus_last = Some(access);
         Transfer { data_end, media_done }
@@ -308,143 +412,29 @@ fn covers_a_part(mask: u128, granule: u32) -> bool {
     (0..128 / granule).map(|at| mask >> (at * granule) & full).any(|bytes| bytes != 0 && bytes != full)
 }
 
+/// A bandwidth.
+#[derive(Debug, Clone, Copy)]
+struct Rate {
+    mb_s: u32,
+    base: Timebase,
+}
+
+impl Rate {
+    /// When the next bytes may come after so many that come at `at`, where they could at `free`.
+    fn next(self, free: Time, at: Time, bytes: u32) -> Time {
+        // A MB/s is a byte in 1,000,000 ps.
+        free.max(at) + self.base.ticks_of_ps((u64::from(bytes) * 1_000_000).div_ceil(u64::from(self.mb_s)))
+    }
+}
+
 /// When a column access is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transfer {
     /// The last byte has crossed the data bus.
     pub data_end: Time,
-    /// The bank has finished with it: for a write, the data is in the cells.
+    /// For a write: the data is in the cells, or in a row buffer whose closing writes them ([`Media::row_written_at`]).
     pub media_done: Time,
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn ns(ns: u64) -> Nanos {
-        Nanos { ps: ns * 1000 }
-    }
-
-    /// DRAM 124 + 36 ns, NVM the same with a 480 ns cell write; a 1 GHz clock, so a tick is a nanosecond.
-    fn media() -> Media {
-        let dram = MediaSpec {
-            banks: 4,
-            row_bytes: 2048,
-            t_rcd_ns: ns(124),
-            t_cl_ns: ns(36),
-            t_wl_ns: ns(20),
-            t_rp_ns: ns(15),
-            t_ras_ns: ns(130),
-            t_ccd_ns: ns(4),
-            t_rrd_ns: ns(6),
-            t_wr_ns: ns(12),
-            cell_write_ns: ns(0),
-            write_granule_bytes: 32,
-        };
-        let nvm = MediaSpec { cell_write_ns: ns(480), ..dram.clone() };
-        let bus = BusSpec { bytes_per_cycle: 32, read_to_write_ns: ns(7), write_to_read_ns: ns(9) };
-        Media::new(&dram, &nvm, &bus, Clock::of_period(1), Timebase::of_khz(&[1_000_000]).unwrap())
-    }
-
-    fn at(bank: BankId, row: u32) -> Place {
-        Place { bank, row, medium: if bank < 4 { Medium::Dram } else { Medium::Nvm } }
-    }
-
-    /// The column command is blocked until just before `t` and ready on time.
-    fn assert_column_earliest(m: &Media, place: Place, access: Access, t: Time) {
-        assert_eq!(m.channel_ready(place.medium, access).max(m.bank_ready(place, access)), t);
-        let issue = |at| std::panic::catch_unwind(|| m.clone().column(place, access, 32, at));
-        assert!(issue(t - 1).is_err(), "early");
-        assert!(issue(t).is_ok(), "on time");
-    }
-
-    #[test]
-    fn a_write_of_a_part_of_a_granule_reads_it_first() {
-        let whole = media().write(at(4, 0), u128::from(u32::MAX), 0);
-        let part = media().write(at(4, 0), 0xffff, 0);
-        assert_eq!(part.media_done - whole.media_done, 124 + 36);
-        // Through a row buffer there is nothing to read.
-        let dram = |mask| {
-            let mut m = media();
-            m.open_row(at(0, 0), 0);
-            m.write(at(0, 0), mask, 124).media_done
-        };
-        assert_eq!(dram(0xffff), dram(u128::from(u32::MAX)));
-        assert!(covers_a_part(u128::from(u32::MAX), 64) && !covers_a_part(u128::from(u64::MAX) << 64, 64));
-    }
-
-    #[test]
-    fn read_waits_trcd_after_activate_and_data_follow_after_tcl() {
-        let mut m = media();
-        m.open_row(at(0, 5), 100);
-        assert_column_earliest(&m, at(0, 5), Access::Read, 224);
-        let transfer = m.column(at(0, 5), Access::Read, 128, 224);
-        assert_eq!(transfer.data_end, 224 + 36 + 4);
-    }
-
-    #[test]
-    fn a_second_column_waits_tccd_and_for_the_bus() {
-        let mut m = media();
-        m.open_row(at(0, 5), 0);
-        m.column(at(0, 5), Access::Read, 32, 124);
-        assert_column_earliest(&m, at(0, 5), Access::Read, 128);
-        m.column(at(0, 5), Access::Read, 256, 128);
-        assert_column_earliest(&m, at(0, 5), Access::Read, 136);
-    }
-
-    #[test]
-    fn another_row_waits_tras_then_trp() {
-        let mut m = media();
-        m.open_row(at(0, 5), 0);
-        assert_eq!(m.row_ready(at(0, 6)), 130, "tRAS");
-        m.open_row(at(0, 6), 130);
-        assert_column_earliest(&m, at(0, 6), Access::Read, 130 + 15 + 124);
-    }
-
-    #[test]
-    fn activates_of_two_banks_are_trrd_apart() {
-        let mut m = media();
-        m.open_row(at(0, 5), 10);
-        assert_eq!(m.row_ready(at(1, 5)), 16);
-    }
-
-    #[test]
-    fn precharge_after_a_write_waits_write_recovery() {
-        let mut m = media();
-        m.open_row(at(0, 5), 0);
-        let written = m.column(at(0, 5), Access::Write, 128, 124);
-        assert_eq!(written, Transfer { data_end: 148, media_done: 160 });
-        assert_eq!(m.row_ready(at(0, 6)), 160);
-    }
-
-    #[test]
-    fn the_bus_turns_around_both_ways() {
-        let mut m = media();
-        m.open_row(at(0, 5), 0);
-        m.column(at(0, 5), Access::Read, 32, 200); // data until 237
-        assert_column_earliest(&m, at(0, 5), Access::Write, 237 + 7 - 20);
-        m.column(at(0, 5), Access::Write, 32, 224); // data until 245
-        assert_column_earliest(&m, at(0, 5), Access::Read, 245 + 9);
-    }
-
-    #[test]
-    fn an_nvm_write_needs_no_row_but_holds_its_bank_for_the_cell_write() {
-        let mut m = media();
-        let written = m.column(at(4, 9), Access::Write, 128, 10);
-        assert_eq!(written, Transfer { data_end: 34, media_done: 490 });
-        assert_column_earliest(&m, at(4, 1), Access::Write, 490);
-        assert_eq!(m.row_ready(at(4, 1)), 490);
-        assert_eq!(m.bank_ready(at(5, 1), Access::Write), 0, "another bank is free");
-    }
-
-    #[test]
-    fn consecutive_rows_go_to_different_banks_of_their_medium() {
-        let m = media();
-        let banks: Vec<_> = (0..4).map(|r| m.place(Medium::Nvm, r * 2048).bank).collect();
-        assert_eq!(banks, [4, 5, 6, 7]);
-        let of_stride = |stride: u64| -> std::collections::BTreeSet<_> {
-            (0..64).map(|r| m.place(Medium::Dram, r * stride).bank).collect()
-        };
-        assert_eq!(of_stride(2048 * 4).len(), 4, "a stride over all banks does not camp");
-    }
-}
+mod tests;

@@ -17,6 +17,7 @@
 //! Not modelled: refresh, ECC, wear levelling.
 
 mod gated;
+mod open_rows;
 mod schedule;
 mod timeline;
 mod undo_log;
@@ -40,6 +41,7 @@ use crate::spec::Nanos;
 
 pub use gated::SitePorts;
 use gated::{Gated, NOBODY};
+use open_rows::OpenRows;
 pub use timeline::ControllerTimeline;
 
 spec! {
@@ -140,6 +142,8 @@ pub struct MemoryController {
     writes: RequestQueue<PendingWrite>,
     waiting_reads: VecDeque<MemoryRead>,
     waiting_writes: VecDeque<MemoryWrite>,
+    /// Writes in rows that are not in cells, where a power failure loses them.
+    open_rows: Option<Box<OpenRows>>,
     /// Row hits in a row that passed an older request, one counter a bank.
     passed: Vec<u32>,
     /// Writes are being drained because the WPQ reached its high watermark.
@@ -179,6 +183,7 @@ impl MemoryController {
             writes: RequestQueue::new(Access::Write, banks),
             waiting_reads: VecDeque::new(),
             waiting_writes: VecDeque::new(),
+            open_rows: None,
             passed: vec![0; banks],
             must_drain: false,
             drained: 0,
@@ -198,6 +203,8 @@ impl MemoryController {
     /// What survives a power failure, and hence when a write is acknowledged as durable; and whether it keeps a journal.
     pub fn set_persistence(&mut self, domain: Domain, journal: bool) {
         self.domain = domain;
+        let loses = domain == Domain::Media && self.media.loses_rows();
+        self.open_rows = loses.then(|| Box::new(OpenRows::new(self.media.banks())));
         self.journal = journal.then(Box::default);
     }
 
@@ -442,7 +449,8 @@ impl Component<Msg> for MemoryController {
         let mut digest = StateDigest::default();
         self.images.iter().for_each(|image| image.digest(&mut digest));
         let waiting = [self.waiting_reads.len(), self.waiting_writes.len(), self.reads.len(), self.writes.len()];
-        waiting.into_iter().for_each(|count| digest.word(count as u64));
+        let in_rows = self.open_rows.as_ref().map(|rows| rows.len());
+        waiting.into_iter().chain(in_rows).for_each(|count| digest.word(count as u64));
         digest.value()
     }
 }

@@ -71,6 +71,8 @@ pub struct Atomics {
     pub elem: Elem,
     /// Address of the line's first byte, where the SM has a front-end buffer.
     pub line: u64,
+    /// The SM wants values back: old ones for a destination, new ones for a front-end buffer.
+    pub returns: bool,
     /// Lanes in use of the arrays below.
     pub count: u8,
     /// Lane in the warp.
@@ -83,12 +85,26 @@ pub struct Atomics {
     pub b: [u64; 64],
 }
 
+impl Atomics {
+    /// Passes of a slice's atomic unit: it takes a sector at a time, and of lanes on one address one at a time.
+    pub fn passes(&self) -> u32 {
+        let (mut lanes, mut most) = ([0; 128], [0; 4]);
+        for &offset in &self.offset[..usize::from(self.count)] {
+            let (own, most) = (&mut lanes[usize::from(offset)], &mut most[usize::from(offset) / SECTOR_BYTES as usize]);
+            *own += 1;
+            *most = (*own).max(*most);
+        }
+        most.iter().sum()
+    }
+}
+
 impl Default for Atomics {
     fn default() -> Self {
         Atomics {
             op: AtomOp::None,
             elem: Elem::U32,
             line: 0,
+            returns: true,
             count: 0,
             lane: [0; 64],
             offset: [0; 64],

@@ -104,6 +104,11 @@ impl<T> RequestQueue<T> {
         &self.busy
     }
 
+    /// Requests wait for a bank.
+    pub(super) fn waits_for(&self, bank: BankId) -> bool {
+        self.busy.0[usize::from(bank / 64)] >> (bank % 64) & 1 == 1
+    }
+
     /// Takes in a request for `line`, as the youngest.
     pub(super) fn push(&mut self, place: Place, line: u64, item: T) {
         let index = match self.free.pop() {
@@ -229,7 +234,7 @@ impl Bank {
 
 #[cfg(test)]
 mod tests {
-    use super::super::media::{BusSpec, MediaSpec};
+    use super::super::media::{BusSpec, MediaSpec, NvmSpec};
     use super::*;
     use crate::engine::{Clock, Timebase};
     use crate::spec::Nanos;
@@ -247,12 +252,12 @@ mod tests {
             t_rp_ns: ns(5),
             t_ras_ns: ns(13),
             t_ccd_ns: ns(4),
+            bank_groups: 1,
+            t_ccd_l_ns: ns(4),
             t_rrd_ns: ns(6),
             t_wr_ns: ns(12),
-            cell_write_ns: ns(0),
-            write_granule_bytes: 32,
         };
-        let nvm = MediaSpec { cell_write_ns: ns(48), ..dram.clone() };
+        let nvm = NvmSpec::through(&dram, ns(48));
         let bus = BusSpec { bytes_per_cycle: 32, read_to_write_ns: ns(7), write_to_read_ns: ns(9) };
         Media::new(&dram, &nvm, &bus, Clock::of_period(1), Timebase::of_khz(&[1_000_000]).unwrap())
     }

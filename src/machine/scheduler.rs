@@ -47,9 +47,14 @@ impl Unit {
             Class::Int
             | Class::IntMul
             | Class::IntDiv
+            | Class::Logic
+            | Class::Compare
+            | Class::MinMax
+            | Class::Convert
             | Class::Fp32
             | Class::Fp32Div
             | Class::Shuffle
+            | Class::Vote
             | Class::Const
             | Class::Control => Unit::Core,
         }

@@ -136,7 +136,7 @@ impl Judge<'_> {
                 let class = name.strip_suffix("_cycles").unwrap_or(name);
                 self.sm(&[&format!("{class}_instructions")]) > 0
             }
-            "l2" if name == "atomic_lane_cycles" => self.l2(&["atomics"]) > 0,
+            "l2" if name == "atomic_pass_cycles" => self.l2(&["atomics"]) > 0,
             "controller" if name.starts_with("drain_") || name == "write_queue_entries" => {
                 self.mc(&["dram_writes", "nvm_writes"]) > 0
             }

@@ -3,6 +3,7 @@
 use durawarp::config::{MachineConfig, Override, presets};
 use durawarp::diagnostic::Diagnostics;
 use durawarp::machine::MachineSpec;
+use durawarp::machine::media::WriteMode;
 use durawarp::spec::Kind;
 use proptest::prelude::*;
 
@@ -79,11 +80,12 @@ fn lightwsp_s_memories_have_the_latencies_and_bandwidths_of_its_tables() {
         let way = (spec.controller.front_ns.ps + spec.controller.back_ns.ps) as f64 / 1000.0;
         let row_miss = (nvm.t_rcd_ns.ps + nvm.t_cl_ns.ps) as f64 / 1000.0;
         assert_eq!((way + row_miss, way), (read_ns, write_ns), "{name}");
-        // A bank serves a row in its row cycle, or writes a line in the cells' time; the bus serves all banks.
+        // A bank serves a row in its row cycle; writes have a bandwidth of their own; the bus serves all banks.
         let bus = spec.peak_memory_bandwidth() as f64 / f64::from(spec.controller.channels) / 1e9;
         let of = |bytes: u32, ps: u64| f64::from(nvm.banks) * f64::from(bytes) / (ps as f64 / 1000.0);
         let read = of(nvm.row_bytes, nvm.t_ras_ns.ps + nvm.t_rp_ns.ps).min(bus);
-        let write = if nvm.cell_write_ns.ps == 0 { bus } else { of(128, nvm.cell_write_ns.ps).min(bus) };
+        assert_ne!(nvm.write_mode, WriteMode::Through, "{name}: no bank bounds what is written");
+        let write = (f64::from(nvm.write_bandwidth_mb_s) / 1000.0).min(bus);
         assert!((read - read_gb_s).abs() < 0.001 && (write - write_gb_s).abs() < 0.001, "{name}: {read} {write}");
     }
 }

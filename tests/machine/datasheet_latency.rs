@@ -98,7 +98,7 @@ fn a_load_takes_the_sum_of_its_parts_at_every_level_of_either_medium() {
                 ("ld.global.u64 %d1, [%d0];", first + 64),
             ],
         );
-        let m = if medium == Medium::Dram { &spec.dram } else { &spec.nvm };
+        let m = if medium == Medium::Dram { spec.dram.clone() } else { spec.nvm.rows() };
         let l1 = u64::from(spec.l1.hit_cycles);
         let l2 = to_l2(&spec) + from_l2(&spec, 32);
         let row_hit = l2 + controller_ends(&spec) + ns(m.t_cl_ns) + 1; // one bus cycle a sector
@@ -205,7 +205,7 @@ st.global.u64 [%out+32], %d63;";
 #[test]
 fn an_atomic_takes_the_way_to_the_l2_its_lanes_and_the_way_back() {
     for lane_cycles in [0, 3] {
-        let spec = one_gigahertz(&format!("l2.atomic_lane_cycles={lane_cycles}"));
+        let spec = one_gigahertz(&format!("l2.atomic_pass_cycles={lane_cycles}"));
         let mut bench = Bench::new(spec.clone());
         let a = bench.buffer(4096, Medium::Dram);
         let got = latencies(&mut bench, &[("ld.global.u64 %d1, [%d0];", a), ("atom.global.add.u64 %d1, [%d0], 0;", a)]);

@@ -36,13 +36,13 @@ struct Class {
     key: &'static str,
     /// The instruction; `D` is the number of the destination register.
     instruction: &'static str,
-    /// An integer operation that waits for register number `D`.
+    /// An operation of the class `logic` that waits for register number `D`.
     used: &'static str,
-    /// Shares the unit of plain integer instructions.
+    /// Shares the unit of integer and logic instructions.
     core: bool,
 }
 
-const CLASSES: [Class; 10] = [
+const CLASSES: [Class; 15] = [
     Class { key: "int", instruction: "add.s32 %rD, %r1, %r2;", used: "or.b32 %r59, %rD, %rD;", core: true },
     Class { key: "int_mul", instruction: "mul.lo.s32 %rD, %r1, %r2;", used: "or.b32 %r59, %rD, %rD;", core: true },
     Class { key: "int_div", instruction: "div.s32 %rD, %r1, %r2;", used: "or.b32 %r59, %rD, %rD;", core: true },
@@ -57,7 +57,17 @@ const CLASSES: [Class; 10] = [
         used: "or.b32 %r59, %rD, %rD;",
         core: true,
     },
-    Class { key: "int", instruction: "setp.lt.s32 %pD, %r1, %r2;", used: "selp.b32 %r59, %r1, %r2, %pD;", core: true },
+    Class {
+        key: "compare",
+        instruction: "setp.lt.s32 %pD, %r1, %r2;",
+        used: "selp.b32 %r59, %r1, %r2, %pD;",
+        core: true,
+    },
+    Class { key: "logic", instruction: "xor.b32 %rD, %r1, %r2;", used: "or.b32 %r59, %rD, %rD;", core: true },
+    Class { key: "logic", instruction: "neg.f32 %fD, %f1;", used: "mov.b32 %r59, %fD;", core: true },
+    Class { key: "min_max", instruction: "min.s32 %rD, %r1, %r2;", used: "or.b32 %r59, %rD, %rD;", core: true },
+    Class { key: "min_max", instruction: "max.f32 %fD, %f1, %f2;", used: "mov.b32 %r59, %fD;", core: true },
+    Class { key: "convert", instruction: "cvt.rn.f32.s32 %fD, %r1;", used: "mov.b32 %r59, %fD;", core: true },
 ];
 
 /// Every register that the classes read, with a value.
@@ -74,8 +84,10 @@ st.global.u64 [%a+8], %d59;";
 
 /// A machine on which every class has a latency and an interval of its own.
 fn distinct() -> MachineSpec {
-    let keys =
-        ["int", "int_mul", "int_div", "fp32", "fp32_div", "fp64", "fp64_div", "sfu", "shuffle", "const", "control"];
+    let keys = [
+        "int", "int_mul", "int_div", "logic", "compare", "min_max", "convert", "fp32", "fp32_div", "fp64", "fp64_div",
+        "sfu", "shuffle", "vote", "const", "control",
+    ];
     let overrides: Vec<String> = keys
         .iter()
         .enumerate()
@@ -91,27 +103,27 @@ fn configured(spec: &MachineSpec, table: &str, key: &str) -> u64 {
 #[test]
 fn a_result_can_be_used_after_its_classes_latency_and_not_a_cycle_earlier() {
     let spec = distinct();
-    let int = configured(&spec, "interval", "int");
+    let logic = configured(&spec, "interval", "logic");
     for class in &CLASSES {
         let latency = configured(&spec, "latency", class.key);
         let (instruction, used) = (class.instruction.replace('D', "10"), class.used.replace('D', "10"));
         let got = cycles(&spec, OPERANDS, &format!("{instruction}\n{used}"), KEEP);
-        // The clock is read in the integer unit: what shares it waits for its interval, and so does the second read.
-        let after_clock = if class.core { int } else { 1 };
-        assert_eq!(got, after_clock + latency + int, "{instruction}");
+        // Reading the clock is a move: what shares its unit waits for its interval, and so does the second read.
+        let after_clock = if class.core { logic } else { 1 };
+        assert_eq!(got, after_clock + latency + logic, "{instruction}");
     }
 }
 
 #[test]
 fn two_of_a_class_issue_their_interval_apart() {
     let spec = distinct();
-    let int = configured(&spec, "interval", "int");
+    let logic = configured(&spec, "interval", "logic");
     for class in &CLASSES {
         let interval = configured(&spec, "interval", class.key);
         let pair = format!("{}\n{}", class.instruction.replace('D', "10"), class.instruction.replace('D', "11"));
         let keep = format!("{}\n{}\n{KEEP}", class.used.replace('D', "10"), class.used.replace('D', "11"));
         let got = cycles(&spec, OPERANDS, &pair, &keep);
-        let expected = if class.core { int + 2 * interval } else { (1 + interval + 1).max(int) };
+        let expected = if class.core { logic + 2 * interval } else { (1 + interval + 1).max(logic) };
         assert_eq!(got, expected, "{pair}");
     }
 }
@@ -150,10 +162,10 @@ fn a_write_waits_for_an_older_load_into_the_same_register() {
 #[test]
 fn a_taken_branch_costs_the_control_latency() {
     let spec = distinct();
-    let int = configured(&spec, "interval", "int");
+    let logic = configured(&spec, "interval", "logic");
     let control = configured(&spec, "latency", "control");
-    assert_eq!(cycles(&spec, OPERANDS, "bra NEXT;\nNEXT:", KEEP), int + control);
-    assert_eq!(cycles(&spec, OPERANDS, "bar.sync 0;", KEEP), int + control, "a barrier with nobody to wait for");
+    assert_eq!(cycles(&spec, OPERANDS, "bra NEXT;\nNEXT:", KEEP), logic + control);
+    assert_eq!(cycles(&spec, OPERANDS, "bar.sync 0;", KEEP), logic + control, "a barrier with nobody to wait for");
 }
 
 #[test]

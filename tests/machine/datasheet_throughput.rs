@@ -102,7 +102,7 @@ fn nvm_write_limit(spec: &MachineSpec) -> f64 {
 fn writes_to_nvm_reach_the_limit_of_its_cells_and_never_exceed_it() {
     // Neighbouring lines in different banks, so that the WPQ sees all of them; and long rows, where it sees few.
     for (row_bytes, least) in [(256, 0.8), (2048, 0.5)] {
-        let spec = machine("agpm-table4", &format!("nvm.row_bytes={row_bytes}"));
+        let spec = machine("agpm-table4", &format!("nvm.write_mode=through nvm.row_bytes={row_bytes}"));
         let limit = nvm_write_limit(&spec);
         assert!((34.1e9..34.2e9).contains(&limit), "8 channels x 16 banks x 128 B / 480 ns");
         let ran = stream(&spec, WRITE, Medium::Nvm, 48);
@@ -116,12 +116,39 @@ fn as_many_writes_to_cells_go_on_at_a_time_as_there_are_banks() {
     let share = |banks: u32| {
         let queue =
             "controller.write_queue_entries=1024 controller.drain_high_entries=768 controller.drain_low_entries=512";
-        let spec =
-            machine("agpm-table4", &format!("nvm.row_bytes=256 nvm.cell_write_ns=7680 nvm.banks={banks} {queue}"));
+        let cells = "nvm.write_mode=through nvm.cell_write_ns=7680";
+        let spec = machine("agpm-table4", &format!("nvm.row_bytes=256 {cells} nvm.banks={banks} {queue}"));
         bandwidth(&stream(&spec, WRITE, Medium::Nvm, 48), &["nvm_written_bytes"]) / nvm_write_limit(&spec)
     };
     for banks in [16, 64, 256] {
         assert_share(&format!("{banks} banks"), share(banks), 0.5);
+    }
+}
+
+#[test]
+fn writes_that_hold_no_bank_reach_the_bus_and_with_a_bandwidth_that() {
+    let written = |set: &str| {
+        let spec = machine("agpm-table4", &format!("nvm.write_mode=latency {set}"));
+        let ran = stream(&spec, WRITE, Medium::Nvm, 48);
+        (bandwidth(&ran, &["nvm_written_bytes"]), spec.peak_memory_bandwidth() as f64)
+    };
+    let (reached, bus) = written("");
+    assert_share("overlapping writes", reached / bus, 0.6);
+    // Of 8 channels.
+    assert_share("2.3 GB/s a channel", written("nvm.write_bandwidth_mb_s=2300").0 / (8.0 * 2.3e9), 0.9);
+}
+
+#[test]
+fn writes_to_row_buffers_reach_a_row_a_row_write() {
+    // Between a line an activation, as lines leave the L2 in no order of rows, and 2 KiB.
+    for row_write_ns in [320, 3200] {
+        let set = format!("nvm.write_mode=row_buffer nvm.row_write_ns={row_write_ns} nvm.row_write_when=close");
+        let spec = machine("agpm-table4", &set);
+        let ran = stream(&spec, WRITE, Medium::Nvm, 48);
+        let banks = f64::from(spec.nvm.banks * spec.controller.channels);
+        let moved = |bytes: f64| banks * bytes / ((f64::from(row_write_ns) + 124.0 + 36.0 + bytes / 38.4) * 1e-9);
+        let written = bandwidth(&ran, &["nvm_written_bytes"]);
+        assert!((0.8 * moved(128.0)..moved(2048.0)).contains(&written), "{row_write_ns} ns: {written}");
     }
 }
 
@@ -179,7 +206,8 @@ fn run_workload(spec: &MachineSpec, name: &str) -> (u64, u64, u64) {
 #[test]
 fn twice_the_clocks_and_half_the_times_take_half_the_time() {
     // A picosecond is the least unit of a machine's times: make them even.
-    let even = "dram.t_ccd_ns=0.834 nvm.t_ccd_ns=0.834 bus.read_to_write_ns=1.666 bus.write_to_read_ns=5.834";
+    let even = "dram.t_ccd_ns=0.834 nvm.t_ccd_ns=0.834 dram.t_ccd_l_ns=0.834 nvm.t_ccd_l_ns=0.834 \
+                nvm.write_hold_ns=3.332 bus.read_to_write_ns=1.666 bus.write_to_read_ns=5.834";
     let spec = machine("agpm-table4", &format!("{even} dispatch.launch_ns=2777.776"));
     let mut fast = spec.clone();
     let c = &mut fast.clock;
@@ -189,10 +217,13 @@ fn twice_the_clocks_and_half_the_times_take_half_the_time() {
     let mut times = vec![&mut fast.dispatch.launch_ns, &mut fast.dispatch.command_ns];
     times.extend([&mut fast.controller.front_ns, &mut fast.controller.back_ns, &mut fast.controller.forward_ns]);
     times.extend([&mut fast.bus.read_to_write_ns, &mut fast.bus.write_to_read_ns]);
-    for m in [&mut fast.dram, &mut fast.nvm] {
-        times.extend([&mut m.t_rcd_ns, &mut m.t_cl_ns, &mut m.t_wl_ns, &mut m.t_rp_ns, &mut m.t_ras_ns]);
-        times.extend([&mut m.t_ccd_ns, &mut m.t_rrd_ns, &mut m.t_wr_ns, &mut m.cell_write_ns]);
-    }
+    let m = &mut fast.dram;
+    times.extend([&mut m.t_rcd_ns, &mut m.t_cl_ns, &mut m.t_wl_ns, &mut m.t_rp_ns, &mut m.t_ras_ns]);
+    times.extend([&mut m.t_ccd_ns, &mut m.t_ccd_l_ns, &mut m.t_rrd_ns, &mut m.t_wr_ns]);
+    let m = &mut fast.nvm;
+    times.extend([&mut m.t_rcd_ns, &mut m.t_cl_ns, &mut m.t_wl_ns, &mut m.t_rp_ns, &mut m.t_ras_ns]);
+    times.extend([&mut m.t_ccd_ns, &mut m.t_ccd_l_ns, &mut m.t_rrd_ns, &mut m.t_wr_ns]);
+    times.extend([&mut m.cell_write_ns, &mut m.write_hold_ns, &mut m.row_write_ns, &mut m.write_hit_ns]);
     for time in times {
         assert!(time.ps.is_multiple_of(2), "{time} ns is odd");
         time.ps /= 2;

@@ -11,7 +11,7 @@ use durawarp::machine::address::Interleave;
 use durawarp::machine::crossbar::PortEnd;
 use durawarp::machine::image::Image;
 use durawarp::machine::l2::{L2Counters, L2Slice, L2Spec, L2Wiring};
-use durawarp::machine::media::{BusSpec, Media, MediaSpec};
+use durawarp::machine::media::{BusSpec, Media, MediaSpec, NvmSpec};
 use durawarp::machine::memory_controller::{ControllerSpec, MemoryController};
 use durawarp::machine::msg::{Atomics, Line, Msg, Payload, Request, RequestKind, sectors_touched};
 use durawarp::spec::Nanos;
@@ -102,12 +102,12 @@ fn run(l2: L2Spec, memory_credits: (u32, u32), script: Vec<(Time, Request)>) -> 
         t_rp_ns: ns(0),
         t_ras_ns: ns(124),
         t_ccd_ns: ns(1),
+        bank_groups: 1,
+        t_ccd_l_ns: ns(1),
         t_rrd_ns: ns(4),
         t_wr_ns: ns(6),
-        cell_write_ns: ns(0),
-        write_granule_bytes: 32,
     };
-    let nvm = MediaSpec { cell_write_ns: ns(480), ..dram.clone() };
+    let nvm = NvmSpec::through(&dram, ns(480));
     let bus = BusSpec { bytes_per_cycle: 32, read_to_write_ns: ns(2), write_to_read_ns: ns(6) };
     let controller = ControllerSpec {
         channels: 1,
@@ -177,7 +177,7 @@ fn l2() -> L2Spec {
         mshr_merges: 4,
         pipeline_cycles: 0,
         port_bytes: 32,
-        atomic_lane_cycles: 1,
+        atomic_pass_cycles: 1,
         reply_flits: 16,
         inclusive: false,
         interleave_bytes: 256,
@@ -232,6 +232,31 @@ fn a_load_then_a_store_to_a_missing_line_returns_the_old_bytes() {
 }
 
 #[test]
+fn sectors_of_a_line_that_is_being_fetched_are_asked_for_at_once_and_each_once() {
+    let script = [(100, 1, 0b0001), (101, 2, 0b0100), (102, 3, 0b0101), (103, 4, 0b1100)];
+    let script = script.map(|(at, tag, sectors)| (at, read(DRAM_BASE, tag, sectors)));
+    let ran = run(l2(), (8, 4), script.into());
+    let first = 100 + 1 + MISS + 2 + 1;
+    assert_eq!(ran.answers[&1].at, first);
+    // A cycle later in the row that is open, behind the first reply's two flits.
+    assert_eq!(ran.answers[&2].at, first + 2);
+    assert!(ran.answers[&4].at < first + 20, "{}", ran.answers[&4].at);
+    assert_eq!((ran.counters.fetches, ran.counters.mshr_merges), (3, 3), "sectors 0, 2 and 3");
+}
+
+#[test]
+fn a_line_waits_for_sectors_that_a_store_has_written_meanwhile() {
+    // The store covers the sector that the load behind it asked memory for.
+    let sector = 0xffff_ffff << 64;
+    let mut script = vec![(100, read(DRAM_BASE, 1, 1)), (101, write(DRAM_BASE, 2, 9, sector))];
+    script.extend([(102, read(DRAM_BASE, 3, 0b0100)), (2000, read(DRAM_BASE, 4, 0b0101))]);
+    let ran = run(l2(), (8, 4), script);
+    assert_eq!((ran.answers[&3].bytes[64], ran.answers[&4].bytes[64]), (9, 9));
+    assert_eq!(ran.answers[&4].bytes[0], initial(0));
+    assert_eq!(ran.memory[0][64..96], [9; 32]);
+}
+
+#[test]
 fn a_fill_leaves_bytes_written_before_it_alone() {
     let script = vec![(0, write(DRAM_BASE, 1, 9, 0b110)), (1, read(DRAM_BASE, 2, 1))];
     let ran = run(l2(), (8, 4), script);
@@ -246,6 +271,27 @@ fn atomics_are_performed_lane_by_lane() {
     assert_eq!(ran.answers[&2].old, [0, 5, 10, 15]);
     assert_eq!(ran.answers[&3].old, [20]);
     assert_eq!(ran.counters.atomic_lanes, 5);
+}
+
+#[test]
+fn an_atomic_takes_a_pass_a_sector_and_one_more_for_each_lane_on_an_address() {
+    // To a line that is there: when the reply comes, by the offsets of words and whether old values are wanted.
+    let answered = |atomic_pass_cycles: u32, returns: bool, offsets: &[u8]| {
+        let mut request = add(DRAM_BASE, 2, 0, 1, offsets.len() as u8);
+        let Payload::Atomics(atomics) = &mut request.payload else { unreachable!("it is an atomic") };
+        atomics.offset[..offsets.len()].copy_from_slice(offsets);
+        atomics.returns = returns;
+        let script = vec![(0, write(DRAM_BASE, 1, 0, u128::MAX)), (1000, request)];
+        run(L2Spec { atomic_pass_cycles, ..l2() }, (8, 4), script).answers[&2].at
+    };
+    let passes = |offsets: &[u8]| (answered(10, false, offsets) - answered(0, false, offsets)) / 10;
+    let words: Vec<u8> = (0..32).map(|word| 4 * word).collect();
+    assert_eq!(passes(&words), 4, "32 words of four sectors");
+    assert_eq!(passes(&[0; 32]), 32, "one word");
+    assert_eq!(passes(&[0, 4, 8, 28]), 1, "one sector");
+    assert_eq!(passes(&[0, 0, 4, 32, 36, 36, 36]), 2 + 3);
+    // 32 words back are four flits of 32 bytes behind the header, which goes alone where nobody wants them.
+    assert_eq!(answered(0, true, &words) - answered(0, false, &words), 4);
 }
 
 #[test]

@@ -18,4 +18,5 @@ mod l2_slice;
 mod memory_controller;
 mod persist_stalls;
 mod random_kernels;
+mod row_buffer;
 mod same_results;

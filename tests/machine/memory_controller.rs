@@ -11,19 +11,31 @@ use durawarp::engine::*;
 use durawarp::kernel::memory::{DRAM_BASE, Medium, NVM_BASE};
 use durawarp::machine::address::Interleave;
 use durawarp::machine::image::Image;
-use durawarp::machine::media::{BusSpec, Media, MediaSpec};
+use durawarp::machine::media::{BusSpec, Media, MediaSpec, NvmSpec};
 use durawarp::machine::memory_controller::{ControllerCounters, ControllerSpec, MemoryController, SitePorts};
 use durawarp::machine::msg::{Line, MemoryRead, MemoryWrite, Msg};
-use durawarp::persist::journal::Author;
+use durawarp::persist::journal::{Author, FactKind, Journal};
+use durawarp::persist::vocab::Domain;
 use durawarp::persist::{ControllerSite, Flush, Letter, Peer, Post, opened};
 use durawarp::spec::Nanos;
 use smallvec::SmallVec;
 
 /// What the probe saw come back.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Seen {
-    Data { at: Time, tag: u16, first: u8 },
-    Accepted { at: Time },
+pub(super) enum Seen {
+    Data {
+        at: Time,
+        tag: u16,
+        first: u8,
+    },
+    Accepted {
+        at: Time,
+    },
+    /// Its cells were written at `done`.
+    Durable {
+        at: Time,
+        done: Time,
+    },
 }
 
 #[derive(Debug)]
@@ -37,6 +49,7 @@ impl Component<Msg> for Probe {
         self.seen.push(match message {
             Msg::MemoryData { tag, data, .. } => Seen::Data { at: cx.now(), tag, first: data.bytes[0] },
             Msg::MemoryAccepted { .. } => Seen::Accepted { at: cx.now() },
+            Msg::MemoryDurable { at: done, .. } => Seen::Durable { at: cx.now(), done },
             other => panic!("unexpected {other:?}"),
         });
     }
@@ -60,11 +73,11 @@ fn filled(bytes: &[u8]) -> Image {
     image
 }
 
-fn ns(ns: u64) -> Nanos {
+pub(super) fn ns(ns: u64) -> Nanos {
     Nanos { ps: ns * 1000 }
 }
 
-fn dram() -> MediaSpec {
+pub(super) fn dram() -> MediaSpec {
     MediaSpec {
         banks: 4,
         row_bytes: 2048,
@@ -74,14 +87,14 @@ fn dram() -> MediaSpec {
         t_rp_ns: ns(0),
         t_ras_ns: ns(124),
         t_ccd_ns: ns(1),
+        bank_groups: 1,
+        t_ccd_l_ns: ns(1),
         t_rrd_ns: ns(4),
         t_wr_ns: ns(6),
-        cell_write_ns: ns(0),
-        write_granule_bytes: 32,
     }
 }
 
-fn spec() -> ControllerSpec {
+pub(super) fn spec() -> ControllerSpec {
     ControllerSpec {
         channels: 1,
         read_queue_entries: 64,
@@ -107,7 +120,7 @@ fn read_of(line: u64, tag: u16, sectors: u8) -> Msg {
     Msg::MemoryRead(MemoryRead { line, tag, slice: 0, sectors, room: Box::default() })
 }
 
-fn write(line: u64, byte: u8, mask: u128) -> Msg {
+pub(super) fn write(line: u64, byte: u8, mask: u128) -> Msg {
     Msg::MemoryWrite(MemoryWrite {
         line,
         slice: 0,
@@ -117,11 +130,11 @@ fn write(line: u64, byte: u8, mask: u128) -> Msg {
 }
 
 /// Address (from the base of its medium) of row `row` of bank 0: rows rotate over the four banks.
-fn bank0(row: u64) -> u64 {
+pub(super) fn bank0(row: u64) -> u64 {
     (4 * row + (4 - row % 4) % 4) * 2048
 }
 
-const FULL: u128 = u128::MAX;
+pub(super) const FULL: u128 = u128::MAX;
 
 /// Runs the script to the end; returns what came back, the counters and the DRAM image.
 fn run(spec: ControllerSpec, script: Vec<(Time, Msg)>) -> (Vec<Seen>, ControllerCounters, Vec<u8>) {
@@ -134,16 +147,37 @@ fn run_with(
     site: Option<Box<dyn ControllerSite>>,
     script: Vec<(Time, Msg)>,
 ) -> (Vec<Seen>, ControllerCounters, Vec<u8>) {
+    let ran = run_on(spec, &NvmSpec::through(&dram(), ns(480)), Domain::Adr, site, script);
+    (ran.seen, ran.counters, ran.dram)
+}
+
+/// What a controller came to.
+pub(super) struct Ran {
+    pub(super) seen: Vec<Seen>,
+    pub(super) counters: ControllerCounters,
+    dram: Vec<u8>,
+    /// When which lines of persistent memory were in their cells, as the journal has it.
+    pub(super) at_media: Vec<(Time, u64)>,
+}
+
+/// The same on another NVM, of which another part survives.
+pub(super) fn run_on(
+    spec: ControllerSpec,
+    nvm: &NvmSpec,
+    domain: Domain,
+    site: Option<Box<dyn ControllerSite>>,
+    script: Vec<(Time, Msg)>,
+) -> Ran {
     let clock = Clock::of_period(1);
     let base = Timebase::of_khz(&[1_000_000]).expect("1 GHz");
-    let nvm = MediaSpec { cell_write_ns: ns(480), ..dram() };
     let bus = BusSpec { bytes_per_cycle: 32, read_to_write_ns: ns(2), write_to_read_ns: ns(6) };
-    let media = Media::new(&dram(), &nvm, &bus, clock, base);
+    let media = Media::new(&dram(), nvm, &bus, clock, base);
     let image: Vec<u8> = (0..1 << 17).map(|i| (i / 128 % 251) as u8).collect();
     let map = Interleave::new(1, 1, 256);
     let forward = base.ticks_of_ps(spec.forward_ns.ps);
     let mut controller = MemoryController::new(spec, clock, forward, map, media, [filled(&image), filled(&image)]);
     controller.host(site, 0, SitePorts { sms: 0, controllers: 1 });
+    controller.set_persistence(domain, true);
     let mut t = Topology::new();
     let first = script.first().map_or(0, |s| s.0);
     let script = script.into_iter().map(|(at, m)| (at, Some(m))).collect();
@@ -159,7 +193,10 @@ fn run_with(
     let mc: &dyn Any = sim.component(mc);
     let mc = mc.downcast_ref::<MemoryController>().expect("the controller");
     let seen = probe.downcast_ref::<Probe>().expect("the probe").seen.clone();
-    (seen, *mc.counters(), mc.image(Medium::Dram).to_vec())
+    let journal = Journal::merged(&[mc.journal().expect("it keeps one")]);
+    let at_media = journal.facts().iter().filter(|fact| fact.kind == FactKind::AtMedia);
+    let at_media = at_media.map(|fact| (fact.time, fact.line)).collect();
+    Ran { seen, counters: *mc.counters(), dram: mc.image(Medium::Dram).to_vec(), at_media }
 }
 
 fn data_times(seen: &[Seen]) -> Vec<(u16, Time)> {

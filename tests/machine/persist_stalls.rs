@@ -110,8 +110,8 @@ fn lines(overrides: &str, lines: u32, apart: u32) -> PersistStalls {
 
 #[test]
 fn persists_to_one_bank_queue_for_its_media() {
-    let one = lines("persist.domain=media nvm.banks=1", 1, 2048);
-    let sixteen = lines("persist.domain=media nvm.banks=1", 16, 4096);
+    let one = lines("persist.domain=media nvm.write_mode=through nvm.banks=1", 1, 2048);
+    let sixteen = lines("persist.domain=media nvm.write_mode=through nvm.banks=1", 16, 4096);
     let media = |stalls: &PersistStalls| sum(stalls, "media");
     let cells = 480;
     // The k-th waits for k writes of its bank before it.
@@ -119,13 +119,13 @@ fn persists_to_one_bank_queue_for_its_media() {
     let stage = &sixteen.stages[5];
     assert!(stage.max() >= 16 * cells && stage.percentile(50) >= 8 * cells);
     assert!(sum(&sixteen, "accept") <= 16 * (sum(&one, "accept") + 16), "the WPQ took them all at once");
-    let spread = lines("persist.domain=media nvm.banks=16", 16, 4096 + 2048);
+    let spread = lines("persist.domain=media nvm.write_mode=through nvm.banks=16", 16, 4096 + 2048);
     assert!(media(&spread) < media(&sixteen) / 4, "{} on many banks", media(&spread));
 }
 
 #[test]
 fn a_full_write_pending_queue_shows_in_acceptance() {
-    let small = "controller.write_queue_entries=2 controller.drain_high_entries=2 controller.drain_low_entries=0 controller.drain_min_writes=1 nvm.banks=1";
+    let small = "controller.write_queue_entries=2 controller.drain_high_entries=2 controller.drain_low_entries=0 controller.drain_min_writes=1 nvm.write_mode=through nvm.banks=1";
     let one = lines(small, 1, 4096);
     assert_eq!(sum(&one, "media"), 0, "ADR");
     let sixteen = lines(small, 16, 4096);
@@ -134,7 +134,7 @@ fn a_full_write_pending_queue_shows_in_acceptance() {
     let accept = &sixteen.stages[4];
     assert!(accept.max() >= 12 * 480, "{}", accept.max());
     assert_eq!(accept.min(), sum(&one, "accept"), "the first waits for nobody");
-    let wide = lines("nvm.banks=1", 16, 4096);
+    let wide = lines("nvm.write_mode=through nvm.banks=1", 16, 4096);
     assert!(sum(&wide, "accept") * 10 < accept.sum(), "a WPQ with room: {}", sum(&wide, "accept"));
 }
 

@@ -344,7 +344,7 @@ fn a_warp_waits_for_room_alone_and_never_for_durability() {
     let large = "light_wsp.feb_entries=65536 light_wsp.wpq_entries=1048576";
     let (fast, waited) = cycles(large, "");
     assert_eq!(waited, 0);
-    let (slow_media, waited) = cycles(large, "nvm.cell_write_ns=2000");
+    let (slow_media, waited) = cycles(large, "nvm.write_mode=through nvm.cell_write_ns=2000");
     assert_eq!((slow_media, waited), (fast, 0), "durability is nobody's wait");
     let (_, waited) = cycles("light_wsp.feb_entries=32 light_wsp.path_mb_s=100", "");
     assert!(waited > 0, "a full front-end buffer is");

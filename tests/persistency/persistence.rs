@@ -270,7 +270,8 @@ fn a_write_of_a_part_of_a_granule_reads_it_first() {
         let body = format!(
             "mov.u32 %r1, 7;\nmad.lo.u32 %r2, %tid, {bytes}, 0;\ncvt.u64.u32 %d0, %r2;\nadd.u64 %d1, %out, %d0;\n{store}\npm.sfence;\n"
         );
-        let overrides = format!("persist.domain=media nvm.write_granule_bytes={granule} nvm.banks=1");
+        let overrides =
+            format!("persist.domain=media nvm.write_mode=through nvm.write_granule_bytes={granule} nvm.banks=1");
         let ran = one_cta(&overrides, 8, &body).0.run_scheme("nt-store");
         when(&ran, FactKind::AtMedia) - when(&ran, FactKind::Accepted)
     };

@@ -108,7 +108,8 @@ fn limits_that_were_hit_are_told() {
     // A queue of two entries before slow cells is full whenever a write comes.
     let narrow =
         ["controller.write_queue_entries=2", "controller.drain_high_entries=2", "controller.drain_low_entries=1"];
-    let narrow = [&narrow[..], &["nvm.cell_write_ns=20000", "controller.channels=1"]].concat();
+    let narrow =
+        [&narrow[..], &["nvm.write_mode=through", "nvm.cell_write_ns=20000", "controller.channels=1"]].concat();
     has(&of(&outcome("conv2d", "strict", &narrow, None), Kind::Cap), "of writes found theirs full");
     let mut busy = outcome("atax", "store+clwb", &[], None);
     assert_eq!(of(&busy, Kind::Cap), [""; 0]);

@@ -498,7 +498,7 @@ impl<'e, 'a> Lower<'e, 'a> {
             return Err(self.fault(actual.at.clone(), "not a parameter type"));
         };
         let op = DraftOp::Param { store: true, block, offset: 0, elem, vec: 1 };
-        self.emit_draft(op, Class::Int, &[value], &[], 0);
+        self.emit_draft(op, Class::Logic, &[value], &[], 0);
         Ok(Name::Block(block))
     }
 
@@ -537,6 +537,6 @@ impl<'e, 'a> Lower<'e, 'a> {
             Bank::R64 => AluOp::Mov64,
             Bank::Pred => AluOp::MovPred,
         };
-        self.emit(Op::Alu(op), Class::Int, &[Arg::Reg(to)], &[from], 0);
+        self.emit(Op::Alu(op), Class::Logic, &[Arg::Reg(to)], &[from], 0);
     }
 }

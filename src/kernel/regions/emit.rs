@@ -173,7 +173,7 @@ pub(super) fn emit(
     emitter.along_lanes(address, [group, lane], [CONST | first32, word], constant(0));
     for slot in counts.into_iter().flatten() {
         let inst = alu(AluOp::Mov64, Guard::ALWAYS, slot, [constant(1), NONE, NONE]);
-        emitter.prologue(inst, Class::Int, &[], slot);
+        emitter.prologue(inst, Class::Logic, &[], slot);
     }
     if shared {
         let inst = alu(AluOp::MadWide32(false), Guard::ALWAYS, bases[0], [cta, CONST | (first32 + 1), constant(2)]);
@@ -357,7 +357,7 @@ impl Emitter<'_> {
             let inst = Inst { op: Op::Alu(AluOp::Selp32), guard, dst: [self.scratch, NONE, NONE, NONE], src, imm: 0 };
             let mut reads = vec![self.board(register)];
             self.guarded(guard, &mut reads);
-            self.push(inst, Class::Int, &reads, &[self.scratch], pos, Role::Select);
+            self.push(inst, Class::Logic, &reads, &[self.scratch], pos, Role::Select);
             (self.scratch, false, self.scratch)
         };
         self.store(data, wide, Some(board), imm, guard, pos, Role::Checkpoint);

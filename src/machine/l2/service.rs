@@ -13,7 +13,7 @@ use crate::machine::msg::{SECTOR_BYTES, copy_masked, sector_bytes, sectors_cover
 
 use crate::persist::site::Access;
 
-use super::{Arrival, L2Slice, NO_MSHR, Served};
+use super::{Arrival, L2Slice, Mshr, NO_MSHR, Served};
 
 impl L2Slice {
     /// Whether a resident line has what the request needs.
@@ -53,13 +53,15 @@ impl L2Slice {
                 bytes
             }
             (RequestKind::Atomic, Payload::Atomics(mut atomics)) => {
-                let lanes = u32::from(atomics.count);
+                let (lanes, passes) = (u32::from(atomics.count), atomics.passes());
                 let written = self.perform_atomics(place, &mut atomics);
                 self.note_performed(place, written, from, cx);
-                let extra = self.clock.cycles(u64::from(self.spec.atomic_lane_cycles * lanes));
+                let extra = self.clock.cycles(u64::from(self.spec.atomic_pass_cycles * passes));
                 self.data_port_free = self.data_port_free.max(cx.now()) + extra;
                 let bytes = lanes * atomics.elem.bytes();
-                self.reply(from, Reply { tag, kind, sectors, payload: Payload::Atomics(atomics) }, bytes, extra, cx);
+                // Who asked for no old values is told that it was performed.
+                let sent = if atomics.returns { bytes } else { 0 };
+                self.reply(from, Reply { tag, kind, sectors, payload: Payload::Atomics(atomics) }, sent, extra, cx);
                 bytes
             }
             (kind, payload) => panic!("a {kind:?} request with payload {payload:?}"),
@@ -86,13 +88,16 @@ impl L2Slice {
         written
     }
 
-    /// Asks memory for the sectors that the request at the head of the MSHR's queue lacks.
+    /// Asks memory for the sectors of a request that are neither there nor on their way, if it may.
     fn fetch(&mut self, mshr: u16, line: u64, wanted: u8, cx: &mut Ctx<'_, Msg>) {
-        debug_assert!(self.read_credits > 0);
+        let Mshr { place, pending, .. } = &mut self.mshrs[usize::from(mshr)];
+        let sectors = wanted & !self.valid[*place] & !*pending;
+        if sectors == 0 || self.read_credits == 0 {
+            return;
+        }
+        *pending |= sectors;
         self.read_credits -= 1;
         self.counters.fetches += 1;
-        let place = self.mshrs[usize::from(mshr)].place;
-        let sectors = wanted & !self.valid[place];
         let room = self.rooms.take();
         let read = MemoryRead { line, tag: mshr, slice: self.at_controller, sectors, room };
         self.send_to_memory(Msg::MemoryRead(read), cx);
@@ -134,7 +139,11 @@ impl L2Slice {
                     return Served::Stalled(request);
                 }
                 self.counters.mshr_merges += 1;
+                let wants = matches!(request.kind, RequestKind::Read | RequestKind::Atomic);
+                let (line, wanted) = (request.line, if wants { request.sectors } else { 0 });
                 queue.push_back(request);
+                // What it lacks is asked for at once, not when its turn comes.
+                self.fetch(mshr, line, wanted, cx);
                 return Served::Done(0);
             }
             if self.satisfies(place, &request) {
@@ -278,6 +287,7 @@ impl L2Slice {
         let mask = sector_bytes(sectors) & !self.dirty[place];
         copy_masked(&mut self.data[place], &data.bytes, mask);
         self.valid[place] |= sectors;
+        self.mshrs[usize::from(mshr)].pending &= !sectors;
         self.rooms.give(data);
         while let Some(request) = self.mshrs[usize::from(mshr)].queue.pop_front() {
             if self.satisfies(place, &request) {
@@ -289,6 +299,10 @@ impl L2Slice {
                 self.fetch(mshr, line, wanted, cx);
                 return;
             }
+        }
+        if self.mshrs[usize::from(mshr)].pending != 0 {
+            // A store has written sectors whole that a later load had asked for: the line waits for them all the same.
+            return;
         }
         self.tags.lock(place, false);
         self.mshr_of[place] = NO_MSHR;

@@ -18,6 +18,10 @@ impl MemoryController {
     /// One edge of the memory's clock: a row is opened, a request transfers.
     pub(super) fn schedule(&mut self, cx: &mut Ctx<'_, Msg>) {
         let now = cx.now();
+        let rows = self.look_after_rows(cx);
+        if rows < Time::MAX {
+            cx.wake_at(self.clock.edge_at_or_after(rows));
+        }
         let mut access = self.direction();
         if self.may_idle() {
             return;
@@ -43,7 +47,8 @@ impl MemoryController {
                 Access::Read => self.reads.row(at),
                 Access::Write => self.writes.row(at),
             };
-            self.media.open_row(Place { row, ..self.media.place_in(at.bank) }, now);
+            let written_at = self.media.open_row(Place { row, ..self.media.place_in(at.bank) }, now);
+            self.row_is_written(at.bank, written_at, cx);
             self.passed[usize::from(at.bank)] = 0;
             self.changed(at.bank);
             self.counters.activates += 1;
@@ -53,7 +58,10 @@ impl MemoryController {
         }
         if !(self.reads.is_empty() && self.writes.is_empty()) {
             let next = if choice.acts() { now + 1 } else { choice.next };
-            cx.wake_at(self.clock.edge_at_or_after(next));
+            cx.wake_at(self.clock.edge_at_or_after(next.min(rows)));
+        } else if self.open_rows.is_some() && choice.acts() {
+            // The row that was written to may have to be written.
+            cx.wake_at(self.clock.edge_at_or_after(now + 1));
         }
     }
 
@@ -100,7 +108,7 @@ impl MemoryController {
     }
 
     /// A bank's open row or its count of passed requests has changed.
-    fn changed(&mut self, bank: BankId) {
+    pub(super) fn changed(&mut self, bank: BankId) {
         self.reads.changed(bank);
         self.writes.changed(bank);
     }
@@ -140,14 +148,15 @@ impl MemoryController {
             Access::Write => {
                 self.count_occupancy(now);
                 let (row, line, write) = self.writes.remove(at);
-                let transfer = self.media.write(Place { row, ..place }, write.mask, now);
+                let mask = write.mask;
+                let transfer = self.media.write(Place { row, ..place }, mask, now);
                 self.note_occupancy(now);
                 self.note_media_write(usize::from(at.bank), line, now, transfer.media_done);
                 if place.medium == Medium::Nvm {
-                    self.reach_media(line, &write, now, transfer.media_done, cx);
+                    self.transferred(at.bank, line, write, transfer.media_done, cx);
                 }
                 self.drained += 1;
-                let written = u64::from(write.mask.count_ones());
+                let written = u64::from(mask.count_ones());
                 match place.medium {
                     Medium::Dram => self.counters.dram_written_bytes += written,
                     Medium::Nvm => self.counters.nvm_written_bytes += written,

@@ -379,6 +379,7 @@ impl Sm {
                     let mut atomics: Box<Atomics> = self.spare_atomics.pop().unwrap_or_default();
                     atomics.op = mem.atom;
                     atomics.elem = mem.elem;
+                    atomics.returns = mem.kind == MemKind::Atomic || self.paths;
                     atomics.count = 0;
                     for lane in lanes_of(access.lanes) {
                         let at = usize::from(atomics.count);

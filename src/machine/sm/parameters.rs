@@ -41,24 +41,34 @@ spec! {
 spec! {
     /// Cycles from the issue of an instruction to the issue of one that uses its result, by class.
     pub struct LatencySpec {
-        /// Integer add, logic, shift, compare, select, move.
+        /// Integer addition, subtraction.
         int_cycles: u32 where 1..=10000,
         /// Integer multiply, multiply-add.
         int_mul_cycles: u32 where 1..=10000,
         /// Integer division, remainder.
         int_div_cycles: u32 where 1..=10000,
-        /// Single-precision add, multiply, fused multiply-add, compare.
+        /// Moves, selects, logic, shifts, bit operations, signs of floats.
+        logic_cycles: u32 where 1..=10000,
+        /// Comparisons.
+        compare_cycles: u32 where 1..=10000,
+        /// `min`, `max` of integers and single precision.
+        min_max_cycles: u32 where 1..=10000,
+        /// Conversions.
+        convert_cycles: u32 where 1..=10000,
+        /// Single-precision add, multiply, fused multiply-add.
         fp32_cycles: u32 where 1..=10000,
         /// Single-precision IEEE division, reciprocal, square root.
         fp32_div_cycles: u32 where 1..=10000,
-        /// Double-precision add, multiply, fused multiply-add, compare.
+        /// Double-precision add, multiply, fused multiply-add.
         fp64_cycles: u32 where 1..=10000,
         /// Double-precision division, reciprocal, square root.
         fp64_div_cycles: u32 where 1..=10000,
-        /// Special functions, float-integer conversions.
+        /// Special functions.
         sfu_cycles: u32 where 1..=10000,
-        /// Shuffles and votes.
+        /// Shuffles, `match`, `redux`.
         shuffle_cycles: u32 where 1..=10000,
+        /// Votes.
+        vote_cycles: u32 where 1..=10000,
         /// Reads of parameters and constants; each further address of a warp adds a cycle.
         const_cycles: u32 where 1..=10000,
         /// Branches and other control: to the warp's next instruction.
@@ -69,24 +79,34 @@ spec! {
 spec! {
     /// Cycles for which an instruction holds its unit of the scheduler, by class.
     pub struct IntervalSpec {
-        /// Integer add, logic, shift, compare, select, move.
+        /// Integer addition, subtraction.
         int_cycles: u32 where 1..=10000,
         /// Integer multiply, multiply-add.
         int_mul_cycles: u32 where 1..=10000,
         /// Integer division, remainder.
         int_div_cycles: u32 where 1..=10000,
-        /// Single-precision add, multiply, fused multiply-add, compare.
+        /// Moves, selects, logic, shifts, bit operations, signs of floats.
+        logic_cycles: u32 where 1..=10000,
+        /// Comparisons.
+        compare_cycles: u32 where 1..=10000,
+        /// `min`, `max` of integers and single precision.
+        min_max_cycles: u32 where 1..=10000,
+        /// Conversions.
+        convert_cycles: u32 where 1..=10000,
+        /// Single-precision add, multiply, fused multiply-add.
         fp32_cycles: u32 where 1..=10000,
         /// Single-precision IEEE division, reciprocal, square root.
         fp32_div_cycles: u32 where 1..=10000,
-        /// Double-precision add, multiply, fused multiply-add, compare.
+        /// Double-precision add, multiply, fused multiply-add.
         fp64_cycles: u32 where 1..=10000,
         /// Double-precision division, reciprocal, square root.
         fp64_div_cycles: u32 where 1..=10000,
-        /// Special functions, float-integer conversions.
+        /// Special functions.
         sfu_cycles: u32 where 1..=10000,
-        /// Shuffles and votes.
+        /// Shuffles, `match`, `redux`.
         shuffle_cycles: u32 where 1..=10000,
+        /// Votes.
+        vote_cycles: u32 where 1..=10000,
         /// Reads of parameters and constants.
         const_cycles: u32 where 1..=10000,
         /// Memory accesses.
@@ -117,12 +137,20 @@ counters! {
         warp_instructions,
         /// Lanes that executed them (thread instructions)
         thread_instructions,
-        /// Warp instructions: integer (warp instructions)
+        /// Warp instructions: integer addition (warp instructions)
         int_instructions,
         /// Warp instructions: integer multiply (warp instructions)
         int_mul_instructions,
         /// Warp instructions: integer division (warp instructions)
         int_div_instructions,
+        /// Warp instructions: moves, selects, logic, shifts, bit operations (warp instructions)
+        logic_instructions,
+        /// Warp instructions: comparisons (warp instructions)
+        compare_instructions,
+        /// Warp instructions: minimum and maximum (warp instructions)
+        min_max_instructions,
+        /// Warp instructions: conversions (warp instructions)
+        convert_instructions,
         /// Warp instructions: single precision (warp instructions)
         fp32_instructions,
         /// Warp instructions: single-precision division and square root (warp instructions)
@@ -133,8 +161,10 @@ counters! {
         fp64_div_instructions,
         /// Warp instructions: special functions (warp instructions)
         sfu_instructions,
-        /// Warp instructions: shuffles and votes (warp instructions)
+        /// Warp instructions: shuffles (warp instructions)
         shuffle_instructions,
+        /// Warp instructions: votes (warp instructions)
+        vote_instructions,
         /// Warp instructions: parameter and constant reads (warp instructions)
         const_instructions,
         /// Warp instructions: memory (warp instructions)

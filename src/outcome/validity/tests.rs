@@ -112,7 +112,7 @@ fn a_parameter_has_a_part_by_its_own_counters_and_no_others() {
         ("latency.alu_cycles", &["sm.alu_instructions"]),
         ("interval.sfu_cycles", &["sm.sfu_instructions"]),
         ("interval.sfu", &["sm.sfu_instructions"]),
-        ("l2.atomic_lane_cycles", &["l2.atomics"]),
+        ("l2.atomic_pass_cycles", &["l2.atomics"]),
         ("controller.drain_high", writes),
         ("controller.write_queue_entries", writes),
         ("agpm.sample", persistency),

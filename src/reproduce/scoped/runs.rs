@@ -82,6 +82,7 @@ pub fn dram_latencies(request: &Request, ctas: u32) -> Run {
         .iter()
         .filter(|(key, _)| key.ends_with("_ns"))
         .filter_map(|(key, value)| Some(format!("nvm.{}={value}", key.strip_prefix("dram.")?)))
+        .chain(["nvm.write_mode=row_buffer", "nvm.row_write_ns=0", "nvm.row_buffer_durable=true"].map(str::to_owned))
         .collect();
     tree(SCHEMES[0], Scope::Workgroup, ctas).with("DRAM latencies", set.iter().map(String::as_str))
 }

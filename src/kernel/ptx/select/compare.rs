@@ -75,7 +75,7 @@ impl<'a> Lower<'_, 'a> {
         i: &'a Instruction<'a>,
         m: &mut Mods<'_, 'a>,
         result: bool,
-    ) -> Lowered<(Compare, Ty, Option<Ty>, Class)> {
+    ) -> Lowered<(Compare, Ty, Option<Ty>)> {
         let ftz = m.take("ftz");
         let name = m.one_of(&COMPARISONS);
         let combine =
@@ -90,16 +90,16 @@ impl<'a> Lower<'_, 'a> {
             return self.bad_type(i, ty);
         }
         let kind = match (ty.class, ty.bits) {
-            (TyClass::Float, 32) => float_cmp(name).map(|c| (CompareKind::F32(c, ftz), Class::Fp32)),
-            (TyClass::Float, 64) => float_cmp(name).map(|c| (CompareKind::F64(c), Class::Fp64)),
+            (TyClass::Float, 32) => float_cmp(name).map(|c| CompareKind::F32(c, ftz)),
+            (TyClass::Float, 64) => float_cmp(name).map(CompareKind::F64),
             (TyClass::Float | TyClass::Pred, _) => None,
-            (_, 16) => int_cmp(name, ty).map(|c| (CompareKind::Int16(c), Class::Int)),
-            (_, 32) => int_cmp(name, ty).map(|c| (CompareKind::Int32(c), Class::Int)),
-            (_, 64) => int_cmp(name, ty).map(|c| (CompareKind::Int64(c), Class::Int)),
+            (_, 16) => int_cmp(name, ty).map(CompareKind::Int16),
+            (_, 32) => int_cmp(name, ty).map(CompareKind::Int32),
+            (_, 64) => int_cmp(name, ty).map(CompareKind::Int64),
             _ => None,
         };
         match kind {
-            Some((kind, class)) => Ok((Compare { kind, combine }, ty, result, class)),
+            Some(kind) => Ok((Compare { kind, combine }, ty, result)),
             None => {
                 let message = format!("comparison `.{name}` on type {ty} is not supported");
                 Err(self.fault(i.opcode.at.clone(), message))
@@ -125,18 +125,18 @@ impl<'a> Lower<'_, 'a> {
     }
 
     pub(super) fn setp(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
-        let (compare, ty, _, class) = self.comparison(i, m, false)?;
+        let (compare, ty, _) = self.comparison(i, m, false)?;
         let (d, src, negated) = self.compared(i, compare, ty)?;
         let dst = match &d.kind {
             Kind::Pair(p, q) => [self.dst(p, Bank::Pred)?, self.dst(q, Bank::Pred)?],
             _ => [self.dst(d, Bank::Pred)?, Arg::None],
         };
-        self.emit(Op::Alu(AluOp::Setp(compare)), class, &dst, &src, negated);
+        self.emit(Op::Alu(AluOp::Setp(compare)), Class::Compare, &dst, &src, negated);
         Ok(())
     }
 
     pub(super) fn set(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
-        let (compare, ty, result, class) = self.comparison(i, m, true)?;
+        let (compare, ty, result) = self.comparison(i, m, true)?;
         let integer = match result {
             Some(Ty { class: TyClass::Float, bits: 32 }) => false,
             Some(Ty { class: TyClass::Unsigned | TyClass::Signed, bits: 32 }) => true,
@@ -145,7 +145,7 @@ impl<'a> Lower<'_, 'a> {
         };
         let (d, src, negated) = self.compared(i, compare, ty)?;
         let d = self.dst(d, Bank::R32)?;
-        self.emit(Op::Alu(AluOp::Set(compare, integer)), class, &[d], &src, negated);
+        self.emit(Op::Alu(AluOp::Set(compare, integer)), Class::Compare, &[d], &src, negated);
         Ok(())
     }
 
@@ -160,7 +160,7 @@ impl<'a> Lower<'_, 'a> {
         let (a, b) = (self.src(a, ty)?, self.src(b, ty)?);
         let (c, negated) = self.src_pred(c)?;
         let d = self.dst(d, ty.bank())?;
-        self.emit(Op::Alu(op), Class::Int, &[d], &[a, b, c], negated);
+        self.emit(Op::Alu(op), Class::Logic, &[d], &[a, b, c], negated);
         Ok(())
     }
 
@@ -174,7 +174,7 @@ impl<'a> Lower<'_, 'a> {
         let src = [self.src(a, ty)?, self.src(b, ty)?, self.src(c, of)?];
         let d = self.dst(d, ty.bank())?;
         let op = AluOp::Slct { wide: ty.bits == 64, float: of.is_float(), ftz };
-        self.emit(Op::Alu(op), Class::Int, &[d], &src, 0);
+        self.emit(Op::Alu(op), Class::Logic, &[d], &src, 0);
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! Moves and conversions (PTX ISA 9.7.9): mov with vector packing, cvt, cvta, isspacep.
 
-use super::super::super::alu::{AluOp, Cvt, IntOp, Num, Round, SpaceTest, Split};
+use super::super::super::alu::{AluOp, Cvt, IntOp, Round, SpaceTest, Split};
 use super::super::super::ir::{Class, ConstSource, Op};
 use super::super::super::memory::{CONST_WINDOW, LOCAL_WINDOW, SHARED_WINDOW};
 use super::super::ast::{Instruction, Kind, Operand};
@@ -41,7 +41,7 @@ impl<'a> Lower<'_, 'a> {
                 {
                     let bank = if what.is_wide() { Bank::R64 } else { Bank::R32 };
                     let d = self.dst(d, bank)?;
-                    self.emit(Op::Machine(what), Class::Int, &[d], &[], 0);
+                    self.emit(Op::Machine(what), Class::Logic, &[d], &[], 0);
                     return Ok(());
                 }
                 if let Some(Symbol::Texture) = self.env.symbols.get(*name) {
@@ -58,7 +58,7 @@ impl<'a> Lower<'_, 'a> {
         let (a, negated) = if ty.class == TyClass::Pred { self.src_pred(a)? } else { (self.src(a, ty)?, 0) };
         let d = self.dst(d, ty.bank())?;
         self.pass_handle(d, a);
-        self.emit(Op::Alu(op), Class::Int, &[d], &[a], negated);
+        self.emit(Op::Alu(op), Class::Logic, &[d], &[a], negated);
         Ok(())
     }
 
@@ -69,7 +69,7 @@ impl<'a> Lower<'_, 'a> {
             self.handles.insert(register, name.to_owned());
         }
         let zero = self.body.literal(Bank::R64, 0);
-        self.emit(Op::Alu(AluOp::Mov64), Class::Int, &[d], &[zero], 0);
+        self.emit(Op::Alu(AluOp::Mov64), Class::Logic, &[d], &[zero], 0);
         Ok(())
     }
 
@@ -91,7 +91,7 @@ impl<'a> Lower<'_, 'a> {
             *src = self.src_element(part, element)?;
         }
         let d = self.dst(d, ty.bank())?;
-        self.emit(Op::Alu(AluOp::Split(pack)), Class::Int, &[d], &src, 0);
+        self.emit(Op::Alu(AluOp::Split(pack)), Class::Logic, &[d], &src, 0);
         Ok(())
     }
 
@@ -111,7 +111,7 @@ impl<'a> Lower<'_, 'a> {
                 *dst = self.dst(part, Bank::R32)?;
             }
         }
-        self.emit(Op::Alu(AluOp::Split(unpack)), Class::Int, &dst, &[a], 0);
+        self.emit(Op::Alu(AluOp::Split(unpack)), Class::Logic, &dst, &[a], 0);
         Ok(())
     }
 
@@ -142,16 +142,7 @@ impl<'a> Lower<'_, 'a> {
             wide_from,
             wide_to,
         };
-        let class = if from == Num::F64 || to == Num::F64 {
-            Class::Fp64
-        } else if from.is_float() != to.is_float() || cvt.integral {
-            Class::Sfu
-        } else if from.is_float() {
-            Class::Fp32
-        } else {
-            Class::Int
-        };
-        self.emit(Op::Alu(AluOp::Cvt(cvt)), class, &[d], &[a], 0);
+        self.emit(Op::Alu(AluOp::Cvt(cvt)), Class::Convert, &[d], &[a], 0);
         Ok(())
     }
 
@@ -186,7 +177,7 @@ impl<'a> Lower<'_, 'a> {
         let d = self.dst(d, Bank::R64)?;
         if window == 0 {
             self.pass_handle(d, a);
-            self.emit(Op::Alu(AluOp::Mov64), Class::Int, &[d], &[a], 0);
+            self.emit(Op::Alu(AluOp::Mov64), Class::Logic, &[d], &[a], 0);
         } else {
             let by = if to { window.wrapping_neg() } else { window };
             let by = self.body.constant(Bank::R64, Const::Source(ConstSource::Literal(by)));
@@ -211,7 +202,7 @@ impl<'a> Lower<'_, 'a> {
         let [p, a] = self.operands(i)?;
         let a = self.src(a, Ty::B64)?;
         let p = self.dst(p, Bank::Pred)?;
-        self.emit(Op::Alu(AluOp::IsSpace(space)), Class::Int, &[p], &[a], 0);
+        self.emit(Op::Alu(AluOp::IsSpace(space)), Class::Logic, &[p], &[a], 0);
         Ok(())
     }
 }

@@ -98,15 +98,15 @@ impl<'a> Lower<'_, 'a> {
         let Some(test) = test else {
             return Err(self.fault(i.opcode.at.clone(), "`testp` needs a test such as `.finite`"));
         };
-        let (op, class) = match (ty.is_float(), ty.bits) {
-            (true, 32) => (AluOp::Testp32(test), Class::Fp32),
-            (true, 64) => (AluOp::Testp64(test), Class::Fp64),
+        let op = match (ty.is_float(), ty.bits) {
+            (true, 32) => AluOp::Testp32(test),
+            (true, 64) => AluOp::Testp64(test),
             _ => return self.bad_type(i, ty),
         };
         let [p, a] = self.operands(i)?;
         let a = self.src(a, ty)?;
         let p = self.dst(p, Bank::Pred)?;
-        self.emit(Op::Alu(op), class, &[p], &[a], 0);
+        self.emit(Op::Alu(op), Class::Compare, &[p], &[a], 0);
         Ok(())
     }
 }

@@ -210,8 +210,8 @@ impl<'a> Lower<'_, 'a> {
             "sad" => self.int(i, by_sign(ty, IntOp::SadS, IntOp::SadU), Class::Int, ty, 3),
             "div" => self.int(i, by_sign(ty, IntOp::DivS, IntOp::DivU), Class::IntDiv, ty, 2),
             "rem" => self.int(i, by_sign(ty, IntOp::RemS, IntOp::RemU), Class::IntDiv, ty, 2),
-            "min" => self.int(i, by_sign(ty, IntOp::MinS, IntOp::MinU), Class::Int, ty, 2),
-            "max" => self.int(i, by_sign(ty, IntOp::MaxS, IntOp::MaxU), Class::Int, ty, 2),
+            "min" => self.int(i, by_sign(ty, IntOp::MinS, IntOp::MinU), Class::MinMax, ty, 2),
+            "max" => self.int(i, by_sign(ty, IntOp::MaxS, IntOp::MaxU), Class::MinMax, ty, 2),
             "abs" => self.int(i, IntOp::Abs, Class::Int, ty, 1),
             _ => self.int(i, IntOp::Neg, Class::Int, ty, 1),
         }
@@ -224,7 +224,7 @@ impl<'a> Lower<'_, 'a> {
             return self.bad_type(i, ty);
         }
         if i.opcode.text == "brev" {
-            return self.int(i, IntOp::Brev, Class::Int, ty, 1);
+            return self.int(i, IntOp::Brev, Class::Logic, ty, 1);
         }
         let op = match (i.opcode.text, shift, ty.is_signed()) {
             ("popc", ..) => CountOp::Popc,
@@ -237,7 +237,7 @@ impl<'a> Lower<'_, 'a> {
         let [d, a] = self.operands(i)?;
         let a = self.src(a, ty)?;
         let d = self.dst(d, Bank::R32)?;
-        self.emit(Op::Alu(AluOp::Count(op, ty.bits == 64)), Class::Int, &[d], &[a], 0);
+        self.emit(Op::Alu(AluOp::Count(op, ty.bits == 64)), Class::Logic, &[d], &[a], 0);
         Ok(())
     }
 
@@ -251,12 +251,12 @@ impl<'a> Lower<'_, 'a> {
             let [d, a, b, c] = self.operands(i)?;
             let src = [self.src(a, ty)?, self.src(b, Ty::U32)?, self.src(c, Ty::U32)?];
             let d = self.dst(d, ty.bank())?;
-            self.emit(Op::Alu(AluOp::Bfe { signed: ty.is_signed(), wide }), Class::Int, &[d], &src, 0);
+            self.emit(Op::Alu(AluOp::Bfe { signed: ty.is_signed(), wide }), Class::Logic, &[d], &src, 0);
         } else {
             let [d, a, b, c, l] = self.operands(i)?;
             let src = [self.src(a, ty)?, self.src(b, ty)?, self.src(c, Ty::U32)?, self.src(l, Ty::U32)?];
             let d = self.dst(d, ty.bank())?;
-            self.emit(Op::Alu(AluOp::Bfi(wide)), Class::Int, &[d], &src, 0);
+            self.emit(Op::Alu(AluOp::Bfi(wide)), Class::Logic, &[d], &src, 0);
         }
         Ok(())
     }
@@ -274,7 +274,7 @@ impl<'a> Lower<'_, 'a> {
         if ty != Ty::B32 {
             return self.bad_type(i, ty);
         }
-        self.uniform(i, AluOp::Prmt(mode.unwrap_or(PrmtMode::Index)), Class::Int, ty, 3)
+        self.uniform(i, AluOp::Prmt(mode.unwrap_or(PrmtMode::Index)), Class::Logic, ty, 3)
     }
 
     /// `fns`: the n-th set bit.
@@ -283,14 +283,14 @@ impl<'a> Lower<'_, 'a> {
         if ty != Ty::B32 {
             return self.bad_type(i, ty);
         }
-        self.uniform(i, AluOp::Fns, Class::Int, ty, 3)
+        self.uniform(i, AluOp::Fns, Class::Logic, ty, 3)
     }
 
     pub(super) fn bit_mask(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
         let wrap = m.one_of(&[("wrap", true), ("clamp", false)]);
         let ty = self.ty(i, m)?;
         match wrap {
-            Some(wrap) if ty == Ty::B32 => self.uniform(i, AluOp::Bmsk(wrap), Class::Int, ty, 2),
+            Some(wrap) if ty == Ty::B32 => self.uniform(i, AluOp::Bmsk(wrap), Class::Logic, ty, 2),
             Some(_) => self.bad_type(i, ty),
             None => Err(self.fault(i.opcode.at.clone(), "`bmsk` needs `.clamp` or `.wrap`")),
         }
@@ -322,19 +322,19 @@ impl<'a> Lower<'_, 'a> {
                 "not" => (PredOp::Not, 1),
                 _ => return self.bad_type(i, ty),
             };
-            return self.uniform(i, AluOp::Pred(op), Class::Int, ty, sources);
+            return self.uniform(i, AluOp::Pred(op), Class::Logic, ty, sources);
         }
         let op = match opcode {
             "and" => IntOp::And,
             "or" => IntOp::Or,
             "xor" => IntOp::Xor,
-            "not" => return self.int(i, IntOp::Not, Class::Int, ty, 1),
-            "cnot" => return self.int(i, IntOp::Cnot, Class::Int, ty, 1),
+            "not" => return self.int(i, IntOp::Not, Class::Logic, ty, 1),
+            "cnot" => return self.int(i, IntOp::Cnot, Class::Logic, ty, 1),
             "shl" => IntOp::Shl,
             _ => by_sign(ty, IntOp::ShrS, IntOp::ShrU),
         };
         if !matches!(op, IntOp::Shl | IntOp::ShrS | IntOp::ShrU) {
-            return self.int(i, op, Class::Int, ty, 2);
+            return self.int(i, op, Class::Logic, ty, 2);
         }
         let Some(op) = sized(op, ty.bits).filter(|_| !ty.is_float()) else {
             return self.bad_type(i, ty);
@@ -342,7 +342,7 @@ impl<'a> Lower<'_, 'a> {
         let [d, a, b] = self.operands(i)?;
         let src = [self.src(a, ty)?, self.src(b, Ty::U32)?];
         let d = self.dst(d, ty.bank())?;
-        self.emit(Op::Alu(op), Class::Int, &[d], &src, 0);
+        self.emit(Op::Alu(op), Class::Logic, &[d], &src, 0);
         Ok(())
     }
 
@@ -357,7 +357,7 @@ impl<'a> Lower<'_, 'a> {
         };
         let src = [self.src(a, ty)?, self.src(b, ty)?, self.src(c, ty)?];
         let d = self.dst(d, Bank::R32)?;
-        self.emit(Op::Alu(AluOp::Lop3), Class::Int, &[d], &src, table as i32);
+        self.emit(Op::Alu(AluOp::Lop3), Class::Logic, &[d], &src, table as i32);
         Ok(())
     }
 
@@ -372,7 +372,7 @@ impl<'a> Lower<'_, 'a> {
         if ty.bits != 32 || ty.is_float() {
             return self.bad_type(i, ty);
         }
-        self.uniform(i, AluOp::Shf { left, wrap }, Class::Int, ty, 3)
+        self.uniform(i, AluOp::Shf { left, wrap }, Class::Logic, ty, 3)
     }
 
     /// Float arithmetic of either precision.
@@ -391,13 +391,24 @@ impl<'a> Lower<'_, 'a> {
             _ => 2,
         };
         let slow = matches!(op, FloatOp::Div | FloatOp::Rcp | FloatOp::Sqrt);
+        let signs = matches!(op, FloatOp::Abs | FloatOp::Neg | FloatOp::CopySign);
+        let chooses = matches!(op, FloatOp::Min | FloatOp::Max | FloatOp::MinNan | FloatOp::MaxNan);
         match ty.bits {
             32 => {
-                let class = if slow { Class::Fp32Div } else { Class::Fp32 };
+                let class = match op {
+                    _ if slow => Class::Fp32Div,
+                    _ if signs => Class::Logic,
+                    _ if chooses => Class::MinMax,
+                    _ => Class::Fp32,
+                };
                 self.uniform(i, AluOp::F32(op, FloatMode { round, ftz, sat }), class, ty, sources)
             }
             64 if !sat && !ftz => {
-                let class = if slow { Class::Fp64Div } else { Class::Fp64 };
+                let class = match op {
+                    _ if slow => Class::Fp64Div,
+                    _ if signs => Class::Logic,
+                    _ => Class::Fp64,
+                };
                 self.uniform(i, AluOp::F64(op, round), class, ty, sources)
             }
             _ => self.bad_type(i, ty),

@@ -68,7 +68,7 @@ impl<'a> Lower<'_, 'a> {
         let d = self.dst(d, bank)?;
         // The member mask is read (it must be ready) but not obeyed; it stays out of the predicate operand's place.
         let src = [a, Arg::None, Arg::None, mask];
-        self.emit(Op::Alu(AluOp::Vote(op)), Class::Shuffle, &[d], &src, negated);
+        self.emit(Op::Alu(AluOp::Vote(op)), Class::Vote, &[d], &src, negated);
         Ok(())
     }
 
@@ -119,7 +119,7 @@ impl<'a> Lower<'_, 'a> {
             return self.bad_type(i, ty);
         }
         let d = self.dst(d, Bank::R32)?;
-        self.emit(Op::Alu(AluOp::ActiveMask), Class::Shuffle, &[d], &[], 0);
+        self.emit(Op::Alu(AluOp::ActiveMask), Class::Vote, &[d], &[], 0);
         Ok(())
     }
 }

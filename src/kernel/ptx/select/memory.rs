@@ -275,7 +275,7 @@ impl<'a> Lower<'_, 'a> {
             Some((Name::Block(block), offset)) => {
                 let offset = self.block_offset(a, block, offset, access)?;
                 let op = DraftOp::Param { store: false, block, offset, elem: access.elem, vec: access.vec };
-                self.emit_draft(op, Class::Int, &dst, &[], 0);
+                self.emit_draft(op, Class::Logic, &dst, &[], 0);
                 Ok(())
             }
             Some((Name::Register(from), 0)) if !self.is_address(from) && self.inlined() => {
@@ -318,7 +318,7 @@ impl<'a> Lower<'_, 'a> {
             wide_from: false,
             wide_to: wide,
         };
-        self.emit(Op::Alu(AluOp::Cvt(cvt)), Class::Int, &[d], &[Arg::Reg(from)], 0);
+        self.emit(Op::Alu(AluOp::Cvt(cvt)), Class::Convert, &[d], &[Arg::Reg(from)], 0);
         Ok(())
     }
 
@@ -328,7 +328,7 @@ impl<'a> Lower<'_, 'a> {
             Some((Name::Block(block), offset)) => {
                 let offset = self.block_offset(a, block, offset, access)?;
                 let op = DraftOp::Param { store: true, block, offset, elem: access.elem, vec: access.vec };
-                self.emit_draft(op, Class::Int, &data, &[], 0);
+                self.emit_draft(op, Class::Logic, &data, &[], 0);
                 Ok(())
             }
             Some((Name::EntryParam(_), _)) => {
@@ -415,7 +415,7 @@ impl<'a> Lower<'_, 'a> {
 
     pub(super) fn prefetch(&mut self, m: &mut Mods<'_, 'a>) {
         m.skip(|_| true);
-        self.emit(Op::Nop, Class::Int, &[], &[], 0);
+        self.emit(Op::Nop, Class::Logic, &[], &[], 0);
     }
 
     pub(super) fn texture(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
