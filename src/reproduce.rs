@@ -30,6 +30,7 @@ pub mod lightwsp;
 pub mod page;
 pub mod plan;
 pub mod published;
+pub mod reading;
 pub mod request;
 pub mod runs;
 pub mod scoped;
@@ -39,6 +40,7 @@ pub use ask::{Ask, Verdict};
 pub use figure::{Figure, Finding};
 pub use plan::Plan;
 pub use published::Published;
+pub use reading::Reading;
 pub use request::Request;
 pub use runs::{Run, Runs};
 pub use table::{Cell, Table};
@@ -65,6 +67,8 @@ pub struct Paper {
     pub work: fn(&str) -> Option<u64>,
     /// How undo logging is done there, where that is not as the manifests say.
     pub instrument: Overrides,
+    /// What the paper's text may mean besides what its machine takes it to mean: every figure is made of each too.
+    pub readings: &'static [Reading],
 }
 
 /// The papers that there are.
@@ -103,6 +107,8 @@ pub struct Reproduction {
     pub assumptions: Vec<[String; 3]>,
     /// Figures in the order of the request, and what was found.
     pub findings: Vec<(&'static Figure, Finding)>,
+    /// The same figures under each of the other readings.
+    pub readings: Vec<(&'static Reading, Vec<(&'static Figure, Finding)>)>,
     /// Every run, in the order of the plan.
     pub records: Vec<Record>,
     /// What was left out.
@@ -116,7 +122,11 @@ impl Reproduction {
     /// When there is not one result a point.
     pub fn of(plan: &Plan, results: &[Done]) -> Self {
         assert_eq!(plan.batch().points().len(), results.len(), "one result a point");
-        let (request, runs) = (plan.request(), Runs::of(plan, results));
+        let request = plan.request();
+        let found =
+            |runs: &Runs<'_>| request.figures.iter().map(|&figure| (figure, figure.found(request, runs))).collect();
+        let readings =
+            plan.readings().iter().map(|(reading, points)| (*reading, found(&Runs::of(plan, points, results))));
         let record = |(point, done): (&crate::sweep::batch::Point, &Done)| Record {
             label: point.label.clone(),
             result: match done {
@@ -133,7 +143,8 @@ impl Reproduction {
             paper: request.paper,
             settings: request.settings(),
             assumptions: assumed.collect(),
-            findings: request.figures.iter().map(|&figure| (figure, figure.found(request, &runs))).collect(),
+            findings: found(&Runs::of(plan, plan.points(), results)),
+            readings: readings.collect(),
             records: plan.batch().points().iter().zip(results).map(record).collect(),
             notes: plan.notes().to_vec(),
         }

@@ -362,6 +362,9 @@ pub(super) struct ReproduceArgs {
     /// Change a parameter of the machine, or of a scheme (SCHEME.KEY=VALUE); repeatable
     #[arg(long, value_name = "KEY=VALUE")]
     pub(super) set: Vec<String>,
+    /// Leave out the other readings of what the paper says of its memory
+    #[arg(long)]
+    pub(super) no_readings: bool,
     /// Undo logging: with the barrier behind the flag (safe) or without, as published (paper); the paper's by default
     #[arg(long, value_name = "safe|paper")]
     pub(super) flag_barrier: Option<FlagBarrier>,

@@ -49,6 +49,7 @@ fn request(args: &ReproduceArgs) -> Result<Request, Diagnostics> {
         faults.push(Diagnostic::nowhere("--set", message));
     }
     let Some(mut request) = request else { return Err(faults) };
+    request.bracket = !args.no_readings;
     request.instrument.flag_barrier = args.flag_barrier.or(request.instrument.flag_barrier);
     request.instrument.loop_log = args.loop_log.or(request.instrument.loop_log);
     let (profile, machine) = (args.profile.clone(), args.machine.clone().unwrap_or(request.machine));

@@ -17,7 +17,7 @@ pub mod regions;
 pub mod runs;
 pub mod times;
 
-use super::{Figure, Paper};
+use super::{Figure, Paper, Reading};
 use crate::workload::Overrides;
 
 /// The paper.
@@ -28,8 +28,16 @@ pub const PAPER: Paper = Paper {
     kernels: &runs::KERNELS,
     figures: &FIGURES,
     work: runs::work,
+    readings: &READINGS,
     instrument: Overrides { mode: None, flag_barrier: None, loop_log: None },
 };
+
+/// The GPU's memory is AGPM's: as read there, and as gem5's NVMInterface has it. Memories of Tables I and III have their own.
+const READINGS: [Reading; 1] = [Reading {
+    name: "through",
+    set: &["nvm.write_mode=through"],
+    source: "gem5's NVMInterface: every write holds its bank for as long as the cells take",
+}];
 
 const FIGURES: [Figure; 10] = [
     Figure {

@@ -1,11 +1,17 @@
 //! A reproduction as files: tables as CSV, verdicts, runs, a page of Markdown; and as text for a terminal.
 
-use super::{Reproduction, Table};
+use super::{Figure, Finding, Reproduction, Table};
 use crate::report::Markdown;
 use crate::reproduce::Cell;
 
 /// A file: its name and its content.
 pub type File = (String, String);
+
+/// A figure and what was found.
+type Found = (&'static Figure, Finding);
+
+/// The reading that the paper's machine takes, or the machine that was named.
+const OWN: &str = "machine";
 
 /// In place of a verdict, where nothing was measured.
 const NO_VERDICT: &str = "no verdict";
@@ -18,6 +24,12 @@ impl Reproduction {
             files.extend(finding.tables.iter().map(|table| (format!("{}.csv", table.name), table.csv())));
             let drawn = figure.picture(finding).and_then(|drawing| drawing.svg().ok());
             files.extend(drawn.map(|drawn| (format!("{}.svg", figure.name), drawn)));
+        }
+        for (reading, findings) in &self.readings {
+            for (_, finding) in self.different(findings) {
+                let named = |table: &Table| (format!("{}.{}.csv", table.name, reading.name), table.csv());
+                files.extend(finding.tables.iter().map(named));
+            }
         }
         files.push(("asks.csv".to_owned(), self.asks().csv()));
         files.push(("runs.csv".to_owned(), self.runs().csv()));
@@ -44,6 +56,13 @@ impl Reproduction {
             }
             out += "\n";
         }
+        if !self.readings.is_empty() {
+            out += &format!("{}\n", self.bracket().text());
+            for (reading, _) in &self.readings {
+                out += &format!("  {}: {} ({})\n", reading.name, reading.set.join(", "), reading.source);
+            }
+            out += "\n";
+        }
         for record in &self.records {
             if let Err(why) = &record.result {
                 out += &format!("run `{}` failed: {why}\n", record.label);
@@ -55,16 +74,44 @@ impl Reproduction {
         out
     }
 
-    /// Every ask and its verdict.
+    /// Figures of a reading that are not as those of the machine: what needs no run is.
+    fn different<'r>(&'r self, findings: &'r [Found]) -> impl Iterator<Item = &'r Found> {
+        let own = self.findings.iter().map(|(_, finding)| finding);
+        findings.iter().zip(own).filter(|((_, other), own)| other != *own).map(|(found, _)| found)
+    }
+
+    /// Every ask and its verdict, under each reading.
     fn asks(&self) -> Table {
-        let mut table = Table::new("asks", "Asks", &["figure", "verdict", "ask", "evidence"]);
-        for (figure, finding) in &self.findings {
-            for ask in &finding.asks {
-                let cells = [figure.name, ask.verdict.words(), ask.text, &ask.evidence];
-                table.push(cells.map(Cell::from).to_vec());
+        let mut table = Table::new("asks", "Asks", &["figure", "verdict", "ask", "evidence", "reading"]);
+        let own = [(OWN, &self.findings)];
+        let others = self.readings.iter().map(|(reading, findings)| (reading.name, findings));
+        for (reading, findings) in own.into_iter().chain(others) {
+            for (figure, finding) in findings {
+                for ask in &finding.asks {
+                    let cells = [figure.name, ask.verdict.words(), ask.text, &ask.evidence, reading];
+                    table.push(cells.map(Cell::from).to_vec());
+                }
+                if let Some(why) = finding.unmeasured.filter(|_| reading == OWN) {
+                    table.push([figure.name, NO_VERDICT, "-", why, reading].map(Cell::from).to_vec());
+                }
             }
-            if let Some(why) = finding.unmeasured {
-                table.push([figure.name, NO_VERDICT, "-", why].map(Cell::from).to_vec());
+        }
+        table
+    }
+
+    /// Every ask and its verdicts side by side.
+    fn bracket(&self) -> Table {
+        let names = self.readings.iter().map(|(reading, _)| reading.name);
+        let columns: Vec<&str> = ["figure", "ask", OWN].into_iter().chain(names).collect();
+        let mut table = Table::new("readings", "verdicts under each reading of the paper's memory", &columns);
+        for (nth, (figure, finding)) in self.findings.iter().enumerate() {
+            for (at, ask) in finding.asks.iter().enumerate() {
+                let mut row = [figure.name, ask.text, ask.verdict.words()].map(Cell::from).to_vec();
+                row.extend(self.readings.iter().map(|(_, findings)| {
+                    let other = findings[nth].1.asks.get(at).filter(|other| other.text == ask.text);
+                    Cell::from(other.map_or("-", |other| other.verdict.words()))
+                }));
+                table.push(row);
             }
         }
         table
@@ -103,6 +150,20 @@ impl Reproduction {
             for note in &finding.notes {
                 page.paragraph(note);
             }
+        }
+        for (reading, findings) in &self.readings {
+            page.heading(2, &format!("Reading {}: what differs", reading.name));
+            page.paragraph(&format!("{}: {}.", reading.set.join(", "), reading.source));
+            for (figure, finding) in self.different(findings) {
+                page.heading(3, &format!("{}: {}", figure.name, figure.title));
+                for table in &finding.tables {
+                    page.table(&table.page());
+                }
+            }
+        }
+        if !self.readings.is_empty() {
+            page.heading(2, "Readings beside each other");
+            page.table(&self.bracket().page());
         }
         page.heading(2, "Asks");
         page.table(&self.asks().page());

@@ -1,5 +1,6 @@
 //! What to run: from figures to runs, each once, whatever number of figures and kernels need it.
 
+use super::Reading;
 use super::Request;
 use super::runs::Run;
 use crate::config::MachineConfig;
@@ -19,8 +20,11 @@ use crate::workload::Workload;
 #[derive(Debug)]
 pub struct Plan {
     request: Request,
-    /// Each with its point: two that come to the same have one.
-    runs: Vec<(Run, usize)>,
+    runs: Vec<Run>,
+    /// The point of each: two that come to the same have one.
+    points: Vec<usize>,
+    /// The same under each other reading.
+    readings: Vec<(&'static Reading, Vec<usize>)>,
     batch: Batch,
     notes: Vec<String>,
 }
@@ -31,7 +35,14 @@ impl Plan {
     /// # Errors
     /// The machine, a scheme or a workload does not load, or a change is for nobody.
     pub fn new(request: Request) -> Result<Self, Diagnostics> {
-        let mut plan = Plan { request, runs: Vec::new(), batch: Batch::default(), notes: Vec::new() };
+        let mut plan = Plan {
+            request,
+            runs: Vec::new(),
+            points: Vec::new(),
+            readings: Vec::new(),
+            batch: Batch::default(),
+            notes: Vec::new(),
+        };
         let mut faults = Diagnostics::default();
         let mut keep = |found: Diagnostics| {
             for fault in found.0 {
@@ -45,17 +56,45 @@ impl Plan {
         // Where nothing is run they are checked all the same.
         MachineConfig::load(&plan.request.machine, &plan.request.set).map_err(&mut keep).ok();
         plan.check_scheme_changes(&runs).map_err(&mut keep).ok();
+        plan.points = plan.add(&runs, None, &mut keep);
+        for reading in plan.read_otherwise() {
+            let points = plan.add(&runs, Some(reading), &mut keep);
+            plan.readings.push((reading, points));
+        }
+        plan.runs = runs;
+        faults.into_result(plan)
+    }
+
+    /// Has runs in the batch, under a reading: their points.
+    fn add(&mut self, runs: &[Run], reading: Option<&Reading>, mut keep: impl FnMut(Diagnostics)) -> Vec<usize> {
+        let mut points = Vec::new();
         for run in runs {
-            let recipe = plan.recipe(&run).and_then(|recipe| {
-                let work = (plan.request.paper.work)(run.workload).unwrap_or(0);
-                plan.batch.add(&run.label(), work, recipe)
+            let label = reading.map_or_else(|| run.label(), |reading| format!("{}, {}", run.label(), reading.name));
+            let point = self.recipe(run, reading).and_then(|recipe| {
+                let work = (self.request.paper.work)(run.workload).unwrap_or(0);
+                self.batch.add(&label, work, recipe)
             });
-            match recipe {
-                Ok(point) => plan.runs.push((run, point)),
+            match point {
+                Ok(point) => points.push(point),
                 Err(found) => keep(found),
             }
         }
-        faults.into_result(plan)
+        points
+    }
+
+    /// Other readings of the paper, as far as nobody has decided what they are about.
+    fn read_otherwise(&mut self) -> Vec<&'static Reading> {
+        let Request { paper, machine, set, bracket, .. } = &self.request;
+        if !bracket || paper.readings.is_empty() {
+            return Vec::new();
+        }
+        let own_machine = machine == paper.machine;
+        let decided = |over: &Override| paper.readings.iter().any(|reading| reading.decides(&over.key));
+        if !own_machine || set.iter().any(decided) {
+            self.notes.push("other readings are of the paper's own machine: left out".to_owned());
+            return Vec::new();
+        }
+        paper.readings.iter().collect()
     }
 
     /// What the figures need, each once; those of schemes that are not there are left out.
@@ -82,7 +121,7 @@ impl Plan {
         SchemeConfig::load_each(&schemes, &self.request.scheme_set).map(|_| ())
     }
 
-    fn recipe(&self, run: &Run) -> Result<Recipe, Diagnostics> {
+    fn recipe(&self, run: &Run, reading: Option<&Reading>) -> Result<Recipe, Diagnostics> {
         let Request { profile, seed, machine, set, scheme_set, .. } = &self.request;
         let table = SchemeConfig::load(run.scheme, &[])?.table().to_owned();
         // What is not instrumented has nothing to change.
@@ -107,7 +146,10 @@ impl Plan {
             max_cycles: None,
             reference: false,
         };
-        for text in &run.set {
+        // Another machine than the paper's main one is what its own file takes it for.
+        let reading = reading.filter(|_| run.machine.is_none());
+        let of_reading = reading.into_iter().flat_map(|reading| reading.set).copied();
+        for text in of_reading.chain(run.set.iter().map(String::as_str)) {
             recipe.set(Override::parse(text).map_err(|message| Diagnostic::nowhere(&run.label(), message))?);
         }
         Ok(recipe)
@@ -123,9 +165,24 @@ impl Plan {
         &self.batch
     }
 
-    /// The runs that figures need, and which point of the batch each is.
-    pub fn runs(&self) -> &[(Run, usize)] {
+    /// The runs that figures need.
+    pub fn runs(&self) -> &[Run] {
         &self.runs
+    }
+
+    /// Which point of the batch each of them is.
+    pub fn points(&self) -> &[usize] {
+        &self.points
+    }
+
+    /// Which point a run is, if it is one of the plan.
+    pub fn point_of(&self, run: &Run) -> Option<usize> {
+        self.runs.iter().position(|other| other == run).map(|at| self.points[at])
+    }
+
+    /// Other readings, and which points their runs are.
+    pub fn readings(&self) -> &[(&'static Reading, Vec<usize>)] {
+        &self.readings
     }
 
     /// What was left out.
@@ -142,7 +199,7 @@ mod tests {
     fn request(figures: &[&str], kernels: &[&str]) -> Request {
         let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let request = Request::new(&agpm::PAPER).only(&owned(figures), &owned(kernels)).unwrap();
-        Request { profile: "ci".to_owned(), ..request }
+        Request { profile: "ci".to_owned(), bracket: false, ..request }
     }
 
     fn plan(figures: &[&str], kernels: &[&str]) -> Plan {

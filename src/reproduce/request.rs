@@ -29,6 +29,8 @@ pub struct Request {
     pub seed: u64,
     /// How undo logging is done, otherwise than the manifests say.
     pub instrument: Overrides,
+    /// Figures are made of the paper's other readings too.
+    pub bracket: bool,
 }
 
 impl Request {
@@ -44,6 +46,7 @@ impl Request {
             scheme_set: Vec::new(),
             seed: 0,
             instrument: paper.instrument,
+            bracket: true,
         }
     }
 

@@ -52,9 +52,9 @@ pub struct Runs<'a> {
 }
 
 impl<'a> Runs<'a> {
-    /// The runs of a plan that went well.
-    pub fn of(plan: &'a Plan, results: &'a [Done]) -> Self {
-        let good = plan.runs().iter().filter_map(|(run, point)| Some((run, results[*point].good()?)));
+    /// The runs of a plan that went well, each at its point: those of the paper's machine, or of a reading.
+    pub fn of(plan: &'a Plan, points: &[usize], results: &'a [Done]) -> Self {
+        let good = plan.runs().iter().zip(points).filter_map(|(run, &point)| Some((run, results[point].good()?)));
         Runs { runs: good.collect() }
     }
 

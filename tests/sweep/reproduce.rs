@@ -14,7 +14,7 @@ fn plan(figures: &[&str], kernels: &[&str], instrument: Overrides) -> Plan {
     let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     let request = Request::new(&agpm::PAPER).only(&owned(figures), &owned(kernels)).unwrap();
     let set = vec![Override::parse("sm.count=4").unwrap()];
-    let request = Request { profile: "ci".to_owned(), set, instrument, ..request };
+    let request = Request { profile: "ci".to_owned(), set, instrument, bracket: false, ..request };
     Plan::new(request).unwrap_or_else(|faults| panic!("{faults}"))
 }
 
@@ -27,8 +27,8 @@ fn run(plan: &Plan) -> Vec<Done> {
 
 fn outcome<'r>(plan: &Plan, results: &'r [Done], workload: &'static str, scheme: &'static str) -> &'r Outcome {
     let wanted = Run::new(workload, scheme);
-    let (_, point) = plan.runs().iter().find(|(run, _)| *run == wanted).unwrap();
-    results[*point].good().unwrap()
+    let point = plan.point_of(&wanted).unwrap();
+    results[point].good().unwrap()
 }
 
 fn number(cell: &Cell) -> f64 {
@@ -156,8 +156,18 @@ fn records(folder: &Path) -> usize {
     files.map(|entry| lines(entry.path()).matches(r#""state":"good""#).count()).sum()
 }
 
-const FIG3: [&str; 9] =
-    ["reproduce", "agpm", "--figure", "fig3", "--kernels", "StreamTriad,SSSP1", "--profile", "ci", "--set=sm.count=4"];
+const FIG3: [&str; 10] = [
+    "reproduce",
+    "agpm",
+    "--no-readings",
+    "--figure",
+    "fig3",
+    "--kernels",
+    "StreamTriad,SSSP1",
+    "--profile",
+    "ci",
+    "--set=sm.count=4",
+];
 
 #[test]
 fn what_was_run_once_is_not_run_again_and_sweeps_have_it_too() {
@@ -171,7 +181,7 @@ fn what_was_run_once_is_not_run_again_and_sweeps_have_it_too() {
     assert_eq!(without, tables(&first), "figures out of records are those of runs");
     assert_eq!(records(&folder.join("durawarp-results")), 6);
     // Another figure of the same kernels has them already, and one more.
-    let fig5 = [&FIG3[..3], &["fig5,fig4"], &FIG3[4..]].concat();
+    let fig5 = [&FIG3[..4], &["fig5,fig4"], &FIG3[5..]].concat();
     good(&command(&folder, &fig5).output().unwrap(), &["agpm: 8 runs", "6 done, 2 to run"]);
     let spec = "schema = 1\nname = \"the-same\"\n[base]\nworkloads = [\"stream_triad\", \"sssp\"]\nprofile = \"ci\"\n\
         set = { \"sm.count\" = 4 }\nreference = false\nloop_log = true\nflag_barrier = \"paper\"\n\
@@ -192,8 +202,8 @@ fn a_point_of_a_sweep_file_that_is_one_of_a_paper_has_its_key() {
         durawarp::sweep::Plan::new(file).unwrap_or_else(|faults| panic!("{faults}")).points[0].key.clone()
     };
     let key = |run: &Run| {
-        let (_, point) = plan.runs().iter().find(|(other, _)| other == run).unwrap();
-        plan.batch().points()[*point].key.clone()
+        let point = plan.point_of(run).unwrap();
+        plan.batch().points()[point].key.clone()
     };
     for scheme in ["base", "nt-store", "store+clwb"] {
         assert_eq!(key(&Run::new("atax", scheme)), spec(scheme, ""));
@@ -211,7 +221,7 @@ fn a_reproduction_that_is_killed_or_stopped_goes_on_where_it_was() {
         let folder = folder(signal);
         let results = folder.join("kept");
         let fig7 = ["reproduce", "agpm", "--figure", "fig7", "--kernels", "ATAX1,BFS,SSSP1,GEMM", "--profile", "ci"];
-        let fig7 = [&fig7[..], &["--results", "kept", "--jobs", "1"]].concat();
+        let fig7 = [&fig7[..], &["--results", "kept", "--jobs", "1", "--no-readings"]].concat();
         let mut child = command(&folder, &fig7).stdout(std::process::Stdio::null()).spawn().unwrap();
         while records(&results) < 2 && child.try_wait().unwrap().is_none() {
             std::thread::sleep(std::time::Duration::from_millis(5));
@@ -280,4 +290,42 @@ fn every_paper_can_be_planned_at_small_sizes() {
         let plan = Plan::new(request).unwrap_or_else(|faults| panic!("{}: {faults}", paper.name));
         assert!(!plan.runs().is_empty() && plan.notes().is_empty(), "{}: {:?}", paper.name, plan.notes());
     }
+}
+
+#[test]
+fn figures_are_made_of_every_reading_of_the_memory_and_asks_answered_under_each() {
+    let request = |set: &[&str]| {
+        let figures = ["fig3", "fig7", "table3"].map(str::to_owned);
+        let set = set.iter().map(|text| Override::parse(text).unwrap()).collect();
+        let request = Request::new(&agpm::PAPER).only(&figures, &["StreamTriad".to_owned()]).unwrap();
+        Request { profile: "ci".to_owned(), set, ..request }
+    };
+    let plan = |set: &[&str]| Plan::new(request(set)).unwrap_or_else(|faults| panic!("{faults}"));
+    let whole = plan(&["sm.count=4"]);
+    assert_eq!(whole.batch().points().len(), 3 * whole.runs().len());
+    let results = run(&whole);
+    let found = Reproduction::of(&whole, &results);
+    assert!(found.complete(), "{:?}", found.records);
+    let names: Vec<&str> = found.readings.iter().map(|(reading, _)| reading.name).collect();
+    assert_eq!(names, ["row_buffer", "through"]);
+    let bar = |finding: &durawarp::reproduce::Finding| number(&finding.tables[0].rows[0][3]);
+    let own = bar(&found.findings[0].1);
+    let through = bar(&found.readings[1].1[0].1);
+    assert_ne!(through, own, "writes that hold their banks");
+    let files = found.files();
+    let has = |name: &str| files.iter().any(|(other, _)| other == name);
+    assert!(has("fig7.row_buffer.csv") && has("fig3.through.csv") && !has("table3.through.csv"));
+    let file = |name: &str| &files.iter().find(|(other, _)| other == name).unwrap().1;
+    let asks = ["machine", "row_buffer", "through"]
+        .map(|reading| file("asks.csv").lines().filter(|row| row.ends_with(&format!(",{reading}"))).count());
+    // What is no measurement is said once.
+    assert!(asks[1] > 0 && asks == [asks[1] + 1, asks[1], asks[1]], "{asks:?}");
+    for word in ["## Reading through: what differs", "=through: gem5's NVMInterface", "## Readings beside each other"] {
+        assert!(file("agpm.md").contains(word), "no `{word}`");
+    }
+    assert!(found.text().contains("gem5's NVMInterface"));
+    // Who decides about the memory has decided.
+    let decided = plan(&["nvm.write_mode=through"]);
+    assert_eq!((decided.readings().len(), decided.batch().points().len()), (0, decided.runs().len()));
+    assert!(decided.notes().iter().any(|note| note.contains("other readings")), "{:?}", decided.notes());
 }

@@ -15,12 +15,13 @@ fn plan(figures: &[&str], set: &[&str]) -> Plan {
     let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
     let set = set.iter().map(|text| Override::parse(text).unwrap()).collect();
     let request = Request::new(&lightwsp::PAPER).only(&owned(figures), &owned(&KERNELS)).unwrap();
-    Plan::new(Request { profile: "ci".to_owned(), set, ..request }).unwrap_or_else(|faults| panic!("{faults}"))
+    Plan::new(Request { profile: "ci".to_owned(), set, bracket: false, ..request })
+        .unwrap_or_else(|faults| panic!("{faults}"))
 }
 
 fn outcome<'r>(plan: &Plan, results: &'r [Done], wanted: &Run) -> &'r Outcome {
-    let (_, point) = plan.runs().iter().find(|(run, _)| run == wanted).unwrap();
-    results[*point].good().unwrap()
+    let point = plan.point_of(wanted).unwrap();
+    results[point].good().unwrap()
 }
 
 fn ticks(outcome: &Outcome) -> f64 {

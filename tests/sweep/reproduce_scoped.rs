@@ -11,7 +11,8 @@ use durawarp::sweep::{Done, Sweep};
 fn request(figures: &[&str], set: &[&str]) -> Request {
     let figures: Vec<String> = figures.iter().map(|&name| name.to_owned()).collect();
     let set = set.iter().map(|text| Override::parse(text).unwrap()).collect();
-    Request { profile: "ci".to_owned(), set, ..Request::new(&scoped::PAPER).only(&figures, &[]).unwrap() }
+    let request = Request::new(&scoped::PAPER).only(&figures, &[]).unwrap();
+    Request { profile: "ci".to_owned(), set, bracket: false, ..request }
 }
 
 fn plan(figures: &[&str], set: &[&str]) -> Plan {
@@ -23,8 +24,8 @@ fn run(plan: &Plan) -> Vec<Done> {
 }
 
 fn outcome<'r>(plan: &Plan, results: &'r [Done], wanted: &Run) -> &'r Outcome {
-    let (_, point) = plan.runs().iter().find(|(run, _)| run == wanted).unwrap();
-    results[*point].good().unwrap()
+    let point = plan.point_of(wanted).unwrap();
+    results[point].good().unwrap()
 }
 
 fn ticks(outcome: &Outcome) -> f64 {
@@ -94,7 +95,7 @@ fn figures_share_their_runs_and_latencies_are_those_of_the_request_s_machine() {
     assert_eq!(points(&["fig5", "fig6", "fig7", "area"]), (4 + 2 + 3) * sizes);
     let run = runs::dram_latencies(&request(&["fig5"], &["dram.t_cl_ns=12"]), 2);
     assert!(
-        run.set.contains(&"nvm.t_cl_ns=12".to_owned()) && run.set.contains(&"nvm.cell_write_ns=0".to_owned()),
+        run.set.contains(&"nvm.t_cl_ns=12".to_owned()) && run.set.contains(&"nvm.write_mode=row_buffer".to_owned()),
         "{run:?}"
     );
 }
@@ -128,8 +129,8 @@ fn files_hold_tables_verdicts_pictures_and_a_page() {
         assert!(file("scoped.md").contains(word), "no `{word}` in:\n{}", file("scoped.md"));
     }
     // A baseline that failed leaves its size out.
-    let (_, base) = plan.runs().iter().find(|(run, _)| *run == runs::baseline(4)).unwrap();
-    results[*base] = Done::Failed { why: "made up".to_owned(), outcome: None };
+    let base = plan.point_of(&runs::baseline(4)).unwrap();
+    results[base] = Done::Failed { why: "made up".to_owned(), outcome: None };
     let found = Reproduction::of(&plan, &results);
     assert!(!found.complete());
     assert_eq!(found.findings[0].1.tables[0].rows.len(), runs::sizes(plan.request()).len() - 1);
