@@ -386,3 +386,23 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn every_draw_has_torn_lines_beside_all_whole_states_and_every_second_one_else() {
+    let mut script = Script::default();
+    for line in 0..16 {
+        script.store(warp(0), 128 * line, 1);
+    }
+    let initial = blank();
+    let order = order(&script, &initial);
+    let allowed = Allowed::new(&order, &initial, Regions::default(), Budget { torn: 8, ..WHOLE });
+    let mut walk = allowed.walk();
+    walk.advance_to(script.journal.facts().len());
+    let choices = walk.choices();
+    // A draw of sixteen lines is without a torn one by chance once in 65,536 times.
+    let torn = |number, whole_too| choices.drawn(number, whole_too).iter().any(|pick| matches!(pick, Pick::Torn(_)));
+    for number in 0..40 {
+        assert!(torn(number, false), "{number}");
+        assert_eq!(torn(number, true), number % 2 == 1, "{number}");
+    }
+}
