@@ -231,6 +231,16 @@ mod tests {
     }
 
     #[test]
+    fn settings_stand_under_their_caption() {
+        let mut page = Page::new("a page");
+        page.settings("The machine", [("sm.count", "20"), ("l2.ways", "16")]);
+        let html = page.html().unwrap();
+        for word in ["The machine", "sm.count", "20", "l2.ways", "16"] {
+            assert!(html.contains(word), "no `{word}` in {html}");
+        }
+    }
+
+    #[test]
     fn a_page_loads_nothing() {
         let html = evil_page();
         for way in ["http:", "https:", "src=", "<link", "@import", "onload", "<iframe"] {
