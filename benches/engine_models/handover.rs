@@ -28,7 +28,7 @@ pub(crate) enum Way {
     Channel,
 }
 
-/// Runs so many rounds with batches of so many events, on two threads; the sum of what came.
+/// Runs `rounds` rounds on two threads; in each, both hand over a batch of `events` events. Returns the sum of all events.
 pub(crate) fn hand_over(way: Way, rounds: u64, events: usize) -> u64 {
     match way {
         Way::Swap => swap(rounds, events),

@@ -23,11 +23,15 @@ pub(super) fn open(folder: &Path, existing: bool) -> Result<Store, Stop> {
     Ok(store)
 }
 
+/// How many of the points that are done were cut, where any was.
+pub(super) fn cut_of_them(cut: usize) -> String {
+    if cut > 0 { format!(" ({cut} cut by their cycle limit)") } else { String::new() }
+}
+
 /// What is there and what is to be done, in a line.
 pub(super) fn told(what: &str, outlook: &Outlook, work: &Work) -> String {
     let Outlook { done, cut, failed, to_run, seconds, .. } = outlook;
-    let cut = if *cut > 0 { format!(" ({cut} cut by their cycle limit)") } else { String::new() };
-    let mut text = format!("{what}, {done} done{cut}, {} to run", to_run.len());
+    let mut text = format!("{what}, {done} done{}, {} to run", cut_of_them(*cut), to_run.len());
     if !failed.is_empty() {
         text += &format!(", {} failed before", failed.len());
     }

@@ -131,7 +131,7 @@ pub(super) fn status(args: &SweepStatusArgs) -> Result<Exit, Stop> {
         "{}: {all} points, {} done{}, {} failed, {missing} missing\n",
         plan.file.name,
         outlook.done,
-        if outlook.cut > 0 { format!(" ({} cut by their cycle limit)", outlook.cut) } else { String::new() },
+        runs::cut_of_them(outlook.cut),
         failed.len()
     );
     let mut table = report::plain_table();

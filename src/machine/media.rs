@@ -238,7 +238,7 @@ impl Media {
         let device = &self.devices[place.medium as usize];
         let bank = &self.banks[usize::from(place.bank)];
         match device.writes {
-            Writes::Row { cells, when: RowWriteWhen::Close, .. } if bank.dirty => cells + device.rp,
+            Writes::Row { cells, .. } if bank.dirty => cells + device.rp,
             _ if bank.open.is_some() => device.rp,
             _ => 0,
         }
@@ -247,10 +247,8 @@ impl Media {
     /// When the cells of the row that is open in a bank will hold its bytes, if no other write comes to it: `None` when
     /// nothing writes them before the row closes.
     pub fn row_written_at(&self, bank: BankId) -> Option<Time> {
-        let device = &self.devices[self.place_in(bank).medium as usize];
         let bank = &self.banks[usize::from(bank)];
-        let closes = matches!(device.writes, Writes::Row { when: RowWriteWhen::Close, .. });
-        (!(bank.dirty && closes)).then_some(bank.row_written_at)
+        (!bank.dirty).then_some(bank.row_written_at)
     }
 
     /// Writes the row of a bank to its cells at `at`, and leaves it open. Returns when that is done.
@@ -420,7 +418,7 @@ struct Rate {
 }
 
 impl Rate {
-    /// When the next bytes may come after so many that come at `at`, where they could at `free`.
+    /// When the next write may come after one of `bytes` at `at`. The medium took the one before until `free`.
     fn next(self, free: Time, at: Time, bytes: u32) -> Time {
         // A MB/s is a byte in 1,000,000 ps.
         free.max(at) + self.base.ticks_of_ps((u64::from(bytes) * 1_000_000).div_ceil(u64::from(self.mb_s)))

@@ -50,8 +50,8 @@ mod tests {
 
     use super::*;
 
-    /// Recovery sets as many bytes to 1, a step each. After how many steps it was cut off, and what was found
-    /// where `again` starts from so many.
+    /// Recovery sets `count` bytes to 1, a step each. Returns after how many steps it was cut off, and what was found.
+    /// `again` is the recovery that follows; it is told how many steps were made before.
     fn cut(count: usize, again: &dyn Fn(usize, &mut PmImage) -> Result<(), String>) -> (Vec<usize>, Option<String>) {
         let steps: Vec<RecoveryStep> =
             (0..count as u64).map(|address| RecoveryStep { address, data: smallvec![1] }).collect();

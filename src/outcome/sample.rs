@@ -161,7 +161,7 @@ pub(crate) fn sample() -> Outcome {
     }
 }
 
-/// The same under a scheme of this name, in so many cycles.
+/// The same outcome, as if `scheme` had run it in `core_cycles` cycles.
 pub(crate) fn under(scheme: &str, core_cycles: u64) -> Outcome {
     Outcome { scheme: scheme.to_owned(), time: cycles(core_cycles), ..sample() }
 }

@@ -18,7 +18,7 @@ pub struct Reading {
 impl Reading {
     /// It decides about the same medium as a key of the machine's.
     pub fn decides(&self, key: &str) -> bool {
-        let table = |text: &str| text.split('.').next().map(str::to_owned);
-        self.set.iter().any(|change| table(change) == table(key))
+        let table = key.split('.').next();
+        self.set.iter().any(|change| change.split('.').next() == table)
     }
 }

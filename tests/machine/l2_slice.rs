@@ -9,13 +9,13 @@ use durawarp::kernel::ir::{AtomOp, Elem};
 use durawarp::kernel::memory::{DRAM_BASE, Medium, NVM_BASE};
 use durawarp::machine::address::Interleave;
 use durawarp::machine::crossbar::PortEnd;
-use durawarp::machine::image::Image;
 use durawarp::machine::l2::{L2Counters, L2Slice, L2Spec, L2Wiring};
-use durawarp::machine::media::{BusSpec, Media, MediaSpec, NvmSpec};
+use durawarp::machine::media::{BusSpec, Media, NvmSpec};
 use durawarp::machine::memory_controller::{ControllerSpec, MemoryController};
 use durawarp::machine::msg::{Atomics, Line, Msg, Payload, Request, RequestKind, sectors_touched};
-use durawarp::spec::Nanos;
 use proptest::prelude::*;
+
+use super::memory_controller::{dram, filled, ns};
 
 /// A reply: when, and its payload's bytes or old values.
 #[derive(Debug, Clone)]
@@ -64,16 +64,6 @@ impl Component<Msg> for Requester {
     }
 }
 
-fn filled(bytes: &[u8]) -> Image {
-    let mut image = Image::new(bytes.len());
-    image.write(0, bytes);
-    image
-}
-
-fn ns(ns: u64) -> Nanos {
-    Nanos { ps: ns * 1000 }
-}
-
 const IMAGE: usize = 1 << 14;
 
 fn initial(i: usize) -> u8 {
@@ -93,20 +83,7 @@ fn run(l2: L2Spec, memory_credits: (u32, u32), script: Vec<(Time, Request)>) -> 
     let clock = Clock::of_period(1);
     let base = Timebase::of_khz(&[1_000_000]).expect("1 GHz");
     let map = Interleave::new(1, 1, 256);
-    let dram = MediaSpec {
-        banks: 4,
-        row_bytes: 2048,
-        t_rcd_ns: ns(124),
-        t_cl_ns: ns(36),
-        t_wl_ns: ns(36),
-        t_rp_ns: ns(0),
-        t_ras_ns: ns(124),
-        t_ccd_ns: ns(1),
-        bank_groups: 1,
-        t_ccd_l_ns: ns(1),
-        t_rrd_ns: ns(4),
-        t_wr_ns: ns(6),
-    };
+    let dram = dram();
     let nvm = NvmSpec::through(&dram, ns(480));
     let bus = BusSpec { bytes_per_cycle: 32, read_to_write_ns: ns(2), write_to_read_ns: ns(6) };
     let controller = ControllerSpec {

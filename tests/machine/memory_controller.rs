@@ -67,7 +67,7 @@ impl Component<Msg> for Probe {
     }
 }
 
-fn filled(bytes: &[u8]) -> Image {
+pub(super) fn filled(bytes: &[u8]) -> Image {
     let mut image = Image::new(bytes.len());
     image.write(0, bytes);
     image

@@ -123,7 +123,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Takes so many bytes.
+    /// Takes `length` bytes.
     fn take(&mut self, length: usize) -> &'a str {
         let taken = &self.rest()[..length];
         self.at += length;
@@ -226,7 +226,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// An integer of so many digits after a prefix.
+    /// An integer of `digits` digits, which begin `prefix` bytes from here.
     fn integer(&mut self, prefix: usize, digits: usize, radix: u32) -> Result<Token<'a>, NoToken> {
         let unsigned = usize::from(self.rest().as_bytes().get(prefix + digits) == Some(&b'U'));
         let text = &self.take(prefix + digits + unsigned)[prefix..prefix + digits];

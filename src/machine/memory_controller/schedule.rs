@@ -108,7 +108,7 @@ impl MemoryController {
     }
 
     /// A bank's open row or its count of passed requests has changed.
-    pub(super) fn changed(&mut self, bank: BankId) {
+    fn changed(&mut self, bank: BankId) {
         self.reads.changed(bank);
         self.writes.changed(bank);
     }
@@ -152,8 +152,10 @@ impl MemoryController {
                 let transfer = self.media.write(Place { row, ..place }, mask, now);
                 self.note_occupancy(now);
                 self.note_media_write(usize::from(at.bank), line, now, transfer.media_done);
-                if place.medium == Medium::Nvm {
-                    self.transferred(at.bank, line, write, transfer.media_done, cx);
+                match (&mut self.open_rows, place.medium) {
+                    (_, Medium::Dram) => {}
+                    (Some(rows), Medium::Nvm) => rows.hold(at.bank, line, write),
+                    (None, Medium::Nvm) => self.reach_media(line, &write, now, transfer.media_done, cx),
                 }
                 self.drained += 1;
                 let written = u64::from(mask.count_ones());
@@ -170,6 +172,42 @@ impl MemoryController {
                 }
                 self.carry_out(cx);
             }
+        }
+    }
+
+    /// Tells of open rows that are in their cells by now, and has those written that no request waits for. Returns when to
+    /// look again.
+    fn look_after_rows(&mut self, cx: &mut Ctx<'_, Msg>) -> Time {
+        let now = cx.now();
+        let (mut next, mut at) = (Time::MAX, 0);
+        while let Some(bank) = self.open_rows.as_ref().and_then(|rows| rows.bank(at)) {
+            let later = match self.media.row_written_at(bank) {
+                Some(written_at) if written_at <= now => {
+                    self.row_is_written(bank, now, cx);
+                    continue;
+                }
+                Some(written_at) => written_at,
+                // The request that waits for the bank closes the row, or writes to it again.
+                None if self.reads.waits_for(bank) || self.writes.waits_for(bank) => Time::MAX,
+                None if self.media.row_write_ready(bank) <= now => {
+                    let done = self.media.write_row(bank, now);
+                    self.changed(bank);
+                    self.row_is_written(bank, done, cx);
+                    continue;
+                }
+                None => self.media.row_write_ready(bank),
+            };
+            next = next.min(later);
+            at += 1;
+        }
+        next
+    }
+
+    /// The row that was open in a bank is in its cells at `done`, or was before.
+    fn row_is_written(&mut self, bank: BankId, done: Time, cx: &mut Ctx<'_, Msg>) {
+        let Some(rows) = &mut self.open_rows else { return };
+        for (line, write) in rows.take(bank) {
+            self.reach_media(line, &write, cx.now(), done.max(cx.now()), cx);
         }
     }
 }

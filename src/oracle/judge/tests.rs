@@ -494,7 +494,7 @@ fn a_verdict_on_overtaking_counts_the_stores_that_its_budget_left_out() {
     assert_eq!(one(0), Some(([1, 1, 1, 0, 0, 1], [false, false])));
     assert_eq!(one(3), Some(([1, 1, 1, 1, 0, 0], [false, false])));
     assert_eq!(one(1), None);
-    assert_eq!(one(1 << 20), None, "there are not so many facts");
+    assert_eq!(one(1 << 20), None, "the journal has fewer facts");
     let again = judge_store(&overtaking, &rules, 0).unwrap();
     assert_eq!((&again.failures, again.conditions[0].violated), (&all.failures, 1));
 }

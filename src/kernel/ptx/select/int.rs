@@ -390,27 +390,15 @@ impl<'a> Lower<'_, 'a> {
             FloatOp::Abs | FloatOp::Neg | FloatOp::Rcp | FloatOp::Sqrt => 1,
             _ => 2,
         };
-        let slow = matches!(op, FloatOp::Div | FloatOp::Rcp | FloatOp::Sqrt);
-        let signs = matches!(op, FloatOp::Abs | FloatOp::Neg | FloatOp::CopySign);
-        let chooses = matches!(op, FloatOp::Min | FloatOp::Max | FloatOp::MinNan | FloatOp::MaxNan);
+        let [single, double] = match op {
+            FloatOp::Div | FloatOp::Rcp | FloatOp::Sqrt => [Class::Fp32Div, Class::Fp64Div],
+            FloatOp::Abs | FloatOp::Neg | FloatOp::CopySign => [Class::Logic; 2],
+            FloatOp::Min | FloatOp::Max | FloatOp::MinNan | FloatOp::MaxNan => [Class::MinMax, Class::Fp64],
+            _ => [Class::Fp32, Class::Fp64],
+        };
         match ty.bits {
-            32 => {
-                let class = match op {
-                    _ if slow => Class::Fp32Div,
-                    _ if signs => Class::Logic,
-                    _ if chooses => Class::MinMax,
-                    _ => Class::Fp32,
-                };
-                self.uniform(i, AluOp::F32(op, FloatMode { round, ftz, sat }), class, ty, sources)
-            }
-            64 if !sat && !ftz => {
-                let class = match op {
-                    _ if slow => Class::Fp64Div,
-                    _ if signs => Class::Logic,
-                    _ => Class::Fp64,
-                };
-                self.uniform(i, AluOp::F64(op, round), class, ty, sources)
-            }
+            32 => self.uniform(i, AluOp::F32(op, FloatMode { round, ftz, sat }), single, ty, sources),
+            64 if !sat && !ftz => self.uniform(i, AluOp::F64(op, round), double, ty, sources),
             _ => self.bad_type(i, ty),
         }
     }
