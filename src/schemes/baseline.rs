@@ -225,6 +225,19 @@ mod tests {
     }
 
     #[test]
+    fn data_that_went_past_the_caches_needs_no_write_back_and_log_updates_say_nothing_of_data() {
+        let requests = nt_store(&NtStoreSpec { routed: Routed::Requests });
+        let after = |stored: StoreClass, atomic: bool| {
+            let (mut site, post) = (requests.sm_site(Seat::default()), &mut Post::default());
+            site.store(&Store { class: stored, warp: 0, degree: 1, atomic, lines: &[128] }, post);
+            site.write_back(&WriteBack { class: WriteBackClass::Data, warp: 0, lines: &[128] }, post)
+        };
+        assert_eq!(after(StoreClass::Data, false), WriteBackRule::Dropped);
+        assert_eq!(after(StoreClass::Data, true), WriteBackRule::Done, "an atomic's bytes are in the L2");
+        assert_eq!(after(StoreClass::Log, false), WriteBackRule::Done);
+    }
+
+    #[test]
     fn epochs_end_where_they_say() {
         let post = &mut Post::default();
         assert_eq!(EPOCH_CTA.sm_site(Seat::default()).cta_end(post), Boundary::WriteBackL2);

@@ -7,10 +7,10 @@
 //! ```
 //! `pm.ofence` orders a warp's stores and `pm.dfence` waits until they are durable. `pm.rel.cta` orders as well, and
 //! `pm.acq.cta` of another warp of the CTA puts what that stores behind; a release of a wider scope waits for durability,
-//! and an acquire of one empties the L1 of what is clean. Entries carry which warps they are of.
+//! and an acquire of one empties the L1 of what is clean.
 //!
 //! Source: SBRP (ASPLOS 2023), its public artifact. Readings: the flush is eager; an order entry comes with the first store
-//! behind it, so that consecutive fences of a warp are one, and those of several warps are one entry with no block between;
+//! behind it, so that consecutive fences of a warp are one, and fences of several warps always have a block between them;
 //! order is kept among warps of a CTA. A block that would have to join one ahead of its own order waits until that has left.
 //! The flush stops at a block until those it comes behind are durable, not until all under way are. `pm.sfence` and
 //! `pm.barrier.wi` are an oFence, as undo logs need order alone; `pm.barrier.wg` is one of each warp that arrives;
@@ -69,8 +69,8 @@ struct Block {
 #[derive(Debug, Clone, Copy)]
 enum Entry {
     Block(Block),
-    /// What these warps store behind it comes after what they stored ahead of it.
-    Order(u64),
+    /// What the warp of the block behind it stores from there on comes after what it stored ahead of it.
+    Order,
 }
 
 #[derive(Debug, Default)]
@@ -78,7 +78,6 @@ struct Tally {
     blocks: u64,
     merged: u64,
     orders: u64,
-    orders_merged: u64,
     delayed: u64,
     full: u64,
     most: u64,
@@ -202,22 +201,14 @@ impl SmSite for Site {
             return merges;
         }
         let needs_order = self.needs_order(store);
-        let joins_order = needs_order && matches!(self.buffer.back(), Some(Entry::Order(_)));
-        let needed = 1 + usize::from(needs_order && !joins_order);
+        let needed = 1 + usize::from(needs_order);
         if self.buffer.len() + needed > self.spec.pb_entries as usize && !self.buffer.is_empty() {
             self.keep(number, true);
             return false;
         }
-        match self.buffer.back_mut() {
-            Some(Entry::Order(warps)) if needs_order => {
-                *warps |= 1 << warp;
-                self.tally.orders_merged += 1;
-            }
-            _ if needs_order => {
-                self.buffer.push_back(Entry::Order(1 << warp));
-                self.tally.orders += 1;
-            }
-            _ => {}
+        if needs_order {
+            self.buffer.push_back(Entry::Order);
+            self.tally.orders += 1;
         }
         self.ordered.insert(warp, after);
         self.buffer.push_back(Entry::Block(Block { id: number, line, cta, after }));
@@ -233,11 +224,10 @@ impl SmSite for Site {
     }
 
     fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
-        let Tally { blocks, merged, orders, orders_merged, delayed, full, most } = self.tally;
+        let Tally { blocks, merged, orders, delayed, full, most } = self.tally;
         add("pb_blocks", blocks);
         add("pb_merged_stores", merged);
         add("pb_orders", orders);
-        add("pb_merged_orders", orders_merged);
         add("pb_delayed_stores", delayed);
         add("pb_full_stores", full);
         add("pb_most_entries_summed", most);

@@ -251,6 +251,7 @@ mod tests {
     fn logarithmic_spans_write_powers() {
         let tens = Axis::new("latency", "ns").scale(Scale::Log10);
         let long = Span::of(&tens, [3.0, 4000.0].into_iter());
+        assert_eq!((long.high, Span::of(&tens, [0.03, 0.3].into_iter())), (5000.0, Span::new(Scale::Log10, 0.02, 0.5)));
         assert_eq!((long.low, labels(long, 8)), (2.0, ["10", "100", "1000"].map(str::to_owned).to_vec()));
         let short = Span::of(&tens, [3.0, 40.0].into_iter());
         assert_eq!(labels(short, 8), ["2", "5", "10", "20", "50"]);

@@ -60,7 +60,7 @@ fn a_store_merges_unless_an_order_lies_between() {
 }
 
 #[test]
-fn fences_of_several_warps_are_one_entry_while_no_block_lies_between() {
+fn a_fence_is_one_entry_ahead_of_the_first_block_behind_it() {
     let (mut site, post) = (site(8, 1), &mut Post::default());
     for (number, warp) in [(1, 0), (2, 1)] {
         store(&mut site, post, 128 * number, warp, number, 0);
@@ -69,7 +69,18 @@ fn fences_of_several_warps_are_one_entry_while_no_block_lies_between() {
     store(&mut site, post, 640, 0, 4, 2);
     assert_eq!(count(&site, "pb_orders"), 1, "the second store is behind the same fence");
     store(&mut site, post, 768, 1, 5, 2);
-    assert_eq!(count(&site, "pb_orders"), 2, "a block lies between");
+    assert_eq!(count(&site, "pb_orders"), 2, "another warp's, with a block between");
+}
+
+#[test]
+fn a_store_behind_a_fence_needs_two_entries_and_any_other_one() {
+    let full = |behind_fence: bool| {
+        let (mut site, post) = (site(2, 1), &mut Post::default());
+        assert!(store(&mut site, post, 128, 0, 1, 0), "it leaves at once");
+        assert!(store(&mut site, post, 256, 0, 2, 0), "one of two entries");
+        !store(&mut site, post, 384, 0, 3, if behind_fence { 2 } else { 0 })
+    };
+    assert_eq!([false, true].map(full), [false, true]);
 }
 
 #[test]

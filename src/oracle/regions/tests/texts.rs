@@ -125,6 +125,34 @@ fn a_controller_out_of_the_protocols_order_is_told() {
 }
 
 #[test]
+fn a_flush_moves_the_bytes_of_entries_that_were_joined_and_no_others() {
+    let flushed = |held: &[u128], mask: u128, value: u8| {
+        let mut hand = Hand::default();
+        hand.stored(0, 0, 0b01, 7).stored(0, 0, 0b10, 7).ended(0, 0);
+        for &mask in held {
+            hand.at(0, RegionStep::Buffered, 0, mask);
+        }
+        hand.bounded(0).note(FactKind::Region(RegionStep::Flushed), Author::default(), mask, value);
+        told(&hand, false).is_empty()
+    };
+    assert!(flushed(&[0b01, 0b10], 0b11, 7));
+    assert!(!flushed(&[0b01], 0b11, 7), "one byte of two");
+    assert!(!flushed(&[0b01, 0b10], 0b11, 8), "other values");
+}
+
+#[test]
+fn a_fault_at_a_controller_names_the_store_whose_bytes_it_is_of() {
+    let named = |mask: u128| {
+        let mut hand = Hand::default();
+        hand.stored(0, 0, 0b0001, 7).stored(0, 0, 0b1100, 7).ended(0, 0).bounded(0);
+        hand.at(0, RegionStep::Flushed, 0, mask);
+        let verdict = with(&hand, false, |facts| judge_regions(facts, false, 20));
+        verdict.failures[0].witness.as_ref().unwrap().present.as_ref().unwrap().address
+    };
+    assert_eq!([0b0001, 0b0100, 0b1100].map(named), [0, 2, 2]);
+}
+
+#[test]
 fn what_is_not_committed_at_the_end_of_a_run_is_told_with_its_state() {
     let start =
         |committed: u32, drawn: u32| format!("at the end of the run {committed} of {drawn} regions are committed");
