@@ -6,6 +6,8 @@
 //!   slice s ──port `sms + 1`──> its memory controller     front end;  back: back end
 //!   SM i ──port `slices + 2 + c`──> controller c, and back; controller ──> controller (under schemes with sites there)
 //!   hub (under schemes that have one): SMs, slices and the command processor write to it by their last ports; latency as commands
+//!   with `crossbar.switch = "input_queued"`: requesters ──last port──> switch of requests ──port s──> slice s,
+//!                          slices ──last port──> switch of replies ──port i──> requester i; the rest goes as without
 //!   command processor: as an SM towards slices (requester `sm.count`); port `slices + i` to SM i
 //! ```
 //! Constant pipeline delays lie on links, where they widen the engine's lookahead. Tiers: SMs; slices fused with their
@@ -13,12 +15,12 @@
 
 use std::sync::Arc;
 
-use crate::engine::{ComponentId, Link, Port, Simulation, Topology};
+use crate::engine::{ComponentId, Link, Port, Simulation, Time, Topology};
 use crate::kernel::host::HostProgram;
 use crate::kernel::memory::{DRAM_BASE, FlatMemory, Medium};
 use crate::machine::MachineSpec;
 use crate::machine::address::{Interleave, offset_in_medium};
-use crate::machine::crossbar::PortEnd;
+use crate::machine::crossbar::{PortEnd, SwitchKind};
 use crate::machine::dispatch::{CommandProcessor, DispatchWiring};
 use crate::machine::hub::Hub;
 use crate::machine::image::Image;
@@ -30,6 +32,7 @@ use crate::machine::msg::Msg;
 use crate::machine::on_dram::OnDram;
 use crate::machine::sm::{Sm, SmParameters, SmWiring};
 use crate::machine::stalls::{LinkParts, PersistStalls};
+use crate::machine::switch::{Direction, Switch};
 use crate::persist::journal::Journal;
 use crate::persist::site::{Scheme, Seat};
 use crate::schemes::baseline::BASE;
@@ -49,6 +52,8 @@ pub struct Assembly {
     pub dispatch: ComponentId,
     /// The scheme's own component, where it has one.
     pub hub: Option<ComponentId>,
+    /// The crossbar's switches of requests and of replies, where it has any.
+    pub switches: Vec<ComponentId>,
     map: Interleave,
 }
 
@@ -150,6 +155,14 @@ pub fn assemble_with(
 
     let first = first_seat(spec);
     let seat = |index| Seat { index, ..first };
+    let paths = persistency.scheme.path_links();
+    let hub = persistency.scheme.hub_site(seat(0));
+    // Ports are dense: the one to a switch comes behind all others.
+    let switched = spec.crossbar.switch == SwitchKind::InputQueued;
+    let behind = |ports: usize| switched.then_some(Port((ports + usize::from(hub.is_some())) as u16));
+    let slices = spec.l2.slices as usize;
+    let sm_switch = behind(slices + 1 + if paths.is_some() { spec.controller.channels as usize } else { 0 });
+    let (dispatch_switch, slice_switch) = (behind(slices + sms), behind(sms + 2));
     let mut t: Topology<Msg> = Topology::new();
     let sm_parameters = SmParameters {
         sm: spec.sm.clone(),
@@ -168,6 +181,7 @@ pub fn assemble_with(
                 line_bytes: spec.l2.line_bytes,
                 map,
                 port: port.clone(),
+                switch: sm_switch,
                 local: (local + local_per_sm * index as u64, local_bytes),
                 persist: spec.persist.clone(),
                 link: LinkParts {
@@ -191,12 +205,13 @@ pub fn assemble_with(
                 memory_credits: (spec.controller.ingress_reads, spec.controller.ingress_writes),
                 buffer_packets: spec.crossbar.buffer_packets,
                 port: port.clone(),
+                switch: slice_switch,
             };
             let mut component = L2Slice::new(spec.l2.clone(), wiring);
             component.set_persistence(spec.persist.domain, persistency.journal);
             persistency.timeline.into_iter().for_each(|spans| component.keep_timeline(spans));
             let own = reserved.iter().copied().filter(|&line| map.slice_of(line) == slice);
-            if persistency.scheme.path_links().is_some() {
+            if paths.is_some() {
                 component.drop_write_backs();
             }
             component.host(persistency.scheme.slice_site(seat(slice as u16)), own.collect());
@@ -222,7 +237,8 @@ pub fn assemble_with(
         launch_ticks: base.ticks_of_ps(spec.dispatch.launch_ns.ps),
         line_bytes: spec.l2.line_bytes,
         map,
-        crossbar: (spec.crossbar.clone(), port),
+        crossbar: (spec.crossbar.clone(), port.clone()),
+        switch: dispatch_switch,
     };
     let site = persistency.scheme.host_site();
     let mut dispatch =
@@ -232,7 +248,6 @@ pub fn assemble_with(
     }
     persistency.timeline.into_iter().for_each(|spans| dispatch.keep_timeline(spans));
     let dispatch = t.add("command_processor", Box::new(dispatch));
-    let hub = persistency.scheme.hub_site(seat(0));
     let hub = hub.map(|site| t.add("hub", Box::new(Hub::new(site, sms as u16, spec.l2.slices as u16))));
 
     let hop = crossbar.cycles(u64::from(spec.crossbar.latency_cycles));
@@ -242,7 +257,6 @@ pub fn assemble_with(
     let command = Link { latency: base.ticks_of_ps(spec.dispatch.command_ns.ps), phase: 0 };
     let front = Link { latency: base.ticks_of_ps(spec.controller.front_ns.ps), phase: 0 };
     let back = Link { latency: base.ticks_of_ps(spec.controller.back_ns.ps), phase: 0 };
-    let slices = slice_ids.len();
     let per_channel = map.slices_per_channel() as usize;
     for (s, &slice) in slice_ids.iter().enumerate() {
         for (i, &sm) in sm_ids.iter().enumerate() {
@@ -266,7 +280,6 @@ pub fn assemble_with(
         t.put_in_tier(1, &together);
     }
     let ticks = |ps| Link { latency: base.ticks_of_ps(ps), phase: 0 };
-    let paths = persistency.scheme.path_links();
     if let Some(hub) = hub {
         let link = paths.map_or(command, |links| ticks(links.hub_ps));
         for (i, &sm) in sm_ids.iter().enumerate() {
@@ -298,13 +311,37 @@ pub fn assemble_with(
             }
         }
     }
+    let mut switches = Vec::new();
+    if let (Some(of_sm), Some(of_dispatch), Some(of_slice)) = (sm_switch, dispatch_switch, slice_switch) {
+        // A cycle of the hop lies behind the switch, the others before it.
+        let link = |latency: Time| Link { latency, phase: 0 };
+        let out = crossbar.cycles(1);
+        let switch = |direction, inputs, outputs| {
+            Box::new(Switch::new(&spec.crossbar, crossbar, port.clone(), direction, inputs, outputs))
+        };
+        let requests = t.add("switch of requests", switch(Direction::Requests(map), sms + 1, slices));
+        let replies = t.add("switch of replies", switch(Direction::Replies, slices, sms + 1));
+        for (s, &slice) in slice_ids.iter().enumerate() {
+            t.connect(requests, Port(s as u16), slice, link(to_tags - hop + out));
+            t.connect(slice, of_slice, replies, link(hop - out));
+        }
+        for (i, &requester) in sm_ids.iter().chain([&dispatch]).enumerate() {
+            let of_sm_or_dispatch = if i < sms { of_sm } else { of_dispatch };
+            let (miss, fill) = if i < sms { (request.latency - to_tags, reply.latency - hop) } else { (0, 0) };
+            t.connect(requester, of_sm_or_dispatch, requests, link(miss + hop - out));
+            t.connect(requests, Port((slices + i) as u16), requester, link(out));
+            t.connect(replies, Port(i as u16), requester, link(out + fill));
+        }
+        switches = vec![requests, replies];
+        t.put_in_tier(1, &switches);
+    }
     t.put_in_tier(2, &[dispatch]);
     t.wake_at(dispatch, 0);
     let simulation = match Simulation::new(t) {
         Ok(simulation) => simulation,
         Err(fault) => panic!("the assembled topology is faulty: {fault}"),
     };
-    Assembly { simulation, sms: sm_ids, slices: slice_ids, controllers: controller_ids, dispatch, hub, map }
+    Assembly { simulation, sms: sm_ids, slices: slice_ids, controllers: controller_ids, dispatch, hub, switches, map }
 }
 
 /// Every contiguous piece of an image on one channel: address, length.
@@ -367,6 +404,11 @@ impl Assembly {
         self.slices.iter().map(|&id| self.component(id))
     }
 
+    /// The crossbar's switches: of requests, of replies; none where contention is at its ports only.
+    pub fn switches(&self) -> impl Iterator<Item = &Switch> {
+        self.switches.iter().map(|&id| self.component(id))
+    }
+
     /// The memory controllers.
     pub fn controllers(&self) -> impl Iterator<Item = &MemoryController> {
         self.controllers.iter().map(|&id| self.component(id))
@@ -408,7 +450,14 @@ impl Assembly {
 
     /// Names of all components, in the order of their ids.
     pub fn component_names(&self) -> Vec<String> {
-        let ids = self.sms.iter().chain(&self.slices).chain(&self.controllers).chain([&self.dispatch]).chain(&self.hub);
+        let ids = self
+            .sms
+            .iter()
+            .chain(&self.slices)
+            .chain(&self.controllers)
+            .chain([&self.dispatch])
+            .chain(&self.hub)
+            .chain(&self.switches);
         let mut ids: Vec<ComponentId> = ids.copied().collect();
         ids.sort_unstable_by_key(|id| id.0);
         ids.into_iter().map(|id| self.simulation.name(id).to_owned()).collect()

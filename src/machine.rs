@@ -31,6 +31,7 @@ pub mod scheduler;
 pub mod shared_memory;
 pub mod sm;
 pub mod stalls;
+pub mod switch;
 pub mod timers;
 
 use serde::{Deserialize, Serialize};
@@ -38,9 +39,9 @@ use serde::{Deserialize, Serialize};
 use crate::engine::Timebase;
 use crate::spec;
 
-use self::crossbar::CrossbarSpec;
+use self::crossbar::{CrossbarSpec, SwitchKind};
 use self::dispatch::DispatchSpec;
-use self::l1::{L1Spec, L1Writes};
+use self::l1::{L1LocalWrites, L1Spec, L1Writes};
 use self::l2::L2Spec;
 use self::media::{BusSpec, MediaSpec, NvmSpec};
 use self::memory_controller::ControllerSpec;
@@ -160,9 +161,21 @@ impl MachineSpec {
             require(exact, key, why);
         }
         require(
-            l1.writes == L1Writes::Evict || l1.miss_queue_entries >= 3,
+            l1.writes == L1Writes::Evict && l1.local_writes == L1LocalWrites::AsGlobal || l1.miss_queue_entries >= 3,
             "l1.miss_queue_entries",
             format!("{} leave no room for a miss that has lines cleaned: 3 are needed", l1.miss_queue_entries),
+        );
+        let switched = self.crossbar.switch == SwitchKind::InputQueued;
+        require(
+            !switched || self.crossbar.latency_cycles >= 2,
+            "crossbar.latency_cycles",
+            "a switch needs a cycle on both of its sides: 2 at least".into(),
+        );
+        require(
+            !(switched && l2.inclusive),
+            "l2.inclusive",
+            "what an inclusive L2 takes back from L1s would overtake replies that wait in a switch (crossbar.switch)"
+                .into(),
         );
         let channels = mc.channels;
         require(

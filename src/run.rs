@@ -27,6 +27,7 @@ use crate::machine::l2::L2Counters;
 use crate::machine::memory_controller::ControllerCounters;
 use crate::machine::sm::SmCounters;
 use crate::machine::stalls::{PersistStalls, STAGES};
+use crate::machine::switch::SwitchCounters;
 use crate::machine::{MAX_CORE_CYCLES, MachineSpec};
 use crate::outcome::{
     self, Distributions, Duration, End, Engine, Host, Launch, Machine, Outcome, Parameter, Persists, Spread, Stage,
@@ -330,6 +331,7 @@ fn counters(machine: &Assembly) -> Vec<Table> {
         Table::of("sm", &machine.sms().map(|sm| sm.counters()).collect::<Vec<_>>()),
         Table::of("l2", &machine.slices().map(|slice| *slice.counters()).collect::<Vec<_>>()),
         Table::of("memory_controller", &machine.controllers().map(|mc| *mc.counters()).collect::<Vec<_>>()),
+        Table::of("switch", &machine.switches().map(|switch| *switch.counters()).collect::<Vec<_>>()),
     ]
 }
 
@@ -343,11 +345,12 @@ fn scheme_counters(machine: &Assembly) -> BTreeMap<String, u64> {
 }
 
 /// Every counter of an outcome, by kind of component: its name, meaning and unit.
-pub fn counter_descriptions() -> [(&'static str, &'static [Description]); 3] {
+pub fn counter_descriptions() -> [(&'static str, &'static [Description]); 4] {
     [
         ("sm", SmCounters::DESCRIPTIONS),
         ("l2", L2Counters::DESCRIPTIONS),
         ("memory_controller", ControllerCounters::DESCRIPTIONS),
+        ("switch", SwitchCounters::DESCRIPTIONS),
     ]
 }
 

@@ -1,6 +1,7 @@
 //! The coalescer: which lines and sectors one warp instruction accesses, and which lanes share them.
 //!
-//! Two rules. `warp_sectored`: all lanes together, one access a line with the 32 B sectors touched (Maxwell and later).
+//! Three rules. `warp_sectored`: all lanes together, one access a line with the 32 B sectors touched. `warp_by_sector`: all
+//! lanes together, one access a 32 B sector (GPGPU-Sim's `coalesce_arch` 40 and later: "all requests should be 32 bytes").
 //! `half_warp_legacy`: each half-warp by itself, one access a 128 B segment for words of 4 bytes or more (64 B for
 //! 2-byte, 32 B for 1-byte words), the segment halved while only one half of it is used (compute capability 1.2, as
 //! GPGPU-Sim's `coalesce_arch 13`, which is what AGPM's Table II counts).
@@ -15,8 +16,10 @@ use super::msg::SECTOR_BYTES;
 choice! {
     /// How lanes are merged into accesses.
     pub enum Rule {
-        /// A whole warp, by line and sector.
+        /// A whole warp, an access a line, with its sectors.
         WarpSectored = "warp_sectored",
+        /// A whole warp, an access a sector.
+        WarpBySector = "warp_by_sector",
         /// Half-warps, by segments.
         HalfWarpLegacy = "half_warp_legacy",
     }
@@ -82,36 +85,43 @@ pub fn coalesce_form(
     out: &mut Vec<LineAccess>,
 ) {
     let (first, in_line) = (address[0], u64::from(line_bytes) - 1);
-    match (form, rule) {
-        (Form::Uniform, Rule::WarpSectored) => {
+    let unit_bytes = match rule {
+        Rule::WarpSectored => line_bytes,
+        Rule::WarpBySector => SECTOR_BYTES,
+        Rule::HalfWarpLegacy => return coalesce(rule, address, lanes, bytes, line_bytes, out),
+    };
+    match form {
+        Form::Uniform => {
             out.push(LineAccess { line: first & !in_line, lanes, sectors: sectors_at(first & in_line, bytes) });
         }
-        (Form::Consecutive, Rule::WarpSectored) => {
-            let bytes = u64::from(bytes);
+        Form::Consecutive => {
+            let (bytes, in_unit) = (u64::from(bytes), u64::from(unit_bytes) - 1);
             let end = first + 32 * bytes;
             let mut at = first;
             while at < end {
                 let line = at & !in_line;
-                let next = (line + u64::from(line_bytes)).min(end);
+                let next = ((at | in_unit) + 1).min(end);
                 let (from_lane, to_lane) = ((at - first) / bytes, (next - first) / bytes);
                 let lanes = (u64::MAX >> (64 - (to_lane - from_lane))) << from_lane;
                 out.push(LineAccess { line, lanes, sectors: sectors_at(at - line, (next - at) as u32) });
                 at = next;
             }
         }
-        _ => coalesce(rule, address, lanes, bytes, line_bytes, out),
+        Form::Any => coalesce(rule, address, lanes, bytes, line_bytes, out),
     }
 }
 
 /// Splits the accesses of `lanes`, `bytes` each (aligned), into line accesses appended to `out`.
 pub fn coalesce(rule: Rule, address: &[u64; 64], lanes: u64, bytes: u32, line_bytes: u32, out: &mut Vec<LineAccess>) {
     match rule {
-        Rule::WarpSectored => by_line(address, lanes, bytes, line_bytes, out),
+        Rule::WarpSectored => by_unit(line_bytes, address, lanes, bytes, line_bytes, out),
+        // No access is wider than 16 bytes and each is aligned: none is in two sectors.
+        Rule::WarpBySector => by_unit(SECTOR_BYTES, address, lanes, bytes, line_bytes, out),
         Rule::HalfWarpLegacy => {
             for half in 0..4 {
                 let members = lanes & 0xffff << (16 * half);
                 let first = out.len();
-                by_line(address, members, bytes, line_bytes, out);
+                by_unit(line_bytes, address, members, bytes, line_bytes, out);
                 widen_to_segments(bytes, line_bytes, first, out);
             }
         }
@@ -125,12 +135,14 @@ fn sectors_at(offset: u64, bytes: u32) -> u8 {
     ((2u32 << last) - (1u32 << first)) as u8
 }
 
-fn by_line(address: &[u64; 64], lanes: u64, bytes: u32, line_bytes: u32, out: &mut Vec<LineAccess>) {
-    let in_line = u64::from(line_bytes) - 1;
+/// An access for each unit, a line or a sector, that lanes touch.
+fn by_unit(unit_bytes: u32, address: &[u64; 64], lanes: u64, bytes: u32, line_bytes: u32, out: &mut Vec<LineAccess>) {
+    let (in_line, in_unit) = (u64::from(line_bytes) - 1, u64::from(unit_bytes) - 1);
     let mut left = lanes;
     while left != 0 {
-        let line = address[left.trailing_zeros() as usize] & !in_line;
-        let mut access = LineAccess { line, lanes: 0, sectors: 0 };
+        let first = address[left.trailing_zeros() as usize];
+        let unit = first & !in_unit;
+        let mut access = LineAccess { line: first & !in_line, lanes: 0, sectors: 0 };
         // Branch-free over all lanes: garbage in unused lanes is masked afterwards.
         for half in 0..2 {
             let lanes_here = (left >> (32 * half)) as u32;
@@ -140,7 +152,7 @@ fn by_line(address: &[u64; 64], lanes: u64, bytes: u32, line_bytes: u32, out: &m
             let part: &[u64] = &address[32 * half..32 * half + 32];
             let mut same = 0u32;
             for (i, &a) in part.iter().enumerate() {
-                same |= u32::from(a & !in_line == line) << i;
+                same |= u32::from(a & !in_unit == unit) << i;
             }
             same &= lanes_here;
             access.lanes |= u64::from(same) << (32 * half);
@@ -223,6 +235,19 @@ mod tests {
     }
 
     #[test]
+    fn by_sector_a_line_of_words_is_four_accesses_of_eight_lanes() {
+        let out = run(Rule::WarpBySector, |i| 0x1000 + 4 * i, WARP, 4);
+        let sector = |i: u32| LineAccess { line: 0x1000, lanes: 0xff << (8 * i), sectors: 1 << i };
+        assert_eq!(out, [0, 1, 2, 3].map(sector));
+        let strided = run(Rule::WarpBySector, |i| 0x1000 + 8 * i, 0xff, 4);
+        assert_eq!(strided.iter().map(|a| (a.lanes, a.sectors)).collect::<Vec<_>>(), [(0xf, 1), (0xf0, 2)]);
+        assert_eq!(
+            run(Rule::WarpBySector, |_| 0x1044, WARP, 4),
+            [LineAccess { line: 0x1000, lanes: WARP, sectors: 4 }]
+        );
+    }
+
+    #[test]
     fn a_line_stride_is_one_access_a_lane() {
         let out = run(Rule::WarpSectored, |i| 4096 * i, WARP, 4);
         assert_eq!(out.len(), 32);
@@ -295,7 +320,7 @@ mod tests {
             [1, 2, 4, 8, 16].into_iter().flat_map(move |bytes| (0..300).step_by(3).map(move |at| (line, bytes, at)))
         }) {
             for stride in [0, u64::from(bytes)] {
-                for rule in [Rule::WarpSectored, Rule::HalfWarpLegacy] {
+                for rule in [Rule::WarpSectored, Rule::WarpBySector, Rule::HalfWarpLegacy] {
                     let start = 0x1000 + start / u64::from(bytes) * u64::from(bytes);
                     let address = std::array::from_fn(|i| start + stride * i as u64);
                     let form = Form::of(&address, WARP, bytes);
@@ -326,10 +351,10 @@ mod tests {
     proptest! {
         #[test]
         fn every_lane_is_served_once_and_its_bytes_are_covered(
-            base in prop::array::uniform32(0u64..64), lanes in 1u32.., shift in 0u32..5, legacy: bool
+            base in prop::array::uniform32(0u64..64), lanes in 1u32.., shift in 0u32..5,
+            rule in prop::sample::select(&[Rule::WarpSectored, Rule::WarpBySector, Rule::HalfWarpLegacy][..])
         ) {
             let bytes = 1 << shift;
-            let rule = if legacy { Rule::HalfWarpLegacy } else { Rule::WarpSectored };
             let mut address = [u64::MAX; 64];
             for (a, b) in address.iter_mut().zip(base) {
                 *a = 0x4000 + b * 16 / u64::from(bytes) * u64::from(bytes);
@@ -339,6 +364,7 @@ mod tests {
             let mut served = 0u64;
             for access in &out {
                 prop_assert_eq!(served & access.lanes, 0);
+                prop_assert!(rule != Rule::WarpBySector || access.sectors.count_ones() == 1);
                 served |= access.lanes;
                 for lane in (0..64).filter(|l| access.lanes >> l & 1 == 1) {
                     let touched = sectors_at(address[lane] - access.line, bytes);

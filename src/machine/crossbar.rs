@@ -8,13 +8,25 @@
 //! Cut-through: an uncontended packet pays its serialisation once. A message's arrival is the arrival of its tail;
 //! the ejection port then delays it by what earlier packets still occupy.
 //!
-//! Source: AGPM Table IV (32 B flits, 1.4 GHz); the buffers of `SM6_TITANX`. Contention is at the ports only, as in a
-//! full crossbar with enough internal speed-up. Not modelled: virtual channels, allocator iterations.
+//! Source: AGPM Table IV (32 B flits, 1.4 GHz); the buffers of `SM6_TITANX`. With `switch = "ports"` contention is at the ports
+//! only, as in a full crossbar with enough internal speed-up; with `"input_queued"` packets also go through a
+//! [`switch`](super::switch).
 
+use crate::choice;
 use crate::engine::{Clock, Time};
 use crate::spec;
 
 use super::msg::HEADER_BYTES;
+
+choice! {
+    /// What is between the ports.
+    pub enum SwitchKind {
+        /// Nothing that anybody waits for.
+        Ports = "ports",
+        /// A switch with a FIFO at each input, matched by iSLIP.
+        InputQueued = "input_queued",
+    }
+}
 
 spec! {
     /// Parameters of the crossbar between requesters (SMs, command processor) and L2 slices.
@@ -27,6 +39,13 @@ spec! {
         buffer_packets: u32 where 1..=1024,
         /// Flits that may wait in an injection port before its sender is held back.
         injection_flits: u32 where 1..=4096,
+        /// What is between the ports: nothing that anybody waits for, or switches of requests and of replies with a FIFO at
+        /// each input.
+        switch: SwitchKind,
+        /// Packets of a requester that its FIFO at the switch holds.
+        switch_packets: u32 where 1..=1024,
+        /// Flits that the switch moves from an input to an output in one crossbar cycle.
+        switch_speedup: u32 where 1..=16,
     }
 }
 
@@ -92,16 +111,18 @@ impl PortEnd {
     }
 }
 
-/// A requester's credits, one counter a slice.
+/// A requester's credits: one counter a slice, and one of the switch behind these.
 #[derive(Debug, Clone)]
 pub struct Credits {
     left: Vec<u16>,
 }
 
 impl Credits {
-    /// `packets` credits for each of `slices` slices.
-    pub fn new(slices: u32, packets: u32) -> Self {
-        Credits { left: vec![packets as u16; slices as usize] }
+    /// Credits for each of `slices` slices, and for the switch, where there is one.
+    pub fn new(slices: u32, spec: &CrossbarSpec) -> Self {
+        let mut left = vec![spec.buffer_packets as u16; slices as usize];
+        left.push(if spec.switch == SwitchKind::InputQueued { spec.switch_packets as u16 } else { u16::MAX });
+        Credits { left }
     }
 
     /// A packet to this slice may be sent.

@@ -170,6 +170,8 @@ pub struct DispatchWiring {
     pub map: Interleave,
     /// The crossbar, and its port at this end.
     pub crossbar: (CrossbarSpec, PortEnd),
+    /// The port to the crossbar's switch, where it has one.
+    pub switch: Option<Port>,
 }
 
 impl CommandProcessor {
@@ -194,7 +196,7 @@ impl CommandProcessor {
             post: Post::default(),
             journal: None,
             timeline: None,
-            network: Network::new(&w.crossbar.0, w.map, w.crossbar.1, spec.host_requests),
+            network: Network::new(&w.crossbar.0, w.map, w.crossbar.1, w.switch, spec.host_requests),
             rooms: Rooms::default(),
             step: Step::Idle,
             in_flight: vec![None; spec.host_requests as usize],

@@ -4,7 +4,9 @@
 //! a store evicts its line and goes on to the L2; nothing here is ever dirty. *Write-combining*: a store joins its line's
 //! bytes, by a byte mask and without a fetch, and they leave in one write when the line is cleaned: for want of room, at
 //! a release, or because a scheme or an access past the cache asks. An S-FIFO names the dirty lines in order, so that a
-//! release walks no tags; when it is full its head is cleaned early.
+//! release walks no tags; when it is full its head is cleaned early. *Local memory* has a policy of its own: as the rest, or
+//! written back: a store of a line that is here joins it and leaves with the line only, for nobody else looks there; one
+//! of a line that is not goes on to the L2. What a launch leaves of it is dead, and dropped.
 //!
 //! *A thread's load after its own store sees it, also past an outstanding fill of that line*: the store detaches the
 //! fill from the cache, so the fill still answers the loads that were there before but is neither joined nor kept, and a
@@ -38,6 +40,16 @@ choice! {
     }
 }
 
+choice! {
+    /// What a store to local memory does at the L1.
+    pub enum L1LocalWrites {
+        /// What any store does.
+        AsGlobal = "as_global",
+        /// It joins its line where that is there, and goes on to the L2 where it is not; a line is written when it leaves.
+        WriteBack = "write_back",
+    }
+}
+
 spec! {
     /// Parameters of the L1 data cache.
     pub struct L1Spec {
@@ -63,6 +75,8 @@ spec! {
         fence_invalidates: bool,
         /// What a store does: evict its line and go on to the L2, or combine with others of its line until it is cleaned.
         writes: L1Writes,
+        /// What a store to local memory does: the same, or write-back without allocation.
+        local_writes: L1LocalWrites,
         /// Entries of the S-FIFO, which names dirty lines where stores combine; a full one cleans its head.
         sfifo_entries: u32 where 1..=65536,
     }
@@ -118,8 +132,9 @@ pub struct L1 {
     /// The line that the last miss took the place of.
     replaced: Option<u64>,
     combines: bool,
+    writes_local_back: bool,
     dirty: Vec<u128>,
-    /// Lines with dirty bytes, in the order in which they became dirty.
+    /// Lines with dirty bytes that a release cleans, in the order in which they became dirty.
     sfifo: VecDeque<u64>,
     sfifo_entries: usize,
 }
@@ -137,6 +152,7 @@ impl L1 {
             valid: vec![0; places],
             fills: vec![SmallVec::new(); places],
             combines: spec.writes == L1Writes::Combine,
+            writes_local_back: spec.local_writes == L1LocalWrites::WriteBack,
             dirty: vec![0; places],
             sfifo: VecDeque::new(),
             sfifo_entries: spec.sfifo_entries as usize,
@@ -199,9 +215,19 @@ impl L1 {
         Lookup::Miss(index)
     }
 
-    /// Stores join their lines' bytes.
+    /// Stores other than those to local memory join their lines' bytes.
     pub fn combines(&self) -> bool {
         self.combines
+    }
+
+    /// A line may have dirty bytes.
+    pub fn may_be_dirty(&self) -> bool {
+        self.combines || self.writes_local_back
+    }
+
+    /// A store joins its line's bytes.
+    pub fn combines_store(&self, line: u64, local: bool) -> bool {
+        if local && self.writes_local_back { self.hits(line, 0) } else { self.combines }
     }
 
     /// The line that must be cleaned before one that is not there can have a place.
@@ -226,7 +252,7 @@ impl L1 {
     }
 
     /// A store joins its line's bytes; fills under way are detached. False when every way of its set waits for a fill.
-    pub fn combine(&mut self, line: u64, store: &Line) -> bool {
+    pub fn combine(&mut self, line: u64, local: bool, store: &Line) -> bool {
         let number = line >> self.line_shift;
         let place = match self.tags.find(number) {
             Some(place) => {
@@ -243,7 +269,7 @@ impl L1 {
             }
         };
         copy_masked(&mut self.data[place], &store.bytes, store.mask);
-        if self.dirty[place] == 0 {
+        if self.dirty[place] == 0 && !(local && self.writes_local_back) {
             self.sfifo.push_back(line);
         }
         self.dirty[place] |= store.mask;
@@ -256,7 +282,7 @@ impl L1 {
         (self.sfifo.len() > self.sfifo_entries).then(|| self.sfifo[0])
     }
 
-    /// Lines with dirty bytes, in the order in which they became dirty.
+    /// Lines with dirty bytes that a release cleans, in the order in which they became dirty.
     pub fn dirty_lines(&self) -> impl Iterator<Item = u64> {
         self.sfifo.iter().copied()
     }
@@ -346,6 +372,19 @@ impl L1 {
         }
     }
 
+    /// A launch begins: the cache forgets all but what is to be cleaned. Local memory of the launch before is dead.
+    pub fn begin_launch(&mut self) {
+        if self.writes_local_back {
+            for place in 0..self.tags.places() {
+                let line = self.tags.line_at(place).map(|number| number << self.line_shift);
+                if self.dirty[place] != 0 && line.is_none_or(|line| !self.sfifo.contains(&line)) {
+                    self.dirty[place] = 0;
+                }
+            }
+        }
+        self.invalidate_all();
+    }
+
     /// A fill has come: keeps its sectors if still attached, and appends who waits for it to `waiters`.
     pub fn fill(&mut self, index: u16, sectors: u8, line: &Line, waiters: &mut Vec<Waiter>) {
         let mshr = &mut self.mshrs[usize::from(index)];
@@ -390,6 +429,7 @@ mod tests {
             global_loads: true,
             fence_invalidates: true,
             writes: L1Writes::Evict,
+            local_writes: L1LocalWrites::WriteBack,
             sfifo_entries: 16,
         };
         L1::new(&spec, 128)
@@ -459,6 +499,27 @@ mod tests {
         assert_eq!(c.load(0, 1, waiter(1)), Lookup::Miss(0));
         assert_eq!(c.load(0, 1, waiter(2)), Lookup::Merged);
         assert_eq!(c.load(0, 1, waiter(3)), Lookup::Full);
+    }
+
+    #[test]
+    fn a_store_to_local_memory_stays_where_its_line_is_until_that_leaves_and_dies_with_its_launch() {
+        let mut c = l1(4, 8);
+        assert!(!c.combines_store(0, true), "no allocation for a store");
+        assert_eq!(c.load(0, 1, waiter(1)), Lookup::Miss(0));
+        fill(&mut c, 0, 1, &line(7));
+        assert!(c.combines_store(0, true) && !c.combines_store(0, false));
+        assert!(c.combine(0, true, &Line { mask: 1, ..line(8) }));
+        assert!(c.is_dirty(0) && c.dirty_lines().next().is_none(), "no release looks for it");
+        let Lookup::Hit(place) = c.load(0, 1, waiter(1)) else { panic!("a hit") };
+        assert_eq!(c.data(place)[..2], [8, 7]);
+        c.invalidate_all();
+        assert!(c.is_dirty(0), "a fence leaves it");
+        let mut room = line(0);
+        assert!(c.clean(0, &mut room));
+        assert_eq!((room.bytes[0], room.mask), (8, 1));
+        assert!(c.combine(0, true, &Line { mask: 1, ..line(9) }));
+        c.begin_launch();
+        assert!(!c.is_dirty(0) && !c.hits(0, 0));
     }
 
     #[test]

@@ -149,6 +149,8 @@ pub struct L2Slice {
     /// This slice's place at its memory controller.
     at_controller: u8,
     requesters: usize,
+    /// The port to the switch of replies.
+    switch: Option<Port>,
     tags: TagArray,
     address: Vec<u64>,
     valid: Vec<u8>,
@@ -200,6 +202,8 @@ pub struct L2Wiring {
     pub buffer_packets: u32,
     /// The crossbar's port at this end, as made for both directions.
     pub port: PortEnd,
+    /// The port to the switch of replies, where there is one.
+    pub switch: Option<Port>,
 }
 
 impl L2Slice {
@@ -214,6 +218,7 @@ impl L2Slice {
             slice: wiring.slice,
             at_controller: (u32::from(wiring.slice) % wiring.map.slices_per_channel()) as u8,
             requesters: wiring.requesters,
+            switch: wiring.switch,
             address: vec![0; tags.places()],
             valid: vec![0; tags.places()],
             dirty: vec![0; tags.places()],
@@ -369,7 +374,10 @@ impl L2Slice {
     fn reply(&mut self, to: u16, reply: Reply, payload_bytes: u32, delay: Time, cx: &mut Ctx<'_, Msg>) {
         let tail = self.injection.inject(cx.now() + delay, payload_bytes);
         self.counters.bytes_out += u64::from(super::msg::HEADER_BYTES + payload_bytes);
-        cx.send(Port(to), Msg::Reply(reply), tail - cx.now());
+        match self.switch {
+            None => cx.send(Port(to), Msg::Reply(reply), tail - cx.now()),
+            Some(switch) => cx.send(switch, Msg::Switched { from: self.slice, to, reply }, tail - cx.now()),
+        }
     }
 
     /// Returns the input-buffer room of a requester's packet.

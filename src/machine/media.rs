@@ -308,6 +308,12 @@ impl Media {
 
     /// The earliest time at which the bus and the medium, banks apart, can take a column command.
     pub fn channel_ready(&self, medium: Medium, access: Access) -> Time {
+        let after_other = self.last_column[medium as usize].map_or(0, |t| t + self.devices[medium as usize].ccd);
+        after_other.max(self.bus_ready(medium, access))
+    }
+
+    /// The earliest column command whose data finds the bus free, and NVM ready for what it writes.
+    fn bus_ready(&self, medium: Medium, access: Access) -> Time {
         let device = &self.devices[medium as usize];
         let to_data = if access == Access::Read { device.cl } else { device.wl };
         let bus_ready = match (self.bus_last, access) {
@@ -315,20 +321,42 @@ impl Media {
             (Some(Access::Write), Access::Read) => self.bus_free + self.write_to_read + to_data,
             _ => self.bus_free,
         };
-        let after_other = self.last_column[medium as usize].map_or(0, |t| t + device.ccd);
         let room = if access == Access::Write && medium == Medium::Nvm { self.write_free } else { 0 };
-        after_other.max(bus_ready.saturating_sub(to_data)).max(room)
+        bus_ready.saturating_sub(to_data).max(room)
     }
 
     /// The earliest time at which the place's bank, its row being open (or written directly), can take a column command.
     pub fn bank_ready(&self, place: Place, access: Access) -> Time {
+        self.of_bank(place, access).max(self.group_ready[place.medium as usize][self.group(place)])
+    }
+
+    /// The same, whatever its group does.
+    fn of_bank(&self, place: Place, access: Access) -> Time {
         let bank = &self.banks[usize::from(place.bank)];
-        let of_bank = if access == Access::Write && self.writes_cells_directly(place.medium) {
+        if access == Access::Write && self.writes_cells_directly(place.medium) {
             bank.column_at.max(bank.precharge_at)
         } else {
             bank.column_at
-        };
-        of_bank.max(self.group_ready[place.medium as usize][self.group(place)])
+        }
+    }
+
+    /// The gap between column commands that alone kept one that is issued at `at` from an earlier edge, if one did.
+    fn held_by(&self, place: Place, access: Access, at: Time) -> Option<ColumnGap> {
+        let medium = place.medium as usize;
+        let of_medium = self.last_column[medium].map_or(0, |t| t + self.devices[medium].ccd);
+        let of_group = self.group_ready[medium][self.group(place)];
+        let last_edge = at.saturating_sub(self.clock.cycles(1));
+        // Mostly no gap reaches beyond the edge before.
+        if of_medium <= last_edge && of_group <= last_edge {
+            return None;
+        }
+        let bus = self.bus_ready(place.medium, access);
+        let rest = bus.max(self.of_bank(place, access));
+        match () {
+            () if of_group.max(rest) <= last_edge => Some(ColumnGap::Medium),
+            () if of_medium.max(rest) <= last_edge => Some(ColumnGap::Group),
+            () => None,
+        }
     }
 
     /// The bank group of a place.
@@ -364,6 +392,7 @@ impl Media {
             self.channel_ready(place.medium, access).max(self.bank_ready(place, access)) <= at,
             "column command at {at}, too early"
         );
+        let held_by = self.held_by(place, access, at);
         let device = self.devices[place.medium as usize];
         let burst = self.clock.cycles(u64::from(bytes.div_ceil(self.bytes_per_cycle)));
         let bank = &mut self.banks[usize::from(place.bank)];
@@ -400,7 +429,7 @@ impl Media {
         }
         self.bus_free = data_end;
         self.bus_last = Some(access);
-        Transfer { data_end, media_done }
+        Transfer { data_end, media_done, held_by }
     }
 }
 
@@ -425,6 +454,15 @@ impl Rate {
     }
 }
 
+/// A least time between column commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ColumnGap {
+    /// `t_ccd_ns`.
+    Medium,
+    /// `t_ccd_l_ns`.
+    Group,
+}
+
 /// When a column access is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transfer {
@@ -432,6 +470,8 @@ pub struct Transfer {
     pub data_end: Time,
     /// For a write: the data is in the cells, or in a row buffer whose closing writes them ([`Media::row_written_at`]).
     pub media_done: Time,
+    /// Without this gap its command would have gone at an earlier edge.
+    pub held_by: Option<ColumnGap>,
 }
 
 #[cfg(test)]

@@ -109,6 +109,14 @@ counters! {
         forwarded_reads,
         /// Column commands, one a request served by the media (commands)
         column_commands,
+        /// Column commands to DRAM that t_ccd_ns alone kept from an earlier edge (commands)
+        dram_ccd_held,
+        /// Column commands to NVM that t_ccd_ns alone kept from an earlier edge (commands)
+        nvm_ccd_held,
+        /// Column commands to DRAM that t_ccd_l_ns alone kept from an earlier edge (commands)
+        dram_ccd_l_held,
+        /// Column commands to NVM that t_ccd_l_ns alone kept from an earlier edge (commands)
+        nvm_ccd_l_held,
         /// Rows opened (commands)
         activates,
         /// WPQ entries in use, summed over time (entry ticks)

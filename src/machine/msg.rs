@@ -353,9 +353,18 @@ pub enum Msg {
     Request(Request),
     /// Slice to requester.
     Reply(Reply),
-    /// Slice to requester: so many packets of the requester's have left the slice's input buffer.
-    Credit {
+    /// Slice to the switch of replies.
+    Switched {
         /// Which slice.
+        from: u16,
+        /// Which requester.
+        to: u16,
+        /// What it gets.
+        reply: Reply,
+    },
+    /// Slice or switch to requester: so many packets of the requester's have left the slice's input buffer, or the switch's.
+    Credit {
+        /// Which slice; the number of slices for the switch.
         slice: u16,
         /// Packets.
         packets: u16,
@@ -423,6 +432,13 @@ impl Message for Msg {
         match self {
             Msg::Request(r) => r.line ^ u64::from(r.tag) << 40 ^ (r.kind as u64) << 61 ^ u64::from(r.sectors),
             Msg::Reply(r) => 1 << 63 | u64::from(r.tag) << 8 | u64::from(r.sectors),
+            Msg::Switched { from, to, reply } => {
+                14 << 60
+                    ^ u64::from(*from) << 48
+                    ^ u64::from(*to) << 32
+                    ^ u64::from(reply.tag) << 8
+                    ^ u64::from(reply.sectors)
+            }
             Msg::Credit { slice, packets } => 2 << 60 | u64::from(*slice) << 16 | u64::from(*packets),
             Msg::MemoryRead(r) => 3 << 60 ^ r.line ^ u64::from(r.sectors),
             Msg::MemoryWrite(w) => 4 << 60 ^ w.line ^ fold(w.data.mask),

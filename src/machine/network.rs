@@ -19,7 +19,7 @@ pub(super) fn reply_bytes(reply: &Reply) -> u32 {
     }
 }
 
-/// A requester's end of the crossbar; port `i` leads to slice `i`.
+/// A requester's end of the crossbar; port `i` leads to slice `i`, requests go to the switch where there is one.
 #[derive(Debug)]
 pub(super) struct Network {
     map: Interleave,
@@ -27,6 +27,8 @@ pub(super) struct Network {
     capacity: usize,
     queue: VecDeque<Request>,
     credits: Credits,
+    /// The port to the switch of requests.
+    switch: Option<Port>,
     injection: PortEnd,
     ejection: PortEnd,
     arriving: VecDeque<(Time, Reply)>,
@@ -37,13 +39,20 @@ pub(super) struct Network {
 
 impl Network {
     /// An idle end with room for `capacity` waiting requests.
-    pub(super) fn new(spec: &CrossbarSpec, map: Interleave, port: PortEnd, capacity: u32) -> Self {
+    pub(super) fn new(
+        spec: &CrossbarSpec,
+        map: Interleave,
+        port: PortEnd,
+        switch: Option<Port>,
+        capacity: u32,
+    ) -> Self {
         Network {
             map,
             injection_flits: spec.injection_flits,
             capacity: capacity as usize,
             queue: VecDeque::new(),
-            credits: Credits::new(map.slices(), spec.buffer_packets),
+            credits: Credits::new(map.slices(), spec),
+            switch,
             injection: port.clone(),
             ejection: port,
             arriving: VecDeque::new(),
@@ -100,7 +109,7 @@ impl Network {
     /// There are a credit and room in the injection port for a request that is the next to leave. Asks for a wake-up
     /// when only the port holds it back; a credit comes as a message.
     fn may_leave(&self, line: u64, cx: &mut Ctx<'_, Msg>) -> bool {
-        if !self.has_credit(line) {
+        if !self.has_credit(line) || self.switch.is_some() && !self.credits.has(self.map.slices()) {
             return false;
         }
         let room_at = self.injection.backlog_at_most(self.injection_flits);
@@ -114,13 +123,16 @@ impl Network {
     fn inject(&mut self, mut request: Request, cx: &mut Ctx<'_, Msg>) {
         let slice = self.map.slice_of(request.line);
         self.credits.take(slice);
+        if self.switch.is_some() {
+            self.credits.take(self.map.slices());
+        }
         let bytes = request.payload_bytes();
         self.bytes_out += u64::from(HEADER_BYTES + bytes);
         let tail = self.injection.inject(cx.now(), bytes);
         if let Payload::Persist(persist) = &mut request.payload {
             persist.passed.sent = tail;
         }
-        cx.send(Port(slice as u16), Msg::Request(request), tail - cx.now());
+        cx.send(self.switch.unwrap_or(Port(slice as u16)), Msg::Request(request), tail - cx.now());
     }
 
     /// A reply's tail has arrived: hands it over when the ejection port is done with it now, else keeps it until

@@ -79,6 +79,8 @@ pub struct SmWiring {
     pub map: Interleave,
     /// The crossbar's port at this end, as made for both directions.
     pub port: PortEnd,
+    /// The port to the crossbar's switch, where it has one.
+    pub switch: Option<Port>,
     /// Where the local memory of this SM's threads lies, and bytes a thread.
     pub local: (u64, u32),
     /// What fences mean for persistency.
@@ -229,7 +231,7 @@ impl Sm {
             orders: site.orders_persists(),
             releases: 0,
             grid_left: 0,
-            network: Network::new(&p.crossbar, w.map, w.port.clone(), p.l1.miss_queue_entries),
+            network: Network::new(&p.crossbar, w.map, w.port.clone(), w.switch, p.l1.miss_queue_entries),
             rooms: Rooms::default(),
             spare_atomics: Vec::new(),
             accesses: Vec::new(),

@@ -83,7 +83,8 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
-fn listed(keys: &[&str]) -> String {
+fn listed<K: AsRef<str>>(keys: &[K]) -> String {
+    let keys: Vec<&str> = keys.iter().map(AsRef::as_ref).collect();
     match keys.len() {
         0..=SHOWN => keys.join(", "),
         count => format!("{} and {} more", keys[..SHOWN].join(", "), count - SHOWN),
@@ -125,6 +126,9 @@ impl Judge<'_> {
     /// Whether a parameter had a part in the run, as far as counters tell.
     fn had_a_part(&self, key: &str) -> bool {
         let (table, name) = key.split_once('.').unwrap_or(("", key));
+        if self.why_idle(key).is_some() {
+            return false;
+        }
         match table {
             "nvm" => self.mc(&["nvm_reads", "nvm_writes"]) > 0,
             "dram" => self.mc(&["dram_reads", "dram_writes"]) > 0,
@@ -143,6 +147,36 @@ impl Judge<'_> {
             _ if self.outcome.scheme_parameters.contains_key(key) => self.persistency() > 0,
             _ => true,
         }
+    }
+
+    /// A setting of the machine, as a word.
+    fn is_set_to(&self, key: &str, word: &str) -> bool {
+        self.outcome.machine.parameters.get(key).is_some_and(|parameter| parameter.value.as_str() == Some(word))
+    }
+
+    /// Why a parameter changes nothing, where another one hides it.
+    fn why_idle(&self, key: &str) -> Option<&'static str> {
+        let (table, name) = key.split_once('.')?;
+        let held = |gap: &str| self.mc(&[&format!("{table}_{gap}_held")]) > 0;
+        let mode = |word: &str| self.is_set_to("nvm.write_mode", word);
+        let why = match (table, name) {
+            ("dram" | "nvm", "t_ccd_ns") if !held("ccd") => "no column command waited for it, but for the data bus",
+            ("dram" | "nvm", "t_ccd_l_ns") if !held("ccd_l") => "no column command waited for it",
+            ("nvm", "row_write_ns" | "row_write_when" | "write_hit_ns" | "row_buffer_durable")
+                if !mode("row_buffer") =>
+            {
+                "it is of nvm.write_mode row_buffer"
+            }
+            ("nvm", "cell_write_ns") if mode("row_buffer") => "it is not of nvm.write_mode row_buffer",
+            ("nvm", "write_granule_bytes") if !mode("through") => "it is of nvm.write_mode through",
+            ("nvm", "write_hold_ns") if !mode("latency") => "it is of nvm.write_mode latency",
+            ("crossbar", "switch_packets" | "switch_speedup") if self.is_set_to("crossbar.switch", "ports") => {
+                "it is of crossbar.switch input_queued"
+            }
+            ("l1", "sfifo_entries") if self.is_set_to("l1.writes", "evict") => "it is of l1.writes combine",
+            _ => return None,
+        };
+        Some(why)
     }
 
     fn unsourced(&self) -> Vec<String> {
@@ -201,8 +235,9 @@ impl Judge<'_> {
         }
         let set = |(_, parameter): &(&String, &Parameter)| parameter.source.starts_with("user");
         let all = o.machine.parameters.iter().chain(&o.scheme_parameters);
-        let idle: Vec<&str> =
-            all.filter(set).map(|(key, _)| key.as_str()).filter(|key| !self.had_a_part(key)).collect();
+        let idle = all.filter(set).map(|(key, _)| key.as_str()).filter(|key| !self.had_a_part(key));
+        let idle: Vec<String> =
+            idle.map(|key| self.why_idle(key).map_or_else(|| key.to_owned(), |why| format!("{key} ({why})"))).collect();
         if !idle.is_empty() {
             texts.push(format!("set, and without a part in the run: {}", listed(&idle)));
         }

@@ -9,14 +9,14 @@ use durawarp::workload::{Choice, Workload};
 use proptest::prelude::*;
 
 /// Values from far too small to the preset's; the first of each makes everything wait for everything.
-const SIZES: [(&str, &[&str]); 24] = [
+const SIZES: [(&str, &[&str]); 27] = [
     ("sm.count", &["1", "3", "20"]),
     ("sm.warp_size", &["32", "64"]),
     ("sm.schedulers", &["1", "3", "4"]),
     ("sm.issue_width", &["1", "2"]),
     ("sm.policy", &["lrr", "gto"]),
     ("sm.lsu_entries", &["1", "2", "8"]),
-    ("sm.coalescer", &["half_warp_legacy", "warp_sectored"]),
+    ("sm.coalescer", &["half_warp_legacy", "warp_sectored", "warp_by_sector"]),
     ("l1.kb", &["3", "24"]),
     ("l1.mshr_entries", &["1", "4", "256"]),
     ("l1.mshr_merges", &["1", "8"]),
@@ -25,6 +25,9 @@ const SIZES: [(&str, &[&str]); 24] = [
     ("l1.global_loads", &["true", "false"]),
     ("crossbar.buffer_packets", &["1", "5", "32"]),
     ("crossbar.injection_flits", &["1", "64"]),
+    ("crossbar.switch", &["input_queued", "ports"]),
+    ("crossbar.switch_packets", &["1", "64"]),
+    ("crossbar.switch_speedup", &["1", "2"]),
     ("l2.slice_kb", &["2", "128"]),
     ("l2.mshr_entries", &["1", "3", "256"]),
     ("l2.mshr_merges", &["1", "64"]),

@@ -39,6 +39,16 @@ fn a_warp_is_coalesced_by_lines_and_sectors() {
 }
 
 #[test]
+fn a_warp_is_coalesced_by_sectors() {
+    let spec = one_gigahertz("sm.coalescer=warp_by_sector");
+    let word = "ld.global.u32 %r1, [%d1];";
+    assert_eq!(transactions(&spec, word, 0, 4), (4, 4), "consecutive words");
+    assert_eq!(transactions(&spec, word, 0, 0), (1, 1), "one word for all");
+    assert_eq!(transactions(&spec, word, 4, 4), (5, 5), "misaligned by a word");
+    assert_eq!(transactions(&spec, "ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%d1];", 0, 16), (16, 16), "quads");
+}
+
+#[test]
 fn half_warps_are_coalesced_by_segments() {
     let spec = one_gigahertz("sm.coalescer=half_warp_legacy");
     let word = "ld.global.u32 %r1, [%d1];";
@@ -52,9 +62,33 @@ fn half_warps_are_coalesced_by_segments() {
     assert_eq!(transactions(&spec, "ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%d1];", 0, 16), (4, 16), "quads");
 }
 
+/// Writes to the L2 and cleanings of an L1, of a thread that loads a word of local memory and stores it `stores` times;
+/// what it has at last.
+fn local_stores(policy: &str, stores: u32, between: &str) -> (u64, u64, u32) {
+    let mut bench = Bench::new(one_gigahertz(&format!("l1.local_writes={policy} l1.fence_invalidates=false")));
+    let out = bench.buffer(256, Medium::Dram);
+    let store = format!("ld.local.u32 %r2, [L];\nadd.s32 %r2, %r2, 1;\nst.local.u32 [L], %r2;\n{between}");
+    let body = format!(
+        ".local .align 4 .b8 L[4];\nmov.u32 %r1, 5;\nst.local.u32 [L], %r1;\n{}ld.local.u32 %r3, [L];\n\
+        st.global.u32 [%out], %r3;",
+        store.repeat(stores as usize)
+    );
+    bench.launch(&body, 1, 1, (out, 0, 0, 0));
+    let ran = bench.run();
+    (ran.l2("writes"), ran.sm("l1_cleanings"), ran.u32s(out, 1)[0])
+}
+
+#[test]
+fn local_memory_is_written_back_only_where_that_is_asked_and_its_line_is_there() {
+    // The first store finds nothing; the store to global memory is one more write.
+    assert_eq!(local_stores("as_global", 6, ""), (8, 0, 11));
+    assert_eq!(local_stores("write_back", 6, ""), (2, 0, 11));
+    assert_eq!(local_stores("write_back", 6, "membar.gl;\n"), (2, 0, 11), "nobody else looks: a fence leaves it");
+}
+
 #[test]
 fn stores_are_coalesced_like_loads() {
-    for (rule, lines) in [("warp_sectored", 1), ("half_warp_legacy", 2)] {
+    for (rule, lines) in [("warp_sectored", 1), ("warp_by_sector", 4), ("half_warp_legacy", 2)] {
         let mut bench = Bench::new(one_gigahertz(&format!("sm.coalescer={rule}")));
         let out = bench.buffer(256, Medium::Dram);
         bench.launch(

@@ -112,6 +112,7 @@ fn run(l2: L2Spec, memory_credits: (u32, u32), script: Vec<(Time, Request)>) -> 
         memory_credits,
         buffer_packets: 4,
         port: PortEnd::new(clock, 32),
+        switch: None,
     };
     let mut t = Topology::new();
     let script: Vec<_> = script.into_iter().map(|(at, r)| (at, Some(r))).collect();

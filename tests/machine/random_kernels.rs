@@ -123,11 +123,16 @@ proptest! {
     fn a_random_kernel_leaves_the_functional_memory(
         steps in prop::collection::vec((step(), prop::option::weighted(0.3, 0u32..6)), 5..40),
         warp_size in prop::sample::select(&[32, 64][..]),
-        rule in prop::sample::select(&["warp_sectored", "half_warp_legacy"][..]),
+        rule in prop::sample::select(&["warp_sectored", "warp_by_sector", "half_warp_legacy"][..]),
         l1_kb in prop::sample::select(&[3, 24][..]),
+        switch in prop::sample::select(&["ports", "input_queued"][..]),
+        local in prop::sample::select(&["as_global", "write_back"][..]),
         medium in prop::sample::select(&[Medium::Dram, Medium::Nvm][..]),
     ) {
-        let overrides = format!("sm.count=3 sm.warp_size={warp_size} sm.coalescer={rule} l1.kb={l1_kb} l2.slice_kb=4");
+        let overrides = format!(
+            "sm.count=3 sm.warp_size={warp_size} sm.coalescer={rule} l1.kb={l1_kb} l1.local_writes={local} \
+             crossbar.switch={switch} l2.slice_kb=4"
+        );
         let mut bench = Bench::new(machine("agpm-table4", &overrides));
         let (grid, block) = (7, 100);
         let out = bench.buffer(4 * grid * block, Medium::Dram);

@@ -79,6 +79,24 @@ fn a_second_column_waits_tccd_and_for_the_bus() {
 }
 
 #[test]
+fn a_gap_is_told_where_it_alone_kept_a_column_command_from_an_earlier_edge() {
+    let second = |first_bytes: u32, at_tick: Time, groups: u32| {
+        let mut m = media();
+        m.devices[0] = Ticks { groups: groups as u16, ccd_l: 6, ..m.devices[0] };
+        m.open_row(at(0, 5), 0);
+        m.column(at(0, 5), Access::Read, first_bytes, 200);
+        m.column(at(0, 5), Access::Read, 32, at_tick).held_by
+    };
+    // The gap is 4, a burst of 32 B takes 1.
+    assert_eq!(second(32, 204, 1), Some(ColumnGap::Medium));
+    assert_eq!(second(32, 205, 1), None, "it could have gone before");
+    assert_eq!(second(96, 204, 1), Some(ColumnGap::Medium), "the bus was free an edge before");
+    assert_eq!(second(128, 204, 1), None, "it would have waited for the bus as long");
+    assert_eq!(second(32, 206, 2), Some(ColumnGap::Group));
+    assert_eq!(second(32, 207, 2), None);
+}
+
+#[test]
 fn another_row_waits_tras_then_trp() {
     let mut m = media();
     m.open_row(at(0, 5), 0);
@@ -99,7 +117,7 @@ fn precharge_after_a_write_waits_write_recovery() {
     let mut m = media();
     m.open_row(at(0, 5), 0);
     let written = m.column(at(0, 5), Access::Write, 128, 124);
-    assert_eq!(written, Transfer { data_end: 148, media_done: 160 });
+    assert_eq!(written, Transfer { data_end: 148, media_done: 160, held_by: None });
     assert_eq!(m.row_ready(at(0, 6)), 160);
 }
 
@@ -117,7 +135,7 @@ fn the_bus_turns_around_both_ways() {
 fn an_nvm_write_needs_no_row_but_holds_its_bank_for_the_cell_write() {
     let mut m = media();
     let written = m.column(at(4, 9), Access::Write, 128, 10);
-    assert_eq!(written, Transfer { data_end: 34, media_done: 490 });
+    assert_eq!(written, Transfer { data_end: 34, media_done: 490, held_by: None });
     assert_column_earliest(&m, at(4, 1), Access::Write, 490);
     assert_eq!(m.row_ready(at(4, 1)), 490);
     assert_eq!(m.bank_ready(at(5, 1), Access::Write), 0, "another bank is free");

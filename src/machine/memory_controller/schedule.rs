@@ -7,7 +7,7 @@
 
 use crate::engine::{Ctx, Time};
 use crate::kernel::memory::Medium;
-use crate::machine::media::{Access, BankId, Place};
+use crate::machine::media::{Access, BankId, ColumnGap, Place};
 use crate::machine::msg::{Msg, SECTOR_BYTES};
 use crate::machine::request_queue::{At, Choice, NO_BANKS};
 use crate::persist::vocab::Domain;
@@ -134,6 +134,7 @@ impl MemoryController {
                 self.turn = self.turn.saturating_sub(1);
                 let bytes = read.sectors.count_ones() * SECTOR_BYTES;
                 let transfer = self.media.column(Place { row, ..place }, access, bytes, now);
+                self.count_gap(place.medium, transfer.held_by);
                 match place.medium {
                     Medium::Dram => self.counters.dram_read_bytes += u64::from(bytes),
                     Medium::Nvm => self.counters.nvm_read_bytes += u64::from(bytes),
@@ -150,6 +151,7 @@ impl MemoryController {
                 let (row, line, write) = self.writes.remove(at);
                 let mask = write.mask;
                 let transfer = self.media.write(Place { row, ..place }, mask, now);
+                self.count_gap(place.medium, transfer.held_by);
                 self.note_occupancy(now);
                 self.note_media_write(usize::from(at.bank), line, now, transfer.media_done);
                 match (&mut self.open_rows, place.medium) {
@@ -173,6 +175,18 @@ impl MemoryController {
                 self.carry_out(cx);
             }
         }
+    }
+
+    fn count_gap(&mut self, medium: Medium, gap: Option<ColumnGap>) {
+        let c = &mut self.counters;
+        let held = match (medium, gap) {
+            (_, None) => return,
+            (Medium::Dram, Some(ColumnGap::Medium)) => &mut c.dram_ccd_held,
+            (Medium::Dram, Some(ColumnGap::Group)) => &mut c.dram_ccd_l_held,
+            (Medium::Nvm, Some(ColumnGap::Medium)) => &mut c.nvm_ccd_held,
+            (Medium::Nvm, Some(ColumnGap::Group)) => &mut c.nvm_ccd_l_held,
+        };
+        *held += 1;
     }
 
     /// Tells of open rows that are in their cells by now, and has those written that no request waits for. Returns when to

@@ -5,7 +5,7 @@
 //!                     ▲ S-FIFO full, victim, older bytes than an access past the L1, a marker, a release
 //! ```
 //! A store is the warp's no more once it has joined its line. A fence of scope gpu or sys, and the end of an SM's last
-//! resident CTA, *release*: every dirty line is cleaned, and they wait until all that was cleaned is performed. Each
+//! resident CTA, *release*: every dirty line but those of local memory that is written back is cleaned, and they wait until all that was cleaned is performed. Each
 //! cleaning has a number, so that a release waits for what came before it only.
 //!
 //! Source: Gope et al. section 3 (write-combining L1 with byte masks, S-FIFO); QuickRelease (HPCA 2014). Invariants: a
@@ -184,7 +184,7 @@ impl Sm {
         cx: &mut Ctx<'_, Msg>,
     ) -> bool {
         let Some(head) = self.lsu.queue.front() else { unreachable!("there is a head") };
-        let (warp, line) = (usize::from(head.warp), access.line);
+        let (warp, line, local) = (usize::from(head.warp), access.line, head.local);
         let admission = self.gate.as_ref().map(|gate| gate.admits(line, head.kind, head.after));
         let after = head.after;
         if !matches!(admission, None | Some(Admission::Leaves)) || self.is_full_for(line) || !self.make_way(line, cx) {
@@ -200,7 +200,7 @@ impl Sm {
         };
         let log = head.log;
         let combined = self.l1.is_dirty(line);
-        if !self.l1.combine(line, &store) {
+        if !self.l1.combine(line, local, &store) {
             let Some(head) = self.lsu.queue.front_mut() else { unreachable!("there is a head") };
             head.payloads[at] = Payload::Line(store);
             return false;

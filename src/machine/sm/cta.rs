@@ -69,7 +69,7 @@ impl Sm {
     /// A launch begins: its CTAs follow. The L1 forgets the previous one's lines.
     pub(super) fn start(&mut self, launch: Arc<Launch>) {
         assert!(self.ctas.iter().all(CtaSlot::is_free), "a launch begins while CTAs of another are resident");
-        self.l1.invalidate_all();
+        self.l1.begin_launch();
         if self.watched {
             let facts = kernel_facts(&launch, self.launches, self.p.sm.warp_size);
             self.site.kernel_start(&facts, &mut self.post);

@@ -59,6 +59,8 @@ pub(super) struct Entry {
     pub(super) log: bool,
     /// Stores that must not stay in the L1: volatile ones, and those past it.
     pub(super) past_l1: bool,
+    /// In local memory.
+    pub(super) local: bool,
     /// Of a `Mark`.
     pub(super) marker: Option<Marker>,
 }
@@ -80,6 +82,7 @@ impl Default for Entry {
             mark: 0,
             log: false,
             past_l1: false,
+            local: false,
             marker: None,
         }
     }
@@ -151,6 +154,7 @@ impl Lsu {
         entry.kind = RequestKind::Write;
         entry.log = false;
         entry.past_l1 = false;
+        entry.local = false;
         entry.after = 0;
         entry.mark = 0;
         entry

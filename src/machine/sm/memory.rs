@@ -260,6 +260,7 @@ impl Sm {
         }
         let work = if is_store { Work::Send } else { Work::Load };
         let mut entry = self.lsu.entry(share.warp as u8, work, load);
+        entry.local = true;
         // All bytes of each lane, 16 apart, when they must be cut into words.
         let mut words = [0u8; 1024];
         if is_store {

@@ -42,7 +42,7 @@ impl Sm {
         let part = head.parts.get(head.next).copied().unwrap_or(0);
         let done = match work {
             Work::Mark => return self.drain(),
-            Work::Send if self.combines(head) => self.combine_next(access, cycle, launch, cx),
+            Work::Send if self.combines(head, access.line) => self.combine_next(access, cycle, launch, cx),
             Work::Send => self.send_next(access, cx),
             // What is held for the line has not been performed.
             _ if self.gate.as_ref().is_some_and(|gate| gate.holds(access.line)) => false,
@@ -61,9 +61,10 @@ impl Sm {
         }
     }
 
-    /// An entry's stores join their lines in the L1.
-    fn combines(&self, entry: &Entry) -> bool {
-        self.l1.combines() && entry.kind == RequestKind::Write && entry.load == NO_LOAD && !entry.past_l1
+    /// An entry's store joins its line in the L1.
+    fn combines(&self, entry: &Entry, line: u64) -> bool {
+        let store = entry.kind == RequestKind::Write && entry.load == NO_LOAD && !entry.past_l1;
+        store && self.l1.combines_store(line, entry.local)
     }
 
     /// A store or an atomic leaves for its slice, or is held at the gate; false when there is no room for it.
@@ -144,7 +145,7 @@ impl Sm {
         if !self.network.has_room() && !hits {
             return false;
         }
-        if self.l1.combines() && !hits {
+        if self.l1.may_be_dirty() && !hits {
             // The fill must have what was combined of the line; the line that makes room must have nothing.
             if !self.network.has_room_for(3) || self.must_leave(access.line) {
                 return false;
@@ -190,7 +191,7 @@ impl Sm {
     }
 
     fn load_past(&mut self, access: LineAccess, part: u8, load: u16, cx: &mut Ctx<'_, Msg>) -> bool {
-        if !self.network.has_room_for(if self.l1.combines() { 2 } else { 1 }) || self.must_leave(access.line) {
+        if !self.network.has_room_for(if self.l1.may_be_dirty() { 2 } else { 1 }) || self.must_leave(access.line) {
             return false;
         }
         self.clean_now(access.line, cx);

@@ -135,6 +135,45 @@ fn a_parameter_has_a_part_by_its_own_counters_and_no_others() {
 }
 
 #[test]
+fn a_setting_that_another_one_hides_is_told_with_what_hides_it() {
+    let told_of = |key: &str, counted: &str, mode: &str| {
+        let mut outcome = plain(&[
+            ("memory_controller.dram_reads", [1, 0]),
+            ("memory_controller.nvm_writes", [1, 0]),
+            (counted, [0, 1]),
+        ]);
+        outcome.machine.parameters.insert(key.to_owned(), parameter("user"));
+        let word = Parameter { value: mode.into(), ..parameter("a paper") };
+        outcome.machine.parameters.insert("nvm.write_mode".to_owned(), word);
+        told(&outcome).into_iter().map(|(_, text)| text).filter(|text| text.starts_with("set, ")).collect::<String>()
+    };
+    let hidden = |key: &str, why: &str| format!("set, and without a part in the run: {key} ({why})");
+    let bus = "no column command waited for it, but for the data bus";
+    let other = "memory_controller.nvm_ccd_held";
+    assert_eq!(told_of("dram.t_ccd_ns", other, "latency"), hidden("dram.t_ccd_ns", bus));
+    assert_eq!(told_of("dram.t_ccd_ns", "memory_controller.dram_ccd_held", "latency"), "");
+    assert_eq!(
+        told_of("nvm.t_ccd_l_ns", other, "latency"),
+        hidden("nvm.t_ccd_l_ns", "no column command waited for it")
+    );
+    assert_eq!(told_of("nvm.t_ccd_l_ns", "memory_controller.nvm_ccd_l_held", "latency"), "");
+    let row_buffer = "it is of nvm.write_mode row_buffer";
+    assert_eq!(told_of("nvm.row_write_ns", other, "latency"), hidden("nvm.row_write_ns", row_buffer));
+    assert_eq!(told_of("nvm.row_write_ns", other, "row_buffer"), "");
+    assert_eq!(
+        told_of("nvm.write_hold_ns", other, "through"),
+        hidden("nvm.write_hold_ns", "it is of nvm.write_mode latency")
+    );
+    assert_eq!(told_of("nvm.write_hold_ns", other, "latency"), "");
+    let not_rows = "it is not of nvm.write_mode row_buffer";
+    assert_eq!(told_of("nvm.cell_write_ns", other, "row_buffer"), hidden("nvm.cell_write_ns", not_rows));
+    assert_eq!(told_of("nvm.cell_write_ns", other, "through"), "");
+    let through = "it is of nvm.write_mode through";
+    assert_eq!(told_of("nvm.write_granule_bytes", other, "latency"), hidden("nvm.write_granule_bytes", through));
+    assert_eq!(told_of("nvm.write_granule_bytes", other, "through"), "");
+}
+
+#[test]
 fn parameters_without_a_source_are_listed_where_they_had_a_part() {
     let mut outcome = plain(&[]);
     outcome.machine.parameters.insert("l2.ways".to_owned(), parameter("chosen"));

@@ -126,18 +126,19 @@ fn a_controller_out_of_the_protocols_order_is_told() {
 
 #[test]
 fn a_flush_moves_the_bytes_of_entries_that_were_joined_and_no_others() {
-    let flushed = |held: &[u128], mask: u128, value: u8| {
+    // Byte 1 is 7 and byte 2 is `second`; the flush is of 7s.
+    let flushed = |held: &[(u128, u8)], second: u8| {
         let mut hand = Hand::default();
-        hand.stored(0, 0, 0b01, 7).stored(0, 0, 0b10, 7).ended(0, 0);
-        for &mask in held {
-            hand.at(0, RegionStep::Buffered, 0, mask);
+        hand.stored(0, 0, 0b010, 7).stored(0, 0, 0b100, second).ended(0, 0);
+        for &(mask, value) in held {
+            hand.note(FactKind::Region(RegionStep::Buffered), Author::default(), mask, value);
         }
-        hand.bounded(0).note(FactKind::Region(RegionStep::Flushed), Author::default(), mask, value);
+        hand.bounded(0).note(FactKind::Region(RegionStep::Flushed), Author::default(), 0b110, 7);
         told(&hand, false).is_empty()
     };
-    assert!(flushed(&[0b01, 0b10], 0b11, 7));
-    assert!(!flushed(&[0b01], 0b11, 7), "one byte of two");
-    assert!(!flushed(&[0b01, 0b10], 0b11, 8), "other values");
+    assert!(flushed(&[(0b010, 7), (0b100, 7)], 7));
+    assert!(!flushed(&[(0b010, 7)], 7), "one byte of two");
+    assert!(!flushed(&[(0b010, 7), (0b100, 9)], 9), "another value");
 }
 
 #[test]
