@@ -13,6 +13,7 @@ mod reproduce;
 mod results;
 mod runs;
 mod schemes;
+mod sensitivity;
 mod settings;
 mod show;
 mod simulate;
@@ -102,6 +103,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Figures(args) => figures::figures(args),
         Command::Report(args) => figures::report(args),
         Command::Reproduce(args) => reproduce::reproduce(args),
+        Command::Sensitivity(args) => sensitivity::sensitivity(args),
         Command::List(args) => show::list(args),
         Command::Config(ConfigCommand::Show(args)) => show::config(args),
         Command::Config(ConfigCommand::Check(args)) => show::check_configs(args),

@@ -19,6 +19,7 @@ pub mod report;
 pub mod reproduce;
 pub mod run;
 pub mod schemes;
+pub mod sensitivity;
 pub mod spec;
 pub mod stats;
 pub mod sweep;

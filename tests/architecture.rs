@@ -176,7 +176,19 @@ fn timelines_are_kept_for_whoever_has_one_and_know_nobody() {
 fn nothing_at_or_below_the_machine_looks_up() {
     let low =
         ["engine", "kernel", "workload", "persist", "stats", "spec", "machine", "schemes", "oracle", "diagnostic"];
-    let high = ["config", "assemble", "run", "crash", "determinism", "outcome", "sweep", "report", "reproduce", "cli"];
+    let high = [
+        "config",
+        "assemble",
+        "run",
+        "crash",
+        "determinism",
+        "outcome",
+        "sweep",
+        "report",
+        "reproduce",
+        "sensitivity",
+        "cli",
+    ];
     forbid("at or below machine -> above", |s| low.contains(&s.room()), |_, m| high.contains(&room_of(m)));
 }
 
@@ -191,7 +203,8 @@ fn a_sweep_runs_experiments_and_knows_no_paper() {
         },
     );
     let beside = ["run", "crash", "determinism", "outcome", "config", "assemble", "report", "sweep"];
-    forbid("what it is built of -> reproduce", |s| beside.contains(&s.room()), |_, m| room_of(m) == "reproduce");
+    let studies = ["reproduce", "sensitivity"];
+    forbid("what they are built of -> studies", |s| beside.contains(&s.room()), |_, m| studies.contains(&room_of(m)));
 }
 
 #[test]
@@ -299,6 +312,7 @@ fn macros_at_the_root_are_the_known_ones() {
         "sweep",
         "report",
         "reproduce",
+        "sensitivity",
         "cli",
     ];
     forbid(

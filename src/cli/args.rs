@@ -56,6 +56,8 @@ pub(super) enum Command {
     Report(ReportArgs),
     /// Run a paper's experiments again and show ours beside the published numbers
     Reproduce(ReproduceArgs),
+    /// Halve and double each number of a machine that has no source of its own: which of them matter
+    Sensitivity(SensitivityArgs),
     /// List what is built in
     List(ListArgs),
     /// Show, check, compare and explain machines and schemes; lint sweep files
@@ -386,6 +388,47 @@ pub(super) struct ReproduceArgs {
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
     /// No progress and no tables
+    #[arg(long, short)]
+    pub(super) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct SensitivityArgs {
+    /// Machine: a built-in name or a .toml file
+    #[arg(default_value = DEFAULT_MACHINE, value_name = "MACHINE")]
+    pub(super) machine: String,
+    /// Workloads: built-in names, folders or manifests; none for all that are built in
+    #[arg(long, value_delimiter = ',', value_name = "NAME,...")]
+    pub(super) workloads: Vec<String>,
+    #[command(flatten)]
+    pub(super) scheme: OneScheme,
+    /// Change a parameter of the machine, around which others are varied, or of a scheme (SCHEME.KEY=VALUE); repeatable
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(super) set: Vec<String>,
+    /// Only these parameters, with or without a source (l2.ways,dram.t_cl_ns)
+    #[arg(long, value_delimiter = ',', value_name = "KEY,...", conflicts_with = "all")]
+    pub(super) keys: Vec<String>,
+    /// Every number, also those with a source
+    #[arg(long)]
+    pub(super) all: bool,
+    /// Size of the problems, of workloads that have it
+    #[arg(long, default_value = "ci", value_name = "NAME")]
+    pub(super) profile: String,
+    /// Seed of every random content
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub(super) seed: u64,
+    #[command(flatten)]
+    pub(super) work: Work,
+    /// Keep results in this folder, as sweeps do, and take those that are there; nothing is kept unless it is named
+    #[arg(long, value_name = "DIR")]
+    pub(super) results: Option<PathBuf>,
+    /// Write every run, a row a parameter, factor and workload
+    #[arg(long, value_name = "FILE")]
+    pub(super) csv: Option<PathBuf>,
+    /// Write the table as Markdown
+    #[arg(long, value_name = "FILE")]
+    pub(super) markdown: Option<PathBuf>,
+    /// No progress and no table
     #[arg(long, short)]
     pub(super) quiet: bool,
 }

@@ -128,3 +128,17 @@ fn warnings_are_no_fault_unless_asked_for_and_a_dry_run_counts_them() {
     let told = ended(&durawarp_in(&folder, &["sweep", "one.toml", "--dry-run"]), 0, &[]);
     assert!(!told.contains("warnings"), "{told}");
 }
+
+#[test]
+fn sensitivity_shows_what_a_number_does_and_every_fault_of_what_is_typed() {
+    let folder = folder("cli/sensitivity");
+    let keys = "l2.pipeline_cycles,sm.warp_size";
+    let arguments = ["sensitivity", "--workloads", "vecadd", "--keys", keys, "--csv", "all.csv"];
+    let words = ["agpm-table4, scheme base, profile ci", "l2.pipeline_cycles", "not run:", "sm.warp_size: 16"];
+    ended(&durawarp_in(&folder, &arguments), 0, &words);
+    // A header, both factors of one number, one factor of the other.
+    assert_eq!(std::fs::read_to_string(folder.join("all.csv")).unwrap().lines().count(), 4);
+    let wrong = ["sensitivity", "titan-y", "--workloads", "vecad", "--keys", "l2.way"];
+    ended(&durawarp_in(&folder, &wrong), 2, &["titan-x", "vecadd"]);
+    ended(&durawarp_in(&folder, &["sensitivity", "--keys", "l2.way"]), 2, &["no parameter `l2.way`", "l2.ways"]);
+}

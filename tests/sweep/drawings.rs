@@ -24,15 +24,28 @@ fn samples_are_sound_and_always_the_same() {
     page.table(table);
     page.settings("Settings of the machine", [("controller.write_queue_entries", "64"), ("sm.count", "30")]);
     page.heading("Figures");
+    let mut drawn = Vec::new();
+    let mut keep = |name: String, text: &str| {
+        std::fs::write(folder.join(&name), text).unwrap();
+        drawn.push(format!("{name} {}", &blake3::hash(text.as_bytes()).to_hex()[..16]));
+    };
     for (name, figure) in samples::all() {
         let svg = figure.svg().unwrap_or_else(|error| panic!("{name}: {error}"));
         xml::check(name, &svg);
         assert_eq!(svg, figure.clone().svg().unwrap());
-        std::fs::write(folder.join(format!("{name}.svg")), svg).unwrap();
-        std::fs::write(folder.join(format!("{name}.csv")), figure.csv().unwrap()).unwrap();
-        page.figure(Drawing::new(name, &format!("Sample {name}."), &figure).unwrap());
+        let drawing = Drawing::new(name, &format!("Sample {name}."), &figure).unwrap();
+        assert_eq!((drawing.svg(), drawing.csv()), (&*svg, &*figure.csv().unwrap()));
+        keep(format!("{name}.svg"), &svg);
+        keep(format!("{name}.csv"), drawing.csv());
+        page.figure(drawing);
     }
-    std::fs::write(folder.join("page.html"), page.html().unwrap()).unwrap();
+    keep("page.html".to_owned(), &page.html().unwrap());
+    // Whoever changes how figures look has looked at them.
+    let known: Vec<&str> = include_str!("samples/drawn.txt").lines().collect();
+    let changed: Vec<&String> = drawn.iter().filter(|line| !known.contains(&line.as_str())).collect();
+    let look =
+        format!("look at these in {}, then put their lines into tests/sweep/samples/drawn.txt", folder.display());
+    assert!(changed.is_empty() && known.len() == drawn.len(), "{look}: {changed:#?}");
 }
 
 #[test]

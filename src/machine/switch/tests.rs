@@ -84,10 +84,7 @@ type Arrivals = Vec<(Time, u64)>;
 
 /// Times at which requests that come to a switch at such times, from these of two inputs, of so many bytes, for these of two
 /// slices, reach them; and when each input gets credits. A cycle is 10 ticks, links take one.
-fn switched(
-    requests: &[(Time, u16, u32, u64)],
-    speedup: u32,
-) -> ([Arrivals; 2], [Vec<Time>; 2], SwitchCounters) {
+fn switched(requests: &[(Time, u16, u32, u64)], speedup: u32) -> ([Arrivals; 2], [Vec<Time>; 2], SwitchCounters) {
     let spec = CrossbarSpec {
         flit_bytes: 32,
         latency_cycles: 2,
