@@ -25,6 +25,9 @@ choice! {
     }
 }
 
+/// Lanes of a half-warp.
+pub const HALF_WARP: u32 = 16;
+
 /// One access to one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LineAccess {
@@ -34,6 +37,13 @@ pub struct LineAccess {
     pub lanes: u64,
     /// Sectors to fetch or write.
     pub sectors: u8,
+}
+
+impl LineAccess {
+    /// Half-warps that it serves.
+    pub fn half_warps(&self) -> u8 {
+        (0..64 / HALF_WARP).map(|half| u8::from(self.lanes >> (HALF_WARP * half) & 0xffff != 0)).sum()
+    }
 }
 
 /// What the addresses of a warp's lanes look like together. Most instructions of most kernels are of the two simple
@@ -225,6 +235,29 @@ mod tests {
     fn consecutive_words_are_one_line_of_four_sectors() {
         let out = run(Rule::WarpSectored, |i| 0x1000 + 4 * i, WARP, 4);
         assert_eq!(out, [LineAccess { line: 0x1000, lanes: WARP, sectors: 0b1111 }]);
+    }
+
+    #[test]
+    fn an_access_serves_the_half_warps_of_its_lanes() {
+        let half_warps = |address: fn(u64) -> u64, lanes: u64| {
+            let out = run(Rule::WarpSectored, address, lanes, 4);
+            out.iter().map(LineAccess::half_warps).collect::<Vec<_>>()
+        };
+        assert_eq!(half_warps(|i| 0x1000 + 4 * i, WARP), [2]);
+        assert_eq!(half_warps(|i| 0x1000 + 4 * i, 0xffff), [1]);
+        assert_eq!(half_warps(|i| 0x1000 + 8 * i, WARP), [1, 1]);
+        assert_eq!(half_warps(|_| 0x1000, u64::MAX), [4], "64 lanes");
+        // As many as the legacy rule has accesses.
+        for stride in [0, 4, 8, 12, 16, 128] {
+            let address = std::array::from_fn(|i| 0x1000 + stride * i as u64);
+            let count = |rule| {
+                let mut out = Vec::new();
+                coalesce(rule, &address, WARP, 4, 128, &mut out);
+                out
+            };
+            let whole: u8 = count(Rule::WarpSectored).iter().map(LineAccess::half_warps).sum();
+            assert_eq!(usize::from(whole), count(Rule::HalfWarpLegacy).len(), "stride of {stride} B");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 use crate::kernel::ir::{MemKind, Op, PmOp, Space, StoreHint};
 use crate::kernel::launch::Launch;
+use crate::machine::coalescer::HALF_WARP;
 use crate::persist::site::KernelFacts;
 
 /// The facts of a launch, the `number`th of the program from 0.
@@ -13,7 +14,7 @@ pub(super) fn kernel_facts(launch: &Launch, number: u32, warp_size: u32) -> Kern
     let code = &launch.kernel.code;
     let ctas: u64 = launch.grid.iter().map(|&extent| u64::from(extent)).product();
     let (mut writes, mut waits, mut reads) = (false, false, false);
-    let mut persists = Vec::new();
+    let (mut persists, mut log_write_backs) = (Vec::new(), Vec::new());
     let mut loops = Vec::new();
     for (pc, inst) in code.iter().enumerate() {
         match inst.op {
@@ -22,19 +23,22 @@ pub(super) fn kernel_facts(launch: &Launch, number: u32, warp_size: u32) -> Kern
                 reads |= mem.kind != MemKind::Store;
             }
             Op::Mem(mem) if mem.kind == MemKind::Store && mem.hint != StoreHint::Plain => persists.push(pc),
-            Op::Pm(PmOp::Clwb | PmOp::ClwbLog | PmOp::ClflushOpt) => persists.push(pc),
+            Op::Pm(PmOp::Clwb | PmOp::ClflushOpt) => persists.push(pc),
+            Op::Pm(PmOp::ClwbLog) => log_write_backs.push(pc),
             Op::Barrier(_) => waits = true,
             Op::Branch { target, .. } if target as usize <= pc => loops.push(target as usize..=pc),
             _ => {}
         }
     }
-    let repeated = persists.iter().any(|pc| loops.iter().any(|around| around.contains(pc)));
+    let repeated = persists.iter().chain(&log_write_backs).any(|pc| loops.iter().any(|around| around.contains(pc)));
     KernelFacts {
         kernel: launch.kernel.name.clone(),
         launch: number,
         warps: ctas * u64::from(launch.warps_per_cta(warp_size)),
         shared_bytes: launch.shared_bytes,
         communicates: writes && waits && reads,
+        half_warps_per_warp: u64::from(warp_size.div_ceil(HALF_WARP)),
         persists_per_warp: (!repeated).then_some(persists.len() as u64),
+        log_write_backs_per_warp: log_write_backs.len() as u64,
     }
 }

@@ -55,8 +55,12 @@ pub struct KernelFacts {
     pub shared_bytes: u32,
     /// It writes shared memory, has a barrier, and reads shared memory.
     pub communicates: bool,
-    /// Stores past the caches, log updates and write-backs that each warp executes; none when some are in a loop.
+    /// Half-warps of 16 lanes that a warp has.
+    pub half_warps_per_warp: u64,
+    /// Stores past the caches, log updates and write-backs of data that each warp executes; none when some are in a loop.
     pub persists_per_warp: Option<u64>,
+    /// Write-backs of log updates that each warp executes, loops apart.
+    pub log_write_backs_per_warp: u64,
 }
 
 /// A store to persistent memory that a warp issues.
@@ -125,6 +129,9 @@ pub struct Access {
     pub bytes: u128,
     /// What it does.
     pub kind: AccessKind,
+    /// At an SM, the half-warps of 16 lanes that it serves: as many accesses as it is where half-warps are coalesced by
+    /// themselves; else 0.
+    pub half_warps: u8,
     /// At an SM, the slots of its warp and CTA; else 0.
     pub by: (u8, u8),
     /// At a slice, its requester; else 0.

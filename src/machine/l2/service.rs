@@ -271,7 +271,7 @@ impl L2Slice {
             let log = request.payload.is_log();
             let mark = request.payload.mark();
             let kind = request.kind.access();
-            Access { line: request.line, bytes, kind, by: (0, 0), from: request.from, mark, log, hit }
+            Access { line: request.line, bytes, kind, half_warps: 0, by: (0, 0), from: request.from, mark, log, hit }
         })
     }
 

@@ -218,7 +218,9 @@ impl Sm {
             if self.watched {
                 let by = (warp as u8, self.slots[warp].cta);
                 let (bytes, kind, hit) = (store.mask, AccessKind::Store, combined);
-                self.site.access(&Access { line, bytes, kind, by, from: 0, mark: 0, log, hit }, &mut self.post);
+                let half_warps = access.half_warps();
+                let access = Access { line, bytes, kind, half_warps, by, from: 0, mark: 0, log, hit };
+                self.site.access(&access, &mut self.post);
             }
         }
         self.tell_replaced();

@@ -99,7 +99,8 @@ impl Sm {
         };
         let log = mem.hint == StoreHint::Log;
         let by = (pending.warp, self.slots[usize::from(pending.warp)].cta);
-        let access = Access { line: access.line, bytes, kind: AccessKind::Load, by, from: 0, mark: 0, log, hit };
+        let (line, kind, half_warps) = (access.line, AccessKind::Load, access.half_warps());
+        let access = Access { line, bytes, kind, half_warps, by, from: 0, mark: 0, log, hit };
         self.site.access(&access, &mut self.post);
     }
 
@@ -114,11 +115,19 @@ impl Sm {
     }
 
     /// Tells the site of a request that passes the L1.
-    pub(super) fn tell_passing(&mut self, line: u64, kind: RequestKind, payload: &Payload, warp: u8, hit: bool) {
-        if Medium::of(line) == Medium::Nvm {
+    pub(super) fn tell_passing(
+        &mut self,
+        access: LineAccess,
+        kind: RequestKind,
+        payload: &Payload,
+        warp: u8,
+        hit: bool,
+    ) {
+        if Medium::of(access.line) == Medium::Nvm {
             let by = self.slots.get(usize::from(warp)).map_or((0, 0), |slot| (warp, slot.cta));
             let (bytes, log) = (payload.bytes(), payload.is_log());
-            let access = Access { line, bytes, kind: kind.access(), by, from: 0, mark: 0, log, hit };
+            let (line, kind, half_warps) = (access.line, kind.access(), access.half_warps());
+            let access = Access { line, bytes, kind, half_warps, by, from: 0, mark: 0, log, hit };
             self.site.access(&access, &mut self.post);
         }
     }

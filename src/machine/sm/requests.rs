@@ -111,7 +111,7 @@ impl Sm {
             self.counters.l1_store_evictions += u64::from(hit);
         }
         if self.watched && kind != RequestKind::Marker {
-            self.tell_passing(access.line, kind, &payload, warp, hit);
+            self.tell_passing(access, kind, &payload, warp, hit);
         }
         let sectors = payload.line().map_or(access.sectors, |line| sectors_touched(line.mask));
         let mut payload = if kind.persists() { self.begin_persist(payload, issued, mark) } else { payload };

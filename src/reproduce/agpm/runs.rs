@@ -26,12 +26,11 @@ pub struct Reading {
 }
 
 /// Parameters of every reading: Table II is taken under store+clwb, over whole kernels.
-const OBSERVED: [&str; 8] = [
+const OBSERVED: [&str; 7] = [
     "agpm.path=temporal",
     "agpm.statistics=hits",
     "agpm.threshold_rule=fixed",
     "agpm.threshold_logs=1000000000",
-    "agpm.small_threshold_logs=1000000000",
     "agpm.least_threshold_logs=1000000000",
     "agpm.l1_buffers=each",
     "agpm.entries=1048576",

@@ -164,6 +164,16 @@ choice! {
 }
 
 choice! {
+    /// What is counted as one log.
+    pub enum LogUnit {
+        /// An access of a half-warp, the unit of Table II and so of its 10,000, whatever coalesces here.
+        HalfWarps = "half_warps",
+        /// An access as this machine coalesces it.
+        Accesses = "accesses",
+    }
+}
+
+choice! {
     /// Which stores take the way that is selected.
     pub enum Routed {
         /// Log updates, as the paper says.
@@ -190,8 +200,6 @@ spec! {
         first_path: FirstPath,
         /// Logs of a period: after so many there is a decision.
         threshold_logs: u64 where 1..=1_000_000_000,
-        /// The threshold of kernels of fewer logs, where their number is not known (A8).
-        small_threshold_logs: u64 where 1..=1_000_000_000,
         /// The least threshold of a kernel that is known to have fewer logs than the threshold (A8).
         least_threshold_logs: u64 where 1..=1_000_000_000,
         /// Such a kernel's logs are divided by it for its threshold (A8).
@@ -238,6 +246,8 @@ spec! {
         routed: Routed,
         /// Which accesses are counted against the threshold and the few logs.
         counted: Counted,
+        /// What one of them is: an access of a half-warp, or an access.
+        log_unit: LogUnit,
         /// An SM tells the selector after so many logs.
         report_logs: u64 where 1..=1_000_000_000,
     }

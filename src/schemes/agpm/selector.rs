@@ -8,15 +8,18 @@
 //! tenth; else it shrinks. A period lasts until its buffers have answered; log updates in between belong to the next.
 //!
 //! Source: AGPM sections IV-A and IV-B. Readings: literally the threshold of a steady kernel shrinks for ever, so by default it
-//! is clamped and a change within 2 % moves nothing (A9); a kernel that is known to have few log updates gets a smaller first
-//! threshold (A8), known from its last launch, or from its text when no persist is in a loop. A kernel launched again goes on
+//! is clamped and a change within 2 % moves nothing (A9); a kernel that is known to have fewer log updates than the first
+//! threshold gets a smaller one (A8), known from its last launch, or from its text when no persist is in a loop; one of which
+//! nothing is known does not. Logs are counted by half-warps, as in the table that the threshold comes from. A kernel launched again goes on
 //! with its threshold and way. Arithmetic is on whole numbers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::letters::{Report, Word};
-use super::parameters::{AgpmSpec, Decision, FewLogsOver, L1Buffers, SharedMemory, ThresholdRule, Uncovered};
+use super::parameters::{
+    AgpmSpec, Counted, Decision, FewLogsOver, L1Buffers, LogUnit, SharedMemory, ThresholdRule, Uncovered,
+};
 use super::reason::{Evidence, Reason, Rules};
 use super::sites::first_path;
 use crate::persist::selection::{Locality, Period, Selection};
@@ -123,16 +126,23 @@ pub(super) fn next_threshold(
     }
 }
 
-/// The first threshold of a kernel with so many log updates, if that is known.
-pub(super) fn first_threshold(spec: &AgpmSpec, logs: Option<u64>, warps: u64) -> u64 {
+/// The first threshold of a kernel with so many log updates, if that is known: a smaller one "when the number of log updates
+/// to PM of the entire GPU kernel is less than 10000" only.
+pub(super) fn first_threshold(spec: &AgpmSpec, logs: Option<u64>) -> u64 {
     let usual = spec.threshold_logs;
     match logs {
         Some(logs) if logs < usual => (logs / spec.small_divisor).max(spec.least_threshold_logs),
-        Some(_) => usual,
-        // Each warp logs at least once: more than a few, or an unknown small number.
-        None if warps < usual => spec.small_threshold_logs.min(usual),
-        None => usual,
+        _ => usual,
     }
+}
+
+/// Log updates of a kernel, as far as its text tells: none where some are in a loop. Write-backs of log updates that go past
+/// the caches are dropped; the text does not know how accesses coalesce.
+fn expected_logs(spec: &AgpmSpec, facts: &KernelFacts) -> Option<u64> {
+    let dropped = spec.counted == Counted::LogUpdates || first_path(spec) == Route::NonTemporal;
+    let write_backs = if dropped { 0 } else { facts.log_write_backs_per_warp };
+    let units = if spec.log_unit == LogUnit::HalfWarps { facts.half_warps_per_warp } else { 1 };
+    Some((facts.persists_per_warp? + write_backs) * units * facts.warps)
 }
 
 impl Selector {
@@ -151,8 +161,7 @@ impl Selector {
 
     fn start(&mut self, facts: KernelFacts) {
         let logs = self.known.get(&facts.kernel).and_then(|known| known.logs);
-        let logs = logs.or_else(|| Some(facts.persists_per_warp? * facts.warps));
-        let first = first_threshold(&self.spec, logs, facts.warps);
+        let first = first_threshold(&self.spec, logs.or_else(|| expected_logs(&self.spec, &facts)));
         let known = self.known.entry(facts.kernel.clone()).or_insert_with(|| Known {
             threshold: first,
             route: first_path(&self.spec),
@@ -268,8 +277,8 @@ impl Selector {
         self.selection.complete += 1;
         self.selection.changes += u64::from(route != known.route);
         let now = (asking.period.wait_cycles, asking.period.requests);
-        let logs = known.logs.or_else(|| Some(asking.running.facts.persists_per_warp? * asking.running.facts.warps));
-        let first = first_threshold(&self.spec, logs, asking.running.facts.warps);
+        let logs = known.logs.or_else(|| expected_logs(&self.spec, &asking.running.facts));
+        let first = first_threshold(&self.spec, logs);
         let threshold = next_threshold(&self.spec, known.threshold, known.last, now, first);
         self.known.insert(kernel, Known { threshold, route, last: Some(now), ..known });
     }

@@ -20,7 +20,9 @@ use std::sync::Arc;
 
 use super::buffer::{Buffer, Counting, Entry};
 use super::letters::{Report, Word};
-use super::parameters::{AgpmSpec, Counted, FirstPath, Hit, L1Buffers, LogKey, Path, PmFirstByte, Routed, Statistics};
+use super::parameters::{
+    AgpmSpec, Counted, FirstPath, Hit, L1Buffers, LogKey, LogUnit, Path, PmFirstByte, Routed, Statistics,
+};
 use crate::persist::past::PastStores;
 use crate::persist::selection::Locality;
 use crate::persist::site::Move;
@@ -200,7 +202,10 @@ impl SmSite for SmSelector {
             Counted::LogUpdates => access.kind == AccessKind::Store && access.log,
         };
         if counts {
-            self.report.logs += 1;
+            self.report.logs += match self.spec.log_unit {
+                LogUnit::HalfWarps => u64::from(access.half_warps),
+                LogUnit::Accesses => 1,
+            };
             if self.report.logs >= self.spec.report_logs {
                 self.tell(post);
             }

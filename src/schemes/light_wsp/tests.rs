@@ -487,8 +487,17 @@ fn a_line_leaves_the_l2_when_the_copies_of_its_stores_have_come() {
     use crate::persist::site::{Access, AccessKind};
     let mut site = snoop::Site::new(Victims::Half);
     let mut post = Post::default();
-    let access =
-        Access { line: 128, bytes: 1, kind: AccessKind::Store, by: (0, 0), from: 0, mark: 0, log: false, hit: true };
+    let access = Access {
+        line: 128,
+        bytes: 1,
+        kind: AccessKind::Store,
+        half_warps: 1,
+        by: (0, 0),
+        from: 0,
+        mark: 0,
+        log: false,
+        hit: true,
+    };
     let mut arrives =
         |site: &mut snoop::Site| site.letter(Peer::Controller(0), Box::new(Word::Arrived(128)), &mut post);
     // Its copy was faster.

@@ -11,7 +11,7 @@ fn seat() -> Seat {
 }
 
 fn stored(line: u64, by: (u8, u8), from: u16) -> Access {
-    Access { line, bytes: 1, kind: AccessKind::Store, by, from, mark: 0, log: false, hit: false }
+    Access { line, bytes: 1, kind: AccessKind::Store, half_warps: 1, by, from, mark: 0, log: false, hit: false }
 }
 
 #[test]

@@ -30,7 +30,8 @@ impl Bench {
     }
 
     fn start(&mut self, kernel: &str, persists_per_warp: Option<u64>, warps: u64) {
-        let facts = KernelFacts { kernel: kernel.to_owned(), warps, persists_per_warp, ..KernelFacts::default() };
+        let kernel = kernel.to_owned();
+        let facts = KernelFacts { kernel, warps, half_warps_per_warp: 1, persists_per_warp, ..KernelFacts::default() };
         assert!(self.tell(Peer::Host, Word::KernelStart(facts)).is_empty());
     }
 

@@ -18,7 +18,7 @@ fn written(post: &mut Post) -> Vec<(Peer, Word)> {
 }
 
 fn access(kind: AccessKind, line: u64, bytes: u128) -> Access {
-    Access { line, bytes, kind, by: (0, 0), from: 0, mark: 0, log: false, hit: false }
+    Access { line, bytes, kind, half_warps: 1, by: (0, 0), from: 0, mark: 0, log: false, hit: false }
 }
 
 /// What a buffer answers when it is asked: locality, saturated counters, spills, refills.
@@ -207,6 +207,18 @@ fn what_counts_as_a_log_is_told_after_so_many() {
     let letters = [0; 7].map(|_| sm.access(access(AccessKind::Store, 0, 1)).len());
     assert_eq!(letters, [0, 0, 1, 0, 0, 1, 0]);
     assert_eq!(sm.report(), Some(Report { logs: 1, ..Report::default() }));
+}
+
+#[test]
+fn logs_are_counted_by_the_half_warps_that_an_access_serves_unless_by_accesses() {
+    let logs = |unit: &str| {
+        let mut sm = Sm::new(&[("log_unit", json!(unit)), ("report_logs", json!(100))]);
+        for half_warps in [2, 1, 2] {
+            sm.access(Access { half_warps, ..access(AccessKind::Store, 0, 1) });
+        }
+        sm.report().unwrap().logs
+    };
+    assert_eq!((logs("half_warps"), logs("accesses")), (5, 3));
 }
 
 #[test]

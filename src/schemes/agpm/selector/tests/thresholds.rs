@@ -10,20 +10,35 @@ fn after_100(spec: &AgpmSpec, was: u64, now: (u64, u64)) -> u64 {
 #[test]
 fn first_thresholds_follow_from_what_is_known() {
     let spec = spec(&[]);
-    assert_eq!(first_threshold(&spec, Some(10_000), 1), 10_000);
-    assert_eq!(first_threshold(&spec, Some(9_999), 1), 2_499, "a quarter");
-    assert_eq!(first_threshold(&spec, Some(100), 1), 128, "and no less than this");
-    assert_eq!(first_threshold(&spec, None, 9_999), 1024, "few warps");
-    assert_eq!(first_threshold(&spec, None, 10_000), 10_000);
-    // The number of log updates counts where it is known, not that of warps.
-    assert_eq!(first_threshold(&spec, Some(10_001), 5), 10_000);
+    assert_eq!(first_threshold(&spec, Some(10_000)), 10_000);
+    assert_eq!(first_threshold(&spec, Some(9_999)), 2_499, "a quarter");
+    assert_eq!(first_threshold(&spec, Some(100)), 128, "and no less than this");
+    // With persists in a loop there may be millions: AGPM's threshold.
+    assert_eq!(first_threshold(&spec, None), 10_000);
     let changes = [("threshold_logs", json!(500)), ("small_divisor", json!(3)), ("least_threshold_logs", json!(60))];
     let other = AgpmSpec::with(&changes);
     assert_eq!(
-        [Some(499), Some(180), Some(182), Some(185)].map(|logs| first_threshold(&other, logs, 1)),
+        [Some(499), Some(180), Some(182), Some(185)].map(|logs| first_threshold(&other, logs)),
         [166, 60, 60, 61]
     );
-    assert_eq!(first_threshold(&other, None, 499), 500, "no more than usual");
+}
+
+#[test]
+fn logs_are_expected_in_half_warps_without_the_write_backs_that_are_dropped() {
+    let facts = KernelFacts {
+        warps: 100,
+        half_warps_per_warp: 2,
+        persists_per_warp: Some(3),
+        log_write_backs_per_warp: 2,
+        ..KernelFacts::default()
+    };
+    let expected = |changes: &[(&str, Value)]| expected_logs(&spec(changes), &facts);
+    assert_eq!(expected(&[]), Some(600));
+    assert_eq!(expected(&[("log_unit", json!("accesses"))]), Some(300));
+    let temporal = ("first_path", json!("temporal"));
+    assert_eq!(expected(std::slice::from_ref(&temporal)), Some(1000));
+    assert_eq!(expected(&[temporal, ("counted", json!("log_updates"))]), Some(600));
+    assert_eq!(expected_logs(&spec(&[]), &KernelFacts { persists_per_warp: None, ..facts }), None);
 }
 
 #[test]
@@ -119,7 +134,7 @@ fn finish(bench: &mut Bench, logs: u64) {
 fn the_first_threshold_of_a_launch_follows_from_the_last_or_else_from_the_text() {
     let mut bench = Bench::new(&[("threshold_logs", json!(2000))]);
     bench.start("unknown", None, 1999);
-    ends_after(&mut bench, 1024);
+    ends_after(&mut bench, 2000);
     finish(&mut bench, 1);
     // 3 persists of each of 250 warps: a quarter of 750.
     bench.start("text", Some(3), 250);
