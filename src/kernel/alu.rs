@@ -83,10 +83,10 @@ pub enum AluOp {
     Dp4a(bool, bool),
     /// Dot product of two 16-bit halves of a with two bytes of b (`dp2a`): signedness of a, of b, upper bytes.
     Dp2a(bool, bool, bool),
-    /// p, q = compare(a, b) combined with the predicate c.
+    /// p, q = compare(a, b) combined with the predicate c. On pairs of halves p is the lower comparison, q the upper one.
     Setp(Compare),
-    /// d = compare(a, b) ? all ones (or 1.0f) : 0; integer result when `integer`. Combined with the predicate c.
-    Set(Compare, bool),
+    /// d = compare(a, b) ? true : 0, on pairs of halves in each half of d. Combined with the predicate c.
+    Set(Compare, Truth),
     /// d = predicate c ? a : b, 32-bit.
     Selp32,
     /// d = predicate c ? a : b, 64-bit.
@@ -106,6 +106,10 @@ pub enum AluOp {
     F32(FloatOp, FloatMode),
     /// Double-precision arithmetic.
     F64(FloatOp, Round),
+    /// Single-precision add, sub or fma whose operands but the last are halves of this format.
+    Mixed(FloatOp, FloatMode, HalfFormat),
+    /// Half-precision arithmetic and approximations.
+    Half(HalfOp, HalfMode),
     /// Single-precision approximation; `true` flushes denormals.
     Approx32(ApproxOp, bool),
     /// Double-precision `rcp.approx.ftz` (or `rsqrt.approx` with `true`).
@@ -116,6 +120,8 @@ pub enum AluOp {
     Testp64(TestOp),
     /// Conversion.
     Cvt(Cvt),
+    /// Conversion of two singles to a pair of halves: the upper half of d from a, the lower from b.
+    CvtPair(CvtPair),
     /// Shuffle: d = a of another lane, p (`dst[1]`, optional) = that lane is in range.
     Shfl(ShflMode),
     /// Warp vote over the predicate a.
@@ -322,6 +328,19 @@ pub enum CompareKind {
     F32(FloatCmp, bool),
     /// Double precision.
     F64(FloatCmp),
+    /// Half precision; `true` flushes denormals.
+    Half(FloatCmp, HalfType, bool),
+}
+
+/// What `set` writes when the comparison holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Truth {
+    /// All ones.
+    Ones,
+    /// 1.0 in single precision.
+    Single,
+    /// 1.0 of a half-precision format.
+    Half(HalfFormat),
 }
 
 /// Integer comparisons.
@@ -470,6 +489,90 @@ impl FloatMode {
     pub const PLAIN: FloatMode = FloatMode { round: Round::Nearest, ftz: false, sat: false };
 }
 
+/// The formats of half precision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum HalfFormat {
+    /// IEEE binary16: 5 bits of exponent, 10 of fraction.
+    F16,
+    /// The upper half of a single: 8 bits of exponent, 7 of fraction.
+    Bf16,
+}
+
+/// The types of half precision: one value in a 16-bit register, or two in a 32-bit one, the first in the lower half.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum HalfType {
+    /// `.f16`
+    F16,
+    /// `.f16x2`
+    F16x2,
+    /// `.bf16`
+    Bf16,
+    /// `.bf16x2`
+    Bf16x2,
+}
+
+impl HalfType {
+    /// The format of each value.
+    pub fn format(self) -> HalfFormat {
+        match self {
+            HalfType::F16 | HalfType::F16x2 => HalfFormat::F16,
+            HalfType::Bf16 | HalfType::Bf16x2 => HalfFormat::Bf16,
+        }
+    }
+
+    /// Two values?
+    pub fn is_pair(self) -> bool {
+        matches!(self, HalfType::F16x2 | HalfType::Bf16x2)
+    }
+}
+
+/// Half-precision operations; all that round do so to nearest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum HalfOp {
+    /// a + b
+    Add,
+    /// a - b
+    Sub,
+    /// a * b
+    Mul,
+    /// a * b + c, one rounding
+    Fma,
+    /// The smaller number.
+    Min(HalfExtreme),
+    /// The larger number.
+    Max(HalfExtreme),
+    /// |a|
+    Abs,
+    /// -a
+    Neg,
+    /// 2^a
+    Ex2,
+    /// tanh(a)
+    Tanh,
+}
+
+/// What modifies `min` and `max` of halves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct HalfExtreme {
+    /// A NaN wins (`.NaN`); else it loses.
+    pub nan: bool,
+    /// Magnitudes are compared, and the sign is the exclusive or of both signs (`.xorsign.abs`).
+    pub xorsign: bool,
+}
+
+/// On which halves an operation works, and what it does at the ends of the range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct HalfMode {
+    /// Format, one value or two.
+    pub ty: HalfType,
+    /// Denormal inputs and results become zeros of the same sign.
+    pub ftz: bool,
+    /// The result is clamped to [0, 1], NaN to 0.
+    pub sat: bool,
+    /// A negative result becomes +0.
+    pub relu: bool,
+}
+
 /// Single-precision approximations (`.approx`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ApproxOp {
@@ -533,6 +636,8 @@ pub enum Num {
     S64,
     /// Half precision (in a 16-bit register).
     F16,
+    /// The upper half of a single (in a 16-bit register).
+    Bf16,
     /// Single precision.
     F32,
     /// Double precision.
@@ -542,14 +647,14 @@ pub enum Num {
 impl Num {
     /// Floating point?
     pub fn is_float(self) -> bool {
-        matches!(self, Num::F16 | Num::F32 | Num::F64)
+        matches!(self, Num::F16 | Num::Bf16 | Num::F32 | Num::F64)
     }
 
     /// Bits.
     pub fn bits(self) -> u32 {
         match self {
             Num::U8 | Num::S8 => 8,
-            Num::U16 | Num::S16 | Num::F16 => 16,
+            Num::U16 | Num::S16 | Num::F16 | Num::Bf16 => 16,
             Num::U32 | Num::S32 | Num::F32 => 32,
             Num::U64 | Num::S64 | Num::F64 => 64,
         }
@@ -576,10 +681,23 @@ pub struct Cvt {
     pub ftz: bool,
     /// Clamp: integers to the destination's range, floats to [0, 1].
     pub sat: bool,
+    /// A negative half becomes +0.
+    pub relu: bool,
     /// The source register is 64-bit.
     pub wide_from: bool,
     /// The destination register is 64-bit; a narrower integer result is extended by its own sign.
     pub wide_to: bool,
+}
+
+/// A conversion of two singles to a pair of halves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct CvtPair {
+    /// Format of both results.
+    pub to: HalfFormat,
+    /// Direction of rounding.
+    pub round: Round,
+    /// Negative results become +0.
+    pub relu: bool,
 }
 
 /// Shuffle modes. Operands: a value, b lane or delta, c clamp and segment mask, m member mask (ignored).

@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use super::alu::AluOp;
+use super::alu::{AluOp, HalfType};
 use crate::diagnostic::Diagnostic;
 
 /// Lanes of one register group; a 64-wide warp is two groups.
@@ -239,6 +239,8 @@ pub enum AtomOp {
     None,
     /// old + a
     Add,
+    /// old + a in half precision, each value of a pair by itself
+    AddHalf(HalfType),
     /// old >= a ? 0 : old + 1
     Inc,
     /// old == 0 || old > a ? a : old - 1
@@ -391,11 +393,11 @@ pub enum Class {
     Logic,
     /// Comparisons: `setp`, `set`, `testp`.
     Compare,
-    /// `min` and `max` of integers and single precision.
+    /// `min` and `max` of integers, single and half precision.
     MinMax,
     /// Conversions: `cvt`.
     Convert,
-    /// Single-precision add, multiply, fused multiply-add.
+    /// Single- and half-precision add, multiply, fused multiply-add.
     Fp32,
     /// Single-precision IEEE division, reciprocal and square root (`.rn` and the other roundings).
     Fp32Div,

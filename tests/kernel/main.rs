@@ -6,6 +6,7 @@ mod check;
 mod divergence;
 mod faults;
 mod floats;
+mod half;
 mod instructions;
 mod kernels;
 mod memory;

@@ -175,6 +175,10 @@ impl Image<'_, '_> {
     fn value(&mut self, operand: &Operand<'_>, ty: Ty, at: usize, generic: bool) -> Result<usize, Fault> {
         let size = ty.bytes() as usize;
         let bits = match operand.kind {
+            // PTX ISA 5.4.4 excludes them.
+            _ if ty.half().is_some() => {
+                return Err((operand.at.clone(), format!("{ty} variables take no initialiser")));
+            }
             Kind::Int(v) if ty.is_float() => return Err((operand.at.clone(), format!("`{v}` is not a float literal"))),
             Kind::Int(v) => v,
             Kind::Single(bits) if ty.bits == 64 => f64::from(f32::from_bits(bits)).to_bits(),

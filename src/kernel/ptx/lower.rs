@@ -218,7 +218,7 @@ impl<'e, 'a> Lower<'e, 'a> {
         let bank = match (Ty::parse(ty.text), ty.text) {
             (Some(ty), _) if ty.bits <= 64 => ty.bank(),
             // Types without arithmetic here still have registers.
-            (_, "f16x2" | "bf16" | "bf16x2" | "e4m3x2" | "e5m2x2" | "tf32") => Bank::R32,
+            (_, "e4m3x2" | "e5m2x2" | "tf32") => Bank::R32,
             _ => return Err(self.fault(ty.at.clone(), format!("register type `.{}` is not supported", ty.text))),
         };
         for (name, count) in names {

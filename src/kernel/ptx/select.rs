@@ -7,6 +7,7 @@ mod compare;
 mod control;
 mod convert;
 mod float;
+mod half;
 mod int;
 mod lanes;
 mod memory;
@@ -34,12 +35,13 @@ pub(super) const OPCODES: [&str; 88] = [
 
 /// Modifiers and types worth suggesting.
 #[rustfmt::skip]
-pub(super) const MODIFIERS: [&str; 69] = [
+pub(super) const MODIFIERS: [&str; 76] = [
     "acq_rel", "acquire", "add", "all", "and", "any", "approx", "ballot", "bfly", "cas", "cc", "clamp", "const",
     "cta", "down", "eq", "exch", "ftz", "full", "ge", "global", "gpu", "gt", "hi", "idx", "le", "lo", "local", "lt",
     "ne", "or", "param", "relaxed", "release", "rm", "rmi", "rn", "rni", "rp", "rpi", "rz", "rzi", "sat", "shared",
     "sync", "sys", "uni", "up", "v2", "v4", "volatile", "wide", "wrap", "xor", "pred", "b8", "b16", "b32", "b64",
-    "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f32", "f64",
+    "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f16", "f16x2", "bf16", "bf16x2", "f32", "f64", "noftz",
+    "relu", "NaN",
 ];
 
 /// Opcodes of the ISA that are deliberately not supported, and why.
@@ -147,6 +149,13 @@ impl<'a> Lower<'_, 'a> {
         let mut mods = Mods { list: &i.mods, taken: 0 };
         let m = &mut mods;
         match i.opcode.text {
+            opcode if half::calculates(opcode) && half::of(i).is_some() => self.half(i, m)?,
+            opcode
+                if half::refuses(opcode)
+                    && let Some(ty) = half::of(i) =>
+            {
+                return self.bad_type(i, ty);
+            }
             "add" | "sub" => self.add(i, m)?,
             "addc" | "subc" => self.add_carry(i, m)?,
             "mul" => self.mul(i, m)?,

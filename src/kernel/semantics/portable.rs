@@ -33,6 +33,11 @@ const INSTRUCTIONS: &str = "
     cvt.rn.f32.s32 r1, r2; cvt.rz.f32.u64 r1, l2; cvt.rzi.s32.f32 r1, r2; cvt.rni.u64.f32 l1, r2; cvt.rmi.f32.f32 r1, r2;
     cvt.f64.f32 l1, r2; cvt.rp.f32.f64 r1, l2; cvt.rn.f16.f32 r1, r2; cvt.f32.f16 r1, r2; cvt.sat.u8.s32 r1, r2; cvt.s64.s32 l1, r2;
     cvt.rni.s64.f64 l1, l2; shfl.sync.bfly.b32 r1|p1, r2, r3, r4, -1; vote.sync.ballot.b32 r1, p1, -1; vote.sync.uni.pred p1, p2, -1;
+    add.f16 r1, r2, r3; sub.ftz.f16x2 r1, r2, r3; mul.sat.f16x2 r1, r2, r3; fma.rn.f16x2 r1, r2, r3, r4; fma.rn.relu.bf16 r1, r2, r3, r4;
+    fma.rn.bf16x2 r1, r2, r3, r4; min.NaN.f16x2 r1, r2, r3; max.xorsign.abs.bf16 r1, r2, r3; abs.f16 r1, r2; neg.ftz.f16x2 r1, r2;
+    ex2.approx.f16x2 r1, r2; ex2.approx.ftz.bf16 r1, r2; tanh.approx.bf16x2 r1, r2; setp.ltu.f16x2 p1|p2, r2, r3;
+    set.gt.bf16x2.bf16x2 r1, r2, r3; cvt.rn.f16x2.f32 r1, r2, r3; cvt.rz.relu.bf16x2.f32 r1, r2, r3; cvt.rn.bf16.f32 r1, r2;
+    cvt.f32.bf16 r1, r2; cvt.rm.bf16.f64 r1, l2; cvt.rzi.s32.f16 r1, r2; fma.rz.f32.f16 r1, r2, r3, r4; sub.sat.f32.bf16 r1, r2, r3;
     match.any.sync.b32 r1, r2, -1; redux.sync.min.s32 r1, r2, -1; activemask.b32 r1; isspacep.shared p1, l2;
 ";
 

@@ -1,6 +1,6 @@
 //! Moves and conversions (PTX ISA 9.7.9): mov with vector packing, cvt, cvta, isspacep.
 
-use super::super::super::alu::{AluOp, Cvt, IntOp, Round, SpaceTest, Split};
+use super::super::super::alu::{AluOp, Cvt, CvtPair, HalfFormat, IntOp, Num, Round, SpaceTest, Split};
 use super::super::super::ir::{Class, ConstSource, Op};
 use super::super::super::memory::{CONST_WINDOW, LOCAL_WINDOW, SHARED_WINDOW};
 use super::super::ast::{Instruction, Kind, Operand};
@@ -118,11 +118,23 @@ impl<'a> Lower<'_, 'a> {
     pub(super) fn cvt(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
         let integral =
             m.one_of(&[("rni", Round::Nearest), ("rzi", Round::Zero), ("rmi", Round::Down), ("rpi", Round::Up)]);
-        let (round, ftz, sat) = (m.rounding(), m.take("ftz"), m.take("sat"));
+        let (round, ftz, sat, relu) = (m.rounding(), m.take("ftz"), m.take("sat"), m.take("relu"));
         let (to_ty, from_ty) = (self.ty(i, m)?, self.ty(i, m)?);
+        if let Some(half) = to_ty.half()
+            && half.is_pair()
+        {
+            if integral.is_some() || ftz || sat || from_ty != Ty::F32 {
+                return self.bad_conversion(i, to_ty, from_ty);
+            }
+            return self.convert_pair(i, to_ty, half.format(), round, relu);
+        }
         let (Some(to), Some(from)) = (to_ty.num(), from_ty.num()) else {
-            return self.bad_type(i, to_ty);
+            return self.bad_conversion(i, to_ty, from_ty);
         };
+        let clamps = relu && !(to_ty.half().is_some() && from == Num::F32) || sat && to == Num::Bf16;
+        if clamps || ftz && ![to, from].contains(&Num::F32) {
+            return self.bad_conversion(i, to_ty, from_ty);
+        }
         let [d, a] = self.operands(i)?;
         let (a, wide_from) = self.src_any(a, from_ty)?;
         let (d, wide_to) = self.dst_any(d, to_ty.bank())?;
@@ -139,11 +151,36 @@ impl<'a> Lower<'_, 'a> {
             integral: integral.is_some() && to.is_float() && from.is_float(),
             ftz,
             sat,
+            relu,
             wide_from,
             wide_to,
         };
         self.emit(Op::Alu(AluOp::Cvt(cvt)), Class::Convert, &[d], &[a], 0);
         Ok(())
+    }
+
+    /// `cvt.rn.f16x2.f32 d, a, b`: a becomes the upper half.
+    fn convert_pair(
+        &mut self,
+        i: &'a Instruction<'a>,
+        ty: Ty,
+        to: HalfFormat,
+        round: Option<Round>,
+        relu: bool,
+    ) -> Lowered {
+        let Some(round @ (Round::Nearest | Round::Zero)) = round else {
+            return Err(self.fault(i.opcode.at.clone(), format!("`cvt{ty}.f32` needs `.rn` or `.rz`")));
+        };
+        let [d, a, b] = self.operands(i)?;
+        let src = [self.src(a, Ty::F32)?, self.src(b, Ty::F32)?];
+        let d = self.dst(d, Bank::R32)?;
+        self.emit(Op::Alu(AluOp::CvtPair(CvtPair { to, round, relu })), Class::Convert, &[d], &src, 0);
+        Ok(())
+    }
+
+    fn bad_conversion(&mut self, i: &Instruction<'a>, to: Ty, from: Ty) -> Lowered {
+        let said: String = i.mods.iter().map(|word| format!(".{}", word.text)).collect();
+        Err(self.fault(i.opcode.at.clone(), format!("`cvt{said}`: this conversion of {from} to {to} is not supported")))
     }
 
     pub(super) fn cvta(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {

@@ -315,6 +315,7 @@ impl<'a> Lower<'_, 'a> {
             integral: false,
             ftz: false,
             sat: false,
+            relu: false,
             wide_from: false,
             wide_to: wide,
         };
@@ -360,7 +361,8 @@ impl<'a> Lower<'_, 'a> {
     pub(super) fn atomic(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
         let returns = i.opcode.text == "atom";
         let space = m.one_of(&SPACES).unwrap_or(Some(Space::Generic));
-        m.skip(|text| is_hint(text) || matches!(text, "relaxed" | "acquire" | "release" | "acq_rel" | "noftz"));
+        m.skip(|text| is_hint(text) || matches!(text, "relaxed" | "acquire" | "release" | "acq_rel"));
+        let noftz = m.take("noftz");
         let op = m.one_of(&[
             ("add", AtomOp::Add),
             ("inc", AtomOp::Inc),
@@ -379,7 +381,16 @@ impl<'a> Lower<'_, 'a> {
                 self.fault(i.opcode.at.clone(), format!("`{}` needs an operation such as `.add`", i.opcode.text))
             );
         };
-        let elem = ty.elem().filter(|_| ty.bits >= 32 || op == AtomOp::Cas || op == AtomOp::Exch);
+        let op = match (op, ty.half()) {
+            (AtomOp::Add, Some(half)) if noftz => AtomOp::AddHalf(half),
+            (AtomOp::Add, Some(_)) => {
+                return Err(self.fault(i.opcode.at.clone(), format!("an addition of type {ty} needs `.noftz`")));
+            }
+            (_, Some(_)) => return self.bad_type(i, ty),
+            (op, None) => op,
+        };
+        let small = matches!(op, AtomOp::Cas | AtomOp::Exch | AtomOp::AddHalf(_));
+        let elem = ty.elem().filter(|_| ty.bits >= 32 || small);
         let (Some(elem), Some(space @ (Space::Global | Space::Shared | Space::Generic))) = (elem, space) else {
             return self.bad_type(i, ty);
         };
