@@ -383,7 +383,9 @@ impl MachineRead {
 /// What unit executes an instruction and how long it takes: the key into a machine's latency table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Class {
-    /// 32- and 64-bit integer addition and subtraction, `sad`, `abs`, `neg`.
+    /// 32- and 64-bit integer addition and subtraction, `sad`, `abs`, `neg`, and their video instructions.
+    ///
+    /// A video instruction has the class of its first operation: `vmad` multiplies, `vset` compares, `vshl` shifts.
     Int,
     /// Integer multiply and multiply-add.
     IntMul,

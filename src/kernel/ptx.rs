@@ -7,7 +7,7 @@
 //! Source: PTX ISA 8.x. Two ways in: [`parse`] wants everything to be supported; [`check`] lists every kernel of a file
 //! and what stands in its way. An unused `.func` is parsed but never lowered, so it may contain anything.
 //!
-//! Not modelled: modules of several files, `.common`, 32-bit addresses, matrix and video instructions.
+//! Not modelled: modules of several files, `.common`, 32-bit addresses, matrix instructions.
 
 mod allocate;
 mod ast;

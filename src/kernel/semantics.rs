@@ -26,6 +26,7 @@ mod lanes;
 #[cfg(test)]
 mod portable;
 mod rounding;
+mod video;
 
 use std::sync::OnceLock;
 
@@ -223,6 +224,9 @@ fn execute<const FMA: bool>(f: &mut Frame<'_>, inst: &Inst, op: AluOp) {
         AluOp::Shf { left, wrap } => bits::funnel(f, inst, left, wrap),
         AluOp::Dp4a(sa, sb) => bits::dp4a(f, inst, sa, sb),
         AluOp::Dp2a(sa, sb, high) => bits::dp2a(f, inst, sa, sb, high),
+        AluOp::Video(video) => video::execute(f, inst, video),
+        AluOp::VideoMad(mad) => video::multiply_add(f, inst, mad),
+        AluOp::VideoSimd(video) => video::execute_simd(f, inst, video),
         AluOp::Setp(compare) => compare::setp(f, inst, compare),
         AluOp::Set(compare, truth) => compare::set(f, inst, compare, truth),
         AluOp::Selp32 => {

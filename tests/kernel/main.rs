@@ -12,3 +12,4 @@ mod kernels;
 mod memory;
 mod persist_barriers;
 mod totals;
+mod video;

@@ -12,6 +12,7 @@ mod int;
 mod lanes;
 mod memory;
 mod persist;
+mod video;
 
 use super::super::alu::{AluOp, Round};
 use super::super::ir::{Class, Op};
@@ -23,14 +24,16 @@ use super::types::Ty;
 
 /// Opcodes that lower to something.
 #[rustfmt::skip]
-pub(super) const OPCODES: [&str; 88] = [
+pub(super) const OPCODES: [&str; 111] = [
     "abs", "activemask", "add", "addc", "and", "applypriority", "atom", "bar", "barrier", "bfe", "bfi", "bfind",
     "bmsk", "bra", "brev", "brkpt", "call", "clflushopt", "clwb", "clz", "cnot", "copysign", "cos", "cvt", "cvta",
     "dfence", "discard", "div", "dp2a", "dp4a", "ex2", "exit", "fence", "fma", "fns", "isspacep", "ld", "ldu", "lg2",
     "lop3", "mad", "mad24", "madc", "match", "max", "membar", "min", "mov", "mul", "mul24", "nanosleep", "neg", "not",
     "ofence", "or", "pm", "pmevent", "popc", "prefetch", "prefetchu", "prmt", "rcp", "red", "redux", "rem", "ret",
     "rsqrt", "sad", "selp", "set", "setp", "sfence", "shf", "shfl", "shl", "shr", "sin", "slct", "sqrt", "st", "sub",
-    "subc", "tanh", "testp", "tex", "trap", "vote", "xor",
+    "subc", "tanh", "testp", "tex", "trap", "vabsdiff", "vabsdiff2", "vabsdiff4", "vadd", "vadd2", "vadd4", "vavrg2",
+    "vavrg4", "vmad", "vmax", "vmax2", "vmax4", "vmin", "vmin2", "vmin4", "vote", "vset", "vset2", "vset4", "vshl",
+    "vshr", "vsub", "vsub2", "vsub4", "xor",
 ];
 
 /// Modifiers and types worth suggesting.
@@ -45,7 +48,7 @@ pub(super) const MODIFIERS: [&str; 76] = [
 ];
 
 /// Opcodes of the ISA that are deliberately not supported, and why.
-const UNSUPPORTED: [(&str, &str); 46] = [
+const UNSUPPORTED: [(&str, &str); 28] = [
     ("mma", "matrix instructions"),
     ("wmma", "matrix instructions"),
     ("wgmma", "matrix instructions"),
@@ -74,24 +77,6 @@ const UNSUPPORTED: [(&str, &str); 46] = [
     ("elect", "leader election"),
     ("setmaxnreg", "register reallocation"),
     ("griddepcontrol", "dependent launches"),
-    ("vadd", "video instructions"),
-    ("vsub", "video instructions"),
-    ("vabsdiff", "video instructions"),
-    ("vmin", "video instructions"),
-    ("vmax", "video instructions"),
-    ("vshl", "video instructions"),
-    ("vshr", "video instructions"),
-    ("vmad", "video instructions"),
-    ("vset", "video instructions"),
-    ("vadd2", "video instructions"),
-    ("vsub2", "video instructions"),
-    ("vavrg2", "video instructions"),
-    ("vabsdiff2", "video instructions"),
-    ("vadd4", "video instructions"),
-    ("vsub4", "video instructions"),
-    ("vavrg4", "video instructions"),
-    ("vabsdiff4", "video instructions"),
-    ("vset4", "video instructions"),
 ];
 
 /// The modifiers of an instruction, each to be taken once.
@@ -197,6 +182,11 @@ impl<'a> Lower<'_, 'a> {
             "membar" | "fence" => self.fence(m)?,
             "shfl" => self.shuffle(i, m)?,
             "vote" => self.vote(i, m)?,
+            "vmad" => self.video_mad(i, m)?,
+            opcode if let Some((op, simd)) = video::operation(opcode) => match simd {
+                None => self.video(i, m, op)?,
+                Some(elements) => self.video_simd(i, m, op, elements)?,
+            },
             "match" => self.matching(i, m)?,
             "redux" => self.redux(i, m)?,
             "activemask" => self.activemask(i, m)?,

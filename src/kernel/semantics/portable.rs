@@ -38,6 +38,10 @@ const INSTRUCTIONS: &str = "
     ex2.approx.f16x2 r1, r2; ex2.approx.ftz.bf16 r1, r2; tanh.approx.bf16x2 r1, r2; setp.ltu.f16x2 p1|p2, r2, r3;
     set.gt.bf16x2.bf16x2 r1, r2, r3; cvt.rn.f16x2.f32 r1, r2, r3; cvt.rz.relu.bf16x2.f32 r1, r2, r3; cvt.rn.bf16.f32 r1, r2;
     cvt.f32.bf16 r1, r2; cvt.rm.bf16.f64 r1, l2; cvt.rzi.s32.f16 r1, r2; fma.rz.f32.f16 r1, r2, r3, r4; sub.sat.f32.bf16 r1, r2, r3;
+    vadd.s32.u32.s32.sat r1, r2.b0, r3.h1; vsub.u32.s32.s32.min r1, r2, r3, r4; vabsdiff.s32.s32.u32.sat r1.b2, r2.h0, r3, r4;
+    vshl.s32.s32.u32.sat.clamp r1, r2, r3.b1; vshr.u32.s32.u32.wrap.add r1, r2, r3, r4; vset.s32.u32.lt.max r1, r2, r3, r4;
+    vmad.s32.s32.u32.sat.shr7 r1, r2.h1, -r3.b0, r4; vadd2.s32.s32.u32.sat r1.h1, r2, r3, r4; vavrg4.u32.s32.s32.add r1, r2, r3, r4;
+    vset4.u32.s32.ge r1.b20, r2.b7012, r3, r4; vabsdiff2.u32.s32.s32 r1, r2.h30, r3, r4;
     match.any.sync.b32 r1, r2, -1; redux.sync.min.s32 r1, r2, -1; activemask.b32 r1; isspacep.shared p1, l2;
 ";
 
