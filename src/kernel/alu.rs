@@ -136,6 +136,10 @@ pub enum AluOp {
     Vote(VoteOp),
     /// d = mask of the lanes that execute this (within their group of 32).
     ActiveMask,
+    /// d(64) = the address of a surface's bytes at x = a, y = b, z or layer = c, by the descriptor m
+    /// ([`super::ir::ConstSource::Surface`]), p = they are within its bounds. d is
+    /// [`super::memory::OUTSIDE_SURFACE`] where they are not.
+    Surface(SurfaceAccess),
     /// p = the generic address a (64) lies in the space.
     IsSpace(SpaceTest),
     /// `match.any.sync` (or `.all` with `true`); a is 64-bit when the second flag says so.
@@ -838,6 +842,17 @@ pub struct CvtPair {
     pub round: Round,
     /// Negative results become +0.
     pub relu: bool,
+}
+
+/// Which bytes of a surface an access names (`suld.b`, `sust.b`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SurfaceAccess {
+    /// Bytes of the access.
+    pub bytes: u8,
+    /// c is the layer of an array, unsigned; else a coordinate, signed.
+    pub layered: bool,
+    /// Coordinates beyond the bounds become the nearest ones within (`.clamp`).
+    pub clamp: bool,
 }
 
 /// Shuffle modes. Operands: a value, b lane or delta, c clamp and segment mask, m member mask (ignored).

@@ -109,6 +109,8 @@ pub struct KernelReport {
     pub instructions: u32,
     /// Textures that it fetches from.
     pub textures: Vec<String>,
+    /// Surfaces that it loads from, stores to or asks for sizes.
+    pub surfaces: Vec<String>,
     /// What stands in its way.
     pub unsupported: Vec<Diagnostic>,
 }
@@ -289,6 +291,7 @@ impl KernelReport {
             param_bytes: 0,
             instructions: 0,
             textures: Vec::new(),
+            surfaces: Vec::new(),
             unsupported: Vec::new(),
         }
     }
@@ -305,6 +308,7 @@ impl KernelReport {
         self.param_bytes = kernel.param_bytes;
         self.instructions = kernel.code.len() as u32;
         self.textures = kernel.textures.clone();
+        self.surfaces = kernel.surfaces.clone();
     }
 }
 

@@ -26,6 +26,7 @@ mod lanes;
 #[cfg(test)]
 mod portable;
 mod rounding;
+mod surface;
 mod video;
 
 use std::sync::OnceLock;
@@ -254,6 +255,7 @@ fn execute<const FMA: bool>(f: &mut Frame<'_>, inst: &Inst, op: AluOp) {
         AluOp::Shfl(mode) => lanes::shuffle(f, inst, mode),
         AluOp::Vote(op) => lanes::vote(f, inst, op),
         AluOp::ActiveMask => f.put32(d, &[f.mask; LANES]),
+        AluOp::Surface(access) => surface::address(f, inst, access),
         AluOp::IsSpace(space) => lanes::is_space(f, inst, space),
         AluOp::Match(all, wide) => lanes::matching(f, inst, all, wide),
         AluOp::Redux(op) => lanes::reduce(f, inst, op),

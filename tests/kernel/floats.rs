@@ -47,6 +47,7 @@ impl Unit {
             globals: &[],
             const_bank: None,
             textures: &[],
+            surfaces: &[],
             registers: None,
             addresses: Arc::new(AddressMap::default()),
         };

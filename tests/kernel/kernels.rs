@@ -57,6 +57,7 @@ impl Device {
             globals: &self.globals,
             const_bank: None,
             textures: &[],
+            surfaces: &[],
             registers: None,
             addresses: Arc::new(self.map.clone()),
         };

@@ -11,5 +11,6 @@ mod instructions;
 mod kernels;
 mod memory;
 mod persist_barriers;
+mod surfaces;
 mod totals;
 mod video;

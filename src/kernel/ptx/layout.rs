@@ -23,7 +23,9 @@ pub(super) enum Symbol<'a> {
     Shared(&'a Var<'a>),
     /// A texture reference.
     Texture,
-    /// A surface or sampler: declared, unusable.
+    /// A surface reference.
+    Surface,
+    /// A sampler: declared, unusable.
     Opaque,
 }
 
@@ -106,7 +108,8 @@ pub(super) fn lay_out<'a>(
 fn place<'a>(var: &'a Var<'a>, module: &mut Module, known: &HashMap<&str, Symbol<'_>>) -> Result<Symbol<'a>, Fault> {
     match var.ty.text {
         "texref" => return Ok(Symbol::Texture),
-        "surfref" | "samplerref" => return Ok(Symbol::Opaque),
+        "surfref" => return Ok(Symbol::Surface),
+        "samplerref" => return Ok(Symbol::Opaque),
         _ => {}
     }
     if let (Some(Symbol::Global(index)), "global") = (known.get(var.name.text), var.space) {

@@ -73,16 +73,16 @@ pub(super) struct Lower<'e, 'a> {
     pub(super) faults: Vec<Diagnostic>,
     /// The carry flag, once it is used.
     pub(super) carry: Option<VReg>,
-    /// Registers that hold a texture handle, and its name.
+    /// Registers that hold the handle of a texture or a surface, and its name.
     pub(super) handles: HashMap<VReg, String>,
-    /// Parameter names of the entry by offset, for texture handles.
+    /// Parameter names of the entry by offset, for such handles.
     pub(super) params: Vec<(u32, String)>,
     scopes: Vec<Scope<'a>>,
     /// Shared variables by the place of their declaration: one each, however often the body is inlined.
     shared: HashMap<usize, Name>,
     /// Functions being inlined, and where their `ret` goes.
     calls: Vec<(&'a str, Label)>,
-    guard: Option<(VReg, bool)>,
+    pub(super) guard: Option<(VReg, bool)>,
     at: Bytes,
 }
 

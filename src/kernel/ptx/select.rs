@@ -12,6 +12,7 @@ mod int;
 mod lanes;
 mod memory;
 mod persist;
+mod surface;
 mod video;
 
 use super::super::alu::{AluOp, Round};
@@ -24,14 +25,14 @@ use super::types::Ty;
 
 /// Opcodes that lower to something.
 #[rustfmt::skip]
-pub(super) const OPCODES: [&str; 111] = [
+pub(super) const OPCODES: [&str; 114] = [
     "abs", "activemask", "add", "addc", "and", "applypriority", "atom", "bar", "barrier", "bfe", "bfi", "bfind",
     "bmsk", "bra", "brev", "brkpt", "call", "clflushopt", "clwb", "clz", "cnot", "copysign", "cos", "cvt", "cvta",
     "dfence", "discard", "div", "dp2a", "dp4a", "ex2", "exit", "fence", "fma", "fns", "isspacep", "ld", "ldu", "lg2",
     "lop3", "mad", "mad24", "madc", "match", "max", "membar", "min", "mov", "mul", "mul24", "nanosleep", "neg", "not",
     "ofence", "or", "pm", "pmevent", "popc", "prefetch", "prefetchu", "prmt", "rcp", "red", "redux", "rem", "ret",
     "rsqrt", "sad", "selp", "set", "setp", "sfence", "shf", "shfl", "shl", "shr", "sin", "slct", "sqrt", "st", "sub",
-    "subc", "tanh", "testp", "tex", "trap", "vabsdiff", "vabsdiff2", "vabsdiff4", "vadd", "vadd2", "vadd4", "vavrg2",
+    "subc", "suld", "suq", "sust", "tanh", "testp", "tex", "trap", "vabsdiff", "vabsdiff2", "vabsdiff4", "vadd", "vadd2", "vadd4", "vavrg2",
     "vavrg4", "vmad", "vmax", "vmax2", "vmax4", "vmin", "vmin2", "vmin4", "vote", "vset", "vset2", "vset4", "vshl",
     "vshr", "vsub", "vsub2", "vsub4", "xor",
 ];
@@ -48,7 +49,7 @@ pub(super) const MODIFIERS: [&str; 76] = [
 ];
 
 /// Opcodes of the ISA that are deliberately not supported, and why.
-const UNSUPPORTED: [(&str, &str); 28] = [
+const UNSUPPORTED: [(&str, &str); 25] = [
     ("mma", "matrix instructions"),
     ("wmma", "matrix instructions"),
     ("wgmma", "matrix instructions"),
@@ -61,10 +62,7 @@ const UNSUPPORTED: [(&str, &str); 28] = [
     ("multimem", "multicast memory"),
     ("getctarank", "thread block clusters"),
     ("mapa", "thread block clusters"),
-    ("suld", "surfaces"),
-    ("sust", "surfaces"),
-    ("sured", "surfaces"),
-    ("suq", "surfaces"),
+    ("sured", "reductions on surfaces"),
     ("txq", "texture queries"),
     ("tld4", "texture gathers"),
     ("istypep", "opaque handles"),
@@ -174,6 +172,8 @@ impl<'a> Lower<'_, 'a> {
             "st" => self.store(i, m)?,
             "atom" | "red" => self.atomic(i, m)?,
             "tex" => self.texture(i, m)?,
+            "suld" | "sust" => self.surface(i, m)?,
+            "suq" => self.surface_query(i, m)?,
             "prefetch" | "prefetchu" | "discard" | "applypriority" => self.prefetch(m),
             "bra" => self.bra(i, m)?,
             "ret" | "exit" | "trap" | "brkpt" | "nanosleep" | "pmevent" => self.ending(i, m)?,

@@ -44,8 +44,8 @@ impl<'a> Lower<'_, 'a> {
                     self.emit(Op::Machine(what), Class::Logic, &[d], &[], 0);
                     return Ok(());
                 }
-                if let Some(Symbol::Texture) = self.env.symbols.get(*name) {
-                    return self.texture_handle(d, name);
+                if let Some(Symbol::Texture | Symbol::Surface) = self.env.symbols.get(*name) {
+                    return self.handle_of(d, name);
                 }
             }
             _ => {}
@@ -62,8 +62,8 @@ impl<'a> Lower<'_, 'a> {
         Ok(())
     }
 
-    /// A register gets the address of a texture reference: its value does not matter.
-    fn texture_handle(&mut self, d: &Operand<'a>, name: &str) -> Lowered {
+    /// A register gets the address of a texture or surface reference: its value does not matter.
+    fn handle_of(&mut self, d: &Operand<'a>, name: &str) -> Lowered {
         let d = self.dst(d, Bank::R64)?;
         if let Arg::Reg(register) = d {
             self.handles.insert(register, name.to_owned());
@@ -73,7 +73,7 @@ impl<'a> Lower<'_, 'a> {
         Ok(())
     }
 
-    /// A copy of a texture handle is a texture handle.
+    /// A copy of a handle is a handle.
     fn pass_handle(&mut self, d: Arg, a: Arg) {
         if let (Arg::Reg(d), Arg::Reg(a)) = (d, a)
             && let Some(name) = self.handles.get(&a).cloned()
