@@ -34,7 +34,7 @@ impl Format {
     }
 
     fn saturate(&self, bits: u64) -> u64 {
-        let one = self.infinity() / 2 >> self.fraction << self.fraction;
+        let one = (self.infinity() / 2) >> self.fraction << self.fraction;
         if self.is_nan(bits) || bits & 0x8000 != 0 { 0 } else { bits.min(one) }
     }
 }
@@ -274,11 +274,11 @@ where
     for first in (0..=0xffff).step_by(32) {
         let a = std::array::from_fn(|i| first + i as u64);
         let found = (single.run(&[a]), double.run(&[a]));
-        for i in 0..32 {
+        for (i, bits) in a.into_iter().enumerate() {
             let mut lost = false;
-            let to: Single = of::<F>(a[i]).convert(&mut lost).value;
-            let wide: Double = of::<F>(a[i]).convert(&mut lost).value;
-            assert_eq!((found.0[i], found.1[i]), (canonical(to), canonical(wide)), "{scalar} {:#x}", a[i]);
+            let to: Single = of::<F>(bits).convert(&mut lost).value;
+            let wide: Double = of::<F>(bits).convert(&mut lost).value;
+            assert_eq!((found.0[i], found.1[i]), (canonical(to), canonical(wide)), "{scalar} {bits:#x}");
         }
     }
     // Into halves, from singles and doubles about them.
