@@ -3,6 +3,7 @@
 mod ptx_common;
 
 mod check;
+mod compiled_halves;
 mod divergence;
 mod faults;
 mod floats;
