@@ -117,6 +117,14 @@ fn each_fault_names_its_place_and_what_was_expected() {
             "cvt.rn.relu.f16.f64 %r1, %rd1;",
             "2:1: `cvt.rn.relu.f16.f64`: this conversion of .f64 to .f16 is not supported",
         ),
+        (
+            "cvt.rm.relu.bf16.f32 %r1, %f1;",
+            "2:1: `cvt.rm.relu.bf16.f32`: this conversion of .f32 to .bf16 is not supported",
+        ),
+        (
+            "cvt.rn.sat.bf16.f32 %r1, %f1;",
+            "2:1: `cvt.rn.sat.bf16.f32`: this conversion of .f32 to .bf16 is not supported",
+        ),
         ("cvt.rn.f16.f32.rna %r1, %f1;", "2:15: modifier `.rna` of `cvt` is not supported"),
         ("add.f32.f16x2 %f1, %r1, %f2;", "2:1: `add` on type .f16x2 is not supported"),
         ("atom.global.add.f16 %r1, [%rd1], %r2;", "2:1: an addition of type .f16 needs `.noftz`"),

@@ -131,8 +131,10 @@ impl<'a> Lower<'_, 'a> {
         let (Some(to), Some(from)) = (to_ty.num(), from_ty.num()) else {
             return self.bad_conversion(i, to_ty, from_ty);
         };
-        let clamps = relu && !(to_ty.half().is_some() && from == Num::F32) || sat && to == Num::Bf16;
-        if clamps || ftz && ![to, from].contains(&Num::F32) {
+        // `.relu` has two roundings, and goes from single to half precision alone.
+        let two = matches!(round, Some(Round::Nearest | Round::Zero));
+        let rectifies = to_ty.half().is_some() && from == Num::F32 && two && !sat && !ftz;
+        if relu && !rectifies || sat && to == Num::Bf16 || ftz && ![to, from].contains(&Num::F32) {
             return self.bad_conversion(i, to_ty, from_ty);
         }
         let [d, a] = self.operands(i)?;
