@@ -42,6 +42,7 @@ fn launch(module: &Module, grid: u32, block: [u32; 3], params: &[u8], map: &Addr
         globals: &[],
         const_bank: None,
         textures: &[],
+        surfaces: &[],
         registers: None,
         addresses: Arc::new(map.clone()),
     };

@@ -190,6 +190,7 @@ pub(super) fn check_ptx(args: &PtxCheckArgs) -> Result<Exit, Stop> {
             "local B",
             "param B",
             "textures",
+            "surfaces",
         ]);
         for kernel in &report.kernels {
             let supported = if kernel.supported { "yes" } else { "NO" };
@@ -204,6 +205,7 @@ pub(super) fn check_ptx(args: &PtxCheckArgs) -> Result<Exit, Stop> {
                 kernel.local_bytes.to_string(),
                 params.to_string(),
                 kernel.textures.join(", "),
+                kernel.surfaces.join(", "),
             ]);
         }
         if !report.kernels.is_empty() {

@@ -83,10 +83,18 @@ pub enum AluOp {
     Dp4a(bool, bool),
     /// Dot product of two 16-bit halves of a with two bytes of b (`dp2a`): signedness of a, of b, upper bytes.
     Dp2a(bool, bool, bool),
-    /// p, q = compare(a, b) combined with the predicate c.
+    /// Scalar video operation on parts of a and b, then on c; `imm` holds the parts of a, b and d ([`VideoPart`]), 3 bits
+    /// each from the lowest.
+    Video(Video),
+    /// Video multiply-add on parts of a and b; `imm` holds these, as above.
+    VideoMad(VideoMad),
+    /// Video operation on pairs of 16 bits or quads of 8 bits; c is merged or accumulated. `imm` holds, from the lowest
+    /// bit, the elements of b:a that become a's, 3 bits each, 12 bits for b's in the same way, and 4 bits of mask.
+    VideoSimd(VideoSimd),
+    /// p, q = compare(a, b) combined with the predicate c. On pairs of halves p is the lower comparison, q the upper one.
     Setp(Compare),
-    /// d = compare(a, b) ? all ones (or 1.0f) : 0; integer result when `integer`. Combined with the predicate c.
-    Set(Compare, bool),
+    /// d = compare(a, b) ? true : 0, on pairs of halves in each half of d. Combined with the predicate c.
+    Set(Compare, Truth),
     /// d = predicate c ? a : b, 32-bit.
     Selp32,
     /// d = predicate c ? a : b, 64-bit.
@@ -106,6 +114,10 @@ pub enum AluOp {
     F32(FloatOp, FloatMode),
     /// Double-precision arithmetic.
     F64(FloatOp, Round),
+    /// Single-precision add, sub or fma whose operands but the last are halves of this format.
+    Mixed(FloatOp, FloatMode, HalfFormat),
+    /// Half-precision arithmetic and approximations.
+    Half(HalfOp, HalfMode),
     /// Single-precision approximation; `true` flushes denormals.
     Approx32(ApproxOp, bool),
     /// Double-precision `rcp.approx.ftz` (or `rsqrt.approx` with `true`).
@@ -116,12 +128,18 @@ pub enum AluOp {
     Testp64(TestOp),
     /// Conversion.
     Cvt(Cvt),
+    /// Conversion of two singles to a pair of halves: the upper half of d from a, the lower from b.
+    CvtPair(CvtPair),
     /// Shuffle: d = a of another lane, p (`dst[1]`, optional) = that lane is in range.
     Shfl(ShflMode),
     /// Warp vote over the predicate a.
     Vote(VoteOp),
     /// d = mask of the lanes that execute this (within their group of 32).
     ActiveMask,
+    /// d(64) = the address of a surface's bytes at x = a, y = b, z or layer = c, by the descriptor m
+    /// ([`super::ir::ConstSource::Surface`]), p = they are within its bounds. d is
+    /// [`super::memory::OUTSIDE_SURFACE`] where they are not.
+    Surface(SurfaceAccess),
     /// p = the generic address a (64) lies in the space.
     IsSpace(SpaceTest),
     /// `match.any.sync` (or `.all` with `true`); a is 64-bit when the second flag says so.
@@ -264,6 +282,138 @@ pub enum CarryOp {
     MadHiU,
 }
 
+/// What a video instruction does first. Operands are extended by their types, results are exact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum VideoOp {
+    /// a + b
+    Add,
+    /// a - b
+    Sub,
+    /// |a - b|
+    AbsDiff,
+    /// (a + b) / 2, halves away from zero
+    Average,
+    /// min(a, b)
+    Min,
+    /// max(a, b)
+    Max,
+    /// a << b; b modulo 32 when `true`, else at most 32
+    Shl(bool),
+    /// a >> b, by the sign of a; b as above
+    Shr(bool),
+    /// compare(a, b) ? 1 : 0, on the extended values: signed comparisons only
+    Set(IntCmp),
+}
+
+/// What a scalar video instruction does with its result and c.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum VideoSecond {
+    /// Nothing.
+    None,
+    /// result + c
+    Add,
+    /// min(result, c)
+    Min,
+    /// max(result, c)
+    Max,
+    /// c with the result in the part of d.
+    Merge,
+}
+
+/// A scalar video instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Video {
+    /// The first operation.
+    pub op: VideoOp,
+    /// The second operation.
+    pub second: VideoSecond,
+    /// a is signed.
+    pub a_signed: bool,
+    /// b is signed.
+    pub b_signed: bool,
+    /// The result and c are signed.
+    pub signed: bool,
+    /// Clamp the first result to the range of d, or of its part.
+    pub sat: bool,
+}
+
+/// Which part of a register a scalar video instruction uses; the numbers are those in `imm`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum VideoPart {
+    /// All 32 bits.
+    Word,
+    /// Bits 0 to 7.
+    B0,
+    /// Bits 8 to 15.
+    B1,
+    /// Bits 16 to 23.
+    B2,
+    /// Bits 24 to 31.
+    B3,
+    /// Bits 0 to 15.
+    H0,
+    /// Bits 16 to 31.
+    H1,
+}
+
+impl VideoPart {
+    /// Every part, by its number.
+    pub const ALL: [VideoPart; 7] =
+        [VideoPart::Word, VideoPart::B0, VideoPart::B1, VideoPart::B2, VideoPart::B3, VideoPart::H0, VideoPart::H1];
+
+    /// First bit and number of bits.
+    pub fn bits(self) -> (u32, u32) {
+        match self {
+            VideoPart::Word => (0, 32),
+            VideoPart::B0 => (0, 8),
+            VideoPart::B1 => (8, 8),
+            VideoPart::B2 => (16, 8),
+            VideoPart::B3 => (24, 8),
+            VideoPart::H0 => (0, 16),
+            VideoPart::H1 => (16, 16),
+        }
+    }
+}
+
+/// `vmad`: d = (a * b + c + carry) >> shift.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct VideoMad {
+    /// a is signed.
+    pub a_signed: bool,
+    /// b is signed.
+    pub b_signed: bool,
+    /// -(a * b)
+    pub minus_product: bool,
+    /// -c
+    pub minus_c: bool,
+    /// One more (`.po`).
+    pub plus_one: bool,
+    /// Clamp to 32 bits.
+    pub sat: bool,
+    /// 0, 7 or 15.
+    pub shift: u8,
+}
+
+/// A video instruction on pairs of 16 bits or quads of 8 bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct VideoSimd {
+    /// What is done to each element.
+    pub op: VideoOp,
+    /// Four elements of 8 bits (else two of 16).
+    pub quads: bool,
+    /// Elements of a are signed.
+    pub a_signed: bool,
+    /// Elements of b are signed.
+    pub b_signed: bool,
+    /// Results are signed, for `sat`.
+    pub signed: bool,
+    /// Clamp each result to an element's range.
+    pub sat: bool,
+    /// c plus the results (else: the results, c where the mask is 0).
+    pub accumulate: bool,
+}
+
 /// Bit-counting operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CountOp {
@@ -322,6 +472,19 @@ pub enum CompareKind {
     F32(FloatCmp, bool),
     /// Double precision.
     F64(FloatCmp),
+    /// Half precision; `true` flushes denormals.
+    Half(FloatCmp, HalfType, bool),
+}
+
+/// What `set` writes when the comparison holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Truth {
+    /// All ones.
+    Ones,
+    /// 1.0 in single precision.
+    Single,
+    /// 1.0 of a half-precision format.
+    Half(HalfFormat),
 }
 
 /// Integer comparisons.
@@ -470,6 +633,90 @@ impl FloatMode {
     pub const PLAIN: FloatMode = FloatMode { round: Round::Nearest, ftz: false, sat: false };
 }
 
+/// The formats of half precision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum HalfFormat {
+    /// IEEE binary16: 5 bits of exponent, 10 of fraction.
+    F16,
+    /// The upper half of a single: 8 bits of exponent, 7 of fraction.
+    Bf16,
+}
+
+/// The types of half precision: one value in a 16-bit register, or two in a 32-bit one, the first in the lower half.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum HalfType {
+    /// `.f16`
+    F16,
+    /// `.f16x2`
+    F16x2,
+    /// `.bf16`
+    Bf16,
+    /// `.bf16x2`
+    Bf16x2,
+}
+
+impl HalfType {
+    /// The format of each value.
+    pub fn format(self) -> HalfFormat {
+        match self {
+            HalfType::F16 | HalfType::F16x2 => HalfFormat::F16,
+            HalfType::Bf16 | HalfType::Bf16x2 => HalfFormat::Bf16,
+        }
+    }
+
+    /// Two values?
+    pub fn is_pair(self) -> bool {
+        matches!(self, HalfType::F16x2 | HalfType::Bf16x2)
+    }
+}
+
+/// Half-precision operations; all that round do so to nearest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum HalfOp {
+    /// a + b
+    Add,
+    /// a - b
+    Sub,
+    /// a * b
+    Mul,
+    /// a * b + c, one rounding
+    Fma,
+    /// The smaller number.
+    Min(HalfExtreme),
+    /// The larger number.
+    Max(HalfExtreme),
+    /// |a|
+    Abs,
+    /// -a
+    Neg,
+    /// 2^a
+    Ex2,
+    /// tanh(a)
+    Tanh,
+}
+
+/// What modifies `min` and `max` of halves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct HalfExtreme {
+    /// A NaN wins (`.NaN`); else it loses.
+    pub nan: bool,
+    /// Magnitudes are compared, and the sign is the exclusive or of both signs (`.xorsign.abs`).
+    pub xorsign: bool,
+}
+
+/// On which halves an operation works, and what it does at the ends of the range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct HalfMode {
+    /// Format, one value or two.
+    pub ty: HalfType,
+    /// Denormal inputs and results become zeros of the same sign.
+    pub ftz: bool,
+    /// The result is clamped to [0, 1], NaN to 0.
+    pub sat: bool,
+    /// A negative result becomes +0.
+    pub relu: bool,
+}
+
 /// Single-precision approximations (`.approx`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ApproxOp {
@@ -533,6 +780,8 @@ pub enum Num {
     S64,
     /// Half precision (in a 16-bit register).
     F16,
+    /// The upper half of a single (in a 16-bit register).
+    Bf16,
     /// Single precision.
     F32,
     /// Double precision.
@@ -542,14 +791,14 @@ pub enum Num {
 impl Num {
     /// Floating point?
     pub fn is_float(self) -> bool {
-        matches!(self, Num::F16 | Num::F32 | Num::F64)
+        matches!(self, Num::F16 | Num::Bf16 | Num::F32 | Num::F64)
     }
 
     /// Bits.
     pub fn bits(self) -> u32 {
         match self {
             Num::U8 | Num::S8 => 8,
-            Num::U16 | Num::S16 | Num::F16 => 16,
+            Num::U16 | Num::S16 | Num::F16 | Num::Bf16 => 16,
             Num::U32 | Num::S32 | Num::F32 => 32,
             Num::U64 | Num::S64 | Num::F64 => 64,
         }
@@ -576,10 +825,34 @@ pub struct Cvt {
     pub ftz: bool,
     /// Clamp: integers to the destination's range, floats to [0, 1].
     pub sat: bool,
+    /// A negative half becomes +0.
+    pub relu: bool,
     /// The source register is 64-bit.
     pub wide_from: bool,
     /// The destination register is 64-bit; a narrower integer result is extended by its own sign.
     pub wide_to: bool,
+}
+
+/// A conversion of two singles to a pair of halves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct CvtPair {
+    /// Format of both results.
+    pub to: HalfFormat,
+    /// Direction of rounding.
+    pub round: Round,
+    /// Negative results become +0.
+    pub relu: bool,
+}
+
+/// Which bytes of a surface an access names (`suld.b`, `sust.b`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SurfaceAccess {
+    /// Bytes of the access.
+    pub bytes: u8,
+    /// c is the layer of an array, unsigned; else a coordinate, signed.
+    pub layered: bool,
+    /// Coordinates beyond the bounds become the nearest ones within (`.clamp`).
+    pub clamp: bool,
 }
 
 /// Shuffle modes. Operands: a value, b lane or delta, c clamp and segment mask, m member mask (ignored).

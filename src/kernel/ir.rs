@@ -1,6 +1,6 @@
 //! The dense intermediate representation that kernels are decoded into, once.
 //!
-//! One [`Inst`] a PTX instruction, program counters dense from 0, registers allocated to dense slots in three banks
+//! One [`Inst`] a PTX instruction (but a surface access is its address and the access), program counters dense from 0, registers allocated to dense slots in three banks
 //! (32-bit, 64-bit, predicate). Narrower PTX registers live in 32-bit slots. A *slot* with [`CONST`] set names an entry
 //! of the launch's constant pool of that width instead: immediates, parameters, symbol addresses. So the executor
 //! fetches every operand in the same way, and no instruction carries a string.
@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use super::alu::AluOp;
+use super::alu::{AluOp, HalfType};
 use crate::diagnostic::Diagnostic;
 
 /// Lanes of one register group; a 64-wide warp is two groups.
@@ -239,6 +239,8 @@ pub enum AtomOp {
     None,
     /// old + a
     Add,
+    /// old + a in half precision, each value of a pair by itself
+    AddHalf(HalfType),
     /// old >= a ? 0 : old + 1
     Inc,
     /// old == 0 || old > a ? a : old - 1
@@ -381,7 +383,9 @@ impl MachineRead {
 /// What unit executes an instruction and how long it takes: the key into a machine's latency table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Class {
-    /// 32- and 64-bit integer addition and subtraction, `sad`, `abs`, `neg`.
+    /// 32- and 64-bit integer addition and subtraction, `sad`, `abs`, `neg`, and their video instructions.
+    ///
+    /// A video instruction has the class of its first operation: `vmad` multiplies, `vset` compares, `vshl` shifts.
     Int,
     /// Integer multiply and multiply-add.
     IntMul,
@@ -391,11 +395,11 @@ pub enum Class {
     Logic,
     /// Comparisons: `setp`, `set`, `testp`.
     Compare,
-    /// `min` and `max` of integers and single precision.
+    /// `min` and `max` of integers, single and half precision.
     MinMax,
     /// Conversions: `cvt`.
     Convert,
-    /// Single-precision add, multiply, fused multiply-add.
+    /// Single- and half-precision add, multiply, fused multiply-add.
     Fp32,
     /// Single-precision IEEE division, reciprocal and square root (`.rn` and the other roundings).
     Fp32Div,
@@ -520,6 +524,27 @@ pub enum ConstSource {
     TotalShared,
     /// Bytes of dynamic shared memory (`%dynamic_smem_size`).
     DynamicShared,
+    /// The descriptor of a surface by its index in [`Kernel::surfaces`], one field a lane
+    /// ([`super::launch::Surface::descriptor`]).
+    Surface(u32),
+    /// A size of a surface in elements.
+    SurfaceSize {
+        /// Index in [`Kernel::surfaces`].
+        index: u32,
+        /// Which size.
+        size: SurfaceSize,
+    },
+}
+
+/// What `suq` asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SurfaceSize {
+    /// Elements in x.
+    Width,
+    /// Rows.
+    Height,
+    /// Slices, or layers of an array.
+    Depth,
 }
 
 /// What a special register holds when a warp starts; written into a 32-bit slot then.
@@ -585,6 +610,8 @@ pub struct Kernel {
     pub max_threads: u32,
     /// Names of textures it fetches from, in the order of `imm` of texture fetches.
     pub textures: Vec<String>,
+    /// Names of surfaces that it loads from, stores to or asks for sizes.
+    pub surfaces: Vec<String>,
     /// Where the parameter block lies in the launch's constant bank, if the kernel takes its address.
     pub param_bank: Option<u32>,
     /// Virtual registers of the PTX text that the code uses: 32-bit, 64-bit, predicates.

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::ir::{ConstSource, Inst, Kernel, LANES, Mem, MemKind, Module, relocate};
+use super::ir::{ConstSource, Inst, Kernel, LANES, Mem, MemKind, Module, SurfaceSize, relocate};
 use super::memory::AddressMap;
 use super::warp::element;
 
@@ -31,6 +31,8 @@ pub struct Binding<'a> {
     pub const_bank: Option<&'a [u8]>,
     /// Textures by name.
     pub textures: &'a [(String, Texture)],
+    /// Surfaces by name.
+    pub surfaces: &'a [(String, Surface)],
     /// Hardware registers a thread, instead of the kernel's estimate.
     pub registers: Option<u32>,
     /// What is allocated in global memory.
@@ -69,6 +71,9 @@ pub enum LaunchError {
     /// A texture that the kernel fetches from was not given.
     #[error("texture `{0}` is not bound")]
     Texture(String),
+    /// A surface that the kernel uses was not given.
+    #[error("surface `{0}` is not bound")]
+    Surface(String),
     /// A `.global` variable of the module has no address.
     #[error("variable `{0}` has no address")]
     Global(String),
@@ -150,7 +155,7 @@ pub struct Launch {
     pub registers_per_thread: u32,
     /// 32-bit constants, one value in every lane.
     pub consts32: Vec<[u32; LANES]>,
-    /// 64-bit constants, one value in every lane.
+    /// 64-bit constants, one value in every lane, but descriptors of surfaces.
     pub consts64: Vec<[u64; LANES]>,
     /// Content of the constant bank.
     pub const_bank: Arc<[u8]>,
@@ -183,6 +188,58 @@ impl Texture {
     /// Bytes of one texel.
     pub fn texel_bytes(&self) -> u32 {
         self.elem.bytes() * u32::from(self.channels)
+    }
+}
+
+/// A surface bound to a launch: an array of elements in global memory, addressed by bytes in x, by rows in y and by
+/// slices (or layers) in z. Elements only give the width in bytes.
+///
+/// # Example: 3 elements of 4 bytes a row, rows 16 bytes apart, 2 rows a slice
+/// ```
+/// use durawarp::kernel::launch::Surface;
+/// let surface = Surface { address: 0x1000, width: 3, height: 2, depth: 1, pitch: 16, element: 4 };
+/// assert_eq!(surface.bytes(), 28);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Surface {
+    /// First address, aligned to 16 bytes.
+    pub address: u64,
+    /// Elements in x.
+    pub width: u32,
+    /// Rows.
+    pub height: u32,
+    /// Slices of a 3D surface, layers of an array.
+    pub depth: u32,
+    /// Bytes from row to row. Slices are `height` rows apart.
+    pub pitch: u32,
+    /// Bytes of an element.
+    pub element: u32,
+}
+
+impl Surface {
+    /// Bytes from its first to behind its last one.
+    pub fn bytes(&self) -> u64 {
+        let rows = u64::from(self.height) * u64::from(self.depth);
+        rows.saturating_sub(1) * u64::from(self.pitch) + u64::from(self.width) * u64::from(self.element)
+    }
+
+    /// What an address computation reads: address, bytes of a row, rows, slices, bytes from row to row, from slice to
+    /// slice, one a lane.
+    pub fn descriptor(&self) -> [u64; LANES] {
+        let pitch = u64::from(self.pitch);
+        let row = u64::from(self.width) * u64::from(self.element);
+        let (height, depth) = (u64::from(self.height), u64::from(self.depth));
+        let mut lanes = [0; LANES];
+        lanes[..6].copy_from_slice(&[self.address, row, height, depth, pitch, pitch * height]);
+        lanes
+    }
+
+    fn size(&self, size: SurfaceSize) -> u32 {
+        match size {
+            SurfaceSize::Width => self.width,
+            SurfaceSize::Height => self.height,
+            SurfaceSize::Depth => self.depth,
+        }
     }
 }
 
@@ -222,6 +279,13 @@ impl Launch {
                 None => errors.push(LaunchError::Texture(name.clone())),
             }
         }
+        let mut surfaces = Vec::new();
+        for name in &kernel.surfaces {
+            match binding.surfaces.iter().find(|(n, _)| n == name) {
+                Some((_, surface)) => surfaces.push(surface),
+                None => errors.push(LaunchError::Surface(name.clone())),
+            }
+        }
         for missing in module.globals.iter().skip(binding.globals.len()) {
             errors.push(LaunchError::Global(missing.name.clone()));
         }
@@ -244,7 +308,13 @@ impl Launch {
                 ConstSource::GridDim(axis) => u64::from(binding.grid[usize::from(axis)]),
                 ConstSource::TotalShared => shared,
                 ConstSource::DynamicShared => u64::from(binding.dynamic_shared),
+                ConstSource::Surface(index) => surfaces[index as usize].address,
+                ConstSource::SurfaceSize { index, size } => u64::from(surfaces[index as usize].size(size)),
             }
+        };
+        let lanes64 = |source: &ConstSource| match *source {
+            ConstSource::Surface(index) => surfaces[index as usize].descriptor(),
+            _ => [value(source); LANES],
         };
         let mut bank = binding.const_bank.unwrap_or(&module.const_bank).to_vec();
         if binding.const_bank.is_none() {
@@ -261,7 +331,7 @@ impl Launch {
             shared_bytes: shared as u32,
             registers_per_thread: binding.registers.unwrap_or(kernel.registers_per_thread),
             consts32: kernel.consts32.iter().map(|c| [value(c) as u32; LANES]).collect(),
-            consts64: kernel.consts64.iter().map(|c| [value(c); LANES]).collect(),
+            consts64: kernel.consts64.iter().map(lanes64).collect(),
             const_bank: bank.into(),
             textures,
             addresses: binding.addresses.clone(),

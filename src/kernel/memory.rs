@@ -14,6 +14,8 @@ pub const SHARED_WINDOW: u64 = 1 << 44;
 pub const LOCAL_WINDOW: u64 = 2 << 44;
 /// First generic address of the constant-bank window (4 GiB long).
 pub const CONST_WINDOW: u64 = 3 << 44;
+/// The address that a surface access outside its bounds gets: nothing is ever there.
+pub const OUTSIDE_SURFACE: u64 = 1 << 63;
 /// First address of DRAM buffers.
 pub const DRAM_BASE: u64 = 1 << 32;
 /// First address of NVM (persistent memory) buffers.
@@ -92,6 +94,9 @@ impl AddressMap {
     pub fn describe(&self, address: u64) -> String {
         if address < 4096 {
             return "a null pointer?".to_owned();
+        }
+        if address == OUTSIDE_SURFACE {
+            return "coordinates outside the bounds of a surface".to_owned();
         }
         let at = self.ranges.partition_point(|r| r.start <= address);
         let below = at.checked_sub(1).map(|i| (&self.ranges[i], address - self.ranges[i].start));

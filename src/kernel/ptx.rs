@@ -7,7 +7,7 @@
 //! Source: PTX ISA 8.x. Two ways in: [`parse`] wants everything to be supported; [`check`] lists every kernel of a file
 //! and what stands in its way. An unused `.func` is parsed but never lowered, so it may contain anything.
 //!
-//! Not modelled: modules of several files, `.common`, 32-bit addresses, half precision, matrix and video instructions.
+//! Not modelled: modules of several files, `.common`, 32-bit addresses, matrix instructions.
 
 mod allocate;
 mod ast;
@@ -109,6 +109,8 @@ pub struct KernelReport {
     pub instructions: u32,
     /// Textures that it fetches from.
     pub textures: Vec<String>,
+    /// Surfaces that it loads from, stores to or asks for sizes.
+    pub surfaces: Vec<String>,
     /// What stands in its way.
     pub unsupported: Vec<Diagnostic>,
 }
@@ -289,6 +291,7 @@ impl KernelReport {
             param_bytes: 0,
             instructions: 0,
             textures: Vec::new(),
+            surfaces: Vec::new(),
             unsupported: Vec::new(),
         }
     }
@@ -305,6 +308,7 @@ impl KernelReport {
         self.param_bytes = kernel.param_bytes;
         self.instructions = kernel.code.len() as u32;
         self.textures = kernel.textures.clone();
+        self.surfaces = kernel.surfaces.clone();
     }
 }
 

@@ -10,7 +10,8 @@
 //! Invariants: the same bits from both, and on every host (`semantics/portable.rs`); sources are read before
 //! destinations are written; inactive lanes keep their values; no operation faults, whatever its operands.
 //!
-//! Choices where the ISA leaves one: a NaN result of arithmetic is `0x7fffffff` (f32) or `0xfff8000000000000` (f64);
+//! Choices where the ISA leaves one: a NaN result of arithmetic is `0x7fffffff` (f32), `0xfff8000000000000` (f64) or
+//! `0x7fff` (half precision, as the ISA says);
 //! integer division by zero gives all ones, as does its remainder.
 
 pub(super) mod approx;
@@ -19,11 +20,14 @@ mod bits;
 mod compare;
 mod convert;
 mod float;
+mod half;
 mod int;
 mod lanes;
 #[cfg(test)]
 mod portable;
 mod rounding;
+mod surface;
+mod video;
 
 use std::sync::OnceLock;
 
@@ -221,8 +225,11 @@ fn execute<const FMA: bool>(f: &mut Frame<'_>, inst: &Inst, op: AluOp) {
         AluOp::Shf { left, wrap } => bits::funnel(f, inst, left, wrap),
         AluOp::Dp4a(sa, sb) => bits::dp4a(f, inst, sa, sb),
         AluOp::Dp2a(sa, sb, high) => bits::dp2a(f, inst, sa, sb, high),
+        AluOp::Video(video) => video::execute(f, inst, video),
+        AluOp::VideoMad(mad) => video::multiply_add(f, inst, mad),
+        AluOp::VideoSimd(video) => video::execute_simd(f, inst, video),
         AluOp::Setp(compare) => compare::setp(f, inst, compare),
-        AluOp::Set(compare, integer) => compare::set(f, inst, compare, integer),
+        AluOp::Set(compare, truth) => compare::set(f, inst, compare, truth),
         AluOp::Selp32 => {
             let mut out = *f.get32(b);
             merge(&mut out, f.get32(a), f.get_p(inst.src[2]) ^ negation(inst), u32::MAX, 0);
@@ -237,14 +244,18 @@ fn execute<const FMA: bool>(f: &mut Frame<'_>, inst: &Inst, op: AluOp) {
         AluOp::Pred(op) => compare::predicate(f, inst, op),
         AluOp::F32(op, mode) => float::execute32::<FMA>(f, inst, op, mode),
         AluOp::F64(op, round) => float::execute64::<FMA>(f, inst, op, round),
+        AluOp::Mixed(op, mode, from) => float::execute_mixed::<FMA>(f, inst, op, mode, from),
+        AluOp::Half(op, mode) => half::execute(f, inst, op, mode),
         AluOp::Approx32(op, ftz) => approx::execute32(f, inst, op, ftz),
         AluOp::Approx64(rsqrt) => approx::execute64(f, inst, rsqrt),
         AluOp::Testp32(test) => compare::testp32(f, inst, test),
         AluOp::Testp64(test) => compare::testp64(f, inst, test),
         AluOp::Cvt(cvt) => convert::execute(f, inst, cvt),
+        AluOp::CvtPair(cvt) => half::pack(f, inst, cvt),
         AluOp::Shfl(mode) => lanes::shuffle(f, inst, mode),
         AluOp::Vote(op) => lanes::vote(f, inst, op),
         AluOp::ActiveMask => f.put32(d, &[f.mask; LANES]),
+        AluOp::Surface(access) => surface::address(f, inst, access),
         AluOp::IsSpace(space) => lanes::is_space(f, inst, space),
         AluOp::Match(all, wide) => lanes::matching(f, inst, all, wide),
         AluOp::Redux(op) => lanes::reduce(f, inst, op),

@@ -1,18 +1,18 @@
-//! Initial contents of a plan's buffers: generated, from files, or from the user's input files; textures and constant
-//! banks on top of them.
+//! Initial contents of a plan's buffers: generated, from files, or from the user's input files; textures, surfaces and
+//! constant banks on top of them.
 
 use std::path::{Path, PathBuf};
 
 use super::data_file;
-use super::document::advised;
+use super::document::{Place, advised};
 use super::expr::Expr;
 use super::generate::{Generation, part_len, scatter};
-use super::manifest::{Buffer, Init, Space, TextureForm};
+use super::manifest::{Buffer, Init, Space, SurfaceForm, TextureForm};
 use super::resolve::{Allocation, Stage};
 use super::source::Programs;
 use crate::diagnostic::Diagnostic;
 use crate::kernel::ir::Module;
-use crate::kernel::launch::Texture;
+use crate::kernel::launch::{Surface, Texture};
 
 impl Stage<'_> {
     pub(super) fn generation<'g>(&'g self, frame: &'g [u64]) -> Generation<'g> {
@@ -85,6 +85,59 @@ impl Stage<'_> {
         Ok(content)
     }
 
+    /// A size of a texture or surface: 1 if it is not given.
+    fn size(&mut self, expr: Option<&Expr>, what: &str) -> Result<u32, Diagnostic> {
+        let Some(expr) = expr else { return Ok(1) };
+        let found = expr.integer(&mut self.frame, what)?;
+        let fits = u32::try_from(found).ok().filter(|size| *size > 0);
+        fits.ok_or_else(|| expr.place().fault(format!("{what} must be 1 to 2^32 - 1, found {found}")))
+    }
+
+    fn channels(&mut self, expr: Option<&Expr>, place: &Place) -> Result<u32, Diagnostic> {
+        match self.size(expr, "`channels`")? {
+            channels @ (1 | 2 | 4) => Ok(channels),
+            other => Err(place.fault(format!("a texel has 1, 2 or 4 channels, not {other}"))),
+        }
+    }
+
+    /// Surfaces on the buffers that have one.
+    pub(super) fn surfaces(&mut self, buffers: &mut [Allocation]) {
+        let manifest = self.manifest;
+        for (buffer, allocation) in manifest.buffers.iter().zip(buffers) {
+            if let Some(form) = &buffer.surface {
+                let made = self.surface(form, buffer.stride, allocation.bytes);
+                allocation.surface = self.keep(made);
+            }
+        }
+    }
+
+    fn surface(&mut self, form: &SurfaceForm, stride: u64, bytes: u64) -> Result<Surface, Diagnostic> {
+        let width = self.size(Some(&form.width), "`width`")?;
+        let height = self.size(form.height.as_ref(), "`height`")?;
+        let depth = self.size(form.depth.as_ref(), "`depth`")?;
+        let element = u64::from(self.channels(form.channels.as_ref(), &form.place)?) * stride;
+        let row = u64::from(width) * element;
+        let pitch = match &form.pitch {
+            Some(pitch) => u64::from(self.size(Some(pitch), "`pitch`")?),
+            None => row,
+        };
+        let fits = |surface: &Surface| pitch >= row && pitch.is_multiple_of(stride) && surface.bytes() <= bytes;
+        let surface = u32::try_from(pitch).ok().map(|pitch| Surface {
+            address: 0,
+            width,
+            height,
+            depth,
+            pitch,
+            element: element as u32,
+        });
+        surface.filter(fits).ok_or_else(|| {
+            form.place.fault(format!(
+                "{width} by {height} by {depth} elements of {element} bytes with a pitch of {pitch} do not fit the \
+                 buffer's {bytes} bytes"
+            ))
+        })
+    }
+
     /// Textures on the buffers that have one.
     pub(super) fn textures(&mut self, buffers: &mut [Allocation]) {
         let manifest = self.manifest;
@@ -97,22 +150,13 @@ impl Stage<'_> {
     }
 
     fn texture(&mut self, form: &TextureForm, buffer: &Buffer, len: u64) -> Result<Texture, Diagnostic> {
-        let mut size = |expr: Option<&Expr>, default: i64, what: &str| -> Result<u32, Diagnostic> {
-            let Some(expr) = expr else { return Ok(default as u32) };
-            let found = expr.integer(&mut self.frame, what)?;
-            let fits = u32::try_from(found).ok().filter(|size| *size > 0);
-            fits.ok_or_else(|| expr.place().fault(format!("{what} must be 1 to 2^32 - 1, found {found}")))
-        };
-        let width = size(Some(&form.width), 1, "`width`")?;
-        let height = size(form.height.as_ref(), 1, "`height`")?;
-        let channels = size(form.channels.as_ref(), 1, "`channels`")?;
-        if ![1, 2, 4].contains(&channels) {
-            return Err(form.place.fault(format!("a texel has 1, 2 or 4 channels, not {channels}")));
-        }
+        let width = self.size(Some(&form.width), "`width`")?;
+        let height = self.size(form.height.as_ref(), "`height`")?;
+        let channels = self.channels(form.channels.as_ref(), &form.place)?;
         let texel = u64::from(channels) * buffer.stride;
         let row = u64::from(width) * texel;
         let pitch = match &form.pitch {
-            Some(pitch) => u64::from(size(Some(pitch), 0, "`pitch`")?),
+            Some(pitch) => u64::from(self.size(Some(pitch), "`pitch`")?),
             None => row,
         };
         let needed = pitch * u64::from(height - 1) + row;

@@ -1,4 +1,4 @@
-//! From a launch step to a bound launch: extents, shared memory, arguments as bytes, textures.
+//! From a launch step to a bound launch: extents, shared memory, arguments as bytes, textures, surfaces.
 
 use super::element::store;
 use super::expr::{Expr, Value};
@@ -7,7 +7,7 @@ use super::instrument::Generated;
 use super::manifest::{Arg, Buffer, LaunchStep, elem_name};
 use crate::diagnostic::Diagnostics;
 use crate::kernel::ir::Elem;
-use crate::kernel::launch::{Binding, Launch, Texture};
+use crate::kernel::launch::{Binding, Launch, Surface, Texture};
 
 /// Largest extents of a grid and of a block (CUDA, compute capability 6.0), and threads of a block.
 const MAX_GRID: [i64; 3] = [0x7fff_ffff, 65_535, 65_535];
@@ -36,7 +36,7 @@ impl View {
         for (arg, param) in step.args.iter().zip(&step.kernel.params) {
             self.argument(arg, &mut params[param.offset as usize..])?;
         }
-        let textures = self.textures(step)?;
+        let (textures, surfaces) = (self.textures(step)?, self.surfaces(step)?);
         let plan = &self.plan;
         let binding = Binding {
             grid,
@@ -46,6 +46,7 @@ impl View {
             globals: &plan.globals[step.module],
             const_bank: plan.const_banks[step.module].as_deref(),
             textures: &textures,
+            surfaces: &surfaces,
             registers,
             addresses: plan.addresses.clone(),
         };
@@ -166,6 +167,22 @@ impl View {
             })
         };
         step.kernel.textures.iter().map(bound).collect()
+    }
+
+    /// The surfaces a kernel uses, by their names.
+    fn surfaces(&self, step: &LaunchStep) -> Result<Vec<(String, Surface)>, Interrupt> {
+        let bound = |name: &String| {
+            let is = |form: &Buffer| {
+                form.surface.as_ref().is_some_and(|surface| surface.names.iter().any(|(n, _)| n == name))
+            };
+            let number = self.plan.manifest.buffers.iter().position(is);
+            let surface = number.and_then(|number| self.plan.buffers[self.bindings.of(number)].surface.clone());
+            surface.map(|surface| (name.clone(), surface)).ok_or_else(|| {
+                let fault = step.place.fault(format!("kernel `{}` uses surface `{name}`", step.kernel.name));
+                Interrupt::from(fault.with_help("bind it with a buffer that has the key `surface`"))
+            })
+        };
+        step.kernel.surfaces.iter().map(bound).collect()
     }
 }
 

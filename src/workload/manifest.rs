@@ -87,6 +87,7 @@ pub(crate) struct Buffer {
     /// The module's variable that a `const` buffer fills.
     pub(crate) symbol: Option<(String, Place)>,
     pub(crate) texture: Option<TextureForm>,
+    pub(crate) surface: Option<SurfaceForm>,
 }
 
 impl Buffer {
@@ -250,6 +251,28 @@ impl TextureForm {
     /// Every expression of it.
     pub(crate) fn exprs(&self) -> impl Iterator<Item = &Expr> {
         [Some(&self.width), self.height.as_ref(), self.pitch.as_ref(), self.channels.as_ref()].into_iter().flatten()
+    }
+}
+
+/// `surface = {..}`.
+#[derive(Debug, Clone)]
+pub(crate) struct SurfaceForm {
+    /// Its names in the PTX text: a variable, and parameters of kernels that get it as an object.
+    pub(crate) names: Vec<(String, Place)>,
+    pub(crate) place: Place,
+    pub(crate) width: Expr,
+    pub(crate) height: Option<Expr>,
+    /// Slices, or layers of an array.
+    pub(crate) depth: Option<Expr>,
+    pub(crate) pitch: Option<Expr>,
+    pub(crate) channels: Option<Expr>,
+}
+
+impl SurfaceForm {
+    /// Every expression of it.
+    pub(crate) fn exprs(&self) -> impl Iterator<Item = &Expr> {
+        let optional = [&self.height, &self.depth, &self.pitch, &self.channels];
+        std::iter::once(&self.width).chain(optional.into_iter().flatten())
     }
 }
 

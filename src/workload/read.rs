@@ -7,8 +7,8 @@
 use super::document::{Item, Place, Table, advised};
 use super::expr::{Expr, Scope, Type, Value};
 use super::manifest::{
-    Buffer, Field, Graph, GraphKind, GraphPart, Init, Manifest, Param, Profile, Role, Space, TextureForm, elem_of,
-    type_of,
+    Buffer, Field, Graph, GraphKind, GraphPart, Init, Manifest, Param, Profile, Role, Space, SurfaceForm, TextureForm,
+    elem_of, type_of,
 };
 use super::names::Names;
 use super::schema::quoted;
@@ -248,6 +248,11 @@ fn buffer_forms(root: Table<'_>, faults: &mut Diagnostics) -> Vec<Buffer> {
                 faults.push(item.place().fault(format!("`{key}` belongs to a buffer in space `{wanted}`")));
             }
         }
+        if let Some(item) = table.get("surface")
+            && !matches!(space, Space::Dram | Space::Pm)
+        {
+            faults.push(item.place().fault("`surface` belongs to a buffer in space `dram` or `pm`"));
+        }
         if space == Space::Texture && table.get("texture").is_none() {
             faults.push(header.fault(format!("buffer `{name}` in space `texture` lacks the key `texture`")));
         }
@@ -262,6 +267,7 @@ fn buffer_forms(root: Table<'_>, faults: &mut Diagnostics) -> Vec<Buffer> {
             of: None,
             symbol,
             texture: None,
+            surface: None,
         });
     }
     buffers
@@ -355,6 +361,7 @@ impl Reader<'_> {
             let scope = self.names.in_len();
             self.buffers[number].len = self.integer_at(table, "len", &scope);
             self.buffers[number].texture = self.texture(table, name, &scope);
+            self.buffers[number].surface = self.surface(table, name, &scope);
             if let Some((of, place)) = table.text("of") {
                 self.buffers[number].of = self.buffer(of, &place);
             }
@@ -384,7 +391,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Constants and textures are bound by the names that the PTX gives them.
+    /// Constants, textures and surfaces are bound by the names that the PTX gives them.
     fn bound_by_name(&mut self) {
         if !self.programs.complete {
             return;
@@ -392,7 +399,8 @@ impl Reader<'_> {
         let modules = &self.programs.modules;
         let constants: Vec<&str> = modules.iter().flat_map(|m| &m.consts).map(|var| var.name.as_str()).collect();
         let kernels = modules.iter().flat_map(|module| &module.kernels);
-        let textures: Vec<&str> = kernels.flat_map(|kernel| &kernel.textures).map(String::as_str).collect();
+        let textures: Vec<&str> = kernels.clone().flat_map(|kernel| &kernel.textures).map(String::as_str).collect();
+        let surfaces: Vec<&str> = kernels.flat_map(|kernel| &kernel.surfaces).map(String::as_str).collect();
         let mut found = Vec::new();
         for buffer in &self.buffers {
             let (name, place) = match &buffer.symbol {
@@ -406,6 +414,11 @@ impl Reader<'_> {
                 && !textures.contains(&form.name.as_str())
             {
                 found.push(unknown("texture", &form.name, &form.place, textures.iter().copied()));
+            }
+            for (name, place) in buffer.surface.iter().flat_map(|form| &form.names) {
+                if !surfaces.contains(&name.as_str()) {
+                    found.push(unknown("surface", name, place, surfaces.iter().copied()));
+                }
             }
         }
         found.into_iter().for_each(|fault| self.fault(fault));
@@ -423,6 +436,23 @@ impl Reader<'_> {
         };
         let normalized = form.get("normalized").and_then(Item::boolean).unwrap_or(false);
         Some(TextureForm { name, place, width: width?, height, pitch, channels, normalized })
+    }
+
+    fn surface(&mut self, table: Table<'_>, buffer: &str, scope: &Scope) -> Option<SurfaceForm> {
+        let form = table.table("surface")?;
+        let width = self.integer_at(form, "width", scope);
+        let height = self.integer_at(form, "height", scope);
+        let depth = self.integer_at(form, "depth", scope);
+        let pitch = self.integer_at(form, "pitch", scope);
+        let channels = self.integer_at(form, "channels", scope);
+        let names = match form.get("name") {
+            None => vec![(buffer.to_owned(), form.place())],
+            Some(item) => {
+                let all = item.list().unwrap_or_else(|| vec![item]);
+                all.into_iter().filter_map(|item| Some((item.text()?.to_owned(), item.place()))).collect()
+            }
+        };
+        Some(SurfaceForm { names, place: form.place(), width: width?, height, depth, pitch, channels })
     }
 
     fn init(&mut self, item: Item<'_>, ty: Type, graphs: &[String]) -> Option<Init> {

@@ -16,13 +16,13 @@ use super::generate::part_len;
 use super::graph::{self, Csr};
 use super::graph_file;
 use super::instrument::{Overrides, Settings};
-use super::manifest::{Buffer, GraphKind, Init, LaunchStep, Manifest, Space, Step, TextureForm};
+use super::manifest::{Buffer, GraphKind, Init, LaunchStep, Manifest, Space, Step, SurfaceForm, TextureForm};
 use super::program::Program;
 use super::random::{Random, Seeds};
 use super::read::param_value;
 use super::source::{Folder, Programs};
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::kernel::launch::Texture;
+use crate::kernel::launch::{Surface, Texture};
 use crate::kernel::memory::{AddressMap, Medium};
 use crate::kernel::regions::RegionOptions;
 use crate::persist::undo::UndoLog;
@@ -106,6 +106,7 @@ pub(crate) struct Allocation {
     /// Initial content; nothing is kept of zeros.
     initial: Option<Arc<Vec<u8>>>,
     pub(crate) texture: Option<Texture>,
+    pub(crate) surface: Option<Surface>,
 }
 
 impl Allocation {
@@ -113,12 +114,12 @@ impl Allocation {
     pub(crate) fn new(len: u64, initial: Vec<u8>) -> Self {
         let bytes = initial.len() as u64;
         let initial = initial.iter().any(|byte| *byte != 0).then(|| Arc::new(initial));
-        Allocation { address: 0, len, bytes, initial, texture: None }
+        Allocation { address: 0, len, bytes, initial, texture: None, surface: None }
     }
 
     /// A buffer of `len` elements of `stride` bytes, all zeros.
     pub(crate) fn zeros(len: u64, stride: u64) -> Self {
-        Allocation { address: 0, len, bytes: len * stride, initial: None, texture: None }
+        Allocation { address: 0, len, bytes: len * stride, initial: None, texture: None, surface: None }
     }
 
     /// Initial content, if it is not all zeros.
@@ -174,6 +175,7 @@ impl Plan {
         stage.sound()?;
         let mut buffers = stage.contents(&lens, &choice.inputs);
         stage.textures(&mut buffers);
+        stage.surfaces(&mut buffers);
         let volatile = if choice.persistent || demands.persistent { Medium::Nvm } else { Medium::Dram };
         let mut addresses = allocate(manifest, &mut buffers, volatile);
         let globals = allocate_globals(programs, &mut addresses, volatile);
@@ -413,11 +415,12 @@ impl Stage<'_> {
         let manifest = self.manifest;
         let fields = manifest.buffers.iter().flat_map(|buffer| &buffer.fields).flat_map(|field| field.init.exprs());
         let textures = manifest.buffers.iter().filter_map(|buffer| buffer.texture.as_ref());
+        let surfaces = manifest.buffers.iter().filter_map(|buffer| buffer.surface.as_ref());
         let checks = manifest.checks.iter().flat_map(|check| check.exprs());
         let expectations = manifest.expectations.iter().map(|form| &form.value);
         let conditions = manifest.conditions.iter().map(|form| &form.holds);
         let all = fields.chain(textures.flat_map(TextureForm::exprs)).chain(checks).chain(expectations);
-        for expr in all.chain(conditions) {
+        for expr in all.chain(conditions).chain(surfaces.flat_map(SurfaceForm::exprs)) {
             let fault = self.extents_fault(expr, extents != Extents::Never, NO_EXTENTS);
             self.faults.0.extend(fault);
         }
@@ -494,6 +497,9 @@ fn allocate(manifest: &Manifest, buffers: &mut [Allocation], volatile: Medium) -
         allocation.address = addresses.allocate(&buffer.name, allocation.bytes, medium);
         if let Some(texture) = &mut allocation.texture {
             texture.address = allocation.address;
+        }
+        if let Some(surface) = &mut allocation.surface {
+            surface.address = allocation.address;
         }
     }
     addresses

@@ -11,7 +11,7 @@ use durawarp::kernel::warp::Warp;
 use rustc_apfloat::ieee::{Double, Half, Quad, Single};
 use rustc_apfloat::{Float, FloatConvert, Round};
 
-const ROUNDINGS: [(&str, Round); 4] = [
+pub(crate) const ROUNDINGS: [(&str, Round); 4] = [
     ("rn", Round::NearestTiesToEven),
     ("rz", Round::TowardZero),
     ("rm", Round::TowardNegative),
@@ -19,7 +19,7 @@ const ROUNDINGS: [(&str, Round); 4] = [
 ];
 
 /// One instruction on a warp of 32 lanes whose registers the test sets.
-struct Unit {
+pub(crate) struct Unit {
     launch: Launch,
     warp: Warp,
     widths: Vec<u32>,
@@ -27,7 +27,7 @@ struct Unit {
 
 impl Unit {
     /// `widths`: of the destination `d` and the sources `a`, `b`, `c`; 1 is a predicate.
-    fn new(instruction: &str, widths: &[u32]) -> Unit {
+    pub(crate) fn new(instruction: &str, widths: &[u32]) -> Unit {
         let declared: String = ["d", "a", "b", "c"]
             .iter()
             .zip(widths)
@@ -47,6 +47,7 @@ impl Unit {
             globals: &[],
             const_bank: None,
             textures: &[],
+            surfaces: &[],
             registers: None,
             addresses: Arc::new(AddressMap::default()),
         };
@@ -56,7 +57,7 @@ impl Unit {
         Unit { launch, warp, widths: widths.to_vec() }
     }
 
-    fn run(&mut self, sources: &[[u64; 32]]) -> [u64; 32] {
+    pub(crate) fn run(&mut self, sources: &[[u64; 32]]) -> [u64; 32] {
         let inst = self.launch.kernel.code[0];
         assert!(matches!(inst.op, Op::Alu(_)));
         for (i, values) in sources.iter().enumerate() {
@@ -78,10 +79,10 @@ impl Unit {
 }
 
 /// Operands: random bits, and values near the ends and corners of a format.
-struct Operands(u64);
+pub(crate) struct Operands(pub(crate) u64);
 
 impl Operands {
-    fn bits(&mut self) -> u64 {
+    pub(crate) fn bits(&mut self) -> u64 {
         // SplitMix64.
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -90,7 +91,7 @@ impl Operands {
     }
 
     /// A float of `bits` bits with `fraction` fraction bits.
-    fn float(&mut self, bits: u32, fraction: u32) -> u64 {
+    pub(crate) fn float(&mut self, bits: u32, fraction: u32) -> u64 {
         let random = self.bits();
         let keep = u64::MAX >> (64 - bits);
         let exponents = (1u64 << (bits - fraction - 1)) - 1;
@@ -113,7 +114,7 @@ impl Operands {
         value & keep
     }
 
-    fn integer(&mut self) -> u64 {
+    pub(crate) fn integer(&mut self) -> u64 {
         let random = self.bits();
         match random & 7 {
             0 => random >> 60,
@@ -125,7 +126,7 @@ impl Operands {
         }
     }
 
-    fn lanes(&mut self, mut f: impl FnMut(&mut Self) -> u64) -> [u64; 32] {
+    pub(crate) fn lanes(&mut self, mut f: impl FnMut(&mut Self) -> u64) -> [u64; 32] {
         std::array::from_fn(|_| f(self))
     }
 }
@@ -150,7 +151,7 @@ fn check(instruction: &str, bits: u32, n: usize, expected: impl Fn(&[u64]) -> u6
 }
 
 /// The NaN that arithmetic gives: 0x7fffffff, or the default NaN of the host in double precision.
-fn canonical<F: Float>(x: F) -> u64 {
+pub(crate) fn canonical<F: Float>(x: F) -> u64 {
     match (x.is_nan(), F::BITS) {
         (true, 16) => 0x7fff,
         (true, 32) => 0x7fff_ffff,

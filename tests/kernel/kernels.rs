@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use durawarp::kernel::functional::{Counts, Limits, RunError, run};
 use durawarp::kernel::ir::Module;
-use durawarp::kernel::launch::{Binding, Launch, ParamBlock};
+use durawarp::kernel::launch::{Binding, Launch, ParamBlock, Surface};
 use durawarp::kernel::memory::{AddressMap, FlatMemory, Medium};
 use durawarp::kernel::ptx;
 
@@ -14,16 +14,18 @@ const BASICS: [(&str, &str); 2] = [
 ];
 
 /// A module, its memory and what was allocated in it.
-struct Device {
+pub(crate) struct Device {
     module: Module,
     map: AddressMap,
-    memory: FlatMemory,
+    pub(crate) memory: FlatMemory,
     globals: Vec<u64>,
+    /// Surfaces by name, on these buffers.
+    pub(crate) surfaces: Vec<(String, Surface)>,
 }
 
 impl Device {
     /// Allocates buffers of these sizes, and the module's variables; returns the buffers' addresses.
-    fn new<const N: usize>(file: &str, text: &str, buffers: [usize; N]) -> (Device, [u64; N]) {
+    pub(crate) fn new<const N: usize>(file: &str, text: &str, buffers: [usize; N]) -> (Device, [u64; N]) {
         let module = ptx::parse(file, text).unwrap_or_else(|faults| panic!("{faults}"));
         let mut map = AddressMap::default();
         let addresses = buffers.map(|bytes| map.allocate("buffer", bytes as u64, Medium::Dram));
@@ -32,11 +34,16 @@ impl Device {
         for (i, &address) in globals.iter().enumerate() {
             memory.write(address, &module.initial_bytes(i, &globals)).unwrap();
         }
-        (Device { module, map, memory, globals }, addresses)
+        (Device { module, map, memory, globals, surfaces: Vec::new() }, addresses)
     }
 
-    fn run(&mut self, kernel: &str, grid: [u32; 3], block: [u32; 3], shared: u32, params: &[u8]) -> Counts {
+    pub(crate) fn run(&mut self, kernel: &str, grid: [u32; 3], block: [u32; 3], shared: u32, params: &[u8]) -> Counts {
         self.try_run(kernel, grid, block, shared, params, 32).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    /// The parameters of a kernel, to be filled in.
+    pub(crate) fn block(&self, kernel: &str) -> ParamBlock<'_> {
+        ParamBlock::new(self.module.kernel(kernel).expect("the kernel exists"))
     }
 
     fn try_run(
@@ -57,6 +64,7 @@ impl Device {
             globals: &self.globals,
             const_bank: None,
             textures: &[],
+            surfaces: &self.surfaces,
             registers: None,
             addresses: Arc::new(self.map.clone()),
         };
@@ -67,8 +75,7 @@ impl Device {
 }
 
 fn params(device: &Device, kernel: &str, pointers: &[u64], n: u32) -> Vec<u8> {
-    let kernel = device.module.kernel(kernel).unwrap();
-    pointers.iter().fold(ParamBlock::new(kernel), |block, &p| block.u64(p)).u32(n).finish()
+    pointers.iter().fold(device.block(kernel), |block, &p| block.u64(p)).u32(n).finish()
 }
 
 #[test]

@@ -3,11 +3,15 @@
 mod ptx_common;
 
 mod check;
+mod compiled_halves;
 mod divergence;
 mod faults;
 mod floats;
+mod half;
 mod instructions;
 mod kernels;
 mod memory;
 mod persist_barriers;
+mod surfaces;
 mod totals;
+mod video;

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use durawarp::kernel::functional::{Counts, Limits, RunError, run};
-use durawarp::kernel::launch::{Binding, Launch, ParamBlock, Texture};
+use durawarp::kernel::launch::{Binding, Launch, ParamBlock, Surface, Texture};
 use durawarp::kernel::memory::{AddressMap, FlatMemory, Medium};
 use durawarp::kernel::ptx;
 
@@ -25,11 +25,22 @@ pub(crate) struct Setup<'a> {
     pub(crate) extra: u32,
     /// Makes textures on the input buffer.
     pub(crate) textures: &'a dyn Fn(u64) -> Vec<(String, Texture)>,
+    /// Makes surfaces on the output buffer.
+    pub(crate) surfaces: &'a dyn Fn(u64) -> Vec<(String, Surface)>,
 }
 
 impl Default for Setup<'_> {
     fn default() -> Self {
-        Setup { input: &[], output: 8, shape: (1, 1), warp_size: 32, shared: 0, extra: 0, textures: &|_| Vec::new() }
+        Setup {
+            input: &[],
+            output: 8,
+            shape: (1, 1),
+            warp_size: 32,
+            shared: 0,
+            extra: 0,
+            textures: &|_| Vec::new(),
+            surfaces: &|_| Vec::new(),
+        }
     }
 }
 
@@ -81,6 +92,7 @@ pub(crate) fn run_text(text: &str, setup: &Setup<'_>) -> Ran {
         globals: &globals,
         const_bank: None,
         textures: &(setup.textures)(input),
+        surfaces: &(setup.surfaces)(output),
         registers: None,
         addresses: Arc::new(map),
     };

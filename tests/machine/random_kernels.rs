@@ -41,7 +41,7 @@ fn step() -> impl Strategy<Value = String> {
             format!("add.s32 %r5, %r1, 9;\nst.global.v4.u32 [%d1+{}], {{%r1, %r5, %r5, %r1}};", 16 * at)
         }
     });
-    let atomics = prop::sample::select(&["add", "xor", "max", "exch"][..]);
+    let atomics = prop::sample::select(&["add", "xor", "max", "exch", "add.noftz"][..]);
     let atomic = (atomics, 0..OWN / 4, any::<bool>()).prop_map(|(op, at, returns)| {
         if returns {
             format!("atom.global.{op}.{} %r9, [%d1+{}], %r1;\nadd.s32 %r1, %r1, %r9;", kind(op), 4 * at)
@@ -74,6 +74,7 @@ fn step() -> impl Strategy<Value = String> {
 fn kind(op: &str) -> &'static str {
     match op {
         "xor" | "exch" => "b32",
+        "add.noftz" => "f16x2",
         _ => "u32",
     }
 }

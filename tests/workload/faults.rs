@@ -104,7 +104,7 @@ fn unknown_keys_at_every_level() {
             "4:1: `isa` lacks the key `kind`",
             "5:1: unknown key `knid` in `isa` (did you mean `kind`?)",
             "12:1: buffer `src` lacks the key `len` (only buffers made from a file or a graph have a length of their own)",
-            "14:1: unknown key `length` in buffer `src` (its keys are `type`, `fields`, `len`, `space`, `init`, `role`, `of`, `symbol`, `texture`)",
+            "14:1: unknown key `length` in buffer `src` (its keys are `type`, `fields`, `len`, `space`, `init`, `role`, `of`, `symbol`, `texture`, `surface`)",
             "15:8: `init` of kind `uniform` lacks the key `lo`",
             "15:28: unknown key `low` in `init` of kind `uniform` (did you mean `lo`?)",
             "24:1: a launch step lacks the key `grid`",

@@ -90,6 +90,20 @@ fn check_choice(changes: &[(&str, &str)], choice: &Choice, expected: &[&str]) {
 }
 
 #[test]
+fn a_store_to_a_surface_cannot_be_logged() {
+    let ptx = PTX
+        .replace(".visible .entry set", ".global .surfref s;\n.visible .entry set")
+        .replace("st.global.u32 [%rd2], %r1;\n", "st.global.u32 [%rd2], %r1;\nsust.b.1d.b32.zero [s, {%r1}], %r1;\n");
+    let bound = "space = \"pm\"\nsurface = { width = \"N\", name = \"s\" }\n[buffer.old]";
+    let manifest = SOUND.replacen("space = \"pm\"\n[buffer.old]", bound, 1);
+    assert_eq!(
+        faults_of("instrument-surface", &ptx, &manifest, &Choice::default()),
+        "FOLDER/kernel.ptx:12:1: a store to a surface: undo logging follows pointers, and knows no surfaces \
+         (`mode = \"manual\"` needs none)"
+    );
+}
+
+#[test]
 fn the_sample_is_sound() {
     check(&[], &[]);
 }

@@ -16,5 +16,6 @@ mod instrument_faults;
 mod readme;
 mod regions;
 mod regions_resume;
+mod surfaces;
 mod validity;
 mod verify;

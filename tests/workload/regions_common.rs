@@ -43,6 +43,7 @@ pub(crate) fn kernel_of(text: &str, ctas: u32, threads: u32) -> (Launch, FlatMem
         globals: &[],
         const_bank: None,
         textures: &[],
+        surfaces: &[],
         registers: None,
         addresses: Arc::new(map),
     };

@@ -130,4 +130,6 @@ pub(super) enum Kind<'a> {
     Pair(Box<Operand<'a>>, Box<Operand<'a>>),
     /// `!p`
     Not(Box<Operand<'a>>),
+    /// `-r`, of a register
+    Minus(Box<Operand<'a>>),
 }

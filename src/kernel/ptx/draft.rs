@@ -116,6 +116,7 @@ pub(super) struct Body {
     pub(super) dynamic_shared: bool,
     pub(super) local_bytes: u32,
     pub(super) textures: Vec<String>,
+    pub(super) surfaces: Vec<String>,
     pub(super) uses_param_bank: bool,
     pub(super) warnings: Vec<Diagnostic>,
 }

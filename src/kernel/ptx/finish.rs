@@ -81,6 +81,7 @@ pub(super) fn finish(mut body: Body, frame: Frame, position: impl Fn(usize) -> S
         registers_per_thread: (slots.pressure + OVERHEAD).min(255),
         max_threads: frame.max_threads,
         textures: body.textures,
+        surfaces: body.surfaces,
         param_bank: body.uses_param_bank.then_some(frame.param_bank),
         virtual_registers: slots.registers,
     };

@@ -161,7 +161,7 @@ fn names<'a>(operand: &'a Operand<'a>, out: &mut Vec<(&'a str, i64)>) {
             names(a, out);
             names(b, out);
         }
-        Kind::Not(inner) => names(inner, out),
+        Kind::Not(inner) | Kind::Minus(inner) => names(inner, out),
         Kind::Int(_) | Kind::Single(_) | Kind::Double(_) => {}
     }
 }

@@ -23,7 +23,9 @@ pub(super) enum Symbol<'a> {
     Shared(&'a Var<'a>),
     /// A texture reference.
     Texture,
-    /// A surface or sampler: declared, unusable.
+    /// A surface reference.
+    Surface,
+    /// A sampler: declared, unusable.
     Opaque,
 }
 
@@ -106,7 +108,8 @@ pub(super) fn lay_out<'a>(
 fn place<'a>(var: &'a Var<'a>, module: &mut Module, known: &HashMap<&str, Symbol<'_>>) -> Result<Symbol<'a>, Fault> {
     match var.ty.text {
         "texref" => return Ok(Symbol::Texture),
-        "surfref" | "samplerref" => return Ok(Symbol::Opaque),
+        "surfref" => return Ok(Symbol::Surface),
+        "samplerref" => return Ok(Symbol::Opaque),
         _ => {}
     }
     if let (Some(Symbol::Global(index)), "global") = (known.get(var.name.text), var.space) {
@@ -175,6 +178,10 @@ impl Image<'_, '_> {
     fn value(&mut self, operand: &Operand<'_>, ty: Ty, at: usize, generic: bool) -> Result<usize, Fault> {
         let size = ty.bytes() as usize;
         let bits = match operand.kind {
+            // PTX ISA 5.4.4 excludes them.
+            _ if ty.half().is_some() => {
+                return Err((operand.at.clone(), format!("{ty} variables take no initialiser")));
+            }
             Kind::Int(v) if ty.is_float() => return Err((operand.at.clone(), format!("`{v}` is not a float literal"))),
             Kind::Int(v) => v,
             Kind::Single(bits) if ty.bits == 64 => f64::from(f32::from_bits(bits)).to_bits(),

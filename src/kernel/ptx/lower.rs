@@ -73,16 +73,16 @@ pub(super) struct Lower<'e, 'a> {
     pub(super) faults: Vec<Diagnostic>,
     /// The carry flag, once it is used.
     pub(super) carry: Option<VReg>,
-    /// Registers that hold a texture handle, and its name.
+    /// Registers that hold the handle of a texture or a surface, and its name.
     pub(super) handles: HashMap<VReg, String>,
-    /// Parameter names of the entry by offset, for texture handles.
+    /// Parameter names of the entry by offset, for such handles.
     pub(super) params: Vec<(u32, String)>,
     scopes: Vec<Scope<'a>>,
     /// Shared variables by the place of their declaration: one each, however often the body is inlined.
     shared: HashMap<usize, Name>,
     /// Functions being inlined, and where their `ret` goes.
     calls: Vec<(&'a str, Label)>,
-    guard: Option<(VReg, bool)>,
+    pub(super) guard: Option<(VReg, bool)>,
     at: Bytes,
 }
 
@@ -218,7 +218,7 @@ impl<'e, 'a> Lower<'e, 'a> {
         let bank = match (Ty::parse(ty.text), ty.text) {
             (Some(ty), _) if ty.bits <= 64 => ty.bank(),
             // Types without arithmetic here still have registers.
-            (_, "f16x2" | "bf16" | "bf16x2" | "e4m3x2" | "e5m2x2" | "tf32") => Bank::R32,
+            (_, "e4m3x2" | "e5m2x2" | "tf32") => Bank::R32,
             _ => return Err(self.fault(ty.at.clone(), format!("register type `.{}` is not supported", ty.text))),
         };
         for (name, count) in names {

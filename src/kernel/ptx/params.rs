@@ -123,6 +123,7 @@ fn in_registers(draft: &mut Draft, a: Access, pieces: &BTreeMap<u32, (u32, VReg)
             integral: false,
             ftz: false,
             sat: false,
+            relu: false,
             wide_from: piece == 8,
             wide_to: a.wide,
         })

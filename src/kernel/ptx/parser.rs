@@ -581,6 +581,10 @@ impl<'a> Parser<'a> {
                 self.next += 1;
                 Kind::Not(Box::new(self.nested(Self::primary)?))
             }
+            Some(Token::Minus) if matches!(self.peek_second(), Some(Token::Word(_))) => {
+                self.next += 1;
+                Kind::Minus(Box::new(self.nested(Self::primary)?))
+            }
             Some(Token::BraceOpen) => Kind::Vector(self.list(Token::BraceClose, "`,` or `}`")?),
             Some(Token::BracketOpen) => Kind::Address(self.list(Token::BracketClose, "`,` or `]`")?),
             Some(Token::ParenOpen) => {

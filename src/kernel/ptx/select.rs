@@ -7,10 +7,13 @@ mod compare;
 mod control;
 mod convert;
 mod float;
+mod half;
 mod int;
 mod lanes;
 mod memory;
 mod persist;
+mod surface;
+mod video;
 
 use super::super::alu::{AluOp, Round};
 use super::super::ir::{Class, Op};
@@ -22,28 +25,31 @@ use super::types::Ty;
 
 /// Opcodes that lower to something.
 #[rustfmt::skip]
-pub(super) const OPCODES: [&str; 88] = [
+pub(super) const OPCODES: [&str; 114] = [
     "abs", "activemask", "add", "addc", "and", "applypriority", "atom", "bar", "barrier", "bfe", "bfi", "bfind",
     "bmsk", "bra", "brev", "brkpt", "call", "clflushopt", "clwb", "clz", "cnot", "copysign", "cos", "cvt", "cvta",
     "dfence", "discard", "div", "dp2a", "dp4a", "ex2", "exit", "fence", "fma", "fns", "isspacep", "ld", "ldu", "lg2",
     "lop3", "mad", "mad24", "madc", "match", "max", "membar", "min", "mov", "mul", "mul24", "nanosleep", "neg", "not",
     "ofence", "or", "pm", "pmevent", "popc", "prefetch", "prefetchu", "prmt", "rcp", "red", "redux", "rem", "ret",
     "rsqrt", "sad", "selp", "set", "setp", "sfence", "shf", "shfl", "shl", "shr", "sin", "slct", "sqrt", "st", "sub",
-    "subc", "tanh", "testp", "tex", "trap", "vote", "xor",
+    "subc", "suld", "suq", "sust", "tanh", "testp", "tex", "trap", "vabsdiff", "vabsdiff2", "vabsdiff4", "vadd", "vadd2", "vadd4", "vavrg2",
+    "vavrg4", "vmad", "vmax", "vmax2", "vmax4", "vmin", "vmin2", "vmin4", "vote", "vset", "vset2", "vset4", "vshl",
+    "vshr", "vsub", "vsub2", "vsub4", "xor",
 ];
 
 /// Modifiers and types worth suggesting.
 #[rustfmt::skip]
-pub(super) const MODIFIERS: [&str; 69] = [
+pub(super) const MODIFIERS: [&str; 76] = [
     "acq_rel", "acquire", "add", "all", "and", "any", "approx", "ballot", "bfly", "cas", "cc", "clamp", "const",
     "cta", "down", "eq", "exch", "ftz", "full", "ge", "global", "gpu", "gt", "hi", "idx", "le", "lo", "local", "lt",
     "ne", "or", "param", "relaxed", "release", "rm", "rmi", "rn", "rni", "rp", "rpi", "rz", "rzi", "sat", "shared",
     "sync", "sys", "uni", "up", "v2", "v4", "volatile", "wide", "wrap", "xor", "pred", "b8", "b16", "b32", "b64",
-    "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f32", "f64",
+    "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f16", "f16x2", "bf16", "bf16x2", "f32", "f64", "noftz",
+    "relu", "NaN",
 ];
 
 /// Opcodes of the ISA that are deliberately not supported, and why.
-const UNSUPPORTED: [(&str, &str); 46] = [
+const UNSUPPORTED: [(&str, &str); 25] = [
     ("mma", "matrix instructions"),
     ("wmma", "matrix instructions"),
     ("wgmma", "matrix instructions"),
@@ -56,10 +62,7 @@ const UNSUPPORTED: [(&str, &str); 46] = [
     ("multimem", "multicast memory"),
     ("getctarank", "thread block clusters"),
     ("mapa", "thread block clusters"),
-    ("suld", "surfaces"),
-    ("sust", "surfaces"),
-    ("sured", "surfaces"),
-    ("suq", "surfaces"),
+    ("sured", "reductions on surfaces"),
     ("txq", "texture queries"),
     ("tld4", "texture gathers"),
     ("istypep", "opaque handles"),
@@ -72,24 +75,6 @@ const UNSUPPORTED: [(&str, &str); 46] = [
     ("elect", "leader election"),
     ("setmaxnreg", "register reallocation"),
     ("griddepcontrol", "dependent launches"),
-    ("vadd", "video instructions"),
-    ("vsub", "video instructions"),
-    ("vabsdiff", "video instructions"),
-    ("vmin", "video instructions"),
-    ("vmax", "video instructions"),
-    ("vshl", "video instructions"),
-    ("vshr", "video instructions"),
-    ("vmad", "video instructions"),
-    ("vset", "video instructions"),
-    ("vadd2", "video instructions"),
-    ("vsub2", "video instructions"),
-    ("vavrg2", "video instructions"),
-    ("vabsdiff2", "video instructions"),
-    ("vadd4", "video instructions"),
-    ("vsub4", "video instructions"),
-    ("vavrg4", "video instructions"),
-    ("vabsdiff4", "video instructions"),
-    ("vset4", "video instructions"),
 ];
 
 /// The modifiers of an instruction, each to be taken once.
@@ -147,6 +132,13 @@ impl<'a> Lower<'_, 'a> {
         let mut mods = Mods { list: &i.mods, taken: 0 };
         let m = &mut mods;
         match i.opcode.text {
+            opcode if half::calculates(opcode) && half::of(i).is_some() => self.half(i, m)?,
+            opcode
+                if half::refuses(opcode)
+                    && let Some(ty) = half::of(i) =>
+            {
+                return self.bad_type(i, ty);
+            }
             "add" | "sub" => self.add(i, m)?,
             "addc" | "subc" => self.add_carry(i, m)?,
             "mul" => self.mul(i, m)?,
@@ -180,6 +172,8 @@ impl<'a> Lower<'_, 'a> {
             "st" => self.store(i, m)?,
             "atom" | "red" => self.atomic(i, m)?,
             "tex" => self.texture(i, m)?,
+            "suld" | "sust" => self.surface(i, m)?,
+            "suq" => self.surface_query(i, m)?,
             "prefetch" | "prefetchu" | "discard" | "applypriority" => self.prefetch(m),
             "bra" => self.bra(i, m)?,
             "ret" | "exit" | "trap" | "brkpt" | "nanosleep" | "pmevent" => self.ending(i, m)?,
@@ -188,6 +182,11 @@ impl<'a> Lower<'_, 'a> {
             "membar" | "fence" => self.fence(m)?,
             "shfl" => self.shuffle(i, m)?,
             "vote" => self.vote(i, m)?,
+            "vmad" => self.video_mad(i, m)?,
+            opcode if let Some((op, simd)) = video::operation(opcode) => match simd {
+                None => self.video(i, m, op)?,
+                Some(elements) => self.video_simd(i, m, op, elements)?,
+            },
             "match" => self.matching(i, m)?,
             "redux" => self.redux(i, m)?,
             "activemask" => self.activemask(i, m)?,

@@ -106,7 +106,7 @@ fn call_stores(call: &Instruction<'_>, called: &[&Function<'_>]) -> bool {
     let to_memory = |inst: &Instruction<'_>| {
         let apart = ["shared", "local", "param"];
         let space = |word: &super::ast::Word<'_>| word.text.split("::").next().is_some_and(|w| apart.contains(&w));
-        matches!(inst.opcode.text, "st" | "red" | "atom") && !inst.mods.iter().any(space)
+        matches!(inst.opcode.text, "st" | "red" | "atom" | "sust") && !inst.mods.iter().any(space)
     };
     // Recursion is refused when the file is decoded, so this ends.
     let callee = call.operands.iter().find_map(|operand| match operand.kind {
@@ -164,6 +164,10 @@ pub(crate) fn sites(file: &str, text: &str, name: &str, pointers: &[Pointer]) ->
                 let message = "the kernel has persistent-memory instructions of its own".to_owned();
                 let help = "`mode = \"manual\"` declares the log of a kernel that keeps one by itself";
                 faults.push(fault(whole, message).with_help(help));
+            }
+            "sust" => {
+                let message = "a store to a surface: undo logging follows pointers, and knows no surfaces".to_owned();
+                faults.push(fault(whole, message).with_help("`mode = \"manual\"` needs none"));
             }
             "call" if call_stores(inst, &called) || !outputs(flow.read_by(number)).is_empty() => {
                 let message = "what this function stores, and where, cannot be followed";

@@ -70,7 +70,7 @@ pub(super) fn execute64(f: &mut Frame<'_>, inst: &Inst, rsqrt: bool) {
 
 /// 2^x: x = n + r with |r| <= 1/2, e^(r ln 2) by its Taylor series, scaled by 2^n.
 #[inline(always)]
-fn ex2(x: f32) -> f32 {
+pub(super) fn ex2(x: f32) -> f32 {
     // Beyond these, the result is infinite or zero anyway.
     let wide = f64::from(x).clamp(-300.0, 300.0);
     let n = wide.round_ties_even();

@@ -5,6 +5,7 @@
 
 use super::super::ir::{AtomOp, Elem};
 use super::float::{canon32, canon64};
+use super::half;
 
 /// The value that an atomic operation leaves in memory, from the old value and the operands. All are raw bits in the
 /// low [`Elem::bytes`] bytes; higher bits of the result are zero.
@@ -27,6 +28,7 @@ pub fn apply_atomic(op: AtomOp, elem: Elem, old: u64, a: u64, b: u64) -> u64 {
             Elem::F64 => canon64(f64::from_bits(old) + f64::from_bits(a)),
             _ => old.wrapping_add(a),
         },
+        AtomOp::AddHalf(ty) => u64::from(half::add(ty, old as u32, a as u32)),
         AtomOp::Inc => {
             if old >= a {
                 0

@@ -1,9 +1,9 @@
 //! Comparisons and selection (PTX ISA 9.7.6): setp, set, slct, testp, and logic on predicates.
 
-use super::super::alu::{Combine, Compare, CompareKind, FloatCmp, IntCmp, PredOp, TestOp};
-use super::super::ir::{Inst, LANES, NONE};
+use super::super::alu::{Combine, Compare, CompareKind, FloatCmp, HalfType, IntCmp, PredOp, TestOp, Truth};
+use super::super::ir::{Inst, NONE};
 use super::float::flush;
-use super::{Frame, V32, V64, bits_of, map, negation};
+use super::{Frame, V32, V64, bits_of, half, map, negation};
 
 macro_rules! int_compare {
     ($name:ident, $array:ty, $signed:ty) => {
@@ -67,6 +67,23 @@ fn compared(f: &Frame<'_>, inst: &Inst, kind: CompareKind) -> u32 {
         CompareKind::F32(cmp, false) => compare_f32(f.get32(a), f.get32(b), cmp),
         CompareKind::F32(cmp, true) => compare_f32(&map(f.get32(a), flush), &map(f.get32(b), flush), cmp),
         CompareKind::F64(cmp) => compare_f64(f.get64(a), f.get64(b), cmp),
+        CompareKind::Half(cmp, ty, ftz) => compared_halves(f, inst, cmp, ty, ftz, 0),
+    }
+}
+
+/// The comparison of the halves from bit `shift` on.
+#[inline(always)]
+fn compared_halves(f: &Frame<'_>, inst: &Inst, cmp: FloatCmp, ty: HalfType, ftz: bool, shift: u32) -> u32 {
+    let single = |v: &V32| map(v, |v| half::to_single(ty.format(), (v >> shift) as u16, ftz).to_bits());
+    compare_f32(&single(f.get32(inst.src[0])), &single(f.get32(inst.src[1])), cmp)
+}
+
+/// The comparison of upper halves, if the operands are pairs.
+#[inline(always)]
+fn compared_upper(f: &Frame<'_>, inst: &Inst, kind: CompareKind) -> Option<u32> {
+    match kind {
+        CompareKind::Half(cmp, ty, ftz) if ty.is_pair() => Some(compared_halves(f, inst, cmp, ty, ftz, 16)),
+        _ => None,
     }
 }
 
@@ -83,30 +100,39 @@ fn combined(holds: u32, combine: Combine, with: u32) -> u32 {
 #[inline(always)]
 pub(super) fn setp(f: &mut Frame<'_>, inst: &Inst, compare: Compare) {
     let holds = compared(f, inst, compare.kind);
+    let second = compared_upper(f, inst, compare.kind).unwrap_or(!holds);
     let [p, q, ..] = inst.dst;
     if compare.combine == Combine::None {
         f.put_p(p, holds);
-        f.put_p_optional(q, !holds);
+        f.put_p_optional(q, second);
     } else {
         let with = f.get_p(inst.src[2]) ^ negation(inst);
         if p != NONE {
             f.put_p(p, combined(holds, compare.combine, with));
         }
-        f.put_p_optional(q, combined(!holds, compare.combine, with));
+        f.put_p_optional(q, combined(second, compare.combine, with));
     }
 }
 
 #[inline(always)]
-pub(super) fn set(f: &mut Frame<'_>, inst: &Inst, compare: Compare, integer: bool) {
+pub(super) fn set(f: &mut Frame<'_>, inst: &Inst, compare: Compare, truth: Truth) {
     let mut holds = compared(f, inst, compare.kind);
+    let mut upper = compared_upper(f, inst, compare.kind);
     if compare.combine != Combine::None {
-        holds = combined(holds, compare.combine, f.get_p(inst.src[2]) ^ negation(inst));
+        let with = f.get_p(inst.src[2]) ^ negation(inst);
+        holds = combined(holds, compare.combine, with);
+        upper = upper.map(|upper| combined(upper, compare.combine, with));
     }
-    let yes = if integer { u32::MAX } else { 0x3f80_0000 };
-    let mut out = [0; LANES];
-    for (i, out) in out.iter_mut().enumerate() {
-        *out = if holds >> i & 1 != 0 { yes } else { 0 };
-    }
+    let yes = match truth {
+        Truth::Ones => u32::MAX,
+        Truth::Single => 0x3f80_0000,
+        Truth::Half(format) => u32::from(half::one(format)),
+    };
+    let choose = |holds: u32, lane: usize, yes: u32| if holds >> lane & 1 != 0 { yes } else { 0 };
+    let out: V32 = match upper {
+        None => std::array::from_fn(|i| choose(holds, i, yes)),
+        Some(upper) => std::array::from_fn(|i| choose(holds, i, yes & 0xffff) | choose(upper, i, yes << 16)),
+    };
     f.put32(inst.dst[0], &out);
 }
 

@@ -4,10 +4,10 @@
 //! Narrow values are extended by their own sign to whatever register holds them. Float to integer clamps to the
 //! destination's range, NaN gives 0.
 
-use super::super::alu::{Cvt, Num, Round};
+use super::super::alu::{Cvt, HalfFormat, Num, Round};
 use super::super::ir::{Inst, LANES};
 use super::float::{canon32, canon64, flush, saturate};
-use super::{Frame, map, rounding};
+use super::{Frame, half, map, rounding};
 
 #[inline(always)]
 pub(super) fn execute(f: &mut Frame<'_>, inst: &Inst, cvt: Cvt) {
@@ -67,6 +67,20 @@ pub(super) fn execute(f: &mut Frame<'_>, inst: &Inst, cvt: Cvt) {
             let out = map(f.get64(a), |a| canon32(f64::from_bits(a) as f32));
             f.put32(d, &out);
         }
+        (Num::F16, Num::F32, false, false) if plain && !cvt.integral => {
+            f.map32(inst, |a| canon32(half::to_single(HalfFormat::F16, a as u16, false)));
+        }
+        (Num::Bf16, Num::F32, false, false) if plain && !cvt.integral => {
+            f.map32(inst, |a| canon32(half::to_single(HalfFormat::Bf16, a as u16, false)));
+        }
+        (Num::F32, Num::F16, false, false) if plain && cvt.round == Round::Nearest => {
+            let (to, relu) = (HalfFormat::F16, cvt.relu);
+            f.map32(inst, |a| u32::from(half::convert(f64::from(f32::from_bits(a)), to, Round::Nearest, relu)));
+        }
+        (Num::F32, Num::Bf16, false, false) if plain && cvt.round == Round::Nearest => {
+            let (to, relu) = (HalfFormat::Bf16, cvt.relu);
+            f.map32(inst, |a| u32::from(half::convert(f64::from(f32::from_bits(a)), to, Round::Nearest, relu)));
+        }
         _ => general(f, inst, cvt),
     }
 }
@@ -94,7 +108,8 @@ enum Value {
 /// The conversion of one value: register bits in, register bits out.
 fn lane(cvt: Cvt, bits: u64) -> u64 {
     let value = match cvt.from {
-        Num::F16 => Value::Float(f64::from(rounding::half_to_single(bits as u16))),
+        Num::F16 => Value::Float(f64::from(half::to_single(HalfFormat::F16, bits as u16, false))),
+        Num::Bf16 => Value::Float(f64::from(half::to_single(HalfFormat::Bf16, bits as u16, false))),
         Num::F32 => {
             let bits = if cvt.ftz { flush(bits as u32) } else { bits as u32 };
             Value::Float(f64::from(f32::from_bits(bits)))
@@ -108,16 +123,18 @@ fn lane(cvt: Cvt, bits: u64) -> u64 {
         (Value::Int(v), true) => match cvt.to {
             Num::F32 => finish32(cvt, rounding::int_to_single(v, cvt.round)),
             Num::F64 => finish64(cvt, rounding::int_to_double(v, cvt.round)),
-            _ => u64::from(rounding::int_to_half(v, cvt.round)),
+            Num::Bf16 => u64::from(rounding::int_to_half(v, HalfFormat::Bf16, cvt.round)),
+            _ => u64::from(rounding::int_to_half(v, HalfFormat::F16, cvt.round)),
         },
         (Value::Float(x), true) => {
             let x = if cvt.integral { to_integral(x, cvt.round) } else { x };
             match cvt.to {
                 Num::F32 => finish32(cvt, rounding::narrow(x, cvt.round)),
                 Num::F64 => finish64(cvt, x),
+                Num::Bf16 => u64::from(half::convert(x, HalfFormat::Bf16, cvt.round, cvt.relu)),
                 _ => {
                     let x = if cvt.sat { f64::from_bits(saturate64(x.to_bits())) } else { x };
-                    u64::from(rounding::double_to_half(x, cvt.round))
+                    u64::from(half::convert(x, HalfFormat::F16, cvt.round, cvt.relu))
                 }
             }
         }

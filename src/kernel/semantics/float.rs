@@ -6,9 +6,9 @@
 //! Invariant: a NaN that arithmetic produces is [`NAN32`] or [`NAN64`], because hosts differ in what they produce.
 //! `abs`, `neg` and `copysign` only move sign bits.
 
-use super::super::alu::{FloatMode, FloatOp, Round};
+use super::super::alu::{FloatMode, FloatOp, HalfFormat, Round};
 use super::super::ir::{Inst, LANES};
-use super::{Frame, V32, V64, map, rounding, zip, zip3};
+use super::{Frame, V32, V64, half, map, rounding, zip, zip3};
 
 /// The NaN that single-precision arithmetic produces.
 pub(super) const NAN32: u32 = 0x7fff_ffff;
@@ -79,6 +79,26 @@ pub(super) fn execute32<const FMA: bool>(f: &mut Frame<'_>, inst: &Inst, op: Flo
     let c = if n > 2 { f.get32(sc) } else { a };
     let out =
         if mode == FloatMode::PLAIN { nearest32::<FMA>(op, a, b, c) } else { general32::<FMA>(op, mode, a, b, c) };
+    f.put32(inst.dst[0], &out);
+}
+
+/// The last operand is single precision, the others are halves.
+#[inline(always)]
+pub(super) fn execute_mixed<const FMA: bool>(
+    f: &mut Frame<'_>,
+    inst: &Inst,
+    op: FloatOp,
+    mode: FloatMode,
+    from: HalfFormat,
+) {
+    let [sa, sb, sc, _] = inst.src;
+    let single = |v: &V32| map(v, |v| half::to_single(from, v as u16, false).to_bits());
+    let a = single(f.get32(sa));
+    let out = if op == FloatOp::Fma {
+        general32::<FMA>(op, mode, &a, &single(f.get32(sb)), f.get32(sc))
+    } else {
+        general32::<FMA>(op, mode, &a, f.get32(sb), &a)
+    };
     f.put32(inst.dst[0], &out);
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::ir::{Kernel, Op};
-use super::super::launch::{Binding, Launch};
+use super::super::launch::{Binding, Launch, Surface};
 use super::super::memory::AddressMap;
 use super::super::ptx;
 use super::super::warp::{Registers, Warp};
@@ -33,13 +33,25 @@ const INSTRUCTIONS: &str = "
     cvt.rn.f32.s32 r1, r2; cvt.rz.f32.u64 r1, l2; cvt.rzi.s32.f32 r1, r2; cvt.rni.u64.f32 l1, r2; cvt.rmi.f32.f32 r1, r2;
     cvt.f64.f32 l1, r2; cvt.rp.f32.f64 r1, l2; cvt.rn.f16.f32 r1, r2; cvt.f32.f16 r1, r2; cvt.sat.u8.s32 r1, r2; cvt.s64.s32 l1, r2;
     cvt.rni.s64.f64 l1, l2; shfl.sync.bfly.b32 r1|p1, r2, r3, r4, -1; vote.sync.ballot.b32 r1, p1, -1; vote.sync.uni.pred p1, p2, -1;
+    add.f16 r1, r2, r3; sub.ftz.f16x2 r1, r2, r3; mul.sat.f16x2 r1, r2, r3; fma.rn.f16x2 r1, r2, r3, r4; fma.rn.relu.bf16 r1, r2, r3, r4;
+    fma.rn.bf16x2 r1, r2, r3, r4; min.NaN.f16x2 r1, r2, r3; max.xorsign.abs.bf16 r1, r2, r3; abs.f16 r1, r2; neg.ftz.f16x2 r1, r2;
+    ex2.approx.f16x2 r1, r2; ex2.approx.ftz.bf16 r1, r2; tanh.approx.bf16x2 r1, r2; setp.ltu.f16x2 p1|p2, r2, r3;
+    set.gt.bf16x2.bf16x2 r1, r2, r3; cvt.rn.f16x2.f32 r1, r2, r3; cvt.rz.relu.bf16x2.f32 r1, r2, r3; cvt.rn.bf16.f32 r1, r2;
+    cvt.f32.bf16 r1, r2; cvt.rm.bf16.f64 r1, l2; cvt.rzi.s32.f16 r1, r2; fma.rz.f32.f16 r1, r2, r3, r4; sub.sat.f32.bf16 r1, r2, r3;
+    vadd.s32.u32.s32.sat r1, r2.b0, r3.h1; vsub.u32.s32.s32.min r1, r2, r3, r4; vabsdiff.s32.s32.u32.sat r1.b2, r2.h0, r3, r4;
+    vshl.s32.s32.u32.sat.clamp r1, r2, r3.b1; vshr.u32.s32.u32.wrap.add r1, r2, r3, r4; vset.s32.u32.lt.max r1, r2, r3, r4;
+    vmad.s32.s32.u32.sat.shr7 r1, r2.h1, -r3.b0, r4; vadd2.s32.s32.u32.sat r1.h1, r2, r3, r4; vavrg4.u32.s32.s32.add r1, r2, r3, r4;
+    vset4.u32.s32.ge r1.b20, r2.b7012, r3, r4; vabsdiff2.u32.s32.s32 r1, r2.h30, r3, r4;
+    suld.b.2d.b32.clamp r1, [s, {r2, r3}]; sust.b.a1d.b64.zero [s, {r3, r2}], l1;
     match.any.sync.b32 r1, r2, -1; redux.sync.min.s32 r1, r2, -1; activemask.b32 r1; isspacep.shared p1, l2;
 ";
 
 fn launch() -> Launch {
-    let text =
-        format!(".version 8.0 .entry k() {{ .reg .b32 r<6>; .reg .b64 l<5>; .reg .pred p<4>; {INSTRUCTIONS} ret; }}");
+    let text = format!(
+        ".version 8.0 .global .surfref s; .entry k() {{ .reg .b32 r<6>; .reg .b64 l<5>; .reg .pred p<4>; {INSTRUCTIONS} ret; }}"
+    );
     let module = ptx::parse("portable.ptx", &text).unwrap_or_else(|e| panic!("{e}"));
+    let surface = Surface { address: 1 << 20, width: 40, height: 30, depth: 20, pitch: 64, element: 1 };
     let binding = Binding {
         grid: [1; 3],
         block: [32, 1, 1],
@@ -48,6 +60,7 @@ fn launch() -> Launch {
         globals: &[],
         const_bank: None,
         textures: &[],
+        surfaces: &[("s".to_owned(), surface)],
         registers: None,
         addresses: Arc::new(AddressMap::default()),
     };

@@ -7,12 +7,12 @@
 //!
 //! Invariants: pure integer and IEEE operations, the same bits on every host; NaNs are canonical.
 
-use super::super::alu::Round;
+use super::super::alu::{HalfFormat, Round};
 use super::float::{NAN32, NAN64};
 
 /// The double nearest to `sum + error` that has its last bit set if it is not exact. `error` is below half an ulp.
 #[inline(always)]
-fn to_odd(sum: f64, error: f64) -> f64 {
+pub(super) fn to_odd(sum: f64, error: f64) -> f64 {
     let bits = sum.to_bits();
     if error == 0.0 || !sum.is_finite() || bits & 1 == 1 {
         return sum;
@@ -163,7 +163,13 @@ struct Format {
 
 const SINGLE: Format = Format { precision: 24, least: -149, infinity: 255 };
 const DOUBLE: Format = Format { precision: 53, least: -1074, infinity: 2047 };
-const HALF: Format = Format { precision: 11, least: -24, infinity: 31 };
+
+fn half_format(format: HalfFormat) -> Format {
+    match format {
+        HalfFormat::F16 => Format { precision: 11, least: -24, infinity: 31 },
+        HalfFormat::Bf16 => Format { precision: 8, least: -133, infinity: 255 },
+    }
+}
 
 /// Rounds significand * 2^exponent (and a bit more, if `sticky`) to a format. The sign bit is left to the caller.
 fn round_magnitude(
@@ -340,32 +346,21 @@ pub(super) fn int_to_double(value: i128, round: Round) -> f64 {
 }
 
 /// An integer as the bits of a half.
-pub(super) fn int_to_half(value: i128, round: Round) -> u16 {
-    let magnitude = round_magnitude(0, value.unsigned_abs(), false, value < 0, HALF, round) as u16;
+pub(super) fn int_to_half(value: i128, format: HalfFormat, round: Round) -> u16 {
+    let magnitude = round_magnitude(0, value.unsigned_abs(), false, value < 0, half_format(format), round) as u16;
     magnitude | u16::from(value < 0) << 15
 }
 
 /// A double as the bits of a half.
-pub(super) fn double_to_half(x: f64, round: Round) -> u16 {
+pub(super) fn double_to_half(x: f64, format: HalfFormat, round: Round) -> u16 {
     let sign = u16::from(x.is_sign_negative()) << 15;
+    let shape = half_format(format);
     if x.is_nan() {
         return 0x7fff;
     }
     if x.is_infinite() {
-        return 0x7c00 | sign;
+        return (shape.infinity as u16) << (shape.precision - 1) | sign;
     }
     let p = parts(x);
-    round_magnitude(p.exponent, p.significand, false, p.negative, HALF, round) as u16 | sign
-}
-
-/// The bits of a half as a single, exactly.
-pub(super) fn half_to_single(bits: u16) -> f32 {
-    let (exponent, fraction) = (bits >> 10 & 31, u32::from(bits & 0x3ff));
-    let magnitude = match exponent {
-        31 if fraction != 0 => return f32::from_bits(NAN32),
-        31 => f32::INFINITY,
-        0 => fraction as f32 * f32::from_bits((127 - 24) << 23),
-        _ => f32::from_bits((u32::from(exponent) + 112) << 23 | fraction << 13),
-    };
-    if bits >> 15 == 1 { -magnitude } else { magnitude }
+    round_magnitude(p.exponent, p.significand, false, p.negative, shape, round) as u16 | sign
 }

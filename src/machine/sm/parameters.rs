@@ -51,11 +51,11 @@ spec! {
         logic_cycles: u32 where 1..=10000,
         /// Comparisons.
         compare_cycles: u32 where 1..=10000,
-        /// `min`, `max` of integers and single precision.
+        /// `min`, `max` of integers, single and half precision.
         min_max_cycles: u32 where 1..=10000,
         /// Conversions.
         convert_cycles: u32 where 1..=10000,
-        /// Single-precision add, multiply, fused multiply-add.
+        /// Single- and half-precision add, multiply, fused multiply-add.
         fp32_cycles: u32 where 1..=10000,
         /// Single-precision IEEE division, reciprocal, square root.
         fp32_div_cycles: u32 where 1..=10000,
@@ -89,11 +89,11 @@ spec! {
         logic_cycles: u32 where 1..=10000,
         /// Comparisons.
         compare_cycles: u32 where 1..=10000,
-        /// `min`, `max` of integers and single precision.
+        /// `min`, `max` of integers, single and half precision.
         min_max_cycles: u32 where 1..=10000,
         /// Conversions.
         convert_cycles: u32 where 1..=10000,
-        /// Single-precision add, multiply, fused multiply-add.
+        /// Single- and half-precision add, multiply, fused multiply-add.
         fp32_cycles: u32 where 1..=10000,
         /// Single-precision IEEE division, reciprocal, square root.
         fp32_div_cycles: u32 where 1..=10000,

@@ -235,6 +235,7 @@ impl Work<'_> {
             of,
             symbol: None,
             texture: None,
+            surface: None,
         };
         Arc::make_mut(&mut self.plan.manifest).buffers.push(buffer);
         self.plan.buffers.push(allocation);

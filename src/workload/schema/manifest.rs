@@ -58,6 +58,15 @@ const TEXTURE: Shape = Shape::Table(&[
     optional("normalized", Boolean),
 ]);
 
+const SURFACE: Shape = Shape::Table(&[
+    optional("name", OneOrMany(&Text)),
+    required("width", Expression),
+    optional("height", Expression),
+    optional("depth", Expression),
+    optional("pitch", Expression),
+    optional("channels", Expression),
+]);
+
 const BUFFER: Shape = Shape::Table(&[
     optional("type", Words(&ELEMENT_TYPES)),
     optional("fields", List(&FIELD)),
@@ -68,6 +77,7 @@ const BUFFER: Shape = Shape::Table(&[
     optional("of", Text),
     optional("symbol", Text),
     optional("texture", TEXTURE),
+    optional("surface", SURFACE),
     not_yet("align"),
     not_yet("placement"),
 ]);

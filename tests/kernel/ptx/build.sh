@@ -1,11 +1,15 @@
 #!/bin/sh
 # Compiles the samples of this folder to PTX: with clang (Debian's will do), and with NVRTC if its library is found
-# (`pip install nvidia-cuda-nvrtc-cu11`). Run it only to change the samples; the PTX is committed.
+# (`pip install nvidia-cuda-nvrtc-cu11`). `halves.cu` needs NVRTC 12 and the toolkit's headers (`pip install
+# nvidia-cuda-nvrtc-cu12 nvidia-cuda-runtime-cu12`). Run it only to change the samples; the PTX is committed.
 set -e
 cd "$(dirname "$0")"
-for source in *.cu; do
+for source in basics.cu; do
     name=${source%.cu}
     clang -x cuda --cuda-device-only -S -O2 -nocudainc -nocudalib --cuda-gpu-arch=sm_60 \
         -Xclang -target-feature -Xclang +ptx64 "$source" -o "$name.clang.ptx"
     python3 nvrtc.py "$source" "$name.nvrtc.ptx" || echo "no NVRTC: $name.nvrtc.ptx left as it is"
 done
+headers=$(python3 -c 'import glob, site; print(*glob.glob(site.getsitepackages()[0] + "/nvidia/cuda_runtime/include"))')
+python3 nvrtc.py halves.cu halves.nvrtc.ptx --gpu-architecture=compute_86 "-I$headers" ||
+    echo "no NVRTC 12: halves.nvrtc.ptx left as it is"

@@ -154,6 +154,7 @@ impl Bench {
                 globals: &[],
                 const_bank: None,
                 textures: &[],
+                surfaces: &[],
                 registers: plan.registers,
                 addresses: addresses.clone(),
             };

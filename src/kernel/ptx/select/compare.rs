@@ -1,6 +1,6 @@
 //! Comparison and selection (PTX ISA 9.7.6).
 
-use super::super::super::alu::{AluOp, Combine, Compare, CompareKind, FloatCmp, IntCmp};
+use super::super::super::alu::{AluOp, Combine, Compare, CompareKind, FloatCmp, HalfFormat, HalfType, IntCmp, Truth};
 use super::super::super::ir::{Class, Op};
 use super::super::ast::{Instruction, Kind, Operand};
 use super::super::draft::Arg;
@@ -86,12 +86,14 @@ impl<'a> Lower<'_, 'a> {
             let message = format!("`{}` needs a comparison such as `.lt`", i.opcode.text);
             return Err(self.fault(i.opcode.at.clone(), message));
         };
-        if ftz && !(ty.is_float() && ty.bits == 32) {
+        let flushes = ty.is_float() && ty.bits == 32 || ty.half().is_some_and(|half| half.format() == HalfFormat::F16);
+        if ftz && !flushes {
             return self.bad_type(i, ty);
         }
         let kind = match (ty.class, ty.bits) {
             (TyClass::Float, 32) => float_cmp(name).map(|c| CompareKind::F32(c, ftz)),
             (TyClass::Float, 64) => float_cmp(name).map(CompareKind::F64),
+            (TyClass::Half(half), _) => float_cmp(name).map(|c| CompareKind::Half(c, half, ftz)),
             (TyClass::Float | TyClass::Pred, _) => None,
             (_, 16) => int_cmp(name, ty).map(CompareKind::Int16),
             (_, 32) => int_cmp(name, ty).map(CompareKind::Int32),
@@ -127,6 +129,12 @@ impl<'a> Lower<'_, 'a> {
     pub(super) fn setp(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
         let (compare, ty, _) = self.comparison(i, m, false)?;
         let (d, src, negated) = self.compared(i, compare, ty)?;
+        if let Some(half) = ty.half()
+            && half.is_pair() != matches!(d.kind, Kind::Pair(..))
+        {
+            let wanted = if half.is_pair() { "two predicates, `p|q`: one a half" } else { "one predicate" };
+            return Err(self.fault(d.at.clone(), format!("`setp` on type {ty} sets {wanted}")));
+        }
         let dst = match &d.kind {
             Kind::Pair(p, q) => [self.dst(p, Bank::Pred)?, self.dst(q, Bank::Pred)?],
             _ => [self.dst(d, Bank::Pred)?, Arg::None],
@@ -137,15 +145,24 @@ impl<'a> Lower<'_, 'a> {
 
     pub(super) fn set(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
         let (compare, ty, result) = self.comparison(i, m, true)?;
-        let integer = match result {
-            Some(Ty { class: TyClass::Float, bits: 32 }) => false,
-            Some(Ty { class: TyClass::Unsigned | TyClass::Signed, bits: 32 }) => true,
-            Some(other) => return self.bad_type(i, other),
-            None => true,
+        let Some(result) = result else {
+            return self.bad_type(i, ty);
+        };
+        let truth = match (result.class, result.bits, ty.half()) {
+            (TyClass::Float, 32, None) => Truth::Single,
+            (TyClass::Unsigned | TyClass::Signed, 32, _) => Truth::Ones,
+            (TyClass::Unsigned | TyClass::Signed, 16, Some(HalfType::F16 | HalfType::Bf16)) => Truth::Ones,
+            (TyClass::Half(to @ (HalfType::F16 | HalfType::Bf16)), _, from)
+                if from.is_none_or(|from| !from.is_pair()) =>
+            {
+                Truth::Half(to.format())
+            }
+            (TyClass::Half(to), _, Some(from)) if to == from => Truth::Half(to.format()),
+            _ => return self.bad_type(i, result),
         };
         let (d, src, negated) = self.compared(i, compare, ty)?;
         let d = self.dst(d, Bank::R32)?;
-        self.emit(Op::Alu(AluOp::Set(compare, integer)), Class::Compare, &[d], &src, negated);
+        self.emit(Op::Alu(AluOp::Set(compare, truth)), Class::Compare, &[d], &src, negated);
         Ok(())
     }
 

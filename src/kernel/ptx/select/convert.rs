@@ -1,6 +1,6 @@
 //! Moves and conversions (PTX ISA 9.7.9): mov with vector packing, cvt, cvta, isspacep.
 
-use super::super::super::alu::{AluOp, Cvt, IntOp, Round, SpaceTest, Split};
+use super::super::super::alu::{AluOp, Cvt, CvtPair, HalfFormat, IntOp, Num, Round, SpaceTest, Split};
 use super::super::super::ir::{Class, ConstSource, Op};
 use super::super::super::memory::{CONST_WINDOW, LOCAL_WINDOW, SHARED_WINDOW};
 use super::super::ast::{Instruction, Kind, Operand};
@@ -44,8 +44,8 @@ impl<'a> Lower<'_, 'a> {
                     self.emit(Op::Machine(what), Class::Logic, &[d], &[], 0);
                     return Ok(());
                 }
-                if let Some(Symbol::Texture) = self.env.symbols.get(*name) {
-                    return self.texture_handle(d, name);
+                if let Some(Symbol::Texture | Symbol::Surface) = self.env.symbols.get(*name) {
+                    return self.handle_of(d, name);
                 }
             }
             _ => {}
@@ -62,8 +62,8 @@ impl<'a> Lower<'_, 'a> {
         Ok(())
     }
 
-    /// A register gets the address of a texture reference: its value does not matter.
-    fn texture_handle(&mut self, d: &Operand<'a>, name: &str) -> Lowered {
+    /// A register gets the address of a texture or surface reference: its value does not matter.
+    fn handle_of(&mut self, d: &Operand<'a>, name: &str) -> Lowered {
         let d = self.dst(d, Bank::R64)?;
         if let Arg::Reg(register) = d {
             self.handles.insert(register, name.to_owned());
@@ -73,7 +73,7 @@ impl<'a> Lower<'_, 'a> {
         Ok(())
     }
 
-    /// A copy of a texture handle is a texture handle.
+    /// A copy of a handle is a handle.
     fn pass_handle(&mut self, d: Arg, a: Arg) {
         if let (Arg::Reg(d), Arg::Reg(a)) = (d, a)
             && let Some(name) = self.handles.get(&a).cloned()
@@ -118,11 +118,25 @@ impl<'a> Lower<'_, 'a> {
     pub(super) fn cvt(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
         let integral =
             m.one_of(&[("rni", Round::Nearest), ("rzi", Round::Zero), ("rmi", Round::Down), ("rpi", Round::Up)]);
-        let (round, ftz, sat) = (m.rounding(), m.take("ftz"), m.take("sat"));
+        let (round, ftz, sat, relu) = (m.rounding(), m.take("ftz"), m.take("sat"), m.take("relu"));
         let (to_ty, from_ty) = (self.ty(i, m)?, self.ty(i, m)?);
+        if let Some(half) = to_ty.half()
+            && half.is_pair()
+        {
+            if integral.is_some() || ftz || sat || from_ty != Ty::F32 {
+                return self.bad_conversion(i, to_ty, from_ty);
+            }
+            return self.convert_pair(i, to_ty, half.format(), round, relu);
+        }
         let (Some(to), Some(from)) = (to_ty.num(), from_ty.num()) else {
-            return self.bad_type(i, to_ty);
+            return self.bad_conversion(i, to_ty, from_ty);
         };
+        // `.relu` has two roundings, and goes from single to half precision alone.
+        let two = matches!(round, Some(Round::Nearest | Round::Zero));
+        let rectifies = to_ty.half().is_some() && from == Num::F32 && two && !sat && !ftz;
+        if relu && !rectifies || sat && to == Num::Bf16 || ftz && ![to, from].contains(&Num::F32) {
+            return self.bad_conversion(i, to_ty, from_ty);
+        }
         let [d, a] = self.operands(i)?;
         let (a, wide_from) = self.src_any(a, from_ty)?;
         let (d, wide_to) = self.dst_any(d, to_ty.bank())?;
@@ -139,11 +153,36 @@ impl<'a> Lower<'_, 'a> {
             integral: integral.is_some() && to.is_float() && from.is_float(),
             ftz,
             sat,
+            relu,
             wide_from,
             wide_to,
         };
         self.emit(Op::Alu(AluOp::Cvt(cvt)), Class::Convert, &[d], &[a], 0);
         Ok(())
+    }
+
+    /// `cvt.rn.f16x2.f32 d, a, b`: a becomes the upper half.
+    fn convert_pair(
+        &mut self,
+        i: &'a Instruction<'a>,
+        ty: Ty,
+        to: HalfFormat,
+        round: Option<Round>,
+        relu: bool,
+    ) -> Lowered {
+        let Some(round @ (Round::Nearest | Round::Zero)) = round else {
+            return Err(self.fault(i.opcode.at.clone(), format!("`cvt{ty}.f32` needs `.rn` or `.rz`")));
+        };
+        let [d, a, b] = self.operands(i)?;
+        let src = [self.src(a, Ty::F32)?, self.src(b, Ty::F32)?];
+        let d = self.dst(d, Bank::R32)?;
+        self.emit(Op::Alu(AluOp::CvtPair(CvtPair { to, round, relu })), Class::Convert, &[d], &src, 0);
+        Ok(())
+    }
+
+    fn bad_conversion(&mut self, i: &Instruction<'a>, to: Ty, from: Ty) -> Lowered {
+        let said: String = i.mods.iter().map(|word| format!(".{}", word.text)).collect();
+        Err(self.fault(i.opcode.at.clone(), format!("`cvt{said}`: this conversion of {from} to {to} is not supported")))
     }
 
     pub(super) fn cvta(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {

@@ -8,6 +8,7 @@ use super::super::super::alu::{AluOp, Cvt, Round};
 use super::super::super::ir::{AtomOp, CacheOp, Class, ConstSource, Elem, Mem, MemKind, Op, Space, StoreHint, TexDims};
 use super::super::ast::{Instruction, Kind, Operand};
 use super::super::draft::{Arg, Const, DraftOp, plain_access};
+use super::super::layout::Symbol;
 use super::super::lower::{Lower, Lowered, Name};
 use super::super::types::{Bank, Class as TyClass, Ty};
 use super::Mods;
@@ -50,14 +51,21 @@ fn is_hint(text: &str) -> bool {
         || matches!(text, "cta" | "gpu" | "sys" | "cluster" | "unified")
 }
 
-/// What `ld` and `st` have in common.
-struct Access {
+/// What `ld`, `st` and accesses of textures and surfaces have in common.
+pub(super) struct Access {
     /// `None` for parameters.
-    space: Option<Space>,
-    cache: CacheOp,
-    vec: u8,
-    ty: Ty,
-    elem: Elem,
+    pub(super) space: Option<Space>,
+    pub(super) cache: CacheOp,
+    pub(super) vec: u8,
+    pub(super) ty: Ty,
+    pub(super) elem: Elem,
+}
+
+/// What a handle is of.
+#[derive(Clone, Copy)]
+pub(super) enum Handle {
+    Texture,
+    Surface,
 }
 
 impl<'a> Lower<'_, 'a> {
@@ -83,7 +91,7 @@ impl<'a> Lower<'_, 'a> {
     }
 
     /// The registers of a scalar or vector operand of a load: slots, and whether they are 64-bit.
-    fn destinations(&mut self, operand: &Operand<'a>, access: &Access) -> Lowered<([Arg; 4], bool)> {
+    pub(super) fn destinations(&mut self, operand: &Operand<'a>, access: &Access) -> Lowered<([Arg; 4], bool)> {
         let one = std::slice::from_ref(operand);
         let parts = match &operand.kind {
             Kind::Vector(parts) => parts.as_slice(),
@@ -111,7 +119,7 @@ impl<'a> Lower<'_, 'a> {
     }
 
     /// The data of a store: slots, and whether they are 64-bit.
-    fn data(&mut self, operand: &Operand<'a>, access: &Access) -> Lowered<([Arg; 4], bool)> {
+    pub(super) fn data(&mut self, operand: &Operand<'a>, access: &Access) -> Lowered<([Arg; 4], bool)> {
         let one = std::slice::from_ref(operand);
         let parts = match &operand.kind {
             Kind::Vector(parts) => parts.as_slice(),
@@ -315,6 +323,7 @@ impl<'a> Lower<'_, 'a> {
             integral: false,
             ftz: false,
             sat: false,
+            relu: false,
             wide_from: false,
             wide_to: wide,
         };
@@ -360,7 +369,8 @@ impl<'a> Lower<'_, 'a> {
     pub(super) fn atomic(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
         let returns = i.opcode.text == "atom";
         let space = m.one_of(&SPACES).unwrap_or(Some(Space::Generic));
-        m.skip(|text| is_hint(text) || matches!(text, "relaxed" | "acquire" | "release" | "acq_rel" | "noftz"));
+        m.skip(|text| is_hint(text) || matches!(text, "relaxed" | "acquire" | "release" | "acq_rel"));
+        let noftz = m.take("noftz");
         let op = m.one_of(&[
             ("add", AtomOp::Add),
             ("inc", AtomOp::Inc),
@@ -379,7 +389,16 @@ impl<'a> Lower<'_, 'a> {
                 self.fault(i.opcode.at.clone(), format!("`{}` needs an operation such as `.add`", i.opcode.text))
             );
         };
-        let elem = ty.elem().filter(|_| ty.bits >= 32 || op == AtomOp::Cas || op == AtomOp::Exch);
+        let op = match (op, ty.half()) {
+            (AtomOp::Add, Some(half)) if noftz => AtomOp::AddHalf(half),
+            (AtomOp::Add, Some(_)) => {
+                return Err(self.fault(i.opcode.at.clone(), format!("an addition of type {ty} needs `.noftz`")));
+            }
+            (_, Some(_)) => return self.bad_type(i, ty),
+            (op, None) => op,
+        };
+        let small = matches!(op, AtomOp::Cas | AtomOp::Exch | AtomOp::AddHalf(_));
+        let elem = ty.elem().filter(|_| ty.bits >= 32 || small);
         let (Some(elem), Some(space @ (Space::Global | Space::Shared | Space::Generic))) = (elem, space) else {
             return self.bad_type(i, ty);
         };
@@ -438,7 +457,7 @@ impl<'a> Lower<'_, 'a> {
         let [texture, coordinates] = parts.as_slice() else {
             return Err(self.fault(a.at.clone(), "expected `[texture, {coordinates}]` (samplers are not supported)"));
         };
-        let name = self.texture_name(texture)?;
+        let name = self.handle(texture, Handle::Texture)?;
         let one = std::slice::from_ref(coordinates);
         let list = match &coordinates.kind {
             Kind::Vector(list) => list.as_slice(),
@@ -478,23 +497,30 @@ impl<'a> Lower<'_, 'a> {
         Ok(())
     }
 
-    fn texture_name(&mut self, texture: &Operand<'a>) -> Lowered<String> {
-        use super::super::layout::Symbol;
-        let Kind::Name { name, component: None, offset: 0 } = texture.kind else {
-            return Err(self.fault(texture.at.clone(), "expected a texture"));
+    /// The name of the texture or surface that an operand stands for.
+    pub(super) fn handle(&mut self, operand: &Operand<'a>, wanted: Handle) -> Lowered<String> {
+        let (what, variable) = match wanted {
+            Handle::Texture => ("texture", ".texref"),
+            Handle::Surface => ("surface", ".surfref"),
         };
-        if let Some(Name::Register(register)) = self.name(name)? {
-            return match self.handles.get(&register) {
-                Some(name) => Ok(name.clone()),
-                None => {
-                    let message = "the texture must be a `.texref` variable or a kernel parameter";
-                    Err(self.fault(texture.at.clone(), message))
-                }
-            };
-        }
-        match self.env.symbols.get(name) {
-            Some(Symbol::Texture) => Ok(name.to_owned()),
-            _ => Err(self.fault(texture.at.clone(), format!("`{name}` is not a texture"))),
+        let Kind::Name { name, component: None, offset: 0 } = operand.kind else {
+            return Err(self.fault(operand.at.clone(), format!("expected a {what}")));
+        };
+        let meant = match self.name(name)? {
+            Some(Name::Register(register)) => self.handles.get(&register).cloned(),
+            _ if self.env.symbols.contains_key(name) => Some(name.to_owned()),
+            _ => None,
+        };
+        let Some(meant) = meant else {
+            let message = format!("the {what} must be a `{variable}` variable or a kernel parameter");
+            return Err(self.fault(operand.at.clone(), message));
+        };
+        // A kernel parameter is what it is used as.
+        match (self.env.symbols.get(meant.as_str()), wanted) {
+            (None | Some(Symbol::Texture), Handle::Texture) | (None | Some(Symbol::Surface), Handle::Surface) => {
+                Ok(meant)
+            }
+            _ => Err(self.fault(operand.at.clone(), format!("`{meant}` is not a {what}"))),
         }
     }
 }
