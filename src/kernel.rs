@@ -11,6 +11,7 @@ pub mod functional;
 pub mod host;
 pub mod ir;
 pub mod launch;
+pub mod mangled;
 pub mod memory;
 pub mod ptx;
 pub mod regions;

@@ -32,6 +32,7 @@ mod graph_file;
 mod host;
 mod host_record;
 mod instrument;
+mod kernel_names;
 mod launch;
 mod manifest;
 mod names;

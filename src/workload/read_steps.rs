@@ -6,7 +6,7 @@
 use super::document::{Item, Place, Table, advised};
 use super::expr::{Expr, Scope, Type, Value};
 use super::manifest::{Arg, LaunchStep, LoopKind, LoopStep, RecoveryForm, Space, Span, Step, elem_of};
-use super::read::{Reader, unknown};
+use super::read::Reader;
 use super::recovery::RECOVERY_LIMIT;
 use super::schema::{self, ELEMENT_TYPES};
 use crate::kernel::ir::{Elem, Param};
@@ -234,16 +234,15 @@ impl Reader<'_> {
         let shared = self.integer_at(table, "shared", &inner);
         let regs = self.integer_at(table, "regs", &inner);
         let (name, place) = table.text("kernel")?;
-        let Some((module, kernel)) = self.programs.kernel(name) else {
-            // A PTX file that cannot be read has its own faults; its kernels are unknown then.
-            if self.programs.complete {
-                let fault = unknown("kernel", name, &place, self.programs.kernel_names());
-                self.fault(fault);
+        let (module, kernel) = match self.programs.called(name, &place) {
+            Ok(found) => found,
+            Err(fault) => {
+                fault.into_iter().for_each(|fault| self.fault(fault));
+                for item in table.get("args").and_then(Item::list).unwrap_or_default() {
+                    self.arg(item, None, &inner);
+                }
+                return None;
             }
-            for item in table.get("args").and_then(Item::list).unwrap_or_default() {
-                self.arg(item, None, &inner);
-            }
-            return None;
         };
         let list = table.get("args")?;
         let items = list.list()?;

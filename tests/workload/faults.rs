@@ -398,3 +398,56 @@ fn names_and_paths_that_lead_nowhere() {
         "FOLDER: the folder has no `workload.toml` (a workload is a folder with that file, see workloads/README.md)"
     );
 }
+
+/// Kernels of C++: two of one template, two overloads, one in a namespace.
+const MANGLED: &str = "
+.version 6.0
+.target sm_60
+.address_size 64
+.visible .entry _Z5saxpyifPfS_(.param .u64 to) { ret; }
+.visible .entry _Z4axpyIfEvPT_(.param .u64 to) { ret; }
+.visible .entry _Z4axpyIdEvPT_(.param .u64 to) { ret; }
+.visible .entry _Z4fillPf(.param .u64 to) { ret; }
+.visible .entry _Z4fillPi(.param .u64 to) { ret; }
+.visible .entry _ZN4blas3dotEPf(.param .u64 to) { ret; }
+.visible .entry plain(.param .u64 to) { ret; }
+";
+
+#[test]
+fn a_kernel_is_called_by_its_cpp_name_where_one_kernel_has_it() {
+    let manifest = |kernel: &str| {
+        format!(
+            "schema = 1\nname = \"k\"\ndescription = \"d\"\nisa = {{ kind = \"ptx\", file = \"kernel.ptx\" }}\n\
+             [buffer.a]\ntype = \"f32\"\nlen = 4\n[[step]]\nkernel = \"{kernel}\"\ngrid = 1\nblock = 1\nargs = [\"&a\"]\n"
+        )
+    };
+    let called = |kernel: &str| {
+        let folder = folder("mangled", &[("workload.toml", &manifest(kernel)), ("kernel.ptx", MANGLED)]);
+        let run = resolve(&folder)?.run_functional(&durawarp::kernel::functional::Limits::default()).unwrap();
+        Ok::<String, String>(run.launches()[0].kernel.clone())
+    };
+    for (name, symbol) in [
+        ("saxpy", "_Z5saxpyifPfS_"),
+        ("_Z5saxpyifPfS_", "_Z5saxpyifPfS_"),
+        ("axpy<double>", "_Z4axpyIdEvPT_"),
+        ("dot", "_ZN4blas3dotEPf"),
+        ("blas::dot", "_ZN4blas3dotEPf"),
+        ("_Z4fillPi", "_Z4fillPi"),
+        ("plain", "plain"),
+    ] {
+        assert_eq!(called(name).as_deref(), Ok(symbol), "{name}");
+    }
+    for (name, fault) in [
+        ("axpy", "9:10: `axpy` is the name of 2 kernels (one of `axpy<float>`, `axpy<double>`)"),
+        ("fill", "9:10: `fill` is the name of 2 kernels (one of `_Z4fillPf`, `_Z4fillPi`)"),
+        ("saxpi", "9:10: there is no kernel `saxpi` (did you mean `saxpy`?)"),
+        ("_Z5saxpyifPfS", "9:10: there is no kernel `_Z5saxpyifPfS` (did you mean `_Z5saxpyifPfS_`?)"),
+        (
+            "convolution",
+            "9:10: there is no kernel `convolution` (declared: `saxpy`, `axpy<float>`, `axpy<double>`, `_Z4fillPf`, \
+             `_Z4fillPi`, `dot`, `plain`)",
+        ),
+    ] {
+        assert_eq!(called(name).unwrap_err(), fault);
+    }
+}
