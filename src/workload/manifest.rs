@@ -87,6 +87,10 @@ pub(crate) struct Buffer {
     /// The module's variable that a `const` buffer fills.
     pub(crate) symbol: Option<(String, Place)>,
     pub(crate) texture: Option<TextureForm>,
+    /// Bytes on each side that stay unallocated.
+    pub(crate) guard: Option<Expr>,
+    /// Elements on each side that are allocated and part of no buffer.
+    pub(crate) padding: Option<Expr>,
 }
 
 impl Buffer {
@@ -307,8 +311,8 @@ pub(crate) struct LaunchStep {
 /// A kernel argument.
 #[derive(Debug, Clone)]
 pub(crate) enum Arg {
-    /// The address of an element of a buffer.
-    Address { to: Span },
+    /// The address of an element of a buffer, and so many bytes behind it.
+    Address { to: Span, bytes: Option<Expr> },
     /// A number, stored as an element type.
     Number { value: Expr, elem: Elem },
     /// A structure: byte offset and part.

@@ -262,6 +262,8 @@ fn buffer_forms(root: Table<'_>, faults: &mut Diagnostics) -> Vec<Buffer> {
             of: None,
             symbol,
             texture: None,
+            guard: None,
+            padding: None,
         });
     }
     buffers
@@ -355,6 +357,7 @@ impl Reader<'_> {
             let scope = self.names.in_len();
             self.buffers[number].len = self.integer_at(table, "len", &scope);
             self.buffers[number].texture = self.texture(table, name, &scope);
+            self.margin(table, number);
             if let Some((of, place)) = table.text("of") {
                 self.buffers[number].of = self.buffer(of, &place);
             }
@@ -382,6 +385,18 @@ impl Reader<'_> {
                 self.fault(fault.with_help("only buffers made from a file or a graph have a length of their own"));
             }
         }
+    }
+
+    /// What lies around a buffer.
+    fn margin(&mut self, table: Table<'_>, number: usize) {
+        let scope = self.names.in_init(false);
+        for key in ["guard", "padding"] {
+            let Some(item) = table.get(key).filter(|_| self.buffers[number].space == Space::Const) else { continue };
+            let fault = item.place().fault(format!("`{key}` means nothing in the constant bank, which has no address"));
+            self.fault(fault);
+        }
+        self.buffers[number].guard = self.integer_at(table, "guard", &scope);
+        self.buffers[number].padding = self.integer_at(table, "padding", &scope);
     }
 
     /// Constants and textures are bound by the names that the PTX gives them.

@@ -13,6 +13,7 @@ mod faults;
 mod host;
 mod instrument;
 mod instrument_faults;
+mod margins;
 mod readme;
 mod regions;
 mod regions_resume;

@@ -106,7 +106,7 @@ pub(super) fn launches<'s>(steps: &'s [Step], out: &mut Vec<&'s LaunchStep>) {
 pub(super) fn pointers(launch: &LaunchStep) -> Vec<(u32, usize)> {
     fn of(arg: &Arg, at: u32, out: &mut Vec<(u32, usize)>) {
         match arg {
-            Arg::Address { to } => out.push((at, to.buffer)),
+            Arg::Address { to, .. } => out.push((at, to.buffer)),
             Arg::Struct(parts) => parts.iter().for_each(|(offset, part)| of(part, at + offset, out)),
             Arg::Number { .. } | Arg::Generated(_) => {}
         }
@@ -235,6 +235,8 @@ impl Work<'_> {
             of,
             symbol: None,
             texture: None,
+            guard: None,
+            padding: None,
         };
         Arc::make_mut(&mut self.plan.manifest).buffers.push(buffer);
         self.plan.buffers.push(allocation);

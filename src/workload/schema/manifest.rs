@@ -68,6 +68,8 @@ const BUFFER: Shape = Shape::Table(&[
     optional("of", Text),
     optional("symbol", Text),
     optional("texture", TEXTURE),
+    optional("guard", Expression),
+    optional("padding", Expression),
     not_yet("align"),
     not_yet("placement"),
 ]);
