@@ -14,6 +14,7 @@ pub mod launch;
 pub mod mangled;
 pub mod memory;
 pub mod ptx;
+pub mod reduction;
 pub mod regions;
 pub mod semantics;
 pub mod warp;

@@ -2,11 +2,14 @@
 //!
 //! Launches run one after another; the next step begins when every CTA of the last has ended and all its stores are
 //! performed. CTAs go round-robin over the SMs that have room (`occupancy`), one every `cta_interval_cycles`. Host reads,
-//! writes and copies travel through the crossbar to the L2 slices like anybody's accesses, a line at a time.
+//! writes and copies travel through the crossbar to the L2 slices like anybody's accesses, a line at a time; reductions
+//! and warm starts of the L2 take no time (`look`).
 //!
 //! Source: GPGPU-Sim's CTA issue (one CTA a core a cycle); launch latency `SM6_TITANX`. Invariants: an SM never holds more
 //! CTAs than fit; exactly one step is under way. Not modelled: concurrent kernels, streams, preemption. Over
 //! 500 lines: launches and host transfers are steps of one state machine.
+
+mod look;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -32,6 +35,7 @@ use super::occupancy::Occupancy;
 use super::shared_memory::SharedSpec;
 use super::sm::SmSpec;
 use crate::spec::Nanos;
+use look::Looking;
 
 spec! {
     /// Parameters of the command processor.
@@ -71,7 +75,7 @@ pub struct LaunchRecord {
     pub grid: [u32; 3],
     /// Threads of a CTA in x, y, z.
     pub block: [u32; 3],
-    /// When the host asked for it, in ticks.
+    /// When the host asked for it, in ticks, without what it did outside simulated time just before.
     pub start: Time,
     /// When its last store was performed and the command processor knew, in ticks.
     pub end: Time,
@@ -117,6 +121,8 @@ enum Step {
     Running { launch: Arc<Launch>, next: u64, done: u64, room: Vec<u32>, next_sm: usize, grid: Grid },
     /// Slices write back what the kernel that has ended must leave durable.
     WritingBack { left: u32, since: Time },
+    /// The host looks at memory outside simulated time.
+    Looking(Looking),
     /// Lines are moving.
     Moving { waiting: VecDeque<Piece>, data: Vec<u8> },
     /// The host program is over.
@@ -148,6 +154,8 @@ pub struct CommandProcessor {
     in_flight: Vec<Option<Piece>>,
     /// What the host's last read returned.
     read: Option<u64>,
+    /// Ticks of looks outside simulated time that no launch has given back.
+    excused: Time,
     next_departure: Time,
     records: Vec<LaunchRecord>,
     /// How long kernels waited for the write-back of the L2.
@@ -199,6 +207,7 @@ impl CommandProcessor {
             step: Step::Idle,
             in_flight: vec![None; spec.host_requests as usize],
             read: None,
+            excused: 0,
             next_departure: 0,
             records: Vec::new(),
             boundaries: Histogram::default(),
@@ -283,9 +292,11 @@ impl CommandProcessor {
                     let waiting = self.pieces(Some(from), Some(to), bytes);
                     self.step = Step::Moving { waiting, data: Vec::new() };
                 }
+                HostAction::Reduce(reduction) => self.reduce(reduction, cx),
+                HostAction::Warm(ranges) => self.warm(ranges, cx),
                 HostAction::Done => {
                     self.step = Step::Over;
-                    self.ended = Some(cx.now());
+                    self.ended = Some(cx.now() - self.excused);
                 }
             }
             self.move_on(cx);
@@ -320,24 +331,27 @@ impl CommandProcessor {
                 return;
             }
         };
+        let excused = self.excused.min(self.launch_ticks);
+        self.excused -= excused;
+        let launch_ticks = self.launch_ticks - excused;
         let facts = kernel_facts(&launch, self.records.len() as u32, self.sm.warp_size);
         self.post.at(cx.now());
         self.site.kernel_start(&facts, &mut self.post);
         self.send_letters(cx);
         for sm in 0..self.sm.count as u16 {
-            cx.send(Port(self.first_sm_port + sm), Msg::Start(launch.clone()), self.launch_ticks);
+            cx.send(Port(self.first_sm_port + sm), Msg::Start(launch.clone()), launch_ticks);
         }
         self.records.push(LaunchRecord {
             kernel: launch.kernel.name.clone(),
             grid: launch.grid,
             block: launch.block,
-            start: cx.now(),
+            start: cx.now() - excused,
             end: 0,
             occupancy: occupancy.clone(),
         });
         self.note(FactKind::KernelStarted, cx.now());
         self.ctas_known += launch.ctas();
-        self.next_departure = cx.now() + self.launch_ticks;
+        self.next_departure = cx.now() + launch_ticks;
         let room = vec![occupancy.ctas; self.sm.count as usize];
         self.step = Step::Running { launch, next: 0, done: 0, room, next_sm: 0, grid: Grid::default() };
         self.dispatch(cx);
@@ -564,6 +578,7 @@ impl Component<Msg> for CommandProcessor {
         match message {
             Msg::CtaDone { sm } => self.cta_done(sm, cx),
             Msg::Grid(step) => self.grid(step, cx),
+            Msg::Lines(lines) => self.looked(&lines, cx),
             Msg::Reply(reply) => {
                 if let Some(reply) = self.network.eject(reply, cx) {
                     self.reply(reply, cx);
@@ -601,6 +616,7 @@ impl Component<Msg> for CommandProcessor {
                 format!("CTAs of kernel `{}`: {done} of {} have ended", launch.kernel.name, launch.ctas())
             }
             Step::WritingBack { left, .. } => format!("{left} L2 slices to write back a kernel's results"),
+            Step::Looking(Looking { left, .. }) => format!("{left} L2 slices to answer a look at memory"),
             Step::Moving { waiting, .. } => format!("a host transfer: {} pieces are left", waiting.len()),
         };
         out.push(Wait { who: "host program".to_owned(), what, on: None, since: 0 });
@@ -614,6 +630,7 @@ impl Component<Msg> for CommandProcessor {
             Step::WritingBack { left, .. } => (2, u64::from(*left)),
             Step::Moving { waiting, .. } => (3, waiting.len() as u64),
             Step::Over => (4, self.ended.unwrap_or_default()),
+            Step::Looking(Looking { left, .. }) => (5, u64::from(*left)),
         };
         digest.word(step);
         digest.word(at);

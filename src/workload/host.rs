@@ -14,11 +14,13 @@ use super::document::Place;
 use super::element::{load, store};
 use super::expr::{Element, Elements, Expr, Fault, Miss, Stop, Value, Which};
 use super::instrument::{Begun, Undo};
-use super::manifest::{LoopKind, Span};
+use super::manifest::{LoopKind, ReduceStep, Span};
+use super::position::Position;
 use super::program::{Loop, Operation, Program};
 use super::resolve::Plan;
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::kernel::host::{HostAction, HostProgram};
+use crate::kernel::host::{GlobalRange, HostAction, HostProgram};
+use crate::kernel::reduction::{Fold, Reduction};
 
 /// Launches that [`Plan::total_ctas`] follows before it gives up.
 const MAX_COUNTED_LAUNCHES: u64 = 100_000;
@@ -52,6 +54,8 @@ impl Bindings {
 pub(super) enum Interrupt {
     /// An element must be read first.
     Read(Element),
+    /// Elements must be reduced first.
+    Reduce(Box<Reduction>),
     /// Never.
     Fault(Box<Diagnostic>),
 }
@@ -95,12 +99,14 @@ pub(super) struct View {
     /// Flags of transactions that are over: the number of the next one.
     pub(super) flags: u64,
     reads: Reads,
+    /// What a reduction came to, for the operation at hand.
+    reduced: Option<u64>,
 }
 
 impl View {
     pub(super) fn new(plan: Arc<Plan>) -> Self {
         let (bindings, frame) = (Bindings::new(plan.buffers.len()), plan.frame.clone());
-        View { plan, bindings, frame, flags: 0, reads: Reads::default() }
+        View { plan, bindings, frame, flags: 0, reads: Reads::default(), reduced: None }
     }
 
     pub(super) fn value(&mut self, expr: &Expr) -> Result<Value, Interrupt> {
@@ -151,6 +157,29 @@ impl View {
             }
         }
     }
+
+    /// The reduction that a step asks for.
+    fn reduction(&mut self, step: &ReduceStep) -> Result<Reduction, Interrupt> {
+        let ReduceStep { place, from, field, count, fold, .. } = step;
+        let first = self.index(from)?;
+        let count = self.count(count.as_ref(), from.buffer, first, place)?;
+        let form = &self.plan.manifest.buffers[from.buffer];
+        if count == 0 && *fold != Fold::Sum {
+            return Err(place.fault(format!("there is no element of `{}` to choose from", form.name)).into());
+        }
+        let field = &form.fields[*field];
+        Ok(Reduction {
+            fold: *fold,
+            elem: field.elem,
+            address: self.address(from.buffer, first) + field.offset,
+            stride: form.stride,
+            count,
+            first,
+            too_large: place
+                .fault(format!("the result over `{}` does not fit a signed 64-bit integer", form.name))
+                .to_string(),
+        })
+    }
 }
 
 /// Which of a plan's programs.
@@ -162,47 +191,11 @@ pub(super) enum Part {
     Recovery,
 }
 
-/// Where a host program is: what its next steps follow from, beside the device's memory and its next reads.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Position {
-    /// The next operation.
-    pub(super) at: u64,
-    flags: u64,
-    loops: Vec<(i64, i64)>,
-    bindings: Vec<u64>,
-    /// Extents of the last launch.
-    extents: [u64; 6],
-}
-
-impl Position {
-    /// Words of 8 bytes that it takes.
-    pub(super) fn words(&self) -> Vec<u64> {
-        let loops = self.loops.iter().flat_map(|&(done, most)| [done as u64, most as u64]);
-        [self.at, self.flags]
-            .into_iter()
-            .chain(loops)
-            .chain(self.bindings.iter().copied())
-            .chain(self.extents)
-            .collect()
-    }
-
-    /// The reverse, for a host program with loops and bindings as `like` has them; none of other words.
-    pub(super) fn of_words(words: &[u64], like: &Position) -> Option<Position> {
-        let (head, rest) = words.split_at_checked(2)?;
-        let (loops, rest) = rest.split_at_checked(2 * like.loops.len())?;
-        let (bindings, extents) = rest.split_at_checked(like.bindings.len())?;
-        // Names exchange what they stand for, and no two stand for the same.
-        let mut sorted = bindings.to_vec();
-        sorted.sort_unstable();
-        sorted.into_iter().eq(0..bindings.len() as u64).then_some(())?;
-        Some(Position {
-            at: head[0],
-            flags: head[1],
-            loops: loops.chunks_exact(2).map(|pair| (pair[0] as i64, pair[1] as i64)).collect(),
-            bindings: bindings.to_vec(),
-            extents: extents.try_into().ok()?,
-        })
-    }
+/// What the device was asked for and has not answered.
+#[derive(Debug)]
+enum Wanted {
+    Element(Element),
+    Reduction,
 }
 
 /// The host program of a run.
@@ -215,7 +208,7 @@ pub struct Host {
     at: usize,
     /// Iterations done and, for counted loops, to do.
     loops: Vec<(i64, i64)>,
-    waiting: Option<Element>,
+    waiting: Option<Wanted>,
     begun: Option<Begun>,
     /// Whether, and where it was before the operation that gave the last action.
     notes: bool,
@@ -231,7 +224,10 @@ impl Host {
     pub(super) fn of(plan: Arc<Plan>, part: Part, most: u64) -> Self {
         let loops = vec![(0, 0); plan.part(part).loops.len()];
         let before = Position::default();
-        Host { view: View::new(plan), part, left: most, at: 0, loops, waiting: None, begun: None, notes: false, before }
+        let mut view = View::new(plan);
+        let frame = view.plan.part(part).variables.last().map_or(0, |slot| slot + 1);
+        view.frame.resize(view.frame.len().max(frame), 0);
+        Host { view, part, left: most, at: 0, loops, waiting: None, begun: None, notes: false, before }
     }
 
     /// Which memory each buffer's name stands for, now and later.
@@ -248,6 +244,7 @@ impl Host {
             loops: self.loops.clone(),
             bindings: (0..view.plan.buffers.len()).map(|number| view.bindings.of(number) as u64).collect(),
             extents: std::array::from_fn(|i| view.frame[slots[i]]),
+            variables: view.plan.part(self.part).variables.iter().map(|&slot| view.frame[slot]).collect(),
         }
     }
 
@@ -272,6 +269,9 @@ impl Host {
         for (form, (done, _)) in program.part(self.part).loops.iter().zip(&self.loops) {
             self.view.frame.resize(self.view.frame.len().max(form.slot + 1), 0);
             self.view.frame[form.slot] = *done as u64;
+        }
+        for (&slot, &value) in program.part(self.part).variables.iter().zip(&position.variables) {
+            self.view.frame[slot] = value;
         }
         self.view.bindings.set(&position.bindings);
     }
@@ -334,6 +334,20 @@ impl Host {
             Operation::Swap(a, b) => {
                 self.view.bindings.swap(*a, *b);
                 None
+            }
+            Operation::Reduce(step) => {
+                self.view.frame[usize::from(step.slot)] = match self.view.reduced {
+                    Some(bits) => bits,
+                    None => return Err(Interrupt::Reduce(Box::new(self.view.reduction(step)?))),
+                };
+                None
+            }
+            Operation::Warm(buffers) => {
+                let range = |&buffer: &usize| GlobalRange {
+                    start: self.view.address(buffer, 0),
+                    bytes: plan.buffers[self.view.bindings.of(buffer)].bytes,
+                };
+                Some(HostAction::Warm(buffers.iter().map(range).collect()))
             }
             Operation::Flag { buffer, value, ends } => {
                 let address = self.view.address(*buffer, 0) + 4 * self.view.flags;
@@ -409,12 +423,17 @@ fn not_converged(form: &Loop, condition: &Expr, limit: i64) -> Interrupt {
 
 impl HostProgram for Host {
     fn next(&mut self, read: Option<u64>) -> Result<HostAction, String> {
-        if let Some(element) = self.waiting.take() {
+        if let Some(wanted) = self.waiting.take() {
             let raw = read.ok_or("the device did not return what the host program read")?;
-            let buffer = &self.view.plan.manifest.buffers[usize::from(element.buffer)];
-            let elem = buffer.fields[usize::from(element.field)].elem;
-            let value = load(elem, &raw.to_le_bytes()).map(Value::bits);
-            self.view.reads.0.push((element, value));
+            match wanted {
+                Wanted::Reduction => self.view.reduced = Some(raw),
+                Wanted::Element(element) => {
+                    let buffer = &self.view.plan.manifest.buffers[usize::from(element.buffer)];
+                    let elem = buffer.fields[usize::from(element.field)].elem;
+                    let value = load(elem, &raw.to_le_bytes()).map(Value::bits);
+                    self.view.reads.0.push((element, value));
+                }
+            }
         }
         loop {
             self.left = self.left.checked_sub(1).ok_or("the host program does not come to an end")?;
@@ -424,17 +443,22 @@ impl HostProgram for Host {
             match self.operation() {
                 Ok(action) => {
                     self.view.reads.0.clear();
+                    self.view.reduced = None;
                     if let Some(action) = action {
                         return Ok(action);
                     }
                 }
                 Err(Interrupt::Read(element)) => {
-                    self.waiting = Some(element);
+                    self.waiting = Some(Wanted::Element(element));
                     let field = usize::from(element.field);
                     let field = &self.view.plan.manifest.buffers[usize::from(element.buffer)].fields[field];
                     let (offset, bytes) = (field.offset, field.elem.bytes());
                     let address = self.view.address(usize::from(element.buffer), element.index) + offset;
                     return Ok(HostAction::Read { address, bytes });
+                }
+                Err(Interrupt::Reduce(reduction)) => {
+                    self.waiting = Some(Wanted::Reduction);
+                    return Ok(HostAction::Reduce(reduction));
                 }
                 Err(Interrupt::Fault(fault)) => return Err(fault.to_string()),
             }
@@ -489,9 +513,9 @@ impl Plan {
                         return None;
                     }
                 }
-                HostAction::Read { .. } => return None,
+                HostAction::Read { .. } | HostAction::Reduce(_) => return None,
                 HostAction::Done => return Some(total),
-                HostAction::Write { .. } | HostAction::Copy { .. } => {}
+                HostAction::Write { .. } | HostAction::Copy { .. } | HostAction::Warm(_) => {}
             }
         }
     }

@@ -11,6 +11,7 @@ use super::expr::{Expr, Type, Value};
 use super::instrument::{FlagBarrier, Generated, Instrument, Undo};
 use super::names::Names;
 use crate::kernel::ir::{Elem, Kernel};
+use crate::kernel::reduction::Fold;
 
 /// A manifest, read.
 #[derive(Debug, Clone)]
@@ -274,6 +275,9 @@ pub(crate) enum Step {
         place: Place,
     },
     Swap(usize, usize),
+    Reduce(Box<ReduceStep>),
+    /// Buffers whose lines the L2 is filled with.
+    Warm(Vec<usize>),
     /// A host-side flush: nothing to do as long as host writes are durable at once.
     Persist,
     Loop(Box<LoopStep>),
@@ -283,6 +287,19 @@ pub(crate) enum Step {
         value: u32,
         ends: bool,
     },
+}
+
+/// A reduction of elements to a variable of the host program.
+#[derive(Debug, Clone)]
+pub(crate) struct ReduceStep {
+    pub(crate) place: Place,
+    pub(crate) from: Span,
+    pub(crate) field: usize,
+    /// Elements; all from the first on by default.
+    pub(crate) count: Option<Expr>,
+    pub(crate) fold: Fold,
+    /// Slot of the variable.
+    pub(crate) slot: u16,
 }
 
 /// A buffer and the element where something starts.

@@ -17,7 +17,8 @@ const DEFAULT_MAX_ITERATIONS: i64 = 10_000;
 impl Reader<'_> {
     /// The host program.
     pub(super) fn steps(&mut self, root: Table<'_>) -> Vec<Step> {
-        let scope = self.names.in_steps();
+        let mut scope = self.names.in_steps();
+        self.variables(&[root], &mut scope);
         let steps = self.body(root, &scope);
         if root.get("step").is_none() && root.get("loop").is_none() {
             let fault = root.place().fault("there is nothing to run: no `[[step]]` and no `[[loop]]`");
@@ -28,7 +29,8 @@ impl Reader<'_> {
 
     /// What runs at boot after a power failure, and how far it may go.
     pub(super) fn recovery(&mut self, root: Table<'_>) -> RecoveryForm {
-        let scope = self.names.in_steps();
+        let mut scope = self.names.in_steps();
+        self.variables(&root.tables("recovery"), &mut scope);
         let part = |reader: &mut Self, table: Table<'_>| match table.get("step") {
             Some(_) => reader.loop_step(table, &scope),
             None => reader.step(table, &scope),
@@ -83,6 +85,10 @@ impl Reader<'_> {
             Some(Step::Fill { to, value, count, place })
         } else if let Some(item) = table.get("swap") {
             self.swap(item)
+        } else if table.get("reduce").is_some() {
+            self.reduce(table, scope)
+        } else if let Some(item) = table.get("warm") {
+            self.warm(item)
         } else if let Some(item) = table.get("persist") {
             for name in item.list().unwrap_or_else(|| vec![item]) {
                 let number = name.text().and_then(|text| self.buffer(text, &name.place()));
@@ -100,7 +106,7 @@ impl Reader<'_> {
     }
 
     /// The buffer named at `key`, from the element at `index_key` on.
-    fn span(&mut self, table: Table<'_>, key: &str, index_key: &str, scope: &Scope) -> Option<Span> {
+    pub(super) fn span(&mut self, table: Table<'_>, key: &str, index_key: &str, scope: &Scope) -> Option<Span> {
         let buffer = self.buffer_at(table, key);
         let index = self.integer_at(table, index_key, scope);
         let buffer = buffer?;
@@ -170,7 +176,7 @@ impl Reader<'_> {
         let mut inner = scope.clone();
         let name = match table.text("var") {
             Some((name, place)) => {
-                if scope.variable(name).is_some() || self.names.find(name).is_some() || name.contains(['(', '.']) {
+                if self.is_taken(name, scope) {
                     let fault = place.fault(format!("`{name}` already has a meaning here"));
                     self.fault(fault.with_help("choose another name for the loop's variable"));
                 }

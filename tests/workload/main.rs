@@ -15,6 +15,7 @@ mod instrument;
 mod instrument_faults;
 mod margins;
 mod readme;
+mod reduce;
 mod regions;
 mod regions_resume;
 mod validity;

@@ -192,9 +192,11 @@ fn transactions(mut plan: Plan, instrument: &Instrument, mode: Mode) -> Result<(
                 let begun = host.begun();
                 count += begun.map_or(0, |begun| if begun.undo.mode.by_cta() { launch.ctas() } else { 1 });
             }
-            HostAction::Read { .. } => return Err(read::unknown_count(&instrument.place).into()),
+            HostAction::Read { .. } | HostAction::Reduce(_) => {
+                return Err(read::unknown_count(&instrument.place).into());
+            }
             HostAction::Done => break,
-            HostAction::Write { .. } | HostAction::Copy { .. } => {}
+            HostAction::Write { .. } | HostAction::Copy { .. } | HostAction::Warm(_) => {}
         }
     }
     drop(host);
