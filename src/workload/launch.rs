@@ -144,6 +144,8 @@ impl View {
                 };
                 to[..8].copy_from_slice(&value.to_le_bytes());
             }
+            // Fetches name their texture; the object's own value is not looked at.
+            Arg::Texture(buffer) => to[..8].copy_from_slice(&self.address(*buffer, 0).to_le_bytes()),
             Arg::Struct(parts) => {
                 for (offset, part) in parts {
                     self.argument(part, &mut to[*offset as usize..])?;
@@ -179,13 +181,24 @@ impl View {
 
     /// The textures a kernel fetches from, by their names.
     fn textures(&self, step: &LaunchStep) -> Result<Vec<(String, Texture)>, Interrupt> {
+        let object = |name: &str| {
+            let parameter = step.kernel.params.iter().position(|param| param.name == name)?;
+            match step.args.get(parameter) {
+                Some(Arg::Texture(buffer)) => Some(*buffer),
+                _ => None,
+            }
+        };
         let bound = |name: &String| {
             let is = |form: &Buffer| form.texture.as_ref().is_some_and(|texture| texture.name == *name);
-            let number = self.plan.manifest.buffers.iter().position(is);
+            let number = object(name).or_else(|| self.plan.manifest.buffers.iter().position(is));
             let texture = number.and_then(|number| self.plan.buffers[self.bindings.of(number)].texture.clone());
             texture.map(|texture| (name.clone(), texture)).ok_or_else(|| {
                 let fault = step.place.fault(format!("kernel `{}` fetches from texture `{name}`", step.kernel.name));
-                Interrupt::from(fault.with_help("bind it with a buffer in space `texture`"))
+                let parameter = step.kernel.params.iter().any(|param| param.name == *name);
+                Interrupt::from(fault.with_help(match parameter {
+                    true => "bind its parameter by `{texture = \"BUFFER\"}`, a buffer in space `texture`",
+                    false => "bind it with a buffer in space `texture`",
+                }))
             })
         };
         step.kernel.textures.iter().map(bound).collect()
@@ -199,7 +212,7 @@ impl LaunchStep {
             match arg {
                 Arg::Address { to, bytes } => to.index.iter().chain(bytes).collect(),
                 Arg::Number { value, .. } => vec![value],
-                Arg::Generated(_) => Vec::new(),
+                Arg::Generated(_) | Arg::Texture(_) => Vec::new(),
                 Arg::Struct(parts) => parts.iter().flat_map(|(_, part)| of_arg(part)).collect(),
             }
         }

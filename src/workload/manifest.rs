@@ -332,6 +332,8 @@ pub(crate) enum Arg {
     Address { to: Span, bytes: Option<Expr> },
     /// A number, stored as an element type.
     Number { value: Expr, elem: Elem },
+    /// A texture object over a buffer in space `texture`.
+    Texture(usize),
     /// A structure: byte offset and part.
     Struct(Vec<(u32, Arg)>),
     /// What instrumentation adds.

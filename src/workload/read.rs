@@ -23,6 +23,8 @@ pub(super) struct Reader<'a> {
     pub(super) programs: &'a Programs,
     pub(super) names: Names,
     pub(super) buffers: Vec<Buffer>,
+    /// Buffers that launches are given as texture objects.
+    pub(super) texture_objects: Vec<usize>,
     pub(super) faults: &'a mut Diagnostics,
 }
 
@@ -106,15 +108,15 @@ pub(crate) fn manifest(root: Table<'_>, programs: &Programs, faults: &mut Diagno
     let graph_names: Vec<String> = keys(root, "graph");
     clashes(root, faults);
     let names = Names::new(&params, &graph_names, &buffers);
-    let mut reader = Reader { programs, names, buffers, faults };
+    let mut reader = Reader { programs, names, buffers, texture_objects: Vec::new(), faults };
     let graphs = reader.graphs(root);
     reader.buffer_contents(root, &graph_names);
-    reader.bound_by_name();
     let steps = reader.steps(root);
     let checks = reader.checks(root);
     let expectations = reader.expectations(root, &profiles);
     let instrument = reader.instrument(root, &steps);
     let recovery = reader.recovery(root);
+    reader.bound_by_name();
     let conditions = reader.conditions(root);
     let text = |key| root.text(key).map_or_else(String::new, |(text, _)| text.to_owned());
     let seed = root.get("seed").and_then(Item::number).map_or(1, |value| value.bits());
@@ -399,7 +401,7 @@ impl Reader<'_> {
         self.buffers[number].padding = self.integer_at(table, "padding", &scope);
     }
 
-    /// Constants and textures are bound by the names that the PTX gives them.
+    /// Constants, and textures that are no objects, are bound by the names that the PTX gives them.
     fn bound_by_name(&mut self) {
         if !self.programs.complete {
             return;
@@ -409,7 +411,7 @@ impl Reader<'_> {
         let kernels = modules.iter().flat_map(|module| &module.kernels);
         let textures: Vec<&str> = kernels.flat_map(|kernel| &kernel.textures).map(String::as_str).collect();
         let mut found = Vec::new();
-        for buffer in &self.buffers {
+        for (number, buffer) in self.buffers.iter().enumerate() {
             let (name, place) = match &buffer.symbol {
                 Some((symbol, place)) => (symbol, place),
                 None => (&buffer.name, &buffer.place),
@@ -418,6 +420,7 @@ impl Reader<'_> {
                 found.push(unknown("constant", name, place, constants.iter().copied()));
             }
             if let Some(form) = &buffer.texture
+                && !self.texture_objects.contains(&number)
                 && !textures.contains(&form.name.as_str())
             {
                 found.push(unknown("texture", &form.name, &form.place, textures.iter().copied()));

@@ -1,14 +1,14 @@
 //! Arguments of launches, checked against the kernel's parameters: numbers, addresses of elements and bytes, structures by
-//! value as C lays them out.
+//! value as C lays them out, texture objects.
 //!
 //! Not covered: alignment of an address, which the kernel's accesses decide.
 
 use super::document::{Item, Place, Table, advised};
 use super::expr::{Expr, Scope, Type};
-use super::manifest::{Arg, Span, elem_of};
+use super::manifest::{Arg, Space, Span, elem_of};
 use super::read::Reader;
-use super::schema::ELEMENT_TYPES;
-use crate::kernel::ir::{Elem, Param};
+use super::schema::{ELEMENT_TYPES, quoted};
+use crate::kernel::ir::{Elem, Kernel, Param};
 
 impl Reader<'_> {
     /// An argument for `param`, whose type it must fit; without a parameter only its names are checked.
@@ -141,16 +141,18 @@ impl Reader<'_> {
         let place = table.place();
         let mut entries = table.entries();
         let (Some((key, key_place, item)), None) = (entries.next(), entries.next()) else {
-            let fault = place.fault("an argument's table has one key: an element type or `struct`");
-            self.fault(fault.with_help("`{u32 = \"N\"}` or `{struct = [..]}`"));
+            let fault = place.fault("an argument's table has one key: an element type, `struct` or `texture`");
+            self.fault(fault.with_help("`{u32 = \"N\"}`, `{struct = [..]}` or `{texture = \"A\"}`"));
             return None;
         };
-        if key == "struct" {
-            return self.structure(item, param, scope);
+        match key {
+            "struct" => return self.structure(item, param, scope),
+            "texture" => return self.texture_object(item, param),
+            _ => {}
         }
         let Some(elem) = elem_of(key) else {
-            let fault = key_place.fault(format!("`{key}` is neither an element type nor `struct`"));
-            let valid = ELEMENT_TYPES.into_iter().chain(["struct"]);
+            let fault = key_place.fault(format!("`{key}` is neither an element type nor `struct` nor `texture`"));
+            let valid = ELEMENT_TYPES.into_iter().chain(["struct", "texture"]);
             self.fault(advised(fault, key, valid, || None));
             return None;
         };
@@ -161,6 +163,43 @@ impl Reader<'_> {
         }
         let value = self.expr(item, scope)?;
         self.number(value, elem, &item.place(), param)
+    }
+
+    /// `{texture = "A"}`: the kernel fetches from the buffer by this parameter.
+    fn texture_object(&mut self, item: Item<'_>, param: Option<&Param>) -> Option<Arg> {
+        let place = item.place();
+        let Some(name) = item.text() else {
+            self.fault(place.fault(format!("`texture` must be a buffer's name in quotes, found {}", item.described())));
+            return None;
+        };
+        let buffer = self.buffer(name, &place)?;
+        if self.buffers[buffer].space != Space::Texture {
+            let fault = place.fault(format!("buffer `{name}` is not in space `texture`"));
+            self.fault(fault.with_help("`space = \"texture\"` with its `texture = {width = ..}`"));
+        }
+        if let Some(param) = param
+            && (param.bytes != 8 || bare_type(param) == "f64")
+        {
+            self.mismatch(param, &place, "a texture object (8 bytes)");
+        }
+        self.texture_objects.push(buffer);
+        Some(Arg::Texture(buffer))
+    }
+
+    /// Texture objects are arguments for parameters by which the kernel fetches.
+    pub(super) fn check_texture_objects(&mut self, kernel: &Kernel, args: &[(Arg, Place)]) {
+        for ((arg, place), param) in args.iter().zip(&kernel.params) {
+            if !matches!(arg, Arg::Texture(_)) || kernel.textures.contains(&param.name) {
+                continue;
+            }
+            let message =
+                format!("kernel `{}` does not fetch from a texture by parameter `{}`", kernel.name, param.name);
+            let fetched: Vec<&str> = kernel.textures.iter().map(String::as_str).collect();
+            self.fault(place.fault(message).with_help(match fetched.is_empty() {
+                true => "it fetches from no texture".to_owned(),
+                false => format!("it fetches by {}", quoted(&fetched)),
+            }));
+        }
     }
 
     /// A by-value structure: its parts at their natural alignment, as C lays them out.
@@ -193,6 +232,11 @@ impl Reader<'_> {
     }
 
     fn arg_of_structure(&mut self, item: Item<'_>, scope: &Scope) -> Option<Arg> {
+        if item.table().is_some_and(|table| table.get("texture").is_some()) {
+            let fault = item.place().fault("a texture object is no part of a structure");
+            self.fault(fault.with_help("kernels fetch by parameters of their own"));
+            return None;
+        }
         let address = item.text().is_some_and(|text| text.trim_start().starts_with('&'));
         if address || item.table().is_some_and(|table| table.get("struct").is_none()) {
             return self.arg(item, None, scope);

@@ -258,10 +258,15 @@ impl Reader<'_> {
             let message = format!("kernel `{name}` takes {wanted} argument{plural}, found {}", items.len());
             self.fault(list.place().fault(message).with_help(format!("its parameters are {}", form.join(", "))));
         }
-        let mut args = Vec::new();
+        let (given, mut args) = (items.len(), Vec::new());
         for (number, item) in items.into_iter().enumerate() {
-            args.extend(self.arg(item, kernel.params.get(number), &inner));
+            args.extend(self.arg(item, kernel.params.get(number), &inner).map(|arg| (arg, item.place())));
         }
+        // One that could not be read has its own fault, and those behind it belong to other parameters.
+        if args.len() == given {
+            self.check_texture_objects(&kernel, &args);
+        }
+        let args = args.into_iter().map(|(arg, _)| arg).collect();
         let place = table.place();
         Some(LaunchStep { place, kernel, module, grid: grid?, block: block?, shared, regs, args, undo: None })
     }

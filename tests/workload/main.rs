@@ -18,5 +18,6 @@ mod readme;
 mod reduce;
 mod regions;
 mod regions_resume;
+mod textures;
 mod validity;
 mod verify;

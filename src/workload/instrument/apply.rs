@@ -108,7 +108,7 @@ pub(super) fn pointers(launch: &LaunchStep) -> Vec<(u32, usize)> {
         match arg {
             Arg::Address { to, .. } => out.push((at, to.buffer)),
             Arg::Struct(parts) => parts.iter().for_each(|(offset, part)| of(part, at + offset, out)),
-            Arg::Number { .. } | Arg::Generated(_) => {}
+            Arg::Number { .. } | Arg::Generated(_) | Arg::Texture(_) => {}
         }
     }
     let mut out = Vec::new();
