@@ -54,6 +54,7 @@ pub(crate) mod schema;
 mod source;
 mod verdict;
 mod verify;
+mod view;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -62,7 +63,7 @@ pub use conditions::{CrashCondition, Expected};
 pub use expr::Value;
 pub use formed::{FormedHost, FormedProgram};
 pub use functional::{EpochWrites, FunctionalError, FunctionalRun, LaunchCount};
-pub use host::{Bindings, Host};
+pub use host::Host;
 pub use instrument::{FlagBarrier, Mode, OldAndNew, Overrides, Settings};
 pub use manifest::{Role, Space};
 pub use recovery::Recovery;
@@ -70,6 +71,7 @@ pub use regions::{KernelRegions, RegionRun};
 pub use resolve::{Choice, Demands};
 pub use resume::Resumed;
 pub use verdict::{CheckResult, Evidence, ExpectationResult, Mismatch, Outcome, Verification};
+pub use view::Bindings;
 
 use document::{Source, Table};
 use manifest::Manifest;

@@ -3,13 +3,13 @@
 //! Launches run one after another; the next step begins when every CTA of the last has ended and all its stores are
 //! performed. CTAs go round-robin over the SMs that have room (`occupancy`), one every `cta_interval_cycles`. Host reads,
 //! writes and copies travel through the crossbar to the L2 slices like anybody's accesses, a line at a time; reductions
-//! and warm starts of the L2 take no time (`look`).
+//! and warm starts of the L2 take no time (`transfer`, `look`).
 //!
 //! Source: GPGPU-Sim's CTA issue (one CTA a core a cycle); launch latency `SM6_TITANX`. Invariants: an SM never holds more
-//! CTAs than fit; exactly one step is under way. Not modelled: concurrent kernels, streams, preemption. Over
-//! 500 lines: launches and host transfers are steps of one state machine.
+//! CTAs than fit; exactly one step is under way. Not modelled: concurrent kernels, streams, preemption.
 
 mod look;
+mod transfer;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,7 +18,6 @@ use crate::counters;
 use crate::engine::{Clock, Component, Ctx, Port, Progress, StateDigest, Time, Wait};
 use crate::kernel::host::{HostAction, HostProgram};
 use crate::kernel::launch::Launch;
-use crate::kernel::memory::Medium;
 use crate::persist::journal::{Author, FactKind, Notebook};
 use crate::persist::site::{HostSite, Peer, Post};
 use crate::persist::vocab::{Boundary, FenceKind};
@@ -29,13 +28,14 @@ use crate::timeline::{Label, Recorder};
 use super::address::Interleave;
 use super::crossbar::{CrossbarSpec, PortEnd};
 use super::kernel_facts::kernel_facts;
-use super::msg::{GridStep, Msg, Payload, Reply, Request, RequestKind, Rooms, sectors_touched};
+use super::msg::{GridStep, Msg, Payload, Reply, Request, RequestKind, Rooms};
 use super::network::Network;
 use super::occupancy::Occupancy;
 use super::shared_memory::SharedSpec;
 use super::sm::SmSpec;
 use crate::spec::Nanos;
 use look::Looking;
+use transfer::Piece;
 
 spec! {
     /// Parameters of the command processor.
@@ -87,18 +87,6 @@ pub struct LaunchRecord {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct HostFault(pub String);
-
-/// A piece of a host transfer, within one line at either side.
-#[derive(Debug, Clone, Copy)]
-struct Piece {
-    /// Read from here first, if it is a copy or a read.
-    from: Option<u64>,
-    /// Write to here, if it is a copy or a write.
-    to: Option<u64>,
-    bytes: u32,
-    /// Where a write's bytes lie in the transfer's data.
-    data_at: usize,
-}
 
 /// A persist barrier of a kernel.
 #[derive(Debug, Clone, Copy, Default)]
@@ -303,25 +291,6 @@ impl CommandProcessor {
         }
     }
 
-    /// Cuts a transfer so that no piece crosses a line at either side.
-    fn pieces(&self, from: Option<u64>, to: Option<u64>, bytes: u64) -> VecDeque<Piece> {
-        let line = u64::from(self.line_bytes);
-        let mut pieces = VecDeque::new();
-        let mut at = 0;
-        while at < bytes {
-            let room = |start: Option<u64>| start.map_or(line, |s| line - (s + at) % line);
-            let length = room(from).min(room(to)).min(bytes - at);
-            pieces.push_back(Piece {
-                from: from.map(|s| s + at),
-                to: to.map(|s| s + at),
-                bytes: length as u32,
-                data_at: at as usize,
-            });
-            at += length;
-        }
-        pieces
-    }
-
     fn start(&mut self, launch: Arc<Launch>, cx: &mut Ctx<'_, Msg>) {
         let occupancy = match Occupancy::of(&launch, &self.sm, &self.shared) {
             Ok(occupancy) => occupancy,
@@ -477,47 +446,6 @@ impl CommandProcessor {
         self.advance(cx);
     }
 
-    /// Sends pieces while tags are free; ends the step when none is left.
-    fn move_on(&mut self, cx: &mut Ctx<'_, Msg>) {
-        loop {
-            let Step::Moving { waiting, data } = &mut self.step else {
-                return;
-            };
-            let Some(tag) = self.in_flight.iter().position(Option::is_none) else {
-                return;
-            };
-            let Some(piece) = waiting.pop_front() else {
-                if self.in_flight.iter().all(Option::is_none) {
-                    self.step = Step::Idle;
-                }
-                return;
-            };
-            self.in_flight[tag] = Some(piece);
-            let mut room = self.rooms.take();
-            let request = match (piece.from, piece.to) {
-                (Some(from), _) => {
-                    let at = (from % u64::from(self.line_bytes)) as u32;
-                    let touched = sectors_touched(((1u128 << (piece.bytes - 1) << 1).wrapping_sub(1)) << at);
-                    self.request(from, tag, RequestKind::Read, touched, Payload::Line(room))
-                }
-                (None, Some(to)) => {
-                    let at = (to % u64::from(self.line_bytes)) as usize;
-                    let bytes = piece.bytes as usize;
-                    room.bytes[at..at + bytes].copy_from_slice(&data[piece.data_at..piece.data_at + bytes]);
-                    room.mask = ((1u128 << (bytes - 1) << 1).wrapping_sub(1)) << at;
-                    let touched = sectors_touched(room.mask);
-                    self.request(to, tag, host_write(to), touched, Payload::Line(room))
-                }
-                (None, None) => unreachable!("a piece reads or writes"),
-            };
-            match request.kind {
-                RequestKind::Read => self.counters.host_reads += 1,
-                _ => self.counters.host_writes += 1,
-            }
-            self.network.push(request, cx);
-        }
-    }
-
     fn request(&self, address: u64, tag: usize, kind: RequestKind, sectors: u8, payload: Payload) -> Request {
         let line = address - address % u64::from(self.line_bytes);
         Request { line, tag: tag as u32, from: self.requester, kind, sectors, payload }
@@ -532,44 +460,7 @@ impl CommandProcessor {
             }
             return;
         }
-        let tag = reply.tag as usize;
-        let Some(piece) = self.in_flight[tag] else { panic!("a reply for no piece") };
-        let Payload::Line(mut line) = reply.payload else { panic!("a host transfer moves lines") };
-        let bytes = piece.bytes as usize;
-        match (reply.kind, piece.from, piece.to) {
-            (RequestKind::Read, Some(from), None) => {
-                let at = (from % u64::from(self.line_bytes)) as usize;
-                let mut word = [0; 8];
-                word[..bytes].copy_from_slice(&line.bytes[at..at + bytes]);
-                self.read = Some(u64::from_le_bytes(word));
-                self.rooms.give(line);
-                self.in_flight[tag] = None;
-            }
-            (RequestKind::Read, Some(from), Some(to)) => {
-                let at = (from % u64::from(self.line_bytes)) as usize;
-                let target = (to % u64::from(self.line_bytes)) as usize;
-                line.bytes.copy_within(at..at + bytes, target);
-                line.mask = ((1u128 << (bytes - 1) << 1).wrapping_sub(1)) << target;
-                let touched = sectors_touched(line.mask);
-                let request = self.request(to, tag, host_write(to), touched, Payload::Line(line));
-                self.counters.host_writes += 1;
-                self.network.push(request, cx);
-            }
-            _ => {
-                self.rooms.give(line);
-                self.in_flight[tag] = None;
-            }
-        }
-        self.move_on(cx);
-        self.advance(cx);
-    }
-}
-
-/// The host's writes to persistent memory are durable when its step is done.
-fn host_write(address: u64) -> RequestKind {
-    match Medium::of(address) {
-        Medium::Dram => RequestKind::Write,
-        Medium::Nvm => RequestKind::WriteThrough,
+        self.moved(reply, cx);
     }
 }
 

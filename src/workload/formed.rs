@@ -17,9 +17,10 @@ use std::sync::Arc;
 
 use super::Resolved;
 use super::functional::{Action, FunctionalError, drive};
-use super::host::{Bindings, Host, View};
+use super::host::Host;
 use super::host_record::{Entry, Record};
 use super::position::Position;
+use super::view::{Bindings, View};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::kernel::functional::{self, Limits};
 use crate::kernel::host::{HostAction, HostProgram};

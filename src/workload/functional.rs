@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Resolved;
-use super::host::Bindings;
+use super::view::Bindings;
 use crate::diagnostic::Diagnostics;
 use crate::kernel::functional::{self, Counts, Limits, RunError, Writer};
 use crate::kernel::host::{HostAction, HostProgram};

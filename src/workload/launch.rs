@@ -2,9 +2,9 @@
 
 use super::element::store;
 use super::expr::{Expr, Value};
-use super::host::{Interrupt, View};
 use super::instrument::Generated;
 use super::manifest::{Arg, Buffer, LaunchStep, Span, elem_name};
+use super::view::{Interrupt, View};
 use crate::diagnostic::Diagnostics;
 use crate::kernel::ir::Elem;
 use crate::kernel::launch::{Binding, Launch, Texture};

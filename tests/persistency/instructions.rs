@@ -95,8 +95,11 @@ fn acquired(site: &mut dyn SmSite, wide: bool) -> String {
     .to_owned()
 }
 
+/// Instructions, and what each does under a scheme.
+type Column = Vec<(&'static str, String)>;
+
 /// The cells of a scheme, one an instruction.
-fn column(scheme: &dyn Scheme) -> Vec<(&'static str, String)> {
+fn column(scheme: &dyn Scheme) -> Column {
     let sites = &mut || scheme.sm_site(seat());
     let mut cells = vec![
         ("`st`", stores(sites, StoreClass::Data, false)),
@@ -127,7 +130,7 @@ fn column(scheme: &dyn Scheme) -> Vec<(&'static str, String)> {
 }
 
 /// The column of a scheme with all the ways that it selects from.
-fn whole_column(scheme: &dyn Scheme) -> Vec<(&'static str, String)> {
+fn whole_column(scheme: &dyn Scheme) -> Column {
     let Some((name, ways)) = SELECTED.into_iter().find(|(name, _)| *name == scheme.name()) else {
         return column(scheme);
     };
@@ -141,7 +144,7 @@ fn whole_column(scheme: &dyn Scheme) -> Vec<(&'static str, String)> {
 
 /// The table as Markdown.
 fn table() -> String {
-    let mut columns: Vec<(Vec<String>, Vec<(&str, String)>)> = Vec::new();
+    let mut columns: Vec<(Vec<String>, Column)> = Vec::new();
     for scheme in catalogue::all() {
         let (name, cells) = (format!("`{}`", scheme.name()), whole_column(&*scheme));
         match columns.iter_mut().find(|(_, known)| *known == cells) {

@@ -123,14 +123,18 @@ fn reductions_that_mean_nothing_are_faults() {
 
 /// A timed run of `BUFFERS` with these steps, which must pass.
 fn timed(test: &str, steps: &str, scheme: &str, settings: &[&str]) -> Outcome {
+    timed_on("agpm-table4", test, steps, scheme, settings, &Conduct::default())
+}
+
+fn timed_on(machine: &str, test: &str, steps: &str, scheme: &str, settings: &[&str], conduct: &Conduct<'_>) -> Outcome {
     let manifest = format!("{BUFFERS}{steps}");
     let folder = folder(test, &[("workload.toml", &manifest), ("kernel.ptx", ADD_AND_TAKE)]);
     let settings: Vec<Override> =
         ["sm.count=2"].iter().chain(settings).map(|text| Override::parse(text).unwrap()).collect();
-    let machine = MachineConfig::load("agpm-table4", &settings).unwrap();
+    let machine = MachineConfig::load(machine, &settings).unwrap();
     let scheme = SchemeConfig::load(scheme, &[]).unwrap();
     let made = Experiment::new(machine, &load(&folder).unwrap(), &Choice::default(), scheme);
-    let outcome = run(&made.unwrap_or_else(|faults| panic!("{faults}")), &Conduct::default()).outcome;
+    let outcome = run(&made.unwrap_or_else(|faults| panic!("{faults}")), conduct).outcome;
     let verification = outcome.verification.as_ref().unwrap_or_else(|| panic!("{test}: {:?}", outcome.end));
     assert!(verification.passed, "{test}: {:?}", verification.failures);
     outcome
@@ -204,5 +208,24 @@ fn a_warm_start_changes_no_result_under_any_scheme() {
     for scheme in catalogue::all() {
         let steps = format!("{ADD}[[step]]\nwarm = [\"a\", \"b\"]\n{ADD}{}", reduce("a", "sum", "x", ""));
         timed("warm-schemes", &(steps + &store(0, "x")), scheme.name(), &[]);
+    }
+}
+
+#[test]
+fn looks_do_not_depend_on_threads_and_see_what_combining_l1s_had() {
+    // `scoped-table2` has lines of 64 bytes, and L1s that keep stores.
+    let steps = format!(
+        "{ADD}[[step]]\nwarm = [\"big\", \"a\"]\n{}{ADD}{}{}",
+        reduce("a", "sum", "x", ""),
+        store(0, "x"),
+        reduce("a", "max", "y", "")
+    );
+    let steps = format!("{BIG}{steps}");
+    for scheme in ["base", "nvw-fifo", "epoch-tag", "sbrp"] {
+        let [one, three] = [1, 3].map(|threads| {
+            let conduct = Conduct { threads, oversubscribe: true, ..Conduct::default() };
+            timed_on("scoped-table2", "looks", &steps, scheme, &[], &conduct)
+        });
+        assert_eq!((one.digest, one.time), (three.digest, three.time), "{scheme}");
     }
 }
