@@ -213,15 +213,18 @@ fn a_warm_start_changes_no_result_under_any_scheme() {
 
 #[test]
 fn looks_do_not_depend_on_threads_and_see_what_combining_l1s_had() {
-    // `scoped-table2` has lines of 64 bytes, and L1s that keep stores.
+    // `scoped-table2` has lines of 64 bytes, and L1s that keep stores. `big` takes the places of `kept`, whose lines are
+    // clean where the kernel's end writes them back.
+    let kept = "[buffer.kept]\ntype = \"u32\"\nlen = \"N\"\nspace = \"pm\"\n";
+    let add_to_kept = ADD.replace("&a", "&kept");
     let steps = format!(
-        "{ADD}[[step]]\nwarm = [\"big\", \"a\"]\n{}{ADD}{}{}",
+        "{kept}{ADD}{add_to_kept}[[step]]\nwarm = [\"big\", \"a\"]\n{}{ADD}{add_to_kept}{}{}",
         reduce("a", "sum", "x", ""),
         store(0, "x"),
         reduce("a", "max", "y", "")
     );
     let steps = format!("{BIG}{steps}");
-    for scheme in ["base", "nvw-fifo", "epoch-tag", "sbrp"] {
+    for scheme in ["base", "epoch-kernel", "nvw-fifo", "epoch-tag", "sbrp"] {
         let [one, three] = [1, 3].map(|threads| {
             let conduct = Conduct { threads, oversubscribe: true, ..Conduct::default() };
             timed_on("scoped-table2", "looks", &steps, scheme, &[], &conduct)

@@ -2,7 +2,8 @@
 //!
 //! Lines that a warm start brings are clean, whole, and used in the order of their coming; they never displace a dirty line
 //! nor one with a fill under way. Of more lines than the slice has room for only the last are brought. Not modelled: what a
-//! scheme's site would learn of an access; it learns only that a line was replaced.
+//! scheme's site would learn of an access; it learns only that a line was replaced,
+//! and when what that line had is durable.
 
 use crate::engine::Ctx;
 use crate::machine::look::{Lines, Look};
@@ -53,6 +54,7 @@ impl L2Slice {
                 let Some(place) = self.tags.victims(number).find(|&place| self.dirty[place] == 0) else { return };
                 self.tell_replaced(place);
                 self.give_up_above(place, cx);
+                self.tell_durable(self.address[place]);
                 self.tags.replace(place, number);
                 self.address[place] = line;
                 place
