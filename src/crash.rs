@@ -165,7 +165,7 @@ impl Places<'_> {
         });
         let addresses = self.formed.map_or(self.workload.addresses(), FormedProgram::addresses);
         let range = addresses.containing(persist.address, persist.address);
-        let buffer = range.map(|range| (range.name.clone(), persist.address - range.start));
+        let buffer = range.map(|range| range.part(persist.address));
         Placed { persist: persist.clone(), kernel, source, buffer }
     }
 

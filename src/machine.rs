@@ -19,6 +19,7 @@ pub mod image;
 mod kernel_facts;
 pub mod l1;
 pub mod l2;
+pub mod look;
 pub mod media;
 pub mod memory_controller;
 pub mod msg;

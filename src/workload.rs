@@ -16,6 +16,7 @@
 //! Invariants: the same choice gives the same bytes on every host; nothing here knows time or a machine.
 //! Not modelled: host time between steps, host-side persistence (host writes are durable at once).
 
+mod allocate;
 mod bplus_tree;
 mod conditions;
 mod contents;
@@ -32,14 +33,18 @@ mod graph_file;
 mod host;
 mod host_record;
 mod instrument;
+mod kernel_names;
 mod launch;
 mod manifest;
 mod names;
+mod position;
 mod program;
 mod random;
 mod read;
+mod read_args;
 mod read_checks;
 mod read_steps;
+mod read_variables;
 mod recovery;
 mod reference;
 mod regions;
@@ -49,6 +54,7 @@ pub(crate) mod schema;
 mod source;
 mod verdict;
 mod verify;
+mod view;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -57,7 +63,7 @@ pub use conditions::{CrashCondition, Expected};
 pub use expr::Value;
 pub use formed::{FormedHost, FormedProgram};
 pub use functional::{EpochWrites, FunctionalError, FunctionalRun, LaunchCount};
-pub use host::{Bindings, Host};
+pub use host::Host;
 pub use instrument::{FlagBarrier, Mode, OldAndNew, Overrides, Settings};
 pub use manifest::{Role, Space};
 pub use recovery::Recovery;
@@ -65,6 +71,7 @@ pub use regions::{KernelRegions, RegionRun};
 pub use resolve::{Choice, Demands};
 pub use resume::Resumed;
 pub use verdict::{CheckResult, Evidence, ExpectationResult, Mismatch, Outcome, Verification};
+pub use view::Bindings;
 
 use document::{Source, Table};
 use manifest::Manifest;
@@ -195,9 +202,17 @@ impl Resolved {
     pub fn image(&self) -> FlatMemory {
         let plan = &self.plan;
         let kept = plan.buffers.iter().filter(|buffer| buffer.address != 0);
-        let kept: BTreeMap<u64, &Arc<Vec<u8>>> =
+        let mut kept: BTreeMap<u64, &Arc<Vec<u8>>> =
             kept.filter_map(|buffer| Some((buffer.address, buffer.kept()?))).collect();
-        let mut memory = FlatMemory::shared(&plan.addresses, |start| kept.get(&start).copied().cloned());
+        // A buffer with padding is a part of its range only.
+        let whole = |start| plan.addresses.below(start).is_some_and(|range| range.front + range.behind == 0);
+        let mut memory = FlatMemory::shared(&plan.addresses, |start| match whole(start) {
+            true => kept.remove(&start).cloned(),
+            false => None,
+        });
+        for (address, bytes) in kept {
+            memory.write(address, bytes).expect("every buffer is allocated");
+        }
         for (module, addresses) in plan.programs.modules.iter().zip(&plan.globals) {
             for (index, address) in addresses.iter().enumerate() {
                 let bytes = module.initial_bytes(index, addresses);

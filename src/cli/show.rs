@@ -2,6 +2,7 @@
 
 use durawarp::config::{Kind, MachineConfig, Override, SchemeConfig, presets as machines};
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
+use durawarp::kernel::mangled::SourceName;
 use durawarp::kernel::ptx;
 use durawarp::report::{lines, plain_table};
 use durawarp::reproduce;
@@ -196,8 +197,9 @@ pub(super) fn check_ptx(args: &PtxCheckArgs) -> Result<Exit, Stop> {
             let supported = if kernel.supported { "yes" } else { "NO" };
             let shared = if kernel.dynamic_shared { " + dynamic" } else { "" };
             let params: u32 = kernel.params.iter().map(|param| param.offset + param.bytes).max().unwrap_or(0);
+            let source = SourceName::of(&kernel.name);
             table.add_row([
-                kernel.name.clone(),
+                source.map_or_else(|| kernel.name.clone(), |source| format!("{} ({source})", kernel.name)),
                 supported.to_owned(),
                 kernel.instructions.to_string(),
                 kernel.registers_per_thread.to_string(),

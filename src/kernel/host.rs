@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::launch::Launch;
+use super::reduction::Reduction;
 
 /// The host's next wish.
 #[derive(Debug, Clone)]
@@ -33,13 +34,28 @@ pub enum HostAction {
         /// Bytes.
         bytes: u64,
     },
+    /// Reduce elements of global memory to one number, outside simulated time; the number's bits go to the next call of
+    /// [`HostProgram::next`].
+    Reduce(Box<Reduction>),
+    /// Fill the L2, if the device has one, with these ranges of global memory in this order, outside simulated time.
+    Warm(Vec<GlobalRange>),
     /// The program is over.
     Done,
 }
 
+/// Bytes of global memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GlobalRange {
+    /// First address.
+    pub start: u64,
+    /// Length.
+    pub bytes: u64,
+}
+
 /// A host program: a state machine that is told what its last read returned and says what it wants next.
 pub trait HostProgram: Send + std::fmt::Debug {
-    /// The next wish. `read` holds the value of the [`HostAction::Read`] that was asked for last, if any.
+    /// The next wish. `read` holds what the [`HostAction::Read`] or [`HostAction::Reduce`] that was asked for last came
+    /// to, if it was one.
     ///
     /// # Errors
     /// A sentence that says what the host program cannot do (a loop that never converges, an argument that does not

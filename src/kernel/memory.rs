@@ -47,8 +47,50 @@ pub struct Range {
     pub name: String,
     /// First address.
     pub start: u64,
-    /// Length in bytes.
+    /// Length in bytes, with the padding on both sides.
     pub bytes: u64,
+    /// Bytes of padding in front of the buffer, a multiple of [`BUFFER_ALIGN`].
+    pub front: u64,
+    /// Bytes of padding behind it.
+    pub behind: u64,
+    /// Bytes that stay unmapped on both sides at least.
+    guard: u64,
+}
+
+impl Range {
+    /// Bytes without the padding.
+    pub fn inner_bytes(&self) -> u64 {
+        self.bytes - self.front - self.behind
+    }
+
+    /// Bytes of the part that holds the byte at an offset.
+    fn part_bytes(&self, offset: u64) -> u64 {
+        match offset.checked_sub(self.front) {
+            None => self.front,
+            Some(byte) if byte < self.inner_bytes() => self.inner_bytes(),
+            Some(_) => self.behind,
+        }
+    }
+
+    /// What holds an address of this range, and the byte's number in it: the buffer, or the padding on one side.
+    pub fn part(&self, address: u64) -> (String, u64) {
+        let offset = address - self.start;
+        match offset.checked_sub(self.front) {
+            None => (format!("padding in front of {}", self.name), offset),
+            Some(byte) if byte < self.inner_bytes() => (self.name.clone(), byte),
+            Some(byte) => (format!("padding behind {}", self.name), byte - self.inner_bytes()),
+        }
+    }
+}
+
+/// What lies around a buffer, in bytes on each side.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Margin {
+    /// Allocated; part of no buffer. In front it is rounded up to [`BUFFER_ALIGN`].
+    pub padding: u64,
+    /// Unmapped beyond the padding: any access there is a fault that names the buffer. At least [`BUFFER_ALIGN`] bytes
+    /// are unmapped between two buffers anyway.
+    pub guard: u64,
 }
 
 /// Every allocated range of global memory, sorted by address, not overlapping.
@@ -60,6 +102,22 @@ pub struct AddressMap {
 impl AddressMap {
     /// Allocates `bytes` in `medium` after everything already there and returns the first address.
     pub fn allocate(&mut self, name: &str, bytes: u64, medium: Medium) -> u64 {
+        self.allocate_within(name, bytes, Margin::default(), medium)
+    }
+
+    /// The same with a margin; the first address is that of the buffer, behind its padding.
+    ///
+    /// ```
+    /// use durawarp::kernel::memory::{AddressMap, Margin, Medium};
+    /// let mut map = AddressMap::default();
+    /// map.allocate("a", 100, Medium::Dram);
+    /// let b = map.allocate_within("b", 100, Margin { padding: 16, guard: 4096 }, Medium::Dram);
+    /// assert!(map.containing(b - 16, b + 115).is_some());
+    /// assert_eq!(map.describe(b - 4000), "4000 bytes before `b`");
+    /// ```
+    pub fn allocate_within(&mut self, name: &str, bytes: u64, margin: Margin, medium: Medium) -> u64 {
+        let Margin { padding, guard } = margin;
+        let front = padding.next_multiple_of(BUFFER_ALIGN);
         let base = match medium {
             Medium::Dram => DRAM_BASE,
             Medium::Nvm => NVM_BASE,
@@ -70,12 +128,15 @@ impl AddressMap {
         });
         let start = match at.checked_sub(1).map(|i| &self.ranges[i]) {
             Some(last) if Medium::of(last.start) == medium => {
-                (last.start + last.bytes + BUFFER_ALIGN).next_multiple_of(BUFFER_ALIGN)
+                // Twice the wider guard: whatever lies within a guard is nearer to its own buffer than to the other.
+                let gap = BUFFER_ALIGN.max(2 * guard.max(last.guard));
+                (last.start + last.bytes + gap).next_multiple_of(BUFFER_ALIGN)
             }
             _ => base,
         };
-        self.ranges.insert(at, Range { name: name.to_owned(), start, bytes });
-        start
+        let (name, bytes) = (name.to_owned(), front + bytes + padding);
+        self.ranges.insert(at, Range { name, start, bytes, front, behind: padding, guard });
+        start + front
     }
 
     /// The range that holds all of `[first, last]` (inclusive addresses).
@@ -103,12 +164,15 @@ impl AddressMap {
         let above = self.ranges.get(at).map(|r| (r, r.start - address));
         match (below, above) {
             (Some((r, offset)), _) if offset < r.bytes => {
-                format!("it starts {offset} bytes into `{}`, which has {} bytes", r.name, r.bytes)
+                let (part, byte) = r.part(address);
+                format!("it starts {byte} bytes into `{part}`, which has {} bytes", r.part_bytes(offset))
             }
             (Some((r, offset)), above) if above.is_none_or(|(_, gap)| offset - r.bytes <= gap) => {
-                format!("{} bytes past the end of `{}`, which has {} bytes", offset - r.bytes, r.name, r.bytes)
+                let (past, bytes) = (offset - r.bytes + r.behind, r.inner_bytes());
+                let padding = if r.behind > 0 { format!(" and {} of padding", r.behind) } else { String::new() };
+                format!("{past} bytes past the end of `{}`, which has {bytes} bytes{padding}", r.name)
             }
-            (_, Some((r, gap))) => format!("{gap} bytes before `{}`", r.name),
+            (_, Some((r, gap))) => format!("{} bytes before `{}`", gap + r.front, r.name),
             _ => "nothing is allocated".to_owned(),
         }
     }
@@ -355,6 +419,33 @@ mod tests {
         assert_eq!(map.describe(b - 3), "3 bytes before `b`");
         assert_eq!(map.describe(b + 98), "it starts 98 bytes into `b`, which has 100 bytes");
         assert_eq!(map.describe(8), "a null pointer?");
+    }
+
+    #[test]
+    fn whatever_lies_within_a_guard_is_nearest_to_its_own_buffer() {
+        for (first, second) in [(0, 5000), (5000, 0), (5000, 5000)] {
+            let mut map = AddressMap::default();
+            let margin = |guard| Margin { padding: 0, guard };
+            let a = map.allocate_within("a", 100, margin(first), Medium::Dram);
+            let b = map.allocate_within("b", 100, margin(second), Medium::Dram);
+            assert!(map.containing(a + 100, a + 100).is_none() && map.containing(b - 1, b - 1).is_none());
+            assert_eq!(map.describe(a + 5000), "4900 bytes past the end of `a`, which has 100 bytes");
+            assert_eq!(map.describe(b - 5000), "5000 bytes before `b`");
+        }
+    }
+
+    #[test]
+    fn padding_is_allocated_and_told_from_its_buffer() {
+        let mut map = AddressMap::default();
+        let a = map.allocate_within("a", 100, Margin { padding: 300, guard: 0 }, Medium::Dram);
+        let part = |address| map.containing(address, address).map(|range| range.part(address));
+        // In front it fills whole multiples of 256 bytes.
+        assert_eq!((a - DRAM_BASE, part(a - 512)), (512, Some(("padding in front of a".to_owned(), 0))));
+        assert_eq!([part(a), part(a + 99)], [0, 99].map(|byte| Some(("a".to_owned(), byte))));
+        assert_eq!(part(a + 100 + 299), Some(("padding behind a".to_owned(), 299)));
+        assert_eq!(part(a + 400), None);
+        assert_eq!(map.describe(a + 398), "it starts 298 bytes into `padding behind a`, which has 300 bytes");
+        assert_eq!(map.describe(a + 401), "301 bytes past the end of `a`, which has 100 bytes and 300 of padding");
     }
 
     #[test]

@@ -177,7 +177,7 @@ fn decode(file: &str, text: &str) -> Decoded {
         }
     }
     let param_bank = (module.const_bank.len() as u32).next_multiple_of(PARAM_BANK_ALIGN);
-    let env = Env { file, text, symbols, functions: by_name, param_bank };
+    let env = Env { file, text, symbols, functions: by_name, param_bank, opencl: tree.opencl };
     let lines = Lines::of(text);
     let name: Arc<str> = file.into();
     let mut kernels = Vec::new();

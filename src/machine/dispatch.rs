@@ -2,11 +2,14 @@
 //!
 //! Launches run one after another; the next step begins when every CTA of the last has ended and all its stores are
 //! performed. CTAs go round-robin over the SMs that have room (`occupancy`), one every `cta_interval_cycles`. Host reads,
-//! writes and copies travel through the crossbar to the L2 slices like anybody's accesses, a line at a time.
+//! writes and copies travel through the crossbar to the L2 slices like anybody's accesses, a line at a time; reductions
+//! and warm starts of the L2 take no time (`transfer`, `look`).
 //!
 //! Source: GPGPU-Sim's CTA issue (one CTA a core a cycle); launch latency `SM6_TITANX`. Invariants: an SM never holds more
-//! CTAs than fit; exactly one step is under way. Not modelled: concurrent kernels, streams, preemption. Over
-//! 500 lines: launches and host transfers are steps of one state machine.
+//! CTAs than fit; exactly one step is under way. Not modelled: concurrent kernels, streams, preemption.
+
+mod look;
+mod transfer;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,7 +18,6 @@ use crate::counters;
 use crate::engine::{Clock, Component, Ctx, Port, Progress, StateDigest, Time, Wait};
 use crate::kernel::host::{HostAction, HostProgram};
 use crate::kernel::launch::Launch;
-use crate::kernel::memory::Medium;
 use crate::persist::journal::{Author, FactKind, Notebook};
 use crate::persist::site::{HostSite, Peer, Post};
 use crate::persist::vocab::{Boundary, FenceKind};
@@ -26,12 +28,14 @@ use crate::timeline::{Label, Recorder};
 use super::address::Interleave;
 use super::crossbar::{CrossbarSpec, PortEnd};
 use super::kernel_facts::kernel_facts;
-use super::msg::{GridStep, Msg, Payload, Reply, Request, RequestKind, Rooms, sectors_touched};
+use super::msg::{GridStep, Msg, Payload, Reply, Request, RequestKind, Rooms};
 use super::network::Network;
 use super::occupancy::Occupancy;
 use super::shared_memory::SharedSpec;
 use super::sm::SmSpec;
 use crate::spec::Nanos;
+use look::Looking;
+use transfer::Piece;
 
 spec! {
     /// Parameters of the command processor.
@@ -71,7 +75,7 @@ pub struct LaunchRecord {
     pub grid: [u32; 3],
     /// Threads of a CTA in x, y, z.
     pub block: [u32; 3],
-    /// When the host asked for it, in ticks.
+    /// When the host asked for it, in ticks, without what it did outside simulated time just before.
     pub start: Time,
     /// When its last store was performed and the command processor knew, in ticks.
     pub end: Time,
@@ -83,18 +87,6 @@ pub struct LaunchRecord {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct HostFault(pub String);
-
-/// A piece of a host transfer, within one line at either side.
-#[derive(Debug, Clone, Copy)]
-struct Piece {
-    /// Read from here first, if it is a copy or a read.
-    from: Option<u64>,
-    /// Write to here, if it is a copy or a write.
-    to: Option<u64>,
-    bytes: u32,
-    /// Where a write's bytes lie in the transfer's data.
-    data_at: usize,
-}
 
 /// A persist barrier of a kernel.
 #[derive(Debug, Clone, Copy, Default)]
@@ -117,6 +109,8 @@ enum Step {
     Running { launch: Arc<Launch>, next: u64, done: u64, room: Vec<u32>, next_sm: usize, grid: Grid },
     /// Slices write back what the kernel that has ended must leave durable.
     WritingBack { left: u32, since: Time },
+    /// The host looks at memory outside simulated time.
+    Looking(Looking),
     /// Lines are moving.
     Moving { waiting: VecDeque<Piece>, data: Vec<u8> },
     /// The host program is over.
@@ -148,6 +142,8 @@ pub struct CommandProcessor {
     in_flight: Vec<Option<Piece>>,
     /// What the host's last read returned.
     read: Option<u64>,
+    /// Ticks of looks outside simulated time that no launch has given back.
+    excused: Time,
     next_departure: Time,
     records: Vec<LaunchRecord>,
     /// How long kernels waited for the write-back of the L2.
@@ -201,6 +197,7 @@ impl CommandProcessor {
             step: Step::Idle,
             in_flight: vec![None; spec.host_requests as usize],
             read: None,
+            excused: 0,
             next_departure: 0,
             records: Vec::new(),
             boundaries: Histogram::default(),
@@ -285,32 +282,15 @@ impl CommandProcessor {
                     let waiting = self.pieces(Some(from), Some(to), bytes);
                     self.step = Step::Moving { waiting, data: Vec::new() };
                 }
+                HostAction::Reduce(reduction) => self.reduce(reduction, cx),
+                HostAction::Warm(ranges) => self.warm(ranges, cx),
                 HostAction::Done => {
                     self.step = Step::Over;
-                    self.ended = Some(cx.now());
+                    self.ended = Some(cx.now() - self.excused);
                 }
             }
             self.move_on(cx);
         }
-    }
-
-    /// Cuts a transfer so that no piece crosses a line at either side.
-    fn pieces(&self, from: Option<u64>, to: Option<u64>, bytes: u64) -> VecDeque<Piece> {
-        let line = u64::from(self.line_bytes);
-        let mut pieces = VecDeque::new();
-        let mut at = 0;
-        while at < bytes {
-            let room = |start: Option<u64>| start.map_or(line, |s| line - (s + at) % line);
-            let length = room(from).min(room(to)).min(bytes - at);
-            pieces.push_back(Piece {
-                from: from.map(|s| s + at),
-                to: to.map(|s| s + at),
-                bytes: length as u32,
-                data_at: at as usize,
-            });
-            at += length;
-        }
-        pieces
     }
 
     fn start(&mut self, launch: Arc<Launch>, cx: &mut Ctx<'_, Msg>) {
@@ -322,24 +302,27 @@ impl CommandProcessor {
                 return;
             }
         };
+        let excused = self.excused.min(self.launch_ticks);
+        self.excused -= excused;
+        let launch_ticks = self.launch_ticks - excused;
         let facts = kernel_facts(&launch, self.records.len() as u32, self.sm.warp_size);
         self.post.at(cx.now());
         self.site.kernel_start(&facts, &mut self.post);
         self.send_letters(cx);
         for sm in 0..self.sm.count as u16 {
-            cx.send(Port(self.first_sm_port + sm), Msg::Start(launch.clone()), self.launch_ticks);
+            cx.send(Port(self.first_sm_port + sm), Msg::Start(launch.clone()), launch_ticks);
         }
         self.records.push(LaunchRecord {
             kernel: launch.kernel.name.clone(),
             grid: launch.grid,
             block: launch.block,
-            start: cx.now(),
+            start: cx.now() - excused,
             end: 0,
             occupancy: occupancy.clone(),
         });
         self.note(FactKind::KernelStarted, cx.now());
         self.ctas_known += launch.ctas();
-        self.next_departure = cx.now() + self.launch_ticks;
+        self.next_departure = cx.now() + launch_ticks;
         let room = vec![occupancy.ctas; self.sm.count as usize];
         self.step = Step::Running { launch, next: 0, done: 0, room, next_sm: 0, grid: Grid::default() };
         self.dispatch(cx);
@@ -465,47 +448,6 @@ impl CommandProcessor {
         self.advance(cx);
     }
 
-    /// Sends pieces while tags are free; ends the step when none is left.
-    fn move_on(&mut self, cx: &mut Ctx<'_, Msg>) {
-        loop {
-            let Step::Moving { waiting, data } = &mut self.step else {
-                return;
-            };
-            let Some(tag) = self.in_flight.iter().position(Option::is_none) else {
-                return;
-            };
-            let Some(piece) = waiting.pop_front() else {
-                if self.in_flight.iter().all(Option::is_none) {
-                    self.step = Step::Idle;
-                }
-                return;
-            };
-            self.in_flight[tag] = Some(piece);
-            let mut room = self.rooms.take();
-            let request = match (piece.from, piece.to) {
-                (Some(from), _) => {
-                    let at = (from % u64::from(self.line_bytes)) as u32;
-                    let touched = sectors_touched(((1u128 << (piece.bytes - 1) << 1).wrapping_sub(1)) << at);
-                    self.request(from, tag, RequestKind::Read, touched, Payload::Line(room))
-                }
-                (None, Some(to)) => {
-                    let at = (to % u64::from(self.line_bytes)) as usize;
-                    let bytes = piece.bytes as usize;
-                    room.bytes[at..at + bytes].copy_from_slice(&data[piece.data_at..piece.data_at + bytes]);
-                    room.mask = ((1u128 << (bytes - 1) << 1).wrapping_sub(1)) << at;
-                    let touched = sectors_touched(room.mask);
-                    self.request(to, tag, host_write(to), touched, Payload::Line(room))
-                }
-                (None, None) => unreachable!("a piece reads or writes"),
-            };
-            match request.kind {
-                RequestKind::Read => self.counters.host_reads += 1,
-                _ => self.counters.host_writes += 1,
-            }
-            self.network.push(request, cx);
-        }
-    }
-
     fn request(&self, address: u64, tag: usize, kind: RequestKind, sectors: u8, payload: Payload) -> Request {
         let line = address - address % u64::from(self.line_bytes);
         Request { line, tag: tag as u32, from: self.requester, kind, sectors, payload }
@@ -520,44 +462,7 @@ impl CommandProcessor {
             }
             return;
         }
-        let tag = reply.tag as usize;
-        let Some(piece) = self.in_flight[tag] else { panic!("a reply for no piece") };
-        let Payload::Line(mut line) = reply.payload else { panic!("a host transfer moves lines") };
-        let bytes = piece.bytes as usize;
-        match (reply.kind, piece.from, piece.to) {
-            (RequestKind::Read, Some(from), None) => {
-                let at = (from % u64::from(self.line_bytes)) as usize;
-                let mut word = [0; 8];
-                word[..bytes].copy_from_slice(&line.bytes[at..at + bytes]);
-                self.read = Some(u64::from_le_bytes(word));
-                self.rooms.give(line);
-                self.in_flight[tag] = None;
-            }
-            (RequestKind::Read, Some(from), Some(to)) => {
-                let at = (from % u64::from(self.line_bytes)) as usize;
-                let target = (to % u64::from(self.line_bytes)) as usize;
-                line.bytes.copy_within(at..at + bytes, target);
-                line.mask = ((1u128 << (bytes - 1) << 1).wrapping_sub(1)) << target;
-                let touched = sectors_touched(line.mask);
-                let request = self.request(to, tag, host_write(to), touched, Payload::Line(line));
-                self.counters.host_writes += 1;
-                self.network.push(request, cx);
-            }
-            _ => {
-                self.rooms.give(line);
-                self.in_flight[tag] = None;
-            }
-        }
-        self.move_on(cx);
-        self.advance(cx);
-    }
-}
-
-/// The host's writes to persistent memory are durable when its step is done.
-fn host_write(address: u64) -> RequestKind {
-    match Medium::of(address) {
-        Medium::Dram => RequestKind::Write,
-        Medium::Nvm => RequestKind::WriteThrough,
+        self.moved(reply, cx);
     }
 }
 
@@ -566,6 +471,7 @@ impl Component<Msg> for CommandProcessor {
         match message {
             Msg::CtaDone { sm } => self.cta_done(sm, cx),
             Msg::Grid(step) => self.grid(step, cx),
+            Msg::Lines(lines) => self.looked(&lines, cx),
             Msg::Reply(reply) => {
                 if let Some(reply) = self.network.eject(reply, cx) {
                     self.reply(reply, cx);
@@ -603,6 +509,7 @@ impl Component<Msg> for CommandProcessor {
                 format!("CTAs of kernel `{}`: {done} of {} have ended", launch.kernel.name, launch.ctas())
             }
             Step::WritingBack { left, .. } => format!("{left} L2 slices to write back a kernel's results"),
+            Step::Looking(Looking { left, .. }) => format!("{left} L2 slices to answer a look at memory"),
             Step::Moving { waiting, .. } => format!("a host transfer: {} pieces are left", waiting.len()),
         };
         out.push(Wait { who: "host program".to_owned(), what, on: None, since: 0 });
@@ -616,6 +523,7 @@ impl Component<Msg> for CommandProcessor {
             Step::WritingBack { left, .. } => (2, u64::from(*left)),
             Step::Moving { waiting, .. } => (3, waiting.len() as u64),
             Step::Over => (4, self.ended.unwrap_or_default()),
+            Step::Looking(Looking { left, .. }) => (5, u64::from(*left)),
         };
         digest.word(step);
         digest.word(at);

@@ -17,6 +17,7 @@
 //! Not modelled: prefetch, compression.
 
 mod durability;
+mod look;
 mod service;
 
 use std::collections::VecDeque;
@@ -101,6 +102,8 @@ counters! {
         bytes_out,
         /// Packets that had L1s give up lines (packets)
         back_invalidations,
+        /// Lines that the host's warm steps put there (lines)
+        warmed_lines,
         /// Requests found at the head of the input buffer without the MSHR, way or credit they needed (requests)
         stalls,
     }
@@ -422,6 +425,8 @@ impl Component<Msg> for L2Slice {
                 }
             }
             Msg::MemoryDurable { token, at } => self.durable(token, at, cx),
+            Msg::Look(look) => self.look(&look, cx),
+            Msg::Lines(lines) => self.looked(lines, cx),
             Msg::Letter { from, letter } => {
                 if let Some(site) = &mut self.site {
                     site.letter(from, letter, &mut self.post);

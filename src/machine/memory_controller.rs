@@ -17,6 +17,7 @@
 //! Not modelled: refresh, ECC, wear levelling.
 
 mod gated;
+mod look;
 mod open_rows;
 mod schedule;
 mod timeline;
@@ -419,6 +420,11 @@ impl Component<Msg> for MemoryController {
         match message {
             Msg::MemoryRead(read) => self.receive_read(read, cx),
             Msg::MemoryWrite(write) => self.receive_write(write, cx),
+            Msg::Lines(lines) => {
+                // No access: the controller is not woken for it.
+                self.look(lines, cx);
+                return;
+            }
             Msg::Letter { from, letter } => self.receive_letter(from, letter, cx),
             other => panic!("a memory controller received {other:?}"),
         }

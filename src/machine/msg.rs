@@ -14,6 +14,8 @@ use crate::kernel::ir::{AtomOp, Elem};
 use crate::kernel::launch::Launch;
 use crate::persist::site::{AccessKind, Letter, Peer};
 
+use super::look::{Lines, Look};
+
 /// The largest line any cache of a machine may have, in bytes.
 pub const MAX_LINE_BYTES: usize = 128;
 
@@ -414,6 +416,10 @@ pub enum Msg {
         /// Which SM.
         sm: u16,
     },
+    /// Command processor to slice: the host looks at memory, or fills the L2, outside simulated time.
+    Look(Arc<Look>),
+    /// Slice to controller and back, then to the command processor: what it looks at.
+    Lines(Box<Lines>),
     /// Between SMs and the command processor.
     Grid(GridStep),
     /// Between sites of a persistency scheme.
@@ -450,6 +456,8 @@ impl Message for Msg {
             Msg::CtaDone { sm } => 9 << 60 | u64::from(*sm),
             Msg::Invalidate { line } => 13 << 60 ^ line,
             Msg::Letter { letter, .. } => 11 << 60 ^ letter.digest(),
+            Msg::Look(look) => 14 << 60 | look.ranges.len() as u64,
+            Msg::Lines(lines) => 15 << 60 | lines.lines.len() as u64,
             Msg::Grid(step) => {
                 12 << 60
                     | match step {

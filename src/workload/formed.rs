@@ -17,8 +17,10 @@ use std::sync::Arc;
 
 use super::Resolved;
 use super::functional::{Action, FunctionalError, drive};
-use super::host::{Bindings, Host, Position, View};
+use super::host::Host;
 use super::host_record::{Entry, Record};
+use super::position::Position;
+use super::view::{Bindings, View};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::kernel::functional::{self, Limits};
 use crate::kernel::host::{HostAction, HostProgram};
@@ -149,8 +151,8 @@ impl Resolved {
         loop {
             match host.next(None) {
                 Ok(HostAction::Launch(launch)) => room.include(kernels, &launch),
-                Ok(HostAction::Read { .. }) => return false,
-                Ok(HostAction::Write { .. } | HostAction::Copy { .. }) => {}
+                Ok(HostAction::Read { .. } | HostAction::Reduce(_)) => return false,
+                Ok(HostAction::Write { .. } | HostAction::Copy { .. } | HostAction::Warm(_)) => {}
                 // What the host program cannot do, the run will tell.
                 Ok(HostAction::Done) | Err(_) => return true,
             }
@@ -336,7 +338,7 @@ impl HostProgram for FormedHost {
             let action = self.host.next(read.take())?;
             let position = self.host.before().clone();
             match action {
-                HostAction::Read { .. } => {
+                HostAction::Read { .. } | HostAction::Reduce(_) => {
                     self.asked = true;
                     match self.replies.pop_front() {
                         Some(value) => read = Some(value),
@@ -370,7 +372,8 @@ impl HostProgram for FormedHost {
                     self.unsure = false;
                 }
                 HostAction::Write { .. } | HostAction::Copy { .. } => return self.step(action, position),
-                HostAction::Done => return Ok(action),
+                HostAction::Warm(_) if self.is_past() => {}
+                HostAction::Warm(_) | HostAction::Done => return Ok(action),
             }
         }
     }

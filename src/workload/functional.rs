@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Resolved;
-use super::host::Bindings;
+use super::view::Bindings;
 use crate::diagnostic::Diagnostics;
 use crate::kernel::functional::{self, Counts, Limits, RunError, Writer};
 use crate::kernel::host::{HostAction, HostProgram};
@@ -202,6 +202,12 @@ pub(super) fn drive(
                 memory.write(to, &data)?;
                 take_part(Action::Written(to, data.len()), memory)?;
             }
+            HostAction::Reduce(reduction) => {
+                let bytes = memory.read(reduction.address, reduction.bytes() as usize)?;
+                read = Some(reduction.of(bytes).map_err(FunctionalError::Host)?);
+            }
+            // There is no cache.
+            HostAction::Warm(_) => {}
             HostAction::Done => return Ok(()),
         }
     }

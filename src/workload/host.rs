@@ -8,150 +8,20 @@
 //! Invariant: an operation changes state only when all of its expressions have values; until then it can be repeated.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::document::Place;
-use super::element::{load, store};
-use super::expr::{Element, Elements, Expr, Fault, Miss, Stop, Value, Which};
+use super::element::store;
+use super::expr::{Element, Expr};
 use super::instrument::{Begun, Undo};
-use super::manifest::{LoopKind, Span};
+use super::manifest::LoopKind;
+use super::position::Position;
 use super::program::{Loop, Operation, Program};
 use super::resolve::Plan;
-use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::kernel::host::{HostAction, HostProgram};
+use super::view::{Bindings, Interrupt, View};
+use crate::diagnostic::Diagnostics;
+use crate::kernel::host::{GlobalRange, HostAction, HostProgram};
 
 /// Launches that [`Plan::total_ctas`] follows before it gives up.
 const MAX_COUNTED_LAUNCHES: u64 = 100_000;
-
-/// Which memory each buffer's name stands for now: `swap` exchanges two. Cheap to clone; all clones see the swaps.
-#[derive(Debug, Clone)]
-pub struct Bindings(Arc<[AtomicUsize]>);
-
-impl Bindings {
-    fn new(buffers: usize) -> Self {
-        Bindings((0..buffers).map(AtomicUsize::new).collect())
-    }
-
-    /// The number of the allocation that buffer `number` stands for.
-    pub(crate) fn of(&self, number: usize) -> usize {
-        self.0[number].load(Ordering::Acquire)
-    }
-
-    fn set(&self, bindings: &[u64]) {
-        self.0.iter().zip(bindings).for_each(|(to, &binding)| to.store(binding as usize, Ordering::Release));
-    }
-
-    fn swap(&self, a: usize, b: usize) {
-        let (to_a, to_b) = (self.of(a), self.of(b));
-        self.0[a].store(to_b, Ordering::Release);
-        self.0[b].store(to_a, Ordering::Release);
-    }
-}
-
-/// Why an operation cannot be done now.
-pub(super) enum Interrupt {
-    /// An element must be read first.
-    Read(Element),
-    /// Never.
-    Fault(Box<Diagnostic>),
-}
-
-impl From<Diagnostic> for Interrupt {
-    fn from(fault: Diagnostic) -> Self {
-        Interrupt::Fault(Box::new(fault))
-    }
-}
-
-/// Elements read from the device for the operation at hand.
-#[derive(Debug, Default)]
-struct Reads(Vec<(Element, Result<u64, u64>)>);
-
-struct Device<'a> {
-    plan: &'a Plan,
-    bindings: &'a Bindings,
-    reads: &'a Reads,
-}
-
-impl Elements for Device<'_> {
-    fn len(&self, buffer: u16) -> u64 {
-        self.plan.buffers[self.bindings.of(usize::from(buffer))].len
-    }
-
-    fn element(&self, _which: Which, element: Element) -> Result<u64, Miss> {
-        match self.reads.0.iter().find(|(read, _)| *read == element) {
-            Some((_, Ok(bits))) => Ok(*bits),
-            Some((_, Err(large))) => Err(Miss::Fault(Fault::TooLarge(*large))),
-            None => Err(Miss::Pending),
-        }
-    }
-}
-
-/// What expressions of the host program see: variables, bindings, and what was read from the device.
-#[derive(Debug)]
-pub(super) struct View {
-    pub(super) plan: Arc<Plan>,
-    pub(super) bindings: Bindings,
-    pub(super) frame: Vec<u64>,
-    /// Flags of transactions that are over: the number of the next one.
-    pub(super) flags: u64,
-    reads: Reads,
-}
-
-impl View {
-    pub(super) fn new(plan: Arc<Plan>) -> Self {
-        let (bindings, frame) = (Bindings::new(plan.buffers.len()), plan.frame.clone());
-        View { plan, bindings, frame, flags: 0, reads: Reads::default() }
-    }
-
-    pub(super) fn value(&mut self, expr: &Expr) -> Result<Value, Interrupt> {
-        let device = Device { plan: &self.plan, bindings: &self.bindings, reads: &self.reads };
-        expr.evaluate(&mut self.frame, &device).map_err(|stop| match stop {
-            Stop::Pending(element) => Interrupt::Read(element),
-            Stop::Fault(..) => expr.fault(stop).into(),
-        })
-    }
-
-    pub(super) fn integer(&mut self, expr: &Expr, what: &str) -> Result<i64, Interrupt> {
-        match self.value(expr)? {
-            Value::Int(value) => Ok(value),
-            Value::Float(_) => Err(expr.not_an_integer(what).into()),
-        }
-    }
-
-    /// The first element of a span, which must exist (or be the one past the end, for an address).
-    pub(super) fn index(&mut self, span: &Span) -> Result<u64, Interrupt> {
-        let Some(expr) = &span.index else { return Ok(0) };
-        let index = self.integer(expr, "an index")?;
-        let len = self.plan.buffers[self.bindings.of(span.buffer)].len;
-        match u64::try_from(index) {
-            Ok(index) if index <= len => Ok(index),
-            _ => {
-                let name = &self.plan.manifest.buffers[span.buffer].name;
-                Err(expr.place().fault(format!("index {index} is outside the {len} elements of `{name}`")).into())
-            }
-        }
-    }
-
-    /// Address of an element of a buffer.
-    pub(super) fn address(&self, buffer: usize, index: u64) -> u64 {
-        let allocation = &self.plan.buffers[self.bindings.of(buffer)];
-        allocation.address + index * self.plan.manifest.buffers[buffer].stride
-    }
-
-    /// `count` elements, or all from `index` on; they must exist.
-    fn count(&mut self, expr: Option<&Expr>, buffer: usize, index: u64, place: &Place) -> Result<u64, Interrupt> {
-        let rest = self.plan.buffers[self.bindings.of(buffer)].len - index;
-        let Some(expr) = expr else { return Ok(rest) };
-        let count = self.integer(expr, "`count`")?;
-        match u64::try_from(count) {
-            Ok(count) if count <= rest => Ok(count),
-            _ => {
-                let name = &self.plan.manifest.buffers[buffer].name;
-                Err(place.fault(format!("{count} elements from element {index} do not fit buffer `{name}`")).into())
-            }
-        }
-    }
-}
 
 /// Which of a plan's programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -162,47 +32,11 @@ pub(super) enum Part {
     Recovery,
 }
 
-/// Where a host program is: what its next steps follow from, beside the device's memory and its next reads.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Position {
-    /// The next operation.
-    pub(super) at: u64,
-    flags: u64,
-    loops: Vec<(i64, i64)>,
-    bindings: Vec<u64>,
-    /// Extents of the last launch.
-    extents: [u64; 6],
-}
-
-impl Position {
-    /// Words of 8 bytes that it takes.
-    pub(super) fn words(&self) -> Vec<u64> {
-        let loops = self.loops.iter().flat_map(|&(done, most)| [done as u64, most as u64]);
-        [self.at, self.flags]
-            .into_iter()
-            .chain(loops)
-            .chain(self.bindings.iter().copied())
-            .chain(self.extents)
-            .collect()
-    }
-
-    /// The reverse, for a host program with loops and bindings as `like` has them; none of other words.
-    pub(super) fn of_words(words: &[u64], like: &Position) -> Option<Position> {
-        let (head, rest) = words.split_at_checked(2)?;
-        let (loops, rest) = rest.split_at_checked(2 * like.loops.len())?;
-        let (bindings, extents) = rest.split_at_checked(like.bindings.len())?;
-        // Names exchange what they stand for, and no two stand for the same.
-        let mut sorted = bindings.to_vec();
-        sorted.sort_unstable();
-        sorted.into_iter().eq(0..bindings.len() as u64).then_some(())?;
-        Some(Position {
-            at: head[0],
-            flags: head[1],
-            loops: loops.chunks_exact(2).map(|pair| (pair[0] as i64, pair[1] as i64)).collect(),
-            bindings: bindings.to_vec(),
-            extents: extents.try_into().ok()?,
-        })
-    }
+/// What the device was asked for and has not answered.
+#[derive(Debug)]
+enum Wanted {
+    Element(Element),
+    Reduction,
 }
 
 /// The host program of a run.
@@ -215,7 +49,7 @@ pub struct Host {
     at: usize,
     /// Iterations done and, for counted loops, to do.
     loops: Vec<(i64, i64)>,
-    waiting: Option<Element>,
+    waiting: Option<Wanted>,
     begun: Option<Begun>,
     /// Whether, and where it was before the operation that gave the last action.
     notes: bool,
@@ -231,7 +65,10 @@ impl Host {
     pub(super) fn of(plan: Arc<Plan>, part: Part, most: u64) -> Self {
         let loops = vec![(0, 0); plan.part(part).loops.len()];
         let before = Position::default();
-        Host { view: View::new(plan), part, left: most, at: 0, loops, waiting: None, begun: None, notes: false, before }
+        let mut view = View::new(plan);
+        let frame = view.plan.part(part).variables.last().map_or(0, |slot| slot + 1);
+        view.frame.resize(view.frame.len().max(frame), 0);
+        Host { view, part, left: most, at: 0, loops, waiting: None, begun: None, notes: false, before }
     }
 
     /// Which memory each buffer's name stands for, now and later.
@@ -248,6 +85,7 @@ impl Host {
             loops: self.loops.clone(),
             bindings: (0..view.plan.buffers.len()).map(|number| view.bindings.of(number) as u64).collect(),
             extents: std::array::from_fn(|i| view.frame[slots[i]]),
+            variables: view.plan.part(self.part).variables.iter().map(|&slot| view.frame[slot]).collect(),
         }
     }
 
@@ -272,6 +110,9 @@ impl Host {
         for (form, (done, _)) in program.part(self.part).loops.iter().zip(&self.loops) {
             self.view.frame.resize(self.view.frame.len().max(form.slot + 1), 0);
             self.view.frame[form.slot] = *done as u64;
+        }
+        for (&slot, &value) in program.part(self.part).variables.iter().zip(&position.variables) {
+            self.view.frame[slot] = value;
         }
         self.view.bindings.set(&position.bindings);
     }
@@ -334,6 +175,20 @@ impl Host {
             Operation::Swap(a, b) => {
                 self.view.bindings.swap(*a, *b);
                 None
+            }
+            Operation::Reduce(step) => {
+                self.view.frame[usize::from(step.slot)] = match self.view.reduced {
+                    Some(bits) => bits,
+                    None => return Err(Interrupt::Reduce(Box::new(self.view.reduction(step)?))),
+                };
+                None
+            }
+            Operation::Warm(buffers) => {
+                let range = |&buffer: &usize| GlobalRange {
+                    start: self.view.address(buffer, 0),
+                    bytes: plan.buffers[self.view.bindings.of(buffer)].bytes,
+                };
+                Some(HostAction::Warm(buffers.iter().map(range).collect()))
             }
             Operation::Flag { buffer, value, ends } => {
                 let address = self.view.address(*buffer, 0) + 4 * self.view.flags;
@@ -409,12 +264,12 @@ fn not_converged(form: &Loop, condition: &Expr, limit: i64) -> Interrupt {
 
 impl HostProgram for Host {
     fn next(&mut self, read: Option<u64>) -> Result<HostAction, String> {
-        if let Some(element) = self.waiting.take() {
+        if let Some(wanted) = self.waiting.take() {
             let raw = read.ok_or("the device did not return what the host program read")?;
-            let buffer = &self.view.plan.manifest.buffers[usize::from(element.buffer)];
-            let elem = buffer.fields[usize::from(element.field)].elem;
-            let value = load(elem, &raw.to_le_bytes()).map(Value::bits);
-            self.view.reads.0.push((element, value));
+            match wanted {
+                Wanted::Reduction => self.view.reduced = Some(raw),
+                Wanted::Element(element) => self.view.answer(element, raw),
+            }
         }
         loop {
             self.left = self.left.checked_sub(1).ok_or("the host program does not come to an end")?;
@@ -423,18 +278,22 @@ impl HostProgram for Host {
             }
             match self.operation() {
                 Ok(action) => {
-                    self.view.reads.0.clear();
+                    self.view.forget_answers();
                     if let Some(action) = action {
                         return Ok(action);
                     }
                 }
                 Err(Interrupt::Read(element)) => {
-                    self.waiting = Some(element);
+                    self.waiting = Some(Wanted::Element(element));
                     let field = usize::from(element.field);
                     let field = &self.view.plan.manifest.buffers[usize::from(element.buffer)].fields[field];
                     let (offset, bytes) = (field.offset, field.elem.bytes());
                     let address = self.view.address(usize::from(element.buffer), element.index) + offset;
                     return Ok(HostAction::Read { address, bytes });
+                }
+                Err(Interrupt::Reduce(reduction)) => {
+                    self.waiting = Some(Wanted::Reduction);
+                    return Ok(HostAction::Reduce(reduction));
                 }
                 Err(Interrupt::Fault(fault)) => return Err(fault.to_string()),
             }
@@ -489,9 +348,9 @@ impl Plan {
                         return None;
                     }
                 }
-                HostAction::Read { .. } => return None,
+                HostAction::Read { .. } | HostAction::Reduce(_) => return None,
                 HostAction::Done => return Some(total),
-                HostAction::Write { .. } | HostAction::Copy { .. } => {}
+                HostAction::Write { .. } | HostAction::Copy { .. } | HostAction::Warm(_) => {}
             }
         }
     }

@@ -13,7 +13,7 @@
 //! is there. Chosen for the port; the paper's host is the machine itself, its loops and branches regions like any other.
 //! Left out: a copy that overlaps itself is not done again right when a failure cuts it in two.
 
-use super::host::Position;
+use super::position::Position;
 use crate::kernel::host::HostAction;
 use crate::kernel::memory::FlatMemory;
 

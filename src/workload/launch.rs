@@ -2,9 +2,9 @@
 
 use super::element::store;
 use super::expr::{Expr, Value};
-use super::host::{Interrupt, View};
 use super::instrument::Generated;
-use super::manifest::{Arg, Buffer, LaunchStep, elem_name};
+use super::manifest::{Arg, Buffer, LaunchStep, Span, elem_name};
+use super::view::{Interrupt, View};
 use crate::diagnostic::Diagnostics;
 use crate::kernel::ir::Elem;
 use crate::kernel::launch::{Binding, Launch, Surface, Texture};
@@ -128,9 +128,8 @@ impl View {
     /// Writes an argument at the start of `to`.
     fn argument(&mut self, arg: &Arg, to: &mut [u8]) -> Result<(), Interrupt> {
         match arg {
-            Arg::Address { to: span } => {
-                let index = self.index(span)?;
-                let address = self.address(span.buffer, index);
+            Arg::Address { to: span, bytes } => {
+                let address = self.address_at(span, bytes.as_ref())?;
                 to[..8].copy_from_slice(&address.to_le_bytes());
             }
             Arg::Number { value, elem } => {
@@ -146,6 +145,8 @@ impl View {
                 };
                 to[..8].copy_from_slice(&value.to_le_bytes());
             }
+            // Fetches name their texture; the object's own value is not looked at.
+            Arg::Texture(buffer) => to[..8].copy_from_slice(&self.address(*buffer, 0).to_le_bytes()),
             Arg::Struct(parts) => {
                 for (offset, part) in parts {
                     self.argument(part, &mut to[*offset as usize..])?;
@@ -155,15 +156,50 @@ impl View {
         Ok(())
     }
 
+    /// An address in a buffer or its padding, or the one behind it.
+    fn address_at(&mut self, span: &Span, bytes: Option<&Expr>) -> Result<u64, Interrupt> {
+        let index = span.index.as_ref().map_or(Ok(0), |index| self.integer(index, "an offset in elements"))?;
+        let more = bytes.map_or(Ok(0), |bytes| self.integer(bytes, "an offset in bytes"))?;
+        let (form, allocation) = (&self.plan.manifest.buffers[span.buffer], self.bindings.of(span.buffer));
+        let allocation = &self.plan.buffers[allocation];
+        let padding = self.plan.addresses.below(allocation.address).map_or((0, 0), |range| (range.front, range.behind));
+        let offset = i128::from(index) * i128::from(form.stride) + i128::from(more);
+        let inside = -i128::from(padding.0)..=i128::from(allocation.bytes + padding.1);
+        if inside.contains(&offset) {
+            return Ok(allocation.address.wrapping_add_signed(offset as i64));
+        }
+        let fault = match (&span.index, bytes) {
+            (_, Some(bytes)) => bytes
+                .place()
+                .fault(format!("byte {offset} is outside the {} bytes of `{}`", allocation.bytes, form.name)),
+            (at, None) => {
+                let place = at.as_ref().map_or(&form.place, Expr::place);
+                place.fault(format!("index {index} is outside the {} elements of `{}`", allocation.len, form.name))
+            }
+        };
+        Err(fault.into())
+    }
+
     /// The textures a kernel fetches from, by their names.
     fn textures(&self, step: &LaunchStep) -> Result<Vec<(String, Texture)>, Interrupt> {
+        let object = |name: &str| {
+            let parameter = step.kernel.params.iter().position(|param| param.name == name)?;
+            match step.args.get(parameter) {
+                Some(Arg::Texture(buffer)) => Some(*buffer),
+                _ => None,
+            }
+        };
         let bound = |name: &String| {
             let is = |form: &Buffer| form.texture.as_ref().is_some_and(|texture| texture.name == *name);
-            let number = self.plan.manifest.buffers.iter().position(is);
+            let number = object(name).or_else(|| self.plan.manifest.buffers.iter().position(is));
             let texture = number.and_then(|number| self.plan.buffers[self.bindings.of(number)].texture.clone());
             texture.map(|texture| (name.clone(), texture)).ok_or_else(|| {
                 let fault = step.place.fault(format!("kernel `{}` fetches from texture `{name}`", step.kernel.name));
-                Interrupt::from(fault.with_help("bind it with a buffer in space `texture`"))
+                let parameter = step.kernel.params.iter().any(|param| param.name == *name);
+                Interrupt::from(fault.with_help(match parameter {
+                    true => "bind its parameter by `{texture = \"BUFFER\"}`, a buffer in space `texture`",
+                    false => "bind it with a buffer in space `texture`",
+                }))
             })
         };
         step.kernel.textures.iter().map(bound).collect()
@@ -191,9 +227,9 @@ impl LaunchStep {
     fn exprs(&self) -> impl Iterator<Item = &Expr> {
         fn of_arg(arg: &Arg) -> Vec<&Expr> {
             match arg {
-                Arg::Address { to } => to.index.iter().collect(),
+                Arg::Address { to, bytes } => to.index.iter().chain(bytes).collect(),
                 Arg::Number { value, .. } => vec![value],
-                Arg::Generated(_) => Vec::new(),
+                Arg::Generated(_) | Arg::Texture(_) => Vec::new(),
                 Arg::Struct(parts) => parts.iter().flat_map(|(_, part)| of_arg(part)).collect(),
             }
         }

@@ -11,6 +11,7 @@ use super::expr::{Expr, Type, Value};
 use super::instrument::{FlagBarrier, Generated, Instrument, Undo};
 use super::names::Names;
 use crate::kernel::ir::{Elem, Kernel};
+use crate::kernel::reduction::Fold;
 
 /// A manifest, read.
 #[derive(Debug, Clone)]
@@ -88,6 +89,10 @@ pub(crate) struct Buffer {
     pub(crate) symbol: Option<(String, Place)>,
     pub(crate) texture: Option<TextureForm>,
     pub(crate) surface: Option<SurfaceForm>,
+    /// Bytes on each side that stay unallocated.
+    pub(crate) guard: Option<Expr>,
+    /// Elements on each side that are allocated and part of no buffer.
+    pub(crate) padding: Option<Expr>,
 }
 
 impl Buffer {
@@ -293,6 +298,9 @@ pub(crate) enum Step {
         place: Place,
     },
     Swap(usize, usize),
+    Reduce(Box<ReduceStep>),
+    /// Buffers whose lines the L2 is filled with.
+    Warm(Vec<usize>),
     /// A host-side flush: nothing to do as long as host writes are durable at once.
     Persist,
     Loop(Box<LoopStep>),
@@ -302,6 +310,19 @@ pub(crate) enum Step {
         value: u32,
         ends: bool,
     },
+}
+
+/// A reduction of elements to a variable of the host program.
+#[derive(Debug, Clone)]
+pub(crate) struct ReduceStep {
+    pub(crate) place: Place,
+    pub(crate) from: Span,
+    pub(crate) field: usize,
+    /// Elements; all from the first on by default.
+    pub(crate) count: Option<Expr>,
+    pub(crate) fold: Fold,
+    /// Slot of the variable.
+    pub(crate) slot: u16,
 }
 
 /// A buffer and the element where something starts.
@@ -330,10 +351,12 @@ pub(crate) struct LaunchStep {
 /// A kernel argument.
 #[derive(Debug, Clone)]
 pub(crate) enum Arg {
-    /// The address of an element of a buffer.
-    Address { to: Span },
+    /// The address of an element of a buffer, and so many bytes behind it.
+    Address { to: Span, bytes: Option<Expr> },
     /// A number, stored as an element type.
     Number { value: Expr, elem: Elem },
+    /// A texture object over a buffer in space `texture`.
+    Texture(usize),
     /// A structure: byte offset and part.
     Struct(Vec<(u32, Arg)>),
     /// What instrumentation adds.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::document::Place;
 use super::expr::Expr;
-use super::manifest::{LaunchStep, LoopKind, Span, Step};
+use super::manifest::{LaunchStep, LoopKind, ReduceStep, Span, Step};
 use crate::kernel::ir::Kernel;
 
 /// The steps, laid out.
@@ -12,6 +12,8 @@ use crate::kernel::ir::Kernel;
 pub(crate) struct Program {
     pub(super) operations: Vec<Operation>,
     pub(super) loops: Vec<Loop>,
+    /// Slots of the variables that reductions set.
+    pub(super) variables: Vec<usize>,
 }
 
 /// One of them.
@@ -31,6 +33,8 @@ pub(super) enum Operation {
         place: Place,
     },
     Swap(usize, usize),
+    Reduce(Box<ReduceStep>),
+    Warm(Vec<usize>),
     /// Sets the flag of the next transaction, or ends it.
     Flag {
         buffer: usize,
@@ -65,8 +69,10 @@ pub(super) struct Loop {
 impl Program {
     /// Lays out steps.
     pub(crate) fn new(steps: &[Step]) -> Self {
-        let mut program = Program { operations: Vec::new(), loops: Vec::new() };
+        let mut program = Program { operations: Vec::new(), loops: Vec::new(), variables: Vec::new() };
         program.add(steps);
+        program.variables.sort_unstable();
+        program.variables.dedup();
         program
     }
 
@@ -105,6 +111,11 @@ impl Program {
                     place: place.clone(),
                 }),
                 Step::Swap(a, b) => self.operations.push(Operation::Swap(*a, *b)),
+                Step::Reduce(step) => {
+                    self.variables.push(usize::from(step.slot));
+                    self.operations.push(Operation::Reduce(step.clone()));
+                }
+                Step::Warm(buffers) => self.operations.push(Operation::Warm(buffers.clone())),
                 Step::Persist => {}
                 Step::Flag { buffer, value, ends } => {
                     self.operations.push(Operation::Flag { buffer: *buffer, value: *value, ends: *ends });

@@ -23,6 +23,8 @@ pub(super) struct Reader<'a> {
     pub(super) programs: &'a Programs,
     pub(super) names: Names,
     pub(super) buffers: Vec<Buffer>,
+    /// Buffers that launches are given as texture objects.
+    pub(super) texture_objects: Vec<usize>,
     pub(super) faults: &'a mut Diagnostics,
 }
 
@@ -106,15 +108,15 @@ pub(crate) fn manifest(root: Table<'_>, programs: &Programs, faults: &mut Diagno
     let graph_names: Vec<String> = keys(root, "graph");
     clashes(root, faults);
     let names = Names::new(&params, &graph_names, &buffers);
-    let mut reader = Reader { programs, names, buffers, faults };
+    let mut reader = Reader { programs, names, buffers, texture_objects: Vec::new(), faults };
     let graphs = reader.graphs(root);
     reader.buffer_contents(root, &graph_names);
-    reader.bound_by_name();
     let steps = reader.steps(root);
     let checks = reader.checks(root);
     let expectations = reader.expectations(root, &profiles);
     let instrument = reader.instrument(root, &steps);
     let recovery = reader.recovery(root);
+    reader.bound_by_name();
     let conditions = reader.conditions(root);
     let text = |key| root.text(key).map_or_else(String::new, |(text, _)| text.to_owned());
     let seed = root.get("seed").and_then(Item::number).map_or(1, |value| value.bits());
@@ -268,6 +270,8 @@ fn buffer_forms(root: Table<'_>, faults: &mut Diagnostics) -> Vec<Buffer> {
             symbol,
             texture: None,
             surface: None,
+            guard: None,
+            padding: None,
         });
     }
     buffers
@@ -362,6 +366,7 @@ impl Reader<'_> {
             self.buffers[number].len = self.integer_at(table, "len", &scope);
             self.buffers[number].texture = self.texture(table, name, &scope);
             self.buffers[number].surface = self.surface(table, name, &scope);
+            self.margin(table, number);
             if let Some((of, place)) = table.text("of") {
                 self.buffers[number].of = self.buffer(of, &place);
             }
@@ -391,7 +396,19 @@ impl Reader<'_> {
         }
     }
 
-    /// Constants, textures and surfaces are bound by the names that the PTX gives them.
+    /// What lies around a buffer.
+    fn margin(&mut self, table: Table<'_>, number: usize) {
+        let scope = self.names.in_init(false);
+        for key in ["guard", "padding"] {
+            let Some(item) = table.get(key).filter(|_| self.buffers[number].space == Space::Const) else { continue };
+            let fault = item.place().fault(format!("`{key}` means nothing in the constant bank, which has no address"));
+            self.fault(fault);
+        }
+        self.buffers[number].guard = self.integer_at(table, "guard", &scope);
+        self.buffers[number].padding = self.integer_at(table, "padding", &scope);
+    }
+
+    /// Constants, surfaces, and textures that are no objects, are bound by the names that the PTX gives them.
     fn bound_by_name(&mut self) {
         if !self.programs.complete {
             return;
@@ -402,7 +419,7 @@ impl Reader<'_> {
         let textures: Vec<&str> = kernels.clone().flat_map(|kernel| &kernel.textures).map(String::as_str).collect();
         let surfaces: Vec<&str> = kernels.flat_map(|kernel| &kernel.surfaces).map(String::as_str).collect();
         let mut found = Vec::new();
-        for buffer in &self.buffers {
+        for (number, buffer) in self.buffers.iter().enumerate() {
             let (name, place) = match &buffer.symbol {
                 Some((symbol, place)) => (symbol, place),
                 None => (&buffer.name, &buffer.place),
@@ -411,6 +428,7 @@ impl Reader<'_> {
                 found.push(unknown("constant", name, place, constants.iter().copied()));
             }
             if let Some(form) = &buffer.texture
+                && !self.texture_objects.contains(&number)
                 && !textures.contains(&form.name.as_str())
             {
                 found.push(unknown("texture", &form.name, &form.place, textures.iter().copied()));

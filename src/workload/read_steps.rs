@@ -1,15 +1,15 @@
-//! Host steps: launches with arguments checked against the kernel's parameters, copies, fills, swaps, loops.
+//! Host steps: launches (their arguments: `read_args`), copies, fills, swaps, loops.
 //!
 //! TOML keeps `[[step]]` and `[[loop]]` in two lists; the order in which they run is their order in the file, which
 //! their places give back.
 
-use super::document::{Item, Place, Table, advised};
+use super::document::{Item, Place, Table};
 use super::expr::{Expr, Scope, Type, Value};
-use super::manifest::{Arg, LaunchStep, LoopKind, LoopStep, RecoveryForm, Space, Span, Step, elem_of};
-use super::read::{Reader, unknown};
+use super::manifest::{LaunchStep, LoopKind, LoopStep, RecoveryForm, Space, Span, Step};
+use super::read::Reader;
+use super::read_args::bare_type;
 use super::recovery::RECOVERY_LIMIT;
-use super::schema::{self, ELEMENT_TYPES};
-use crate::kernel::ir::{Elem, Param};
+use super::schema;
 
 /// Iterations after which a loop that waits for a condition is given up, unless the manifest says otherwise.
 const DEFAULT_MAX_ITERATIONS: i64 = 10_000;
@@ -17,7 +17,8 @@ const DEFAULT_MAX_ITERATIONS: i64 = 10_000;
 impl Reader<'_> {
     /// The host program.
     pub(super) fn steps(&mut self, root: Table<'_>) -> Vec<Step> {
-        let scope = self.names.in_steps();
+        let mut scope = self.names.in_steps();
+        self.variables(&[root], &mut scope);
         let steps = self.body(root, &scope);
         if root.get("step").is_none() && root.get("loop").is_none() {
             let fault = root.place().fault("there is nothing to run: no `[[step]]` and no `[[loop]]`");
@@ -28,7 +29,8 @@ impl Reader<'_> {
 
     /// What runs at boot after a power failure, and how far it may go.
     pub(super) fn recovery(&mut self, root: Table<'_>) -> RecoveryForm {
-        let scope = self.names.in_steps();
+        let mut scope = self.names.in_steps();
+        self.variables(&root.tables("recovery"), &mut scope);
         let part = |reader: &mut Self, table: Table<'_>| match table.get("step") {
             Some(_) => reader.loop_step(table, &scope),
             None => reader.step(table, &scope),
@@ -83,6 +85,10 @@ impl Reader<'_> {
             Some(Step::Fill { to, value, count, place })
         } else if let Some(item) = table.get("swap") {
             self.swap(item)
+        } else if table.get("reduce").is_some() {
+            self.reduce(table, scope)
+        } else if let Some(item) = table.get("warm") {
+            self.warm(item)
         } else if let Some(item) = table.get("persist") {
             for name in item.list().unwrap_or_else(|| vec![item]) {
                 let number = name.text().and_then(|text| self.buffer(text, &name.place()));
@@ -100,7 +106,7 @@ impl Reader<'_> {
     }
 
     /// The buffer named at `key`, from the element at `index_key` on.
-    fn span(&mut self, table: Table<'_>, key: &str, index_key: &str, scope: &Scope) -> Option<Span> {
+    pub(super) fn span(&mut self, table: Table<'_>, key: &str, index_key: &str, scope: &Scope) -> Option<Span> {
         let buffer = self.buffer_at(table, key);
         let index = self.integer_at(table, index_key, scope);
         let buffer = buffer?;
@@ -109,7 +115,7 @@ impl Reader<'_> {
         Some(Span { buffer, index })
     }
 
-    fn not_const(&mut self, buffer: usize, place: &Place) {
+    pub(super) fn not_const(&mut self, buffer: usize, place: &Place) {
         if self.buffers[buffer].space == Space::Const {
             let message = format!("`{}` lies in the constant bank, which has no address", self.buffers[buffer].name);
             self.fault(place.fault(message).with_help("kernels read it by its symbol; the host cannot change it"));
@@ -170,7 +176,7 @@ impl Reader<'_> {
         let mut inner = scope.clone();
         let name = match table.text("var") {
             Some((name, place)) => {
-                if scope.variable(name).is_some() || self.names.find(name).is_some() || name.contains(['(', '.']) {
+                if self.is_taken(name, scope) {
                     let fault = place.fault(format!("`{name}` already has a meaning here"));
                     self.fault(fault.with_help("choose another name for the loop's variable"));
                 }
@@ -234,16 +240,15 @@ impl Reader<'_> {
         let shared = self.integer_at(table, "shared", &inner);
         let regs = self.integer_at(table, "regs", &inner);
         let (name, place) = table.text("kernel")?;
-        let Some((module, kernel)) = self.programs.kernel(name) else {
-            // A PTX file that cannot be read has its own faults; its kernels are unknown then.
-            if self.programs.complete {
-                let fault = unknown("kernel", name, &place, self.programs.kernel_names());
-                self.fault(fault);
+        let (module, kernel) = match self.programs.called(name, &place) {
+            Ok(found) => found,
+            Err(fault) => {
+                fault.into_iter().for_each(|fault| self.fault(fault));
+                for item in table.get("args").and_then(Item::list).unwrap_or_default() {
+                    self.arg(item, None, &inner);
+                }
+                return None;
             }
-            for item in table.get("args").and_then(Item::list).unwrap_or_default() {
-                self.arg(item, None, &inner);
-            }
-            return None;
         };
         let list = table.get("args")?;
         let items = list.list()?;
@@ -253,10 +258,15 @@ impl Reader<'_> {
             let message = format!("kernel `{name}` takes {wanted} argument{plural}, found {}", items.len());
             self.fault(list.place().fault(message).with_help(format!("its parameters are {}", form.join(", "))));
         }
-        let mut args = Vec::new();
+        let (given, mut args) = (items.len(), Vec::new());
         for (number, item) in items.into_iter().enumerate() {
-            args.extend(self.arg(item, kernel.params.get(number), &inner));
+            args.extend(self.arg(item, kernel.params.get(number), &inner).map(|arg| (arg, item.place())));
         }
+        // One that could not be read has its own fault, and those behind it belong to other parameters.
+        if args.len() == given {
+            self.check_texture_objects(&kernel, &args);
+        }
+        let args = args.into_iter().map(|(arg, _)| arg).collect();
         let place = table.place();
         Some(LaunchStep { place, kernel, module, grid: grid?, block: block?, shared, regs, args, undo: None })
     }
@@ -274,189 +284,4 @@ impl Reader<'_> {
         let sizes: Vec<_> = items.into_iter().map(|item| self.integer(item, scope, &what)).collect();
         sizes.into_iter().collect()
     }
-
-    /// An argument for `param`, whose type it must fit; without a parameter only its names are checked.
-    fn arg(&mut self, item: Item<'_>, param: Option<&Param>, scope: &Scope) -> Option<Arg> {
-        let place = item.place();
-        if let Some(table) = item.table() {
-            return self.typed_arg(table, param, scope);
-        }
-        let text = item.text().map(str::trim_start);
-        if let (Some(text), Some(whole)) = (text.filter(|text| text.starts_with('&')), item.text()) {
-            let to = self.address(text, whole, &place, scope)?;
-            if let Some(param) = param
-                && (param.bytes != 8 || bare_type(param) == "f64")
-            {
-                self.mismatch(param, &place, "an address (8 bytes)");
-            }
-            return Some(Arg::Address { to });
-        }
-        if item.number().is_none() && item.text().is_none() {
-            let message =
-                format!("an argument must be an expression, `&buffer` or a table, found {}", item.described());
-            self.fault(place.fault(message));
-            return None;
-        }
-        let value = self.expr(item, scope)?;
-        let param = param?;
-        let elem = match (bare_type(param), param.bytes) {
-            ("b8", bytes) if bytes > 1 => {
-                self.mismatch(param, &place, "a number");
-                return None;
-            }
-            ("b64", _) => {
-                if value.ty() == Type::Float {
-                    Elem::F64
-                } else {
-                    Elem::U64
-                }
-            }
-            ("b32", _) => {
-                if value.ty() == Type::Float {
-                    Elem::F32
-                } else {
-                    Elem::U32
-                }
-            }
-            ("b16", _) => Elem::U16,
-            ("b8" | "pred", _) => Elem::U8,
-            (name, _) => elem_of(name)?,
-        };
-        self.number(value, elem, &place, Some(param))
-    }
-
-    fn number(&mut self, value: Expr, elem: Elem, place: &Place, param: Option<&Param>) -> Option<Arg> {
-        let float = matches!(elem, Elem::F32 | Elem::F64);
-        if !float && value.ty() == Type::Float {
-            let of = param.map_or_else(String::new, |param| format!(" for parameter `{}`", param.name));
-            let ty = super::manifest::elem_name(elem);
-            let fault = place.fault(format!("expected an integer ({ty}){of}, found the float `{}`", value.text()));
-            self.fault(fault.with_help("`int(x)` rounds toward zero"));
-            return None;
-        }
-        Some(Arg::Number { value, elem })
-    }
-
-    fn mismatch(&mut self, param: &Param, place: &Place, found: &str) {
-        let wanted = match (bare_type(param), param.bytes) {
-            ("b8", bytes) if bytes > 1 => format!("a structure of {bytes} bytes"),
-            (name, bytes) => format!("`.{name}` ({bytes} byte{})", if bytes == 1 { "" } else { "s" }),
-        };
-        let fault = place.fault(format!("parameter `{}` is {wanted}, found {found}", param.name));
-        self.fault(match bare_type(param) {
-            "b8" => fault.with_help("`{struct = [\"&buffer\", {u32 = \"N\"}]}`"),
-            _ => fault,
-        });
-    }
-
-    /// `&buffer` or `&buffer + elements`.
-    fn address(&mut self, text: &str, whole: &str, place: &Place, scope: &Scope) -> Option<Span> {
-        let lead = whole.len() - text.len() + 1;
-        let rest = &text[1..];
-        let name_end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
-        let name = &rest[..name_end];
-        let name_place = place.inside(whole, lead..lead + name_end);
-        if name.is_empty() {
-            self.fault(place.fault("expected a buffer's name after `&`"));
-            return None;
-        }
-        let buffer = self.buffer(name, &name_place);
-        if let Some(buffer) = buffer {
-            self.not_const(buffer, &name_place);
-        }
-        let tail = rest[name_end..].trim_start();
-        if tail.is_empty() {
-            return Some(Span { buffer: buffer?, index: None });
-        }
-        let at = whole.len() - tail.len();
-        let Some(offset) = tail.strip_prefix('+') else {
-            let fault = place.inside(whole, at..whole.len()).fault(format!("expected `+` after `&{name}`"));
-            self.fault(fault.with_help(format!("`&{name} + 4` is the address of element 4")));
-            return None;
-        };
-        let offset_place = place.inside(whole, at + 1..whole.len());
-        let index = match Expr::compile(offset, &offset_place, scope) {
-            Ok(expr) if expr.ty() == Type::Int => Some(expr),
-            Ok(expr) => {
-                self.fault(expr.not_an_integer("an offset in elements"));
-                None
-            }
-            Err(fault) => {
-                self.fault(fault);
-                None
-            }
-        };
-        Some(Span { buffer: buffer?, index: Some(index?) })
-    }
-
-    /// `{u32 = "N"}` or `{struct = [..]}`.
-    fn typed_arg(&mut self, table: Table<'_>, param: Option<&Param>, scope: &Scope) -> Option<Arg> {
-        let place = table.place();
-        let mut entries = table.entries();
-        let (Some((key, key_place, item)), None) = (entries.next(), entries.next()) else {
-            let fault = place.fault("an argument's table has one key: an element type or `struct`");
-            self.fault(fault.with_help("`{u32 = \"N\"}` or `{struct = [..]}`"));
-            return None;
-        };
-        if key == "struct" {
-            return self.structure(item, param, scope);
-        }
-        let Some(elem) = elem_of(key) else {
-            let fault = key_place.fault(format!("`{key}` is neither an element type nor `struct`"));
-            let valid = ELEMENT_TYPES.into_iter().chain(["struct"]);
-            self.fault(advised(fault, key, valid, || None));
-            return None;
-        };
-        if let Some(param) = param
-            && param.bytes != elem.bytes()
-        {
-            self.mismatch(param, &place, &format!("{key} ({} bytes)", elem.bytes()));
-        }
-        let value = self.expr(item, scope)?;
-        self.number(value, elem, &item.place(), param)
-    }
-
-    /// A by-value structure: its parts at their natural alignment, as C lays them out.
-    fn structure(&mut self, item: Item<'_>, param: Option<&Param>, scope: &Scope) -> Option<Arg> {
-        let place = item.place();
-        let Some(items) = item.list() else {
-            self.fault(place.fault(format!("`struct` must be a list, found {}", item.described())));
-            return None;
-        };
-        let (wanted, mut parts) = (items.len(), Vec::new());
-        let (mut end, mut align) = (0_u32, 1_u32);
-        for part in items {
-            let Some(arg) = self.arg_of_structure(part, scope) else {
-                continue;
-            };
-            let bytes = if let Arg::Number { elem, .. } = &arg { elem.bytes() } else { 8 };
-            let offset = end.next_multiple_of(bytes);
-            end = offset + bytes;
-            align = align.max(bytes);
-            parts.push((offset, arg));
-        }
-        let bytes = end.next_multiple_of(align);
-        // A part that could not be read has its own fault, and the size means nothing then.
-        if let Some(param) = param.filter(|_| parts.len() == wanted)
-            && (bare_type(param) != "b8" || param.bytes != bytes)
-        {
-            self.mismatch(param, &place, &format!("a structure of {bytes} bytes"));
-        }
-        Some(Arg::Struct(parts))
-    }
-
-    fn arg_of_structure(&mut self, item: Item<'_>, scope: &Scope) -> Option<Arg> {
-        let address = item.text().is_some_and(|text| text.trim_start().starts_with('&'));
-        if address || item.table().is_some_and(|table| table.get("struct").is_none()) {
-            return self.arg(item, None, scope);
-        }
-        let fault = item.place().fault("a part of a structure must be `\"&buffer\"` or say its type");
-        self.fault(fault.with_help("`{u32 = \"N\"}`"));
-        None
-    }
-}
-
-/// The type of a parameter without its dot.
-fn bare_type(param: &Param) -> &str {
-    param.ptx_type.trim_start_matches('.')
 }

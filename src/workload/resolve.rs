@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
+use super::allocate::allocate_globals;
 use super::contents::input_bytes;
 use super::document::advised;
 use super::expr::{Expr, Value};
@@ -16,7 +17,7 @@ use super::generate::part_len;
 use super::graph::{self, Csr};
 use super::graph_file;
 use super::instrument::{Overrides, Settings};
-use super::manifest::{Buffer, GraphKind, Init, LaunchStep, Manifest, Space, Step, SurfaceForm, TextureForm};
+use super::manifest::{Buffer, GraphKind, Init, LaunchStep, Manifest, Step, SurfaceForm, TextureForm};
 use super::program::Program;
 use super::random::{Random, Seeds};
 use super::read::param_value;
@@ -177,7 +178,7 @@ impl Plan {
         stage.textures(&mut buffers);
         stage.surfaces(&mut buffers);
         let volatile = if choice.persistent || demands.persistent { Medium::Nvm } else { Medium::Dram };
-        let mut addresses = allocate(manifest, &mut buffers, volatile);
+        let mut addresses = stage.allocate(&mut buffers, volatile);
         let globals = allocate_globals(programs, &mut addresses, volatile);
         let const_banks = stage.const_banks(programs, &buffers, &globals);
         let frame = stage.frame;
@@ -416,10 +417,11 @@ impl Stage<'_> {
         let fields = manifest.buffers.iter().flat_map(|buffer| &buffer.fields).flat_map(|field| field.init.exprs());
         let textures = manifest.buffers.iter().filter_map(|buffer| buffer.texture.as_ref());
         let surfaces = manifest.buffers.iter().filter_map(|buffer| buffer.surface.as_ref());
+        let margins = manifest.buffers.iter().flat_map(|buffer| buffer.guard.iter().chain(&buffer.padding));
         let checks = manifest.checks.iter().flat_map(|check| check.exprs());
         let expectations = manifest.expectations.iter().map(|form| &form.value);
         let conditions = manifest.conditions.iter().map(|form| &form.holds);
-        let all = fields.chain(textures.flat_map(TextureForm::exprs)).chain(checks).chain(expectations);
+        let all = fields.chain(textures.flat_map(TextureForm::exprs)).chain(margins).chain(checks).chain(expectations);
         for expr in all.chain(conditions).chain(surfaces.flat_map(SurfaceForm::exprs)) {
             let fault = self.extents_fault(expr, extents != Extents::Never, NO_EXTENTS);
             self.faults.0.extend(fault);
@@ -483,32 +485,4 @@ fn number_of(text: &str) -> Result<Value, String> {
         return Ok(Value::Int(value));
     }
     digits.parse().map(Value::Float).map_err(|_| format!("`{text}` is not a number"))
-}
-
-/// Gives every buffer its place, in manifest order; `volatile` is where those go that need not persist.
-fn allocate(manifest: &Manifest, buffers: &mut [Allocation], volatile: Medium) -> AddressMap {
-    let mut addresses = AddressMap::default();
-    for (buffer, allocation) in manifest.buffers.iter().zip(buffers) {
-        let medium = match buffer.space {
-            Space::Const => continue,
-            Space::Pm => Medium::Nvm,
-            Space::Dram | Space::Texture => volatile,
-        };
-        allocation.address = addresses.allocate(&buffer.name, allocation.bytes, medium);
-        if let Some(texture) = &mut allocation.texture {
-            texture.address = allocation.address;
-        }
-        if let Some(surface) = &mut allocation.surface {
-            surface.address = allocation.address;
-        }
-    }
-    addresses
-}
-
-/// Gives every module-scope variable its place, after the buffers.
-fn allocate_globals(programs: &Programs, addresses: &mut AddressMap, medium: Medium) -> Vec<Vec<u64>> {
-    let place = |var: &crate::kernel::ir::GlobalVar, addresses: &mut AddressMap| {
-        addresses.allocate(&var.name, var.bytes.max(1), medium)
-    };
-    programs.modules.iter().map(|module| module.globals.iter().map(|var| place(var, addresses)).collect()).collect()
 }

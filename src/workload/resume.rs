@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::Resolved;
 use super::formed::FormedProgram;
 use super::functional::{Action, FunctionalError, drive};
-use super::host::Bindings;
+use super::view::Bindings;
 use crate::kernel::functional::{Event, Limits, RunError, Start, run_observed};
 use crate::kernel::launch::Launch;
 use crate::kernel::memory::{FlatMemory, Medium};

@@ -258,16 +258,11 @@ impl Programs {
         Ok((module, (shown, text)))
     }
 
-    /// A kernel and the number of its module.
+    /// A kernel by its symbol, and the number of its module.
     pub(crate) fn kernel(&self, name: &str) -> Option<(usize, Arc<Kernel>)> {
         self.modules.iter().enumerate().find_map(|(number, module)| {
             let kernel = module.kernels.iter().find(|kernel| kernel.name == name)?;
             Some((number, kernel.clone()))
         })
-    }
-
-    /// Names of all kernels.
-    pub(crate) fn kernel_names(&self) -> impl Iterator<Item = &str> {
-        self.modules.iter().flat_map(|module| &module.kernels).map(|kernel| kernel.name.as_str())
     }
 }

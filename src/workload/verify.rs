@@ -11,11 +11,11 @@ use super::data_file;
 use super::document::advised;
 use super::element::{load, store};
 use super::expr::{Element, Elements, Expr, Fault, Miss, Value, Which};
-use super::host::Bindings;
 use super::manifest::{Check, CheckKind, Field, ReferenceArg, Role, Space};
 use super::reference::{self, Argument, IntegerBuffer};
 use super::resolve::Plan;
 use super::verdict::{self, CheckResult, Evidence, Mismatch, Outcome, Verification};
+use super::view::Bindings;
 use crate::diagnostic::Diagnostic;
 use crate::kernel::ir::Elem;
 use crate::kernel::memory::FlatMemory;
@@ -45,7 +45,9 @@ fn compared(plan: &Plan) -> Vec<usize> {
 /// Frees what no check needs of a reference run's memory: buffers that are not compared, or are as they were.
 pub(crate) fn forget_unneeded(plan: &Plan, memory: &mut FlatMemory, bindings: &Bindings) {
     let changed = |number: &usize| !plan.buffers[*number].began_as(&bytes_of(plan, memory, bindings, *number));
-    let needed = compared(plan).into_iter().filter(changed).map(|number| plan.buffers[bindings.of(number)].address);
+    let start = |address: u64| plan.addresses.below(address).map_or(address, |range| range.start);
+    let addresses = compared(plan).into_iter().filter(changed);
+    let needed = addresses.map(|number| start(plan.buffers[bindings.of(number)].address));
     let needed: Vec<u64> = needed.collect();
     memory.retain(|start| needed.contains(&start));
 }

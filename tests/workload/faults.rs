@@ -104,7 +104,7 @@ fn unknown_keys_at_every_level() {
             "4:1: `isa` lacks the key `kind`",
             "5:1: unknown key `knid` in `isa` (did you mean `kind`?)",
             "12:1: buffer `src` lacks the key `len` (only buffers made from a file or a graph have a length of their own)",
-            "14:1: unknown key `length` in buffer `src` (its keys are `type`, `fields`, `len`, `space`, `init`, `role`, `of`, `symbol`, `texture`, `surface`)",
+            "14:1: unknown key `length` in buffer `src` (its keys are `type`, `fields`, `len`, `space`, `init`, `role`, `of`, `symbol`, `texture`, `surface`, `guard`, `padding`)",
             "15:8: `init` of kind `uniform` lacks the key `lo`",
             "15:28: unknown key `low` in `init` of kind `uniform` (did you mean `lo`?)",
             "24:1: a launch step lacks the key `grid`",
@@ -232,6 +232,54 @@ fn sizes_that_cannot_be() {
         ],
     );
     check("offset", &[(28, "+ N", "+ N * 3")], &["28:24: index 192 is outside the 128 elements of `dst`"]);
+    check("offset-bytes", &[(28, "+ N", "+ bytes(N * 9)")], &["28:31: byte 576 is outside the 512 bytes of `dst`"]);
+    check("offset-both", &[(28, "+ N", "+ N + bytes(-260)")], &["28:35: byte -4 is outside the 512 bytes of `dst`"]);
+    check(
+        "offset-minus",
+        &[(28, "+ N", "- N")],
+        &["28:23: expected `+` after `&dst` (`&dst + 4` is the address of element 4, `&dst + bytes(4)` of byte 4)"],
+    );
+    check(
+        "offset-names",
+        &[(28, "+ N", "+ M + bytes(F)")],
+        &[
+            "28:25: `M` is not defined here (defined here: N, F, grid.x, grid.y, grid.z, block.x, block.y, block.z)",
+            "28:35: an offset in bytes must be an integer, `F` is a float (`int(x)` rounds toward zero, `/` between \
+             integers already does)",
+        ],
+    );
+}
+
+#[test]
+fn margins_that_cannot_be() {
+    check(
+        "margins",
+        &[(14, "len", "guard = -1\npadding = \"N * 4097\"\nlen"), (18, "len", "guard = \"1.5\"\npadding = \"M\"\nlen")],
+        &[
+            "20:9: `guard` must be an integer, `1.5` is a float (`int(x)` rounds toward zero, `/` between integers already \
+             does)",
+            "21:12: `M` is not defined here (defined here: N, F, grid.x, grid.y, grid.z, block.x, block.y, block.z)",
+        ],
+    );
+    check(
+        "margins-sizes",
+        &[(14, "len", "guard = -1\nlen"), (18, "len", "padding = \"N * 4097\"\nlen")],
+        &[
+            "14:9: `guard` must be 0 to 1048576 (1 MiB), found -1",
+            "19:11: `padding` must be 0 to 262144 (1 MiB), found 262208",
+        ],
+    );
+    check(
+        "margins-const",
+        &[(14, "len", "space = \"const\"\nsymbol = \"table\"\nguard = 4\nlen")],
+        &[
+            "16:9: `guard` means nothing in the constant bank, which has no address",
+            "31:11: `src` lies in the constant bank, which has no address (kernels read it by its symbol; the host cannot \
+             change it)",
+            "39:23: `src` lies in the constant bank, which has no address (kernels read it by its symbol; the host cannot \
+             change it)",
+        ],
+    );
 }
 
 #[test]
@@ -397,4 +445,57 @@ fn names_and_paths_that_lead_nowhere() {
         found,
         "FOLDER: the folder has no `workload.toml` (a workload is a folder with that file, see workloads/README.md)"
     );
+}
+
+/// Kernels of C++: two of one template, two overloads, one in a namespace.
+const MANGLED: &str = "
+.version 6.0
+.target sm_60
+.address_size 64
+.visible .entry _Z5saxpyifPfS_(.param .u64 to) { ret; }
+.visible .entry _Z4axpyIfEvPT_(.param .u64 to) { ret; }
+.visible .entry _Z4axpyIdEvPT_(.param .u64 to) { ret; }
+.visible .entry _Z4fillPf(.param .u64 to) { ret; }
+.visible .entry _Z4fillPi(.param .u64 to) { ret; }
+.visible .entry _ZN4blas3dotEPf(.param .u64 to) { ret; }
+.visible .entry plain(.param .u64 to) { ret; }
+";
+
+#[test]
+fn a_kernel_is_called_by_its_cpp_name_where_one_kernel_has_it() {
+    let manifest = |kernel: &str| {
+        format!(
+            "schema = 1\nname = \"k\"\ndescription = \"d\"\nisa = {{ kind = \"ptx\", file = \"kernel.ptx\" }}\n\
+             [buffer.a]\ntype = \"f32\"\nlen = 4\n[[step]]\nkernel = \"{kernel}\"\ngrid = 1\nblock = 1\nargs = [\"&a\"]\n"
+        )
+    };
+    let called = |kernel: &str| {
+        let folder = folder("mangled", &[("workload.toml", &manifest(kernel)), ("kernel.ptx", MANGLED)]);
+        let run = resolve(&folder)?.run_functional(&durawarp::kernel::functional::Limits::default()).unwrap();
+        Ok::<String, String>(run.launches()[0].kernel.clone())
+    };
+    for (name, symbol) in [
+        ("saxpy", "_Z5saxpyifPfS_"),
+        ("_Z5saxpyifPfS_", "_Z5saxpyifPfS_"),
+        ("axpy<double>", "_Z4axpyIdEvPT_"),
+        ("dot", "_ZN4blas3dotEPf"),
+        ("blas::dot", "_ZN4blas3dotEPf"),
+        ("_Z4fillPi", "_Z4fillPi"),
+        ("plain", "plain"),
+    ] {
+        assert_eq!(called(name).as_deref(), Ok(symbol), "{name}");
+    }
+    for (name, fault) in [
+        ("axpy", "9:10: `axpy` is the name of 2 kernels (one of `axpy<float>`, `axpy<double>`)"),
+        ("fill", "9:10: `fill` is the name of 2 kernels (one of `_Z4fillPf`, `_Z4fillPi`)"),
+        ("saxpi", "9:10: there is no kernel `saxpi` (did you mean `saxpy`?)"),
+        ("_Z5saxpyifPfS", "9:10: there is no kernel `_Z5saxpyifPfS` (did you mean `_Z5saxpyifPfS_`?)"),
+        (
+            "convolution",
+            "9:10: there is no kernel `convolution` (declared: `saxpy`, `axpy<float>`, `axpy<double>`, `_Z4fillPf`, \
+             `_Z4fillPi`, `dot`, `plain`)",
+        ),
+    ] {
+        assert_eq!(called(name).unwrap_err(), fault);
+    }
 }

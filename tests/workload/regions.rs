@@ -55,6 +55,11 @@ fn formed_workloads_leave_the_same_memory_and_resume_from_any_cut() {
                     let data = memory.read(from, bytes as usize).unwrap().to_vec();
                     memory.write(to, &data).unwrap();
                 }
+                HostAction::Reduce(reduction) => {
+                    let bytes = memory.read(reduction.address, reduction.bytes() as usize).unwrap();
+                    read = Some(reduction.of(bytes).unwrap());
+                }
+                HostAction::Warm(_) => {}
                 HostAction::Done => break,
             }
         }

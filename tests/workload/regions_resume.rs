@@ -231,6 +231,12 @@ grid = 1
 block = 1
 args = ["&left", "&sum"]
 [[loop.step]]
+reduce = "b"
+op = "sum"
+into = "seen"
+[[loop.step]]
+warm = "b"
+[[loop.step]]
 copy = "a"
 to = "b"
 count = 3
@@ -248,7 +254,7 @@ args = ["&a", "@a[0] + 3 * @sum[0]", "N - turn % 2"]
 swap = ["a", "b"]
 [[loop.step]]
 fill = "a"
-value = "@b[0] % 100"
+value = "(@b[0] + seen) % 100"
 count = 1
 "#;
 

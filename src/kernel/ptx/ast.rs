@@ -10,6 +10,8 @@ pub(super) struct File<'a> {
     /// It says for which version of the ISA it was written.
     pub(super) versioned: bool,
     pub(super) address_size: Option<u64>,
+    /// `.target` says `texmode_independent`, as compilers of OpenCL do.
+    pub(super) opencl: bool,
     pub(super) items: Vec<Item<'a>>,
 }
 

@@ -39,6 +39,8 @@ pub(super) struct Env<'a> {
     pub(super) functions: HashMap<&'a str, &'a Function<'a>>,
     /// Where a launch's constant bank holds the parameter block.
     pub(super) param_bank: u32,
+    /// The text is of an OpenCL compiler.
+    pub(super) opencl: bool,
 }
 
 /// What a name in a body stands for.

@@ -108,7 +108,10 @@ impl<'a> Lower<'_, 'a> {
             }
             Kind::Name { name, component, .. } if name.starts_with('%') => match special(name, component) {
                 Some(SpecialSource::Warp(special)) if bank == Bank::R32 => Ok(self.body.special(special)),
-                Some(SpecialSource::Launch(source)) => Ok(self.body.constant(bank, Const::Source(source))),
+                Some(SpecialSource::Launch(source)) => {
+                    self.refuse_cooperation(name, operand)?;
+                    Ok(self.body.constant(bank, Const::Source(source)))
+                }
                 Some(SpecialSource::Machine(_)) => {
                     Err(self.fault(operand.at.clone(), format!("`{name}` can only be read by `mov`")))
                 }
@@ -138,6 +141,20 @@ impl<'a> Lower<'_, 'a> {
             Kind::Not(inner) => Ok((self.src(inner, Ty::PRED)?, 1)),
             _ => Ok((self.src(operand, Ty::PRED)?, 0)),
         }
+    }
+
+    /// Refuses what only a cooperative launch has: CUDA's drivers keep the address of its grid barrier in two registers,
+    /// which are offsets of the grid, here zeros, where OpenCL's do.
+    fn refuse_cooperation(&mut self, name: &str, operand: &Operand<'a>) -> Lowered<()> {
+        if self.env.opencl || !matches!(name, "%envreg1" | "%envreg2") {
+            return Ok(());
+        }
+        let message = format!(
+            "`{name}` holds the workspace of `grid.sync()`, and cooperative launches are not supported: their barrier has \
+             one thread fence for all warps of its CTA, and a fence here waits for the accesses of its own warp only \
+             (`pm.barrier.kr` waits for the whole grid)"
+        );
+        Err(self.fault(operand.at.clone(), message))
     }
 
     fn is_register(&mut self, name: &str) -> Lowered<bool> {

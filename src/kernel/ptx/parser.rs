@@ -220,7 +220,8 @@ impl<'a> Parser<'a> {
                     return Ok(());
                 }
                 "target" => {
-                    while let Some(Token::Word(_) | Token::Comma) = self.peek() {
+                    while let Some(token @ (Token::Word(_) | Token::Comma)) = self.peek() {
+                        file.opencl |= token == Token::Word("texmode_independent");
                         self.next += 1;
                     }
                     return Ok(());

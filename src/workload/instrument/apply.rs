@@ -106,9 +106,9 @@ pub(super) fn launches<'s>(steps: &'s [Step], out: &mut Vec<&'s LaunchStep>) {
 pub(super) fn pointers(launch: &LaunchStep) -> Vec<(u32, usize)> {
     fn of(arg: &Arg, at: u32, out: &mut Vec<(u32, usize)>) {
         match arg {
-            Arg::Address { to } => out.push((at, to.buffer)),
+            Arg::Address { to, .. } => out.push((at, to.buffer)),
             Arg::Struct(parts) => parts.iter().for_each(|(offset, part)| of(part, at + offset, out)),
-            Arg::Number { .. } | Arg::Generated(_) => {}
+            Arg::Number { .. } | Arg::Generated(_) | Arg::Texture(_) => {}
         }
     }
     let mut out = Vec::new();
@@ -192,9 +192,11 @@ fn transactions(mut plan: Plan, instrument: &Instrument, mode: Mode) -> Result<(
                 let begun = host.begun();
                 count += begun.map_or(0, |begun| if begun.undo.mode.by_cta() { launch.ctas() } else { 1 });
             }
-            HostAction::Read { .. } => return Err(read::unknown_count(&instrument.place).into()),
+            HostAction::Read { .. } | HostAction::Reduce(_) => {
+                return Err(read::unknown_count(&instrument.place).into());
+            }
             HostAction::Done => break,
-            HostAction::Write { .. } | HostAction::Copy { .. } => {}
+            HostAction::Write { .. } | HostAction::Copy { .. } | HostAction::Warm(_) => {}
         }
     }
     drop(host);
@@ -236,6 +238,8 @@ impl Work<'_> {
             symbol: None,
             texture: None,
             surface: None,
+            guard: None,
+            padding: None,
         };
         Arc::make_mut(&mut self.plan.manifest).buffers.push(buffer);
         self.plan.buffers.push(allocation);

@@ -54,7 +54,11 @@ pub(super) fn compute(plan: &Arc<Plan>, most: u64) -> Result<Option<UndoLog>, Bo
             }
             HostAction::Done => return Ok(Some(UndoLog { transactions: layout.transactions })),
             // Nothing is read: `apply` has seen the whole program.
-            HostAction::Read { .. } | HostAction::Write { .. } | HostAction::Copy { .. } => {}
+            HostAction::Read { .. }
+            | HostAction::Reduce(_)
+            | HostAction::Warm(_)
+            | HostAction::Write { .. }
+            | HostAction::Copy { .. } => {}
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::document::{Item, Place, Table};
 use super::super::manifest::{Buffer, Role, Space, Step};
-use super::super::read::{Reader, unknown};
+use super::super::read::Reader;
 use super::{FlagBarrier, Instrument, Mode, Output};
 use crate::diagnostic::Diagnostic;
 use crate::kernel::ir::Elem;
@@ -49,14 +49,13 @@ impl Reader<'_> {
     fn instrumented_output(&mut self, table: Table<'_>) -> Option<Output> {
         let place = table.place();
         let buffer = self.buffer_at(table, "buffer");
-        let kernel = table.text("kernel");
-        if let Some((name, place)) = &kernel
-            && self.programs.complete
-            && self.programs.kernel(name).is_none()
-        {
-            let fault = unknown("kernel", name, place, self.programs.kernel_names());
-            self.fault(fault);
-        }
+        let kernel = table.text("kernel").map(|(name, place)| match self.programs.called(name, &place) {
+            Ok((_, kernel)) => kernel.name.clone(),
+            Err(fault) => {
+                fault.into_iter().for_each(|fault| self.fault(fault));
+                name.to_owned()
+            }
+        });
         let whole = self.names.in_thread(false);
         let each = self.names.in_thread(table.get("repeat").is_some());
         let index = self.integer_at(table, "index", &each);
@@ -79,7 +78,6 @@ impl Reader<'_> {
         if dynamic && ["index", "guard", "repeat"].into_iter().any(|key| table.get(key).is_some()) {
             self.fault(place.fault("an output has either an `index` or `dynamic = true`"));
         }
-        let kernel = kernel.map(|(name, _)| name.to_owned());
         Some(Output { place, buffer, log, kernel, index, guard, repeat, dynamic })
     }
 

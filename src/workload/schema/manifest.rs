@@ -6,6 +6,7 @@
 use super::Shape::{self, Any, Boolean, Expression, Forms, Kinds, List, Map, Number, OneOrMany, Text, Whole, Words};
 use super::{Key, check_keys, not_yet, optional, required};
 use crate::diagnostic::Diagnostics;
+use crate::kernel::reduction::Fold;
 use crate::workload::document::Table;
 
 /// Element types, as written.
@@ -17,6 +18,12 @@ pub(crate) const SPACES: [&str; 4] = ["dram", "pm", "const", "texture"];
 
 /// Roles of buffers.
 pub(crate) const ROLES: [&str; 6] = ["input", "output", "scratch", "undo_log", "tx_flag", "data"];
+
+/// What a `reduce` step makes of elements.
+const FOLDS: [&str; 4] = {
+    let all = Fold::ALL;
+    [all[0].0, all[1].0, all[2].0, all[3].0]
+};
 
 /// Parts of a graph that a buffer can hold.
 pub(crate) const GRAPH_PARTS: [&str; 5] = ["row_ptr", "col", "weight", "degree", "source"];
@@ -78,6 +85,8 @@ const BUFFER: Shape = Shape::Table(&[
     optional("symbol", Text),
     optional("texture", TEXTURE),
     optional("surface", SURFACE),
+    optional("guard", Expression),
+    optional("padding", Expression),
     not_yet("align"),
     not_yet("placement"),
 ]);
@@ -151,6 +160,15 @@ const FILL: &[Key] = &[
     optional("count", Expression),
 ];
 const SWAP: &[Key] = &[required("swap", List(&Text))];
+const REDUCE: &[Key] = &[
+    required("reduce", Text),
+    required("op", Words(&FOLDS)),
+    required("into", Text),
+    optional("field", Text),
+    optional("index", Expression),
+    optional("count", Expression),
+];
+const WARM: &[Key] = &[required("warm", OneOrMany(&Text))];
 const PERSIST: &[Key] = &[required("persist", OneOrMany(&Text))];
 
 /// A host step.
@@ -159,6 +177,8 @@ pub(crate) const STEP: Shape = Forms(&[
     ("copy", COPY),
     ("fill", FILL),
     ("swap", SWAP),
+    ("reduce", REDUCE),
+    ("warm", WARM),
     ("persist", PERSIST),
     ("checkpoint", &[not_yet("checkpoint")]),
     ("crash_at", &[not_yet("crash_at")]),
@@ -177,8 +197,16 @@ static LOOP: [Key; 8] = [
 static LOOP_SHAPE: Shape = Shape::Table(&LOOP);
 
 /// A step of recovery: as in the host program, or a loop, told by the steps that it has.
-static RECOVERY: Shape =
-    Forms(&[("kernel", LAUNCH), ("copy", COPY), ("fill", FILL), ("swap", SWAP), ("persist", PERSIST), ("step", &LOOP)]);
+static RECOVERY: Shape = Forms(&[
+    ("kernel", LAUNCH),
+    ("copy", COPY),
+    ("fill", FILL),
+    ("swap", SWAP),
+    ("reduce", REDUCE),
+    ("warm", WARM),
+    ("persist", PERSIST),
+    ("step", &LOOP),
+]);
 
 const CHECK: Shape = Shape::Table(&[
     optional("name", Text),
