@@ -36,7 +36,7 @@ use settings::Settings;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Exit {
     Good = 0,
-    /// What was compared differs, or there are warnings and none are wanted.
+    /// What was compared differs, there are warnings and none are wanted, or a paper's asks are not met and all are wanted.
     Unequal = 1,
     /// The input is wrong, or an output cannot be written.
     BadInput = 2,

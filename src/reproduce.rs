@@ -150,6 +150,13 @@ impl Reproduction {
         }
     }
 
+    /// Asks that are met, those that are not, and those that cannot be judged, under the paper's own reading.
+    pub fn tally(&self) -> [usize; 3] {
+        let verdicts = || self.findings.iter().flat_map(|(_, finding)| &finding.asks).map(|ask| ask.verdict);
+        let of = |wanted: Verdict| verdicts().filter(|verdict| *verdict == wanted).count();
+        [Verdict::Met, Verdict::NotMet, Verdict::NotApplicable].map(of)
+    }
+
     /// Every run went well.
     pub fn complete(&self) -> bool {
         self.records.iter().all(|record| record.result.is_ok())

@@ -20,7 +20,7 @@ const MOST_JOBS: usize = 4096;
 #[derive(Debug, Parser)]
 #[command(name = "durawarp", version, max_term_width = 100, arg_required_else_help = true)]
 #[command(
-    after_help = "Exit codes: 0 good; 1 configurations differ, or warnings with --strict; 2 wrong input, or an output that cannot be written; 3 the simulated program failed or its result is wrong; \
+    after_help = "Exit codes: 0 good; 1 configurations differ, or with --strict warnings or asks that are not met; 2 wrong input, or an output that cannot be written; 3 the simulated program failed or its result is wrong; \
     4 runs that must be equal differ; 70 the simulator failed; 130 interrupted; 143 terminated."
 )]
 pub(super) struct Cli {
@@ -367,6 +367,9 @@ pub(super) struct ReproduceArgs {
     /// Leave out the other readings of what the paper says of its memory
     #[arg(long)]
     pub(super) no_readings: bool,
+    /// Exit code 1 when an ask is not met under the paper's own reading
+    #[arg(long)]
+    pub(super) strict: bool,
     /// Undo logging: with the barrier behind the flag (safe) or without, as published (paper); the paper's by default
     #[arg(long, value_name = "safe|paper")]
     pub(super) flag_barrier: Option<FlagBarrier>,

@@ -32,7 +32,11 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Result<Exit, Stop> {
         let again = if args.no_store { "" } else { ", what is done is kept: run the same command again" };
         terminal::note(&format!("{left} of {} runs are left{again}", results.len()));
     }
-    Ok(runs::complain_of(plan.batch(), &results))
+    let [_, not_met, _] = found.tally();
+    Ok(match runs::complain_of(plan.batch(), &results) {
+        Exit::Good if args.strict && not_met > 0 => Exit::Unequal,
+        exit => exit,
+    })
 }
 
 /// What was asked for; every fault at once.

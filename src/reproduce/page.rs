@@ -71,7 +71,18 @@ impl Reproduction {
         for note in &self.notes {
             out += &format!("note: {note}\n");
         }
-        out
+        out + &self.tally_text()
+    }
+
+    /// How many asks are met and not; nothing where none was judged.
+    fn tally_text(&self) -> String {
+        let [met, not_met, unjudged] = self.tally();
+        let many = |count: usize| if count == 1 { "1 ask".to_owned() } else { format!("{count} asks") };
+        match (met + not_met, unjudged) {
+            (0, _) => String::new(),
+            (_, 0) => format!("{} met, {not_met} not\n", many(met)),
+            _ => format!("{} met, {not_met} not, {unjudged} not applicable\n", many(met)),
+        }
     }
 
     /// Figures of a reading that are not as those of the machine: what needs no run is.
