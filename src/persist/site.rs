@@ -281,6 +281,9 @@ pub trait SmSite: Send + Debug {
     /// A line leaves the L1 to make room for another.
     fn replaced(&mut self, _line: u64, _post: &mut Post) {}
 
+    /// Where the L1 combines stores: the dirty bytes of a line have left it, at its site's word or not.
+    fn cleaned(&mut self, _line: u64) {}
+
     /// A write-through or a write-back was acknowledged, so many core cycles after its warp issued it.
     fn acknowledged(&mut self, _cycles: u64) {}
 

@@ -15,8 +15,8 @@
 //! Source: Gope, Basu, Puthoor, Meswani, "Scoped persist barriers for GPUs" (section 6.1, Table 2; constants of 7.2.5).
 //! Readings: an entry is a block's, not a store's; it is appended unless the block has one; a full FIFO flushes its head;
 //! the L2's FIFO is cut by slices, since a line has one, and a marker goes to all of them. Invariants: a dirty line of
-//! persistent memory has an entry, or is on its way; a marker names every line that was stored before it. Not modelled:
-//! time at the FIFOs themselves (they are updated beside the caches), preemption for kernel-wide arrival.
+//! persistent memory has an entry, or is on its way; no entry of an L1's FIFO names a line that is clean there, as when the
+//! S-FIFO or a release had it cleaned; a marker names every line that was stored before it. Not modelled: time at the FIFOs themselves (they are updated beside the caches), preemption for kernel-wide arrival.
 
 mod fifo;
 
@@ -137,7 +137,8 @@ impl SmSite for L1Site {
         }
     }
 
-    fn replaced(&mut self, line: u64, _: &mut Post) {
+    fn cleaned(&mut self, line: u64) {
+        // A marker, or a full FIFO, has taken the entry out when it asked for this.
         self.tally.evicted += u64::from(self.fifo.remove(line));
     }
 

@@ -57,6 +57,16 @@ fn nobody_passes_before_what_its_scope_stored_is_durable() {
 }
 
 #[test]
+fn a_marker_finds_no_entry_of_a_line_that_the_s_fifo_had_cleaned() {
+    // 40 lines; the S-FIFO holds 8 and has the others cleaned early, before the NVW-FIFO of 16 is full.
+    let stores: String = (0..40).map(|n| format!("st.global.u32 [%out+{}], %tid;\n", 64 * n)).collect();
+    let (bench, _) = bench("l1.sfifo_entries=8", 1, 1, &format!("{stores}pm.barrier.wg;\n"));
+    let ran = bench.run_scheme("nvw-fifo");
+    let counts = ["l1_wg_own_entries", "l1_evicted_entries", "l1_early_entries"].map(|name| ran.scheme(name));
+    assert_eq!((counts, ran.sm("l1_cleanings_early")), ([8, 32, 0], 32));
+}
+
+#[test]
 fn a_cta_waits_for_its_own_warps_and_a_kernel_for_every_cta() {
     // CTA 3 comes late: when does CTA 0 pass?
     let late = "setp.ne.u32 %p1, %cta, 3;\n@%p1 bra GO;\nmov.u32 %r20, 2000;\nWAIT:\nsub.u32 %r20, %r20, 1;\n\

@@ -114,6 +114,9 @@ impl Sm {
         }
         self.counters.l1_cleanings += 1;
         self.note_line(FactKind::Cleaned, line);
+        if self.watched && Medium::of(line) == Medium::Nvm {
+            self.site.cleaned(line);
+        }
         let request = Request {
             line,
             tag: Self::cleaning_tag(number),

@@ -93,9 +93,11 @@ pub fn latency(write_ns: u32, ctas: u32) -> Run {
     run.with(&format!("{write_ns} ns"), [format!("nvm.cell_write_ns={write_ns}").as_str()])
 }
 
-/// With barriers of the workgroup, FIFOs of so many entries.
+/// With barriers of the workgroup, FIFOs of so many entries. The S-FIFO of an L1 names the same dirty lines and others: with
+/// fewer entries it would clean them before the NVW-FIFO is full, so it has as many.
 pub fn fifo([l1, l2]: [u32; 2], ctas: u32) -> Run {
-    let set = [format!("nvw_fifo.l1_entries={l1}"), format!("nvw_fifo.l2_entries={l2}")];
+    let set =
+        [format!("nvw_fifo.l1_entries={l1}"), format!("nvw_fifo.l2_entries={l2}"), format!("l1.sfifo_entries={l1}")];
     let run = tree(SCHEMES[0], Scope::Workgroup, ctas);
     run.with(&format!("FIFOs {l1}/{l2}"), set.iter().map(String::as_str))
 }

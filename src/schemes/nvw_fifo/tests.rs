@@ -46,7 +46,7 @@ fn a_marker_drains_what_is_ahead_in_order_whoever_stored_it() {
 }
 
 #[test]
-fn a_line_that_leaves_the_l1_takes_its_entry_along() {
+fn a_line_that_is_cleaned_takes_its_entry_along() {
     let count = |site: &dyn SmSite, wanted: &str| {
         let mut found = None;
         site.tally(&mut |name, count| found = if name == wanted { Some(count) } else { found });
@@ -56,8 +56,8 @@ fn a_line_that_leaves_the_l1_takes_its_entry_along() {
     let post = &mut Post::default();
     site.access(&stored(0, (0, 0), 0), post);
     site.access(&stored(128, (0, 0), 0), post);
-    site.replaced(0, post);
-    site.replaced(512, post);
+    site.cleaned(0);
+    site.cleaned(512);
     assert_eq!(count(&*site, "l1_evicted_entries"), 1, "the other line had none");
     site.access(&stored(256, (0, 0), 0), post);
     assert!(post.cleans().is_empty(), "its place is free");
