@@ -84,14 +84,23 @@ pub enum Op {
     Fence(Scope),
     /// The active lanes end.
     Exit,
-    /// The program gives up: a fault of the simulated program.
-    Trap,
+    /// A fault of the simulated program.
+    Trap(Trap),
     /// Nothing (an empty statement that still issues, as `pragma` never does).
     Nop,
     /// A persistent-memory operation that is not a plain store (see [`Mem::hint`] for those).
     Pm(PmOp),
     /// Reads something only the machine knows into `dst[0]`.
     Machine(MachineRead),
+}
+
+/// What an [`Op::Trap`] reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trap {
+    /// The program asks for it: `trap`.
+    Asked,
+    /// The address in `src[0]` (64-bit) is that of no function that an indirect call may reach.
+    Callee,
 }
 
 /// A memory access. 8 bytes; fits beside the operation's tag.

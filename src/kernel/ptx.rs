@@ -11,9 +11,11 @@
 
 mod allocate;
 mod ast;
+mod calls;
 mod draft;
 mod finish;
 mod flow;
+mod functions;
 mod layout;
 mod lower;
 mod operand;
@@ -30,7 +32,8 @@ use hashbrown::HashMap;
 
 use super::ir::{Kernel, Module, Param, SourcePos};
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
-use ast::{Function, Item};
+use ast::Function;
+use functions::Functions;
 use lower::{Env, Lower};
 
 /// Alignment of the parameter block in the constant bank.
@@ -105,7 +108,7 @@ pub struct KernelReport {
     pub params: Vec<Param>,
     /// Size of the parameter block in bytes.
     pub param_bytes: u32,
-    /// Instructions, with calls inlined.
+    /// Instructions, with calls inlined, those of every function that an indirect call may reach included.
     pub instructions: u32,
     /// Textures that it fetches from.
     pub textures: Vec<String>,
@@ -155,31 +158,17 @@ struct Decoded {
 fn decode(file: &str, text: &str) -> Decoded {
     let (tree, mut faults) = parser::parse(file, text);
     let mut module = Module::default();
-    let vars = tree.items.iter().filter_map(|item| match item {
-        Item::Var(var) => Some(var),
-        Item::Function(_) => None,
-    });
-    let (symbols, bad) = layout::lay_out(vars, &mut module);
+    let functions = Functions::of(&tree);
+    let (symbols, bad) = layout::lay_out(tree.variables(), &functions, &mut module);
     faults.extend(bad.into_iter().map(|(at, message)| Diagnostic::at(file, text, at, message)));
-    let functions = tree.items.iter().filter_map(|item| match item {
-        Item::Function(function) => Some(function),
-        Item::Var(_) => None,
-    });
-    faults.extend(defined_twice(functions.clone(), file, text));
-    let mut by_name: HashMap<&str, &Function<'_>> = HashMap::new();
-    for function in functions.clone().filter(|f| !f.entry) {
-        // A declaration may precede or follow its definition.
-        let known = by_name.entry(function.name.text).or_insert(function);
-        if known.body.is_none() {
-            *known = function;
-        }
-    }
+    faults.extend(defined_twice(tree.functions(), file, text));
+    let kernels = tree.functions().filter(|f| f.entry).map(|f| f.name.text).collect();
     let param_bank = (module.const_bank.len() as u32).next_multiple_of(PARAM_BANK_ALIGN);
-    let env = Env { file, text, symbols, functions: by_name, param_bank };
+    let env = Env { file, text, symbols, functions, kernels, param_bank };
     let lines = Lines::of(text);
     let name: Arc<str> = file.into();
     let mut kernels = Vec::new();
-    for function in functions.filter(|f| f.entry && f.body.is_some()) {
+    for function in tree.functions().filter(|f| f.entry && f.body.is_some()) {
         let mut report = KernelReport::unknown(function.name.text);
         match kernel(function, &env, &lines, &name, &mut module.warnings) {
             Ok(kernel) => {

@@ -2,6 +2,7 @@
 
 mod ptx_common;
 
+mod calls;
 mod check;
 mod divergence;
 mod faults;

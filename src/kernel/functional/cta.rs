@@ -204,10 +204,9 @@ impl Cta {
                     counts.fences += u64::from(lanes != 0);
                     warp.advance();
                 }
-                Op::Trap => {
+                Op::Trap(trap) => {
                     if lanes != 0 {
-                        let lane = lanes.trailing_zeros();
-                        return Err(ProgramFault::new(FaultKind::Trap, launch, warp, pc, lane).into());
+                        return Err(ProgramFault::of_trap(trap, launch, warp, lanes).into());
                     }
                     warp.advance();
                 }
@@ -403,7 +402,7 @@ fn reaches_barrier(code: &[Inst], pc: u32, seen: &mut [bool]) -> bool {
                     todo.push(pc + 1);
                 }
             }
-            Op::Exit | Op::Trap if !guarded => {}
+            Op::Exit | Op::Trap(_) if !guarded => {}
             _ => todo.push(pc + 1),
         }
     }

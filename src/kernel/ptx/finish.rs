@@ -104,7 +104,7 @@ fn flow_of(draft: &Draft, labels: &[Option<u32>]) -> Flow {
     let guarded = draft.guard.is_some();
     match draft.op {
         DraftOp::Branch(label) => Flow { falls: guarded, jumps: Some(target(labels, label)) },
-        DraftOp::Op(Op::Exit | Op::Trap) => Flow { falls: guarded, jumps: None },
+        DraftOp::Op(Op::Exit | Op::Trap(_)) => Flow { falls: guarded, jumps: None },
         _ => Flow::NEXT,
     }
 }

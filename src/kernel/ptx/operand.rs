@@ -224,11 +224,21 @@ impl<'a> Lower<'_, 'a> {
                 }
                 Some(&Symbol::Const(at)) => literal(u64::from(at)),
                 Some(_) => return Err(self.fault(operand.at.clone(), format!("`{name}` has no address"))),
-                None if self.env.functions.contains_key(name) => {
-                    let message = format!("the address of function `{name}` is not supported (no indirect calls)");
-                    return Err(self.fault(operand.at.clone(), message));
+                None => {
+                    if let Some(address) = self.env.functions.address(name) {
+                        if bank == Bank::R64 && offset == 0 {
+                            return Ok(self.body.literal(bank, address));
+                        }
+                        let message = format!("the address of function `{name}` is a 64-bit value without an offset");
+                        return Err(self.fault(operand.at.clone(), message));
+                    }
+                    if self.env.kernels.contains(&name) {
+                        let message =
+                            format!("the address of kernel `{name}` is not supported (kernels launch no kernels)");
+                        return Err(self.fault(operand.at.clone(), message));
+                    }
+                    return Err(self.fault(operand.at.clone(), format!("`{name}` is not declared")));
                 }
-                None => return Err(self.fault(operand.at.clone(), format!("`{name}` is not declared"))),
             },
         };
         if let Const::Source(ConstSource::Literal(value)) = c {

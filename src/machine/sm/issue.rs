@@ -1,7 +1,7 @@
 //! Issue: what happens to a warp in the cycle in which its next instruction goes to a unit.
 
 use crate::engine::Ctx;
-use crate::kernel::fault::FaultKind;
+use crate::kernel::fault::ProgramFault;
 use crate::kernel::ir::{Class, Inst, MachineRead, MemKind, Op, Scope, Space};
 use crate::kernel::launch::Launch;
 use crate::machine::msg::Msg;
@@ -121,9 +121,9 @@ impl Sm {
                 }
                 slot.not_before = cycle + latency;
             }
-            Op::Trap => {
+            Op::Trap(trap) => {
                 if lanes != 0 {
-                    let fault = self.fault(warp, lanes.trailing_zeros(), FaultKind::Trap, launch);
+                    let fault = ProgramFault::of_trap(trap, launch, &slot.warp, lanes);
                     self.fail(fault, cx);
                     return;
                 }
