@@ -64,6 +64,18 @@ pub enum FaultKind {
         /// The value called.
         value: u64,
     },
+    /// A call of a recursive function whose frame has no room on the thread's stack.
+    StackOverflow {
+        /// Which call of the chain it is, 1 being that of the kernel.
+        depth: u32,
+        /// Bytes of the stack.
+        bytes: u32,
+    },
+    /// A return to another place than behind the call: the program overwrote the return site in its local memory.
+    ReturnSite {
+        /// The program counter that was there.
+        found: u32,
+    },
     /// An instruction that this memory or machine cannot do (an atomic on constant memory, say).
     Unsupported(String),
 }
@@ -115,6 +127,12 @@ impl fmt::Display for ProgramFault {
             FaultKind::Callee { value } => {
                 write!(f, "indirect call of {value:#x}, which is the address of no function that this call may reach")?;
                 if *value == 0 { write!(f, " (a null pointer?)") } else { Ok(()) }
+            }
+            FaultKind::StackOverflow { depth, bytes } => {
+                write!(f, "stack overflow at depth {depth}: {bytes} bytes a thread have no room for this call's frame")
+            }
+            FaultKind::ReturnSite { found } => {
+                write!(f, "the return site on the stack was overwritten: pc {found} is not behind the call")
             }
             FaultKind::Unsupported(what) => write!(f, "{what}"),
         }

@@ -1,8 +1,8 @@
 //! The PTX front end: text to [`Module`], or every fault in it with its line and column.
 //!
 //! ```text
-//! text -> token -> parser -> ast -> lower + select (virtual registers, calls inlined)
-//!                                     -> params -> cfg -> allocate -> finish -> ir::Kernel
+//! text -> token -> parser -> ast -> lower + select (virtual registers; calls inlined, recursion as subroutines)
+//!                                     -> params -> stack -> cfg -> allocate -> finish -> ir::Kernel
 //! ```
 //! Source: PTX ISA 8.x. Two ways in: [`parse`] wants everything to be supported; [`check`] lists every kernel of a file
 //! and what stands in its way. An unused `.func` is parsed but never lowered, so it may contain anything.
@@ -21,8 +21,10 @@ mod lower;
 mod operand;
 mod params;
 mod parser;
+mod recursion;
 mod select;
 pub(crate) mod sites;
+mod stack;
 mod token;
 mod types;
 
@@ -102,7 +104,7 @@ pub struct KernelReport {
     pub shared_bytes: u32,
     /// Uses dynamic shared memory too.
     pub dynamic_shared: bool,
-    /// Local memory a thread in bytes.
+    /// Local memory a thread in bytes, the stack of recursive functions included.
     pub local_bytes: u32,
     /// Parameters.
     pub params: Vec<Param>,

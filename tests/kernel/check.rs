@@ -132,10 +132,6 @@ fn faults_outside_of_kernels() {
         (".global .u32 x = y;", "2:18: unknown variable `y`"),
         (".shared .u32 x = 1;", "2:14: `.shared` variables cannot be initialised"),
         (".entry k() { .reg .b32 %r<2>; mov.b32 %r1, \"text; }", "unterminated string"),
-        (
-            ".func f() { call f; ret; }\n.entry k() { call f; ret; }",
-            "2:13: recursive calls (here of `f`) are not supported",
-        ),
         (".func f(.param .u32 x);\n.entry k() { call f; ret; }", "3:19: function `f` has no body in this file"),
     ] {
         let text = format!(".version 8.0\n{text}");

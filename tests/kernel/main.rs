@@ -11,4 +11,5 @@ mod instructions;
 mod kernels;
 mod memory;
 mod persist_barriers;
+mod recursion;
 mod totals;

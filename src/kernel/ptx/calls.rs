@@ -11,12 +11,12 @@
 //! address is taken somewhere in the file (`functions.rs`). So virtual calls work: a vtable is a variable that holds
 //! functions' addresses.
 //!
-//! Not modelled: recursion (a fault), a call stack.
+//! Functions that may call themselves are called as subroutines instead (`recursion.rs`).
 
 use super::super::alu::{AluOp, Combine, Compare, CompareKind, IntCmp};
 use super::super::ir::{Class, Op, Trap};
 use super::ast::{Formal, Function, Instruction, Kind, Operand};
-use super::draft::{Arg, Block, DraftOp, VReg};
+use super::draft::{Arg, DraftOp, VReg};
 use super::functions::Call;
 use super::lower::{Lower, Lowered, Name, Scope};
 use super::types::{Bank, Ty};
@@ -29,7 +29,7 @@ impl<'a> Lower<'_, 'a> {
                 self.fault(extra.at.clone(), "a direct call takes results, a function and arguments in parentheses")
             );
         }
-        self.inline(function, call.results, call.arguments)
+        self.call_of(function, call.results, call.arguments)
     }
 
     /// Lowers a call of the function whose address is in register `callee`.
@@ -72,7 +72,7 @@ impl<'a> Lower<'_, 'a> {
         self.emit(Op::Trap(Trap::Callee), Class::Control, &[], &[target], 0);
         for (number, (function, start)) in reached.iter().zip(starts).enumerate() {
             self.place_label(start);
-            self.inline(function, call.results, call.arguments)?;
+            self.call_of(function, call.results, call.arguments)?;
             if number + 1 < reached.len() {
                 self.branch(end);
             }
@@ -82,13 +82,10 @@ impl<'a> Lower<'_, 'a> {
         Ok(())
     }
 
-    /// Inlines a call of `function` with these argument and result names.
-    fn inline(&mut self, function: &'a Function<'a>, results: &[Operand<'a>], arguments: &[Operand<'a>]) -> Lowered {
+    /// Calls `function` with these argument and result names: its body is inlined, unless it may call itself.
+    fn call_of(&mut self, function: &'a Function<'a>, results: &[Operand<'a>], arguments: &[Operand<'a>]) -> Lowered {
         let name = function.name.text;
         let at = self.place();
-        if self.calls.iter().any(|&(caller, _)| caller == name) {
-            return Err(self.fault(at, format!("recursive calls (here of `{name}`) are not supported")));
-        }
         if self.calls.len() >= 64 {
             return Err(self.fault(at, "calls nest too deep"));
         }
@@ -99,6 +96,9 @@ impl<'a> Lower<'_, 'a> {
                 let message = format!("`{name}` has {} {what}, the call gives {}", formals.len(), actuals.len());
                 return Err(self.fault(at, message));
             }
+        }
+        if let Some(cycle) = self.env.functions.cycle(name) {
+            return self.call_subroutine(function, cycle, results, arguments);
         }
         let mut scope = Scope::of_body();
         for (formal, actual) in function.params.iter().zip(arguments) {
@@ -151,8 +151,7 @@ impl<'a> Lower<'_, 'a> {
             self.copy(register, value, ty);
             return Ok(Name::Register(register));
         }
-        self.body.blocks.push(Block { bytes: ty.bytes(), align: ty.bytes(), local: None });
-        let block = self.body.blocks.len() as u32 - 1;
+        let block = self.body.block(ty.bytes(), ty.bytes());
         let Some(elem) = ty.elem() else {
             return Err(self.fault(actual.at.clone(), "not a parameter type"));
         };
@@ -182,14 +181,14 @@ impl<'a> Lower<'_, 'a> {
         }
     }
 
-    fn scalar(&mut self, formal: &Formal<'a>) -> Lowered<Ty> {
+    pub(super) fn scalar(&mut self, formal: &Formal<'a>) -> Lowered<Ty> {
         match Ty::parse(formal.var.ty.text) {
             Some(ty) if formal.var.dims.is_empty() && ty.bits <= 64 => Ok(ty),
             _ => Err(self.fault(self.place(), format!("`{}` needs a parameter block", formal.var.name.text))),
         }
     }
 
-    fn copy(&mut self, to: VReg, from: Arg, ty: Ty) {
+    pub(super) fn copy(&mut self, to: VReg, from: Arg, ty: Ty) {
         let op = match ty.bank() {
             Bank::R32 => AluOp::Mov32,
             Bank::R64 => AluOp::Mov64,

@@ -1,4 +1,4 @@
-//! The `.func`s of a file: their addresses, and which of them an indirect call may reach.
+//! The `.func`s of a file: their addresses, which of them an indirect call may reach, and which may call themselves.
 //!
 //! Source: PTX ISA 9.7.12 ("Control Flow Instructions": `call`) and 11.1.1 to 11.1.4 (`.calltargets`, `.callprototype`).
 //!
@@ -8,10 +8,12 @@
 //!
 //! The address of a function counts as *taken* when the text names the function anywhere but as the callee of a direct
 //! call: as an operand or in an initialiser. Dead code and functions that nobody calls count, so the set is never too
-//! small.
+//! small. Neither is that of functions that may call themselves: an indirect call counts as a call of all that it may
+//! reach.
 
 use hashbrown::HashMap;
 
+use super::super::dataflow::Edges;
 use super::super::memory::CODE_WINDOW;
 use super::ast::{File, Formal, Function, Init, Instruction, Item, Kind, Operand, Statement, Word};
 use super::layout::size_of;
@@ -79,6 +81,8 @@ pub(super) struct Functions<'a> {
     all: Vec<&'a Function<'a>>,
     /// The address of each is taken.
     taken: Vec<bool>,
+    /// The cycle of the call graph that each is on, `u32::MAX` for those on none.
+    cycle: Vec<u32>,
 }
 
 impl<'a> Functions<'a> {
@@ -105,7 +109,46 @@ impl<'a> Functions<'a> {
                 Item::Function(function) => functions.take_statements(function.body.as_deref().unwrap_or_default()),
             }
         }
+        let reached: Vec<Vec<u32>> = functions.all.iter().map(|function| functions.calls_of(function)).collect();
+        let mut edges = Edges { before: vec![Vec::new(); reached.len()], after: reached };
+        for (number, after) in edges.after.iter().enumerate() {
+            after.iter().for_each(|&to| edges.before[to as usize].push(number as u32));
+        }
+        functions.cycle = edges.cycles(&vec![false; edges.len()]);
         functions
+    }
+
+    /// The numbers of the functions that a function's body may call.
+    fn calls_of(&self, function: &'a Function<'a>) -> Vec<u32> {
+        let body = function.body.as_deref().unwrap_or_default();
+        let (mut callees, mut calls) = (Vec::new(), Vec::new());
+        walk(body, &mut |statement| {
+            callees.extend(Callees::declared(statement));
+            if let Statement::Instruction(inst) = statement
+                && inst.opcode.text == "call"
+            {
+                calls.extend(Call::of(inst));
+            }
+        });
+        let mut numbers = Vec::new();
+        for call in calls {
+            numbers.extend(call.name().and_then(|name| self.by_name.get(name)).copied());
+            // A label that stands in several blocks means all of its lists here.
+            let named = |label: &str| {
+                call.rest.iter().any(|rest| matches!(rest.kind, Kind::Name { name, .. } if name == label))
+            };
+            for (_, callees) in callees.iter().filter(|(label, _)| named(label.text)) {
+                numbers.extend(self.numbers(*callees).unwrap_or_default());
+            }
+        }
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers.into_iter().map(|number| number as u32).collect()
+    }
+
+    /// The cycle of the call graph that a function is on: it may call itself, perhaps through others.
+    pub(super) fn cycle(&self, name: &str) -> Option<u32> {
+        self.by_name.get(name).map(|&number| self.cycle[number]).filter(|cycle| *cycle != u32::MAX)
     }
 
     fn take_initialiser(&mut self, init: &Init<'a>) {
@@ -159,7 +202,14 @@ impl<'a> Functions<'a> {
     /// # Errors
     /// A name in `.calltargets` that is no function.
     pub(super) fn reached(&self, callees: Callees<'a>) -> Result<Vec<&'a Function<'a>>, &'a Word<'a>> {
-        let mut numbers: Vec<usize> = match callees {
+        let mut numbers = self.numbers(callees)?;
+        numbers.sort_unstable();
+        numbers.dedup();
+        Ok(numbers.into_iter().map(|number| self.all[number]).filter(|function| function.body.is_some()).collect())
+    }
+
+    fn numbers(&self, callees: Callees<'a>) -> Result<Vec<usize>, &'a Word<'a>> {
+        Ok(match callees {
             Callees::Prototype(returns, params) => {
                 let fits = |function: &Function<'_>| {
                     same_shape(&function.returns, returns) && same_shape(&function.params, params)
@@ -170,10 +220,17 @@ impl<'a> Functions<'a> {
                 let number = |word: &'a Word<'a>| self.by_name.get(word.text).copied().ok_or(word);
                 names.iter().map(number).collect::<Result<_, _>>()?
             }
-        };
-        numbers.sort_unstable();
-        numbers.dedup();
-        Ok(numbers.into_iter().map(|number| self.all[number]).filter(|function| function.body.is_some()).collect())
+        })
+    }
+}
+
+/// Every statement, outer ones first.
+fn walk<'a>(statements: &'a [Statement<'a>], see: &mut dyn FnMut(&'a Statement<'a>)) {
+    for statement in statements {
+        see(statement);
+        if let Statement::Block(inner) = statement {
+            walk(inner, see);
+        }
     }
 }
 

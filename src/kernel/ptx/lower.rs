@@ -10,7 +10,7 @@ use hashbrown::HashMap;
 
 use super::super::ir::{Class, Op};
 use super::ast::{Function, Kind, Operand, Statement, Var, Word};
-use super::draft::{Arg, Block, Body, Draft, DraftOp, Label, VReg};
+use super::draft::{Arg, Body, Draft, DraftOp, Label, Place, VReg};
 use super::functions::{Callees, Functions};
 use super::layout::{Symbol, size_of};
 use super::parser::Reported;
@@ -53,8 +53,8 @@ pub(super) enum Name {
     /// Byte offset in static shared memory.
     Shared(u32),
     DynamicShared,
-    /// Byte offset in local memory.
-    Local(u32),
+    /// A variable in local memory.
+    Local(Place),
 }
 
 #[derive(Default)]
@@ -90,7 +90,9 @@ pub(super) struct Lower<'e, 'a> {
     pub(super) scopes: Vec<Scope<'a>>,
     /// Shared variables by the place of their declaration: one each, however often the body is inlined.
     shared: HashMap<usize, Name>,
-    /// Functions being inlined, and where their `ret` goes.
+    /// Functions that call themselves, by the number of their subroutine, and the scopes of their parameters.
+    pub(super) subroutines: Vec<(&'a Function<'a>, Vec<(&'a str, Name)>)>,
+    /// Functions whose bodies are being lowered, and where their `ret` goes.
     pub(super) calls: Vec<(&'a str, Label)>,
     pub(super) guard: Option<(VReg, bool)>,
     pub(super) at: Bytes,
@@ -107,6 +109,7 @@ impl<'e, 'a> Lower<'e, 'a> {
             params: Vec::new(),
             scopes: Vec::new(),
             shared: HashMap::new(),
+            subroutines: Vec::new(),
             calls: Vec::new(),
             guard: None,
             at: 0..0,
@@ -167,6 +170,7 @@ impl<'e, 'a> Lower<'e, 'a> {
             self.at = function.name.at.clone();
             self.emit(Op::Exit, Class::Control, &[], &[], 0);
         }
+        self.lower_subroutines();
     }
 
     pub(super) fn statements(&mut self, statements: &'a [Statement<'a>]) {
@@ -258,12 +262,11 @@ impl<'e, 'a> Lower<'e, 'a> {
             "shared" => self.shared_variable(var)?,
             "local" => {
                 let (bytes, align) = self.size(var)?;
-                Name::Local(self.body.allocate_local(bytes, align))
+                Name::Local(self.body.allocate_local(bytes, align, self.body.owner))
             }
             "param" => {
                 let (bytes, align) = self.size(var)?;
-                self.body.blocks.push(Block { bytes, align, local: None });
-                Name::Block(self.body.blocks.len() as u32 - 1)
+                Name::Block(self.body.block(bytes, align))
             }
             space => {
                 let message = format!("`.{space}` variables are supported at module scope only");
@@ -274,7 +277,7 @@ impl<'e, 'a> Lower<'e, 'a> {
         Ok(())
     }
 
-    fn size(&mut self, var: &Var<'_>) -> Lowered<(u32, u32)> {
+    pub(super) fn size(&mut self, var: &Var<'_>) -> Lowered<(u32, u32)> {
         match size_of(var) {
             Ok((bytes, align)) if bytes <= 1 << 24 => Ok((bytes as u32, align as u32)),
             Ok((bytes, _)) => {
@@ -432,7 +435,7 @@ impl<'e, 'a> Lower<'e, 'a> {
         self.body.code.push(Draft { op, guard: self.guard, dst, src, imm, class, at: self.at.start });
     }
 
-    /// The body being lowered is that of an inlined function.
+    /// The body being lowered is that of a function, not of the kernel.
     pub(super) fn inlined(&self) -> bool {
         !self.calls.is_empty()
     }

@@ -91,6 +91,18 @@ impl Sm {
                 slot.warp.branch(lanes, target, reconverge);
                 slot.not_before = cycle + latency;
             }
+            Op::Call { .. } | Op::Return => {
+                let moved = match inst.op {
+                    Op::Call { target } => slot.warp.call(inst, launch, target),
+                    _ => slot.warp.ret(inst, launch),
+                };
+                slot.not_before = cycle + latency;
+                if let Err(fault) = moved {
+                    self.fail(*fault, cx);
+                    return;
+                }
+                self.write_from(warp, pc, cycle + latency, launch);
+            }
             Op::Barrier(barrier) => {
                 if lanes != 0 {
                     self.arrive(warp, barrier, lanes, cycle, launch);
