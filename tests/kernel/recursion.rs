@@ -1,6 +1,7 @@
 //! Functions that call themselves, on the functional driver: values by hand, lanes at different depths, the stack.
 
 use crate::ptx_common::{Ran, Setup, run_text};
+use proptest::prelude::*;
 
 /// n! by `call` of itself; `n` is alive across the call.
 const FACTORIAL: &str = "
@@ -332,4 +333,165 @@ fn regions_are_not_formed_of_kernels_with_recursive_functions() {
     let text = format!(".version 8.0 {}", each_thread(FACTORIAL, "factorial", 64, 0));
     let module = durawarp::kernel::ptx::parse("k.ptx", &text).unwrap();
     assert_eq!(form(&module.kernels[0], &RegionOptions::default()).unwrap_err(), RegionError::Recursion);
+}
+
+/// One statement of a random function on variables 0 to 3 and two words of the activation's own local memory.
+#[derive(Debug, Clone)]
+enum Step {
+    /// to = a op b, the operation by number.
+    Set(usize, usize, usize, usize),
+    Store(usize, usize),
+    Load(usize, usize),
+    /// to = function(n - 1, argument): that of this number, or the one of three that a variable picks.
+    Call {
+        to: usize,
+        function: Result<usize, usize>,
+        argument: usize,
+        guard: Option<usize>,
+    },
+    /// By the parity of a variable.
+    If(usize, Vec<Step>, Vec<Step>),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let variable = || 0usize..4;
+    let function = prop_oneof![(0usize..3).prop_map(Ok), variable().prop_map(Err)];
+    let call = (variable(), function, variable(), prop::option::of(variable()));
+    let leaf = prop_oneof![
+        4 => (variable(), 0usize..4, variable(), variable()).prop_map(|(to, op, a, b)| Step::Set(to, op, a, b)),
+        1 => (0usize..2, variable()).prop_map(|(at, a)| Step::Store(at, a)),
+        1 => (variable(), 0usize..2).prop_map(|(to, at)| Step::Load(to, at)),
+        2 => call.prop_map(|(to, function, argument, guard)| Step::Call { to, function, argument, guard }),
+    ];
+    leaf.prop_recursive(2, 8, 3, |inner| {
+        let some = || prop::collection::vec(inner.clone(), 0..3);
+        (0usize..4, some(), some()).prop_map(|(odd, then, other)| Step::If(odd, then, other))
+    })
+}
+
+/// What a function does, in Rust; `calls` counts down, so that no case takes long.
+fn evaluate(functions: &[Vec<Step>], number: usize, n: u32, a: u32, calls: &mut u32) -> Option<u32> {
+    fn steps(
+        functions: &[Vec<Step>],
+        body: &[Step],
+        n: u32,
+        x: &mut [u32; 4],
+        own: &mut [u32; 2],
+        calls: &mut u32,
+    ) -> Option<()> {
+        for step in body {
+            match *step {
+                Step::Set(to, op, a, b) => {
+                    let (a, b) = (x[a], x[b]);
+                    x[to] = [a.wrapping_add(b), a.wrapping_sub(b), a.wrapping_mul(b), a ^ b][op];
+                }
+                Step::Store(at, a) => own[at] = x[a],
+                Step::Load(to, at) => x[to] = own[at],
+                Step::Call { to, function, argument, guard } => {
+                    if guard.is_none_or(|odd| x[odd] & 1 == 1) {
+                        let number = function.unwrap_or_else(|by| x[by] as usize % 3);
+                        x[to] = evaluate(functions, number, n - 1, x[argument], calls)?;
+                    }
+                }
+                Step::If(odd, ref then, ref other) => {
+                    let body = if x[odd] & 1 == 1 { then } else { other };
+                    steps(functions, body, n, x, own, calls)?;
+                }
+            }
+        }
+        Some(())
+    }
+    *calls = calls.checked_sub(1)?;
+    if n == 0 {
+        return Some(a.wrapping_mul(7).wrapping_add(number as u32));
+    }
+    let (mut x, mut own) = ([n, a, a ^ 0x5555, number as u32], [0; 2]);
+    steps(functions, &functions[number], n, &mut x, &mut own, calls)?;
+    Some(x.iter().fold(0, |sum: u32, value| sum.wrapping_mul(31).wrapping_add(*value)))
+}
+
+fn write_steps(body: &[Step], labels: &mut u32, out: &mut String) {
+    for step in body {
+        *labels += 1;
+        let l = *labels;
+        *out += &match *step {
+            Step::Set(to, op, a, b) => format!("{}.b32 %x{to}, %x{a}, %x{b};\n", ["add", "sub", "mul.lo", "xor"][op])
+                .replace("add.b32", "add.u32")
+                .replace("sub.b32", "sub.u32")
+                .replace("lo.b32", "lo.u32"),
+            Step::Store(at, a) => format!("st.local.u32 [own+{}], %x{a};\n", 4 * at),
+            Step::Load(to, at) => format!("ld.local.u32 %x{to}, [own+{}];\n", 4 * at),
+            Step::Call { to, function, argument, guard } => {
+                let (at, test) = match guard {
+                    Some(odd) => ("@%q1 ", format!("and.b32 %t, %x{odd}, 1; setp.ne.u32 %q1, %t, 0;\n")),
+                    None => ("", String::new()),
+                };
+                let (find, callee, list) = match function {
+                    Ok(number) => (String::new(), format!("f{number}"), String::new()),
+                    Err(by) => (
+                        format!(
+                            "rem.u32 %t, %x{by}, 3; mul.wide.u32 %y1, %t, 8; mov.u64 %y2, table; add.s64 %y1, %y1, %y2;
+                             ld.global.u64 %y1, [%y1]; list{l}: .callprototype (.param .b32 _) _ (.param .b32 _, .param .b32 _);\n"
+                        ),
+                        "%y1".to_owned(),
+                        format!(", list{l}"),
+                    ),
+                };
+                format!(
+                    "{test}{find}sub.u32 %t, %n, 1;
+                     {{ .param .b32 p0; .param .b32 p1; .param .b32 s; st.param.b32 [p0], %t; st.param.b32 [p1], %x{argument};
+                     {at}call (s), {callee}, (p0, p1){list}; {at}ld.param.b32 %x{to}, [s]; }}\n"
+                )
+            }
+            Step::If(odd, ref then, ref other) => {
+                let mut text = format!("and.b32 %t, %x{odd}, 1; setp.eq.u32 %q2, %t, 0; @%q2 bra ELSE{l};\n");
+                write_steps(then, labels, &mut text);
+                text += &format!("bra END{l};\nELSE{l}:\n");
+                write_steps(other, labels, &mut text);
+                text + &format!("END{l}:\n")
+            }
+        };
+    }
+}
+
+fn random_text(functions: &[Vec<Step>]) -> String {
+    let mut text = ".global .u64 table[3] = {f0, f1, f2};\n".to_owned();
+    for (number, body) in functions.iter().enumerate() {
+        text += &format!(
+            ".func (.param .b32 r) f{number}(.param .b32 n, .param .b32 a) {{
+             .local .align 4 .u32 own[2]; .reg .b32 %x<4>, %n, %t; .reg .b64 %y<3>; .reg .pred %q<3>;
+             ld.param.u32 %n, [n]; ld.param.u32 %x1, [a]; setp.ne.u32 %q1, %n, 0; @%q1 bra GO;
+             mad.lo.u32 %x1, %x1, 7, {number}; st.param.b32 [r], %x1; ret;
+             GO: mov.u32 %x0, %n; xor.b32 %x2, %x1, 0x5555; mov.u32 %x3, {number};
+             st.local.u32 [own], 0; st.local.u32 [own+4], 0;\n"
+        );
+        write_steps(body, &mut 0, &mut text);
+        text += "mad.lo.u32 %x1, %x0, 31, %x1; mad.lo.u32 %x2, %x1, 31, %x2; mad.lo.u32 %x3, %x2, 31, %x3;
+                 st.param.b32 [r], %x3; ret; }\n";
+    }
+    let start = ".func (.param .b32 r) start(.param .b32 n) { .reg .b32 %x<4>; .reg .b64 %y<2>;
+        .param .b32 p0; .param .b32 p1; .param .b32 s;
+        ld.param.u32 %x1, [n]; rem.u32 %x2, %x1, 4; st.param.b32 [p0], %x2; st.param.b32 [p1], %x1;
+        call (s), f0, (p0, p1); ld.param.b32 %x2, [s]; st.param.b32 [r], %x2; ret; }\n";
+    each_thread(&(text + start), "start", 32, 0)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_functions_that_call_each_other_give_what_they_give_in_rust(
+        functions in prop::collection::vec(prop::collection::vec(step(), 1..6), 3),
+        warp_size in prop::sample::select(&[32, 64][..]),
+    ) {
+        let mut calls = 20_000;
+        let expected: Option<Vec<u64>> =
+            (0..40).map(|i| evaluate(&functions, 0, i % 4, i, &mut calls).map(u64::from)).collect();
+        if let Some(expected) = expected {
+            let text = random_text(&functions);
+            let ran = run_text(&text, &Setup { output: 8 * 40, shape: (1, 40), warp_size, ..Setup::default() });
+            prop_assert!(ran.result.is_ok(), "{:?}\n{}", ran.result, text);
+            prop_assert_eq!(ran.u64s(), expected, "{}", text);
+        }
+    }
 }
