@@ -38,6 +38,10 @@ use ast::Function;
 use functions::Functions;
 use lower::{Env, Lower};
 
+/// Bytes of a thread's stack for recursive functions, unless the caller wants another: the default of CUDA's
+/// `cudaLimitStackSize`.
+pub const STACK_BYTES: u32 = 1024;
+
 /// Alignment of the parameter block in the constant bank.
 const PARAM_BANK_ALIGN: u32 = 16;
 
@@ -61,7 +65,15 @@ const PARAM_BANK_ALIGN: u32 = 16;
 /// assert_eq!(module.kernels[0].code.len(), 6);
 /// ```
 pub fn parse(file: &str, text: &str) -> Result<Module, Diagnostics> {
-    let decoded = decode(file, text);
+    parse_with_stack(file, text, STACK_BYTES)
+}
+
+/// The same with a stack of this many bytes a thread, which kernels with recursive functions have in local memory.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_with_stack(file: &str, text: &str, stack_bytes: u32) -> Result<Module, Diagnostics> {
+    let decoded = decode(file, text, stack_bytes);
     let mut faults = Diagnostics::default();
     for fault in decoded.faults.into_iter().chain(decoded.kernels.into_iter().flat_map(|k| k.unsupported)) {
         // A function called from several kernels has its faults once.
@@ -131,7 +143,7 @@ pub struct KernelReport {
 /// );
 /// ```
 pub fn check(file: &str, text: &str) -> PtxReport {
-    let decoded = decode(file, text);
+    let decoded = decode(file, text, STACK_BYTES);
     let mut unsupported = decoded.faults;
     for fault in decoded.kernels.iter().flat_map(|k| &k.unsupported) {
         if !unsupported.contains(fault) {
@@ -157,7 +169,7 @@ struct Decoded {
     faults: Vec<Diagnostic>,
 }
 
-fn decode(file: &str, text: &str) -> Decoded {
+fn decode(file: &str, text: &str, stack_bytes: u32) -> Decoded {
     let (tree, mut faults) = parser::parse(file, text);
     let mut module = Module::default();
     let functions = Functions::of(&tree);
@@ -166,7 +178,7 @@ fn decode(file: &str, text: &str) -> Decoded {
     faults.extend(defined_twice(tree.functions(), file, text));
     let kernels = tree.functions().filter(|f| f.entry).map(|f| f.name.text).collect();
     let param_bank = (module.const_bank.len() as u32).next_multiple_of(PARAM_BANK_ALIGN);
-    let env = Env { file, text, symbols, functions, kernels, param_bank };
+    let env = Env { file, text, symbols, functions, kernels, param_bank, stack_bytes };
     let lines = Lines::of(text);
     let name: Arc<str> = file.into();
     let mut kernels = Vec::new();
@@ -257,6 +269,7 @@ fn kernel(
         params,
         param_bytes: bytes,
         param_bank: env.param_bank,
+        stack_bytes: env.stack_bytes,
         max_threads,
     };
     finish::finish(body, frame, |at| lines.position(at)).map_err(|message| {

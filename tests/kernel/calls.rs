@@ -127,7 +127,7 @@ fn no_code_lies_at_the_address_of_a_function() {
 }
 
 /// Two classes with two virtual functions each, as a compiler lays them out: two words before the first function.
-const SHAPES: &str = "
+pub(crate) const SHAPES: &str = "
 .extern .func __cxa_pure_virtual ();
 .global .align 8 .u64 _ZTV5Shape[4] = {0, 0, __cxa_pure_virtual, __cxa_pure_virtual};
 .global .align 8 .u64 _ZTV6Square[4] = {0, 0, _ZN6Square4areaEv, _ZN6Square5scaleEj};

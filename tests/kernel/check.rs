@@ -132,6 +132,27 @@ fn faults_outside_of_kernels() {
         (".global .u32 x = y;", "2:18: unknown variable `y`"),
         (".shared .u32 x = 1;", "2:14: `.shared` variables cannot be initialised"),
         (".entry k() { .reg .b32 %r<2>; mov.b32 %r1, \"text; }", "unterminated string"),
+        (
+            ".func f(.param .f16x2 x) { .reg .b32 %r; call f, (%r); call f, (%r); ret; }\n\
+             .entry k() { .reg .b32 %r; call f, (%r); call f, (%r); ret; }",
+            "2:16: type `.f16x2` is not supported for variables",
+        ),
+        (
+            ".entry k() { l: .calltargets f; l: .calltargets f; ret; }\n.func f() { ret; }",
+            "2:33: label `l` is defined twice",
+        ),
+        (
+            ".func area() { ret; }\n.entry k() { call aera; ret; }",
+            "3:19: function `aera` is not declared (did you mean `area`?)",
+        ),
+        (
+            ".func area() { ret; }\n.entry k() { .reg .b64 %d; list: .calltargets ara; call %d, lsit; ret; }",
+            "3:61: `lsit` is no `.callprototype` or `.calltargets` here (did you mean `list`?)",
+        ),
+        (
+            ".func area() { ret; }\n.entry k() { .reg .b64 %d; list: .calltargets ara; call %d, list; ret; }",
+            "3:47: `ara` is not a function of this file (did you mean `area`?)",
+        ),
         (".func f(.param .u32 x);\n.entry k() { call f; ret; }", "3:19: function `f` has no body in this file"),
     ] {
         let text = format!(".version 8.0\n{text}");
@@ -174,12 +195,14 @@ fn a_flood_of_faults_is_cut_short() {
 }
 
 /// Real PTX of small size to spoil.
-const SOURCES: [&str; 5] = [
+const SOURCES: [&str; 7] = [
     include_str!("../../workloads/atax/kernel.ptx"),
     include_str!("../../workloads/bfs/kernel.ptx"),
     include_str!("../../workloads/gemm_tiled/kernel.ptx"),
     include_str!("../../workloads/histogram/kernel.ptx"),
     include_str!("ptx/basics.nvrtc.ptx"),
+    crate::calls::SHAPES,
+    crate::recursion::SORT,
 ];
 
 #[derive(Debug, Clone)]

@@ -179,9 +179,8 @@ DONE: st.param.b32 [r], %x2; ret; }
     assert_eq!(ran.u64s(), expected);
 }
 
-#[test]
-fn quicksort_of_an_array_in_local_memory() {
-    let sort = "
+/// Each thread sorts ten bytes in its local memory.
+pub(crate) const SORT: &str = "
 .func sort(.param .b64 a, .param .b32 low, .param .b32 high) {
     .reg .b32 %x<9>; .reg .b64 %y<9>; .reg .pred %q<3>;
     ld.param.u64 %y1, [a]; ld.param.s32 %x1, [low]; ld.param.s32 %x2, [high];
@@ -212,7 +211,10 @@ FILL: mul.lo.u32 %r2, %r2, 1664525; add.u32 %r2, %r2, 1013904223; shr.u32 %r4, %
 COPY: ld.local.u32 %r4, [%rd1]; st.global.u32 [%rd3], %r4; add.s64 %rd1, %rd1, 4; add.s64 %rd3, %rd3, 4;
     add.u32 %r3, %r3, 1; setp.lt.u32 %p1, %r3, 10; @%p1 bra COPY; ret;
 }";
-    let ran = run_text(sort, &Setup { output: 40 * 32, shape: (1, 32), ..Setup::default() });
+
+#[test]
+fn quicksort_of_an_array_in_local_memory() {
+    let ran = run_text(SORT, &Setup { output: 40 * 32, shape: (1, 32), ..Setup::default() });
     assert!(ran.result.is_ok(), "{:?}", ran.result);
     let sorted = |thread: u32| {
         let mut state = thread.wrapping_mul(2654435761).wrapping_add(12345);

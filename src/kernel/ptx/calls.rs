@@ -36,19 +36,28 @@ impl<'a> Lower<'_, 'a> {
     pub(super) fn call_indirect(&mut self, i: &'a Instruction<'a>, callee: &str, call: &Call<'_, 'a>) -> Lowered {
         let target = Arg::Reg(self.register(callee, call.callee.at.clone(), Bank::R64)?);
         let list = match call.rest {
-            [Operand { kind: Kind::Name { name, component: None, offset: 0 }, at }] => self
-                .callees(name)
-                .ok_or((at.clone(), format!("`{name}` is no `.callprototype` or `.calltargets` here"))),
-            [] => Err((i.opcode.at.clone(), "an indirect call names a `.callprototype` or `.calltargets`".to_owned())),
+            [Operand { kind: Kind::Name { name, component: None, offset: 0 }, at }] => match self.callees(name) {
+                Some(list) => list,
+                None => {
+                    let message = format!("`{name}` is no `.callprototype` or `.calltargets` here");
+                    let known = self.callee_labels();
+                    return Err(self.fault_among(at.clone(), message, name, known));
+                }
+            },
+            [] => {
+                let message = "an indirect call names a `.callprototype` or `.calltargets`";
+                return Err(self.fault(i.opcode.at.clone(), message));
+            }
             [first, ..] => {
-                Err((first.at.clone(), "expected the label of a `.callprototype` or `.calltargets`".to_owned()))
+                let message = "expected the label of a `.callprototype` or `.calltargets`";
+                return Err(self.fault(first.at.clone(), message));
             }
         };
-        let list = list.map_err(|(at, message)| self.fault(at, message))?;
-        let reached =
-            self.env.functions.reached(list).map_err(|word| {
-                self.fault(word.at.clone(), format!("`{}` is not a function of this file", word.text))
-            })?;
+        let env = self.env;
+        let reached = env.functions.reached(list).map_err(|word| {
+            let message = format!("`{}` is not a function of this file", word.text);
+            self.fault_among(word.at.clone(), message, word.text, env.functions.names())
+        })?;
         let guard = self.guard.take();
         let end = self.body.label();
         if let Some((register, negated)) = guard {

@@ -174,8 +174,6 @@ pub(super) struct Body {
     pub(super) stack: Option<StackRegisters>,
     /// The subroutine whose code is being lowered; its variables go into its frame.
     pub(super) owner: Option<u32>,
-    /// Bytes of local memory for frames.
-    pub(super) stack_bytes: u32,
     pub(super) shared_bytes: u32,
     pub(super) dynamic_shared: bool,
     pub(super) local_bytes: u32,

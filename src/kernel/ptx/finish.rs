@@ -21,6 +21,8 @@ pub(super) struct Frame {
     pub(super) params: Vec<Param>,
     pub(super) param_bytes: u32,
     pub(super) param_bank: u32,
+    /// Of a kernel with recursive functions.
+    pub(super) stack_bytes: u32,
     pub(super) max_threads: u32,
 }
 
@@ -39,7 +41,8 @@ const MAX_LOCAL: u32 = 512 << 10;
 /// A sentence that says which of the IR's limits is exceeded.
 pub(super) fn finish(mut body: Body, frame: Frame, position: impl Fn(usize) -> SourcePos) -> Result<Kernel, String> {
     params::resolve(&mut body);
-    stack::lay_out(&mut body);
+    let stack_bytes = if body.subroutines.is_empty() { 0 } else { frame.stack_bytes };
+    stack::lay_out(&mut body, stack_bytes);
     let flow: Vec<Flow> = body.code.iter().map(|draft| flow_of(draft, &body)).collect();
     let slots = allocate(&body, &Blocks::of(&flow).with_returns(&returns(&body)));
     let blocks = Blocks::of(&within(&body));
@@ -82,7 +85,7 @@ pub(super) fn finish(mut body: Body, frame: Frame, position: impl Fn(usize) -> S
         local_bytes: body.local_bytes.next_multiple_of(16),
         registers_per_thread: (slots.pressure + OVERHEAD).min(255),
         max_threads: frame.max_threads,
-        stack_bytes: body.stack_bytes,
+        stack_bytes,
         textures: body.textures.clone(),
         param_bank: body.uses_param_bank.then_some(frame.param_bank),
         virtual_registers: slots.registers,

@@ -192,6 +192,11 @@ impl<'a> Functions<'a> {
         self.by_name.get(name).map(|&number| self.all[number])
     }
 
+    /// Their names, in the order of the text.
+    pub(super) fn names(&self) -> impl Iterator<Item = &'a str> {
+        self.all.iter().map(|function| function.name.text)
+    }
+
     /// The address of a function.
     pub(super) fn address(&self, name: &str) -> Option<u64> {
         self.by_name.get(name).map(|&number| CODE_WINDOW + 16 * (number as u64 + 1))

@@ -40,6 +40,8 @@ pub(super) struct Env<'a> {
     pub(super) kernels: Vec<&'a str>,
     /// Where a launch's constant bank holds the parameter block.
     pub(super) param_bank: u32,
+    /// Bytes of a thread's stack, in kernels with recursive functions.
+    pub(super) stack_bytes: u32,
 }
 
 /// What a name in a body stands for.
@@ -64,7 +66,7 @@ pub(super) struct Scope<'a> {
     ranges: Vec<(&'a str, u64, VReg)>,
     labels: HashMap<&'a str, Label>,
     /// Labels of `.callprototype` and `.calltargets`.
-    callees: HashMap<&'a str, Callees<'a>>,
+    callees: Vec<(&'a str, Callees<'a>)>,
     /// Names of outer scopes are out of sight: the body of a function.
     opaque: bool,
 }
@@ -138,6 +140,17 @@ impl<'e, 'a> Lower<'e, 'a> {
         self.record(at, message, |fault| fault.with_nearest(found, valid.iter().copied()))
     }
 
+    /// Records that `found` is no name of its kind, with the nearest of those that are.
+    pub(super) fn fault_among(
+        &mut self,
+        at: Bytes,
+        message: String,
+        found: &str,
+        names: impl IntoIterator<Item = &'a str>,
+    ) -> Reported {
+        self.record(at, message, |fault| fault.with_nearest(found, names))
+    }
+
     pub(super) fn warn(&mut self, at: Bytes, message: impl Into<String>) {
         self.body.warnings.push(Diagnostic::at(self.env.file, self.env.text, at, message));
     }
@@ -183,7 +196,12 @@ impl<'e, 'a> Lower<'e, 'a> {
                     self.fault(word.at.clone(), format!("label `{}` is defined twice", word.text));
                 }
             } else if let Some((word, callees)) = Callees::declared(statement) {
-                self.scopes.last_mut().expect("a scope is open").callees.insert(word.text, callees);
+                let scope = self.scopes.last_mut().expect("a scope is open");
+                let known = scope.callees.iter().any(|(label, _)| *label == word.text);
+                scope.callees.push((word.text, callees));
+                if known {
+                    self.fault(word.at.clone(), format!("label `{}` is defined twice", word.text));
+                }
             }
         }
         for statement in statements {
@@ -409,7 +427,7 @@ impl<'e, 'a> Lower<'e, 'a> {
     /// What a `.callprototype` or `.calltargets` of this name says.
     pub(super) fn callees(&self, name: &str) -> Option<Callees<'a>> {
         for scope in self.scopes.iter().rev() {
-            if let Some(&callees) = scope.callees.get(name) {
+            if let Some(&(_, callees)) = scope.callees.iter().find(|(label, _)| *label == name) {
                 return Some(callees);
             }
             if scope.opaque {
@@ -417,6 +435,12 @@ impl<'e, 'a> Lower<'e, 'a> {
             }
         }
         None
+    }
+
+    /// Labels of `.callprototype` and `.calltargets` in sight.
+    pub(super) fn callee_labels(&self) -> Vec<&'a str> {
+        let outermost = self.scopes.iter().rposition(|scope| scope.opaque).unwrap_or(0);
+        self.scopes[outermost..].iter().flat_map(|scope| &scope.callees).map(|(label, _)| *label).collect()
     }
 
     /// Places a label at the end of the code.

@@ -15,6 +15,7 @@ use super::super::ir::{Class, Elem, MemKind, Op, Space};
 use super::ast::{Formal, Function, Kind, Operand};
 use super::draft::{Arg, CallSite, DraftOp, RETURN_SITE_BYTES, Subroutine, VReg, plain_access};
 use super::lower::{Lower, Lowered, Name, Scope};
+use super::parser::Reported;
 use super::types::{Bank, Ty};
 
 /// One value on its way into a parameter or out of a result.
@@ -47,6 +48,10 @@ impl<'a> Lower<'_, 'a> {
     ) -> Lowered {
         let callee = self.subroutine(function, cycle)?;
         let bound = self.subroutines[callee as usize].1.clone();
+        if bound.len() != function.params.len() + function.returns.len() {
+            // Its parameters have faults, which its first call reported.
+            return Err(Reported);
+        }
         let (parameters, returned) = bound.split_at(function.params.len());
         let behind = self.body.label();
         let guard = self.guard.take();

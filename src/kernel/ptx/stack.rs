@@ -5,7 +5,7 @@
 //! frame          | return site | variables, parameters in memory | saved registers |
 //! ```
 //! A frame has one size a function. The stack grows upwards, by frames; a call whose frame would end past the limit is a
-//! fault of the run. The limit is [`STACK_BYTES`], the default of `cudaLimitStackSize` (CUDA Runtime API, `cudaLimit`).
+//! fault of the run. The stack has [`STACK_BYTES`](super::STACK_BYTES) unless the caller of the front end says otherwise.
 //!
 //! A caller saves what the callee may overwrite: registers that the cycle of the call graph writes, which both are on, and
 //! that are alive behind the call. A call from outside of the cycle saves nothing, for it has registers of its own. Saving
@@ -24,9 +24,6 @@ use super::draft::{Arg, Body, Draft, DraftOp, StackRegisters, VReg, plain_access
 use super::finish::within;
 use super::types::Bank;
 
-/// Bytes of a thread's stack.
-pub(super) const STACK_BYTES: u32 = 1024;
-
 /// Where the parts of a call site stand.
 #[derive(Debug, Clone, Copy, Default)]
 struct Parts {
@@ -36,8 +33,8 @@ struct Parts {
 }
 
 /// Lays out frames and replaces [`DraftOp::Enter`] and [`DraftOp::Leave`] by instructions. A body without subroutines
-/// stays as it is.
-pub(super) fn lay_out(body: &mut Body) {
+/// stays as it is. The stack has `stack_bytes` a thread.
+pub(super) fn lay_out(body: &mut Body, stack_bytes: u32) {
     if body.subroutines.is_empty() {
         return;
     }
@@ -55,11 +52,11 @@ pub(super) fn lay_out(body: &mut Body) {
     }
     frames.iter_mut().for_each(|frame| *frame = frame.next_multiple_of(align));
     let base = body.local_bytes.next_multiple_of(align);
-    let limit = base + STACK_BYTES;
+    let limit = base + stack_bytes;
     // Parameters in memory are written before the call finds that its frame has no room.
     let in_memory = body.blocks.iter().any(|block| block.owner.is_some() && block.local.is_some());
     let slack = if in_memory { frames.iter().copied().max().unwrap_or(0) } else { 0 };
-    (body.local_bytes, body.stack_bytes) = (limit.saturating_add(slack), STACK_BYTES);
+    body.local_bytes = limit.saturating_add(slack);
     let code = std::mem::take(&mut body.code);
     let mut moved = Vec::with_capacity(code.len() + 1);
     for mut draft in code {

@@ -47,7 +47,10 @@ impl<'a> Lower<'_, 'a> {
         match self.env.functions.get(name) {
             Some(function) if function.body.is_some() => self.call_function(function, &call),
             Some(_) => self.call_external(name, call.callee, call.results),
-            None => Err(self.fault(at, format!("function `{name}` is not declared"))),
+            None => {
+                let (message, env) = (format!("function `{name}` is not declared"), self.env);
+                Err(self.fault_among(at, message, name, env.functions.names()))
+            }
         }
     }
 
