@@ -15,7 +15,8 @@
 //! before fences, barriers and atomics, and ([`RegionOptions::after_sync`]) behind barriers and atomics, so that the next region's number is drawn
 //! once they have happened: with the paper's boundary *before* alone, a critical section's stores may persist in the
 //! wrong order. At the program's own `pm.region`. Where the stores of a region would exceed the threshold. Calls have
-//! been inlined, so there are none; a kernel with recursive functions is refused. A boundary is a store of the next program counter and `pm.region`.
+//! been inlined, so there are none; a kernel with recursive functions is refused.
+//! A boundary is a store of the next program counter and `pm.region`.
 //!
 //! Merging takes away, in program order, what the rules above do not need once all of them are met: the header's boundary
 //! of a loop that has another one, say. The threshold counts words of 8 bytes a lane, checkpoints and the boundary's own

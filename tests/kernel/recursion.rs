@@ -113,6 +113,15 @@ fn a_function_calls_itself_through_a_table() {
 }
 
 #[test]
+fn what_a_compiler_makes_of_a_table_and_a_function_that_calls_itself_through_it() {
+    // Entry 1 squares, entry 2 is a factorial that takes its own address from the table.
+    let setup = Setup { output: 4 * 12, shape: (1, 12), ..Setup::default() };
+    let ran = run_text(include_str!("ptx/calls.llc.ptx"), &setup);
+    assert!(ran.result.is_ok(), "{:?}", ran.result);
+    assert_eq!(ran.u32s(), [0, 1, 4, 6, 16, 120, 36, 5040, 64, 362880, 100, 39916800]);
+}
+
+#[test]
 fn register_parameters_are_exchanged_and_a_predicate_survives_the_call() {
     // gcd(a, b) = b == 0 ? a : gcd(b, a mod b), plus 1,000 for each level at which a is odd.
     let gcd = "

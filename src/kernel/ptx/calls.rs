@@ -1,4 +1,5 @@
-//! Calls of functions (PTX ISA 9.7.12, `call`): bodies inlined, indirect calls as a choice among their targets.
+//! Calls of functions (PTX ISA 9.7.12, `call`): bodies inlined, indirect calls as a choice among their
+//! targets.
 //!
 //! ```text
 //! call (r), %rd1, (a), proto;      setp.eq %p1, %rd1, address of f     f: body; bra end
@@ -6,10 +7,10 @@
 //!                                  setp.eq %p2, %rd1, address of g     end:
 //!                                  @%p2 bra g;  fault
 //! ```
-//! Each target runs with its lanes, then all meet at the end. A value that is none of the targets is a fault of the run.
-//! The targets of `.calltargets` are those listed. Those of `.callprototype` are the functions of its signature whose
-//! address is taken somewhere in the file (`functions.rs`). So virtual calls work: a vtable is a variable that holds
-//! functions' addresses.
+//! Each target runs with its lanes, then all meet at the end. A value that is none of the targets is a fault
+//! of the run. The targets of `.calltargets` are those listed. Those of `.callprototype` are the functions of
+//! its signature whose address is taken somewhere in the file (`functions.rs`). So virtual calls work: a
+//! vtable is a variable that holds functions' addresses.
 //!
 //! Functions that may call themselves are called as subroutines instead (`recursion.rs`).
 

@@ -1,5 +1,5 @@
-//! Draft instructions to a [`Kernel`]: parameters of calls and frames resolved, branches joined, registers allocated, hazards
-//! listed.
+//! Draft instructions to a [`Kernel`]: parameters of calls and frames resolved, branches joined, registers
+//! allocated, hazards listed.
 
 use std::sync::Arc;
 

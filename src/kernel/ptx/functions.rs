@@ -1,15 +1,17 @@
-//! The `.func`s of a file: their addresses, which of them an indirect call may reach, and which may call themselves.
+//! The `.func`s of a file: their addresses, which of them an indirect call may reach, and which may call
+//! themselves.
 //!
-//! Source: PTX ISA 9.7.12 ("Control Flow Instructions": `call`) and 11.1.1 to 11.1.4 (`.calltargets`, `.callprototype`).
+//! Source: PTX ISA 8.x, `call` (section 9.7.12) and "Control Flow Directives" (`.calltargets`, `.callprototype`).
 //!
-//! Addresses are made up. Function number `n`, in the order in which the text names functions first, has the address
-//! [`CODE_WINDOW`] + 16 (n + 1), the same in every run. No code lies there: an access to it is out of bounds. A function
-//! without a body has an address too (a vtable may hold that of `__cxa_pure_virtual`), but no call reaches it.
+//! Addresses are made up. Function number `n`, in the order in which the text names functions first, has the
+//! address [`CODE_WINDOW`] + 16 (n + 1), the same in every run. No code lies there: an access to it is out of
+//! bounds. A function without a body has an address too (a vtable may hold that of `__cxa_pure_virtual`), but
+//! no call reaches it.
 //!
-//! The address of a function counts as *taken* when the text names the function anywhere but as the callee of a direct
-//! call: as an operand or in an initialiser. Dead code and functions that nobody calls count, so the set is never too
-//! small. Neither is that of functions that may call themselves: an indirect call counts as a call of all that it may
-//! reach.
+//! The address of a function counts as *taken* when the text names the function anywhere but as the callee of
+//! a direct call: as an operand or in an initialiser. Dead code and functions that nobody calls count, so the
+//! set is never too small. Neither is that of functions that may call themselves: an indirect call counts as
+//! a call of all that it may reach.
 
 use hashbrown::HashMap;
 
@@ -18,7 +20,8 @@ use super::super::memory::CODE_WINDOW;
 use super::ast::{File, Formal, Function, Init, Instruction, Item, Kind, Operand, Statement, Word};
 use super::layout::size_of;
 
-/// What stands behind the callee of a `call`: its arguments, and the name of its prototype or list of targets.
+/// What stands behind the callee of a `call`: its arguments, and the name of its prototype or list of
+/// targets.
 pub(super) struct Call<'i, 'a> {
     pub(super) results: &'i [Operand<'a>],
     pub(super) callee: &'i Operand<'a>,

@@ -4,10 +4,11 @@
 //! caller:  read arguments; Enter; write parameters; Call; read results; Leave; write results
 //! callee:  st.local [frame], return site; body; end: ld.local return site, [frame]; Return
 //! ```
-//! Which functions these are is found in the call graph (`functions.rs`); all others are inlined. Parameters and results
-//! of a subroutine are registers of its own, or lie in its frame where their addresses are taken. Arguments go through
-//! registers of the call, for a function that calls itself with its parameters in another order would overwrite them.
-//! `Enter` and `Leave` save what the callee may overwrite and move the stack pointer (`stack.rs`).
+//! Which functions these are is found in the call graph (`functions.rs`); all others are inlined. Parameters
+//! and results of a subroutine are registers of its own, or lie in its frame where their addresses are taken.
+//! Arguments go through registers of the call, for a function that calls itself with its parameters in
+//! another order would overwrite them. `Enter` and `Leave` save what the callee may overwrite and move the
+//! stack pointer (`stack.rs`).
 //!
 //! Not modelled: the calling convention of the CUDA driver, which is not published.
 

@@ -4,17 +4,20 @@
 //! local memory   | variables of the kernel | frame | frame | ...            | limit
 //! frame          | return site | variables, parameters in memory | saved registers |
 //! ```
-//! A frame has one size a function. The stack grows upwards, by frames; a call whose frame would end past the limit is a
-//! fault of the run. The stack has [`STACK_BYTES`](super::STACK_BYTES) unless the caller of the front end says otherwise.
+//! A frame has one size a function. The stack grows upwards, by frames; a call whose frame would end past the
+//! limit is a fault of the run. The stack has [`STACK_BYTES`](super::STACK_BYTES) unless the caller of the
+//! front end says otherwise.
 //!
-//! A caller saves what the callee may overwrite: registers that the cycle of the call graph writes, which both are on, and
-//! that are alive behind the call. A call from outside of the cycle saves nothing, for it has registers of its own. Saving
-//! is by ordinary stores to and loads from local memory, one a register, a predicate as a byte.
+//! A caller saves what the callee may overwrite: registers that the cycle of the call graph writes, which
+//! both are on, and that are alive behind the call. A call from outside of the cycle saves nothing, for it
+//! has registers of its own. Saving is by ordinary stores to and loads from local memory, one a register, a
+//! predicate as a byte.
 //!
-//! Liveness here is within one activation: a call falls through to what is behind it, and a return reads the results.
+//! Liveness here is within one activation: a call falls through to what is behind it, and a return reads the
+//! results.
 //!
-//! Not modelled: frames of inlined functions (their variables are the kernel's or the subroutine's), callee-saved
-//! registers.
+//! Not modelled: frames of inlined functions (their variables are the kernel's or the subroutine's),
+//! callee-saved registers.
 
 use super::super::alu::{AluOp, Combine, Compare, CompareKind, IntCmp, IntOp};
 use super::super::cfg::{BitSet, Blocks, Flow};
@@ -32,8 +35,8 @@ struct Parts {
     leave: usize,
 }
 
-/// Lays out frames and replaces [`DraftOp::Enter`] and [`DraftOp::Leave`] by instructions. A body without subroutines
-/// stays as it is. The stack has `stack_bytes` a thread.
+/// Lays out frames and replaces [`DraftOp::Enter`] and [`DraftOp::Leave`] by instructions. A body without
+/// subroutines stays as it is. The stack has `stack_bytes` a thread.
 pub(super) fn lay_out(body: &mut Body, stack_bytes: u32) {
     if body.subroutines.is_empty() {
         return;
@@ -202,7 +205,8 @@ impl FrameCode<'_> {
         self.emit(Op::Alu(AluOp::Int64(op)), Class::Int, pointer, [pointer, by, Arg::None], 0);
     }
 
-    /// Saves registers from byte `saves` of the frame on, and moves the pointer to the callee's. The kernel has no frame.
+    /// Saves registers from byte `saves` of the frame on, and moves the pointer to the callee's. The kernel
+    /// has no frame.
     fn enter(&mut self, base: u32, frame: Option<(u32, u32)>, saved: &[VReg]) {
         let Some((bytes, mut at)) = frame else {
             let (pointer, base) = (Arg::Reg(self.stack.pointer), self.body.literal(Bank::R64, u64::from(base)));

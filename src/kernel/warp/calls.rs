@@ -1,12 +1,12 @@
 //! Calls and returns of a warp: an activation is a path of its own on the SIMT stack.
 //!
-//! A call turns the current path into the one that continues behind it, and puts a path at the callee above. Lanes that
-//! diverge in the callee meet at its return at the latest, since post-dominators are found within one activation
-//! (`ptx/finish.rs`). So all lanes of the path return together, whatever depth others of the warp are at, and lanes on one
-//! path have the same chain of calls. Each lane's return site is also on its stack in local memory, as on hardware; a
-//! return checks that it is the one of the call.
+//! A call turns the current path into the one that continues behind it, and puts a path at the callee above.
+//! Lanes that diverge in the callee meet at its return at the latest, since post-dominators are found within
+//! one activation (`ptx/finish.rs`). So all lanes of the path return together, whatever depth others of the
+//! warp are at, and lanes on one path have the same chain of calls. Each lane's return site is also on its
+//! stack in local memory, as on hardware; a return checks that it is the one of the call.
 //!
-//! Source: the call stack of GPGPU-Sim's SIMT stack (Bakhoda et al., ISPASS 2009).
+//! Source: GPGPU-Sim's `simt_stack`, whose entries of type call do the same.
 
 use super::super::fault::{FaultKind, ProgramFault};
 use super::super::ir::{Inst, LANES};
@@ -15,7 +15,8 @@ use super::super::semantics::get;
 use super::{Path, RETURN, Warp, lanes_of};
 
 impl Warp {
-    /// Executes an [`Op::Call`](super::super::ir::Op::Call) of the subroutine at `target` by all lanes of the path.
+    /// Executes an [`Op::Call`](super::super::ir::Op::Call) of the subroutine at `target` by all lanes of the
+    /// path.
     ///
     /// # Errors
     /// A frame that has no room on the stack of some lane.

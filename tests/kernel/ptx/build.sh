@@ -1,6 +1,6 @@
 #!/bin/sh
 # Compiles the samples of this folder to PTX: with clang (Debian's will do), and with NVRTC if its library is found
-# (`pip install nvidia-cuda-nvrtc-cu11`). Run it only to change the samples; the PTX is committed.
+# (`pip install nvidia-cuda-nvrtc-cu11`); LLVM's IR with llc 14. Run it only to change the samples; the PTX is committed.
 set -e
 cd "$(dirname "$0")"
 for source in *.cu; do
@@ -9,3 +9,4 @@ for source in *.cu; do
         -Xclang -target-feature -Xclang +ptx64 "$source" -o "$name.clang.ptx"
     python3 nvrtc.py "$source" "$name.nvrtc.ptx" || echo "no NVRTC: $name.nvrtc.ptx left as it is"
 done
+llc -march=nvptx64 -mcpu=sm_60 -O2 calls.ll -o calls.llc.ptx
