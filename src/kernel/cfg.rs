@@ -68,6 +68,15 @@ impl Blocks {
         blocks
     }
 
+    /// The same with ways from some ends of lanes on: each from the block of the first pc to those of the others.
+    pub(super) fn with_returns(mut self, returns: &[(u32, Vec<u32>)]) -> Blocks {
+        for (from, to) in returns.iter().filter(|(_, to)| !to.is_empty()) {
+            let from = self.at(*from) as usize;
+            self.successors[from] = to.iter().map(|&to| self.at(to)).collect();
+        }
+        self
+    }
+
     /// Blocks.
     pub(super) fn len(&self) -> usize {
         self.successors.len()

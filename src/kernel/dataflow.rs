@@ -16,7 +16,8 @@ pub(super) fn flow_of(inst: &Inst) -> Flow {
     let guarded = inst.guard != Guard::ALWAYS;
     match inst.op {
         Op::Branch { target, .. } => Flow { falls: guarded, jumps: Some(target) },
-        Op::Exit | Op::Trap => Flow { falls: guarded, jumps: None },
+        Op::Call { .. } | Op::Return => unreachable!("kernels with calls are refused before"),
+        Op::Exit | Op::Trap(_) => Flow { falls: guarded, jumps: None },
         _ => Flow::NEXT,
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::ir::SourcePos;
+use super::ir::{SourcePos, Trap};
 use super::launch::Launch;
 use super::warp::Warp;
 
@@ -59,11 +59,39 @@ pub enum FaultKind {
     },
     /// `trap` was executed.
     Trap,
+    /// An indirect call of what is no function, or of one that the call cannot reach.
+    Callee {
+        /// The value called.
+        value: u64,
+    },
+    /// A call of a recursive function whose frame has no room on the thread's stack.
+    StackOverflow {
+        /// Which call of the chain it is, 1 being that of the kernel.
+        depth: u32,
+        /// Bytes of the stack.
+        bytes: u32,
+    },
+    /// A return to another place than behind the call: the program overwrote the return site in its local memory.
+    ReturnSite {
+        /// The program counter that was there.
+        found: u32,
+    },
     /// An instruction that this memory or machine cannot do (an atomic on constant memory, say).
     Unsupported(String),
 }
 
 impl ProgramFault {
+    /// The fault of a trap that these lanes of a warp execute, of which there is one at least: that of the lowest lane.
+    pub fn of_trap(trap: Trap, launch: &Launch, warp: &Warp, lanes: u64) -> Self {
+        let (pc, lane) = (warp.pc(), lanes.trailing_zeros());
+        let inst = &launch.kernel.code[pc as usize];
+        let kind = match trap {
+            Trap::Asked => FaultKind::Trap,
+            Trap::Callee => FaultKind::Callee { value: warp.operand64(inst.src[0], launch, lane) },
+        };
+        ProgramFault::new(kind, launch, warp, pc, lane)
+    }
+
     /// A fault of one lane of a warp at an instruction.
     pub fn new(kind: FaultKind, launch: &Launch, warp: &Warp, pc: u32, lane: u32) -> Self {
         let (cta, thread) = warp.thread_of(lane);
@@ -96,6 +124,16 @@ impl fmt::Display for ProgramFault {
                 write!(f, "{}, column {}", elsewhere.line, elsewhere.column)
             }
             FaultKind::Trap => write!(f, "trap executed"),
+            FaultKind::Callee { value } => {
+                write!(f, "indirect call of {value:#x}, which is the address of no function that this call may reach")?;
+                if *value == 0 { write!(f, " (a null pointer?)") } else { Ok(()) }
+            }
+            FaultKind::StackOverflow { depth, bytes } => {
+                write!(f, "stack overflow at depth {depth}: {bytes} bytes a thread have no room for this call's frame")
+            }
+            FaultKind::ReturnSite { found } => {
+                write!(f, "the return site on the stack was overwritten: pc {found} is not behind the call")
+            }
             FaultKind::Unsupported(what) => write!(f, "{what}"),
         }
     }

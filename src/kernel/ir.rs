@@ -5,8 +5,9 @@
 //! of the launch's constant pool of that width instead: immediates, parameters, symbol addresses. So the executor
 //! fetches every operand in the same way, and no instruction carries a string.
 //!
-//! Invariants: every `Branch.target` is a valid pc; the last instruction of `code` is an `Exit` or a branch; `pos`,
-//! `class` and `hazards` are as long as `code`. `.func` bodies are inlined at their calls (no recursion).
+//! Invariants: every `Branch.target` is a valid pc; the last instruction of `code` is an `Exit`, a `Return` or a
+//! branch; `pos`, `class` and `hazards` are as long as `code`. `.func` bodies are inlined at their calls; those of
+//! functions that may call themselves are subroutines behind the kernel's own code, each with one `Return`.
 //!
 //! Over 500 lines, nearly all of them type declarations and their docs: what front end and executors share stands in one place.
 
@@ -78,20 +79,39 @@ pub enum Op {
         /// The immediate post-dominator of the branch, ways that only leave the kernel left aside.
         reconverge: u32,
     },
+    /// A call of a recursive function's subroutine, by all lanes of the path. Each lane's return site, the next
+    /// pc, goes to the 32-bit slot `dst[0]`. `src[0]` is the address of the callee's frame in local memory,
+    /// `src[1]` the last one at which it has room, both 64-bit; with `imm` 1 it has room nowhere. Without room it
+    /// is a fault.
+    Call {
+        /// Program counter of the subroutine.
+        target: u32,
+    },
+    /// All lanes that were called together return, to the pc in the 32-bit slot `src[0]`.
+    Return,
     /// A CTA barrier.
     Barrier(Barrier),
     /// A memory fence.
     Fence(Scope),
     /// The active lanes end.
     Exit,
-    /// The program gives up: a fault of the simulated program.
-    Trap,
+    /// A fault of the simulated program.
+    Trap(Trap),
     /// Nothing (an empty statement that still issues, as `pragma` never does).
     Nop,
     /// A persistent-memory operation that is not a plain store (see [`Mem::hint`] for those).
     Pm(PmOp),
     /// Reads something only the machine knows into `dst[0]`.
     Machine(MachineRead),
+}
+
+/// What an [`Op::Trap`] reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trap {
+    /// The program asks for it: `trap`.
+    Asked,
+    /// The address in `src[0]` (64-bit) is that of no function that an indirect call may reach.
+    Callee,
 }
 
 /// A memory access. 8 bytes; fits beside the operation's tag.
@@ -604,6 +624,8 @@ pub struct Kernel {
     pub dynamic_shared: bool,
     /// Local memory a thread, in bytes.
     pub local_bytes: u32,
+    /// Bytes of it for the stack of recursive functions, 0 without any.
+    pub stack_bytes: u32,
     /// Estimate of hardware 32-bit registers a thread: most values live at once, a 64-bit one counted twice.
     pub registers_per_thread: u32,
     /// `.maxntid` product, 0 when not given.

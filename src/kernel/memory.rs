@@ -16,6 +16,8 @@ pub const LOCAL_WINDOW: u64 = 2 << 44;
 pub const CONST_WINDOW: u64 = 3 << 44;
 /// The address that a surface access outside its bounds gets: nothing is ever there.
 pub const OUTSIDE_SURFACE: u64 = 1 << 63;
+/// First of the 64-bit numbers that stand for functions' addresses. Nothing is ever allocated there.
+pub const CODE_WINDOW: u64 = 4 << 44;
 /// First address of DRAM buffers.
 pub const DRAM_BASE: u64 = 1 << 32;
 /// First address of NVM (persistent memory) buffers.
@@ -158,6 +160,9 @@ impl AddressMap {
         }
         if address == OUTSIDE_SURFACE {
             return "coordinates outside the bounds of a surface".to_owned();
+        }
+        if address >> 44 == CODE_WINDOW >> 44 {
+            return "functions have such addresses, but no code lies there".to_owned();
         }
         let at = self.ranges.partition_point(|r| r.start <= address);
         let below = at.checked_sub(1).map(|i| (&self.ranges[i], address - self.ranges[i].start));
@@ -419,6 +424,7 @@ mod tests {
         assert_eq!(map.describe(b - 3), "3 bytes before `b`");
         assert_eq!(map.describe(b + 98), "it starts 98 bytes into `b`, which has 100 bytes");
         assert_eq!(map.describe(8), "a null pointer?");
+        assert_eq!(map.describe(CODE_WINDOW + 16), "functions have such addresses, but no code lies there");
     }
 
     #[test]

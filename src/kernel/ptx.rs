@@ -1,8 +1,8 @@
 //! The PTX front end: text to [`Module`], or every fault in it with its line and column.
 //!
 //! ```text
-//! text -> token -> parser -> ast -> lower + select (virtual registers, calls inlined)
-//!                                     -> params -> cfg -> allocate -> finish -> ir::Kernel
+//! text -> token -> parser -> ast -> lower + select (virtual registers; calls inlined, recursion as subroutines)
+//!                                     -> params -> stack -> cfg -> allocate -> finish -> ir::Kernel
 //! ```
 //! Source: PTX ISA 8.x. Two ways in: [`parse`] wants everything to be supported; [`check`] lists every kernel of a file
 //! and what stands in its way. An unused `.func` is parsed but never lowered, so it may contain anything.
@@ -11,16 +11,20 @@
 
 mod allocate;
 mod ast;
+mod calls;
 mod draft;
 mod finish;
 mod flow;
+mod functions;
 mod layout;
 mod lower;
 mod operand;
 mod params;
 mod parser;
+mod recursion;
 mod select;
 pub(crate) mod sites;
+mod stack;
 mod token;
 mod types;
 
@@ -30,8 +34,13 @@ use hashbrown::HashMap;
 
 use super::ir::{Kernel, Module, Param, SourcePos};
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
-use ast::{Function, Item};
+use ast::Function;
+use functions::Functions;
 use lower::{Env, Lower};
+
+/// Bytes of a thread's stack for recursive functions, unless the caller wants another: the default of CUDA's
+/// `cudaLimitStackSize`.
+pub const STACK_BYTES: u32 = 1024;
 
 /// Alignment of the parameter block in the constant bank.
 const PARAM_BANK_ALIGN: u32 = 16;
@@ -56,7 +65,15 @@ const PARAM_BANK_ALIGN: u32 = 16;
 /// assert_eq!(module.kernels[0].code.len(), 6);
 /// ```
 pub fn parse(file: &str, text: &str) -> Result<Module, Diagnostics> {
-    let decoded = decode(file, text);
+    parse_with_stack(file, text, STACK_BYTES)
+}
+
+/// The same with a stack of this many bytes a thread, which kernels with recursive functions have in local memory.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_with_stack(file: &str, text: &str, stack_bytes: u32) -> Result<Module, Diagnostics> {
+    let decoded = decode(file, text, stack_bytes);
     let mut faults = Diagnostics::default();
     for fault in decoded.faults.into_iter().chain(decoded.kernels.into_iter().flat_map(|k| k.unsupported)) {
         // A function called from several kernels has its faults once.
@@ -99,13 +116,13 @@ pub struct KernelReport {
     pub shared_bytes: u32,
     /// Uses dynamic shared memory too.
     pub dynamic_shared: bool,
-    /// Local memory a thread in bytes.
+    /// Local memory a thread in bytes, the stack of recursive functions included.
     pub local_bytes: u32,
     /// Parameters.
     pub params: Vec<Param>,
     /// Size of the parameter block in bytes.
     pub param_bytes: u32,
-    /// Instructions, with calls inlined.
+    /// Instructions, with calls inlined, those of every function that an indirect call may reach included.
     pub instructions: u32,
     /// Textures that it fetches from.
     pub textures: Vec<String>,
@@ -128,7 +145,7 @@ pub struct KernelReport {
 /// );
 /// ```
 pub fn check(file: &str, text: &str) -> PtxReport {
-    let decoded = decode(file, text);
+    let decoded = decode(file, text, STACK_BYTES);
     let mut unsupported = decoded.faults;
     for fault in decoded.kernels.iter().flat_map(|k| &k.unsupported) {
         if !unsupported.contains(fault) {
@@ -154,34 +171,21 @@ struct Decoded {
     faults: Vec<Diagnostic>,
 }
 
-fn decode(file: &str, text: &str) -> Decoded {
+fn decode(file: &str, text: &str, stack_bytes: u32) -> Decoded {
     let (tree, mut faults) = parser::parse(file, text);
     let mut module = Module::default();
-    let vars = tree.items.iter().filter_map(|item| match item {
-        Item::Var(var) => Some(var),
-        Item::Function(_) => None,
-    });
-    let (symbols, bad) = layout::lay_out(vars, &mut module);
+    let functions = Functions::of(&tree);
+    let (symbols, bad) = layout::lay_out(tree.variables(), &functions, &mut module);
     faults.extend(bad.into_iter().map(|(at, message)| Diagnostic::at(file, text, at, message)));
-    let functions = tree.items.iter().filter_map(|item| match item {
-        Item::Function(function) => Some(function),
-        Item::Var(_) => None,
-    });
-    faults.extend(defined_twice(functions.clone(), file, text));
-    let mut by_name: HashMap<&str, &Function<'_>> = HashMap::new();
-    for function in functions.clone().filter(|f| !f.entry) {
-        // A declaration may precede or follow its definition.
-        let known = by_name.entry(function.name.text).or_insert(function);
-        if known.body.is_none() {
-            *known = function;
-        }
-    }
+    faults.extend(defined_twice(tree.functions(), file, text));
+    let kernels = tree.functions().filter(|f| f.entry).map(|f| f.name.text).collect();
     let param_bank = (module.const_bank.len() as u32).next_multiple_of(PARAM_BANK_ALIGN);
-    let env = Env { file, text, symbols, functions: by_name, param_bank, opencl: tree.opencl };
+    let opencl = tree.opencl;
+    let env = Env { file, text, symbols, functions, kernels, param_bank, opencl, stack_bytes };
     let lines = Lines::of(text);
     let name: Arc<str> = file.into();
     let mut kernels = Vec::new();
-    for function in functions.filter(|f| f.entry && f.body.is_some()) {
+    for function in tree.functions().filter(|f| f.entry && f.body.is_some()) {
         let mut report = KernelReport::unknown(function.name.text);
         match kernel(function, &env, &lines, &name, &mut module.warnings) {
             Ok(kernel) => {
@@ -268,6 +272,7 @@ fn kernel(
         params,
         param_bytes: bytes,
         param_bank: env.param_bank,
+        stack_bytes: env.stack_bytes,
         max_threads,
     };
     finish::finish(body, frame, |at| lines.position(at)).map_err(|message| {

@@ -15,7 +15,8 @@
 //! before fences, barriers and atomics, and ([`RegionOptions::after_sync`]) behind barriers and atomics, so that the next region's number is drawn
 //! once they have happened: with the paper's boundary *before* alone, a critical section's stores may persist in the
 //! wrong order. At the program's own `pm.region`. Where the stores of a region would exceed the threshold. Calls have
-//! been inlined, so there are none. A boundary is a store of the next program counter and `pm.region`.
+//! been inlined, so there are none; a kernel with recursive functions is refused.
+//! A boundary is a store of the next program counter and `pm.region`.
 //!
 //! Merging takes away, in program order, what the rules above do not need once all of them are met: the header's boundary
 //! of a loop that has another one, say. The threshold counts words of 8 bytes a lane, checkpoints and the boundary's own
@@ -119,6 +120,9 @@ pub enum RegionError {
     /// The kernel has no instruction.
     #[error("the kernel has no instructions")]
     Empty,
+    /// Recursive functions.
+    #[error("the kernel has recursive functions, whose calls under way are no part of a checkpoint: not supported")]
+    Recursion,
     /// The IR's limits of registers or constants are exceeded.
     #[error("the kernel has too many registers or constants for boundaries to be added")]
     TooLarge,
@@ -254,6 +258,9 @@ pub fn form(kernel: &Kernel, options: &RegionOptions) -> Result<Formed, RegionEr
     }
     if kernel.code.is_empty() {
         return Err(RegionError::Empty);
+    }
+    if kernel.code.iter().any(|inst| matches!(inst.op, Op::Call { .. })) {
+        return Err(RegionError::Recursion);
     }
     let mut code = Code::of(items_of(kernel), kernel);
     let mut forks = uniform::splitting(&code, kernel);

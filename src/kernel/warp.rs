@@ -6,12 +6,14 @@
 //! The SIMT stack reconverges at immediate post-dominators (Fung et al., "Dynamic Warp Formation", MICRO 2007): a
 //! divergent branch turns the current path into the one that continues at the reconvergence point, and puts one path
 //! a side above it; a path that arrives there is popped. The fall-through side runs first. Lanes that exit leave every
-//! path, so an early exit keeps nobody from meeting (see `cfg.rs`). Memory operands are in `warp/memory.rs`.
+//! path, so an early exit keeps nobody from meeting (see `cfg.rs`). Memory operands are in `warp/memory.rs`, calls in
+//! `warp/calls.rs`.
 //!
 //! Invariants: masks shrink from bottom to top of the stack; the top path has a lane, or the stack is empty; the top
 //! path is never at its own reconvergence point. Not modelled: independent thread scheduling (Volta and later); two
 //! sides of a branch never run interleaved, so a lane that spins for a sibling of its warp never ends.
 
+mod calls;
 mod memory;
 
 pub(super) use memory::element;
@@ -33,12 +35,15 @@ pub struct Registers {
     pub predicates: Vec<u32>,
 }
 
+/// The reconvergence point of a path that ends by a return.
+pub const RETURN: u32 = u32::MAX - 1;
+
 /// One path of a diverged warp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Path {
     /// Where it executes next.
     pub pc: u32,
-    /// Where it joins the path below it on the stack.
+    /// Where it joins the path below it on the stack; [`RETURN`] for one that a call made.
     pub reconverge: u32,
     /// Its lanes.
     pub mask: u64,

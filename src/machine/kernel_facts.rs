@@ -27,6 +27,8 @@ pub(super) fn kernel_facts(launch: &Launch, number: u32, warp_size: u32) -> Kern
             Op::Pm(PmOp::ClwbLog) => log_write_backs.push(pc),
             Op::Barrier(_) => waits = true,
             Op::Branch { target, .. } if target as usize <= pc => loops.push(target as usize..=pc),
+            // A subroutine may run any number of times, and lies behind the kernel's own code.
+            Op::Call { target } => loops.push(target as usize..=code.len()),
             _ => {}
         }
     }

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use include_dir::{Dir, include_dir};
 
 use super::document::{Item, Table, advised, nearest};
+use super::expr::Value;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::input;
 use crate::kernel::ir::{Kernel, Module};
@@ -176,12 +177,18 @@ pub(crate) fn litmus_names() -> impl Iterator<Item = String> {
     names.into_iter()
 }
 
+/// The least and the greatest stack of a thread, in bytes: a frame, and half of the local memory that a thread can have.
+const STACK_LEAST: i64 = 16;
+const STACK_MOST: i64 = 256 << 10;
+
 /// The PTX files of a workload, decoded.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Programs {
     pub(crate) modules: Vec<Module>,
     /// Name and text of each module's file.
     pub(crate) texts: Vec<(String, String)>,
+    /// Bytes of a thread's stack for recursive functions.
+    pub(crate) stack_bytes: u32,
     /// Every file could be read: a kernel that is not here does not exist.
     pub(crate) complete: bool,
 }
@@ -189,11 +196,23 @@ pub(crate) struct Programs {
 impl Programs {
     /// Reads and decodes the files that `[isa]` names, or the text that it holds.
     pub(crate) fn read(root: Table<'_>, folder: &Folder, faults: &mut Diagnostics) -> Programs {
-        let mut programs = Programs { modules: Vec::new(), texts: Vec::new(), complete: true };
+        let mut programs =
+            Programs { modules: Vec::new(), texts: Vec::new(), stack_bytes: ptx::STACK_BYTES, complete: true };
         let Some(isa) = root.table("isa") else {
             programs.complete = false;
             return programs;
         };
+        if let Some(item) = isa.get("stack_bytes") {
+            match item.number() {
+                Some(Value::Int(bytes @ STACK_LEAST..=STACK_MOST)) => programs.stack_bytes = bytes as u32,
+                Some(Value::Int(bytes @ 0..)) => {
+                    let message = format!("`stack_bytes` must be from {STACK_LEAST} to {STACK_MOST}, found {bytes}");
+                    faults.push(item.place().fault(message));
+                }
+                // The check of the manifest's form reports it.
+                _ => {}
+            }
+        }
         let (file, text) = (isa.get("file"), isa.get("text"));
         match (file, text) {
             (None, None) => {
@@ -250,7 +269,7 @@ impl Programs {
     }
 
     fn decoded(&self, shown: String, text: String, file: Item<'_>) -> Result<(Module, (String, String)), Diagnostics> {
-        let module = ptx::parse(&shown, &text)?;
+        let module = ptx::parse_with_stack(&shown, &text, self.stack_bytes)?;
         if let Some(twice) = module.kernels.iter().find(|kernel| self.kernel(&kernel.name).is_some()) {
             let message = format!("kernel `{}` is also in another file of `[isa]`", twice.name);
             return Err(file.place().fault(message).into());

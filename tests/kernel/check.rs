@@ -64,7 +64,12 @@ fn each_fault_names_its_place_and_what_was_expected() {
         ("setp.s32 %p1, %r1, %r2;", "2:1: `setp` needs a comparison such as `.lt`"),
         ("setp.lt.b32 %p1, %r1, %r2;", "2:1: comparison `.lt` on type .b32 is not supported"),
         ("call foo, (%r1);", "2:6: function `foo` is not declared"),
-        ("call %rd1, (%r1);", "2:6: indirect calls are not supported"),
+        ("call %rd1, (%r1);", "2:1: an indirect call names a `.callprototype` or `.calltargets`"),
+        ("call %rd1, (%r1), proto;", "2:19: `proto` is no `.callprototype` or `.calltargets` here"),
+        ("call %r1, (%r2), t;\nt: .calltargets foo;", "2:6: expected a 64-bit register, but `%r1` is a register of up"),
+        ("call %rd1, (%r1), t;\nt: .calltargets foo;", "3:17: `foo` is not a function of this file"),
+        (".calltargets foo;", "2:1: `.calltargets` needs a label before it"),
+        ("mov.u64 %rd1, k;", "2:15: the address of kernel `k` is not supported (kernels launch no kernels)"),
         ("bar.sync 16;", "2:10: barrier 16 does not exist (0 to 15 do)"),
         ("bar.sync 1, 33;", "2:13: 33 threads are not a multiple of 32 up to 1024"),
         ("bar.sync %r1;", "2:10: barrier numbers and thread counts must be constants"),
@@ -208,8 +213,25 @@ fn faults_outside_of_kernels() {
         (".shared .u32 x = 1;", "2:14: `.shared` variables cannot be initialised"),
         (".entry k() { .reg .b32 %r<2>; mov.b32 %r1, \"text; }", "unterminated string"),
         (
-            ".func f() { call f; ret; }\n.entry k() { call f; ret; }",
-            "2:13: recursive calls (here of `f`) are not supported",
+            ".func f(.param .f16x2 x) { .reg .b32 %r; call f, (%r); call f, (%r); ret; }\n\
+             .entry k() { .reg .b32 %r; call f, (%r); call f, (%r); ret; }",
+            "2:16: type `.f16x2` is not supported for variables",
+        ),
+        (
+            ".entry k() { l: .calltargets f; l: .calltargets f; ret; }\n.func f() { ret; }",
+            "2:33: label `l` is defined twice",
+        ),
+        (
+            ".func area() { ret; }\n.entry k() { call aera; ret; }",
+            "3:19: function `aera` is not declared (did you mean `area`?)",
+        ),
+        (
+            ".func area() { ret; }\n.entry k() { .reg .b64 %d; list: .calltargets ara; call %d, lsit; ret; }",
+            "3:61: `lsit` is no `.callprototype` or `.calltargets` here (did you mean `list`?)",
+        ),
+        (
+            ".func area() { ret; }\n.entry k() { .reg .b64 %d; list: .calltargets ara; call %d, list; ret; }",
+            "3:47: `ara` is not a function of this file (did you mean `area`?)",
         ),
         (".func f(.param .u32 x);\n.entry k() { call f; ret; }", "3:19: function `f` has no body in this file"),
     ] {
@@ -253,12 +275,14 @@ fn a_flood_of_faults_is_cut_short() {
 }
 
 /// Real PTX of small size to spoil.
-const SOURCES: [&str; 5] = [
+const SOURCES: [&str; 7] = [
     include_str!("../../workloads/atax/kernel.ptx"),
     include_str!("../../workloads/bfs/kernel.ptx"),
     include_str!("../../workloads/gemm_tiled/kernel.ptx"),
     include_str!("../../workloads/histogram/kernel.ptx"),
     include_str!("ptx/basics.nvrtc.ptx"),
+    crate::calls::SHAPES,
+    crate::recursion::SORT,
 ];
 
 #[derive(Debug, Clone)]

@@ -2,6 +2,7 @@
 
 mod ptx_common;
 
+mod calls;
 mod check;
 mod compiled_halves;
 mod divergence;
@@ -12,6 +13,7 @@ mod instructions;
 mod kernels;
 mod memory;
 mod persist_barriers;
+mod recursion;
 mod surfaces;
 mod totals;
 mod video;

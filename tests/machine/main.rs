@@ -5,6 +5,7 @@ mod accounts;
 mod bench_machine;
 
 mod any_size;
+mod calls;
 mod combining_l1;
 mod config;
 mod datasheet_latency;

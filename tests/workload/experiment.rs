@@ -152,3 +152,51 @@ fn log_updates_that_a_scheme_drops_are_dropped_by_the_reference_too_and_told() {
     let notes: Vec<u32> = (0..64).map(|lane| if even(lane) { 9 } else { lane }).collect();
     assert_eq!((words(&dropped, "base", "notes"), words(&kept, "store+clwb", "notes")), (notes.clone(), notes));
 }
+
+/// Thread `i` adds the numbers up to `i`, one call each.
+const SUMS: &str = r#"schema = 1
+name = "sums"
+description = "sums by recursion"
+buffer.out = { type = "u32", len = 100, space = "pm", role = "output" }
+step = [{ kernel = "k", grid = 1, block = 100, args = ["&out"] }]
+verify = [{ buffer = "out", ref = { kind = "expr", expr = "idx * (idx + 1) / 2" } }]
+[isa]
+kind = "ptx"
+text = '''
+.version 6.0
+.target sm_60
+.address_size 64
+.func (.param .b32 r) sum(.param .b32 n) { .reg .b32 %x<4>; .reg .pred %p;
+    ld.param.u32 %x1, [n]; mov.u32 %x3, 0; setp.eq.u32 %p, %x1, 0; @%p bra DONE; sub.u32 %x2, %x1, 1;
+    { .param .b32 a; .param .b32 s; st.param.b32 [a], %x2; call (s), sum, (a); ld.param.b32 %x3, [s]; }
+    add.u32 %x3, %x3, %x1;
+DONE: st.param.b32 [r], %x3; ret; }
+.visible .entry k(.param .u64 out) { .reg .b32 %r<3>; .reg .b64 %d<3>;
+    mov.u32 %r1, %tid.x; ld.param.u64 %d1, [out]; mul.wide.u32 %d2, %r1, 4; add.s64 %d1, %d1, %d2;
+    { .param .b32 a; .param .b32 s; st.param.b32 [a], %r1; call (s), sum, (a); ld.param.b32 %r2, [s]; }
+    st.global.u32 [%d1], %r2; ret; }
+'''
+"#;
+
+#[test]
+fn recursion_needs_a_stack_and_a_scheme_without_regions() {
+    let with =
+        |test: &str, key: &str| crate::workload_common::folder(test, &[("workload.toml", &(SUMS.to_owned() + key))]);
+    // A frame of 16 bytes each for the numbers from 0 to 99.
+    let path = with("sums", "stack_bytes = 1600\n");
+    let path = path.to_str().unwrap();
+    for scheme in ["base", "agpm"] {
+        let outcome = outcome(&experiment(path, scheme, &Choice::default()));
+        assert!(outcome.verification.as_ref().unwrap().passed, "{scheme}: {:?}", outcome.end);
+    }
+    for (test, key) in [("sums-1024", ""), ("sums-1599", "stack_bytes = 1599\n")] {
+        let path = with(test, key);
+        let outcome = outcome(&experiment(path.to_str().unwrap(), "base", &Choice::default()));
+        assert!(matches!(&outcome.end, End::Failed { .. }), "{:?}", outcome.end);
+        assert!(format!("{:?}", outcome.end).contains("stack overflow at depth "), "{:?}", outcome.end);
+    }
+    let scheme = SchemeConfig::load("light-wsp", &[]).unwrap();
+    let made = Experiment::new(machine(), &Workload::load(path).unwrap(), &Choice::default(), scheme);
+    let refused = made.and_then(|made| made.check().map(|()| made)).unwrap_err().to_string();
+    assert!(refused.contains("kernel `k`") && refused.contains("recursive functions"), "{refused}");
+}

@@ -74,6 +74,18 @@ fn the_sample_is_sound() {
 }
 
 #[test]
+fn a_stack_has_from_16_bytes_to_256_kib() {
+    let stack = |found: &str, expected: &[&str]| {
+        check("stack", &[(5, "\"ptx\"", &format!("\"ptx\"\nstack_bytes = {found}"))], expected);
+    };
+    stack("16", &[]);
+    stack("262144", &[]);
+    stack("15", &["6:15: `stack_bytes` must be from 16 to 262144, found 15"]);
+    stack("262145", &["6:15: `stack_bytes` must be from 16 to 262144, found 262145"]);
+    stack("-1", &["6:15: `stack_bytes` must be an integer from 0, found the integer -1"]);
+}
+
+#[test]
 fn a_syntax_fault_comes_alone() {
     check(
         "syntax",

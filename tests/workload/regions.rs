@@ -151,6 +151,26 @@ fn what_cannot_be_resumed_is_said_with_its_reason() {
     assert_eq!(why("st.u32 [%d1], %id;\nbar.sync 0;\nbar.sync 3;\n"), "");
 }
 
+#[test]
+fn lanes_that_call_different_functions_survive_every_cut() {
+    // Odd threads call one function and even ones the other, three times; both store and give back what they stored.
+    let body = "mov.u64 %d2, first;\nand.b32 %r2, %id, 1;\nsetp.eq.s32 %p1, %r2, 1;\n@%p1 mov.u64 %d2, second;\n\
+        mov.u32 %r4, 0;\nmov.u32 %r5, %id;\nL:\n{\n.param .b64 p0;\n.param .b32 p1;\n.param .b32 q;\n\
+        st.param.b64 [p0], %d1;\nst.param.b32 [p1], %r5;\nt: .calltargets first, second;\n\
+        call (q), %d2, (p0, p1), t;\nld.param.b32 %r5, [q];\n}\nadd.s32 %r4, %r4, 1;\nsetp.lt.u32 %p2, %r4, 3;\n\
+        @%p2 bra L;\nst.global.u32 [%d1+12], %r5;\nret;\n}\n";
+    let function = |name: &str, work: &str| {
+        format!(
+            ".func (.param .b32 r) {name}(.param .b64 p, .param .b32 v)\n{{\n.reg .b32 %x<3>;\n.reg .b64 %y<2>;\n\
+            ld.param.u64 %y1, [p];\nld.param.u32 %x1, [v];\n{work}st.param.b32 [r], %x1;\n"
+        )
+    };
+    let sums = "ld.global.u32 %x2, [%y1];\nadd.s32 %x1, %x1, %x2;\nst.global.u32 [%y1], %x1;\n";
+    let atomics = "atom.global.add.u32 %x2, [%y1+4], %x1;\nadd.s32 %x1, %x1, %x2;\nst.global.u32 [%y1+8], %x1;\n";
+    let functions = function("first", sums) + "ret;\n}\n" + &function("second", atomics);
+    assert!(restarts_of(&format!("{body}{functions}"), 1) > 10);
+}
+
 /// Checks a body under every variant; the number of restarts under the first.
 fn restarts_of(body: &str, ctas: u32) -> usize {
     let (launch, memory) = kernel_of(&text_of(body), ctas, 32);

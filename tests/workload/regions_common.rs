@@ -206,7 +206,7 @@ pub(crate) fn check_code(formed: &Formed, options: &RegionOptions) {
                     to.push(pc + 1);
                 }
             }
-            Op::Exit | Op::Trap if !guarded => {}
+            Op::Exit | Op::Trap(_) if !guarded => {}
             _ => to.push(pc + 1),
         }
         to.retain(|&pc| pc < n);

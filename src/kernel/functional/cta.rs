@@ -9,7 +9,7 @@ use super::super::fault::{FaultKind, ProgramFault};
 use super::super::ir::{Barrier, BarrierRed, Gathering, Guard, Inst, MachineRead, MemKind, Op, StoreHint};
 use super::super::launch::Launch;
 use super::super::memory::FlatMemory;
-use super::super::warp::{Warp, lanes_of};
+use super::super::warp::{RETURN, Warp, lanes_of};
 use super::access::{Memories, check_pm, execute, stores_to, tell, volatile_lanes};
 use super::{Counts, Event, Limits, Observer, RunError, SLICE, Start, Starts, Writer};
 
@@ -179,6 +179,8 @@ impl Cta {
                     warp.advance();
                 }
                 Op::Branch { target, reconverge } => warp.branch(lanes, target, reconverge),
+                Op::Call { target } => warp.call(inst, launch, target).map_err(RunError::Fault)?,
+                Op::Return => warp.ret(inst, launch).map_err(RunError::Fault)?,
                 Op::Exit => {
                     if lanes == 0 {
                         warp.advance();
@@ -204,10 +206,9 @@ impl Cta {
                     counts.fences += u64::from(lanes != 0);
                     warp.advance();
                 }
-                Op::Trap => {
+                Op::Trap(trap) => {
                     if lanes != 0 {
-                        let lane = lanes.trailing_zeros();
-                        return Err(ProgramFault::new(FaultKind::Trap, launch, warp, pc, lane).into());
+                        return Err(ProgramFault::of_trap(trap, launch, warp, lanes).into());
                     }
                     warp.advance();
                 }
@@ -374,7 +375,10 @@ fn whole(warp: &Warp, launch: &Launch, name: impl Fn() -> String, lanes: u64) ->
         // Lanes of the current path that skip the barrier go on behind it.
         let top = i + 1 == warp.paths().len();
         let start = if top { pc + 1 } else { path.pc };
-        if absent != 0 && reaches_barrier(&kernel.code, start, &mut seen) {
+        // Lanes in a subroutine may return, and go on behind each call on the way.
+        let behind_calls = (1..=i).filter(|&n| warp.paths()[n].reconverge == RETURN).map(|n| warp.paths()[n - 1].pc);
+        let mut starts = std::iter::once(start).chain(behind_calls);
+        if absent != 0 && starts.any(|start| reaches_barrier(&kernel.code, start, &mut seen)) {
             let (_, thread) = warp.thread_of(absent.trailing_zeros());
             let kind = FaultKind::DivergentBarrier {
                 barrier: name(),
@@ -403,7 +407,9 @@ fn reaches_barrier(code: &[Inst], pc: u32, seen: &mut [bool]) -> bool {
                     todo.push(pc + 1);
                 }
             }
-            Op::Exit | Op::Trap if !guarded => {}
+            Op::Exit | Op::Trap(_) if !guarded => {}
+            Op::Return => {}
+            Op::Call { target } => todo.extend([target, pc + 1]),
             _ => todo.push(pc + 1),
         }
     }

@@ -15,6 +15,24 @@ pub(super) struct File<'a> {
     pub(super) items: Vec<Item<'a>>,
 }
 
+impl<'a> File<'a> {
+    /// Every `.entry` and `.func`, declarations included.
+    pub(super) fn functions(&self) -> impl Iterator<Item = &Function<'a>> + Clone {
+        self.items.iter().filter_map(|item| match item {
+            Item::Function(function) => Some(function),
+            Item::Var(_) => None,
+        })
+    }
+
+    /// Variables at module scope.
+    pub(super) fn variables(&self) -> impl Iterator<Item = &Var<'a>> + Clone {
+        self.items.iter().filter_map(|item| match item {
+            Item::Var(var) => Some(var),
+            Item::Function(_) => None,
+        })
+    }
+}
+
 /// A top-level item.
 #[derive(Debug)]
 pub(super) enum Item<'a> {
@@ -89,6 +107,17 @@ pub(super) enum Statement<'a> {
     Var(Var<'a>),
     Label(Word<'a>),
     Block(Vec<Statement<'a>>),
+    /// `label: .callprototype (returns) _ (params);`
+    Prototype {
+        label: Word<'a>,
+        returns: Vec<Formal<'a>>,
+        params: Vec<Formal<'a>>,
+    },
+    /// `label: .calltargets f, g;`
+    Targets {
+        label: Word<'a>,
+        targets: Vec<Word<'a>>,
+    },
     Instruction(Instruction<'a>),
 }
 

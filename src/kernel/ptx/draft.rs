@@ -1,7 +1,8 @@
 //! Instructions before register allocation: operations are final, operands are virtual registers.
 //!
-//! A [`Body`] is one kernel with every `.func` call inlined. Branch targets are labels, parameter blocks of inlined
-//! calls are accesses to a numbered block; both are resolved in [`super::finish`].
+//! A [`Body`] is one kernel: its code with calls inlined, then the subroutines of functions that call themselves
+//! ([`Subroutine`]). Branch targets are labels, parameter blocks of calls are accesses to a numbered block; both are
+//! resolved in [`super::finish`], subroutines' frames in [`super::stack`].
 
 use std::collections::BTreeMap;
 
@@ -41,6 +42,14 @@ pub(super) enum DraftOp {
         elem: Elem,
         vec: u8,
     },
+    /// The caller's part before call site number: registers saved, the stack pointer moved to the callee's frame.
+    Enter(u32),
+    /// The call of a subroutine at a call site; the return site goes to `dst[0]`.
+    Call(u32),
+    /// The caller's part after a call site: what [`DraftOp::Enter`] did, undone.
+    Leave(u32),
+    /// A subroutine returns to the return site in `src[0]`.
+    Return(u32),
 }
 
 /// An instruction before register allocation.
@@ -92,16 +101,62 @@ impl Pool {
     }
 }
 
-/// A parameter block of an inlined call.
+/// Where a variable lies in local memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// At this address.
+    Fixed(u32),
+    /// This far above the stack pointer: in the frame of a subroutine.
+    Frame(u32),
+}
+
+/// A parameter block of a call.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Block {
     pub(super) bytes: u32,
     pub(super) align: u32,
     /// Its address was taken, or it is accessed at a computed address: it lives in local memory, here.
-    pub(super) local: Option<u32>,
+    pub(super) local: Option<Place>,
+    /// The subroutine whose frame it would lie in.
+    pub(super) owner: Option<u32>,
 }
 
-/// One kernel, every call inlined.
+/// A function that may call itself: compiled once a kernel, called with a frame on the stack of the thread.
+#[derive(Debug, Clone)]
+pub(super) struct Subroutine {
+    /// The cycle of the call graph that it is on.
+    pub(super) cycle: u32,
+    /// Its first instruction, and where its lanes return.
+    pub(super) start: Label,
+    pub(super) end: Label,
+    /// Bytes of its frame that are laid out, the return site's included, and their alignment.
+    pub(super) bytes: u32,
+    pub(super) align: u32,
+}
+
+/// A call of a subroutine.
+#[derive(Debug, Clone)]
+pub(super) struct CallSite {
+    /// The subroutine that calls; `None` for the kernel.
+    pub(super) caller: Option<u32>,
+    pub(super) callee: u32,
+    /// Registers of the call itself, which nobody saves.
+    pub(super) temporaries: Vec<VReg>,
+}
+
+/// What calls of subroutines have in common.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct StackRegisters {
+    /// The 64-bit address of the current frame in local memory.
+    pub(super) pointer: VReg,
+    /// Where a call leaves its return site, and a return finds it: 32 bits.
+    pub(super) link: VReg,
+}
+
+/// Bytes at the start of a frame for the return site.
+pub(super) const RETURN_SITE_BYTES: u32 = 8;
+
+/// One kernel.
 #[derive(Debug, Default)]
 pub(super) struct Body {
     pub(super) code: Vec<Draft>,
@@ -112,6 +167,13 @@ pub(super) struct Body {
     pub(super) pool64: Pool,
     pub(super) specials: BTreeMap<Special, VReg>,
     pub(super) blocks: Vec<Block>,
+    /// Functions that call themselves, in the order of their code.
+    pub(super) subroutines: Vec<Subroutine>,
+    pub(super) sites: Vec<CallSite>,
+    /// Made with the first subroutine.
+    pub(super) stack: Option<StackRegisters>,
+    /// The subroutine whose code is being lowered; its variables go into its frame.
+    pub(super) owner: Option<u32>,
     pub(super) shared_bytes: u32,
     pub(super) dynamic_shared: bool,
     pub(super) local_bytes: u32,
@@ -158,18 +220,41 @@ impl Body {
         Arg::Reg(register)
     }
 
-    /// Room in the thread's local memory.
-    pub(super) fn allocate_local(&mut self, bytes: u32, align: u32) -> u32 {
-        append(&mut self.local_bytes, bytes, align)
+    /// Room in the thread's local memory, or in the frame of a subroutine.
+    pub(super) fn allocate_local(&mut self, bytes: u32, align: u32, owner: Option<u32>) -> Place {
+        match owner {
+            None => Place::Fixed(append(&mut self.local_bytes, bytes, align)),
+            Some(number) => {
+                let subroutine = &mut self.subroutines[number as usize];
+                subroutine.align = subroutine.align.max(align);
+                Place::Frame(append(&mut subroutine.bytes, bytes, align))
+            }
+        }
+    }
+
+    /// A parameter block of the code being lowered.
+    pub(super) fn block(&mut self, bytes: u32, align: u32) -> u32 {
+        self.blocks.push(Block { bytes, align, local: None, owner: self.owner });
+        self.blocks.len() as u32 - 1
+    }
+
+    /// The registers of the stack.
+    pub(super) fn stack(&mut self) -> StackRegisters {
+        if let Some(stack) = self.stack {
+            return stack;
+        }
+        let stack = StackRegisters { pointer: self.register(Bank::R64), link: self.register(Bank::R32) };
+        self.stack = Some(stack);
+        stack
     }
 
     /// Moves a parameter block to local memory and says where.
-    pub(super) fn block_in_memory(&mut self, block: u32) -> u32 {
-        let Block { bytes, align, local } = self.blocks[block as usize];
+    pub(super) fn block_in_memory(&mut self, block: u32) -> Place {
+        let Block { bytes, align, local, owner } = self.blocks[block as usize];
         if let Some(at) = local {
             return at;
         }
-        let at = self.allocate_local(bytes, align.max(8));
+        let at = self.allocate_local(bytes, align.max(8), owner);
         self.blocks[block as usize].local = Some(at);
         at
     }

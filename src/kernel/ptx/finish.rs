@@ -1,4 +1,5 @@
-//! Draft instructions to a [`Kernel`]: parameters of calls resolved, branches joined, registers allocated, hazards listed.
+//! Draft instructions to a [`Kernel`]: parameters of calls and frames resolved, branches joined, registers
+//! allocated, hazards listed.
 
 use std::sync::Arc;
 
@@ -10,8 +11,8 @@ use super::super::launch::MAX_SHARED;
 use super::super::memory::SHARED_WINDOW;
 use super::allocate::{Slots, allocate, reads, writes};
 use super::draft::{Arg, Body, Const, Draft, DraftOp, Label, Pool, VReg};
-use super::params;
 use super::types::Bank;
+use super::{params, stack};
 
 /// What a kernel has besides its body.
 pub(super) struct Frame {
@@ -20,6 +21,8 @@ pub(super) struct Frame {
     pub(super) params: Vec<Param>,
     pub(super) param_bytes: u32,
     pub(super) param_bank: u32,
+    /// Of a kernel with recursive functions.
+    pub(super) stack_bytes: u32,
     pub(super) max_threads: u32,
 }
 
@@ -38,10 +41,12 @@ const MAX_LOCAL: u32 = 512 << 10;
 /// A sentence that says which of the IR's limits is exceeded.
 pub(super) fn finish(mut body: Body, frame: Frame, position: impl Fn(usize) -> SourcePos) -> Result<Kernel, String> {
     params::resolve(&mut body);
-    let flow: Vec<Flow> = body.code.iter().map(|draft| flow_of(draft, &body.labels)).collect();
-    let blocks = Blocks::of(&flow);
+    let stack_bytes = if body.subroutines.is_empty() { 0 } else { frame.stack_bytes };
+    stack::lay_out(&mut body, stack_bytes);
+    let flow: Vec<Flow> = body.code.iter().map(|draft| flow_of(draft, &body)).collect();
+    let slots = allocate(&body, &Blocks::of(&flow).with_returns(&returns(&body)));
+    let blocks = Blocks::of(&within(&body));
     let joins = blocks.joins();
-    let slots = allocate(&body, &blocks);
     let limit = usize::from(NONE);
     let [slots32, slots64, predicates] = slots.used;
     if slots32 >= limit || slots64 >= limit || predicates >= limit / 2 || slots32 + slots64 + predicates >= 0xffff {
@@ -58,7 +63,7 @@ pub(super) fn finish(mut body: Body, frame: Frame, position: impl Fn(usize) -> S
     }
     let shared_bytes =
         if body.dynamic_shared { body.shared_bytes.next_multiple_of(SHARED_ALIGN) } else { body.shared_bytes };
-    let numbering = Numbering { slots: &slots, banks: &body.banks };
+    let numbering = Numbering { slots: &slots, body: &body };
     let n = body.code.len();
     let mut kernel = Kernel {
         name: frame.name,
@@ -80,15 +85,16 @@ pub(super) fn finish(mut body: Body, frame: Frame, position: impl Fn(usize) -> S
         local_bytes: body.local_bytes.next_multiple_of(16),
         registers_per_thread: (slots.pressure + OVERHEAD).min(255),
         max_threads: frame.max_threads,
-        textures: body.textures,
-        surfaces: body.surfaces,
+        stack_bytes,
+        textures: body.textures.clone(),
+        surfaces: body.surfaces.clone(),
         param_bank: body.uses_param_bank.then_some(frame.param_bank),
         virtual_registers: slots.registers,
     };
     for (block, &join) in joins.iter().enumerate().take(blocks.len()) {
         for pc in blocks.range(block) {
             let draft = &body.code[pc];
-            kernel.code.push(numbering.inst(draft, &body.labels, join));
+            kernel.code.push(numbering.inst(draft, join));
             kernel.class.push(class_of(draft));
             kernel.hazards.push(numbering.hazards(draft));
             kernel.pos.push(position(draft.at));
@@ -101,13 +107,50 @@ fn target(labels: &[Option<u32>], label: Label) -> u32 {
     labels[label as usize].expect("every label of a body without faults is placed")
 }
 
-fn flow_of(draft: &Draft, labels: &[Option<u32>]) -> Flow {
+/// The first instruction of the subroutine that a call site calls.
+fn start_of(body: &Body, site: u32) -> u32 {
+    target(&body.labels, body.subroutines[body.sites[site as usize].callee as usize].start)
+}
+
+/// Where control goes behind an instruction. Where a subroutine returns to is in [`returns`].
+fn flow_of(draft: &Draft, body: &Body) -> Flow {
     let guarded = draft.guard.is_some();
     match draft.op {
-        DraftOp::Branch(label) => Flow { falls: guarded, jumps: Some(target(labels, label)) },
-        DraftOp::Op(Op::Exit | Op::Trap) => Flow { falls: guarded, jumps: None },
+        DraftOp::Branch(label) => Flow { falls: guarded, jumps: Some(target(&body.labels, label)) },
+        DraftOp::Call(site) => Flow { falls: false, jumps: Some(start_of(body, site)) },
+        DraftOp::Return(_) => Flow { falls: false, jumps: None },
+        DraftOp::Op(Op::Exit | Op::Trap(_)) => Flow { falls: guarded, jumps: None },
         _ => Flow::NEXT,
     }
+}
+
+/// Each subroutine's return, and the places behind its calls.
+fn returns(body: &Body) -> Vec<(u32, Vec<u32>)> {
+    let mut returns: Vec<(u32, Vec<u32>)> = vec![(0, Vec::new()); body.subroutines.len()];
+    for (pc, draft) in body.code.iter().enumerate() {
+        match draft.op {
+            DraftOp::Return(number) => returns[number as usize].0 = pc as u32,
+            DraftOp::Call(site) => returns[body.sites[site as usize].callee as usize].1.push(pc as u32 + 1),
+            _ => {}
+        }
+    }
+    returns
+}
+
+/// Control flow within one activation: a call goes on behind itself.
+///
+/// Lanes of a subroutine meet at its return at the latest, so that all that were called together return together. Those
+/// that exit, or end the run, are not awaited: such an instruction counts as an endless loop there.
+pub(super) fn within(body: &Body) -> Vec<Flow> {
+    let subroutines = body.subroutines.first().map_or(u32::MAX, |first| target(&body.labels, first.start));
+    let flow = |(pc, draft): (usize, &Draft)| match draft.op {
+        DraftOp::Call(_) => Flow::NEXT,
+        DraftOp::Op(Op::Exit | Op::Trap(_)) if draft.guard.is_none() && pc as u32 >= subroutines => {
+            Flow { falls: false, jumps: Some(pc as u32) }
+        }
+        _ => flow_of(draft, body),
+    };
+    body.code.iter().enumerate().map(flow).collect()
 }
 
 fn class_of(draft: &Draft) -> Class {
@@ -133,7 +176,7 @@ fn specials(body: &Body, slots: &Slots) -> Vec<(Special, Slot)> {
 
 struct Numbering<'a> {
     slots: &'a Slots,
-    banks: &'a [Bank],
+    body: &'a Body,
 }
 
 impl Numbering<'_> {
@@ -145,15 +188,18 @@ impl Numbering<'_> {
         }
     }
 
-    fn inst(&self, draft: &Draft, labels: &[Option<u32>], join: u32) -> Inst {
+    fn inst(&self, draft: &Draft, join: u32) -> Inst {
         let op = match draft.op {
             DraftOp::Op(op) => op,
             DraftOp::Branch(label) => {
-                let target = target(labels, label);
+                let target = target(&self.body.labels, label);
                 // Every lane of an unguarded branch goes one way.
                 Op::Branch { target, reconverge: if draft.guard.is_some() { join } else { NEVER } }
             }
+            DraftOp::Call(site) => Op::Call { target: start_of(self.body, site) },
+            DraftOp::Return(_) => Op::Return,
             DraftOp::Param { .. } => unreachable!("parameter accesses are resolved"),
+            DraftOp::Enter(_) | DraftOp::Leave(_) => unreachable!("frames are laid out"),
         };
         let guard = match draft.guard {
             None => Guard::ALWAYS,
@@ -167,7 +213,7 @@ impl Numbering<'_> {
     fn board(&self, r: VReg) -> u16 {
         let [n32, n64, _] = self.slots.used.map(|n| n as u16);
         let slot = self.slot(Arg::Reg(r));
-        match self.banks[r as usize] {
+        match self.body.banks[r as usize] {
             Bank::R32 => slot,
             Bank::R64 => n32 + slot,
             Bank::Pred => n32 + n64 + slot,

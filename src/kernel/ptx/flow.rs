@@ -145,7 +145,7 @@ fn flatten<'a>(
                 flatten(inner, inside, scopes, out);
             }
             Statement::Instruction(inst) => out.push((scope, inst)),
-            Statement::Var(_) => {}
+            Statement::Var(_) | Statement::Prototype { .. } | Statement::Targets { .. } => {}
         }
     }
 }

@@ -9,6 +9,7 @@ use hashbrown::HashMap;
 use super::super::ir::{ConstVar, GlobalVar, Module, Relocation};
 use super::super::memory::CONST_WINDOW;
 use super::ast::{Init, Kind, Operand, Var};
+use super::functions::Functions;
 use super::token::Bytes;
 use super::types::Ty;
 
@@ -61,6 +62,7 @@ pub(super) fn size_of(var: &Var<'_>) -> Result<(u64, u64), Fault> {
 /// The names and the data of a module's variables.
 pub(super) fn lay_out<'a>(
     vars: impl Iterator<Item = &'a Var<'a>> + Clone,
+    functions: &Functions<'_>,
     module: &mut Module,
 ) -> (HashMap<&'a str, Symbol<'a>>, Vec<Fault>) {
     let (mut symbols, mut faults) = (HashMap::new(), Vec::new());
@@ -74,7 +76,7 @@ pub(super) fn lay_out<'a>(
     }
     for var in vars {
         let Some(init) = &var.init else { continue };
-        let mut image = Image { bytes: Vec::new(), relocations: Vec::new(), symbols: &symbols, module };
+        let mut image = Image { bytes: Vec::new(), relocations: Vec::new(), symbols: &symbols, functions, module };
         let Some(ty) = Ty::parse(var.ty.text) else { continue };
         let target = symbols.get(var.name.text);
         match (image.fill(init, ty, 0), target) {
@@ -143,6 +145,7 @@ struct Image<'m, 'a> {
     bytes: Vec<u8>,
     relocations: Vec<Relocation>,
     symbols: &'m HashMap<&'a str, Symbol<'a>>,
+    functions: &'m Functions<'a>,
     module: &'m Module,
 }
 
@@ -203,10 +206,17 @@ impl Image<'_, '_> {
                         format!("the address of `{name}` cannot initialise a {ty} variable"),
                     ));
                 }
-                None => {
-                    let fault = format!("unknown variable `{name}` ({} are known)", self.module.globals.len());
-                    return Err((operand.at.clone(), fault));
-                }
+                None => match self.functions.address(name) {
+                    Some(address) if size == 8 && offset == 0 => address,
+                    Some(_) => {
+                        let fault = format!("the address of function `{name}` is a value of 8 bytes without an offset");
+                        return Err((operand.at.clone(), fault));
+                    }
+                    None => {
+                        let fault = format!("unknown variable `{name}` ({} are known)", self.module.globals.len());
+                        return Err((operand.at.clone(), fault));
+                    }
+                },
             },
             _ => return Err((operand.at.clone(), "not a constant".to_owned())),
         };

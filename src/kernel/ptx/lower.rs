@@ -1,18 +1,17 @@
-//! Syntax tree to draft instructions: scopes, registers, labels, and calls inlined.
+//! Syntax tree to draft instructions: scopes, registers, labels. Calls are in `calls.rs`.
 //!
 //! Every body, inlined or not, opens a scope of its own; braces nest further ones. A `.func` call becomes a copy of the
 //! function's body: parameter blocks are shared between caller and callee by number, `ret` becomes a branch behind the
 //! copy, and the `call` itself stays one instruction. So instruction counts are those of the PTX text.
 //!
-//! Over 500 lines: scopes, calls and bodies are one walk over the tree, whose state every part of it needs.
-//!
-//! Not modelled: recursion and indirect calls (faults), a call stack.
+//! Over 450 lines: scopes and bodies are one walk over the tree, whose state every part of it needs.
 
 use hashbrown::HashMap;
 
 use super::super::ir::{Class, Op};
-use super::ast::{Formal, Function, Kind, Operand, Statement, Var, Word};
-use super::draft::{Arg, Block, Body, Draft, DraftOp, Label, VReg};
+use super::ast::{Function, Kind, Operand, Statement, Var, Word};
+use super::draft::{Arg, Body, Draft, DraftOp, Label, Place, VReg};
+use super::functions::{Callees, Functions};
 use super::layout::{Symbol, size_of};
 use super::parser::Reported;
 use super::token::Bytes;
@@ -36,11 +35,15 @@ pub(super) struct Env<'a> {
     pub(super) file: &'a str,
     pub(super) text: &'a str,
     pub(super) symbols: HashMap<&'a str, Symbol<'a>>,
-    pub(super) functions: HashMap<&'a str, &'a Function<'a>>,
+    pub(super) functions: Functions<'a>,
+    /// Names of the kernels.
+    pub(super) kernels: Vec<&'a str>,
     /// Where a launch's constant bank holds the parameter block.
     pub(super) param_bank: u32,
     /// The text is of an OpenCL compiler.
     pub(super) opencl: bool,
+    /// Bytes of a thread's stack, in kernels with recursive functions.
+    pub(super) stack_bytes: u32,
 }
 
 /// What a name in a body stands for.
@@ -54,18 +57,27 @@ pub(super) enum Name {
     /// Byte offset in static shared memory.
     Shared(u32),
     DynamicShared,
-    /// Byte offset in local memory.
-    Local(u32),
+    /// A variable in local memory.
+    Local(Place),
 }
 
 #[derive(Default)]
-struct Scope<'a> {
-    names: HashMap<&'a str, Name>,
+pub(super) struct Scope<'a> {
+    pub(super) names: HashMap<&'a str, Name>,
     /// `%r<5>`: prefix, count, first register.
     ranges: Vec<(&'a str, u64, VReg)>,
     labels: HashMap<&'a str, Label>,
+    /// Labels of `.callprototype` and `.calltargets`.
+    callees: Vec<(&'a str, Callees<'a>)>,
     /// Names of outer scopes are out of sight: the body of a function.
     opaque: bool,
+}
+
+impl Scope<'_> {
+    /// That of a function's body, from which outer names are out of sight.
+    pub(super) fn of_body() -> Self {
+        Scope { opaque: true, ..Scope::default() }
+    }
 }
 
 /// A kernel being lowered.
@@ -79,13 +91,15 @@ pub(super) struct Lower<'e, 'a> {
     pub(super) handles: HashMap<VReg, String>,
     /// Parameter names of the entry by offset, for such handles.
     pub(super) params: Vec<(u32, String)>,
-    scopes: Vec<Scope<'a>>,
+    pub(super) scopes: Vec<Scope<'a>>,
     /// Shared variables by the place of their declaration: one each, however often the body is inlined.
     shared: HashMap<usize, Name>,
-    /// Functions being inlined, and where their `ret` goes.
-    calls: Vec<(&'a str, Label)>,
+    /// Functions that call themselves, by the number of their subroutine, and the scopes of their parameters.
+    pub(super) subroutines: Vec<(&'a Function<'a>, Vec<(&'a str, Name)>)>,
+    /// Functions whose bodies are being lowered, and where their `ret` goes.
+    pub(super) calls: Vec<(&'a str, Label)>,
     pub(super) guard: Option<(VReg, bool)>,
-    at: Bytes,
+    pub(super) at: Bytes,
 }
 
 impl<'e, 'a> Lower<'e, 'a> {
@@ -99,6 +113,7 @@ impl<'e, 'a> Lower<'e, 'a> {
             params: Vec::new(),
             scopes: Vec::new(),
             shared: HashMap::new(),
+            subroutines: Vec::new(),
             calls: Vec::new(),
             guard: None,
             at: 0..0,
@@ -127,6 +142,17 @@ impl<'e, 'a> Lower<'e, 'a> {
         self.record(at, message, |fault| fault.with_nearest(found, valid.iter().copied()))
     }
 
+    /// Records that `found` is no name of its kind, with the nearest of those that are.
+    pub(super) fn fault_among(
+        &mut self,
+        at: Bytes,
+        message: String,
+        found: &str,
+        names: impl IntoIterator<Item = &'a str>,
+    ) -> Reported {
+        self.record(at, message, |fault| fault.with_nearest(found, names))
+    }
+
     pub(super) fn warn(&mut self, at: Bytes, message: impl Into<String>) {
         self.body.warnings.push(Diagnostic::at(self.env.file, self.env.text, at, message));
     }
@@ -138,7 +164,7 @@ impl<'e, 'a> Lower<'e, 'a> {
 
     /// Lowers an entry's body; parameters are at these offsets of the parameter block.
     pub(super) fn entry(&mut self, function: &'a Function<'a>, offsets: &[u32]) {
-        let mut scope = Scope { opaque: true, ..Scope::default() };
+        let mut scope = Scope::of_body();
         for (formal, &offset) in function.params.iter().zip(offsets) {
             scope.names.insert(formal.var.name.text, Name::EntryParam(offset));
             self.params.push((offset, formal.var.name.text.to_owned()));
@@ -159,15 +185,23 @@ impl<'e, 'a> Lower<'e, 'a> {
             self.at = function.name.at.clone();
             self.emit(Op::Exit, Class::Control, &[], &[], 0);
         }
+        self.lower_subroutines();
     }
 
-    fn statements(&mut self, statements: &'a [Statement<'a>]) {
+    pub(super) fn statements(&mut self, statements: &'a [Statement<'a>]) {
         // Labels may be used before they are placed.
         for statement in statements {
             if let Statement::Label(word) = statement {
                 let label = self.body.label();
                 let scope = self.scopes.last_mut().expect("a scope is open");
                 if scope.labels.insert(word.text, label).is_some() {
+                    self.fault(word.at.clone(), format!("label `{}` is defined twice", word.text));
+                }
+            } else if let Some((word, callees)) = Callees::declared(statement) {
+                let scope = self.scopes.last_mut().expect("a scope is open");
+                let known = scope.callees.iter().any(|(label, _)| *label == word.text);
+                scope.callees.push((word.text, callees));
+                if known {
                     self.fault(word.at.clone(), format!("label `{}` is defined twice", word.text));
                 }
             }
@@ -182,6 +216,8 @@ impl<'e, 'a> Lower<'e, 'a> {
         match statement {
             Statement::Registers(ty, names) => self.declare_registers(ty, names),
             Statement::Var(var) => self.declare(var),
+            // Noted beforehand.
+            Statement::Prototype { .. } | Statement::Targets { .. } => Ok(()),
             Statement::Label(word) => {
                 let label = self.scopes.last().and_then(|s| s.labels.get(word.text)).copied();
                 if let Some(label) = label {
@@ -246,12 +282,11 @@ impl<'e, 'a> Lower<'e, 'a> {
             "shared" => self.shared_variable(var)?,
             "local" => {
                 let (bytes, align) = self.size(var)?;
-                Name::Local(self.body.allocate_local(bytes, align))
+                Name::Local(self.body.allocate_local(bytes, align, self.body.owner))
             }
             "param" => {
                 let (bytes, align) = self.size(var)?;
-                self.body.blocks.push(Block { bytes, align, local: None });
-                Name::Block(self.body.blocks.len() as u32 - 1)
+                Name::Block(self.body.block(bytes, align))
             }
             space => {
                 let message = format!("`.{space}` variables are supported at module scope only");
@@ -262,7 +297,7 @@ impl<'e, 'a> Lower<'e, 'a> {
         Ok(())
     }
 
-    fn size(&mut self, var: &Var<'_>) -> Lowered<(u32, u32)> {
+    pub(super) fn size(&mut self, var: &Var<'_>) -> Lowered<(u32, u32)> {
         match size_of(var) {
             Ok((bytes, align)) if bytes <= 1 << 24 => Ok((bytes as u32, align as u32)),
             Ok((bytes, _)) => {
@@ -345,7 +380,7 @@ impl<'e, 'a> Lower<'e, 'a> {
         match self.name(name)? {
             Some(Name::Register(register)) => Ok(register),
             Some(_) => Err(self.fault(at, format!("`{name}` is not a register"))),
-            None if self.env.symbols.contains_key(name) || self.env.functions.contains_key(name) => {
+            None if self.env.symbols.contains_key(name) || self.env.functions.get(name).is_some() => {
                 Err(self.fault(at, format!("`{name}` is not a register")))
             }
             None => Err(self.undeclared(name, at)),
@@ -391,6 +426,30 @@ impl<'e, 'a> Lower<'e, 'a> {
         Err(self.fault(operand.at.clone(), format!("label `{name}` is not defined here")))
     }
 
+    /// What a `.callprototype` or `.calltargets` of this name says.
+    pub(super) fn callees(&self, name: &str) -> Option<Callees<'a>> {
+        for scope in self.scopes.iter().rev() {
+            if let Some(&(_, callees)) = scope.callees.iter().find(|(label, _)| *label == name) {
+                return Some(callees);
+            }
+            if scope.opaque {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// Labels of `.callprototype` and `.calltargets` in sight.
+    pub(super) fn callee_labels(&self) -> Vec<&'a str> {
+        let outermost = self.scopes.iter().rposition(|scope| scope.opaque).unwrap_or(0);
+        self.scopes[outermost..].iter().flat_map(|scope| &scope.callees).map(|(label, _)| *label).collect()
+    }
+
+    /// Places a label at the end of the code.
+    pub(super) fn place_label(&mut self, label: Label) {
+        self.body.labels[label as usize] = Some(self.body.code.len() as u32);
+    }
+
     /// Appends an instruction with the current guard and place.
     pub(super) fn emit(&mut self, op: Op, class: Class, dst: &[Arg], src: &[Arg], imm: i32) {
         self.emit_draft(DraftOp::Op(op), class, dst, src, imm);
@@ -402,7 +461,7 @@ impl<'e, 'a> Lower<'e, 'a> {
         self.body.code.push(Draft { op, guard: self.guard, dst, src, imm, class, at: self.at.start });
     }
 
-    /// The body being lowered is that of an inlined function.
+    /// The body being lowered is that of a function, not of the kernel.
     pub(super) fn inlined(&self) -> bool {
         !self.calls.is_empty()
     }
@@ -418,127 +477,5 @@ impl<'e, 'a> Lower<'e, 'a> {
             Some(&(_, behind)) => self.branch(behind),
             None => self.emit(Op::Exit, Class::Control, &[], &[], 0),
         }
-    }
-
-    /// Inlines a call of `function` with these argument and result names.
-    pub(super) fn inline(
-        &mut self,
-        function: &'a Function<'a>,
-        results: &[Operand<'a>],
-        arguments: &[Operand<'a>],
-    ) -> Lowered {
-        let name = function.name.text;
-        let at = self.place();
-        if self.calls.iter().any(|&(caller, _)| caller == name) {
-            return Err(self.fault(at, format!("recursive calls (here of `{name}`) are not supported")));
-        }
-        if self.calls.len() >= 64 {
-            return Err(self.fault(at, "calls nest too deep"));
-        }
-        for (what, formals, actuals) in
-            [("results", &function.returns, results), ("arguments", &function.params, arguments)]
-        {
-            if formals.len() != actuals.len() {
-                let message = format!("`{name}` has {} {what}, the call gives {}", formals.len(), actuals.len());
-                return Err(self.fault(at, message));
-            }
-        }
-        let mut scope = Scope { opaque: true, ..Scope::default() };
-        for (formal, actual) in function.params.iter().zip(arguments) {
-            let bound = self.bind(formal, actual)?;
-            scope.names.insert(formal.var.name.text, bound);
-        }
-        let mut copies = Vec::new();
-        for (formal, actual) in function.returns.iter().zip(results) {
-            let bound = self.bind_result(formal, actual, &mut copies)?;
-            scope.names.insert(formal.var.name.text, bound);
-        }
-        let behind = self.body.label();
-        let (guard, place) = (self.guard, self.place());
-        match guard {
-            None => self.emit(Op::Nop, Class::Control, &[], &[], 0),
-            // Lanes that do not call go round the body.
-            Some((register, negated)) => {
-                self.guard = Some((register, !negated));
-                self.branch(behind);
-            }
-        }
-        self.guard = None;
-        self.calls.push((name, behind));
-        self.scopes.push(scope);
-        if let Some(body) = &function.body {
-            self.statements(body);
-        }
-        self.scopes.pop();
-        self.calls.pop();
-        self.body.labels[behind as usize] = Some(self.body.code.len() as u32);
-        self.at = place;
-        self.guard = guard;
-        for (to, from, ty) in copies {
-            self.copy(to, from, ty);
-        }
-        Ok(())
-    }
-
-    /// What a formal argument is in the callee's copy.
-    fn bind(&mut self, formal: &'a Formal<'a>, actual: &Operand<'a>) -> Lowered<Name> {
-        if let Kind::Name { name, component: None, offset: 0 } = actual.kind
-            && let Some(Name::Block(block)) = self.name(name)?
-        {
-            return Ok(Name::Block(block));
-        }
-        let ty = self.scalar(formal)?;
-        let value = self.src(actual, ty)?;
-        if formal.register {
-            let register = self.body.register(ty.bank());
-            self.copy(register, value, ty);
-            return Ok(Name::Register(register));
-        }
-        self.body.blocks.push(Block { bytes: ty.bytes(), align: ty.bytes(), local: None });
-        let block = self.body.blocks.len() as u32 - 1;
-        let Some(elem) = ty.elem() else {
-            return Err(self.fault(actual.at.clone(), "not a parameter type"));
-        };
-        let op = DraftOp::Param { store: true, block, offset: 0, elem, vec: 1 };
-        self.emit_draft(op, Class::Logic, &[value], &[], 0);
-        Ok(Name::Block(block))
-    }
-
-    fn bind_result(
-        &mut self,
-        formal: &'a Formal<'a>,
-        actual: &Operand<'a>,
-        copies: &mut Vec<(VReg, Arg, Ty)>,
-    ) -> Lowered<Name> {
-        let Kind::Name { name, component: None, offset: 0 } = actual.kind else {
-            return Err(self.fault(actual.at.clone(), "expected a result parameter"));
-        };
-        match self.name(name)? {
-            Some(Name::Block(block)) if !formal.register => Ok(Name::Block(block)),
-            Some(Name::Register(to)) if formal.register => {
-                let ty = self.scalar(formal)?;
-                let register = self.body.register(ty.bank());
-                copies.push((to, Arg::Reg(register), ty));
-                Ok(Name::Register(register))
-            }
-            _ => Err(self.fault(actual.at.clone(), format!("`{name}` cannot take the result"))),
-        }
-    }
-
-    fn scalar(&mut self, formal: &Formal<'a>) -> Lowered<Ty> {
-        match Ty::parse(formal.var.ty.text) {
-            Some(ty) if formal.var.dims.is_empty() && ty.bits <= 64 => Ok(ty),
-            _ => Err(self.fault(self.place(), format!("`{}` needs a parameter block", formal.var.name.text))),
-        }
-    }
-
-    fn copy(&mut self, to: VReg, from: Arg, ty: Ty) {
-        use super::super::alu::AluOp;
-        let op = match ty.bank() {
-            Bank::R32 => AluOp::Mov32,
-            Bank::R64 => AluOp::Mov64,
-            Bank::Pred => AluOp::MovPred,
-        };
-        self.emit(Op::Alu(op), Class::Logic, &[Arg::Reg(to)], &[from], 0);
     }
 }

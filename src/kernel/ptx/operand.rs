@@ -2,10 +2,11 @@
 //!
 //! Source: PTX ISA chapters 6 "Instruction Operands" and 10 "Special Registers".
 
-use super::super::ir::{ConstSource, MachineRead, Space, Special};
+use super::super::alu::{AluOp, IntOp};
+use super::super::ir::{Class as Timing, ConstSource, MachineRead, Op, Space, Special};
 use super::super::memory::{CONST_WINDOW, LOCAL_WINDOW, SHARED_WINDOW};
 use super::ast::{Kind, Operand};
-use super::draft::{Arg, Const};
+use super::draft::{Arg, Const, Place};
 use super::layout::Symbol;
 use super::lower::{Lower, Lowered, Name};
 use super::types::{Bank, Class, Ty};
@@ -220,14 +221,14 @@ impl<'a> Lower<'_, 'a> {
         let c = match self.name(name)? {
             Some(Name::Shared(at)) => literal(u64::from(at)),
             Some(Name::DynamicShared) => Const::DynamicShared(offset),
-            Some(Name::Local(at)) => literal(u64::from(at)),
+            Some(Name::Local(place)) => return self.local_address(place, offset, operand, bank),
             Some(Name::EntryParam(at)) => {
                 self.body.uses_param_bank = true;
                 literal(u64::from(self.env.param_bank + at))
             }
             Some(Name::Block(block)) => {
-                let at = self.body.block_in_memory(block);
-                literal(u64::from(at))
+                let place = self.body.block_in_memory(block);
+                return self.local_address(place, offset, operand, bank);
             }
             Some(Name::Register(_)) => {
                 return Err(self.fault(operand.at.clone(), "a register plus an offset is not a value"));
@@ -241,17 +242,45 @@ impl<'a> Lower<'_, 'a> {
                 }
                 Some(&Symbol::Const(at)) => literal(u64::from(at)),
                 Some(_) => return Err(self.fault(operand.at.clone(), format!("`{name}` has no address"))),
-                None if self.env.functions.contains_key(name) => {
-                    let message = format!("the address of function `{name}` is not supported (no indirect calls)");
-                    return Err(self.fault(operand.at.clone(), message));
+                None => {
+                    if let Some(address) = self.env.functions.address(name) {
+                        if bank == Bank::R64 && offset == 0 {
+                            return Ok(self.body.literal(bank, address));
+                        }
+                        let message = format!("the address of function `{name}` is a 64-bit value without an offset");
+                        return Err(self.fault(operand.at.clone(), message));
+                    }
+                    if self.env.kernels.contains(&name) {
+                        let message =
+                            format!("the address of kernel `{name}` is not supported (kernels launch no kernels)");
+                        return Err(self.fault(operand.at.clone(), message));
+                    }
+                    return Err(self.fault(operand.at.clone(), format!("`{name}` is not declared")));
                 }
-                None => return Err(self.fault(operand.at.clone(), format!("`{name}` is not declared"))),
             },
         };
         if let Const::Source(ConstSource::Literal(value)) = c {
             return Ok(self.body.literal(bank, value));
         }
         Ok(self.body.constant(bank, c))
+    }
+
+    /// An address in local memory. One in a frame is computed.
+    fn local_address(&mut self, place: Place, offset: i64, operand: &Operand<'a>, bank: Bank) -> Lowered<Arg> {
+        match place {
+            Place::Fixed(at) => Ok(self.body.literal(bank, u64::from(at).wrapping_add_signed(offset))),
+            Place::Frame(at) if bank == Bank::R64 => {
+                let pointer = Arg::Reg(self.body.stack().pointer);
+                let by = self.body.literal(bank, u64::from(at).wrapping_add_signed(offset));
+                let address = Arg::Reg(self.body.register(bank));
+                self.emit(Op::Alu(AluOp::Int64(IntOp::Add)), Timing::Int, &[address], &[pointer, by], 0);
+                Ok(address)
+            }
+            Place::Frame(_) => {
+                let message = "the address of a local variable of a recursive function needs 64 bits";
+                Err(self.fault(operand.at.clone(), message))
+            }
+        }
     }
 
     /// `[base + offset]` of an access to `space`.
@@ -275,6 +304,16 @@ impl<'a> Lower<'_, 'a> {
                     };
                     return Ok(Address { base: Arg::Reg(register), offset, wide });
                 }
+                let in_frame = match self.name(name)? {
+                    Some(Name::Local(Place::Frame(at))) if space == Space::Local => Some(at),
+                    _ => None,
+                };
+                if let Some(at) = in_frame {
+                    let Ok(offset) = i32::try_from(i64::from(at).saturating_add(offset)) else {
+                        return Err(self.fault(base.at.clone(), format!("offset {offset} does not fit 32 bits")));
+                    };
+                    return Ok(Address { base: Arg::Reg(self.body.stack().pointer), offset, wide: true });
+                }
                 let c = self.address_of(name, offset, base, Bank::R64)?;
                 // A variable named in a generic access stands for its generic address.
                 let window = match (space, self.name(name)?) {
@@ -294,9 +333,13 @@ impl<'a> Lower<'_, 'a> {
         }
     }
 
-    /// A 64-bit constant moved into an address window.
+    /// A 64-bit address moved into an address window.
     fn shifted(&mut self, c: Arg, window: u64) -> Arg {
-        let Arg::Const(slot) = c else { return c };
+        let Arg::Const(slot) = c else {
+            let (by, moved) = (self.body.literal(Bank::R64, window), Arg::Reg(self.body.register(Bank::R64)));
+            self.emit(Op::Alu(AluOp::Int64(IntOp::Add)), Timing::Int, &[moved], &[c, by], 0);
+            return moved;
+        };
         let entry = self.body.pool64.entries[usize::from(slot & !super::super::ir::CONST)];
         let moved = match entry {
             Const::Source(ConstSource::Literal(v)) => Const::Source(ConstSource::Literal(v.wrapping_add(window))),

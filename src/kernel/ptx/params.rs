@@ -1,14 +1,15 @@
-//! Parameter blocks of inlined calls: registers where every access agrees, local memory otherwise.
+//! Parameter blocks of calls: registers where every access agrees, local memory otherwise.
 //!
 //! Compilers pass arguments through `.param` blocks of the caller (`st.param`, `call`, `ld.param`). Once inlined, a block
 //! whose bytes are always accessed in the same pieces is just a few registers; each access becomes one move. A block
-//! accessed in overlapping pieces, or whose address is taken, lives in the thread's local memory.
+//! accessed in overlapping pieces, or whose address is taken, lives in the thread's local memory: that of a recursive
+//! function in its frame.
 
 use std::collections::BTreeMap;
 
 use super::super::alu::{AluOp, Cvt, Num, Round};
-use super::super::ir::{Class, ConstSource, Elem, Mem, MemKind, Op, Space};
-use super::draft::{Arg, Body, Const, Draft, DraftOp, VReg, plain_access};
+use super::super::ir::{Class, Elem, Mem, MemKind, Op, Space};
+use super::draft::{Arg, Body, Draft, DraftOp, Place, VReg, plain_access};
 use super::types::Bank;
 
 /// One access to a block.
@@ -145,12 +146,14 @@ fn number(elem: Elem) -> Num {
 }
 
 fn in_memory(body: &mut Body, pc: usize, block: u32, a: Access) {
-    let base = body.block_in_memory(block);
-    let address = body.constant(Bank::R64, Const::Source(ConstSource::Literal(u64::from(base + a.offset))));
+    let (address, imm) = match body.block_in_memory(block) {
+        Place::Fixed(base) => (body.literal(Bank::R64, u64::from(base + a.offset)), 0),
+        Place::Frame(base) => (Arg::Reg(body.stack().pointer), (base + a.offset) as i32),
+    };
     let kind = if a.store { MemKind::Store } else { MemKind::Load };
     let mem = Mem { vec: a.vec, wide: a.wide, ..plain_access(kind, Space::Local, a.elem) };
     let draft = &mut body.code[pc];
     draft.op = DraftOp::Op(Op::Mem(mem));
-    draft.src[0] = address;
+    (draft.src[0], draft.imm) = (address, imm);
     draft.class = Class::Mem;
 }

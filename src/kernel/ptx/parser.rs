@@ -485,7 +485,11 @@ impl<'a> Parser<'a> {
             (Some(Token::Word(_)), Some(Token::Colon)) => {
                 let label = self.word("a label")?;
                 self.next += 1;
-                all.push(Statement::Label(label));
+                all.push(match self.peek() {
+                    Some(Token::Dot("callprototype")) => self.prototype(label)?,
+                    Some(Token::Dot("calltargets")) => self.targets(label)?,
+                    _ => Statement::Label(label),
+                });
             }
             (Some(Token::Dot(_)), _) => self.declaration_statement(all)?,
             _ => all.push(Statement::Instruction(self.instruction()?)),
@@ -529,7 +533,10 @@ impl<'a> Parser<'a> {
                 };
                 all.extend(self.variables(space.text, true)?.into_iter().map(Statement::Var));
             }
-            "pragma" | "branchtargets" | "calltargets" | "callprototype" => self.recover(),
+            "pragma" | "branchtargets" => self.recover(),
+            "calltargets" | "callprototype" => {
+                return Err(self.fault(word.at, format!("`.{}` needs a label before it", word.text)));
+            }
             _ => {
                 let message = format!("directive `.{}` is not supported here", word.text);
                 let known = ["reg", "param", "local", "shared", "pragma"];
@@ -537,6 +544,36 @@ impl<'a> Parser<'a> {
             }
         }
         Ok(())
+    }
+
+    /// `.callprototype (ret) _ (params) .noreturn;`
+    fn prototype(&mut self, label: Word<'a>) -> Parsed<Statement<'a>> {
+        self.next += 1;
+        let returns = if self.peek() == Some(Token::ParenOpen) { self.formals()? } else { Vec::new() };
+        self.word("`_` or a name")?;
+        let params = if self.peek() == Some(Token::ParenOpen) { self.formals()? } else { Vec::new() };
+        while let Some(word) = self.dot() {
+            match word.text {
+                "noreturn" => {}
+                "abi_preserve" | "abi_preserve_control" => {
+                    self.number("a number of registers")?;
+                }
+                other => return Err(self.fault(word.at, format!("directive `.{other}` is not supported here"))),
+            }
+        }
+        self.expect(Token::Semicolon, "`;`")?;
+        Ok(Statement::Prototype { label, returns, params })
+    }
+
+    /// `.calltargets f, g;`
+    fn targets(&mut self, label: Word<'a>) -> Parsed<Statement<'a>> {
+        self.next += 1;
+        let mut targets = vec![self.word("a function name")?];
+        while self.accept(Token::Comma) {
+            targets.push(self.word("a function name")?);
+        }
+        self.expect(Token::Semicolon, "`;`")?;
+        Ok(Statement::Targets { label, targets })
     }
 
     fn instruction(&mut self) -> Parsed<Instruction<'a>> {

@@ -4,12 +4,14 @@
 //! Invariants: a store is told to be to an output, or not to be to one, or reported: never guessed. Places are byte
 //! ranges of the file's text.
 //!
-//! Not modelled: stores by called functions through a pointer that they are given (refused), indirect branches.
+//! Not modelled: stores by called functions through a pointer that they are given, or by whatever an indirect call
+//! reaches (refused), indirect branches.
 
 use std::ops::Range;
 
-use super::ast::{File, Function, Instruction, Item, Kind, Operand, Statement};
+use super::ast::{Function, Instruction, Kind, Operand, Statement};
 use super::flow::{Flow, LOADED, MAX_POINTERS, POINTERS, Pointers, VARIABLE};
+use super::functions::Call;
 use super::layout::size_of;
 use super::parser;
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -94,29 +96,45 @@ fn any(statements: &[Statement<'_>], holds: &dyn Fn(&Instruction<'_>) -> bool) -
     })
 }
 
-fn functions<'f, 'a>(tree: &'f File<'a>) -> impl Iterator<Item = &'f Function<'a>> {
-    tree.items.iter().filter_map(|item| match item {
-        Item::Function(function) => Some(function),
-        Item::Var(_) => None,
-    })
-}
-
-/// Whether a call reaches a function that stores to global memory.
-fn call_stores(call: &Instruction<'_>, called: &[&Function<'_>]) -> bool {
+/// Whether a call may reach a function that stores to global memory. What an indirect call reaches is not known here.
+fn call_stores<'a>(call: &Instruction<'a>, called: &[&Function<'a>]) -> bool {
     let to_memory = |inst: &Instruction<'_>| {
         let apart = ["shared", "local", "param"];
         let space = |word: &super::ast::Word<'_>| word.text.split("::").next().is_some_and(|w| apart.contains(&w));
         matches!(inst.opcode.text, "st" | "red" | "atom" | "sust") && !inst.mods.iter().any(space)
     };
-    // Recursion is refused when the file is decoded, so this ends.
-    let callee = call.operands.iter().find_map(|operand| match operand.kind {
-        Kind::Name { name, .. } => Some(name),
-        _ => None,
-    });
-    let bodies = called.iter().filter(|function| Some(function.name.text) == callee).filter_map(|f| f.body.as_deref());
-    bodies
-        .into_iter()
-        .any(|body| any(body, &|inst| to_memory(inst) || (inst.opcode.text == "call" && call_stores(inst, called))))
+    let callee = |call: &Instruction<'a>| Call::of(call).and_then(|call| call.name());
+    // Functions reached, each once: they may call themselves.
+    let (mut reached, mut next) = (vec![callee(call)], 0);
+    while let Some(&name) = reached.get(next) {
+        next += 1;
+        let mut declared = called.iter().filter(|function| Some(function.name.text) == name).peekable();
+        if declared.peek().is_none() {
+            return true;
+        }
+        for body in declared.filter_map(|function| function.body.as_deref()) {
+            if any(body, &|inst| to_memory(inst)) {
+                return true;
+            }
+            each_call(body, &mut |call| {
+                let name = callee(call);
+                if !reached.contains(&name) {
+                    reached.push(name);
+                }
+            });
+        }
+    }
+    false
+}
+
+fn each_call<'s, 'a>(statements: &'s [Statement<'a>], tell: &mut dyn FnMut(&'s Instruction<'a>)) {
+    for statement in statements {
+        match statement {
+            Statement::Block(inner) => each_call(inner, tell),
+            Statement::Instruction(inst) if inst.opcode.text == "call" => tell(inst),
+            _ => {}
+        }
+    }
 }
 
 /// Examines kernel `name` of a file that was decoded before.
@@ -128,7 +146,7 @@ pub(crate) fn sites(file: &str, text: &str, name: &str, pointers: &[Pointer]) ->
     if !faults.is_empty() {
         return Err(Diagnostics(faults));
     }
-    let entry = functions(&tree).find(|f| f.entry && f.body.is_some() && f.name.text == name);
+    let entry = tree.functions().find(|f| f.entry && f.body.is_some() && f.name.text == name);
     let Some(function) = entry else {
         return Err(Diagnostic::nowhere(file, format!("there is no kernel `{name}`")).into());
     };
@@ -138,7 +156,7 @@ pub(crate) fn sites(file: &str, text: &str, name: &str, pointers: &[Pointer]) ->
         let message = format!("kernel `{name}` must have 1 to {MAX_POINTERS} pointer parameters to be instrumented");
         return Err(fault(function.name.at.clone(), message).into());
     };
-    let called: Vec<&Function<'_>> = functions(&tree).filter(|f| !f.entry).collect();
+    let called: Vec<&Function<'_>> = tree.functions().filter(|f| !f.entry).collect();
     let in_calls = |holds: &dyn Fn(&Instruction<'_>) -> bool| {
         called.iter().any(|f| any(f.body.as_deref().unwrap_or_default(), holds))
     };
@@ -318,6 +336,9 @@ mod tests {
         let said = "k.ptx:18:1: what this function stores, and where, cannot be followed (have the function inlined)";
         assert_eq!(with("st.global.u32 [%rd1], 1;\n"), Err(said.to_owned()));
         assert_eq!(with("ld.global.u32 %r1, [%rd1];\n"), Ok(0));
+        let indirect = "mov.u64 %rd1, g;\nt: .calltargets g;\ncall %rd1, (p), t;\n";
+        let said = "k.ptx:24:1: what this function stores, and where, cannot be followed (have the function inlined)";
+        assert_eq!(with(&format!("{indirect}ret;\n}}\n.func g(.param .u64 p)\n{{\n")), Err(said.to_owned()));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! The caller (functional driver or machine) moves the bytes; this file knows only how registers become addresses and
 //! bytes. Fast paths: 4-byte scalars, and whole groups whose bytes lie side by side.
 
-use super::super::ir::{Elem, Inst, LANES, Mem, MemKind, NONE, Op, TexDims};
+use super::super::ir::{Elem, Inst, LANES, Mem, MemKind, NONE, Op, Slot, TexDims};
 use super::super::launch::{Launch, Texture};
 use super::super::semantics::get;
 use super::{Warp, lanes_of};
@@ -138,6 +138,12 @@ impl Warp {
                 data[at..at + size].copy_from_slice(&value.to_le_bytes()[..size]);
             }
         }
+    }
+
+    /// One lane's value of a 64-bit operand.
+    pub(in crate::kernel) fn operand64(&self, slot: Slot, launch: &Launch, lane: u32) -> u64 {
+        let (group, lane) = (&self.groups[lane as usize / LANES], lane as usize % LANES);
+        get(&group.r64, &launch.consts64, slot)[lane]
     }
 
     /// The operands `a`, `b` of one lane of an atomic.

@@ -1,7 +1,7 @@
 //! Issue: what happens to a warp in the cycle in which its next instruction goes to a unit.
 
 use crate::engine::Ctx;
-use crate::kernel::fault::FaultKind;
+use crate::kernel::fault::ProgramFault;
 use crate::kernel::ir::{Class, Inst, MachineRead, MemKind, Op, Scope, Space};
 use crate::kernel::launch::Launch;
 use crate::machine::msg::Msg;
@@ -91,6 +91,18 @@ impl Sm {
                 slot.warp.branch(lanes, target, reconverge);
                 slot.not_before = cycle + latency;
             }
+            Op::Call { .. } | Op::Return => {
+                let moved = match inst.op {
+                    Op::Call { target } => slot.warp.call(inst, launch, target),
+                    _ => slot.warp.ret(inst, launch),
+                };
+                slot.not_before = cycle + latency;
+                if let Err(fault) = moved {
+                    self.fail(*fault, cx);
+                    return;
+                }
+                self.write_from(warp, pc, cycle + latency, launch);
+            }
             Op::Barrier(barrier) => {
                 if lanes != 0 {
                     self.arrive(warp, barrier, lanes, cycle, launch);
@@ -121,9 +133,9 @@ impl Sm {
                 }
                 slot.not_before = cycle + latency;
             }
-            Op::Trap => {
+            Op::Trap(trap) => {
                 if lanes != 0 {
-                    let fault = self.fault(warp, lanes.trailing_zeros(), FaultKind::Trap, launch);
+                    let fault = ProgramFault::of_trap(trap, launch, &slot.warp, lanes);
                     self.fail(fault, cx);
                     return;
                 }

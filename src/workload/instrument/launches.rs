@@ -78,7 +78,7 @@ impl Work<'_> {
                 }
                 let (file, text) = self.plan.programs.texts[module].clone();
                 let text = self.text(&file, &text, numbers.iter().map(|number| &forms[*number]))?;
-                let made = ptx::parse(&file, &text)?;
+                let made = ptx::parse_with_stack(&file, &text, programs.stack_bytes)?;
                 let number = if round == 0 { module } else { programs.modules.len() };
                 if round == 0 {
                     programs.modules[number] = made;

@@ -254,8 +254,12 @@ const INSTRUMENT: Shape = Shape::Table(&[
 ]);
 
 /// Exactly one of `file` and `text`: the reader of programs sees to it.
-const ISA: Shape =
-    Shape::Table(&[required("kind", Words(&["ptx"])), optional("file", OneOrMany(&Text)), optional("text", Text)]);
+const ISA: Shape = Shape::Table(&[
+    required("kind", Words(&["ptx"])),
+    optional("file", OneOrMany(&Text)),
+    optional("text", Text),
+    optional("stack_bytes", Whole),
+]);
 
 /// Domains of persistency, as a machine file has them.
 pub(crate) const DOMAINS: [&str; 3] = ["media", "adr", "eadr"];

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Compiles the samples of this folder to PTX: with clang (Debian's will do), and with NVRTC if its library is found
-# (`pip install nvidia-cuda-nvrtc-cu11`). `halves.cu` needs NVRTC 12 and the toolkit's headers (`pip install
-# nvidia-cuda-nvrtc-cu12 nvidia-cuda-runtime-cu12`). Run it only to change the samples; the PTX is committed.
+# (`pip install nvidia-cuda-nvrtc-cu11`); LLVM's IR with llc 14. `halves.cu` needs NVRTC 12 and the toolkit's headers (`pip
+# install nvidia-cuda-nvrtc-cu12 nvidia-cuda-runtime-cu12`). Run it only to change the samples; the PTX is committed.
 set -e
 cd "$(dirname "$0")"
 for source in basics.cu; do
@@ -13,3 +13,4 @@ done
 headers=$(python3 -c 'import glob, site; print(*glob.glob(site.getsitepackages()[0] + "/nvidia/cuda_runtime/include"))')
 python3 nvrtc.py halves.cu halves.nvrtc.ptx --gpu-architecture=compute_86 "-I$headers" ||
     echo "no NVRTC 12: halves.nvrtc.ptx left as it is"
+llc -march=nvptx64 -mcpu=sm_60 -O2 calls.ll -o calls.llc.ptx

@@ -119,6 +119,20 @@ impl Bench {
     }
 
     /// Dynamic shared memory, in bytes, of the last launch.
+    /// The same with functions and constants at module scope.
+    pub fn launch_with(
+        &mut self,
+        functions: &str,
+        body: &str,
+        grid: u32,
+        block: u32,
+        params: (u64, u64, u64, u32),
+    ) -> &mut Self {
+        self.launch(body, grid, block, params);
+        self.plans.last_mut().unwrap().text += functions;
+        self
+    }
+
     pub fn with_shared(&mut self, bytes: u32) -> &mut Self {
         self.plans.last_mut().unwrap().dynamic_shared = bytes;
         self

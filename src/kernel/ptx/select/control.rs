@@ -1,8 +1,9 @@
 //! Control flow, calls, barriers and fences (PTX ISA 9.7.12, 9.7.13).
 
-use super::super::super::ir::{Barrier, BarrierRed, Class, Op, Scope};
+use super::super::super::ir::{Barrier, BarrierRed, Class, Op, Scope, Trap};
 use super::super::ast::{Instruction, Kind, Operand};
 use super::super::draft::{Arg, DraftOp};
+use super::super::functions::Call;
 use super::super::lower::{Lower, Lowered, Name};
 use super::super::types::{Bank, Ty};
 use super::Mods;
@@ -22,7 +23,7 @@ impl<'a> Lower<'_, 'a> {
         match i.opcode.text {
             "ret" => self.ret(),
             "exit" => self.emit(Op::Exit, Class::Control, &[], &[], 0),
-            "trap" | "brkpt" => self.emit(Op::Trap, Class::Control, &[], &[], 0),
+            "trap" | "brkpt" => self.emit(Op::Trap(Trap::Asked), Class::Control, &[], &[], 0),
             _ => {
                 m.skip(|_| true);
                 self.emit(Op::Nop, Class::Control, &[], &[], 0);
@@ -33,29 +34,23 @@ impl<'a> Lower<'_, 'a> {
 
     pub(super) fn call(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
         m.take("uni");
-        let (results, rest): (&'a [Operand<'a>], _) = match i.operands.as_slice() {
-            [Operand { kind: Kind::List(results), .. }, rest @ ..] => (results, rest),
-            rest => (&[], rest),
-        };
-        let Some((callee, rest)) = rest.split_first() else {
+        let Some(call) = Call::of(i) else {
             return Err(self.fault(i.opcode.at.clone(), "`call` needs a function"));
         };
-        let arguments: &'a [Operand<'a>] = match rest.first() {
-            Some(Operand { kind: Kind::List(arguments), .. }) => arguments,
-            // A parenthesised constant argument.
-            Some(one @ Operand { kind: Kind::Int(_), .. }) => std::slice::from_ref(one),
-            _ => &[],
-        };
-        let Kind::Name { name, component: None, offset: 0 } = callee.kind else {
-            return Err(self.fault(callee.at.clone(), "expected a function name"));
+        let at = call.callee.at.clone();
+        let Some(name) = call.name() else {
+            return Err(self.fault(at, "expected the name of a function, or a register that holds its address"));
         };
         if let Some(Name::Register(_)) = self.name(name)? {
-            return Err(self.fault(callee.at.clone(), "indirect calls are not supported"));
+            return self.call_indirect(i, name, &call);
         }
-        match self.env.functions.get(name).copied() {
-            Some(function) if function.body.is_some() => self.inline(function, results, arguments),
-            Some(_) => self.call_external(name, callee, results),
-            None => Err(self.fault(callee.at.clone(), format!("function `{name}` is not declared"))),
+        match self.env.functions.get(name) {
+            Some(function) if function.body.is_some() => self.call_function(function, &call),
+            Some(_) => self.call_external(name, call.callee, call.results),
+            None => {
+                let (message, env) = (format!("function `{name}` is not declared"), self.env);
+                Err(self.fault_among(at, message, name, env.functions.names()))
+            }
         }
     }
 
@@ -80,7 +75,7 @@ impl<'a> Lower<'_, 'a> {
                 Ok(())
             }
             "__assertfail" | "__assert_fail" | "abort" => {
-                self.emit(Op::Trap, Class::Control, &[], &[], 0);
+                self.emit(Op::Trap(Trap::Asked), Class::Control, &[], &[], 0);
                 Ok(())
             }
             "malloc" | "free" => Err(self.fault(callee.at.clone(), format!("device `{name}` is not supported"))),

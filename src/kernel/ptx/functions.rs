@@ -1,0 +1,249 @@
+//! The `.func`s of a file: their addresses, which of them an indirect call may reach, and which may call
+//! themselves.
+//!
+//! Source: PTX ISA 8.x, `call` (section 9.7.12) and "Control Flow Directives" (`.calltargets`, `.callprototype`).
+//!
+//! Addresses are made up. Function number `n`, in the order in which the text names functions first, has the
+//! address [`CODE_WINDOW`] + 16 (n + 1), the same in every run. No code lies there: an access to it is out of
+//! bounds. A function without a body has an address too (a vtable may hold that of `__cxa_pure_virtual`), but
+//! no call reaches it.
+//!
+//! The address of a function counts as *taken* when the text names the function anywhere but as the callee of
+//! a direct call: as an operand or in an initialiser. Dead code and functions that nobody calls count, so the
+//! set is never too small. Neither is that of functions that may call themselves: an indirect call counts as
+//! a call of all that it may reach.
+
+use hashbrown::HashMap;
+
+use super::super::dataflow::Edges;
+use super::super::memory::CODE_WINDOW;
+use super::ast::{File, Formal, Function, Init, Instruction, Item, Kind, Operand, Statement, Word};
+use super::layout::size_of;
+
+/// What stands behind the callee of a `call`: its arguments, and the name of its prototype or list of
+/// targets.
+pub(super) struct Call<'i, 'a> {
+    pub(super) results: &'i [Operand<'a>],
+    pub(super) callee: &'i Operand<'a>,
+    pub(super) arguments: &'i [Operand<'a>],
+    /// At most one in a sound call.
+    pub(super) rest: &'i [Operand<'a>],
+}
+
+impl<'i, 'a> Call<'i, 'a> {
+    /// The parts of a `call`; `None` without a callee.
+    pub(super) fn of(inst: &'i Instruction<'a>) -> Option<Self> {
+        let (results, rest): (&'i [Operand<'a>], _) = match inst.operands.as_slice() {
+            [Operand { kind: Kind::List(results), .. }, rest @ ..] => (results, rest),
+            rest => (&[], rest),
+        };
+        let (callee, rest) = rest.split_first()?;
+        let (arguments, rest): (&'i [Operand<'a>], _) = match rest {
+            [Operand { kind: Kind::List(arguments), .. }, rest @ ..] => (arguments, rest),
+            // A parenthesised constant argument.
+            [one @ Operand { kind: Kind::Int(_), .. }, rest @ ..] => (std::slice::from_ref(one), rest),
+            rest => (&[], rest),
+        };
+        Some(Call { results, callee, arguments, rest })
+    }
+
+    /// The name of the callee: a function, or the register of an indirect call.
+    pub(super) fn name(&self) -> Option<&'a str> {
+        match self.callee.kind {
+            Kind::Name { name, component: None, offset: 0 } => Some(name),
+            _ => None,
+        }
+    }
+}
+
+/// Which functions an indirect call may reach.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Callees<'a> {
+    /// Results and parameters of `.callprototype`: every function of this signature whose address is taken.
+    Prototype(&'a [Formal<'a>], &'a [Formal<'a>]),
+    /// `.calltargets`: these.
+    Targets(&'a [Word<'a>]),
+}
+
+impl<'a> Callees<'a> {
+    /// What a statement declares, under which label.
+    pub(super) fn declared(statement: &'a Statement<'a>) -> Option<(&'a Word<'a>, Self)> {
+        match statement {
+            Statement::Prototype { label, returns, params } => Some((label, Callees::Prototype(returns, params))),
+            Statement::Targets { label, targets } => Some((label, Callees::Targets(targets))),
+            _ => None,
+        }
+    }
+}
+
+/// The `.func`s of a file.
+#[derive(Default)]
+pub(super) struct Functions<'a> {
+    by_name: HashMap<&'a str, usize>,
+    /// In the order of their first mention; a definition in the place of its declarations.
+    all: Vec<&'a Function<'a>>,
+    /// The address of each is taken.
+    taken: Vec<bool>,
+    /// The cycle of the call graph that each is on, `u32::MAX` for those on none.
+    cycle: Vec<u32>,
+}
+
+impl<'a> Functions<'a> {
+    pub(super) fn of(file: &'a File<'a>) -> Self {
+        let mut functions = Functions::default();
+        for function in file.functions().filter(|function| !function.entry) {
+            // A declaration may precede or follow its definition.
+            let next = functions.all.len();
+            let number = *functions.by_name.entry(function.name.text).or_insert(next);
+            match functions.all.get_mut(number) {
+                None => functions.all.push(function),
+                Some(known) if known.body.is_none() => *known = function,
+                Some(_) => {}
+            }
+        }
+        functions.taken = vec![false; functions.all.len()];
+        for item in &file.items {
+            match item {
+                Item::Var(var) => {
+                    if let Some(init) = &var.init {
+                        functions.take_initialiser(init);
+                    }
+                }
+                Item::Function(function) => functions.take_statements(function.body.as_deref().unwrap_or_default()),
+            }
+        }
+        let reached: Vec<Vec<u32>> = functions.all.iter().map(|function| functions.calls_of(function)).collect();
+        let mut edges = Edges { before: vec![Vec::new(); reached.len()], after: reached };
+        for (number, after) in edges.after.iter().enumerate() {
+            after.iter().for_each(|&to| edges.before[to as usize].push(number as u32));
+        }
+        functions.cycle = edges.cycles(&vec![false; edges.len()]);
+        functions
+    }
+
+    /// The numbers of the functions that a function's body may call.
+    fn calls_of(&self, function: &'a Function<'a>) -> Vec<u32> {
+        let body = function.body.as_deref().unwrap_or_default();
+        let (mut callees, mut calls) = (Vec::new(), Vec::new());
+        walk(body, &mut |statement| {
+            callees.extend(Callees::declared(statement));
+            if let Statement::Instruction(inst) = statement
+                && inst.opcode.text == "call"
+            {
+                calls.extend(Call::of(inst));
+            }
+        });
+        let mut numbers = Vec::new();
+        for call in calls {
+            numbers.extend(call.name().and_then(|name| self.by_name.get(name)).copied());
+            // A label that stands in several blocks means all of its lists here.
+            let named = |label: &str| {
+                call.rest.iter().any(|rest| matches!(rest.kind, Kind::Name { name, .. } if name == label))
+            };
+            for (_, callees) in callees.iter().filter(|(label, _)| named(label.text)) {
+                numbers.extend(self.numbers(*callees).unwrap_or_default());
+            }
+        }
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers.into_iter().map(|number| number as u32).collect()
+    }
+
+    /// The cycle of the call graph that a function is on: it may call itself, perhaps through others.
+    pub(super) fn cycle(&self, name: &str) -> Option<u32> {
+        self.by_name.get(name).map(|&number| self.cycle[number]).filter(|cycle| *cycle != u32::MAX)
+    }
+
+    fn take_initialiser(&mut self, init: &Init<'a>) {
+        match init {
+            Init::Value(operand) | Init::Generic(operand) | Init::Masked(_, operand) => self.take(operand),
+            Init::List(list) => list.iter().for_each(|init| self.take_initialiser(init)),
+        }
+    }
+
+    fn take_statements(&mut self, statements: &[Statement<'a>]) {
+        for statement in statements {
+            match statement {
+                Statement::Block(block) => self.take_statements(block),
+                Statement::Instruction(inst) => match Call::of(inst).filter(|_| inst.opcode.text == "call") {
+                    Some(call) => call.arguments.iter().for_each(|argument| self.take(argument)),
+                    None => inst.operands.iter().for_each(|operand| self.take(operand)),
+                },
+                _ => {}
+            }
+        }
+    }
+
+    fn take(&mut self, operand: &Operand<'a>) {
+        match &operand.kind {
+            Kind::Name { name, .. } => {
+                if let Some(&number) = self.by_name.get(name) {
+                    self.taken[number] = true;
+                }
+            }
+            Kind::Vector(parts) | Kind::Address(parts) | Kind::List(parts) => {
+                parts.iter().for_each(|part| self.take(part));
+            }
+            Kind::Pair(a, b) => [a, b].into_iter().for_each(|part| self.take(part)),
+            Kind::Not(inner) | Kind::Minus(inner) => self.take(inner),
+            Kind::Int(_) | Kind::Single(_) | Kind::Double(_) => {}
+        }
+    }
+
+    /// The definition of a function, or its declaration where it has no body.
+    pub(super) fn get(&self, name: &str) -> Option<&'a Function<'a>> {
+        self.by_name.get(name).map(|&number| self.all[number])
+    }
+
+    /// Their names, in the order of the text.
+    pub(super) fn names(&self) -> impl Iterator<Item = &'a str> {
+        self.all.iter().map(|function| function.name.text)
+    }
+
+    /// The address of a function.
+    pub(super) fn address(&self, name: &str) -> Option<u64> {
+        self.by_name.get(name).map(|&number| CODE_WINDOW + 16 * (number as u64 + 1))
+    }
+
+    /// The functions that an indirect call may reach, without repetition.
+    ///
+    /// # Errors
+    /// A name in `.calltargets` that is no function.
+    pub(super) fn reached(&self, callees: Callees<'a>) -> Result<Vec<&'a Function<'a>>, &'a Word<'a>> {
+        let mut numbers = self.numbers(callees)?;
+        numbers.sort_unstable();
+        numbers.dedup();
+        Ok(numbers.into_iter().map(|number| self.all[number]).filter(|function| function.body.is_some()).collect())
+    }
+
+    fn numbers(&self, callees: Callees<'a>) -> Result<Vec<usize>, &'a Word<'a>> {
+        Ok(match callees {
+            Callees::Prototype(returns, params) => {
+                let fits = |function: &Function<'_>| {
+                    same_shape(&function.returns, returns) && same_shape(&function.params, params)
+                };
+                (0..self.all.len()).filter(|&number| self.taken[number] && fits(self.all[number])).collect()
+            }
+            Callees::Targets(names) => {
+                let number = |word: &'a Word<'a>| self.by_name.get(word.text).copied().ok_or(word);
+                names.iter().map(number).collect::<Result<_, _>>()?
+            }
+        })
+    }
+}
+
+/// Every statement, outer ones first.
+fn walk<'a>(statements: &'a [Statement<'a>], see: &mut dyn FnMut(&'a Statement<'a>)) {
+    for statement in statements {
+        see(statement);
+        if let Statement::Block(inner) = statement {
+            walk(inner, see);
+        }
+    }
+}
+
+/// Two lists of parameters have the same sizes in the same places.
+fn same_shape(a: &[Formal<'_>], b: &[Formal<'_>]) -> bool {
+    let bytes = |formal: &Formal<'_>| size_of(&formal.var).map(|(bytes, _)| bytes).ok();
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.register == b.register && bytes(a) == bytes(b))
+}
