@@ -213,9 +213,9 @@ fn faults_outside_of_kernels() {
         (".shared .u32 x = 1;", "2:14: `.shared` variables cannot be initialised"),
         (".entry k() { .reg .b32 %r<2>; mov.b32 %r1, \"text; }", "unterminated string"),
         (
-            ".func f(.param .f16x2 x) { .reg .b32 %r; call f, (%r); call f, (%r); ret; }\n\
+            ".func f(.param .e4m3x2 x) { .reg .b32 %r; call f, (%r); call f, (%r); ret; }\n\
              .entry k() { .reg .b32 %r; call f, (%r); call f, (%r); ret; }",
-            "2:16: type `.f16x2` is not supported for variables",
+            "2:16: type `.e4m3x2` is not supported for variables",
         ),
         (
             ".entry k() { l: .calltargets f; l: .calltargets f; ret; }\n.func f() { ret; }",
