@@ -45,7 +45,7 @@ pub struct Request {
 /// What becomes of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Factor {
-    /// Half of it; of whole numbers the next lower one.
+    /// Half of it; of whole numbers the next lower one, of others three decimals.
     Halved,
     /// Twice it.
     Doubled,
@@ -73,7 +73,9 @@ impl Factor {
             return (changed != whole && changed > 0).then(|| changed.to_string());
         }
         let number = value.as_f64().filter(|number| *number != 0.0)?;
-        Some((if self == Factor::Halved { number / 2.0 } else { number * 2.0 }).to_string())
+        let changed = if self == Factor::Halved { number / 2.0 } else { number * 2.0 };
+        // Times are whole picoseconds.
+        Some(((changed * 1e3).floor() / 1e3).to_string())
     }
 }
 

@@ -30,6 +30,7 @@ fn whole_numbers_stay_whole_and_what_has_no_half_is_not_halved() {
     assert_eq!(both(1.into()), ["", "2"]);
     assert_eq!(both(0.into()), ["", ""]);
     assert_eq!(both(0.8.into()), ["0.4", "1.6"]);
+    assert_eq!(both(0.833.into()), ["0.416", "1.666"], "whole picoseconds");
     assert_eq!(both(0.0.into()), ["", ""]);
 }
 
