@@ -361,7 +361,11 @@ impl Media {
 
     /// The bank group of a place.
     fn group(&self, place: Place) -> usize {
-        usize::from(place.bank % self.devices[place.medium as usize].groups)
+        // Asked of every bank at every edge: no division where there is one group.
+        match self.devices[place.medium as usize].groups {
+            1 => 0,
+            groups => usize::from(place.bank % groups),
+        }
     }
 
     /// Issues a column command at `at` for `bytes` bytes. Returns when its data has crossed the bus and when the
