@@ -155,6 +155,7 @@ fn every_kind_shows_what_outcomes_hold() {
     assert_eq!(map.sheet.better, Some(Better::Higher));
 
     let Figure::StackedBars(stalls) = figure(&figures, "stalls") else { panic!() };
+    assert_eq!(stalls.sheet.better, None, "shares of waiting are neither good nor bad");
     for bar in stalls.groups.iter().flat_map(|group| &group.bars) {
         let whole: f64 = bar.values.iter().flatten().sum();
         assert!((whole - 100.0).abs() < 1e-9, "{bar:?}");

@@ -286,7 +286,8 @@ mod tests {
 
     #[test]
     fn numbers_beside_data_are_short() {
-        let cases = [(17.04, "17.0"), (4.123, "4.12"), (123.4, "123"), (0.0, "0.00"), (0.0123, "0.012")];
+        let cases =
+            [(17.04, "17.0"), (4.123, "4.12"), (123.4, "123"), (0.0, "0.00"), (0.0123, "0.012"), (0.0005, "5.0e-4")];
         for (value, text) in cases {
             assert_eq!(short(value), text);
         }
