@@ -163,6 +163,8 @@ pub struct Launch {
     pub textures: Vec<Texture>,
     /// What is allocated in global memory.
     pub addresses: Arc<AddressMap>,
+    /// Its threads communicate through shared memory, or not, where that is stated: a scheme may use it, no value depends on it.
+    pub communicates: Option<bool>,
 }
 
 /// A texture bound to a launch: a pitched array in global memory, point-sampled, clamped at its edges.
@@ -335,6 +337,7 @@ impl Launch {
             const_bank: bank.into(),
             textures,
             addresses: binding.addresses.clone(),
+            communicates: None,
         })
     }
 

@@ -2,8 +2,11 @@
 //!
 //! Source: CUDA's description of 32 banks of 4-byte words; lanes that read one word are served together. Accesses of 8
 //! (16) bytes a lane are served a half (quarter) warp at a time. `SM6_TITANX` measures +31 cycles for a 32-way conflict.
+//! For schemes that ask whether warps communicate, a CTA's memory remembers its writers, word by word. A reduction counts as a read.
+//!
 //! Invariants: an access without conflict takes one pass a lane group; never more passes than lanes.
 
+use crate::kernel::ir::MemKind;
 use crate::spec;
 
 spec! {
@@ -15,6 +18,38 @@ spec! {
         banks: u32 where 1..=64,
         /// Issue of a conflict-free load to issue of what uses it, in core cycles.
         latency_cycles: u32 where 1..=1000,
+    }
+}
+
+/// Which warp wrote each word of a CTA's shared memory last, kept for a scheme that wants to know whether warps communicate.
+#[derive(Debug, Default)]
+pub(super) struct Writers {
+    /// A word's last writer, its warp slot and 1; 0 where none has written. Empty where nobody wants to know.
+    of_word: Vec<u8>,
+}
+
+impl Writers {
+    /// A CTA begins, with memory of `bytes` to watch.
+    pub(super) fn begin(&mut self, bytes: u32) {
+        self.of_word.clear();
+        self.of_word.resize(bytes.div_ceil(4) as usize, 0);
+    }
+
+    /// A warp accesses `bytes` at each address. True when it reads what another warp wrote.
+    pub(super) fn access(&mut self, warp: u8, kind: MemKind, addresses: impl Iterator<Item = u64>, bytes: u32) -> bool {
+        if self.of_word.is_empty() {
+            return false;
+        }
+        let mut read = false;
+        for address in addresses {
+            for writer in &mut self.of_word[(address / 4) as usize..=((address + u64::from(bytes) - 1) / 4) as usize] {
+                read |= kind != MemKind::Store && ![0, warp + 1].contains(writer);
+                if kind != MemKind::Load {
+                    *writer = warp + 1;
+                }
+            }
+        }
+        read
     }
 }
 
@@ -99,6 +134,25 @@ mod tests {
         assert_eq!(of(1, 1), 1, "bytes of eight words");
         assert_eq!(of(8, 8), 2, "doubles: two half-warps");
         assert_eq!(of(16, 16), 4, "float4: four quarter-warps");
+    }
+
+    #[test]
+    fn warps_communicate_where_one_reads_a_word_that_another_wrote() {
+        let (load, store, atomic) = (MemKind::Load, MemKind::Store, MemKind::Atomic);
+        let mut writers = Writers::default();
+        assert!(!writers.access(0, store, [0].into_iter(), 4), "nobody wants to know");
+        assert!(!writers.access(1, load, [0].into_iter(), 4));
+        writers.begin(64);
+        let mut access = |warp, kind, address, bytes| writers.access(warp, kind, [address].into_iter(), bytes);
+        assert!(!access(1, load, 8, 4), "nobody wrote it");
+        assert!(!access(0, store, 8, 4) && !access(0, load, 8, 4), "its own");
+        assert!(access(1, load, 8, 4));
+        assert!(!access(1, load, 4, 4) && access(1, load, 4, 8) && access(1, load, 11, 1), "by words");
+        assert!(!access(1, store, 8, 8) && !access(1, load, 8, 8), "to write is not to read");
+        assert!(access(0, load, 12, 4) && access(2, atomic, 12, 4), "an atomic reads");
+        assert!(!access(2, load, 12, 4) && access(0, load, 12, 4), "and writes");
+        writers.begin(64);
+        assert!(!writers.access(0, load, [12].into_iter(), 4), "a CTA's alone");
     }
 
     #[test]

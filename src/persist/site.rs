@@ -55,6 +55,8 @@ pub struct KernelFacts {
     pub shared_bytes: u32,
     /// It writes shared memory, has a barrier, and reads shared memory.
     pub communicates: bool,
+    /// Whether its warps communicate through shared memory, where its manifest states it.
+    pub stated_to_communicate: Option<bool>,
     /// Half-warps of 16 lanes that a warp has.
     pub half_warps_per_warp: u64,
     /// Stores past the caches, log updates and write-backs of data that each warp executes; none when some are in a loop.
@@ -185,6 +187,14 @@ pub trait SmSite: Send + Debug {
     fn watches(&self) -> bool {
         false
     }
+
+    /// It wants to hear of warps that read in shared memory what another warp wrote.
+    fn watches_shared_memory(&self) -> bool {
+        false
+    }
+
+    /// A warp read in shared memory what another warp of its CTA wrote. Told to a site that watches it.
+    fn read_of_another_warp(&mut self) {}
 
     /// It wants to be asked which loads go past the L1.
     fn steers_loads(&self) -> bool {

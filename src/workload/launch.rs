@@ -50,10 +50,11 @@ impl View {
             registers,
             addresses: plan.addresses.clone(),
         };
-        Launch::bind(&plan.programs.modules[step.module], &step.kernel, &binding).map_err(|errors| {
+        let bound = Launch::bind(&plan.programs.modules[step.module], &step.kernel, &binding).map_err(|errors| {
             let messages: Vec<String> = errors.iter().map(ToString::to_string).collect();
-            step.place.fault(messages.join("; ")).into()
-        })
+            step.place.fault(messages.join("; "))
+        })?;
+        Ok(Launch { communicates: step.communicates, ..bound })
     }
 
     /// Threads and shared memory of a launch where they depend on neither loop variables nor the device: grid, block and

@@ -344,6 +344,8 @@ pub(crate) struct LaunchStep {
     pub(crate) regs: Option<Expr>,
     /// One a parameter of the kernel.
     pub(crate) args: Vec<Arg>,
+    /// `[kernel.NAME]`: its threads communicate through shared memory, or not.
+    pub(crate) communicates: Option<bool>,
     /// The transactions of an instrumented launch.
     pub(crate) undo: Option<Arc<Undo>>,
 }

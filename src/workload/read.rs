@@ -11,6 +11,7 @@ use super::manifest::{
     elem_of, type_of,
 };
 use super::names::Names;
+use super::read_steps::KernelFact;
 use super::schema::quoted;
 use super::source::Programs;
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -25,6 +26,8 @@ pub(super) struct Reader<'a> {
     pub(super) buffers: Vec<Buffer>,
     /// Buffers that launches are given as texture objects.
     pub(super) texture_objects: Vec<usize>,
+    /// What is stated of kernels.
+    pub(super) facts: Vec<KernelFact>,
     pub(super) faults: &'a mut Diagnostics,
 }
 
@@ -108,9 +111,10 @@ pub(crate) fn manifest(root: Table<'_>, programs: &Programs, faults: &mut Diagno
     let graph_names: Vec<String> = keys(root, "graph");
     clashes(root, faults);
     let names = Names::new(&params, &graph_names, &buffers);
-    let mut reader = Reader { programs, names, buffers, texture_objects: Vec::new(), faults };
+    let mut reader = Reader { programs, names, buffers, texture_objects: Vec::new(), facts: Vec::new(), faults };
     let graphs = reader.graphs(root);
     reader.buffer_contents(root, &graph_names);
+    reader.kernel_facts(root);
     let steps = reader.steps(root);
     let checks = reader.checks(root);
     let expectations = reader.expectations(root, &profiles);

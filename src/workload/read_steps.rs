@@ -3,6 +3,8 @@
 //! TOML keeps `[[step]]` and `[[loop]]` in two lists; the order in which they run is their order in the file, which
 //! their places give back.
 
+use std::sync::Arc;
+
 use super::document::{Item, Place, Table};
 use super::expr::{Expr, Scope, Type, Value};
 use super::manifest::{LaunchStep, LoopKind, LoopStep, RecoveryForm, Space, Span, Step};
@@ -10,11 +12,32 @@ use super::read::Reader;
 use super::read_args::bare_type;
 use super::recovery::RECOVERY_LIMIT;
 use super::schema;
+use crate::kernel::ir::Kernel;
 
 /// Iterations after which a loop that waits for a condition is given up, unless the manifest says otherwise.
 const DEFAULT_MAX_ITERATIONS: i64 = 10_000;
 
+/// `[kernel.NAME]`: what the manifest states of a kernel.
+pub(super) struct KernelFact {
+    kernel: Arc<Kernel>,
+    communicates: bool,
+}
+
 impl Reader<'_> {
+    /// What is stated of kernels. To be read before the steps that launch them.
+    pub(super) fn kernel_facts(&mut self, root: Table<'_>) {
+        for (name, place, item) in root.table("kernel").iter().flat_map(|table| table.entries()) {
+            match (
+                self.programs.called(name, &place),
+                item.table().and_then(|table| table.get("communicates")?.boolean()),
+            ) {
+                (Ok((_, kernel)), Some(communicates)) => self.facts.push(KernelFact { kernel, communicates }),
+                (Err(faults), _) => faults.into_iter().for_each(|fault| self.fault(fault)),
+                _ => {}
+            }
+        }
+    }
+
     /// The host program.
     pub(super) fn steps(&mut self, root: Table<'_>) -> Vec<Step> {
         let mut scope = self.names.in_steps();
@@ -268,7 +291,10 @@ impl Reader<'_> {
         }
         let args = args.into_iter().map(|(arg, _)| arg).collect();
         let place = table.place();
-        Some(LaunchStep { place, kernel, module, grid: grid?, block: block?, shared, regs, args, undo: None })
+        let communicates =
+            self.facts.iter().find(|fact| Arc::ptr_eq(&fact.kernel, &kernel)).map(|fact| fact.communicates);
+        let (grid, block) = (grid?, block?);
+        Some(LaunchStep { place, kernel, module, grid, block, shared, regs, args, communicates, undo: None })
     }
 
     /// One to three sizes.

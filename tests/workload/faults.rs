@@ -474,6 +474,28 @@ const MANGLED: &str = "
 ";
 
 #[test]
+fn what_is_stated_of_a_kernel_names_one_that_there_is() {
+    let manifest = |fact: &str| {
+        format!(
+            "schema = 1\nname = \"k\"\ndescription = \"d\"\nisa = {{ kind = \"ptx\", file = \"kernel.ptx\" }}\n\
+             [buffer.a]\ntype = \"f32\"\nlen = 4\n{fact}\n\
+             [[step]]\nkernel = \"plain\"\ngrid = 1\nblock = 1\nargs = [\"&a\"]\n"
+        )
+    };
+    let stated = |fact: &str| {
+        resolve(&folder("stated", &[("workload.toml", &manifest(fact)), ("kernel.ptx", MANGLED)])).map(drop)
+    };
+    assert_eq!(stated("[kernel.plain]\ncommunicates = true"), Ok(()));
+    for (fact, fault) in [
+        ("[kernel.plane]\ncommunicates = true", "8:9: there is no kernel `plane` (did you mean `plain`?)"),
+        ("[kernel.plain]\ncommunicates = 1", "9:16: `communicates` must be `true` or `false`, found the integer 1"),
+        ("[kernel.plain]", "8:1: kernel `plain` lacks the key `communicates`"),
+    ] {
+        assert_eq!(stated(fact).unwrap_err(), fault);
+    }
+}
+
+#[test]
 fn a_kernel_is_called_by_its_cpp_name_where_one_kernel_has_it() {
     let manifest = |kernel: &str| {
         format!(

@@ -9,6 +9,7 @@ use crate::kernel::ir::{Barrier, Class, Op};
 use crate::kernel::launch::Launch;
 use crate::machine::kernel_facts::kernel_facts;
 use crate::machine::msg::Msg;
+use crate::machine::shared_memory::Writers;
 use crate::persist::journal::FactKind;
 use crate::persist::vocab::Boundary;
 
@@ -47,6 +48,8 @@ pub(super) struct CtaSlot {
     /// When its last warp was done, if slices write back for it.
     pub(super) ended: Time,
     pub(super) shared: Vec<u8>,
+    /// Who wrote each word of it last.
+    pub(super) writers: Writers,
     /// What warps that wrote its shared memory, or exited, knew of fences that did not wait: who reads it, or passes a
     /// barrier that did not wait for them, knows the same.
     pub(super) fenced: u64,
@@ -93,6 +96,7 @@ impl Sm {
         slot.fenced = 0;
         slot.shared.clear();
         slot.shared.resize(launch.shared_bytes as usize, 0);
+        slot.writers.begin(if self.site.watches_shared_memory() { launch.shared_bytes } else { 0 });
         slot.barriers = [BarrierState::default(); 16];
         slot.arrivals = [Arrival::default(); 2];
         let mut free = 0;

@@ -203,6 +203,10 @@ impl Sm {
         if mem.kind != MemKind::Store {
             slot.fenced = slot.fenced.max(cta.fenced);
         }
+        let accessed = lanes_of(lanes).map(|lane| address[lane]);
+        if cta.writers.access(warp as u8, mem.kind, accessed, bytes) {
+            self.site.read_of_another_warp();
+        }
         let memory = &mut cta.shared;
         match mem.kind {
             MemKind::Load | MemKind::Texture(_) => in_reach(&share, |base, offset, lanes| {

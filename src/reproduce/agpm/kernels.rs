@@ -142,6 +142,24 @@ mod tests {
     use crate::workload::Workload;
 
     #[test]
+    fn manifests_state_what_table_2_says_of_shared_memory_wherever_a_kernel_uses_it() {
+        for kernel in KERNELS {
+            let folder = format!("{}/workloads/{}", env!("CARGO_MANIFEST_DIR"), kernel.workload);
+            let read = |file: &str| std::fs::read_to_string(format!("{folder}/{file}")).unwrap();
+            let manifest = read("workload.toml");
+            let ptx = read("kernel.ptx");
+            for name in kernel.kernels {
+                let text = ptx.split(".entry").find(|text| text.trim_start().starts_with(name)).unwrap();
+                let states = |value| manifest.contains(&format!("[kernel.{name}]\ncommunicates = {value}\n"));
+                let stated = [true, false].into_iter().find(|&value| states(value));
+                let published = PUBLISHED.text("table2", kernel.name, "reason") == Some("h");
+                let uses = text.contains(".shared.");
+                assert_eq!(stated, uses.then_some(published), "{name}");
+            }
+        }
+    }
+
+    #[test]
     fn the_kernels_are_those_of_table_2_and_our_workloads_have_them() {
         let mut published: Vec<&str> = PUBLISHED
             .all()

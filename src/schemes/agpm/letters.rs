@@ -18,6 +18,8 @@ pub(super) struct Report {
     pub(super) temporal: u64,
     pub(super) non_temporal: u64,
     pub(super) dropped_write_backs: u64,
+    /// Reads in shared memory of what another warp wrote (instructions).
+    pub(super) exchanges: u64,
 }
 
 /// A letter.

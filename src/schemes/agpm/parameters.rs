@@ -124,8 +124,12 @@ choice! {
         Declared = "declared",
         /// Never.
         Off = "off",
-        /// When it writes it, has a barrier, and reads it.
+        /// When its text writes it, has a barrier, and reads it.
         Communication = "communication",
+        /// When a warp has read what another one wrote there.
+        Measured = "measured",
+        /// When its manifest states so; measured, where that states nothing.
+        Stated = "stated",
     }
 }
 

@@ -57,6 +57,8 @@ struct Running {
     facts: KernelFacts,
     /// Log updates so far.
     logs: u64,
+    /// Reads so far, in shared memory, of what another warp wrote.
+    exchanges: u64,
     periods: u32,
 }
 
@@ -169,7 +171,7 @@ impl Selector {
             last: None,
         });
         known.threshold = known.threshold.min(first.max(1));
-        self.running = Some(Running { facts, logs: 0, periods: 0 });
+        self.running = Some(Running { facts, ..Running::default() });
         self.period = Report::default();
     }
 
@@ -195,6 +197,7 @@ impl Selector {
         self.period.wait_cycles += report.wait_cycles;
         let Some(running) = &mut self.running else { return };
         running.logs += report.logs;
+        running.exchanges += report.exchanges;
         let threshold = self.known.get(&running.facts.kernel).map_or(u64::MAX, |known| known.threshold);
         if self.asking.is_none() && self.period.logs >= threshold {
             running.periods += 1;
@@ -222,9 +225,12 @@ impl Selector {
 
     fn evidence(&self, asking: &Asking, l1: Locality) -> Evidence {
         let facts = &asking.running.facts;
+        let measured = asking.running.exchanges > 0;
         let shared_memory = match self.spec.shared_memory {
             SharedMemory::Declared => facts.shared_bytes > 0,
             SharedMemory::Communication => facts.communicates,
+            SharedMemory::Measured => measured,
+            SharedMemory::Stated => facts.stated_to_communicate.unwrap_or(measured),
             SharedMemory::Off => false,
         };
         let logs = match self.spec.few_logs_over {

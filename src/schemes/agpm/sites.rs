@@ -21,7 +21,7 @@ use std::sync::Arc;
 use super::buffer::{Buffer, Counting, Entry};
 use super::letters::{Report, Word};
 use super::parameters::{
-    AgpmSpec, Counted, FirstPath, Hit, L1Buffers, LogKey, LogUnit, Path, PmFirstByte, Routed, Statistics,
+    AgpmSpec, Counted, FirstPath, Hit, L1Buffers, LogKey, LogUnit, Path, PmFirstByte, Routed, SharedMemory, Statistics,
 };
 use crate::persist::past::PastStores;
 use crate::persist::selection::Locality;
@@ -156,6 +156,14 @@ fn other(path: Route) -> Route {
 impl SmSite for SmSelector {
     fn watches(&self) -> bool {
         true
+    }
+
+    fn watches_shared_memory(&self) -> bool {
+        matches!(self.spec.shared_memory, SharedMemory::Stated | SharedMemory::Measured)
+    }
+
+    fn read_of_another_warp(&mut self) {
+        self.report.exchanges += 1;
     }
 
     fn kernel_start(&mut self, kernel: &KernelFacts, _: &mut Post) {

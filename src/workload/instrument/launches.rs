@@ -221,6 +221,7 @@ impl Work<'_> {
             shared: None,
             regs: None,
             args,
+            communicates: None,
             undo: None,
         })))
     }

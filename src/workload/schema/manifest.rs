@@ -138,6 +138,9 @@ pub(crate) const CONDITION: Shape = Shape::Table(&[
 ]);
 const EXTENT: Shape = OneOrMany(&Expression);
 
+/// What is known of a kernel besides its text.
+const KERNEL: Shape = Shape::Table(&[required("communicates", Boolean)]);
+
 const LAUNCH: &[Key] = &[
     required("kernel", Text),
     required("grid", EXTENT),
@@ -293,6 +296,7 @@ pub(crate) const MANIFEST: Shape = Shape::Table(&[
     optional("profile", Map(&Map(&Number))),
     optional("graph", Map(&GRAPH)),
     required("buffer", Map(&BUFFER)),
+    optional("kernel", Map(&KERNEL)),
     optional("step", List(&STEP)),
     optional("loop", List(&LOOP_SHAPE)),
     optional("verify", OneOrMany(&CHECK)),

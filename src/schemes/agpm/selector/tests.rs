@@ -151,7 +151,7 @@ fn every_period_tells_of_itself_alone_and_the_selection_of_all() {
     let facts = KernelFacts { kernel: "k".to_owned(), launch: 6, warps: 5000, ..KernelFacts::default() };
     bench.tell(Peer::Host, Word::KernelStart(facts));
     let report = |logs, requests, wait_cycles, [temporal, non_temporal, dropped_write_backs]: [u64; 3]| {
-        Word::Report(Report { logs, requests, wait_cycles, temporal, non_temporal, dropped_write_backs })
+        Word::Report(Report { logs, requests, wait_cycles, temporal, non_temporal, dropped_write_backs, exchanges: 0 })
     };
     let locality = |t_all, t_log, s_all, s_log| Locality { t_all, t_log, s_all, s_log };
     let counts = |locality, saturated, spills, refills| Word::Counts { locality, saturated, spills, refills };
@@ -256,12 +256,10 @@ fn where_no_rule_holds_the_way_is_what_the_parameter_says() {
 
 #[test]
 fn the_evidence_is_what_the_parameters_take_for_it() {
-    let asking = |shared_bytes: u32, communicates: bool| Asking {
-        running: Running {
-            facts: KernelFacts { shared_bytes, communicates, ..KernelFacts::default() },
-            logs: 700,
-            periods: 3,
-        },
+    let facts =
+        |shared_bytes: u32, communicates: bool| KernelFacts { shared_bytes, communicates, ..Default::default() };
+    let running = |facts: KernelFacts, exchanges: u64| Asking {
+        running: Running { facts, logs: 700, exchanges, periods: 3 },
         period: Report { logs: 200, ..Report::default() },
         complete: true,
         left: 0,
@@ -271,10 +269,19 @@ fn the_evidence_is_what_the_parameters_take_for_it() {
         spills: 0,
         refills: 0,
     };
-    for (reading, of_declared, of_communicating) in
-        [("declared", true, false), ("communication", false, true), ("off", false, false)]
-    {
+    let asking = |shared_bytes, communicates| running(facts(shared_bytes, communicates), 0);
+    let stated = |fact, exchanges| running(KernelFacts { stated_to_communicate: fact, ..facts(1, true) }, exchanges);
+    for (reading, of_declared, of_communicating, of_measured, of_stated) in [
+        ("declared", true, false, true, [true; 3]),
+        ("communication", false, true, true, [true; 3]),
+        ("off", false, false, false, [false; 3]),
+        ("measured", false, false, true, [true, false, false]),
+        ("stated", false, false, true, [false, true, false]),
+    ] {
         let hub = Bench::new(&[("shared_memory", json!(reading))]).hub;
+        assert_eq!(hub.evidence(&stated(None, 1), SOME).shared_memory, of_measured, "{reading}");
+        let of = [(Some(false), 1), (Some(true), 0), (None, 0)];
+        assert_eq!(of.map(|(fact, n)| hub.evidence(&stated(fact, n), SOME).shared_memory), of_stated, "{reading}");
         assert_eq!(hub.evidence(&asking(1, false), SOME).shared_memory, of_declared, "{reading}");
         assert_eq!(hub.evidence(&asking(0, true), SOME).shared_memory, of_communicating, "{reading}");
         assert!(!hub.evidence(&asking(0, false), SOME).shared_memory, "{reading}");
