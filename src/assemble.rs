@@ -208,7 +208,7 @@ pub fn assemble_with(
                 switch: slice_switch,
             };
             let mut component = L2Slice::new(spec.l2.clone(), wiring);
-            component.set_persistence(spec.persist.domain, persistency.journal);
+            component.set_persistence(&spec.persist, persistency.journal);
             persistency.timeline.into_iter().for_each(|spans| component.keep_timeline(spans));
             let own = reserved.iter().copied().filter(|&line| map.slice_of(line) == slice);
             if paths.is_some() {
@@ -226,7 +226,7 @@ pub fn assemble_with(
             let images = std::mem::take(&mut shares[channel]);
             let mut controller =
                 MemoryController::new(spec.controller.clone(), memory_clock, forward, map, media, images);
-            controller.set_persistence(spec.persist.domain, persistency.journal);
+            controller.set_persistence(&spec.persist, persistency.journal);
             persistency.timeline.into_iter().for_each(|spans| controller.keep_timeline(spans));
             controller.host(persistency.scheme.controller_site(seat(channel as u16)), channel as u16, ports);
             t.add(format!("mc{channel}"), Box::new(controller))

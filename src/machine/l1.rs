@@ -346,6 +346,19 @@ impl L1 {
         true
     }
 
+    /// A store to the line passes by and leaves its bytes in a copy; a line with a fill under way leaves, as the fill is older.
+    /// True when it was there.
+    pub fn update(&mut self, line: u64, store: Option<&Line>) -> bool {
+        let Some(place) = self.tags.find(line >> self.line_shift) else {
+            return false;
+        };
+        match store {
+            Some(store) if self.fills[place].is_empty() => copy_masked(&mut self.data[place], &store.bytes, store.mask),
+            _ => self.drop_place(place),
+        }
+        true
+    }
+
     fn drop_place(&mut self, place: usize) {
         debug_assert_eq!(self.dirty[place], 0, "a line that leaves is cleaned first");
         self.tags.invalidate(place);

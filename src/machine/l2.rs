@@ -5,7 +5,8 @@
 //!                                                 └─miss─> MSHR ──> memory controller ──fill──> MSHR's queue in order
 //! ```
 //! Requests are served in the order of arrival, one at a time; each occupies the data port for its bytes. A store
-//! writes its bytes at once and marks them (no fetch on a write miss); a load fetches the sectors it lacks, and the fill
+//! writes its bytes at once and marks them (no fetch on a write miss, unless `write_miss` has it; GPGPU-Sim's policies
+//! are its other readings: fetch-on-write, and the naive one, by which a write that misses goes on to memory and reads its sectors); a load fetches the sectors it lacks, and the fill
 //! leaves marked bytes alone. Every request to a line with a fill under way queues behind it, so that requests to one
 //! line take effect in the order of their arrival. Atomics are performed here, lane by lane.
 //!
@@ -22,6 +23,7 @@ mod service;
 
 use std::collections::VecDeque;
 
+use crate::choice;
 use crate::counters;
 use crate::engine::{Clock, Component, Ctx, Port, StateDigest, Time, Wait};
 use crate::kernel::memory::Medium;
@@ -36,6 +38,18 @@ use super::msg::{MAX_LINE_BYTES, MemoryRead, Msg, Payload, Reply, Request, Rooms
 
 use durability::Durability;
 pub use durability::SliceTimeline;
+
+choice! {
+    /// What a store to a line that is not there does.
+    pub enum WriteMiss {
+        /// It takes a line and marks its bytes; nothing is fetched.
+        Validate = "validate",
+        /// It waits until the sectors that it writes in part are fetched.
+        Fetch = "fetch",
+        /// It goes on to memory, and the line is fetched with it.
+        Naive = "naive",
+    }
+}
 
 spec! {
     /// Parameters of the shared L2 cache.
@@ -62,6 +76,9 @@ spec! {
         reply_flits: u32 where 1..=4096,
         /// A line that leaves the L2 leaves the L1s: these hear of it.
         inclusive: bool,
+        /// What a store to a line that is not there does: validate (its bytes), fetch (what it writes in part) or naive (goes
+        /// on to memory, and fetches).
+        write_miss: WriteMiss,
         /// Bytes of consecutive addresses on one slice, before the next slice's.
         interleave_bytes: u32 where 32..=65536,
     }

@@ -28,6 +28,7 @@ use std::collections::VecDeque;
 use crate::counters;
 use crate::engine::{Clock, Component, Ctx, Port, StateDigest, Time, Wait};
 use crate::kernel::memory::Medium;
+use crate::machine::persistence::{PastAck, PersistSpec};
 use crate::persist::journal::{Author, FactKind, Notebook};
 use crate::persist::vocab::Domain;
 use crate::spec;
@@ -165,6 +166,8 @@ pub struct MemoryController {
     images: [Image; 2],
     occupancy_since: Time,
     domain: Domain,
+    /// Nobody is told late of a write: it may wait for others to merge with it.
+    may_idle: bool,
     journal: Option<Box<Notebook>>,
     timeline: Option<Box<ControllerTimeline>>,
     /// A scheme's site here, where it has one.
@@ -201,6 +204,7 @@ impl MemoryController {
             images,
             occupancy_since: 0,
             domain: Domain::Adr,
+            may_idle: true,
             journal: None,
             timeline: None,
             gated: None,
@@ -210,8 +214,10 @@ impl MemoryController {
     }
 
     /// What survives a power failure, and hence when a write is acknowledged as durable; and whether it keeps a journal.
-    pub fn set_persistence(&mut self, domain: Domain, journal: bool) {
+    pub fn set_persistence(&mut self, spec: &PersistSpec, journal: bool) {
+        let domain = spec.domain;
         self.domain = domain;
+        self.may_idle = domain != Domain::Media && spec.past_ack != PastAck::Media;
         let loses = domain == Domain::Media && self.media.loses_rows();
         self.open_rows = loses.then(|| Box::new(OpenRows::new(self.media.banks())));
         self.journal = journal.then(Box::default);
@@ -310,11 +316,12 @@ impl MemoryController {
 
     /// What acceptance of a write to persistent memory means beside its place in the WPQ.
     fn accept_persistent(&mut self, place: Place, write: &MemoryWrite, now: Time) {
-        if self.domain != Domain::Media && self.journal.is_none() {
+        let late = self.domain == Domain::Media || write.late;
+        if !late && self.journal.is_none() {
             return;
         }
         let Some(entry) = self.writes.find_mut(place, write.line) else { unreachable!("it was accepted") };
-        if self.domain == Domain::Media {
+        if late {
             entry.told_later.push((write.slice, write.token));
         }
         if let Some(journal) = &mut self.journal {
@@ -339,7 +346,8 @@ impl MemoryController {
     }
 
     fn acknowledge(&self, write: MemoryWrite, cx: &mut Ctx<'_, Msg>) {
-        let durable = self.domain != Domain::Media || Medium::of(write.line) == Medium::Dram;
+        let late = self.domain == Domain::Media || write.late;
+        let durable = !late || Medium::of(write.line) == Medium::Dram;
         let accepted = Msg::MemoryAccepted { token: write.token, durable, at: cx.now(), room: write.data };
         cx.send(Port(u16::from(write.slice)), accepted, 0);
     }

@@ -129,6 +129,8 @@ pub enum RequestKind {
     WriteThrough,
     /// Write the line's dirty bytes back and keep it clean; acknowledged when all its bytes are durable.
     WriteBack,
+    /// Have the line's bytes here, where they stay dirty; acknowledged at once.
+    WriteBackToL2,
     /// As `WriteBack`, and the line leaves the cache.
     Flush,
     /// Write back every dirty line of persistent memory; acknowledged when all are durable.
@@ -154,18 +156,21 @@ impl RequestKind {
             RequestKind::Read => AccessKind::Load,
             RequestKind::Write | RequestKind::WriteThrough => AccessKind::Store,
             RequestKind::Atomic => AccessKind::Atomic,
-            RequestKind::WriteBack | RequestKind::Flush | RequestKind::WriteBackAll | RequestKind::Marker => {
-                AccessKind::WriteBack
-            }
+            RequestKind::WriteBack
+            | RequestKind::WriteBackToL2
+            | RequestKind::Flush
+            | RequestKind::WriteBackAll
+            | RequestKind::Marker => AccessKind::WriteBack,
         }
     }
 
-    /// Its acknowledgement says that something is durable.
+    /// Its acknowledgement is what fences wait for: it says that something is durable, as this machine reads it.
     pub fn persists(self) -> bool {
         matches!(
             self,
             RequestKind::WriteThrough
                 | RequestKind::WriteBack
+                | RequestKind::WriteBackToL2
                 | RequestKind::Flush
                 | RequestKind::WriteBackAll
                 | RequestKind::Marker
@@ -324,6 +329,8 @@ pub struct MemoryWrite {
     pub slice: u8,
     /// The slice's name for it; comes back when it is accepted, and when it is durable.
     pub token: u16,
+    /// It is durable to its slice when its cells are written, though the controller's queue survives.
+    pub late: bool,
     /// Content.
     pub data: Box<Line>,
 }

@@ -9,13 +9,15 @@ use durawarp::kernel::ir::{AtomOp, Elem};
 use durawarp::kernel::memory::{DRAM_BASE, Medium, NVM_BASE};
 use durawarp::machine::address::Interleave;
 use durawarp::machine::crossbar::PortEnd;
-use durawarp::machine::l2::{L2Counters, L2Slice, L2Spec, L2Wiring};
+use durawarp::machine::l2::{L2Counters, L2Slice, L2Spec, L2Wiring, WriteMiss};
 use durawarp::machine::media::{BusSpec, Media, NvmSpec};
 use durawarp::machine::memory_controller::{ControllerSpec, MemoryController};
 use durawarp::machine::msg::{Atomics, Line, Msg, Payload, Request, RequestKind, sectors_touched};
+use durawarp::machine::persistence::{PastAck, PastL2, PersistSpec};
+use durawarp::persist::{AccessKind, Domain};
 use proptest::prelude::*;
 
-use super::memory_controller::{dram, filled, ns};
+use super::memory_controller::{dram, filled, ns, persist};
 
 /// A reply: when, and its payload's bytes or old values.
 #[derive(Debug, Clone)]
@@ -41,7 +43,7 @@ impl Component<Msg> for Requester {
                 let (bytes, old) = match &reply.payload {
                     Payload::Line(line) => (line.bytes.to_vec(), Vec::new()),
                     Payload::Atomics(a) => (Vec::new(), a.a[..usize::from(a.count)].to_vec()),
-                    Payload::None if reply.kind == RequestKind::WriteBackAll => Default::default(),
+                    Payload::None if reply.kind.access() == AccessKind::WriteBack => Default::default(),
                     Payload::None | Payload::Persist(_) => panic!("every payload comes back"),
                 };
                 let answer = Answer { at: cx.now(), kind: reply.kind, bytes, old };
@@ -80,6 +82,11 @@ struct Ran {
 
 /// 1 GHz everywhere, links of 1 ns to the slice and 10 ns to memory; one slice, one channel.
 fn run(l2: L2Spec, memory_credits: (u32, u32), script: Vec<(Time, Request)>) -> Ran {
+    run_by(l2, &persist(Domain::Adr), memory_credits, script)
+}
+
+/// The same by other readings of persistency.
+fn run_by(l2: L2Spec, persist: &PersistSpec, memory_credits: (u32, u32), script: Vec<(Time, Request)>) -> Ran {
     let clock = Clock::of_period(1);
     let base = Timebase::of_khz(&[1_000_000]).expect("1 GHz");
     let map = Interleave::new(1, 1, 256);
@@ -103,7 +110,8 @@ fn run(l2: L2Spec, memory_credits: (u32, u32), script: Vec<(Time, Request)>) -> 
     };
     let image: Vec<u8> = (0..IMAGE).map(initial).collect();
     let media = Media::new(&dram, &nvm, &bus, clock, base);
-    let controller = MemoryController::new(controller, clock, 5, map, media, [filled(&image), filled(&image)]);
+    let mut controller = MemoryController::new(controller, clock, 5, map, media, [filled(&image), filled(&image)]);
+    controller.set_persistence(persist, false);
     let wiring = L2Wiring {
         slice: 0,
         clock,
@@ -119,7 +127,9 @@ fn run(l2: L2Spec, memory_credits: (u32, u32), script: Vec<(Time, Request)>) -> 
     let first = script.first().map_or(0, |s| s.0);
     let requester = Requester { script, next: 0, answers: BTreeMap::new(), credits: 0 };
     let requester = t.add("requester", Box::new(requester));
-    let slice = t.add("slice", Box::new(L2Slice::new(l2, wiring)));
+    let mut slice = L2Slice::new(l2, wiring);
+    slice.set_persistence(persist, false);
+    let slice = t.add("slice", Box::new(slice));
     let mc = t.add("mc", Box::new(controller));
     t.connect(requester, Port(0), slice, Link { latency: 1, phase: 0 });
     t.connect(slice, Port(0), requester, Link { latency: 1, phase: 0 });
@@ -158,6 +168,7 @@ fn l2() -> L2Spec {
         atomic_pass_cycles: 1,
         reply_flits: 16,
         inclusive: false,
+        write_miss: WriteMiss::Validate,
         interleave_bytes: 256,
     }
 }
@@ -170,6 +181,14 @@ fn write(line: u64, tag: u32, byte: u8, mask: u128) -> Request {
     let data = Box::new(Line { bytes: [byte; 128], mask, log: false });
     let sectors = sectors_touched(mask);
     Request { line, tag, from: 0, kind: RequestKind::Write, sectors, payload: Payload::Line(data) }
+}
+
+fn past(line: u64, tag: u32, byte: u8, mask: u128) -> Request {
+    Request { kind: RequestKind::WriteThrough, ..write(line, tag, byte, mask) }
+}
+
+fn clwb(kind: RequestKind, line: u64, tag: u32) -> Request {
+    Request { kind, payload: Payload::None, ..read(line, tag, 0) }
 }
 
 fn add(line: u64, tag: u32, offset: u8, amount: u64, lanes: u8) -> Request {
@@ -345,8 +364,81 @@ fn a_write_back_of_everything_waits_for_the_fill_of_a_dirty_line() {
     assert_eq!((ran.answers[&3].at, ran.counters.writebacks), (105 + MISS + 1 + way, 1));
 }
 
+#[test]
+fn a_store_miss_that_fetches_waits_for_the_sectors_that_it_writes_in_part() {
+    let fetching = || L2Spec { write_miss: WriteMiss::Fetch, ..l2() };
+    let two_sectors = (u128::MAX >> 96) | 0xff << 32;
+    let script = vec![(100, write(DRAM_BASE, 1, 9, two_sectors)), (1000, write(DRAM_BASE, 2, 8, 1 << 40))];
+    let ran = run(fetching(), (8, 4), script);
+    assert_eq!(ran.answers[&1].at, 100 + 1 + MISS + 1 + 1, "the second of the two is written in part");
+    assert_eq!((ran.answers[&2].at, ran.counters.fetches), (1000 + 1 + 1 + 1, 1), "it is there now");
+    let ran = run(fetching(), (8, 4), vec![(100, write(DRAM_BASE, 1, 9, u128::MAX >> 64))]);
+    assert_eq!((ran.answers[&1].at, ran.counters.fetches), (100 + 1 + 1 + 1, 0), "two whole sectors lack nothing");
+}
+
+#[test]
+fn by_the_naive_reading_a_store_miss_goes_on_to_memory_and_reads_its_sectors() {
+    let naive = || L2Spec { write_miss: WriteMiss::Naive, ..l2() };
+    let script = vec![
+        (100, write(NVM_BASE, 1, 9, 0xff)),
+        (101, read(NVM_BASE, 2, 1)),
+        (3000, write(NVM_BASE, 3, 8, 1)),
+        (4000, read(NVM_BASE, 4, 1)),
+    ];
+    let ran = run(naive(), (8, 4), script);
+    assert_eq!(ran.answers[&1].at, 100 + 1 + 1 + 1, "it waits for nothing");
+    assert!(ran.answers[&2].at > 100 + MISS, "who comes then waits for the fill");
+    assert_eq!(ran.answers[&2].bytes[..9], [9, 9, 9, 9, 9, 9, 9, 9, initial(8)]);
+    assert_eq!(ran.answers[&4].bytes[..2], [8, 9], "a hit stays in the L2");
+    assert_eq!((ran.counters.fetches, ran.counters.writebacks), (1, 0));
+}
+
+#[test]
+fn a_write_back_to_the_l2_is_acknowledged_there_and_writes_nothing() {
+    let ran = |kind| {
+        let ran = run(l2(), (8, 4), vec![(100, write(NVM_BASE, 1, 9, 1)), (110, clwb(kind, NVM_BASE, 2))]);
+        (ran.answers[&2].at - 110, ran.counters.writebacks)
+    };
+    assert_eq!(ran(RequestKind::WriteBack), (1 + 10 + 10 + 1 + 1, 1));
+    assert_eq!(ran(RequestKind::WriteBackToL2), (1 + 1 + 1, 0));
+}
+
+#[test]
+fn a_store_past_the_array_is_acknowledged_at_acceptance_or_when_its_cells_are_written() {
+    let at = |past_ack| {
+        let persist = PersistSpec { past_ack, ..persist(Domain::Adr) };
+        let script = vec![(100, past(NVM_BASE, 1, 9, 1)), (100, past(DRAM_BASE, 2, 9, 1))];
+        let ran = run_by(l2(), &persist, (8, 4), script);
+        [ran.answers[&1].at, ran.answers[&2].at]
+    };
+    let [nvm, dram] = at(PastAck::Accept);
+    assert_eq!(nvm, 100 + 1 + 10 + 10 + 1 + 1);
+    let late = at(PastAck::Media);
+    assert!(late[0] >= nvm + 480, "the cells of its write: {late:?}");
+    assert_eq!(late[1], dram, "DRAM has no such end");
+}
+
+#[test]
+fn a_store_past_the_array_leaves_a_copy_that_has_its_bytes_or_none() {
+    let ran = |past_l2| {
+        let persist = PersistSpec { past_l2, ..persist(Domain::Adr) };
+        let script = vec![
+            (100, write(NVM_BASE, 1, 7, 0b110)),
+            (1000, past(NVM_BASE, 2, 9, 0b011)),
+            (3000, read(NVM_BASE, 3, 1)),
+        ];
+        let ran = run_by(l2(), &persist, (8, 4), script);
+        assert_eq!(ran.answers[&3].bytes[..4], [9, 9, 7, initial(3)]);
+        (ran.counters.writebacks, ran.answers[&3].at - 3000 > MISS)
+    };
+    // The store before had fetched nothing, so that the load misses anyhow; the other dirty byte leaves with the copy.
+    assert_eq!(ran(PastL2::Update).0, 0);
+    assert_eq!(ran(PastL2::Invalidate), (1, true));
+}
+
 #[derive(Debug, Clone)]
 enum Op {
+    Past(u8, u128),
     Read(u8),
     Write(u8, u128),
     Add(u8, u8),
@@ -360,7 +452,8 @@ fn ops() -> impl Strategy<Value = Vec<(u64, u8, Op, u64)>> {
     ];
     let op = prop_oneof![
         (1u8..16).prop_map(Op::Read),
-        (any::<u8>(), mask).prop_map(|(b, m)| Op::Write(b, m)),
+        (any::<u8>(), mask.clone()).prop_map(|(b, m)| Op::Write(b, m)),
+        (any::<u8>(), mask).prop_map(|(b, m)| Op::Past(b, m)),
         (0u8..32, 1u8..5).prop_map(|(at, lanes)| Op::Add(at * 4, lanes)),
     ];
     prop::collection::vec((0u64..24, 0u8..2, op, 0u64..30), 1..120)
@@ -371,7 +464,9 @@ proptest! {
 
     /// Against bytes in an array, request by request.
     #[test]
-    fn every_request_sees_exactly_what_came_before_it(ops in ops()) {
+    fn every_request_sees_exactly_what_came_before_it_by_every_reading(
+        ops in ops(), miss in 0usize..3, leaves in any::<bool>(), late in any::<bool>()
+    ) {
         let mut reference = [(); 2].map(|()| (0..IMAGE).map(initial).collect::<Vec<u8>>());
         let mut expected: BTreeMap<u32, (u8, Vec<u8>, Vec<u64>)> = BTreeMap::new();
         let mut script = Vec::new();
@@ -387,11 +482,12 @@ proptest! {
                     expected.insert(tag, (*sectors, bytes.to_vec(), Vec::new()));
                     script.push((now, read(address, tag, *sectors)));
                 }
-                Op::Write(byte, mask) => {
+                Op::Write(byte, mask) | Op::Past(byte, mask) => {
                     for i in (0..128).filter(|i| mask >> i & 1 == 1) {
                         bytes[i] = *byte;
                     }
-                    script.push((now, write(address, tag, *byte, *mask)));
+                    let store = if matches!(op, Op::Past(..)) { past } else { write };
+                    script.push((now, store(address, tag, *byte, *mask)));
                 }
                 Op::Add(offset, lanes) => {
                     let at = usize::from(*offset);
@@ -407,7 +503,11 @@ proptest! {
             }
         }
         let requests = script.len();
-        let ran = run(l2(), (2, 1), script);
+        let write_miss = [WriteMiss::Validate, WriteMiss::Fetch, WriteMiss::Naive][miss];
+        let past_l2 = if leaves { PastL2::Invalidate } else { PastL2::Update };
+        let past_ack = if late { PastAck::Media } else { PastAck::Accept };
+        let persist = PersistSpec { past_l2, past_ack, ..persist(Domain::Adr) };
+        let ran = run_by(L2Spec { write_miss, ..l2() }, &persist, (2, 1), script);
         prop_assert_eq!(ran.answers.len(), requests);
         for (tag, (sectors, bytes, olds)) in expected {
             let answer = &ran.answers[&tag];

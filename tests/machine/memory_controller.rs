@@ -14,6 +14,7 @@ use durawarp::machine::image::Image;
 use durawarp::machine::media::{BusSpec, Media, MediaSpec, NvmSpec};
 use durawarp::machine::memory_controller::{ControllerCounters, ControllerSpec, MemoryController, SitePorts};
 use durawarp::machine::msg::{Line, MemoryRead, MemoryWrite, Msg};
+use durawarp::machine::persistence::{Clwb, MembarRule, PastAck, PastL1, PastL2, PersistSpec};
 use durawarp::persist::journal::{Author, FactKind, Journal};
 use durawarp::persist::vocab::Domain;
 use durawarp::persist::{ControllerSite, Flush, Letter, Peer, Post, opened};
@@ -125,6 +126,7 @@ pub(super) fn write(line: u64, byte: u8, mask: u128) -> Msg {
         line,
         slice: 0,
         token: 0,
+        late: false,
         data: Box::new(Line { bytes: [byte; 128], mask, log: false }),
     })
 }
@@ -149,6 +151,19 @@ fn run_with(
 ) -> (Vec<Seen>, ControllerCounters, Vec<u8>) {
     let ran = run_on(spec, &NvmSpec::through(&dram(), ns(480)), Domain::Adr, site, script);
     (ran.seen, ran.counters, ran.dram)
+}
+
+/// Persistency by the default readings.
+pub(super) fn persist(domain: Domain) -> PersistSpec {
+    PersistSpec {
+        domain,
+        membar_gl: MembarRule::Fence,
+        membar_sys: MembarRule::Fence,
+        clwb: Clwb::Write,
+        past_ack: PastAck::Accept,
+        past_l1: PastL1::Evict,
+        past_l2: PastL2::Update,
+    }
 }
 
 /// What a controller came to.
@@ -177,7 +192,7 @@ pub(super) fn run_on(
     let forward = base.ticks_of_ps(spec.forward_ns.ps);
     let mut controller = MemoryController::new(spec, clock, forward, map, media, [filled(&image), filled(&image)]);
     controller.host(site, 0, SitePorts { sms: 0, controllers: 1 });
-    controller.set_persistence(domain, true);
+    controller.set_persistence(&persist(domain), true);
     let mut t = Topology::new();
     let first = script.first().map_or(0, |s| s.0);
     let script = script.into_iter().map(|(at, m)| (at, Some(m))).collect();

@@ -13,6 +13,7 @@ use std::collections::VecDeque;
 use crate::engine::{Ctx, Time};
 use crate::kernel::memory::Medium;
 use crate::machine::msg::{Line, MemoryWrite, Msg, Payload, Persist, Reply, Request, RequestKind, copy_masked};
+use crate::machine::persistence::{PastAck, PastL2, PersistSpec};
 use crate::persist::journal::{Author, FactKind, Notebook};
 use crate::persist::vocab::Domain;
 use crate::timeline::{Label, Level, Recorder};
@@ -67,6 +68,8 @@ pub struct SliceTimeline {
 #[derive(Debug)]
 pub(super) struct Durability {
     domain: Domain,
+    past_ack: PastAck,
+    past_l2: PastL2,
     journal: Option<Box<Notebook>>,
     timeline: Option<Box<SliceTimeline>>,
     writes: Vec<InFlight>,
@@ -85,6 +88,8 @@ impl Durability {
     pub(super) fn new() -> Self {
         Durability {
             domain: Domain::Adr,
+            past_ack: PastAck::Accept,
+            past_l2: PastL2::Update,
             journal: None,
             timeline: None,
             writes: Vec::new(),
@@ -123,9 +128,12 @@ impl Durability {
 }
 
 impl L2Slice {
-    /// What survives a power failure, and hence when a write is acknowledged as durable; and whether it keeps a journal.
-    pub fn set_persistence(&mut self, domain: Domain, journal: bool) {
-        self.durability.domain = domain;
+    /// What survives a power failure, and hence when a write is acknowledged as durable, with what stores past the array
+    /// do; and whether it keeps a journal.
+    pub fn set_persistence(&mut self, spec: &PersistSpec, journal: bool) {
+        self.durability.domain = spec.domain;
+        self.durability.past_ack = spec.past_ack;
+        self.durability.past_l2 = spec.past_l2;
         self.durability.journal = journal.then(Box::default);
     }
 
@@ -168,6 +176,11 @@ impl L2Slice {
 
     /// Sends a write to the controller and returns its token.
     pub(super) fn write_memory(&mut self, line: u64, data: Box<Line>, cx: &mut Ctx<'_, Msg>) -> u16 {
+        self.write_memory_told(line, data, false, cx)
+    }
+
+    /// The same; where `late`, the slice hears of it only when the cells are written.
+    fn write_memory_told(&mut self, line: u64, data: Box<Line>, late: bool, cx: &mut Ctx<'_, Msg>) -> u16 {
         let token = self.durability.open(line);
         let Durability { timeline, writes, free, .. } = &mut self.durability;
         if let Some(timeline) = timeline {
@@ -175,7 +188,7 @@ impl L2Slice {
             timeline.writes.begin(usize::from(token), cx.now(), label);
             timeline.under_way.note(cx.now(), (writes.len() - free.len()) as u64);
         }
-        let write = MemoryWrite { line, slice: self.at_controller, token, data };
+        let write = MemoryWrite { line, slice: self.at_controller, token, late, data };
         self.send_to_memory(Msg::MemoryWrite(write), cx);
         token
     }
@@ -259,8 +272,8 @@ impl L2Slice {
         }
     }
 
-    /// Performs a write-through: a copy in the cache takes the bytes too, but has nothing to write back for them.
-    /// Returns the bytes moved.
+    /// Performs a write-through: a copy in the cache takes the bytes too, but has nothing to write back for them; or it
+    /// leaves, by the reading of that. Returns the bytes moved.
     pub(super) fn write_through(&mut self, place: Option<usize>, request: Request, cx: &mut Ctx<'_, Msg>) -> u32 {
         let Request { line: address, tag, from, kind, payload, .. } = request;
         let (line, persist) = match payload {
@@ -277,13 +290,19 @@ impl L2Slice {
         if let Some(place) = place {
             copy_masked(&mut self.data[place], &line.bytes, line.mask);
             self.dirty[place] &= !line.mask;
+            if self.durability.past_l2 == PastL2::Invalidate {
+                self.write_back(place, cx);
+                // The tag stays, of a line without bytes.
+                self.valid[place] = 0;
+            }
         }
         if let Some(journal) = self.durability.journal.as_mut().filter(|_| Medium::of(address) == Medium::Nvm) {
             let author = Author { sm: from, ..Author::default() };
             journal.note_data(cx.now(), FactKind::Performed, address, line.mask, author, &line.bytes);
         }
         let bytes = line.mask.count_ones();
-        let token = self.write_memory(address, line, cx);
+        let late = self.durability.past_ack == PastAck::Media && Medium::of(address) == Medium::Nvm;
+        let token = self.write_memory_told(address, line, late, cx);
         self.when_durable(token, Asked { from, tag, kind, persist }, cx);
         bytes
     }
@@ -308,6 +327,10 @@ impl L2Slice {
         };
         let asked = Asked { from, tag, kind, persist };
         self.counters.write_backs_asked += 1;
+        if kind == RequestKind::WriteBackToL2 {
+            self.acknowledge(asked, [cx.now(); 2], cx);
+            return 0;
+        }
         let mut bytes = 0;
         let survives = self.durability.domain == Domain::Eadr && kind == RequestKind::WriteBack;
         if let Some(place) = place {

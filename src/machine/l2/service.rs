@@ -13,24 +13,44 @@ use crate::machine::msg::{SECTOR_BYTES, copy_masked, sector_bytes, sectors_cover
 
 use crate::persist::site::Access;
 
-use super::{Arrival, L2Slice, Mshr, NO_MSHR, Served};
+use super::{Arrival, L2Slice, Mshr, NO_MSHR, Served, WriteMiss};
 
 impl L2Slice {
-    /// Whether a resident line has what the request needs.
-    fn satisfies(&self, place: usize, request: &Request) -> bool {
+    /// The sectors that must be there before a request is performed, of a line of which `dirty` bytes are.
+    fn wanted(&self, dirty: u128, request: &Request) -> u8 {
         match request.kind {
-            RequestKind::Write => true,
-            RequestKind::Read | RequestKind::Atomic => self.valid[place] & request.sectors == request.sectors,
-            RequestKind::WriteThrough | RequestKind::WriteBack | RequestKind::Flush => true,
+            RequestKind::Read | RequestKind::Atomic => request.sectors,
+            RequestKind::Write if self.spec.write_miss == WriteMiss::Fetch => {
+                let mask = request.payload.line().map_or(0, |line| line.mask);
+                request.sectors & !sectors_covered(mask | dirty)
+            }
+            RequestKind::Write
+            | RequestKind::WriteThrough
+            | RequestKind::WriteBack
+            | RequestKind::WriteBackToL2
+            | RequestKind::Flush => 0,
             RequestKind::WriteBackAll | RequestKind::Marker => unreachable!("it concerns no one line"),
         }
+    }
+
+    /// The same, of a resident line.
+    fn wanted_of(&self, place: usize, request: &Request) -> u8 {
+        self.wanted(self.dirty[place], request)
+    }
+
+    /// Whether a resident line has what the request needs.
+    fn satisfies(&self, place: usize, request: &Request) -> bool {
+        let wanted = self.wanted_of(place, request);
+        self.valid[place] & wanted == wanted
     }
 
     /// Performs a request on a line that satisfies it, replies, and returns the bytes moved through the data port.
     fn perform(&mut self, place: usize, request: Request, cx: &mut Ctx<'_, Msg>) -> u32 {
         match request.kind {
             RequestKind::WriteThrough => return self.write_through(Some(place), request, cx),
-            RequestKind::WriteBack | RequestKind::Flush => return self.write_back_line(Some(place), request, cx),
+            RequestKind::WriteBack | RequestKind::WriteBackToL2 | RequestKind::Flush => {
+                return self.write_back_line(Some(place), request, cx);
+            }
             _ => {}
         }
         let Request { tag, from, kind, sectors, payload, .. } = request;
@@ -134,14 +154,12 @@ impl L2Slice {
         if let Some(place) = found {
             let mshr = self.mshr_of[place];
             if mshr != NO_MSHR {
-                let queue = &mut self.mshrs[usize::from(mshr)].queue;
-                if queue.len() >= self.spec.mshr_merges as usize {
+                if self.mshrs[usize::from(mshr)].queue.len() >= self.spec.mshr_merges as usize {
                     return Served::Stalled(request);
                 }
                 self.counters.mshr_merges += 1;
-                let wants = matches!(request.kind, RequestKind::Read | RequestKind::Atomic);
-                let (line, wanted) = (request.line, if wants { request.sectors } else { 0 });
-                queue.push_back(request);
+                let (line, wanted) = (request.line, self.wanted_of(place, &request));
+                self.mshrs[usize::from(mshr)].queue.push_back(request);
                 // What it lacks is asked for at once, not when its turn comes.
                 self.fetch(mshr, line, wanted, cx);
                 return Served::Done(0);
@@ -159,12 +177,18 @@ impl L2Slice {
         match request.kind {
             RequestKind::WriteThrough if self.write_credits == 0 => return Served::Stalled(request),
             RequestKind::WriteThrough => return Served::Done(self.write_through(None, request, cx)),
-            RequestKind::WriteBack | RequestKind::Flush => {
+            RequestKind::WriteBack | RequestKind::WriteBackToL2 | RequestKind::Flush => {
                 return Served::Done(self.write_back_line(None, request, cx));
             }
             _ => {}
         }
-        let fetches = request.kind != RequestKind::Write;
+        let writes_on = found.is_none() && self.writes_on(&request);
+        if writes_on && self.write_credits == 0 {
+            return Served::Stalled(request);
+        }
+        let wanted =
+            if writes_on { request.sectors } else { self.wanted(found.map_or(0, |at| self.dirty[at]), &request) };
+        let fetches = wanted != 0;
         if fetches && (self.free_mshrs.is_empty() || self.read_credits == 0) {
             return Served::Stalled(request);
         }
@@ -195,10 +219,34 @@ impl L2Slice {
         self.tags.lock(place, true);
         self.mshr_of[place] = mshr;
         self.mshrs[usize::from(mshr)].place = place;
-        let (line, wanted) = (request.line, request.sectors);
-        self.mshrs[usize::from(mshr)].queue.push_back(request);
+        let (line, mut bytes) = (request.line, 0);
+        if writes_on {
+            bytes = self.write_on(place, request, cx);
+        } else {
+            self.mshrs[usize::from(mshr)].queue.push_back(request);
+        }
         self.fetch(mshr, line, wanted, cx);
-        Served::Done(0)
+        Served::Done(bytes)
+    }
+
+    /// Whether a write that misses goes on to memory. Where dirty lines of persistent memory are never written, none does.
+    fn writes_on(&self, request: &Request) -> bool {
+        let kept_back = self.drops && Medium::of(request.line) == Medium::Nvm;
+        self.spec.write_miss == WriteMiss::Naive && request.kind == RequestKind::Write && !kept_back
+    }
+
+    /// A write that misses goes on to memory; its place waits for what memory has then. Returns the bytes moved.
+    fn write_on(&mut self, place: usize, request: Request, cx: &mut Ctx<'_, Msg>) -> u32 {
+        let Request { line: address, tag, from, kind, sectors, payload } = request;
+        let Payload::Line(line) = payload else { panic!("a write without a line") };
+        copy_masked(&mut self.data[place], &line.bytes, line.mask);
+        self.note_performed(place, line.mask, from, cx);
+        let mut data = self.rooms.take();
+        *data = Line { bytes: line.bytes, mask: line.mask, log: false };
+        self.write_memory(address, data, cx);
+        let bytes = line.mask.count_ones();
+        self.reply(from, Reply { tag, kind, sectors, payload: Payload::Line(line) }, 0, 0, cx);
+        bytes
     }
 
     /// The place that a line may take: the least recently used, or the first of those that the site wants to look at which it
@@ -294,7 +342,7 @@ impl L2Slice {
                 let bytes = self.perform(place, request, cx);
                 self.occupy(bytes, cx.now());
             } else {
-                let (line, wanted) = (request.line, request.sectors);
+                let (line, wanted) = (request.line, self.wanted_of(place, &request));
                 self.mshrs[usize::from(mshr)].queue.push_front(request);
                 self.fetch(mshr, line, wanted, cx);
                 return;

@@ -240,7 +240,7 @@ impl MemoryController {
             let step = if logged { RegionStep::Spilled } else { RegionStep::Flushed };
             journal.note_data(cx.now(), FactKind::Region(step), line, mask, author, &data.bytes);
         }
-        let accepted = self.accept(&MemoryWrite { line, slice: NOBODY, token: 0, data }, cx.now());
+        let accepted = self.accept(&MemoryWrite { line, slice: NOBODY, token: 0, late: false, data }, cx.now());
         assert!(accepted, "there was room");
     }
 }

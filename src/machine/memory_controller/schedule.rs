@@ -10,7 +10,6 @@ use crate::kernel::memory::Medium;
 use crate::machine::media::{Access, BankId, ColumnGap, Place};
 use crate::machine::msg::{Msg, SECTOR_BYTES};
 use crate::machine::request_queue::{At, Choice, NO_BANKS};
-use crate::persist::vocab::Domain;
 
 use super::MemoryController;
 
@@ -67,7 +66,7 @@ impl MemoryController {
 
     /// Writes that may wait for others to merge with them.
     fn may_idle(&self) -> bool {
-        let idle = if self.domain == Domain::Media { 0 } else { self.spec.drain_idle_entries };
+        let idle = if self.may_idle { self.spec.drain_idle_entries } else { 0 };
         let idles = !self.must_drain && self.reads.is_empty() && self.writes.len() as u32 <= idle;
         idles && !self.flush_waits()
     }

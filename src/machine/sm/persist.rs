@@ -16,6 +16,7 @@ use crate::kernel::memory::{Medium, resolve_generic};
 use crate::machine::coalescer::{LineAccess, coalesce};
 use crate::machine::msg::{MAX_LINE_BYTES, Msg, Payload, Persist, Request, RequestKind, sector_bytes};
 use crate::machine::on_dram::OnDram;
+use crate::machine::persistence::Clwb;
 use crate::machine::persistence::MembarRule;
 use crate::machine::stalls::PersistStalls;
 use crate::persist::journal::{Author, FactKind, Notebook};
@@ -406,7 +407,11 @@ impl Sm {
             self.counters.pm_write_back_accesses += persistent as u64;
             self.counters.pm_log_write_back_accesses +=
                 if class == WriteBackClass::Log { persistent as u64 } else { 0 };
-            let kind = if class == WriteBackClass::Flush { RequestKind::Flush } else { RequestKind::WriteBack };
+            let kind = match (class, self.w.persist.clwb) {
+                (WriteBackClass::Flush, _) => RequestKind::Flush,
+                (_, Clwb::Write) => RequestKind::WriteBack,
+                (_, Clwb::L2) => RequestKind::WriteBackToL2,
+            };
             self.write_back_lines(warp, kind);
         }
         Ok(None)

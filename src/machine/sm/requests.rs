@@ -10,6 +10,7 @@ use crate::kernel::launch::Launch;
 use crate::machine::coalescer::LineAccess;
 use crate::machine::l1::{Lookup, Waiter};
 use crate::machine::msg::{Msg, Payload, Reply, Request, RequestKind, sectors_touched};
+use crate::machine::persistence::PastL1;
 use crate::persist::site::Load;
 
 use super::Sm;
@@ -103,12 +104,15 @@ impl Sm {
         let warp = head.warp;
         let hit = match kind {
             RequestKind::Marker => false,
-            RequestKind::WriteBack => self.watched && self.l1.hits(access.line, 0),
+            RequestKind::WriteBack | RequestKind::WriteBackToL2 => self.watched && self.l1.hits(access.line, 0),
+            RequestKind::WriteThrough if self.w.persist.past_l1 == PastL1::Update => {
+                self.l1.update(access.line, payload.line())
+            }
             _ => self.l1.evict(access.line),
         };
         if kind.stores() {
             self.counters.l1_stores += 1;
-            self.counters.l1_store_evictions += u64::from(hit);
+            self.counters.l1_store_evictions += u64::from(hit && !self.l1.hits(access.line, 0));
         }
         if self.watched && kind != RequestKind::Marker {
             self.tell_passing(access, kind, &payload, warp, hit);
