@@ -314,7 +314,15 @@ pub fn crash(experiment: &Experiment, request: &Request, watching: &Watching<'_>
     let epochs = guarantees.past == PastOrder::Epochs;
     let in_order = guarantees.past != PastOrder::ByFences && !epochs;
     promise(epochs, "what a warp stored before a fence is durable before what the program orders behind it (P5)");
-    promise(in_order, "stores past the caches are durable before later ones through them are performed (P5)");
+    let of_cta = guarantees.past == PastOrder::BeforeCachedOfCta;
+    promise(
+        of_cta,
+        "stores past the caches are durable before later ones of their CTA through them are performed (P5)",
+    );
+    promise(
+        in_order && !of_cta,
+        "stores past the caches are durable before later ones through them are performed (P5)",
+    );
     promise(undo.is_some(), "after recovery, a transaction's data is all old or all new (P3)");
     let recovers = undo.is_some() || kernels.is_some();
     promise(kernels.is_some(), "recovery comes to its end without a fault");

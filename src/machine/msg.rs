@@ -202,7 +202,7 @@ pub struct Passed {
 pub struct Persist {
     /// What a write-through writes; room for it on the way back.
     pub line: Option<Box<Line>>,
-    /// Its number at the SM's gate; 0 where it has none.
+    /// Its ticket at the SM's gate; 0 where it has none.
     pub number: u64,
     /// The mark that its scheme gave it.
     pub mark: u64,

@@ -242,7 +242,7 @@ impl Sm {
             path_waiting: 0,
             path_full: 0,
             path_draining: 0,
-            gate: site.gate().map(|spec| Box::new(Gate::new(spec))),
+            gate: site.gate().map(|spec| Box::new(Gate::new(spec, p.sm.ctas as usize))),
             site,
             post: Post::of_host(journal),
             journal: journal.then(Box::default),

@@ -330,7 +330,7 @@ struct Reader<'o, 'a> {
     /// Stores of a CTA (or of a launch: no CTA) whose end guarantees them.
     epochs: BTreeMap<(u32, Option<u32>), Vec<u32>>,
     /// By SM, where the machine orders them: stores past the caches that nothing guarantees yet, in the order of issue.
-    paths: BTreeMap<u16, VecDeque<u32>>,
+    paths: BTreeMap<(u16, Option<(u32, u32)>), VecDeque<u32>>,
 }
 
 impl Reader<'_, '_> {
@@ -410,7 +410,7 @@ impl Reader<'_, '_> {
         if fact.kind == FactKind::StoredThrough {
             pending.covered.push((at, true));
             if self.model.guarantees.past != PastOrder::ByFences {
-                self.paths.entry(fact.author.sm).or_default().push_back(at);
+                self.paths.entry(self.path_of(fact)).or_default().push_back(at);
             }
         } else {
             pending.cached.insert(line, at);
@@ -537,13 +537,21 @@ impl Reader<'_, '_> {
         }
     }
 
+    /// Among which stores past the caches the machine keeps a store in order: those of its SM, or of its CTA alone.
+    fn path_of(&self, fact: &Fact) -> (u16, Option<(u32, u32)>) {
+        let Author { sm, launch, cta, .. } = fact.author;
+        (sm, (self.model.guarantees.past == PastOrder::BeforeCachedOfCta).then_some((launch, cta)))
+    }
+
     /// What the machine orders before a store is guaranteed when that is performed.
     fn come_before(&mut self, at: u32, store: u32) {
         let facts = self.order.journal.facts();
         let own = &facts[store as usize];
-        let Some(waiting) = self.paths.get_mut(&own.author.sm) else { return };
+        let path = self.path_of(own);
+        let Some(waiting) = self.paths.get_mut(&path) else { return };
         let mut count = match (own.kind, self.model.guarantees.past) {
-            (FactKind::StoredThrough, PastOrder::ByFences | PastOrder::BeforeCached) | (_, PastOrder::Epochs) => 0,
+            (FactKind::StoredThrough, PastOrder::ByFences | PastOrder::BeforeCached | PastOrder::BeforeCachedOfCta)
+            | (_, PastOrder::Epochs) => 0,
             _ => waiting.partition_point(|&past| past < store),
         };
         if own.kind == FactKind::StoredThrough {

@@ -243,7 +243,9 @@ impl<'a> Overtaking<'a> {
         let whole = match self.order.past {
             PastOrder::Fifo => true,
             PastOrder::Epochs => false,
-            PastOrder::ByFences | PastOrder::BeforeCached => own.kind != FactKind::StoredThrough,
+            PastOrder::ByFences | PastOrder::BeforeCached | PastOrder::BeforeCachedOfCta => {
+                own.kind != FactKind::StoredThrough
+            }
         };
         let clock = if whole {
             clock

@@ -24,6 +24,8 @@ const SHOWN: usize = 50;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
+    /// What the program took for durable need not be.
+    Undurable,
     /// Parameters that it depends on have no source of their own.
     Unsourced,
     /// Something was configured and had no part in the run.
@@ -36,7 +38,8 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind, with its word in tables.
-    pub const ALL: [(Kind, &str); 4] = [
+    pub const ALL: [(Kind, &str); 5] = [
+        (Kind::Undurable, "undurable"),
         (Kind::Unsourced, "unsourced"),
         (Kind::Unexercised, "unexercised"),
         (Kind::Cap, "cap"),
@@ -63,6 +66,7 @@ pub fn of(outcome: &Outcome) -> Vec<Caveat> {
     let judge = Judge { outcome, selection: outcome.selection() };
     let of_kind = |kind: Kind, texts: Vec<String>| texts.into_iter().map(move |text| Caveat { kind, text });
     let all = [
+        of_kind(Kind::Undurable, judge.undurable()),
         of_kind(Kind::Unsourced, judge.unsourced()),
         of_kind(Kind::Unexercised, judge.unexercised()),
         of_kind(Kind::Cap, judge.caps()),
@@ -123,6 +127,14 @@ impl Judge<'_> {
         self.sm(&["pm_store_accesses", "pm_write_backs", "pm_fences"])
     }
 
+    /// What its fences do not make durable, though the program took it for that.
+    fn undurable(&self) -> Vec<String> {
+        let ended = self.is_set_to("persist.clwb", "l2") && !self.is_set_to("persist.domain", "eadr");
+        let text = "persist.clwb = l2: a write-back ends at the L2, so that what is fenced is durable only once its line has left \
+                    for memory; `durawarp crash` tells what a power failure leaves";
+        if ended && self.sm(&["pm_write_backs"]) > 0 { vec![text.to_owned()] } else { Vec::new() }
+    }
+
     /// Whether a parameter had a part in the run, as far as counters tell.
     fn had_a_part(&self, key: &str) -> bool {
         let (table, name) = key.split_once('.').unwrap_or(("", key));
@@ -172,6 +184,11 @@ impl Judge<'_> {
             ("nvm", "write_hold_ns") if !mode("latency") => "it is of nvm.write_mode latency",
             ("crossbar", "switch_packets" | "switch_speedup") if self.is_set_to("crossbar.switch", "ports") => {
                 "it is of crossbar.switch input_queued"
+            }
+            ("persist", "clwb") if self.sm(&["pm_write_backs"]) == 0 => "no program asked for a write-back",
+            ("persist", "past_ack") if !self.is_set_to("persist.domain", "adr") => "it is of persist.domain adr",
+            ("persist", "past_ack" | "past_l1" | "past_l2") if self.l2(&["write_throughs"]) == 0 => {
+                "no store went past the caches"
             }
             ("l1", "sfifo_entries") if self.is_set_to("l1.writes", "evict") => "it is of l1.writes combine",
             _ => return None,

@@ -103,6 +103,8 @@ pub struct WriteBack<'a> {
 pub struct Load {
     /// Line accesses after coalescing, to whatever memory.
     pub degree: u32,
+    /// It goes by the read-only path (`ld.global.nc`).
+    pub read_only: bool,
     /// An access of it stalls: its line is not in the L1, and every way of its set waits for a fill.
     pub stalled: bool,
     /// Where one stalls: the slice of its line has no room for a request now.
@@ -472,7 +474,7 @@ mod tests {
         let of = Store::of(StoreClass::Log);
         assert_eq!((of.class, of.warp, of.degree, of.atomic, of.lines), (StoreClass::Log, 0, 1, false, &[][..]));
         assert!(site.join(&Joining { line: 0, by: (0, 0), number: 1, after: 0 }, post));
-        assert!(!site.load_past(&Load { degree: 32, stalled: true, slice_busy: true }));
+        assert!(!site.load_past(&Load { degree: 32, read_only: false, stalled: true, slice_busy: true }));
         let write_back = WriteBack { class: WriteBackClass::Log, warp: 0, lines: &[] };
         assert_eq!(site.write_back(&write_back, post), WriteBackRule::Done);
         assert_eq!((site.fence(FenceKind::Ofence), site.release(true)), (FenceRule::WaitDurable, FenceRule::Pass));

@@ -172,6 +172,8 @@ pub enum PastOrder {
     /// They are durable before a later store through the caches is performed. Those of a warp before a fence that did not
     /// wait for them are durable before anything that the program orders behind the fence is performed.
     BeforeCached,
+    /// As [`PastOrder::BeforeCached`], of stores of one CTA.
+    BeforeCachedOfCta,
     /// Those of a warp before a fence that did not wait for them are durable before any store to persistent memory that the
     /// program orders behind the fence is performed.
     Epochs,

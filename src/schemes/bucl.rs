@@ -2,6 +2,7 @@
 //!
 //! | access | way |
 //! |---|---|
+//! | load by the read-only path (`.nc`), texture | the cache; or as other loads |
 //! | global load of more than `tucd` line accesses | past the L1 |
 //! | line access of another load that stalls in the L1 | past the L1, if its slice takes requests |
 //! | log update of more than `tucd` line accesses | past the caches; the program's write-back of it is dropped |
@@ -36,6 +37,16 @@ choice! {
     }
 }
 
+choice! {
+    /// What becomes of loads by the read-only path.
+    pub enum ReadOnly {
+        /// They stay in their cache.
+        Cached = "cached",
+        /// They go as other loads.
+        Steered = "steered",
+    }
+}
+
 spec! {
     /// Parameters of BUCL.
     pub struct BuclSpec {
@@ -43,6 +54,8 @@ spec! {
         tucd: u32 where 1..=32,
         /// A load that stalls in the L1 goes past it.
         stall_bypass: bool,
+        /// What becomes of loads by the read-only path (`ld.global.nc`): cached or steered. Textures are never steered.
+        read_only: ReadOnly,
         /// Which stores go past the caches when they are un-coalesced.
         routed: Routed,
     }
@@ -73,6 +86,9 @@ impl SmSite for Site {
     }
 
     fn load_past(&mut self, load: &Load) -> bool {
+        if load.read_only && self.spec.read_only == ReadOnly::Cached {
+            return false;
+        }
         if load.stalled { self.spec.stall_bypass && !load.slice_busy } else { load.degree > self.spec.tucd }
     }
 
@@ -125,8 +141,11 @@ mod tests {
     use super::*;
 
     fn site(stall_bypass: bool, routed: Routed) -> Site {
-        Site { spec: Arc::new(BuclSpec { tucd: 4, stall_bypass, routed }), past: PastStores::default() }
+        let read_only = ReadOnly::Cached;
+        Site { spec: Arc::new(BuclSpec { tucd: 4, stall_bypass, read_only, routed }), past: PastStores::default() }
     }
+
+    const LOAD: Load = Load { degree: 1, read_only: false, stalled: false, slice_busy: false };
 
     fn route(site: &mut Site, class: StoreClass, degree: u32, atomic: bool) -> Route {
         site.store(&Store { class, warp: 0, degree, atomic, lines: &[128] }, &mut Post::default()).route
@@ -136,7 +155,7 @@ mod tests {
     fn the_degree_decides_about_loads_and_log_updates() {
         let mut site = site(true, Routed::LogUpdates);
         for (degree, past) in [(1, false), (4, false), (5, true), (32, true)] {
-            assert_eq!(site.load_past(&Load { degree, stalled: false, slice_busy: false }), past);
+            assert_eq!(site.load_past(&Load { degree, ..LOAD }), past);
             let expected = if past { Route::NonTemporal } else { Route::Temporal };
             assert_eq!(route(&mut site, StoreClass::Log, degree, false), expected);
             assert_eq!(route(&mut site, StoreClass::Data, degree, false), Route::Temporal);
@@ -158,10 +177,20 @@ mod tests {
 
     #[test]
     fn a_stalled_load_goes_past_where_its_slice_takes_it() {
-        let stalled = |slice_busy| Load { degree: 1, stalled: true, slice_busy };
+        let stalled = |slice_busy| Load { stalled: true, slice_busy, ..LOAD };
         assert!(site(true, Routed::LogUpdates).load_past(&stalled(false)));
         assert!(!site(true, Routed::LogUpdates).load_past(&stalled(true)));
         assert!(!site(false, Routed::LogUpdates).load_past(&stalled(false)));
+    }
+
+    #[test]
+    fn a_load_by_the_read_only_path_stays_in_its_cache_unless_it_is_steered_too() {
+        for load in [Load { degree: 32, ..LOAD }, Load { stalled: true, ..LOAD }] {
+            let mut site = site(true, Routed::LogUpdates);
+            assert!(site.load_past(&load) && !site.load_past(&Load { read_only: true, ..load }));
+            site.spec = Arc::new(BuclSpec { read_only: ReadOnly::Steered, ..*site.spec });
+            assert!(site.load_past(&Load { read_only: true, ..load }));
+        }
     }
 
     #[test]

@@ -17,7 +17,9 @@
 //!
 //! Source: "(Almost) Fence-less Persist Ordering" (MICRO 2020) for the order; AGPM section V-B for mode `agpm`: its Themis
 //! selects paths by the temporal locality of stores. Readings: Themis has its check where dirty lines leave an L1; ours holds
-//! none, so it is where stores leave the SM, and one buffer serves all warps of an SM. The program's write-back of a log
+//! none, so it is where stores leave the SM, and one buffer serves all warps of an SM. Its order is a core's, so a thread's;
+//! an SM has many CTAs, which nothing of AGPM's protocol orders, so that by default each has an order of its own
+//! (`order_scope`). The program's write-back of a log
 //! update that went past the caches is dropped. Left out: what the host leaves out (combining, bits that wrap).
 
 use std::collections::VecDeque;
@@ -44,15 +46,36 @@ choice! {
     }
 }
 
+choice! {
+    /// Among whose stores hardware keeps order.
+    pub enum OrderScope {
+        /// Those of a CTA.
+        Cta = "cta",
+        /// Those of an SM.
+        Sm = "sm",
+    }
+}
+
 spec! {
     /// Parameters of Themis.
     pub struct ThemisSpec {
         /// Which way log updates take.
         mode: Mode,
+        /// Among whose stores order is kept: cta or sm.
+        order_scope: OrderScope,
         /// Write-combining buffer of an SM: stores past the caches that are not durable yet.
         wcb_entries: u32 where 1..=4096,
         /// Requests of an SM that may be held until earlier stores past the caches are durable.
         write_back_entries: u32 where 1..=4096,
+    }
+}
+
+impl ThemisSpec {
+    fn order(&self) -> PastOrder {
+        match self.order_scope {
+            OrderScope::Cta => PastOrder::BeforeCachedOfCta,
+            OrderScope::Sm => PastOrder::BeforeCached,
+        }
     }
 }
 
@@ -96,7 +119,7 @@ impl Site {
 impl SmSite for Site {
     fn gate(&self) -> Option<GateSpec> {
         let ThemisSpec { wcb_entries, write_back_entries, .. } = *self.spec;
-        Some(GateSpec { order: PastOrder::BeforeCached, past_entries: wcb_entries, held_entries: write_back_entries })
+        Some(GateSpec { order: self.spec.order(), past_entries: wcb_entries, held_entries: write_back_entries })
     }
 
     fn store(&mut self, store: &Store<'_>, _: &mut Post) -> StoreRule {
@@ -148,7 +171,7 @@ impl Scheme for Themis {
     }
 
     fn past_order(&self) -> PastOrder {
-        PastOrder::BeforeCached
+        self.spec.order()
     }
 
     fn logs(&self) -> bool {
@@ -161,7 +184,7 @@ mod tests {
     use super::*;
 
     fn site(mode: Mode) -> Site {
-        let spec = ThemisSpec { mode, wcb_entries: 2, write_back_entries: 4 };
+        let spec = ThemisSpec { mode, order_scope: OrderScope::Cta, wcb_entries: 2, write_back_entries: 4 };
         Site { spec: Arc::new(spec), past: PastStores::default(), window: VecDeque::new() }
     }
 

@@ -29,7 +29,7 @@ const WORKLOADS: [(&str, &[(&str, &str)]); 5] = [
 /// Schemes by their defaults, and ways of having them otherwise that change where stores go: on purpose in turns, so that
 /// a line is written through the caches and past them one after the other.
 fn schemes() -> Vec<(String, SchemeConfig)> {
-    let variants: [(&str, &[&str]); 8] = [
+    let variants: [(&str, &[&str]); 9] = [
         ("nt-store", &["nt_store.routed=requests"]),
         ("agpm", &["agpm.path=alternate", "agpm.alternate_logs=3"]),
         ("agpm", &["agpm.path=alternate", "agpm.alternate_logs=2", "agpm.routed=requests"]),
@@ -45,21 +45,29 @@ fn schemes() -> Vec<(String, SchemeConfig)> {
             ],
         ),
         ("themis", &["themis.mode=paper"]),
+        ("themis", &["themis.order_scope=sm"]),
         ("themis", &["themis.wcb_entries=3", "themis.write_back_entries=1"]),
         ("pmem-spec", &["pmem_spec.order=fifo"]),
     ];
     let names: Vec<&str> = catalogue::all().iter().map(|scheme| scheme.name()).collect();
     let plain = names.into_iter().map(|name| (name.to_owned(), SchemeConfig::load(name, &[]).unwrap()));
     let varied = variants.iter().map(|(name, sets)| {
-        let overrides: Vec<Override> = sets.iter().map(|text| Override::parse(text).unwrap()).collect();
-        (format!("{name} with {}", sets.join(" ")), SchemeConfig::load(name, &overrides).unwrap())
+        (format!("{name} with {}", sets.join(" ")), SchemeConfig::load(name, &parsed(sets)).unwrap())
     });
     plain.chain(varied).collect()
 }
 
 fn experiment(workload: &str, params: &[(&str, &str)], scheme: SchemeConfig, domain: &str) -> Experiment {
-    let overrides = ["sm.count=3".to_owned(), format!("persist.domain={domain}")];
-    let overrides: Vec<Override> = overrides.iter().map(|text| Override::parse(text).unwrap()).collect();
+    experiment_on(workload, params, scheme, &[&format!("persist.domain={domain}")])
+}
+
+fn parsed(sets: &[&str]) -> Vec<Override> {
+    sets.iter().map(|text| Override::parse(text).unwrap()).collect()
+}
+
+/// The same on a machine with these changes.
+fn experiment_on(workload: &str, params: &[(&str, &str)], scheme: SchemeConfig, machine: &[&str]) -> Experiment {
+    let overrides = parsed(&[&["sm.count=3"], machine].concat());
     let params = params.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let choice = Choice { profile: Some("ci".to_owned()), params, ..Choice::default() };
     let machine = MachineConfig::load("agpm-table4", &overrides).unwrap();
@@ -138,6 +146,39 @@ fn what_a_power_failure_leaves_is_what_was_promised() {
             assert!(report.transactions > 0 && report.actual.as_ref().unwrap().verdict.judged > 5, "{name}");
         }
     });
+}
+
+/// Readings of the two ways to persistent memory, and whether what is fenced by them is durable.
+const READINGS: [(&[&str], bool); 8] = [
+    (&["persist.past_ack=media"], true),
+    (&["persist.past_l1=update"], true),
+    (&["persist.past_l2=invalidate"], true),
+    (&["persist.past_l1=update", "persist.past_l2=invalidate", "persist.past_ack=media"], true),
+    (&["l2.write_miss=fetch"], true),
+    (&["l2.write_miss=naive"], true),
+    (&["persist.clwb=l2"], false),
+    (&["persist.clwb=l2", "persist.domain=eadr"], true),
+];
+
+#[test]
+fn of_the_readings_of_a_write_back_and_a_store_past_the_caches_the_oracle_finds_the_one_that_is_not_durable() {
+    let schemes: [(&str, &[&str]); 4] = [
+        ("nt-store", &[]),
+        ("store+clwb", &[]),
+        ("agpm", &["agpm.path=alternate", "agpm.alternate_logs=3"]),
+        ("themis", &[]),
+    ];
+    for (workload, params) in [WORKLOADS[1], WORKLOADS[2]] {
+        for (name, sets) in schemes {
+            for (reading, durable) in READINGS {
+                let scheme = SchemeConfig::load(name, &parsed(sets)).unwrap();
+                let report = judged(&experiment_on(workload, params, scheme, reading));
+                let check = report.outcome.verification.as_ref().unwrap();
+                assert!(check.passed, "{workload} under {name} by {reading:?}: {:?}", check.failures);
+                assert_eq!(report.holds(), durable, "{workload} under {name} by {reading:?}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -2,7 +2,8 @@
 // block of a reference frame at each of 33 x 33 displacements; coordinates outside the reference clamp to its edge. A
 // CTA of 61 threads does a block: a thread does 18 displacements from pixels in shared memory, the 16-bit sums gather in
 // shared memory, and a warp copies them out as 274 words of 8 bytes (1096 sums, the last seven 0). After the description
-// of Parboil's sad (first kernel); there the reference is a texture and blocks are numbered by macroblocks. Compiled by
+// of Parboil's sad (first kernel); there the reference is a texture (here, it
+// is read by the read-only path) and blocks are numbered by macroblocks. Compiled by
 // ../compile.sh.
 #include "device.cuh"
 
@@ -11,8 +12,8 @@
 #define WORDS 274
 #define EACH 18
 
-extern "C" __global__ void sad(const unsigned char *frame, const unsigned char *reference, unsigned long long *sums, int width,
-                               int height)
+extern "C" __global__ void sad(const unsigned char *frame, const unsigned char *__restrict__ reference,
+                               unsigned long long *sums, int width, int height)
 {
     __shared__ unsigned char block[16];
     __shared__ unsigned long long gathered[WORDS];

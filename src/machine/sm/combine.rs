@@ -188,7 +188,10 @@ impl Sm {
     ) -> bool {
         let Some(head) = self.lsu.queue.front() else { unreachable!("there is a head") };
         let (warp, line, local) = (usize::from(head.warp), access.line, head.local);
-        let admission = self.gate.as_ref().map(|gate| gate.admits(line, head.kind, head.after));
+        let admission = self
+            .gate
+            .as_ref()
+            .map(|gate| gate.admits(self.slots[usize::from(head.warp)].cta, line, head.kind, head.after));
         let after = head.after;
         if !matches!(admission, None | Some(Admission::Leaves)) || self.is_full_for(line) || !self.make_way(line, cx) {
             return false;

@@ -6,11 +6,12 @@
 //!              └─ has to wait ─> held, in order ──────────▲   when what it waits for is durable
 //! ```
 //! Stores past the caches are numbered as warps issue them (the numbers are a FIFO of `past_entries`: a store that finds
-//! none free waits in the load-store unit). A request has a number up to which these must be durable before it leaves:
+//! none free waits in the load-store unit). Numbers are the SM's, or each CTA slot has its own: the *scope* of order. A request
+//! has a number up to which those of its scope must be durable before it leaves:
 //!
 //! | request | waits for |
 //! |---|---|
-//! | store through the caches, atomic, on persistent memory | all earlier ones of the SM |
+//! | store through the caches, atomic, on persistent memory | all earlier ones of its scope |
 //! | store past the caches, store or atomic on DRAM | those that its warp knows to be behind a fence that did not wait |
 //! | store past the caches in a FIFO | all of earlier instructions, but a run of stores to one line |
 //! | load, write-back, flush | none |
@@ -23,8 +24,8 @@
 //! time. Whatever goes to a line with a held request queues behind it; a load of such a line waits in the load-store unit.
 //!
 //! Source: Themis (MICRO 2020): write-combining buffer with `ack_head`, a snapshot of its tail beside later lines. Here no
-//! line in an L1 is dirty, so the store itself is held. Invariants: held requests leave in order, each waits for earlier
-//! requests only, so that there is no cycle; requests to one line keep their order. Not modelled: combining of stores in
+//! line in an L1 is dirty, so the store itself is held. Invariants: held requests of a scope leave in order, each waits for
+//! earlier requests only, so that there is no cycle; requests to one line keep their order. Not modelled: combining of stores in
 //! the buffer, bits of pointers that wrap, a port between the held requests and the miss queue.
 
 use std::collections::VecDeque;
@@ -48,14 +49,14 @@ pub(super) enum Admission {
 #[derive(Debug)]
 struct Held {
     request: Request,
+    scope: usize,
     after: u64,
 }
 
-/// A gate.
-#[derive(Debug)]
-pub(super) struct Gate {
-    spec: GateSpec,
-    /// Stores past the caches that warps have issued.
+/// The stores past the caches of a scope, by their numbers.
+#[derive(Debug, Default)]
+struct Order {
+    /// Those that warps have issued.
     issued: u64,
     /// Of these, how many have left the load-store unit.
     entered: u64,
@@ -66,57 +67,85 @@ pub(super) struct Gate {
     unsettled: Vec<(u64, Author)>,
     /// In a FIFO: the line that the last stores all went to, and what the first of them waits for.
     run: Option<(u64, u64)>,
+}
+
+impl Order {
+    /// A store past the caches is durable.
+    fn acknowledge(&mut self, number: u64) {
+        self.acknowledged[(number - self.durable - 1) as usize] = true;
+        while self.acknowledged.front() == Some(&true) {
+            self.acknowledged.pop_front();
+            self.durable += 1;
+        }
+    }
+}
+
+/// Bits of a number in a ticket; those above name the scope.
+const NUMBER_BITS: u32 = 48;
+
+/// A gate.
+#[derive(Debug)]
+pub(super) struct Gate {
+    spec: GateSpec,
+    /// One, or one a CTA slot.
+    orders: Vec<Order>,
     held: VecDeque<Held>,
 }
 
 impl Gate {
-    pub(super) fn new(spec: GateSpec) -> Self {
-        Gate {
-            spec,
-            issued: 0,
-            entered: 0,
-            durable: 0,
-            acknowledged: VecDeque::new(),
-            unsettled: Vec::new(),
-            run: None,
-            held: VecDeque::new(),
-        }
+    /// The gate of an SM with so many CTA slots.
+    pub(super) fn new(spec: GateSpec, cta_slots: usize) -> Self {
+        let scopes = if spec.order == PastOrder::BeforeCachedOfCta { cta_slots } else { 1 };
+        Gate { spec, orders: (0..scopes).map(|_| Order::default()).collect(), held: VecDeque::new() }
     }
 
-    /// A warp issues a store or an atomic that is performed in the caches, or at DRAM: what it waits for, when the warp
-    /// knows of fences up to `fenced`.
-    pub(super) fn cached(&self, persistent: bool, fenced: u64) -> u64 {
-        if persistent { self.issued } else { fenced }
+    fn scope(&self, cta: u8) -> usize {
+        if self.orders.len() == 1 { 0 } else { usize::from(cta) }
+    }
+
+    fn order(&self, cta: u8) -> &Order {
+        &self.orders[self.scope(cta)]
+    }
+
+    /// A warp of a CTA issues a store or an atomic that is performed in the caches, or at DRAM: what it waits for, when the
+    /// warp knows of fences up to `fenced`.
+    pub(super) fn cached(&self, cta: u8, persistent: bool, fenced: u64) -> u64 {
+        if persistent { self.order(cta).issued } else { fenced }
     }
 
     /// A warp issues a store past the caches to `lines`: what it waits for.
-    pub(super) fn past(&mut self, lines: impl ExactSizeIterator<Item = u64>, fenced: u64) -> u64 {
+    pub(super) fn past(&mut self, cta: u8, lines: impl ExactSizeIterator<Item = u64>, fenced: u64) -> u64 {
         let count = lines.len() as u64;
         let only = lines.into_iter().next().filter(|_| count == 1);
-        let after = match (self.spec.order, self.run) {
+        let scope = self.scope(cta);
+        let order = &mut self.orders[scope];
+        let after = match (self.spec.order, order.run) {
             (PastOrder::Fifo, Some((line, after))) if only == Some(line) => after.max(fenced),
-            (PastOrder::Fifo, _) => self.issued,
+            (PastOrder::Fifo, _) => order.issued,
             _ => fenced,
         };
-        self.run = only.map(|line| (line, after));
-        self.issued += count;
+        order.run = only.map(|line| (line, after));
+        order.issued += count;
         after
     }
 
     /// The number of the last store past the caches that was issued.
-    pub(super) fn issued(&self) -> u64 {
-        self.issued
+    pub(super) fn issued(&self, cta: u8) -> u64 {
+        self.order(cta).issued
     }
 
     /// A fence lets its warp go on without having waited for its stores past the caches, the last of which is `number`.
-    pub(super) fn fence(&mut self, number: u64, author: Author) {
-        self.unsettled.push((number, author));
+    pub(super) fn fence(&mut self, cta: u8, number: u64, author: Author) {
+        let scope = self.scope(cta);
+        self.orders[scope].unsettled.push((number, author));
     }
 
     /// The next fence that did not wait for what is durable by now.
     pub(super) fn settled(&mut self) -> Option<Author> {
-        let at = self.unsettled.iter().position(|(number, _)| *number <= self.durable)?;
-        Some(self.unsettled.remove(at).1)
+        self.orders.iter_mut().find_map(|order| {
+            let at = order.unsettled.iter().position(|(number, _)| *number <= order.durable)?;
+            Some(order.unsettled.remove(at).1)
+        })
     }
 
     /// A request to the line waits here.
@@ -125,12 +154,12 @@ impl Gate {
     }
 
     /// What becomes of the next request.
-    pub(super) fn admits(&self, line: u64, kind: RequestKind, after: u64) -> Admission {
-        let under_way = self.entered - self.durable;
+    pub(super) fn admits(&self, cta: u8, line: u64, kind: RequestKind, after: u64) -> Admission {
+        let under_way: u64 = self.orders.iter().map(|order| order.entered - order.durable).sum();
         if kind == RequestKind::WriteThrough && under_way >= u64::from(self.spec.past_entries) {
             return Admission::Waits;
         }
-        if self.durable >= after && !self.holds(line) {
+        if self.order(cta).durable >= after && !self.holds(line) {
             Admission::Leaves
         } else if self.held.len() < self.spec.held_entries as usize {
             Admission::Held
@@ -139,39 +168,43 @@ impl Gate {
         }
     }
 
-    /// A store past the caches leaves the load-store unit: its number.
-    pub(super) fn enter(&mut self) -> u64 {
-        self.entered += 1;
-        self.acknowledged.push_back(false);
-        self.entered
+    /// A store past the caches leaves the load-store unit: its ticket, which is not 0.
+    pub(super) fn enter(&mut self, cta: u8) -> u64 {
+        let scope = self.scope(cta);
+        let order = &mut self.orders[scope];
+        order.entered += 1;
+        order.acknowledged.push_back(false);
+        (scope as u64) << NUMBER_BITS | order.entered
     }
 
     /// Holds a request.
-    pub(super) fn hold(&mut self, request: Request, after: u64) {
-        self.held.push_back(Held { request, after });
+    pub(super) fn hold(&mut self, cta: u8, request: Request, after: u64) {
+        self.held.push_back(Held { request, scope: self.scope(cta), after });
     }
 
-    /// A store past the caches is durable.
-    pub(super) fn acknowledge(&mut self, number: u64) {
-        self.acknowledged[(number - self.durable - 1) as usize] = true;
-        while self.acknowledged.front() == Some(&true) {
-            self.acknowledged.pop_front();
-            self.durable += 1;
-        }
+    /// The store past the caches that has this ticket is durable.
+    pub(super) fn acknowledge(&mut self, ticket: u64) {
+        self.orders[(ticket >> NUMBER_BITS) as usize].acknowledge(ticket & ((1 << NUMBER_BITS) - 1));
     }
 
-    /// The next held request, if nothing holds it any more.
+    /// The next held request that nothing holds any more: the first of its scope, and of those to its line.
     pub(super) fn release(&mut self) -> Option<Request> {
-        if self.held.front()?.after > self.durable {
-            return None;
-        }
-        self.held.pop_front().map(|held| held.request)
+        let is_first = |at: usize, held: &Held| {
+            let before = self.held.iter().take(at);
+            !before.into_iter().any(|other| other.scope == held.scope || other.request.line == held.request.line)
+        };
+        let may_go = |at: usize, held: &Held| held.after <= self.orders[held.scope].durable && is_first(at, held);
+        // With one scope, it is the head or none.
+        let looked_at = if self.orders.len() == 1 { 1 } else { self.held.len() };
+        let at = self.held.iter().take(looked_at).enumerate().position(|(at, held)| may_go(at, held))?;
+        self.held.remove(at).map(|held| held.request)
     }
 
     /// Who waits here, for a report: how many, the line of the first, and how many stores it waits for.
     pub(super) fn waiting(&self) -> Option<(usize, u64, u64)> {
         let head = self.held.front()?;
-        Some((self.held.len(), head.request.line, head.after.saturating_sub(self.durable)))
+        let durable = self.orders[head.scope].durable;
+        Some((self.held.len(), head.request.line, head.after.saturating_sub(durable)))
     }
 }
 
@@ -183,7 +216,7 @@ mod tests {
     const LINE: u64 = 1 << 40;
 
     fn gate(order: PastOrder, past_entries: u32, held_entries: u32) -> Gate {
-        Gate::new(GateSpec { order, past_entries, held_entries })
+        Gate::new(GateSpec { order, past_entries, held_entries }, 4)
     }
 
     fn request(line: u64) -> Request {
@@ -192,18 +225,23 @@ mod tests {
 
     /// Issues a store past the caches to one line and takes it through the gate.
     fn past(gate: &mut Gate, line: u64) -> u64 {
-        let after = gate.past([line].into_iter(), 0);
-        assert_eq!(gate.admits(line, RequestKind::WriteThrough, after), Admission::Leaves);
-        gate.enter()
+        past_of(gate, 0, line)
+    }
+
+    /// The same of a CTA.
+    fn past_of(gate: &mut Gate, cta: u8, line: u64) -> u64 {
+        let after = gate.past(cta, [line].into_iter(), 0);
+        assert_eq!(gate.admits(cta, line, RequestKind::WriteThrough, after), Admission::Leaves);
+        gate.enter(cta)
     }
 
     #[test]
     fn a_store_through_the_caches_waits_for_the_last_of_those_past_them_and_no_longer() {
         let mut gate = gate(PastOrder::BeforeCached, 8, 8);
         let numbers = [past(&mut gate, 0), past(&mut gate, 128), past(&mut gate, 256)];
-        let after = gate.cached(true, 0);
-        assert_eq!(gate.admits(LINE, RequestKind::Write, after), Admission::Held);
-        gate.hold(request(LINE), after);
+        let after = gate.cached(0, true, 0);
+        assert_eq!(gate.admits(0, LINE, RequestKind::Write, after), Admission::Held);
+        gate.hold(0, request(LINE), after);
         // A later one is not waited for.
         past(&mut gate, 384);
         for number in [numbers[2], numbers[0]] {
@@ -212,26 +250,27 @@ mod tests {
         }
         gate.acknowledge(numbers[1]);
         assert_eq!(gate.release().map(|request| request.line), Some(LINE), "on time");
-        assert_eq!(gate.admits(LINE, RequestKind::Write, after), Admission::Leaves);
+        assert_eq!(gate.admits(0, LINE, RequestKind::Write, after), Admission::Leaves);
     }
 
     #[test]
     fn stores_past_the_caches_and_on_dram_wait_behind_a_known_fence_only() {
         let mut gate = gate(PastOrder::BeforeCached, 8, 8);
         let first = past(&mut gate, 0);
-        let fenced = past(&mut gate, 128);
+        let second = past(&mut gate, 128);
+        let fenced = 2;
         let author = Author { warp: 3, ..Author::default() };
-        gate.fence(fenced, author);
+        gate.fence(0, fenced, author);
         // One warp knows of the fence, another does not.
-        assert_eq!(gate.admits(512, RequestKind::Write, gate.cached(false, 0)), Admission::Leaves);
-        let behind = (gate.cached(false, fenced), gate.past([256].into_iter(), fenced));
+        assert_eq!(gate.admits(0, 512, RequestKind::Write, gate.cached(0, false, 0)), Admission::Leaves);
+        let behind = (gate.cached(0, false, fenced), gate.past(0, [256].into_iter(), fenced));
         assert_eq!(behind, (2, 2));
-        assert_eq!(gate.admits(512, RequestKind::Atomic, behind.0), Admission::Held);
+        assert_eq!(gate.admits(0, 512, RequestKind::Atomic, behind.0), Admission::Held);
         gate.acknowledge(first);
-        assert_eq!(gate.admits(256, RequestKind::WriteThrough, behind.1), Admission::Held);
+        assert_eq!(gate.admits(0, 256, RequestKind::WriteThrough, behind.1), Admission::Held);
         assert_eq!(gate.settled(), None);
-        gate.acknowledge(fenced);
-        assert_eq!(gate.admits(256, RequestKind::WriteThrough, behind.1), Admission::Leaves);
+        gate.acknowledge(second);
+        assert_eq!(gate.admits(0, 256, RequestKind::WriteThrough, behind.1), Admission::Leaves);
         assert_eq!((gate.settled(), gate.settled()), (Some(author), None));
     }
 
@@ -239,12 +278,12 @@ mod tests {
     fn nothing_overtakes_a_held_request_to_its_line() {
         let mut gate = gate(PastOrder::BeforeCached, 8, 2);
         let first = past(&mut gate, 0);
-        gate.hold(request(LINE), 1);
-        assert_eq!(gate.admits(LINE, RequestKind::WriteBack, 0), Admission::Held);
-        assert_eq!(gate.admits(LINE, RequestKind::WriteThrough, 0), Admission::Held);
-        assert_eq!(gate.admits(0, RequestKind::WriteBack, 0), Admission::Leaves, "another line's");
-        gate.hold(request(LINE), 0);
-        assert_eq!(gate.admits(LINE, RequestKind::WriteBack, 0), Admission::Waits, "full");
+        gate.hold(0, request(LINE), 1);
+        assert_eq!(gate.admits(0, LINE, RequestKind::WriteBack, 0), Admission::Held);
+        assert_eq!(gate.admits(0, LINE, RequestKind::WriteThrough, 0), Admission::Held);
+        assert_eq!(gate.admits(0, 0, RequestKind::WriteBack, 0), Admission::Leaves, "another line's");
+        gate.hold(0, request(LINE), 0);
+        assert_eq!(gate.admits(0, LINE, RequestKind::WriteBack, 0), Admission::Waits, "full");
         assert!(gate.holds(LINE) && !gate.holds(0) && gate.release().is_none(), "in order");
         gate.acknowledge(first);
         assert!(gate.release().is_some() && gate.holds(LINE) && gate.release().is_some() && !gate.holds(LINE));
@@ -256,18 +295,43 @@ mod tests {
         let first = past(&mut gate, 0);
         let second = past(&mut gate, 128);
         gate.acknowledge(second);
-        assert_eq!(gate.admits(256, RequestKind::WriteThrough, 0), Admission::Waits, "the buffer is a FIFO");
+        assert_eq!(gate.admits(0, 256, RequestKind::WriteThrough, 0), Admission::Waits, "the buffer is a FIFO");
         gate.acknowledge(first);
-        assert_eq!(gate.admits(256, RequestKind::WriteThrough, 0), Admission::Leaves);
+        assert_eq!(gate.admits(0, 256, RequestKind::WriteThrough, 0), Admission::Leaves);
     }
 
     #[test]
     fn a_fifo_orders_instructions_but_not_a_run_to_one_line() {
         let mut gate = gate(PastOrder::Fifo, 64, 8);
-        assert_eq!(gate.past([0, 128].into_iter(), 0), 0);
-        assert_eq!(gate.past([256].into_iter(), 0), 2, "lanes of one instruction have no order, the next one waits");
-        assert_eq!(gate.past([256].into_iter(), 0), 2, "coherence orders these two");
-        assert_eq!(gate.past([0].into_iter(), 0), 4);
-        assert_eq!(gate.past([256].into_iter(), 0), 5);
+        assert_eq!(gate.past(0, [0, 128].into_iter(), 0), 0);
+        assert_eq!(gate.past(0, [256].into_iter(), 0), 2, "lanes of one instruction have no order, the next one waits");
+        assert_eq!(gate.past(0, [256].into_iter(), 0), 2, "coherence orders these two");
+        assert_eq!(gate.past(0, [0].into_iter(), 0), 4);
+        assert_eq!(gate.past(0, [256].into_iter(), 0), 5);
+    }
+
+    #[test]
+    fn with_an_order_a_cta_a_store_waits_for_those_of_its_own_cta_alone() {
+        let spec = GateSpec { order: PastOrder::BeforeCachedOfCta, past_entries: 3, held_entries: 8 };
+        let mut gate = Gate::new(spec, 2);
+        let (first, other) = (past_of(&mut gate, 0, 0), past_of(&mut gate, 1, 128));
+        assert_eq!((gate.cached(0, true, 0), gate.cached(1, true, 0)), (1, 1));
+        for (cta, line) in [(0, LINE), (1, LINE + 128), (1, LINE)] {
+            assert_eq!(gate.admits(cta, line, RequestKind::Write, 1), Admission::Held);
+            gate.hold(cta, request(line), 1);
+        }
+        gate.acknowledge(other);
+        assert_eq!(gate.release().map(|request| request.line), Some(LINE + 128), "it overtakes another CTA's");
+        assert!(gate.release().is_none(), "but none to its line");
+        // The buffer is the SM's.
+        past_of(&mut gate, 1, 256);
+        past_of(&mut gate, 1, 384);
+        assert_eq!(gate.admits(1, 512, RequestKind::WriteThrough, 0), Admission::Waits);
+        gate.acknowledge(first);
+        assert_eq!(
+            [gate.release(), gate.release()].map(|request| request.map(|request| request.line)),
+            [Some(LINE); 2]
+        );
+        assert_eq!(gate.admits(1, 512, RequestKind::WriteThrough, 0), Admission::Leaves);
     }
 }

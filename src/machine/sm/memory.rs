@@ -352,7 +352,7 @@ impl Sm {
                 if mem.kind == MemKind::Load {
                     self.counters.count_degree(entry.accesses.len());
                     if self.steers && work == Work::Load {
-                        self.steer_load(&mut entry);
+                        self.steer_load(&mut entry, mem.cache == CacheOp::ReadOnly);
                     }
                 }
             }

@@ -154,9 +154,9 @@ impl Sm {
     }
 
     /// Asks a site that steers loads whether one goes past the L1.
-    pub(super) fn steer_load(&mut self, entry: &mut Entry) {
+    pub(super) fn steer_load(&mut self, entry: &mut Entry, read_only: bool) {
         let degree = entry.accesses.len() as u32;
-        if self.site.load_past(&Load { degree, stalled: false, slice_busy: false }) {
+        if self.site.load_past(&Load { degree, read_only, stalled: false, slice_busy: false }) {
             entry.work = Work::LoadPast;
             self.counters.l1_loads_steered += u64::from(degree);
         }
@@ -229,10 +229,10 @@ impl Sm {
         if let Some(gate) = &mut self.gate {
             let slot = &mut self.slots[warp];
             let persistent = entry.accesses.iter().any(|access| Medium::of(access.line) == Medium::Nvm);
-            entry.after = gate.cached(persistent, slot.fenced);
+            entry.after = gate.cached(slot.cta, persistent, slot.fenced);
             if !past.accesses.is_empty() {
-                past.after = gate.past(past.accesses.iter().map(|access| access.line), slot.fenced);
-                slot.past = gate.issued();
+                past.after = gate.past(slot.cta, past.accesses.iter().map(|access| access.line), slot.fenced);
+                slot.past = gate.issued(slot.cta);
             }
         }
         for entry in [entry, past] {
@@ -250,9 +250,9 @@ impl Sm {
     /// Sends an atomic. It is performed at the L2; a scheme that waits for every store has its lines written back then.
     pub(super) fn send_atomics(&mut self, warp: usize, load: u16, mut entry: Box<Entry>) {
         let persistent = entry.accesses.iter().filter(|access| Medium::of(access.line) == Medium::Nvm).count();
-        let fenced = self.slots[warp].fenced;
+        let (cta, fenced) = (self.slots[warp].cta, self.slots[warp].fenced);
         entry.after = match &self.gate {
-            Some(gate) => gate.cached(persistent > 0, fenced),
+            Some(gate) => gate.cached(cta, persistent > 0, fenced),
             None => fenced,
         };
         self.counters.pm_store_accesses += persistent as u64;
@@ -468,10 +468,10 @@ impl Sm {
             self.slots[warp].fenced = self.slots[warp].fenced.max(self.slots[warp].past);
             if self.journal.is_some() {
                 let (past, author) = (self.slots[warp].past, self.author(warp));
-                if let Some(gate) = &mut self.gate {
-                    gate.fence(past, author);
-                }
                 let cta = self.slots[warp].cta;
+                if let Some(gate) = &mut self.gate {
+                    gate.fence(cta, past, author);
+                }
                 if let Some(books) = &mut self.books {
                     books.fence(cta, past, author);
                 }

@@ -5,7 +5,7 @@
 //! has come; nothing overtakes a request to its line that is held at the gate. Source: the pipeline of GPGPU-Sim's `ldst_unit`, one access a cycle. Not modelled: replays out of order.
 
 use crate::engine::Ctx;
-use crate::kernel::ir::{MemKind, Op, Space, StoreHint};
+use crate::kernel::ir::{CacheOp, MemKind, Op, Space, StoreHint};
 use crate::kernel::launch::Launch;
 use crate::machine::coalescer::LineAccess;
 use crate::machine::l1::{Lookup, Waiter};
@@ -72,7 +72,8 @@ impl Sm {
     fn send_next(&mut self, access: LineAccess, cx: &mut Ctx<'_, Msg>) -> bool {
         let Some(head) = self.lsu.queue.front_mut() else { unreachable!("there is a head") };
         let after = head.after;
-        let admission = self.gate.as_ref().map(|gate| gate.admits(access.line, head.kind, after));
+        let cta = self.slots[usize::from(head.warp)].cta;
+        let admission = self.gate.as_ref().map(|gate| gate.admits(cta, access.line, head.kind, after));
         let held = admission == Some(Admission::Held);
         if admission == Some(Admission::Waits) || !held && !self.network.has_room() {
             return false;
@@ -122,13 +123,13 @@ impl Sm {
         if kind == RequestKind::WriteThrough
             && let (Some(gate), Payload::Persist(persist)) = (&mut self.gate, &mut payload)
         {
-            persist.number = gate.enter();
+            persist.number = gate.enter(cta);
         }
         let request = Request { line: access.line, tag, from: self.w.index, kind, sectors, payload };
         match &mut self.gate {
             Some(gate) if held => {
                 self.counters.pm_held += 1;
-                gate.hold(request, after);
+                gate.hold(cta, request, after);
             }
             _ => self.network.push(request, cx),
         }
@@ -182,11 +183,12 @@ impl Sm {
 
     /// A load finds every way reserved: its scheme may have it go past the L1 at once.
     fn load_stalled(&mut self, access: LineAccess, part: u8, load: u16, cx: &mut Ctx<'_, Msg>) -> bool {
-        let global = matches!(self.lsu.load(load).inst.op, Op::Mem(mem) if mem.kind == MemKind::Load
-            && matches!(mem.space, Space::Global | Space::Generic));
+        let Op::Mem(mem) = self.lsu.load(load).inst.op else { return false };
+        let global = mem.kind == MemKind::Load && matches!(mem.space, Space::Global | Space::Generic);
+        let read_only = mem.cache == CacheOp::ReadOnly;
         let degree = self.lsu.queue.front().map_or(0, |head| head.accesses.len() as u32);
         let slice_busy = !self.network.has_credit(access.line);
-        if !global || !self.site.load_past(&Load { degree, stalled: true, slice_busy }) {
+        if !global || !self.site.load_past(&Load { degree, read_only, stalled: true, slice_busy }) {
             return false;
         }
         let past = self.load_past(access, part, load, cx);

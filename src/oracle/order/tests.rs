@@ -212,6 +212,14 @@ fn a_store_past_the_caches_is_guaranteed_when_a_later_one_through_them_is_perfor
     assert_eq!((bounds(PastOrder::BeforeCached, 3), bounds(PastOrder::BeforeCached, 4)), (0, 1));
     assert_eq!(bounds(PastOrder::Fifo, 4), 1);
     assert_eq!(bounds(PastOrder::ByFences, 4), 0);
+    // Of another CTA, where the order is a CTA's, it is not.
+    for (cta, expected) in [(0, 1), (1, 0)] {
+        let mut script = Script::default();
+        script.through(Author { cta, ..warp(0) }, 0, 1).data(FactKind::Stored, 128, &2u32.to_le_bytes(), warp(1));
+        script.performed(0, 128, 2);
+        assert_eq!(ordered(&script, PastOrder::BeforeCachedOfCta, 4)[0].1, expected);
+        assert_eq!(ordered(&script, PastOrder::BeforeCached, 4)[0].1, 1);
+    }
     // One that was issued later, or by another SM, is not.
     let far = Author { sm: 1, ..Author::default() };
     for late in [warp(0), far] {

@@ -174,6 +174,23 @@ fn a_setting_that_another_one_hides_is_told_with_what_hides_it() {
 }
 
 #[test]
+fn write_backs_that_end_at_the_l2_make_nothing_durable_unless_that_survives() {
+    let with = |clwb: &str, domain: &str, write_backs: u64| {
+        let mut outcome = plain(&[("sm.pm_write_backs", [write_backs, 0])]);
+        for (key, value) in [("persist.clwb", clwb), ("persist.domain", domain)] {
+            let parameter = Parameter { value: value.into(), source: "a data sheet".to_owned() };
+            outcome.machine.parameters.insert(key.to_owned(), parameter);
+        }
+        told(&outcome)
+    };
+    let found = with("l2", "adr", 1);
+    assert!(matches!(&found[..], [(Kind::Undurable, text)] if text.starts_with("persist.clwb = l2")), "{found:?}");
+    for (clwb, domain, write_backs) in [("l2", "eadr", 1), ("write", "adr", 1), ("l2", "adr", 0)] {
+        assert_eq!(with(clwb, domain, write_backs), [], "{clwb} {domain} {write_backs}");
+    }
+}
+
+#[test]
 fn parameters_without_a_source_are_listed_where_they_had_a_part() {
     let mut outcome = plain(&[]);
     outcome.machine.parameters.insert("l2.ways".to_owned(), parameter("chosen"));
