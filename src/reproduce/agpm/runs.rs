@@ -26,7 +26,7 @@ pub struct Reading {
 }
 
 /// Parameters of every reading: Table II is taken under store+clwb, over whole kernels.
-const OBSERVED: [&str; 7] = [
+const OBSERVED: [&str; 8] = [
     "agpm.path=temporal",
     "agpm.statistics=hits",
     "agpm.threshold_rule=fixed",
@@ -34,6 +34,7 @@ const OBSERVED: [&str; 7] = [
     "agpm.least_threshold_logs=1000000000",
     "agpm.l1_buffers=each",
     "agpm.entries=1048576",
+    "agpm.placement=associative",
 ];
 
 /// Readings of Table II's localities, the specification's default first.

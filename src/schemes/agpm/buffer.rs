@@ -3,10 +3,16 @@
 //! ```text
 //!   entry = tag | log way: 128 byte counters, block counter | all way: the same
 //! ```
-//! The log way counts references of log updates, the all way all. An entry comes with a log update and leaves as the least
-//! recently used, when its line leaves the cache, or at the end of a period. Counters saturate.
+//! The log way counts references of log updates, the all way all. An entry comes with a log update and leaves to make room,
+//! when its line leaves the cache, or at the end of a period. Counters saturate.
 //!
-//! Source: AGPM section IV-B. Readings: a log update gives bytes that it is first to touch a count of 1, other accesses leave
+//! | placement | an entry makes room for |
+//! |---|---|
+//! | `indexed` | another line of its set, which is the line's number modulo the sets |
+//! | `associative` | any, when the buffer is full and it is the least recently used |
+//!
+//! Source: AGPM section IV-B: "similar to a 2-way set-associative cache", one way for log updates, the other for all
+//! requests, so that a set has one line (`indexed`). Readings: a log update gives bytes that it is first to touch a count of 1, other accesses leave
 //! them at 0 (A5); the two ways of a line are one entry here, so `lines` is half the number of the paper's entries.
 
 use hashbrown::HashMap;
@@ -38,6 +44,15 @@ pub(super) struct Counting {
     pub(super) most: u8,
     /// A log update sets a byte counter of 0 to 1.
     pub(super) first_sets: bool,
+}
+
+/// Which entry makes room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Places {
+    /// Sets of one line each.
+    Sets(usize),
+    /// Lines of one set, the least recently used first to go.
+    Lines(usize),
 }
 
 /// Spreads eight bits over the bytes of a word, each to 0 or 1.
@@ -109,13 +124,14 @@ struct Slot {
     older: u32,
 }
 
-/// A buffer of entries, the least recently used first to go.
+/// A buffer of entries.
 #[derive(Debug)]
 pub(super) struct Buffer {
-    lines: usize,
+    places: Places,
     counting: Counting,
     slots: Vec<Slot>,
     free: Vec<u32>,
+    /// By set, or by line where there is one set.
     index: HashMap<u64, u32>,
     newest: u32,
     oldest: u32,
@@ -125,10 +141,10 @@ pub(super) struct Buffer {
 }
 
 impl Buffer {
-    /// An empty buffer of so many lines.
-    pub(super) fn new(lines: usize, counting: Counting) -> Self {
+    /// An empty buffer.
+    pub(super) fn new(places: Places, counting: Counting) -> Self {
         Buffer {
-            lines: lines.max(1),
+            places,
             counting,
             slots: Vec::new(),
             free: Vec::new(),
@@ -140,15 +156,36 @@ impl Buffer {
         }
     }
 
+    fn key(&self, line: u64) -> u64 {
+        match self.places {
+            Places::Sets(sets) => line / BYTES as u64 % sets.max(1) as u64,
+            Places::Lines(_) => line,
+        }
+    }
+
+    fn find(&self, line: u64) -> Option<u32> {
+        let slot = self.index.get(&self.key(line)).copied()?;
+        (self.slots[slot as usize].entry.line == line).then_some(slot)
+    }
+
+    /// The line whose entry makes room for another line's.
+    fn in_the_way(&self, line: u64) -> Option<u64> {
+        let slot = match self.places {
+            Places::Sets(_) => self.index.get(&self.key(line)).copied()?,
+            Places::Lines(lines) => (self.index.len() >= lines.max(1)).then_some(self.oldest)?,
+        };
+        Some(self.slots[slot as usize].entry.line)
+    }
+
     /// The line has an entry.
     pub(super) fn has(&self, line: u64) -> bool {
-        self.index.contains_key(&line)
+        self.find(line).is_some()
     }
 
     /// An access refers to bytes of a line, a log update or another. Returns an entry that had to make room.
     pub(super) fn refer(&mut self, line: u64, bytes: u128, log: bool) -> Option<Entry> {
         let bytes = spread_all(bytes);
-        let Some(&slot) = self.index.get(&line) else {
+        let Some(slot) = self.find(line) else {
             if !log {
                 return None;
             }
@@ -174,16 +211,15 @@ impl Buffer {
 
     /// Puts an entry in, or adds it to the line's own. Returns an entry that had to make room.
     pub(super) fn insert(&mut self, entry: Entry) -> Option<Entry> {
-        if let Some(&slot) = self.index.get(&entry.line) {
+        if let Some(slot) = self.find(entry.line) {
             let most = self.counting.most;
             let own = &mut self.slots[slot as usize].entry;
             own.log.merge(&entry.log, most);
             own.all.merge(&entry.all, most);
             return None;
         }
-        let gone =
-            if self.index.len() < self.lines { None } else { self.take(self.slots[self.oldest as usize].entry.line) };
-        let line = entry.line;
+        let gone = self.in_the_way(entry.line).and_then(|line| self.take(line));
+        let key = self.key(entry.line);
         let slot = match self.free.pop() {
             Some(slot) => {
                 self.slots[slot as usize].entry = entry;
@@ -194,14 +230,15 @@ impl Buffer {
                 (self.slots.len() - 1) as u32
             }
         };
-        self.index.insert(line, slot);
+        self.index.insert(key, slot);
         self.link(slot);
         gone
     }
 
     /// Takes the entry of a line out.
     pub(super) fn take(&mut self, line: u64) -> Option<Entry> {
-        let slot = self.index.remove(&line)?;
+        let slot = self.find(line)?;
+        self.index.remove(&self.key(line));
         self.unlink(slot);
         self.free.push(slot);
         let empty = Entry { line: 0, log: Way::NEW, all: Way::NEW };
@@ -273,7 +310,7 @@ mod tests {
     const HARDWARE: Counting = Counting { most: 31, first_sets: true };
 
     fn buffer(lines: usize) -> Buffer {
-        Buffer::new(lines, HARDWARE)
+        Buffer::new(Places::Lines(lines), HARDWARE)
     }
 
     #[test]
@@ -304,7 +341,7 @@ mod tests {
 
     #[test]
     fn literally_a_byte_counter_of_0_stays_0() {
-        let mut b = Buffer::new(4, Counting { first_sets: false, ..HARDWARE });
+        let mut b = Buffer::new(Places::Lines(4), Counting { first_sets: false, ..HARDWARE });
         b.refer(0, 0xf, true);
         b.refer(0, 0xf0, true);
         b.refer(0, 0xf0, true);
@@ -331,6 +368,19 @@ mod tests {
         b.refer(0, 1, false);
         assert_eq!(b.refer(256, 1, true).map(|entry| entry.line), Some(128));
         assert!(b.has(0) && b.has(256) && !b.has(128));
+    }
+
+    #[test]
+    fn in_sets_of_one_line_the_sets_own_makes_room_however_recently_it_was_used() {
+        let mut b = Buffer::new(Places::Sets(4), HARDWARE);
+        for line in [0, 128, 256] {
+            assert_eq!(b.refer(line, 1, true), None);
+        }
+        b.refer(0, 1, false);
+        assert_eq!(b.refer(512, 1, true).map(|entry| entry.line), Some(0), "the fifth line is of the first's set");
+        assert!(!b.has(0) && b.has(512) && b.has(128) && b.has(256));
+        assert_eq!((b.take(0), b.take(512).map(|entry| entry.line)), (None, Some(512)));
+        assert_eq!(b.refer(0, 1, true), None, "its set is free");
     }
 
     #[test]

@@ -144,6 +144,16 @@ choice! {
 }
 
 choice! {
+    /// Which entry of a buffer makes room for another.
+    pub enum Placement {
+        /// That of its set, of one line, which the line's number gives.
+        Indexed = "indexed",
+        /// The least recently used of all.
+        Associative = "associative",
+    }
+}
+
+choice! {
     /// The way of log updates.
     pub enum Path {
         /// As decided.
@@ -242,6 +252,8 @@ spec! {
         sampled_sm: u32 where 0..=65_535,
         /// Entries of a buffer, both ways together; the L2's is divided among its slices.
         entries: u32 where 2..=1_048_576,
+        /// Which entry makes room for another: that of its set (indexed) or the least recently used (associative).
+        placement: Placement,
         /// The way of log updates: decided, or forced for experiments.
         path: Path,
         /// Log updates of an SM after which the way changes, where it alternates.

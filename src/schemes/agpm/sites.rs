@@ -6,7 +6,8 @@
 //!       L1 buffer ──line leaves the L1──> L2 bank ──line leaves the L2──> reservation buffer ──line comes back──> L2 bank
 //! ```
 //! The L2's buffer is one; a line has one slice, so each slice keeps the entries of its own lines: what is counted does not
-//! depend on the cut, only who makes room for whom. The reservation buffer lies in memory; what moves to it and back is
+//! depend on the cut. Nor does who makes room for whom where sets are indexed, as far as a set's lines are of one slice; where
+//! the buffer is associative, each slice has its share of it. The reservation buffer lies in memory; what moves to it and back is
 //! counted in bytes.
 //!
 //! Source: AGPM section IV-B. Readings, each a parameter ([`AgpmSpec`](super::parameters::AgpmSpec)): which address a log
@@ -18,10 +19,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::buffer::{Buffer, Counting, Entry};
+use super::buffer::{Buffer, Counting, Entry, Places};
 use super::letters::{Report, Word};
 use super::parameters::{
-    AgpmSpec, Counted, FirstPath, Hit, L1Buffers, LogKey, LogUnit, Path, PmFirstByte, Routed, SharedMemory, Statistics,
+    AgpmSpec, Counted, FirstPath, Hit, L1Buffers, LogKey, LogUnit, Path, Placement, PmFirstByte, Routed, SharedMemory,
+    Statistics,
 };
 use crate::persist::past::PastStores;
 use crate::persist::selection::Locality;
@@ -39,10 +41,10 @@ struct Level {
 }
 
 impl Level {
-    fn new(spec: &Arc<AgpmSpec>, lines: usize) -> Self {
+    fn new(spec: &Arc<AgpmSpec>, places: Places) -> Self {
         let most = ((1u16 << spec.counter_bits) - 1) as u8;
         let counting = Counting { most, first_sets: spec.pm_first_byte == PmFirstByte::Set };
-        Level { spec: spec.clone(), buffer: Buffer::new(lines, counting) }
+        Level { spec: spec.clone(), buffer: Buffer::new(places, counting) }
     }
 
     /// An access is served at this level. Returns an entry that had to make room.
@@ -61,6 +63,15 @@ impl Level {
             Statistics::CounterSum => self.buffer.sums(),
             Statistics::Hits => self.buffer.hits(),
         }
+    }
+}
+
+/// The places of one of so many banks of a buffer. A line's set is that of the whole buffer, and a bank sees its own lines'.
+fn places(spec: &AgpmSpec, banks: u32) -> Places {
+    let lines = spec.entries / 2;
+    match spec.placement {
+        Placement::Indexed => Places::Sets(lines as usize),
+        Placement::Associative => Places::Lines(lines.div_ceil(banks.max(1)) as usize),
     }
 }
 
@@ -101,7 +112,7 @@ impl SmSelector {
         let sampled = spec.l1_buffers == L1Buffers::Each || u32::from(seat.index) == spec.sampled_sm;
         SmSelector {
             spec: spec.clone(),
-            l1: sampled.then(|| Level::new(spec, spec.entries as usize / 2)),
+            l1: sampled.then(|| Level::new(spec, places(spec, 1))),
             path: first_path(spec),
             known: BTreeMap::new(),
             kernel: String::new(),
@@ -269,8 +280,12 @@ pub(super) struct Bank {
 
 impl Bank {
     pub(super) fn new(spec: &Arc<AgpmSpec>, seat: Seat) -> Self {
-        let lines = (spec.entries / 2).div_ceil(u32::from(seat.slices).max(1)) as usize;
-        Bank { l2: Level::new(spec, lines), reserved: BTreeMap::new(), spills: 0, refills: 0 }
+        Bank {
+            l2: Level::new(spec, places(spec, u32::from(seat.slices))),
+            reserved: BTreeMap::new(),
+            spills: 0,
+            refills: 0,
+        }
     }
 
     fn reserve(&mut self, entry: Option<Entry>, post: &mut Post) {

@@ -8,9 +8,10 @@ struct Slice {
 }
 
 impl Slice {
-    /// Twelve entries are six lines: two in each of four slices.
+    /// Twelve entries are six lines: two in each of four slices, which any line may have.
     fn new(changes: &[(&str, Value)]) -> Slice {
-        let all = [&[("entries", json!(12)), ("charge_reservation", json!(true))], changes].concat();
+        let own = [("entries", json!(12)), ("charge_reservation", json!(true)), ("placement", json!("associative"))];
+        let all = [&own, changes].concat();
         Slice { bank: Bank::new(&AgpmSpec::with(&all), seat(0)), post: Post::default() }
     }
 
@@ -73,12 +74,23 @@ fn moves_are_charged_only_where_the_parameters_say_so() {
 #[test]
 fn the_l2s_entries_are_divided_among_its_slices_rounded_up() {
     for (entries, slices, lines) in [(12, 4, 2), (14, 4, 2), (16, 4, 2), (18, 4, 3), (12, 1, 6), (2, 4, 1)] {
-        let spec = AgpmSpec::with(&[("entries", json!(entries)), ("charge_reservation", json!(true))]);
+        let associative = ("placement", json!("associative"));
+        let spec = AgpmSpec::with(&[("entries", json!(entries)), ("charge_reservation", json!(true)), associative]);
         let bank = Bank::new(&spec, Seat { slices, ..seat(0) });
         let mut slice = Slice { bank, post: Post::default() };
         let first = (0..).position(|line| !slice.store(128 * line).is_empty());
         assert_eq!(first, Some(lines), "{entries} entries, {slices} slices");
     }
+}
+
+#[test]
+fn where_sets_are_indexed_a_bank_has_those_of_the_whole_buffer_for_its_lines() {
+    let mut slice = Slice::new(&[("placement", json!("indexed"))]);
+    for line in 0..6 {
+        assert_eq!(slice.store(128 * line), [], "six sets, one line each");
+    }
+    assert_eq!(slice.store(128 * 8), [OUT], "that of line 2");
+    assert_eq!(slice.load(128 * 2), [IN, OUT]);
 }
 
 #[test]
@@ -91,7 +103,7 @@ fn a_bank_counts_saturated_counters_by_the_statistics_of_its_parameters() {
 
 #[test]
 fn an_entry_from_the_l1_joins_that_of_the_line_or_takes_room() {
-    let mut l1 = Buffer::new(1, Counting { most: 31, first_sets: true });
+    let mut l1 = Buffer::new(Places::Lines(1), Counting { most: 31, first_sets: true });
     l1.refer(0, 1, true);
     l1.refer(0, 1, false);
     let entry = l1.take(0).unwrap();
