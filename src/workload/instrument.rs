@@ -9,7 +9,8 @@
 //! Source: AGPM section II-B and Fig. 1 (a CTA's transaction), the public PACT 2019 kernels (values of the flag, kernel
 //! undo logs, idempotent CTAs).
 //!
-//! A log mirrors its buffer: the old value of element `i` goes to element `i` of the log. A log serves all launches,
+//! A log mirrors its buffer: the old value of element `i` goes to element `i` of the log, unless the manifest has it elsewhere
+//! (`log_index`), where CTAs may share slots, as in a published kernel, and lose each other's old values. A log serves all launches,
 //! because a launch's transactions are complete, durably, before the next launch begins; flags are a word a
 //! transaction, in the order in which transactions begin, and never used twice.
 //!
@@ -169,6 +170,8 @@ pub(crate) struct Output {
     pub(crate) buffer: usize,
     /// The log, where one is declared.
     pub(crate) log: Option<usize>,
+    /// Element of the log for element `idx` of the buffer; the same number, where there is none.
+    pub(crate) log_index: Option<Expr>,
     /// The kernel that changes it.
     pub(crate) kernel: Option<String>,
     /// Element of the buffer.

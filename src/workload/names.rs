@@ -106,6 +106,11 @@ impl Names {
         Scope { element_reads: true, ..scope }
     }
 
+    /// Where an element of a buffer, `idx`, is logged.
+    pub(crate) fn in_log(&self) -> Scope {
+        self.scope(&[&self.params, &self.graphs, &self.lens, &self.indices[..1]])
+    }
+
     /// What each thread of an instrumented kernel computes; `r` where it has several elements.
     pub(crate) fn in_thread(&self, repeated: bool) -> Scope {
         let shown = &self.threads[..self.threads.len() - usize::from(!repeated)];

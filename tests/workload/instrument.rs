@@ -53,17 +53,19 @@ fn check_sound(workload: &Workload, choice: &Choice) {
     let flags: BTreeSet<u64> = undo.transactions.iter().map(|transaction| transaction.flag).collect();
     assert_eq!(flags.len(), undo.transactions.len(), "{name}: a flag a transaction");
     let expected = with.expected(&Limits::default()).unwrap();
-    let last = undo.transactions.last().unwrap().launch;
     for (transaction, (old, new)) in undo.transactions.iter().zip(&expected) {
         assert_eq!(found.memory().read_u32s(transaction.flag, 1).unwrap(), [COMPLETE], "{name}: {transaction:?}");
         let mut at = 0;
         for slot in &transaction.slots {
             let bytes = slot.bytes as usize;
-            // A log serves every launch: what an earlier one kept there may be overwritten.
+            // A log serves every launch: what an earlier one kept there may be overwritten. So may what another CTA did, where
+            // the manifest has slots shared.
             let shared = undo.transactions.iter().any(|other| {
-                other.launch > transaction.launch && other.slots.iter().any(|later| later.log == slot.log)
+                let may_overwrite = other.launch > transaction.launch
+                    || other.launch == transaction.launch && other.cta != transaction.cta;
+                may_overwrite && other.slots.iter().any(|later| later.log == slot.log)
             });
-            if transaction.launch == last || !shared {
+            if !shared {
                 assert_eq!(found.memory().read(slot.log, bytes).unwrap(), &old[at..at + bytes], "{name}: {slot:?}");
                 assert_eq!(found.memory().read(slot.home, bytes).unwrap(), &new[at..at + bytes], "{name}: {slot:?}");
             }
@@ -242,6 +244,49 @@ fn a_loop_log_logs_each_update_before_it_is_stored_and_spares_the_old_values() {
         st.global.u32 [%rd2], %r7; pm.clwb [%rd2]; pm.sfence; // the update";
     assert_eq!(line, expected);
     check_sound(&workload, &Choice::default());
+}
+
+#[test]
+fn elements_are_logged_where_the_manifest_says_and_so_are_their_updates() {
+    let with = |log_index: &str| {
+        let manifest = MANIFEST.replace("mode =", "loop_log = true\nmode =");
+        workload(
+            "instrument-log-index",
+            PTX,
+            &manifest.replace("index =", &format!("log_index = \"{log_index}\", index =")),
+        )
+    };
+    // The log backwards: each element has a slot of its own, elsewhere.
+    let turned = with("len(y) - 1 - idx");
+    check_sound(&turned, &Choice::default());
+    let turned = logged(&turned, &Choice::default());
+    let slots = |resolved: &Resolved| -> Vec<_> {
+        undo(resolved).transactions.iter().flat_map(|one| one.slots.clone()).collect()
+    };
+    let (plain, backwards) = (slots(&logged(&with("idx"), &Choice::default())), slots(&turned));
+    let sums: BTreeSet<u64> = backwards.iter().zip(&plain).map(|(one, other)| one.log + other.log).collect();
+    assert_eq!((backwards.len(), sums.len()), (100, 1), "first and last change places");
+    assert!(backwards.iter().zip(&plain).all(|(one, other)| one.home == other.home && one.bytes == other.bytes));
+    // And so is the log of every update.
+    let buffers = turned.describe().buffers;
+    let address = |name: &str| buffers.iter().find(|buffer| buffer.name == name).unwrap().address;
+    let run = run(&turned);
+    let read = |name: &str| run.memory().read_u32s(address(name), 100).unwrap();
+    let mut updates = read("y.loop");
+    updates.reverse();
+    assert_eq!(updates, read("y"));
+    let demands = Demands { undo_logs: true, ..Demands::default() };
+    let fault = with("idx + 1").resolve_under(&Choice::default(), demands).unwrap_err().to_string();
+    assert!(fault.contains("element 99 of `y` is logged in element 100 of its log, which has 100"), "{fault}");
+}
+
+#[test]
+fn slots_that_all_ctas_share_hold_one_ctas_old_values() {
+    let workload = Workload::load("sad_shared_log").unwrap();
+    let undo = undo(&logged(&workload, &ci()));
+    let logs = |cta: usize| -> Vec<u64> { undo.transactions[cta].slots.iter().map(|slot| slot.log).collect() };
+    assert_eq!((logs(0).len(), logs(0) == logs(1)), (274, true));
+    check_sound(&workload, &ci());
 }
 
 #[test]

@@ -112,6 +112,7 @@ impl Work<'_> {
                 outputs,
                 frame: &self.plan.frame,
                 threads: self.plan.manifest.names.threads(),
+                element: self.plan.manifest.names.indices()[0],
                 stem: &stem,
             })
             .collect();

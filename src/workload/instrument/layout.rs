@@ -165,8 +165,16 @@ impl Layout<'_> {
             };
             match std::mem::replace(owner, cta + 1) {
                 0 => {
-                    let at = element as u64 * stride;
-                    slots.push(LogSlot { home: home + at, log: log + at, bytes: stride as u32 });
+                    let slot = match &output.log_index {
+                        None => element,
+                        Some(log_index) => {
+                            frame[plan.manifest.names.indices()[0]] = element as u64;
+                            slot_of(plan, output, log_index, element, integer(log_index, frame)?)?
+                        }
+                    };
+                    let [home, log] =
+                        [(home, element), (log, slot)].map(|(area, number)| area + number as u64 * stride);
+                    slots.push(LogSlot { home, log, bytes: stride as u32 });
                 }
                 // Threads of one CTA may share an element: both log the same value.
                 other if other == cta + 1 => {}
@@ -184,6 +192,17 @@ impl Layout<'_> {
         }
         Ok(true)
     }
+}
+
+/// The slot of an element, which must be one of the log.
+fn slot_of(plan: &Plan, output: &Output, log_index: &Expr, element: i64, slot: i64) -> Result<i64, Box<Diagnostic>> {
+    let len = plan.buffers[output.buffer].len;
+    if (0..len as i64).contains(&slot) {
+        return Ok(slot);
+    }
+    let name = &plan.manifest.buffers[output.buffer].name;
+    let message = format!("element {element} of `{name}` is logged in element {slot} of its log, which has {len}");
+    Err(Box::new(log_index.place().fault(message)))
 }
 
 fn outside(plan: &Plan, output: &Output, index: &Expr, element: i64, frame: &[u64]) -> Box<Diagnostic> {

@@ -61,9 +61,10 @@ impl Reader<'_> {
         let index = self.integer_at(table, "index", &each);
         let guard = self.integer_at(table, "guard", &each);
         let repeat = self.integer_at(table, "repeat", &whole);
+        let log_index = self.integer_at(table, "log_index", &self.names.in_log());
         let dynamic = table.get("dynamic").and_then(Item::boolean).unwrap_or(false);
         // An expression that could not be read has its own fault.
-        for (key, read) in [("index", &index), ("guard", &guard), ("repeat", &repeat)] {
+        for (key, read) in [("index", &index), ("guard", &guard), ("repeat", &repeat), ("log_index", &log_index)] {
             if table.get(key).is_some() && read.is_none() {
                 return None;
             }
@@ -75,10 +76,10 @@ impl Reader<'_> {
             let fault = home.fault(format!("`{}` is not in persistent memory: nothing is left to undo", form.name));
             self.fault(fault.with_help("`space = \"pm\"`"));
         }
-        if dynamic && ["index", "guard", "repeat"].into_iter().any(|key| table.get(key).is_some()) {
+        if dynamic && ["index", "guard", "repeat", "log_index"].into_iter().any(|key| table.get(key).is_some()) {
             self.fault(place.fault("an output has either an `index` or `dynamic = true`"));
         }
-        Some(Output { place, buffer, log, kernel, index, guard, repeat, dynamic })
+        Some(Output { place, buffer, log, log_index, kernel, index, guard, repeat, dynamic })
     }
 
     /// The log that an output names, or the one that names it.
@@ -132,6 +133,11 @@ pub(super) fn check(instrument: &Instrument, mode: Mode, buffers: &[Buffer]) -> 
         } else if mode.needs_index() && output.index.is_none() {
             let fault = output.place.fault(format!("`mode = \"{mode}\"` needs the `index` that a thread updates"));
             faults.push(fault.with_help("or `dynamic = true` with `mode = \"kernel_undo\"`"));
+        }
+        if let (Some(log_index), Mode::KernelUndo) = (&output.log_index, mode) {
+            let fault =
+                log_index.place().fault("`mode = \"kernel_undo\"` logs whole buffers, each element in its own place");
+            faults.push(fault.with_help("`log_index` is of CTAs' transactions"));
         }
         if !mode.has_log() {
             continue;

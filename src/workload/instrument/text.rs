@@ -42,6 +42,8 @@ pub(super) struct Job<'a> {
     pub(super) frame: &'a [u64],
     /// Slots of the variables of a thread.
     pub(super) threads: Range<usize>,
+    /// Slot of `idx`.
+    pub(super) element: usize,
     pub(super) stem: &'a str,
 }
 
@@ -96,6 +98,8 @@ struct Code<'a> {
     counts: [u32; 4],
     /// Registers of the thread's variables.
     variables: Vec<Option<String>>,
+    /// Slot of `idx`, and the register of the element that is being logged.
+    element: (usize, Option<String>),
     /// What was computed since the last label, and the registers that hold it.
     computed: Vec<(String, String)>,
 }
@@ -124,6 +128,9 @@ impl Emit for Code<'_> {
     }
 
     fn variable(&self, slot: u16) -> Option<String> {
+        if usize::from(slot) == self.element.0 {
+            return self.element.1.clone();
+        }
         let number = usize::from(slot).checked_sub(self.threads.start)?;
         self.variables.get(number)?.clone()
     }
@@ -210,7 +217,9 @@ impl Job<'_> {
         }
         let variables = vec![None; THREAD_VARIABLES.len()];
         let (stem, threads) = (self.stem, self.threads.clone());
-        let mut code = Code { stem, threads, text: String::new(), counts: [0; 4], variables, computed: Vec::new() };
+        let element = (self.element, None);
+        let mut code =
+            Code { stem, threads, text: String::new(), counts: [0; 4], variables, element, computed: Vec::new() };
         let mut edits = Vec::new();
         let end = self.mode.by_cta().then(|| code.label());
         if let Some(end) = &end {
@@ -298,8 +307,17 @@ impl Job<'_> {
         if let (Some(guard), Some(index)) = (guard, &output.index) {
             let index = index.emit(self.frame, code)?;
             let (from, to) = (code.param(&home.home), code.param(&home.shift));
-            code.push(format!("mad.lo.s64 {from}, {index}, {}, {from}", home.stride));
-            code.push(format!("add.s64 {to}, {from}, {to}"));
+            if let Some(log_index) = &output.log_index {
+                code.element.1 = Some(index.clone());
+                let slot = log_index.emit(self.frame, code)?;
+                code.element.1 = None;
+                code.push(format!("add.s64 {to}, {from}, {to}"));
+                code.push(format!("mad.lo.s64 {to}, {slot}, {}, {to}", home.stride));
+                code.push(format!("mad.lo.s64 {from}, {index}, {}, {from}", home.stride));
+            } else {
+                code.push(format!("mad.lo.s64 {from}, {index}, {}, {from}", home.stride));
+                code.push(format!("add.s64 {to}, {from}, {to}"));
+            }
             let bytes = piece_bytes(home.stride);
             for at in (0..home.stride).step_by(bytes as usize) {
                 let (form, value) = match bytes {
@@ -336,6 +354,7 @@ impl Job<'_> {
             if let Some(shift) = &self.homes[number].loop_shift {
                 let to = code.param(shift);
                 code.push(format!("add.s64 {to}, {to}, {base}"));
+                self.shift_to_slot(code, number, &base, store.offset, &to)?;
                 let to = offset(&to, store.offset);
                 code.push(format!("{guard}pm.st.log.global{} [{to}], {}", store.form, store.data));
                 code.push(format!("{guard}pm.clwb.log [{to}]"));
@@ -345,6 +364,28 @@ impl Job<'_> {
         let before = if before.is_empty() { before } else { format!("{} ", before.trim_start()) };
         let at = offset(&base, store.offset);
         Ok([before, format!(" {guard}pm.clwb [{at}]; {guard}pm.sfence;")])
+    }
+
+    /// Adds to the register `to` how far the slot of the element at `base` and `offset` is from where it would be by itself.
+    fn shift_to_slot(&self, code: &mut Code<'_>, home: usize, base: &str, offset: i64, to: &str) -> Result<(), String> {
+        let of_home = self.outputs.iter().filter(|(other, _)| *other == home);
+        let Some(log_index) = of_home.into_iter().find_map(|(_, output)| output.log_index.as_ref()) else {
+            return Ok(());
+        };
+        let Home { home, stride, .. } = &self.homes[home];
+        let (element, start) = (code.long(), code.param(home));
+        code.push(format!("add.s64 {element}, {base}, {offset}"));
+        code.push(format!("sub.s64 {element}, {element}, {start}"));
+        code.push(format!("div.s64 {element}, {element}, {stride}"));
+        // What another store's way has computed may not be there on this one's.
+        code.computed.clear();
+        code.element.1 = Some(element.clone());
+        let slot = log_index.emit(self.frame, code).map_err(|fault| fault.message)?;
+        code.element.1 = None;
+        code.computed.clear();
+        code.push(format!("sub.s64 {element}, {slot}, {element}"));
+        code.push(format!("mad.lo.s64 {to}, {element}, {stride}, {to}"));
+        Ok(())
     }
 
     fn epilogue(&self, code: &mut Code<'_>, end: &str, last_thread: bool) {
@@ -385,7 +426,8 @@ fn offset(base: &str, offset: i64) -> String {
 impl Output {
     /// Every expression of it.
     pub(super) fn exprs(&self) -> impl Iterator<Item = &Expr> {
-        [self.index.as_ref(), self.guard.as_ref(), self.repeat.as_ref()].into_iter().flatten()
+        let all = [self.index.as_ref(), self.guard.as_ref(), self.repeat.as_ref(), self.log_index.as_ref()];
+        all.into_iter().flatten()
     }
 }
 

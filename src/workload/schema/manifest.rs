@@ -247,6 +247,7 @@ const INSTRUMENT: Shape = Shape::Table(&[
         List(&Shape::Table(&[
             required("buffer", Text),
             optional("log", Text),
+            optional("log_index", Expression),
             optional("kernel", Text),
             optional("index", Expression),
             optional("guard", Expression),
