@@ -82,6 +82,36 @@ fn both_ways_to_count_log_updates_agree() {
 }
 
 #[test]
+fn reasons_are_those_of_a_kernels_own_launches_and_log_updates_those_of_its_copies_too() {
+    let plan = plan(&["reasons"], &["GRID1", "ATAX1", "ATAX2"], PUBLISHED);
+    assert_eq!(plan.batch().points().len(), 2, "the runs of Fig. 7, one a workload");
+    let results = run(&plan);
+    let found = Reproduction::of(&plan, &results);
+    let finding = &found.findings[0].1;
+    for (row, kernel, workload, copies) in
+        [(0, "binning", "grid_binning", 3), (1, "atax_kernel1", "atax", 0), (2, "atax_kernel2", "atax", 0)]
+    {
+        let selection = outcome(&plan, &results, workload, "agpm").selection().unwrap();
+        let of = |complete| selection.periods.iter().filter(move |p| p.complete == complete && p.kernel == kernel);
+        let decided = of(true).count() > 0;
+        let cells = &finding.tables[1].rows[row];
+        assert_eq!(cells[2], Cell::from(if decided { "complete" } else { "cut short" }));
+        for (letter, cell) in finding.tables[1].columns.iter().zip(cells).skip(3) {
+            assert_eq!(*cell, Cell::Count(of(decided).filter(|p| p.reason == *letter).count() as u64), "{letter}");
+        }
+        let is_copy = |kernel: &str| kernel.starts_with("undo_log_copy_");
+        let of_copies = selection.periods.iter().filter(|p| is_copy(&p.kernel));
+        assert_eq!(of_copies.clone().count(), copies);
+        let past: u64 = of(true).chain(of(false)).chain(of_copies).map(|p| p.non_temporal_logs).sum();
+        assert_eq!(number(&finding.tables[0].rows[row][9]), past as f64);
+        assert!(past > 0, "{kernel}");
+    }
+    let verdicts: Vec<Verdict> = finding.asks.iter().map(|ask| ask.verdict).collect();
+    assert_eq!(verdicts, [Verdict::NotApplicable; 2], "three kernels are not 22");
+    assert!(found.files().iter().any(|(name, text)| name == "reasons.svg" && text.contains("GRID1 (a)")));
+}
+
+#[test]
 fn files_hold_tables_verdicts_runs_and_a_page() {
     let plan = plan(&["fig7", "fig5", "fig4", "table3", "overheads"], &["StreamTriad"], PUBLISHED);
     let results = run(&plan);

@@ -1,4 +1,5 @@
-//! Drawings of findings, from their tables: Figures 3, 5 and 7 as grouped bars over `base`, Figure 4 as distributions.
+//! Drawings of findings, from their tables: Figures 3, 5 and 7 as grouped bars over `base`, Figure 4 as distributions, the
+//! selector's reasons as stacked bars.
 //!
 //! Invariant: nothing is drawn that a table of the finding does not show. The paper's own bars are in no text; its means
 //! stand beside ours in the tables.
@@ -7,7 +8,8 @@ use super::super::{Cell, Table};
 use super::kernels;
 use crate::report::figure::Figure as Drawing;
 use crate::report::figure::{
-    Axis, Bar, BarSeries, Baseline, Better, Distribution, DistributionRow, GroupedBars, Sheet,
+    Axis, Bar, BarSeries, Baseline, Better, Distribution, DistributionRow, GroupedBars, Sheet, Stack, StackGroup,
+    StackedBars,
 };
 
 /// Bars above this are drawn broken.
@@ -73,6 +75,32 @@ pub(super) fn degrees(tables: &[Table]) -> Drawing {
     shares_of_degrees(&tables[0]).into()
 }
 
+/// The selector's reasons.
+pub(super) fn reasons(tables: &[Table]) -> Drawing {
+    shares_of_reasons(&tables[1]).into()
+}
+
+/// A bar a kernel with the published reason behind its name; reasons that no period has are left out.
+fn shares_of_reasons(table: &Table) -> StackedBars {
+    let count = |row: &Vec<Cell>, at: usize| value(&row[at]).unwrap_or(0.0);
+    let rows: Vec<&Vec<Cell>> = of_kernels(table).collect();
+    let parts: Vec<usize> =
+        (3..table.columns.len()).filter(|&at| rows.iter().any(|row| count(row, at) > 0.0)).collect();
+    let group = |row: &&Vec<Cell>| {
+        let all: f64 = parts.iter().map(|&at| count(row, at)).sum();
+        let share = |&at: &usize| (all > 0.0).then(|| count(row, at) / all * 100.0);
+        let bars = vec![Stack { name: String::new(), values: parts.iter().map(share).collect() }];
+        StackGroup { name: format!("{} ({})", name(row), row[1].shown()), bars }
+    };
+    StackedBars {
+        sheet: Sheet::two_columns().height(160.0),
+        axis: Axis::new("periods", "%").range(0.0, 100.0),
+        parts: parts.iter().map(|&at| table.columns[at].clone()).collect(),
+        groups: rows.iter().map(group).collect(),
+        groups_name: "kernel (published reason)".to_owned(),
+    }
+}
+
 fn bars_of_times(table: &Table) -> GroupedBars {
     let rows: Vec<&Vec<Cell>> = of_kernels(table).collect();
     let scheme = |column: &str| !["kernel", "type", "base"].contains(&column);
@@ -120,6 +148,22 @@ mod tests {
         assert_eq!(drawn.series.len(), 1, "base is the line at 1");
         assert_eq!(drawn.series[0].bars[1].value, Some(9.0));
         assert!(times(&[table]).svg().unwrap().contains("GEMM"));
+    }
+
+    #[test]
+    fn periods_are_drawn_as_shares_of_the_reasons_that_there_are() {
+        let mut table = Table::new("reasons_periods", "", &["kernel", "published", "periods", "a", "b", "f"]);
+        for (kernel, counts) in [("ATAX1", [0, 9, 3]), ("BFS", [0, 0, 0])] {
+            let mut row = vec![Cell::from(kernel), Cell::from("b"), Cell::from("complete")];
+            row.extend(counts.map(Cell::Count));
+            table.push(row);
+        }
+        let drawn = shares_of_reasons(&table);
+        assert_eq!(drawn.parts, ["b", "f"]);
+        assert_eq!(drawn.groups[0].name, "ATAX1 (b)");
+        assert_eq!(drawn.groups[0].bars[0].values, [Some(75.0), Some(25.0)]);
+        assert_eq!(drawn.groups[1].bars[0].values, [None, None], "no period, no share");
+        assert!(reasons(&[table.clone(), table]).svg().unwrap().contains("published reason"));
     }
 
     #[test]
