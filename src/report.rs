@@ -18,7 +18,7 @@ mod timeline;
 pub use compare::{comparison, comparison_figure};
 pub use console::{align_right, lines, plain_table};
 pub use crash::{crash_summary, state_name};
-pub use explain::{Explanation, explained, explanation, reasons};
+pub use explain::{Explanation, drawing, drawn, explained, explanation, reasons};
 pub use markdown::{Markdown, Span};
 pub use numbers::{bandwidth, count, percent, rate, seconds};
 pub use page::{Drawing, Page, PageError};

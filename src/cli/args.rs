@@ -193,6 +193,9 @@ pub(super) struct ExplainArgs {
     /// Write all of it as JSON
     #[arg(long, value_name = "FILE")]
     pub(super) json: Option<PathBuf>,
+    /// Draw threshold, CWPPR and way over AGPM's periods as SVG, with the data as CSV beside it (NAME.svg, NAME.csv)
+    #[arg(long, value_name = "FILE")]
+    pub(super) svg: Option<PathBuf>,
     /// No progress and no table
     #[arg(long, short)]
     pub(super) quiet: bool,
