@@ -46,7 +46,8 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<Exit, Stop> {
         return Err(Stop::File(format!("the run of scheme `{}` left nothing to explain", args.scheme)));
     };
     if !args.quiet {
-        terminal::show(&explanation.text, stdout_is_taken);
+        let program = report::programs([&outcome]);
+        terminal::show(&format!("{}  {program}", explanation.text), stdout_is_taken);
     }
     if let Some(output) = json {
         output.write_json(&explanation.data)?;

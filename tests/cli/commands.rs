@@ -130,13 +130,14 @@ fn a_scheme_of_fifos_explains_its_markers_and_others_say_who_can() {
 }
 
 #[test]
-fn periods_are_drawn_with_their_data_beside() {
+fn periods_are_drawn_with_their_data_beside_and_the_program_is_told() {
     let folder = folder("cli/explain_periods");
     let [svg, csv] = ["periods.svg", "periods.csv"].map(|name| folder.join(name));
     let explain = ["explain", "agpm", "grid_binning", "--svg", svg.to_str().unwrap()];
     let output = durawarp(&explain);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let table = text(&output.stdout);
+    assert!(table.contains("program: kernel_undo, ") && table.contains(" (1 run, "), "{table}");
     let rows = std::fs::read_to_string(&csv).unwrap();
     assert!(rows.starts_with("period,series,way,threshold (log updates),CWPPR (core cycles)\n0,undo_log_copy_u32,"));
     let shown = table.lines().filter(|line| line.ends_with(" T") || line.ends_with(" NT")).count();

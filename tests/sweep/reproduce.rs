@@ -221,6 +221,43 @@ fn what_was_run_once_is_not_run_again_and_sweeps_have_it_too() {
 }
 
 #[test]
+fn the_command_that_repeats_a_run_has_its_digests_and_one_option_its_program() {
+    let folder = folder("repeat");
+    let fig3 = [&FIG3[..], &["--no-store", "--set", "agpm.key=slot", "--out", "out"]].concat();
+    let figures = fig3.iter().map(|word| if *word == "fig3" { "reasons,fig4" } else { word }).collect::<Vec<_>>();
+    let program = "program: cta_undo, every update logged, flag barrier paper (2 runs, ";
+    good(&command(&folder, &figures).output().unwrap(), &[program, "kernel_undo, every update logged"]);
+    let mut runs = csv::Reader::from_path(folder.join("out/runs.csv")).unwrap();
+    let runs: Vec<Vec<String>> = runs.records().map(|row| row.unwrap().iter().map(str::to_owned).collect()).collect();
+    assert_eq!(runs.len(), 4, "agpm, and store+clwb counted by half-warps");
+    let digests = |arguments: &[&str]| {
+        let text = good(&command(&folder, arguments).output().unwrap(), &[]);
+        let outcome: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let logs = outcome["workload"]["instrument"]["loop_log"].clone();
+        (["digest", "memory_digest"].map(|name| outcome[name].as_str().unwrap().to_owned()), logs)
+    };
+    for run in &runs {
+        let words: Vec<&str> = run[4].split(' ').collect();
+        assert_eq!((words[0], words[1]), ("durawarp", "run"));
+        let repeated = digests(&[&words[1..], &["-q", "--json", "-"]].concat());
+        assert_eq!(repeated.0, [run[1].clone(), run[2].clone()], "{}", run[4]);
+    }
+    // The same program by hand: the option instead of those that the command spells out.
+    let of_agpm = runs.iter().find(|run| run[0] == "stream_triad agpm").unwrap();
+    let by_hand = ["run", "stream_triad", "--scheme", "agpm", "--profile", "ci", "--set=sm.count=4"];
+    let by_hand = [&by_hand[..], &["--set=agpm.key=slot", "-q", "--json", "-"]].concat();
+    let named = digests(&[&by_hand[..], &["--program", "agpm"]].concat());
+    assert_eq!((&named.0[..], named.1), (&of_agpm[1..3], serde_json::Value::Bool(true)));
+    let plain = digests(&by_hand);
+    assert_ne!(plain.0[0], of_agpm[1], "the manifest's own logging is another program");
+    let first = digests(&[&by_hand[..], &["--program", "agpm", "--loop-log", "false"]].concat());
+    assert_eq!(first.1, serde_json::Value::Bool(false), "what is said of it comes first");
+    let wrong = command(&folder, &[&by_hand[..], &["--program", "agmp"]].concat()).output().unwrap();
+    let told = String::from_utf8_lossy(&wrong.stderr).into_owned();
+    assert!(wrong.status.code() == Some(2) && told.contains("did you mean `agpm`?"), "{told}");
+}
+
+#[test]
 fn a_point_of_a_sweep_file_that_is_one_of_a_paper_has_its_key() {
     let plan = plan(&["fig3", "table2"], &["ATAX1"], PUBLISHED);
     let spec = |scheme: &str, set: &str| {
