@@ -266,7 +266,7 @@ pub(crate) fn periods() -> Steps {
         let begins = [0, 14, 30].contains(&at);
         threshold = if at == 14 { 10_000.0 } else { threshold * [0.9, 1.0, 1.1][(dice.roll() * 3.0) as usize] };
         let wait = (at != 20).then(|| 400.0 + 300.0 * dice.roll());
-        let state = if at < 3 || at > 33 { "past them" } else { "through the caches" };
+        let state = if (3..=33).contains(&at) { "through the caches" } else { "past them" };
         let series = if at < 14 { "layer_forward" } else { "adjust_weights" };
         Step { series: series.into(), state: state.into(), begins, values: vec![Some(threshold), wait] }
     };
