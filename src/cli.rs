@@ -27,7 +27,7 @@ use durawarp::config::{MachineConfig, SchemeConfig};
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
 use durawarp::run::{Experiment, demands};
 use durawarp::sweep::host::Memory;
-use durawarp::workload::{Choice, Demands, Overrides, Workload};
+use durawarp::workload::{Choice, Demands, Mode, Overrides, Workload};
 
 use args::{Cli, Command, ConfigCommand, PtxCommand, Subject};
 use settings::Settings;
@@ -168,9 +168,13 @@ fn choice(
         }
     }
     let loaded = Workload::load(workload).map_err(|found| faults.0.extend(found.0)).ok();
+    let of_manifest = loaded.as_ref().map_or(Mode::None, Workload::instrument);
     let profile = loaded.and_then(|workload| profile(&workload, subject.profile.as_deref(), default_profile));
-    let Subject { instrument: mode, flag_barrier, loop_log, seed, .. } = *subject;
-    let instrument = Overrides { mode, flag_barrier, loop_log };
+    let Subject { instrument: mode, flag_barrier, loop_log, seed, ref program, .. } = *subject;
+    let named = program.as_ref().map(|paper| durawarp::reproduce::find(paper)).transpose();
+    let named = named.map_err(|fault| faults.push(fault)).ok().flatten();
+    let of_paper = named.map_or_else(Overrides::default, |paper| paper.instrument.of_manifest(of_manifest));
+    let instrument = Overrides { mode, flag_barrier, loop_log }.or(of_paper);
     faults.into_result(Choice {
         profile,
         params,

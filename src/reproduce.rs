@@ -94,6 +94,8 @@ pub struct Record {
     pub label: String,
     /// Digest of the run, and of its final memory; why there is none.
     pub result: Result<[String; 2], String>,
+    /// The command line that runs it by itself, with the same digests.
+    pub command: String,
 }
 
 /// Everything that was found.
@@ -111,6 +113,8 @@ pub struct Reproduction {
     pub readings: Vec<(&'static Reading, Vec<(&'static Figure, Finding)>)>,
     /// Every run, in the order of the plan.
     pub records: Vec<Record>,
+    /// Which programs were run: how they keep undo logs, and their log updates.
+    pub program: String,
     /// What was left out.
     pub notes: Vec<String>,
 }
@@ -127,8 +131,10 @@ impl Reproduction {
             |runs: &Runs<'_>| request.figures.iter().map(|&figure| (figure, figure.found(request, runs))).collect();
         let readings =
             plan.readings().iter().map(|(reading, points)| (*reading, found(&Runs::of(plan, points, results))));
-        let record = |(point, done): (&crate::sweep::batch::Point, &Done)| Record {
+        let points = plan.batch().points().iter().zip(results).enumerate();
+        let record = |(number, (point, done)): (usize, (&crate::sweep::batch::Point, &Done))| Record {
             label: point.label.clone(),
+            command: plan.batch().command(number),
             result: match done {
                 Done::Good(outcome) => Ok([outcome.digest.clone(), outcome.memory_digest.clone()]),
                 Done::Cut(_) => Err("cut by a cycle limit".to_owned()),
@@ -145,7 +151,8 @@ impl Reproduction {
             assumptions: assumed.collect(),
             findings: found(&Runs::of(plan, plan.points(), results)),
             readings: readings.collect(),
-            records: plan.batch().points().iter().zip(results).map(record).collect(),
+            records: points.map(record).collect(),
+            program: crate::report::programs(results.iter().filter_map(Done::good)),
             notes: plan.notes().to_vec(),
         }
     }

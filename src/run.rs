@@ -192,7 +192,8 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
     let journal = conduct.journal.then(|| machine.journal());
     let timeline = conduct.timeline.map(|_| {
         let open = base.ticks_of_ps(spec.dispatch.command_ns.ps);
-        timeline::timeline(&machine, &outcome.launches, time, base.tick_khz(), open)
+        let selection = outcome.selection();
+        timeline::timeline(&machine, &outcome.launches, selection.as_ref(), time, base.tick_khz(), open)
     });
     let components = machine.component_names();
     let memory = machine.into_memory(image());

@@ -51,6 +51,11 @@ pub enum Label {
         /// CTA of the launch; none for one of the whole kernel.
         cta: Option<u32>,
     },
+    /// A period of a selector of data paths.
+    Period {
+        /// Its place among the periods that the run reports.
+        index: u32,
+    },
     /// A write of a line, or of a part of one.
     Write {
         /// Address of the line.

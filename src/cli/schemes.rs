@@ -49,7 +49,8 @@ fn under_each(
     let of_asked = |(name, outcome): (&str, _)| asked.iter().any(|asked| asked == name).then_some(outcome);
     let shown: Vec<&Outcome> = names.iter().copied().zip(&outcomes).filter_map(of_asked).flatten().collect();
     if !args.quiet {
-        terminal::show(&show(base, &shown), stdout_is_taken);
+        let program = report::programs(shown.iter().copied());
+        terminal::show(&format!("{}\n  {program}", show(base, &shown)), stdout_is_taken);
     }
     if let Some(output) = svg {
         let drawn = draw(base, &shown).svg().map_err(|fault| Stop::File(format!("no figure: {fault}")))?;

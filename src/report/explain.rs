@@ -1,4 +1,5 @@
-//! What a scheme did in a run, and why: for each scheme that can be explained a renderer, found by the scheme's name.
+//! What a scheme did in a run, and why: for each scheme that can be explained a renderer, found by the scheme's name, and
+//! for some a drawing.
 
 mod markers;
 mod selection;
@@ -7,6 +8,7 @@ use serde_json::Value;
 
 use crate::outcome::Outcome;
 use crate::persist::storage::StorageCost;
+use crate::report::figure::Figure;
 
 pub use selection::reasons;
 
@@ -19,17 +21,38 @@ pub struct Explanation {
     pub data: Value,
 }
 
-type Explain = fn(&Outcome, &[StorageCost]) -> Option<Explanation>;
+/// A scheme that can be explained.
+struct Explained {
+    scheme: &'static str,
+    explain: fn(&Outcome, &[StorageCost]) -> Option<Explanation>,
+    draw: Option<fn(&Outcome) -> Option<Figure>>,
+}
 
-/// Schemes that can be explained, by name.
-const EXPLAINED: [(&str, Explain); 2] = [("agpm", selection::explain), ("nvw-fifo", markers::explain)];
+const EXPLAINED: [Explained; 2] = [
+    Explained { scheme: "agpm", explain: selection::explain, draw: Some(selection::draw) },
+    Explained { scheme: "nvw-fifo", explain: markers::explain, draw: None },
+];
+
+fn of(scheme: &str) -> Option<&'static Explained> {
+    EXPLAINED.iter().find(|explained| explained.scheme == scheme)
+}
 
 /// Names of the schemes whose runs can be explained.
 pub fn explained() -> impl Iterator<Item = &'static str> {
-    EXPLAINED.iter().map(|(name, _)| *name)
+    EXPLAINED.iter().map(|explained| explained.scheme)
+}
+
+/// Names of the schemes whose explanation has a drawing.
+pub fn drawn() -> impl Iterator<Item = &'static str> {
+    EXPLAINED.iter().filter(|explained| explained.draw.is_some()).map(|explained| explained.scheme)
 }
 
 /// What a run's scheme did, if it can be told; `storage` is what the scheme adds to the machine.
 pub fn explanation(outcome: &Outcome, storage: &[StorageCost]) -> Option<Explanation> {
-    EXPLAINED.iter().find(|(name, _)| *name == outcome.scheme).and_then(|(_, explain)| explain(outcome, storage))
+    (of(&outcome.scheme)?.explain)(outcome, storage)
+}
+
+/// The same as a drawing, where there is one of the scheme; it may be of nothing.
+pub fn drawing(outcome: &Outcome) -> Option<Figure> {
+    of(&outcome.scheme)?.draw?(outcome)
 }

@@ -23,6 +23,7 @@ mod palette;
 mod raster;
 mod spread;
 mod stacked;
+mod steps;
 mod svg;
 mod text;
 mod tidy;
@@ -31,7 +32,7 @@ mod under;
 use serde::{Deserialize, Serialize};
 
 pub use axis::{Axis, Scale};
-pub use bars::{Bar, BarSeries, Baseline, GroupedBars, geometric_mean};
+pub use bars::{Bar, BarSeries, Baseline, GroupedBars, Mean, geometric_mean};
 pub use cdf::{Cdf, CdfSeries};
 pub use distribution::{Distribution, DistributionRow};
 pub use heat::HeatMap;
@@ -39,6 +40,7 @@ pub use lines::{LinePoint, LineSeries, Lines};
 #[cfg(feature = "png")]
 pub use raster::Raster;
 pub use stacked::{Stack, StackGroup, StackedBars};
+pub use steps::{Step, Steps};
 pub use text::text_width;
 
 /// Why there is no figure.
@@ -159,6 +161,8 @@ pub enum Figure {
     Cdf(Cdf),
     /// Shares of classes.
     Distribution(Distribution),
+    /// Quantities over steps.
+    Steps(Steps),
 }
 
 impl Figure {
@@ -171,6 +175,7 @@ impl Figure {
             Figure::HeatMap(figure) => &figure.sheet,
             Figure::Cdf(figure) => &figure.sheet,
             Figure::Distribution(figure) => &figure.sheet,
+            Figure::Steps(figure) => &figure.sheet,
         }
     }
 
@@ -183,6 +188,7 @@ impl Figure {
             Figure::HeatMap(figure) => &mut figure.sheet,
             Figure::Cdf(figure) => &mut figure.sheet,
             Figure::Distribution(figure) => &mut figure.sheet,
+            Figure::Steps(figure) => &mut figure.sheet,
         }
     }
 
@@ -198,6 +204,7 @@ impl Figure {
             Figure::HeatMap(figure) => figure.svg(),
             Figure::Cdf(figure) => figure.svg(),
             Figure::Distribution(figure) => figure.svg(),
+            Figure::Steps(figure) => figure.svg(),
         }
     }
 
@@ -213,6 +220,7 @@ impl Figure {
             Figure::HeatMap(figure) => figure.csv(),
             Figure::Cdf(figure) => figure.csv(),
             Figure::Distribution(figure) => figure.csv(),
+            Figure::Steps(figure) => figure.csv(),
         }
     }
 }
@@ -227,7 +235,7 @@ macro_rules! kinds {
     )* };
 }
 
-kinds!(GroupedBars, StackedBars, Lines, HeatMap, Cdf, Distribution);
+kinds!(GroupedBars, StackedBars, Lines, HeatMap, Cdf, Distribution, Steps);
 
 /// A value that can be drawn. The ends of an axis are up to ten times beyond its values and have to be numbers too.
 fn finite(value: Option<f64>) -> Option<f64> {

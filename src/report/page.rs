@@ -194,7 +194,7 @@ fn percent_encoded(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::figure::{Axis, BarSeries, Baseline, GroupedBars, Sheet};
+    use crate::report::figure::{Axis, BarSeries, Baseline, GroupedBars, Mean, Sheet};
     use crate::report::{Column, Table};
 
     const EVIL: &str = "<script>alert(\"x\")</script> & '";
@@ -207,7 +207,7 @@ mod tests {
             groups: vec![EVIL.to_owned()],
             series: vec![BarSeries::of(EVIL, &[2.0])],
             baseline: Baseline::Relative(EVIL.to_owned()),
-            mean: true,
+            mean: Mean::Geometric,
             cut_off: None,
         };
         let mut table = Table::new([Column::text(EVIL), Column::number("n")]).caption(EVIL);

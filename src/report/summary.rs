@@ -9,6 +9,7 @@ use comfy_table::Table;
 
 use super::console::{align_right, lines, plain_table};
 use super::numbers::{bandwidth, count, percent, rate, seconds};
+use super::program::logging;
 use crate::outcome::validity::{Caveat, Kind};
 use crate::outcome::{End, Outcome, ratio};
 
@@ -113,6 +114,9 @@ fn facts(o: &Outcome) -> Table {
         moved += read + written;
         let total = bandwidth(o.bytes_per_s(read + written));
         table.add_row([medium, &format!("{} B read, {} B written, {total}", count(read), count(written))]);
+    }
+    if let Some(logging) = logging(o) {
+        table.add_row(["program", &logging]);
     }
     let (stores, logs, fences) = (sm("pm_stores"), sm("pm_log_stores"), sm("pm_fences"));
     if stores + fences + sm("pm_write_backs") > 0 {

@@ -18,6 +18,7 @@ use std::io::{self, Write};
 use serde_json::json;
 
 use crate::outcome::Outcome;
+use crate::persist::selection::{Period, Selection};
 use crate::timeline::{Content, Label, Slice, Timeline, Track, last_of_stretches};
 
 /// How much of a class is in a file.
@@ -39,7 +40,8 @@ type Thinning = BTreeMap<&'static str, u64>;
 /// # Errors
 /// `out` cannot be written to.
 pub fn chrome_trace(timeline: &Timeline, outcome: &Outcome, budget: u64, out: &mut dyn Write) -> io::Result<Vec<Kept>> {
-    let trace = Trace { timeline, outcome };
+    let selection = outcome.selection().unwrap_or_default();
+    let trace = Trace { timeline, outcome, selection };
     let mut thinning: Thinning = timeline.noted.keys().map(|&class| (class, 1)).collect();
     let mut sizes: BTreeMap<&str, u64> = BTreeMap::new();
     for &class in thinning.keys() {
@@ -106,6 +108,7 @@ fn thinned(track: &Track, every: u64) -> Content {
 struct Trace<'a> {
     timeline: &'a Timeline,
     outcome: &'a Outcome,
+    selection: Selection,
 }
 
 impl Trace<'_> {
@@ -205,6 +208,13 @@ impl Trace<'_> {
                 write!(out, "\"{at}\",\"args\":{{\"launch\":{launch},\"cta\":{cta}")?;
             }
             Label::Barrier { at, launch, cta: None } => write!(out, "\"{at}\",\"args\":{{\"launch\":{launch}")?,
+            Label::Period { index } => {
+                let none = Period::default();
+                let period = self.selection.periods.get(index as usize).unwrap_or(&none);
+                let (label, kernel, launch) = (json!(label_of(period)), json!(period.kernel), period.launch);
+                write!(out, "{label},\"args\":{{\"kernel\":{kernel},\"launch\":{launch},\"period\":{}", period.number)?;
+                write!(out, ",\"log_updates\":{},\"threshold\":{}", period.logs, period.threshold_logs)?;
+            }
             Label::Write { line, persistent } => {
                 let medium = if persistent { "NVM" } else { "DRAM" };
                 write!(out, "\"{medium} write\",\"args\":{{\"line\":\"{line:#x}\"")?;
@@ -213,6 +223,12 @@ impl Trace<'_> {
         let cut = if slice.cut { ",\"cut\":true" } else { "" };
         write!(out, ",\"start_ticks\":{},\"end_ticks\":{}{cut}}}}}", slice.start, slice.end)
     }
+}
+
+/// A period's reason, in brackets where it decided nothing, and the way of its log updates.
+fn label_of(period: &Period) -> String {
+    let way = if period.path == "temporal" { "through the caches" } else { "past the caches" };
+    if period.complete { format!("{}, {way}", period.reason) } else { format!("({}), {way}", period.reason) }
 }
 
 /// Names a process or a thread and keeps its place.

@@ -1,10 +1,11 @@
-//! AGPM: Table II and III, Figures 3, 4, 5 and 7, section IV-C.
+//! AGPM: Table I, II and III, Figures 3, 4, 5 and 7, section IV-C; what the selector decided of each kernel.
 //!
 //! The protocol is that of the paper unless chosen otherwise: every update of data is a log update too (Fig. 1 writes the
 //! log's location in its loop, and Table II counts it), and no barrier follows the flag. Figures that count line accesses
 //! (Table II, Fig. 4) coalesce by half-warps, as the published counts do; the others as the machine says.
 
 pub mod ask;
+pub mod decisions;
 pub mod figures;
 pub mod kernels;
 pub mod measured;
@@ -14,7 +15,7 @@ pub mod runs;
 
 use super::{Figure, Paper, Reading, Request};
 use crate::workload::{FlagBarrier, Overrides};
-use figures::{counts, hardware, times, traffic};
+use figures::{counts, hardware, reasons, times, traffic};
 use kernels::PaperKernel;
 
 /// The paper.
@@ -43,7 +44,7 @@ const READINGS: [Reading; 2] = [
     },
 ];
 
-const FIGURES: [Figure; 7] = [
+const FIGURES: [Figure; 8] = [
     Figure {
         name: "fig3",
         title: "normalised execution time with static paths of log updates",
@@ -71,6 +72,13 @@ const FIGURES: [Figure; 7] = [
         runs: runs::every_scheme,
         finding: times::every_scheme,
         draw: Some(picture::times),
+    },
+    Figure {
+        name: "reasons",
+        title: "reasons and ways that the selector found, period by period, beside Table II's",
+        runs: runs::selected,
+        finding: reasons::found,
+        draw: Some(picture::reasons),
     },
     Figure {
         name: "table2",

@@ -71,6 +71,9 @@ impl Reproduction {
         for note in &self.notes {
             out += &format!("note: {note}\n");
         }
+        if !self.records.is_empty() {
+            out += &self.program;
+        }
         out + &self.tally_text()
     }
 
@@ -128,13 +131,13 @@ impl Reproduction {
         table
     }
 
-    /// Every run and its digests.
+    /// Every run, its digests, and the command line that repeats it.
     fn runs(&self) -> Table {
-        let mut table = Table::new("runs", "Runs", &["run", "digest", "memory digest", "fault"]);
+        let mut table = Table::new("runs", "Runs", &["run", "digest", "memory digest", "fault", "command"]);
         for record in &self.records {
             let cells = match &record.result {
-                Ok([digest, memory]) => [record.label.as_str(), digest, memory, ""],
-                Err(why) => [record.label.as_str(), "", "", why],
+                Ok([digest, memory]) => [record.label.as_str(), digest, memory, "", &record.command],
+                Err(why) => [record.label.as_str(), "", "", why, &record.command],
             };
             table.push(cells.map(Cell::from).to_vec());
         }
@@ -179,7 +182,17 @@ impl Reproduction {
         page.heading(2, "Asks");
         page.table(&self.asks().page());
         page.heading(2, "Runs");
-        page.table(&self.runs().page());
+        if let Some(record) = self.records.first() {
+            page.paragraph(self.program.trim_end());
+            page.paragraph(&format!(
+                "`runs.csv` has the command line that repeats each, the first: `{}`",
+                record.command
+            ));
+        }
+        let mut runs = self.runs();
+        runs.columns.pop();
+        runs.rows.iter_mut().for_each(|row| row.truncate(runs.columns.len()));
+        page.table(&runs.page());
         let mut chosen = Table::new("assumptions", "", &["parameter", "value", "why"]);
         for row in &self.assumptions {
             chosen.push(row.iter().map(|cell| Cell::from(cell.as_str())).collect());

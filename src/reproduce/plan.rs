@@ -12,8 +12,6 @@ use crate::schemes::catalogue;
 use crate::sweep::Batch;
 use crate::sweep::Recipe;
 use crate::workload::Choice;
-use crate::workload::Mode;
-use crate::workload::Overrides;
 use crate::workload::Workload;
 
 /// The runs of a request.
@@ -124,11 +122,7 @@ impl Plan {
     fn recipe(&self, run: &Run, reading: Option<&Reading>) -> Result<Recipe, Diagnostics> {
         let Request { profile, seed, machine, set, scheme_set, .. } = &self.request;
         let table = SchemeConfig::load(run.scheme, &[])?.table().to_owned();
-        // What is not instrumented has nothing to change.
-        let instrument = match Workload::load(run.workload)?.instrument() {
-            Mode::None => Overrides::default(),
-            _ => self.request.instrument,
-        };
+        let instrument = self.request.instrument.of_manifest(Workload::load(run.workload)?.instrument());
         let choice = Choice {
             profile: Some(profile.clone()),
             seed: *seed,

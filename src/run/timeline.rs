@@ -1,5 +1,8 @@
-//! From what the components of a machine kept to the tracks of a timeline: the command processor, persist barriers by
-//! scope, SMs, slices, controllers, from the top down.
+//! From what the components of a machine kept to the tracks of a timeline: the command processor, a selector of data paths,
+//! persist barriers by scope, SMs, slices, controllers, from the top down.
+//!
+//! A selector's tracks are of the periods that it reports (`persist::selection`), from when until when it counted each. The
+//! period that a run cut short is none of them.
 
 use std::collections::BTreeMap;
 
@@ -7,6 +10,7 @@ use crate::assemble::Assembly;
 use crate::engine::Time;
 use crate::machine::MachineSpec;
 use crate::outcome::Launch;
+use crate::persist::selection::{Period, Selection};
 use crate::persist::vocab::{FenceKind, PersistScope};
 use crate::timeline::{Content, Label, Level, Process, Recorder, Slice, Timeline, Track, packed};
 
@@ -26,6 +30,7 @@ pub(super) fn spans_each(budget_bytes: u64, spec: &MachineSpec) -> usize {
 pub(super) fn timeline(
     machine: &Assembly,
     launches: &[Launch],
+    selection: Option<&Selection>,
     now: Time,
     tick_khz: u64,
     open_ticks: Time,
@@ -43,6 +48,7 @@ pub(super) fn timeline(
     let tracks = vec![Track { name: "kernels".to_owned(), class: "kernels", content: Content::Slices(kernels) }];
     processes.push(Process { name: "command processor".to_owned(), tracks });
 
+    processes.extend(selection.and_then(|selection| selector(selection, &mut noted)));
     processes.extend(barriers(machine, now, open_ticks, &mut noted));
     for (index, sm) in machine.sms().enumerate() {
         let Some(kept) = sm.timeline() else { continue };
@@ -88,6 +94,31 @@ fn rows(slices: Vec<Slice>, name: &str, class: &'static str) -> Vec<Track> {
 fn level(kept: &Level, name: &str, class: &'static str, noted: &mut Noted) -> Track {
     *noted.entry(class).or_default() += kept.noted();
     Track { name: name.to_owned(), class, content: Content::Level(kept.samples().to_vec()) }
+}
+
+/// A selector's periods, and its threshold and CWPPR over them; `None` where it had no period.
+fn selector(selection: &Selection, noted: &mut Noted) -> Option<Process> {
+    let periods = &selection.periods;
+    if periods.is_empty() {
+        return None;
+    }
+    let slice = |(index, period): (usize, &Period)| Slice {
+        start: period.begin_ticks,
+        end: period.end_ticks,
+        label: Label::Period { index: index as u32 },
+        cut: false,
+    };
+    let slices: Vec<Slice> = periods.iter().enumerate().map(slice).collect();
+    noted.insert("periods", slices.len() as u64);
+    let mut level = |name: &str, value: &dyn Fn(&Period) -> u64| {
+        let values: Vec<(Time, u64)> = periods.iter().map(|period| (period.begin_ticks, value(period))).collect();
+        *noted.entry("values of periods").or_default() += values.len() as u64;
+        Track { name: name.to_owned(), class: "values of periods", content: Content::Level(values) }
+    };
+    let threshold = level("threshold (log updates)", &|period| period.threshold_logs);
+    let wait = level("CWPPR (core cycles)", &|period| period.cwppr().round() as u64);
+    let periods = Track { name: "periods".to_owned(), class: "periods", content: Content::Slices(slices) };
+    Some(Process { name: "path selector".to_owned(), tracks: vec![periods, threshold, wait] })
 }
 
 /// Persist barriers by scope. One of thread scope is its warp's wait.

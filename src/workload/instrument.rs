@@ -135,6 +135,24 @@ pub struct Overrides {
     pub loop_log: Option<bool>,
 }
 
+impl Overrides {
+    /// These where they are given, else the others.
+    #[must_use]
+    pub fn or(self, others: Overrides) -> Overrides {
+        Overrides {
+            mode: self.mode.or(others.mode),
+            flag_barrier: self.flag_barrier.or(others.flag_barrier),
+            loop_log: self.loop_log.or(others.loop_log),
+        }
+    }
+
+    /// As they apply to a manifest of this mode: where it keeps no undo logs, there is nothing to change.
+    #[must_use]
+    pub fn of_manifest(self, mode: Mode) -> Overrides {
+        if mode == Mode::None { Overrides::default() } else { self }
+    }
+}
+
 /// What a run's instrumentation was, for its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct Settings {

@@ -130,6 +130,28 @@ fn a_scheme_of_fifos_explains_its_markers_and_others_say_who_can() {
 }
 
 #[test]
+fn periods_are_drawn_with_their_data_beside_and_the_program_is_told() {
+    let folder = folder("cli/explain_periods");
+    let [svg, csv] = ["periods.svg", "periods.csv"].map(|name| folder.join(name));
+    let explain = ["explain", "agpm", "grid_binning", "--svg", svg.to_str().unwrap()];
+    let output = durawarp(&explain);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let table = text(&output.stdout);
+    assert!(table.contains("program: kernel_undo, ") && table.contains(" (1 run, "), "{table}");
+    let rows = std::fs::read_to_string(&csv).unwrap();
+    assert!(rows.starts_with("period,series,way,threshold (log updates),CWPPR (core cycles)\n0,undo_log_copy_u32,"));
+    let shown = table.lines().filter(|line| line.ends_with(" T") || line.ends_with(" NT")).count();
+    assert_eq!(rows.lines().count(), 1 + shown, "a row a period");
+    let drawn = std::fs::read_to_string(&svg).unwrap();
+    assert!(drawn.starts_with("<svg") && drawn.contains(">binning<") && drawn.contains("period 0"), "{drawn}");
+    let to_stdout = durawarp(&["explain", "agpm", "grid_binning", "-q", "--svg", "-"]);
+    assert_eq!(text(&to_stdout.stdout), drawn);
+    fails(&["explain", "nvw-fifo", "atax", "--svg", "x.svg"], 2, &["no drawing of scheme `nvw-fifo`", "of agpm"]);
+    let same = ["explain", "agpm", "grid_binning", "--svg", svg.to_str().unwrap(), "--json", csv.to_str().unwrap()];
+    fails(&same, 2, &["another output goes to the same file"]);
+}
+
+#[test]
 fn wrong_input_is_exit_code_2_with_the_nearest_name_and_all_faults_at_once() {
     fails(&["run", "vecad"], 2, &["no workload `vecad`", "vecadd"]);
     fails(&["run", "vecadd", "--machine", "agpm-table5"], 2, &["agpm-table4"]);

@@ -216,6 +216,44 @@ fn spans_say_what_counters_say() {
 }
 
 #[test]
+fn a_selector_has_a_span_a_period_and_levels_of_its_threshold_and_waits() {
+    let finished = ran("grid_binning", "agpm", "agpm-table4", &kept(1), None);
+    let (timeline, outcome) = (finished.timeline.unwrap(), finished.outcome);
+    let periods = outcome.selection().unwrap().periods;
+    let spans = slices(&timeline, "periods");
+    let command_ns = outcome.machine.parameters["dispatch.command_ns"].value.as_u64().unwrap();
+    let link = command_ns * outcome.machine.tick_khz / 1_000_000;
+    assert_eq!(spans.len(), periods.len());
+    for (at, (span, period)) in spans.iter().zip(&periods).enumerate() {
+        assert_eq!((span.start, span.end), (period.begin_ticks, period.end_ticks));
+        assert_eq!(span.label, Label::Period { index: at as u32 });
+        // The selector hears of a launch's begin and end one link later.
+        let launch = &outcome.launches[period.launch as usize];
+        let begin = launch.start.ticks + link;
+        let within = begin <= span.start && span.start < span.end && span.end <= begin + launch.length.ticks;
+        assert!(within, "{period:?}");
+        assert!(period.number > 0 || span.start == begin, "{period:?}");
+    }
+    let after = periods.windows(2).filter(|pair| pair[0].complete);
+    assert!(after.clone().count() > 3 && after.clone().all(|pair| pair[0].end_ticks == pair[1].begin_ticks));
+    let level = |name: &str| {
+        let tracks = timeline.processes.iter().filter(|process| process.name == "path selector");
+        let track = tracks.flat_map(|process| &process.tracks).find(|track| track.name == name).unwrap();
+        let Content::Level(values) = &track.content else { panic!("{track:?}") };
+        values.clone()
+    };
+    let thresholds: Vec<(u64, u64)> = periods.iter().map(|p| (p.begin_ticks, p.threshold_logs)).collect();
+    assert_eq!(level("threshold (log updates)"), thresholds);
+    let waits: Vec<(u64, u64)> = periods.iter().map(|p| (p.begin_ticks, p.cwppr().round() as u64)).collect();
+    assert_eq!(level("CWPPR (core cycles)"), waits);
+    let file = checked(&file(&timeline, &outcome, 1 << 24));
+    let named = |name: &str| file["traceEvents"].as_array().unwrap().iter().filter(|e| e["name"] == name).count();
+    let b = periods.iter().filter(|p| p.complete && p.reason == "b" && p.path == "non_temporal").count();
+    assert!(b > 0 && named("b, past the caches") == b, "{b}");
+    assert!(named("(e), past the caches") > 0, "launches that copy are too short for a period");
+}
+
+#[test]
 fn a_file_keeps_its_budget_and_says_what_is_left_out() {
     let finished = ran("atax", "nvw-fifo", "scoped-table2", &kept(1), None);
     let (timeline, outcome) = (finished.timeline.unwrap(), finished.outcome);

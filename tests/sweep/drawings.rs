@@ -87,7 +87,7 @@ fn the_baseline_lies_where_its_bars_end() {
 fn heights_follow_values_and_bars_that_are_cut_say_theirs() {
     let mut figure = samples::few_bars();
     figure.baseline = Baseline::Relative("base".to_owned());
-    figure.mean = false;
+    figure.mean = Mean::None;
     figure.groups = samples::names(&["a", "b"]);
     figure.series = vec![BarSeries::of("s", &[1.0, 2.0]), BarSeries::of("t", &[3.0, 17.04])];
     let svg = figure.svg().unwrap();
@@ -101,6 +101,30 @@ fn heights_follow_values_and_bars_that_are_cut_say_theirs() {
     assert_eq!(heights[3], heights[1]);
     let broken: Vec<&str> = class(&svg, "broken").into_iter().filter_map(|node| node.text()).collect();
     assert_eq!((broken, class(&svg, "break").len()), (vec!["17.0"], 1));
+}
+
+#[test]
+fn published_means_stand_in_the_group_of_means_of_their_kind() {
+    let mut figure = samples::few_bars();
+    figure.baseline = Baseline::Relative("base".to_owned());
+    figure.groups = samples::names(&["a", "b"]);
+    figure.series = vec![BarSeries::of("s", &[1.0, 4.0]), BarSeries::of("t", &[2.0, 2.5])];
+    figure.series[0].published_mean = Some(2.25);
+    figure.cut_off = None;
+    for (mean, of_s, name) in [(Mean::Geometric, 2.0, "geometric mean"), (Mean::Arithmetic, 2.5, "arithmetic mean")] {
+        figure.mean = mean;
+        let csv = figure.csv().unwrap();
+        let row = format!("mean,{name},s,,{of_s:?},,2.25,2");
+        assert!(csv.lines().any(|line| line == row), "no {row} in {csv}");
+        let svg = figure.svg().unwrap();
+        let svg = Document::parse(&svg).unwrap();
+        let marks = class(&svg, "published");
+        assert_eq!(marks.len(), 1, "t's mean was not published");
+        assert!(svg.descendants().any(|node| node.text() == Some("published")), "the legend says what a diamond is");
+        let last = class(&svg, "separator")[0];
+        assert!(svg.input_text()[marks[0].range()].contains(&format!("{name}, s: published 2.25")));
+        assert_eq!(number(last, "x1"), number(last, "x2"));
+    }
 }
 
 #[test]
@@ -347,7 +371,7 @@ fn any_bars_are_sound_or_an_error() {
         };
         let series: Vec<BarSeries> = series_names
             .into_iter()
-            .map(|name| BarSeries { name, bars: (0..groups.len()).map(|_| bar()).collect() })
+            .map(|name| BarSeries::new(&name, (0..groups.len()).map(|_| bar()).collect()))
             .collect();
         let baseline = match round % 3 {
             0 => Baseline::None,
@@ -362,7 +386,7 @@ fn any_bars_are_sound_or_an_error() {
             groups,
             series,
             baseline,
-            mean: up_to(2) == 0,
+            mean: [Mean::Geometric, Mean::None, Mean::Arithmetic][up_to(3)],
             cut_off: (up_to(2) == 0).then_some(4.0),
         };
         if up_to(3) == 0 {
@@ -395,7 +419,7 @@ fn any_lines_and_cells_are_sound_or_an_error() {
             .map(|i| {
                 let error = (i % 2 == 0).then(|| values[i]);
                 let mut point = || LinePoint { x: values[up_to(spread)], y: Some(values[up_to(spread)]), error };
-                LineSeries { name: format!("series {i}"), points: (0..6).map(|_| point()).collect() }
+                LineSeries::new(&format!("series {i}"), (0..6).map(|_| point()).collect())
             })
             .collect();
         let [x, y] = scale.map(|scale| Axis::new("latency of a persist", "ns").scale(scale));

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use crate::cli_common::{durawarp_in, ended, folder, wrong_from};
-use durawarp::report::figure::{Better, Figure};
+use durawarp::report::figure::{Better, Figure, Mean};
 use durawarp::report::sweep::{Drawn, Showing};
 use durawarp::sweep::campaign::{self, Part};
 use durawarp::sweep::{Plan, Store, Sweep, SweepFile};
@@ -144,7 +144,10 @@ fn every_kind_shows_what_outcomes_hold() {
 
     let Figure::GroupedBars(bars) = figure(&figures, "it-bars") else { panic!() };
     assert_eq!((bars.groups.clone(), bars.series.len()), (["64", "256", "1024"].map(str::to_owned).to_vec(), 1));
-    assert_eq!((bars.sheet.better, bars.groups_name.as_str(), bars.mean), (Some(Better::Lower), "params.N", false));
+    assert_eq!(
+        (bars.sheet.better, bars.groups_name.as_str(), bars.mean),
+        (Some(Better::Lower), "params.N", Mean::None)
+    );
     for (size, bar) in bars.series[0].bars.iter().enumerate() {
         assert_eq!(bar.value, Some(cycles[3 + size] / cycles[size]));
     }

@@ -82,6 +82,36 @@ fn both_ways_to_count_log_updates_agree() {
 }
 
 #[test]
+fn reasons_are_those_of_a_kernels_own_launches_and_log_updates_those_of_its_copies_too() {
+    let plan = plan(&["reasons"], &["GRID1", "ATAX1", "ATAX2"], PUBLISHED);
+    assert_eq!(plan.batch().points().len(), 2, "the runs of Fig. 7, one a workload");
+    let results = run(&plan);
+    let found = Reproduction::of(&plan, &results);
+    let finding = &found.findings[0].1;
+    for (row, kernel, workload, copies) in
+        [(0, "binning", "grid_binning", 3), (1, "atax_kernel1", "atax", 0), (2, "atax_kernel2", "atax", 0)]
+    {
+        let selection = outcome(&plan, &results, workload, "agpm").selection().unwrap();
+        let of = |complete| selection.periods.iter().filter(move |p| p.complete == complete && p.kernel == kernel);
+        let decided = of(true).count() > 0;
+        let cells = &finding.tables[1].rows[row];
+        assert_eq!(cells[2], Cell::from(if decided { "complete" } else { "cut short" }));
+        for (letter, cell) in finding.tables[1].columns.iter().zip(cells).skip(3) {
+            assert_eq!(*cell, Cell::Count(of(decided).filter(|p| p.reason == *letter).count() as u64), "{letter}");
+        }
+        let is_copy = |kernel: &str| kernel.starts_with("undo_log_copy_");
+        let of_copies = selection.periods.iter().filter(|p| is_copy(&p.kernel));
+        assert_eq!(of_copies.clone().count(), copies);
+        let past: u64 = of(true).chain(of(false)).chain(of_copies).map(|p| p.non_temporal_logs).sum();
+        assert_eq!(number(&finding.tables[0].rows[row][9]), past as f64);
+        assert!(past > 0, "{kernel}");
+    }
+    let verdicts: Vec<Verdict> = finding.asks.iter().map(|ask| ask.verdict).collect();
+    assert_eq!(verdicts, [Verdict::NotApplicable; 2], "three kernels are not 22");
+    assert!(found.files().iter().any(|(name, text)| name == "reasons.svg" && text.contains("GRID1 (a)")));
+}
+
+#[test]
 fn files_hold_tables_verdicts_runs_and_a_page() {
     let plan = plan(&["fig7", "fig5", "fig4", "table3", "overheads"], &["StreamTriad"], PUBLISHED);
     let results = run(&plan);
@@ -188,6 +218,43 @@ fn what_was_run_once_is_not_run_again_and_sweeps_have_it_too() {
         [[axis]]\nkey = \"scheme\"\nvalues = [\"base\", \"nt-store\", \"store+clwb\"]\n";
     std::fs::write(folder.join("same.toml"), spec).unwrap();
     good(&command(&folder, &["sweep", "same.toml", "--dry-run"]).output().unwrap(), &["6 points, 6 done, 0 to run"]);
+}
+
+#[test]
+fn the_command_that_repeats_a_run_has_its_digests_and_one_option_its_program() {
+    let folder = folder("repeat");
+    let fig3 = [&FIG3[..], &["--no-store", "--set", "agpm.key=slot", "--out", "out"]].concat();
+    let figures = fig3.iter().map(|word| if *word == "fig3" { "reasons,fig4" } else { word }).collect::<Vec<_>>();
+    let program = "program: cta_undo, every update logged, flag barrier paper (2 runs, ";
+    good(&command(&folder, &figures).output().unwrap(), &[program, "kernel_undo, every update logged"]);
+    let mut runs = csv::Reader::from_path(folder.join("out/runs.csv")).unwrap();
+    let runs: Vec<Vec<String>> = runs.records().map(|row| row.unwrap().iter().map(str::to_owned).collect()).collect();
+    assert_eq!(runs.len(), 4, "agpm, and store+clwb counted by half-warps");
+    let digests = |arguments: &[&str]| {
+        let text = good(&command(&folder, arguments).output().unwrap(), &[]);
+        let outcome: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let logs = outcome["workload"]["instrument"]["loop_log"].clone();
+        (["digest", "memory_digest"].map(|name| outcome[name].as_str().unwrap().to_owned()), logs)
+    };
+    for run in &runs {
+        let words: Vec<&str> = run[4].split(' ').collect();
+        assert_eq!((words[0], words[1]), ("durawarp", "run"));
+        let repeated = digests(&[&words[1..], &["-q", "--json", "-"]].concat());
+        assert_eq!(repeated.0, [run[1].clone(), run[2].clone()], "{}", run[4]);
+    }
+    // The same program by hand: the option instead of those that the command spells out.
+    let of_agpm = runs.iter().find(|run| run[0] == "stream_triad agpm").unwrap();
+    let by_hand = ["run", "stream_triad", "--scheme", "agpm", "--profile", "ci", "--set=sm.count=4"];
+    let by_hand = [&by_hand[..], &["--set=agpm.key=slot", "-q", "--json", "-"]].concat();
+    let named = digests(&[&by_hand[..], &["--program", "agpm"]].concat());
+    assert_eq!((&named.0[..], named.1), (&of_agpm[1..3], serde_json::Value::Bool(true)));
+    let plain = digests(&by_hand);
+    assert_ne!(plain.0[0], of_agpm[1], "the manifest's own logging is another program");
+    let first = digests(&[&by_hand[..], &["--program", "agpm", "--loop-log", "false"]].concat());
+    assert_eq!(first.1, serde_json::Value::Bool(false), "what is said of it comes first");
+    let wrong = command(&folder, &[&by_hand[..], &["--program", "agmp"]].concat()).output().unwrap();
+    let told = String::from_utf8_lossy(&wrong.stderr).into_owned();
+    assert!(wrong.status.code() == Some(2) && told.contains("did you mean `agpm`?"), "{told}");
 }
 
 #[test]

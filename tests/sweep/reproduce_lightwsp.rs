@@ -61,7 +61,10 @@ fn every_figure_is_found_of_runs_that_are_right() {
     ] {
         let table = &of(figure).tables[0];
         assert_eq!(table.columns.len(), variants.len() + 1, "{figure}");
-        assert_eq!(table.rows.len(), KERNELS.len() + 1, "{figure}: a row a kernel, and the mean");
+        // Of Fig. 7 alone the paper's text has the mean under the scheme.
+        let published = [Cell::from("mean, published"), Cell::Number(1.09, 3)];
+        let last = if figure == "fig7" { Some(published.to_vec()) } else { None };
+        assert_eq!(table.rows.get(KERNELS.len() + 1), last.as_ref(), "{figure}: a row a kernel, and the mean");
         for (row, kernel) in table.rows.iter().zip(KERNELS) {
             for (cell, variant) in row[1..].iter().zip(&variants) {
                 let time = |run| ticks(outcome(&plan, &results, &run));

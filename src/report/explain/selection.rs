@@ -2,13 +2,15 @@
 //!
 //! A row is a period: its threshold and log updates, cycles that a persist waited on average (CWPPR), the localities that the
 //! buffers counted (temporal and spatial, of all accesses and of log updates), the reason, and the way before and after. A
-//! period that its kernel's end cut short decides nothing, and has its reason in brackets.
+//! period that its kernel's end cut short decides nothing, and has its reason in brackets. The drawing has threshold, CWPPR
+//! and way of every period that was kept, kernels told apart.
 
 use super::Explanation;
 use crate::outcome::{Outcome, ratio};
 use crate::persist::selection::{Locality, Period, Selection};
 use crate::persist::storage::StorageCost;
 use crate::report::console::{align_right, lines, plain_table};
+use crate::report::figure::{Axis, Figure, Sheet, Step, Steps};
 use crate::report::numbers::{count, percent};
 
 /// Periods that are shown; the JSON has all that the run kept.
@@ -17,6 +19,28 @@ const SHOWN: usize = 40;
 pub(super) fn explain(outcome: &Outcome, _: &[StorageCost]) -> Option<Explanation> {
     let selection = outcome.selection()?;
     Some(Explanation { text: text(outcome, &selection), data: outcome.scheme_report.clone()? })
+}
+
+/// The periods of a run as a drawing.
+pub(super) fn draw(outcome: &Outcome) -> Option<Figure> {
+    Some(steps(&outcome.selection()?).into())
+}
+
+/// A step a period. A launch begins a line of its own; where no persist was acknowledged there is no CWPPR.
+fn steps(selection: &Selection) -> Steps {
+    let step = |period: &Period| Step {
+        series: period.kernel.clone(),
+        state: if period.path == "temporal" { "through the caches" } else { "past the caches" }.to_owned(),
+        begins: period.number == 0,
+        values: vec![Some(period.threshold_logs as f64), (period.requests > 0).then(|| period.cwppr())],
+    };
+    Steps {
+        sheet: Sheet::two_columns().height(216.0),
+        x: Axis::new("period", ""),
+        panels: vec![Axis::new("threshold", "log updates"), Axis::new("CWPPR", "core cycles")],
+        states: "way".to_owned(),
+        steps: selection.periods.iter().map(step).collect(),
+    }
 }
 
 /// The decisions of a run as a table and a summary.

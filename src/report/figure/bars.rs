@@ -1,5 +1,5 @@
-//! Grouped bars: kernels by schemes, over a baseline, with their geometric mean. This file has the data, what follows from
-//! it, and its CSV; `bars_draw` draws.
+//! Grouped bars: kernels by schemes, over a baseline, with their means. This file has the data, what follows from it, and
+//! its CSV; `bars_draw` draws.
 //!
 //! The mean is over the groups in which every series has a value above 0, so that the means of series can be compared; a
 //! series without any value is left out of that. The error of the baseline does not enter those of others.
@@ -13,7 +13,7 @@ use super::{Axis, FigureError, Sheet, bars_draw, finite, not_negative, same_leng
 ///
 /// # Example: two kernels under two schemes
 /// ```
-/// use durawarp::report::figure::{Axis, BarSeries, Baseline, Better, GroupedBars, Sheet};
+/// use durawarp::report::figure::{Axis, BarSeries, Baseline, Better, GroupedBars, Mean, Sheet};
 /// let bars = GroupedBars {
 ///     sheet: Sheet::one_column().better(Better::Lower),
 ///     axis: Axis::new("execution time over base", ""),
@@ -21,7 +21,7 @@ use super::{Axis, FigureError, Sheet, bars_draw, finite, not_negative, same_leng
 ///     groups_name: String::new(),
 ///     series: vec![BarSeries::of("base", &[2.0e6, 5.0e6]), BarSeries::of("themis", &[2.2e6, 6.0e6])],
 ///     baseline: Baseline::Series { name: "base".into(), drawn: false },
-///     mean: true,
+///     mean: Mean::Geometric,
 ///     cut_off: Some(4.0),
 /// };
 /// assert!(bars.svg()?.starts_with("<svg"));
@@ -44,8 +44,9 @@ pub struct GroupedBars {
     pub series: Vec<BarSeries>,
     /// What values are relative to.
     pub baseline: Baseline,
-    /// Whether a group with geometric means follows the others.
-    pub mean: bool,
+    /// The means that follow the groups as one more.
+    #[serde(default)]
+    pub mean: Mean,
     /// Bars above this are drawn broken, with their number on top. It is raised where the numbers have no room.
     #[serde(default)]
     pub cut_off: Option<f64>,
@@ -58,12 +59,21 @@ pub struct BarSeries {
     pub name: String,
     /// A bar a group.
     pub bars: Vec<Bar>,
+    /// What was published for its mean, relative to the baseline where there is one; else the mean of its bars' published
+    /// values, where all of them have one.
+    #[serde(default)]
+    pub published_mean: Option<f64>,
 }
 
 impl BarSeries {
     /// A series of values alone.
     pub fn of(name: &str, values: &[f64]) -> BarSeries {
-        BarSeries { name: name.to_owned(), bars: values.iter().map(|value| Bar::from(*value)).collect() }
+        BarSeries::new(name, values.iter().map(|value| Bar::from(*value)).collect())
+    }
+
+    /// A series of bars.
+    pub fn new(name: &str, bars: Vec<Bar>) -> BarSeries {
+        BarSeries { name: name.to_owned(), bars, published_mean: None }
     }
 }
 
@@ -101,6 +111,39 @@ pub enum Baseline {
         /// Whether its bars are drawn too.
         drawn: bool,
     },
+}
+
+/// Which mean of its bars a series has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mean {
+    /// None.
+    #[default]
+    None,
+    /// The geometric one: of ratios.
+    Geometric,
+    /// The arithmetic one: where a paper takes that.
+    Arithmetic,
+}
+
+impl Mean {
+    /// Of values above 0; `None` without values or with one that is not finite or not above 0.
+    fn of(self, values: impl Iterator<Item = f64> + Clone) -> Option<f64> {
+        let geometric = geometric_mean(values.clone())?;
+        match self {
+            Mean::None => None,
+            Mean::Geometric => Some(geometric),
+            Mean::Arithmetic => Some(values.clone().sum::<f64>() / values.count() as f64),
+        }
+    }
+
+    /// In full, and as the figure names it.
+    pub(super) fn names(self) -> [&'static str; 2] {
+        match self {
+            Mean::None | Mean::Geometric => ["geometric mean", "geomean"],
+            Mean::Arithmetic => ["arithmetic mean", "mean"],
+        }
+    }
 }
 
 /// The geometric mean of values above 0; `None` without values or with one that is not finite or not above 0.
@@ -161,11 +204,11 @@ impl GroupedBars {
                 tidy.row(&["bar", group, &series.name, &value, &over, &error, &published, ""]);
             }
         }
-        for series in relative.iter().filter(|_| self.mean) {
+        for series in relative.iter().filter(|_| self.mean != Mean::None) {
             let bar = series.bars[self.groups.len()];
             let mean = full(bar.value);
             let (value, over) = if related { ("", mean.as_str()) } else { (mean.as_str(), "") };
-            let name = "geometric mean";
+            let [name, _] = self.mean.names();
             tidy.row(&["mean", name, series.name, value, over, "", &full(bar.published), &of.to_string()]);
         }
         Ok(tidy.finish())
@@ -206,11 +249,15 @@ impl GroupedBars {
         let above_0 = |bar: &Bar| bar.value.is_some_and(|value| value > 0.0);
         let complete = |i: &usize| !some.is_empty() && some.iter().all(|series| above_0(&series.bars[*i]));
         let groups: Vec<usize> = (0..self.groups.len()).filter(complete).collect();
-        for series in all.iter_mut().filter(|_| self.mean) {
+        if self.mean == Mean::None {
+            return groups.len();
+        }
+        for (series, given) in all.iter_mut().zip(&self.series) {
             let mean = |of: &dyn Fn(&Bar) -> Option<f64>| {
-                geometric_mean(groups.iter().map(|i| of(&series.bars[*i]).unwrap_or(f64::NAN)))
+                self.mean.of(groups.iter().map(|i| of(&series.bars[*i]).unwrap_or(f64::NAN)))
             };
-            let bar = Bar { value: mean(&|bar| bar.value), error: None, published: mean(&|bar| bar.published) };
+            let published = finite(given.published_mean).or_else(|| mean(&|bar| bar.published));
+            let bar = Bar { value: mean(&|bar| bar.value), error: None, published };
             series.bars.push(bar);
         }
         groups.len()
@@ -226,6 +273,7 @@ impl GroupedBars {
                     not_negative(|| format!("`{}` of `{group}`", series.name), value)?;
                 }
             }
+            not_negative(|| format!("`{}` of the means", series.name), series.published_mean)?;
         }
         if let Some(value) = self.cut_off {
             let least = if self.baseline == Baseline::None { 0.0 } else { 1.0 };

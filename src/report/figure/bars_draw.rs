@@ -5,7 +5,7 @@
 use super::FigureError;
 use super::above::{self, Above, PITCH};
 use super::axis::{Axis, Scale, Span, short};
-use super::bars::{Bar, Baseline, GroupedBars, Relative};
+use super::bars::{Bar, Baseline, GroupedBars, Mean, Relative};
 use super::frame::{Beside, Frame, Under, Wanted};
 use super::legend::{Entry, Key, area, published};
 use super::palette::{Fill, INK};
@@ -45,16 +45,17 @@ pub(super) fn draw(figure: &GroupedBars, series: &[Relative<'_>], of: usize) -> 
     let missing = all().filter(|bar| lane && bar.value.is_none()).map(|_| "n/a".to_owned());
     let above = above::height(numbers.chain(missing));
     let mean = match of {
-        all if all == figure.groups.len() => "geomean".to_owned(),
-        some => format!("geomean of {some}"),
+        all if all == figure.groups.len() => figure.mean.names()[1].to_owned(),
+        some => format!("{} of {some}", figure.mean.names()[1]),
     };
+    let with_means = figure.mean != Mean::None;
     let mut frame = Frame::new(&Wanted {
         sheet: &figure.sheet,
         legend: &legend,
         beside: Beside::Values(&axis, span),
         under: Under::Groups {
             names: &figure.groups,
-            mean: figure.mean.then_some(mean.as_str()),
+            mean: with_means.then_some(mean.as_str()),
             bars: &[],
             name: &figure.groups_name,
         },
@@ -64,7 +65,7 @@ pub(super) fn draw(figure: &GroupedBars, series: &[Relative<'_>], of: usize) -> 
     })?;
     let mut labels = Vec::new();
     for group in 0..frame.bands.len() {
-        let name = figure.groups.get(group).map_or("geometric mean", String::as_str);
+        let name = figure.groups.get(group).map_or(figure.mean.names()[0], String::as_str);
         draw_group(figure, &mut frame, &shown, group, name, &span, &mut labels);
     }
     above::write(&mut frame, &labels);
@@ -75,9 +76,7 @@ pub(super) fn draw(figure: &GroupedBars, series: &[Relative<'_>], of: usize) -> 
         let y = plot.bottom - share * plot.height();
         frame.svg.line("baseline", (plot.left, y), (plot.right, y), BASELINE.0, 0.7, BASELINE.1);
     }
-    if figure.mean
-        && let [.., before, last] = frame.bands[..]
-    {
+    if with_means && let [.., before, last] = frame.bands[..] {
         let x = (before.1 + last.0) / 2.0;
         frame.svg.line("separator", (x, plot.top), (x, plot.bottom), INK, 0.6, &[]);
     }

@@ -28,6 +28,8 @@ pub(super) enum Under<'a> {
         bars: &'a [Vec<String>],
         name: &'a str,
     },
+    /// Nothing: a panel with another below it, which says what its places are.
+    Panel,
 }
 
 /// What a kind of figure needs around its data.
@@ -43,6 +45,16 @@ pub(super) struct Wanted<'a> {
     pub(super) below: f64,
     /// Room on the right.
     pub(super) right: f64,
+}
+
+/// A part of a sheet: from where to where down it, where its data begins at the least, and how much longer than its data
+/// the name beside that may be.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Window {
+    pub(super) top: f64,
+    pub(super) bottom: f64,
+    pub(super) left: f64,
+    pub(super) beyond: f64,
 }
 
 /// A figure whose surroundings are drawn.
@@ -70,20 +82,29 @@ impl Frame {
             }
         }
         let mut svg = Svg::new(width, height);
-        let top = head(&mut svg, sheet, wanted.legend) + wanted.above;
+        let top = head(&mut svg, sheet, wanted.legend);
+        Frame::within(svg, wanted, Window { top, bottom: height - PAD, left: 0.0, beyond: 12.0 })
+    }
+
+    /// The same in a part of a sheet that has its head already.
+    pub(super) fn within(svg: Svg, wanted: &Wanted<'_>, window: Window) -> Result<Frame, FigureError> {
+        let (width, top) = (wanted.sheet.width_pt, window.top + wanted.above);
+        let height = window.bottom + PAD;
         let right = width - wanted.right.max(PAD + 2.0);
-        let (y_name, y_ticks) = wanted.beside_texts(height - top - wanted.below - 24.0);
+        let under = if matches!(wanted.under, Under::Panel) { 0.0 } else { 24.0 };
+        let (y_name, y_ticks) = wanted.beside_texts(height - top - wanted.below - under);
         let y_widest = y_ticks.iter().map(|tick| text_width(&tick.label, NORMAL)).fold(0.0, f64::max);
         let y_widest = y_widest.min(width * 0.3);
         // The name's lines need width, which decides how names below lie, which decides how long a line may be.
         let mut wrapped = Vec::new();
         for count in 0..=4 {
             let names = if y_name.is_empty() { 0.0 } else { f64::from(count) * NORMAL * LEADING + 2.0 };
-            let left = PAD + names + y_widest + TICK + 2.0;
+            let left = (PAD + names + y_widest + TICK + 2.0).max(window.left);
             let (left, rows) = wanted.rows_on_paper(left, right)?;
             let below: f64 = wanted.under_height(&rows);
-            let plot = Rect { left, top, right, bottom: height - PAD - below - wanted.below };
-            wrapped = balanced(&y_name, NORMAL, (plot.height() + 12.0).min(height - 2.0 * PAD));
+            let plot = Rect { left, top, right, bottom: window.bottom - below - wanted.below };
+            let longest = (plot.height() + window.beyond).min(window.bottom - PAD);
+            wrapped = balanced(&y_name, NORMAL, longest);
             if wrapped.len() <= count as usize || count == 4 {
                 for (what, needed_pt, have_pt) in
                     [("the data's height", 20.0, plot.height()), ("the data's width", 30.0, plot.width())]
@@ -166,6 +187,7 @@ impl Frame {
                 }
                 (*name).to_owned()
             }
+            Under::Panel => String::new(),
         };
         let room = wanted.sheet.width_pt - 2.0 * PAD;
         for line in lines(&name, NORMAL, room) {
@@ -206,7 +228,7 @@ impl Wanted<'_> {
 
     fn bands(&self, left: f64, right: f64) -> Vec<(f64, f64)> {
         match &self.under {
-            Under::Values(..) => Vec::new(),
+            Under::Values(..) | Under::Panel => Vec::new(),
             Under::Groups { names, mean, .. } => bands(left, right, names.len(), mean.is_some()),
         }
     }
@@ -250,6 +272,7 @@ impl Wanted<'_> {
         let name = |name: &str| lines(name, NORMAL, room).len() as f64 * NORMAL * LEADING + 1.5;
         match &self.under {
             Under::Values(axis, _) => TICK + 1.0 + NORMAL + name(&axis.label()),
+            Under::Panel => 0.0,
             Under::Groups { name: text, .. } => {
                 rows.iter().map(|row| row.height).sum::<f64>() + if text.is_empty() { 0.0 } else { name(text) }
             }

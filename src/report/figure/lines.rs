@@ -46,6 +46,9 @@ pub struct LineSeries {
     pub name: String,
     /// Its points; drawn in the order of their places.
     pub points: Vec<LinePoint>,
+    /// What was published for all its places: a value, or the ends of a range. Level lines of its colour.
+    #[serde(default)]
+    pub published: Vec<f64>,
 }
 
 /// One point.
@@ -64,7 +67,12 @@ impl LineSeries {
     /// A line of places and values.
     pub fn of(name: &str, points: &[(f64, f64)]) -> LineSeries {
         let point = |(x, y): &(f64, f64)| LinePoint { x: *x, y: Some(*y), error: None };
-        LineSeries { name: name.to_owned(), points: points.iter().map(point).collect() }
+        LineSeries::new(name, points.iter().map(point).collect())
+    }
+
+    /// A line of points.
+    pub fn new(name: &str, points: Vec<LinePoint>) -> LineSeries {
+        LineSeries { name: name.to_owned(), points, published: Vec::new() }
     }
 
     /// Points that have a place, in its order.
@@ -86,7 +94,8 @@ impl Lines {
         lines_draw::draw(self)
     }
 
-    /// Its data as CSV: series, x, y, error. The ideal line is one of the series.
+    /// Its data as CSV: series, x, y, error. The ideal line is one of the series; published values are of a series' name
+    /// with ", published", and have no place.
     ///
     /// # Errors
     /// When there are no series or points.
@@ -96,6 +105,9 @@ impl Lines {
         for series in self.series.iter().chain(&self.ideal) {
             for point in &series.points {
                 tidy.row(&[&series.name, &full(Some(point.x)), &full(point.y), &full(point.error)]);
+            }
+            for value in &series.published {
+                tidy.row(&[&format!("{}, published", series.name), "", &full(Some(*value)), ""]);
             }
         }
         Ok(tidy.finish())
@@ -109,6 +121,9 @@ impl Lines {
             for point in &series.points {
                 above_0_on(&self.x, &series.name, Some(point.x))?;
                 above_0_on(&self.y, &series.name, point.y)?;
+            }
+            for value in &series.published {
+                above_0_on(&self.y, &series.name, Some(*value))?;
             }
         }
         Ok(())

@@ -12,6 +12,8 @@ use super::{FigureError, finite};
 
 /// The dashes of a line to compare with.
 pub(super) const IDEAL: &[f64] = &[4.5, 2.0];
+/// The dashes of a published value.
+const PUBLISHED: &[f64] = &[8.0, 3.0];
 /// Height of the strip for missing points, and its distance from the data.
 const STRIP: f64 = 7.0;
 const APART: f64 = 4.0;
@@ -26,7 +28,8 @@ pub(super) fn draw(figure: &Lines) -> Result<String, FigureError> {
     let linear = figure.y.scale == Scale::Linear;
     let ends = all().flat_map(|series| &series.points).filter_map(|p| Some((finite(p.y)?, finite(p.error)?)));
     let ends = ends.filter(|_| linear).flat_map(|(y, error)| [y - error, y + error]);
-    let (x, y) = (Span::tight(&figure.x, xs), Span::of(&figure.y, ys.chain(ends)));
+    let published = figure.series.iter().flat_map(|series| &series.published).copied();
+    let (x, y) = (Span::tight(&figure.x, xs), Span::of(&figure.y, ys.chain(ends).chain(published.clone())));
     let mut legend: Vec<Entry> = figure
         .series
         .iter()
@@ -34,6 +37,9 @@ pub(super) fn draw(figure: &Lines) -> Result<String, FigureError> {
         .map(|(i, series)| Entry::new(Key::Line(Stroke::of(i)), &series.name))
         .collect();
     legend.extend(figure.ideal.as_ref().map(|ideal| Entry::new(Key::Rule(GREY, IDEAL), &ideal.name)));
+    if published.clone().next().is_some() {
+        legend.push(Entry::new(Key::Rule(GREY, PUBLISHED), "published"));
+    }
     let sorted: Vec<Vec<LinePoint>> = figure.series.iter().map(LineSeries::sorted).collect();
     let missing = sorted.iter().flatten().any(|point| finite(point.y).is_none());
     let mut frame = Frame::new(&Wanted {
@@ -56,6 +62,13 @@ pub(super) fn draw(figure: &Lines) -> Result<String, FigureError> {
     if let Some(ideal) = &figure.ideal {
         let points: Vec<Option<Point>> = ideal.sorted().iter().map(place).collect();
         broken_line(&mut frame.svg, "ideal", &points, (GREY, 0.9, IDEAL), &clip);
+    }
+    for (i, series) in figure.series.iter().enumerate() {
+        for share in series.published.iter().filter_map(|value| y.share(finite(Some(*value))?)) {
+            let at = plot.bottom - share.clamp(-50.0, 50.0) * plot.height();
+            let ends = [Some((plot.left, at)), Some((plot.right, at))];
+            broken_line(&mut frame.svg, "published", &ends, (Stroke::of(i).colour, 0.8, PUBLISHED), &clip);
+        }
     }
     for (i, points) in sorted.iter().enumerate() {
         let stroke = Stroke::of(i);

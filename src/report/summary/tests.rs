@@ -148,6 +148,16 @@ fn the_check_of_the_result_is_told_with_what_was_compared() {
 }
 
 #[test]
+fn a_run_says_which_program_it_had() {
+    let mut outcome = sample();
+    outcome.workload["instrument"] =
+        json!({ "mode": "cta_undo", "flag_barrier": "safe", "loop_log": false, "logs": true });
+    let all = cells(&summary(&outcome));
+    let at = all.iter().position(|row| row.starts_with("persistency|")).unwrap();
+    assert_eq!(all[at - 1], "program|cta_undo, the first update logged, flag barrier safe");
+}
+
+#[test]
 fn what_is_not_there_is_not_told() {
     let mut outcome = under("eadr", 10_000);
     outcome.launches.clear();

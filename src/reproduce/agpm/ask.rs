@@ -4,7 +4,9 @@
 //! all 22 kernels is not applicable to fewer.
 
 mod counts;
+mod reasons;
 mod times;
 
 pub use counts::{coalescing, counts, localities, traffic};
+pub use reasons::{Judged, reasons};
 pub use times::{Times, every_scheme, static_paths};

@@ -2,5 +2,6 @@
 
 pub(super) mod counts;
 pub(super) mod hardware;
+pub(super) mod reasons;
 pub(super) mod times;
 pub(super) mod traffic;

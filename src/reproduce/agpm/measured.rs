@@ -13,10 +13,11 @@
 //! * `all`: line accesses of every load, store and atomic, and of every write-back.
 
 use super::super::{Run, Runs};
+use super::decisions::Periods;
 use super::kernels::PaperKernel;
 use super::runs::{Reading, counting};
 use crate::outcome::{KernelTotals, Launch, Outcome};
-use crate::persist::selection::{Locality, Selection};
+use crate::persist::selection::{Locality, Period, Selection};
 use crate::workload::Mode;
 
 /// Beginning of the names of kernels that log whole buffers.
@@ -54,8 +55,7 @@ pub type Localities = [Locality; 2];
 
 /// What a kernel's launches counted by a reading, all together; a launch's mean where the paper's are of one.
 pub fn localities(runs: &Runs<'_>, kernel: &PaperKernel, reading: &Reading) -> Option<Localities> {
-    let outcome = runs.outcome(&counting(kernel, reading))?;
-    let selection: Selection = serde_json::from_value(outcome.scheme_report.clone()?).ok()?;
+    let selection = runs.outcome(&counting(kernel, reading))?.selection()?;
     let mut sums = Localities::default();
     for period in selection.periods.iter().filter(|period| kernel.kernels.contains(&period.kernel.as_str())) {
         sums[0].add(&period.l1);
@@ -81,6 +81,20 @@ impl Measured<'_> {
         let before = &self.outcome.launches[..number];
         let others = before.iter().rposition(|launch| !launch.kernel.starts_with(COPY)).map_or(0, |other| other + 1);
         &before[others..]
+    }
+
+    /// What the selector noted of it; `None` of a run whose scheme has none.
+    pub fn periods(&self) -> Option<Periods> {
+        let selection = self.outcome.selection()?;
+        let launches = &self.outcome.launches;
+        let own: Vec<usize> = (0..launches.len()).filter(|&number| self.is_own(&launches[number])).collect();
+        let copies: Vec<usize> =
+            own.iter().flat_map(|&number| number - self.copies_before(number).len()..number).collect();
+        let of = |numbers: &[usize]| {
+            let is_one = |period: &&Period| numbers.contains(&(period.launch as usize));
+            selection.periods.iter().filter(is_one).cloned().collect()
+        };
+        Some(Periods { own: of(&own), copies: of(&copies), cut: selection.periods.len() >= Selection::KEPT })
     }
 
     /// A counter of the SMs.

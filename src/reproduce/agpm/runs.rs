@@ -96,6 +96,11 @@ pub(super) fn every_scheme(request: &Request) -> Vec<Run> {
     under(request, &SCHEMES)
 }
 
+/// The decisions of AGPM's selector.
+pub(super) fn selected(request: &Request) -> Vec<Run> {
+    under(request, &["agpm"])
+}
+
 /// Figure 4.
 pub(super) fn accesses(request: &Request) -> Vec<Run> {
     kernels_of(request).map(counted).collect()

@@ -3,23 +3,26 @@
 //! Invariant: nothing is drawn that the first table of the finding does not show.
 
 use crate::report::figure::Figure as Drawing;
-use crate::report::figure::{Axis, Bar, BarSeries, Baseline, Better, GroupedBars, Sheet};
+use crate::report::figure::{Axis, Bar, BarSeries, Baseline, Better, GroupedBars, Mean, Sheet};
 use crate::reproduce::{Cell, Table};
 
 /// Bars above this are drawn broken.
 const CUT_OFF: f64 = 4.0;
 
-/// A series a column behind the kernels' names; the row of means is drawn as such.
+/// A series a column behind the kernels' names. The row of means is drawn as such, published means as marks.
 pub(super) fn bars(tables: &[Table]) -> Drawing {
     bars_of(&tables[0]).into()
 }
 
+/// Published means are of the paper's programs: they stand beside ours whatever kernels were run.
 fn bars_of(table: &Table) -> GroupedBars {
-    let rows = &table.rows[..table.rows.len().saturating_sub(1)];
+    let is_mean = |row: &&Vec<Cell>| row[0].shown().starts_with("mean");
+    let rows: Vec<&Vec<Cell>> = table.rows.iter().filter(|row| !is_mean(row)).collect();
+    let published = table.rows.iter().find(|row| row[0] == Cell::from("mean, published"));
     let value = |cell: &Cell| if let Cell::Number(value, _) = cell { Some(*value) } else { None };
     let series = table.columns.iter().enumerate().skip(1).map(|(at, column)| BarSeries {
-        name: column.clone(),
-        bars: rows.iter().map(|row| Bar { value: value(&row[at]), ..Bar::default() }).collect(),
+        published_mean: published.and_then(|row| value(&row[at])),
+        ..BarSeries::new(column, rows.iter().map(|row| Bar { value: value(&row[at]), ..Bar::default() }).collect())
     });
     GroupedBars {
         groups_name: String::new(),
@@ -28,7 +31,7 @@ fn bars_of(table: &Table) -> GroupedBars {
         groups: rows.iter().map(|row| row[0].shown()).collect(),
         series: series.collect(),
         baseline: Baseline::Relative("base".to_owned()),
-        mean: true,
+        mean: Mean::Geometric,
         cut_off: Some(CUT_OFF),
     }
 }
@@ -46,6 +49,10 @@ mod tests {
         let drawn = bars_of(&table);
         assert_eq!(drawn.groups, ["atax", "bfs"]);
         assert_eq!(drawn.series.iter().map(|series| series.bars[1].value).collect::<Vec<_>>(), [Some(9.0), Some(1.0)]);
-        assert!(bars(&[table]).svg().unwrap().contains("path 4 GB/s"));
+        assert!(bars(&[table.clone()]).svg().unwrap().contains("path 4 GB/s"));
+        table.push(vec![Cell::from("mean, published"), Cell::Number(1.09, 3), Cell::None]);
+        let published = bars_of(&table);
+        assert_eq!(published.groups, drawn.groups);
+        assert_eq!(published.series.iter().map(|s| s.published_mean).collect::<Vec<_>>(), [Some(1.09), None]);
     }
 }

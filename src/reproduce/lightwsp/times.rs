@@ -47,6 +47,7 @@ impl Times {
         Bars(self.names.iter().cloned().zip(overheads).collect())
     }
 
+    /// With a row of means, and one of published means where a paper's text has any.
     fn table(&self, name: &str) -> Table {
         let columns: Vec<&str> = std::iter::once("kernel").chain(self.names.iter().map(String::as_str)).collect();
         let mut table = Table::new(name, "time over base, both with everything in persistent memory", &columns);
@@ -54,6 +55,12 @@ impl Times {
         for (kernel, times) in self.rows.iter().chain([&means]) {
             let times = times.iter().map(|time| Cell::number(*time));
             table.push(std::iter::once(Cell::from(*kernel)).chain(times).collect());
+        }
+        let published = |variant: &String| PUBLISHED.number(name, "mean", variant).map(|overhead| 1.0 + overhead);
+        let published: Vec<Option<f64>> = self.names.iter().map(published).collect();
+        if published.iter().any(Option::is_some) {
+            let cells = published.into_iter().map(Cell::number);
+            table.push(std::iter::once(Cell::from("mean, published")).chain(cells).collect());
         }
         table
     }

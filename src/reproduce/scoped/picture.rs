@@ -1,7 +1,9 @@
 //! Drawings of the figures by size: a line a column, times over the baseline.
 //!
-//! Invariant: nothing is drawn that the first table of the finding does not show.
+//! Invariant: nothing is drawn of ours that the first table of the finding does not show. Where the paper's text has the
+//! overhead of a line, a value or both ends of a range, these stand beside it; a bound alone ("at most") is in the tables.
 
+use super::published::PUBLISHED;
 use crate::report::figure::Figure as Drawing;
 use crate::report::figure::{Axis, Better, LinePoint, LineSeries, Lines, Scale, Sheet};
 use crate::reproduce::{Cell, Table};
@@ -18,10 +20,22 @@ pub(super) fn lines(tables: &[Table]) -> Drawing {
     lines_of(&tables[0]).into()
 }
 
+/// Published times of a line over those of the baseline.
+fn published(figure: &str, line: &str) -> Vec<f64> {
+    let overhead = |quantity: &str| PUBLISHED.number(figure, "B+tree", quantity);
+    let ends = || Some(vec![overhead(&format!("{line}_least"))?, overhead(&format!("{line}_most"))?]);
+    let all = overhead(line).map(|value| vec![value]).or_else(ends).unwrap_or_default();
+    all.into_iter().map(|overhead| 1.0 + overhead).collect()
+}
+
 fn lines_of(table: &Table) -> Lines {
     let series = (SIZE + 1..table.columns.len()).map(|column| {
         let point = |row: &Vec<Cell>| Some(LinePoint { x: number(&row[SIZE])?, y: number(&row[column]), error: None });
-        LineSeries { name: table.columns[column].clone(), points: table.rows.iter().filter_map(point).collect() }
+        let name = &table.columns[column];
+        LineSeries {
+            published: published(&table.name, name),
+            ..LineSeries::new(name, table.rows.iter().filter_map(point).collect())
+        }
     });
     Lines {
         sheet: Sheet::one_column().better(Better::Lower),
@@ -45,6 +59,12 @@ mod tests {
         assert_eq!(drawn.series.iter().map(|line| line.name.as_str()).collect::<Vec<_>>(), ["wg", "kr"]);
         assert_eq!(drawn.series[0].points[1], LinePoint { x: 2.0, y: Some(1.2), error: None });
         assert_eq!(drawn.series[1].points[0].y, None);
-        assert!(lines(&[table]).svg().unwrap().contains("kr"));
+        let of = |drawn: &Lines| drawn.series.iter().map(|line| line.published.clone()).collect::<Vec<_>>();
+        assert_eq!(of(&drawn), [vec![1.08, 1.1], vec![1.25]]);
+        let svg = lines(&[table.clone()]).svg().unwrap();
+        assert_eq!(svg.matches("class=\"published\"").count(), 3);
+        assert!(svg.contains("kr") && drawn.csv().unwrap().contains("\"kr, published\",,1.25,"));
+        table.name = "fig6".to_owned();
+        assert_eq!(of(&lines_of(&table)), [vec![], Vec::<f64>::new()], "a bound is no value");
     }
 }

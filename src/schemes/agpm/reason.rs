@@ -56,6 +56,15 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// In the paper's order.
+    pub const ALL: [Reason; 9] =
+        [Reason::A, Reason::B, Reason::C, Reason::D, Reason::E, Reason::F, Reason::G, Reason::H, Reason::None];
+
+    /// The reason of a letter, or of "none".
+    pub fn of(letter: &str) -> Option<Reason> {
+        Reason::ALL.into_iter().find(|reason| reason.letter() == letter)
+    }
+
     /// The paper's letter.
     pub fn letter(self) -> &'static str {
         match self {

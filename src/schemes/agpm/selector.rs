@@ -25,6 +25,7 @@ use super::parameters::{
 };
 use super::reason::{Evidence, Reason, Rules};
 use super::sites::first_path;
+use crate::engine::Time;
 use crate::persist::selection::{Locality, Period, Selection};
 use crate::persist::{HostSite, HubSite, KernelFacts, Letter, Peer, Post, Route, Seat};
 
@@ -63,6 +64,8 @@ struct Running {
     /// Reads so far, in shared memory, of what another warp wrote.
     exchanges: u64,
     periods: u32,
+    /// From when until when its period counted log updates, in ticks.
+    span: [Time; 2],
 }
 
 /// A period whose buffers are being asked.
@@ -164,7 +167,7 @@ impl Selector {
         }
     }
 
-    fn start(&mut self, facts: KernelFacts) {
+    fn start(&mut self, facts: KernelFacts, now: Time) {
         let logs = self.known.get(&facts.kernel).and_then(|known| known.logs);
         let first = first_threshold(&self.spec, logs.or_else(|| expected_logs(&self.spec, &facts)));
         let known = self.known.entry(facts.kernel.clone()).or_insert_with(|| Known {
@@ -174,12 +177,13 @@ impl Selector {
             last: None,
         });
         known.threshold = known.threshold.min(first.max(1));
-        self.running = Some(Running { facts, ..Running::default() });
+        self.running = Some(Running { facts, span: [now; 2], ..Running::default() });
         self.period = Report::default();
     }
 
     fn end(&mut self, post: &mut Post) {
-        let Some(running) = self.running.take() else { return };
+        let Some(mut running) = self.running.take() else { return };
+        running.span[1] = post.now();
         if let Some(known) = self.known.get_mut(&running.facts.kernel) {
             known.logs = Some(running.logs);
         }
@@ -198,15 +202,19 @@ impl Selector {
         self.period.logs += report.logs;
         self.period.requests += report.requests;
         self.period.wait_cycles += report.wait_cycles;
+        self.period.temporal += report.temporal;
+        self.period.non_temporal += report.non_temporal;
         let Some(running) = &mut self.running else { return };
         running.logs += report.logs;
         running.exchanges += report.exchanges;
         let threshold = self.known.get(&running.facts.kernel).map_or(u64::MAX, |known| known.threshold);
         if self.asking.is_none() && self.period.logs >= threshold {
             running.periods += 1;
-            let running = running.clone();
+            running.span[1] = post.now();
+            let ended = running.clone();
+            running.span[0] = post.now();
             let period = std::mem::take(&mut self.period);
-            self.ask(running, period, true, post);
+            self.ask(ended, period, true, post);
         }
     }
 
@@ -306,6 +314,10 @@ impl Selector {
             threshold_logs: known.threshold,
             logs: asking.period.logs,
             launch_logs: running.logs,
+            begin_ticks: running.span[0],
+            end_ticks: running.span[1],
+            temporal_logs: asking.period.temporal,
+            non_temporal_logs: asking.period.non_temporal,
             requests: asking.period.requests,
             wait_cycles: asking.period.wait_cycles,
             l1,
@@ -347,7 +359,7 @@ impl Selector {
 impl HubSite for Selector {
     fn letter(&mut self, from: Peer, letter: Box<dyn Letter>, post: &mut Post) {
         match Word::of(letter) {
-            Word::KernelStart(facts) => self.start(facts),
+            Word::KernelStart(facts) => self.start(facts, post.now()),
             Word::KernelEnd => self.end(post),
             Word::Report(report) => self.report(&report, post),
             counts @ Word::Counts { .. } => self.counts(from, counts, post),

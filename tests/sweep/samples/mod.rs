@@ -64,7 +64,7 @@ pub(crate) fn slowdowns() -> GroupedBars {
             let published = (s == 3 || s == 6).then_some(over * (0.92 + 0.16 * dice.roll()));
             Bar { value: Some(base * over), error: None, published }
         });
-        series.push(BarSeries { name: (*scheme).to_owned(), bars: bars.collect() });
+        series.push(BarSeries::new(scheme, bars.collect()));
     }
     GroupedBars {
         groups_name: String::new(),
@@ -73,7 +73,7 @@ pub(crate) fn slowdowns() -> GroupedBars {
         groups: names(&KERNELS),
         series,
         baseline: Baseline::Series { name: "base".to_owned(), drawn: false },
-        mean: true,
+        mean: Mean::Geometric,
         cut_off: Some(4.0),
     }
 }
@@ -98,7 +98,7 @@ pub(crate) fn slowdowns_with_gaps() -> GroupedBars {
 /// Few groups in one column.
 pub(crate) fn few_bars() -> GroupedBars {
     let all = slowdowns();
-    let take = |s: &usize| BarSeries { name: all.series[*s].name.clone(), bars: all.series[*s].bars[9..14].to_vec() };
+    let take = |s: &usize| BarSeries::new(&all.series[*s].name, all.series[*s].bars[9..14].to_vec());
     GroupedBars {
         groups_name: String::new(),
         sheet: Sheet::one_column().better(Better::Lower),
@@ -156,7 +156,7 @@ pub(crate) fn scaling() -> Lines {
             let y = 1.0 / (serial + (1.0 - serial) / t);
             LinePoint { x: *t, y: Some(y), error: Some(y * 0.2) }
         };
-        LineSeries { name: (*name).to_owned(), points: threads.iter().map(point).collect() }
+        LineSeries::new(name, threads.iter().map(point).collect())
     };
     let mut series: Vec<LineSeries> = ["SGEMM", "StreamTriad", "BFS", "NW"].iter().enumerate().map(line).collect();
     series[1].points[4].y = None;
@@ -258,6 +258,27 @@ pub(crate) fn degrees() -> Distribution {
     }
 }
 
+/// Thresholds and waits of 40 periods of two kernels, the second launched twice.
+pub(crate) fn periods() -> Steps {
+    let mut dice = Dice::new(11);
+    let mut threshold = 10_000.0;
+    let step = |at: usize| {
+        let begins = [0, 14, 30].contains(&at);
+        threshold = if at == 14 { 10_000.0 } else { threshold * [0.9, 1.0, 1.1][(dice.roll() * 3.0) as usize] };
+        let wait = (at != 20).then(|| 400.0 + 300.0 * dice.roll());
+        let state = if (3..=33).contains(&at) { "through the caches" } else { "past them" };
+        let series = if at < 14 { "layer_forward" } else { "adjust_weights" };
+        Step { series: series.into(), state: state.into(), begins, values: vec![Some(threshold), wait] }
+    };
+    Steps {
+        sheet: Sheet::two_columns().height(216.0),
+        x: Axis::new("period", ""),
+        panels: vec![Axis::new("threshold", "log updates"), Axis::new("CWPPR", "core cycles")],
+        states: "way".to_owned(),
+        steps: (0..40).map(step).collect(),
+    }
+}
+
 /// All of them, by name.
 pub(crate) fn all() -> Vec<(&'static str, Figure)> {
     vec![
@@ -272,5 +293,6 @@ pub(crate) fn all() -> Vec<(&'static str, Figure)> {
         ("heat_kernels", heat_kernels().into()),
         ("latencies", latencies().into()),
         ("degrees", degrees().into()),
+        ("periods", periods().into()),
     ]
 }

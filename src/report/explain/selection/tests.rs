@@ -15,6 +15,10 @@ fn period(complete: bool) -> Period {
         threshold_logs: 10_007,
         logs: 10_011,
         launch_logs: 60_000,
+        begin_ticks: 7_000,
+        end_ticks: 9_000,
+        temporal_logs: 640,
+        non_temporal_logs: 0,
         requests: 200,
         wait_cycles: 54_600,
         l1: Locality { t_all: 21, t_log: 22, s_all: 23, s_log: 24 },
@@ -83,4 +87,26 @@ fn reasons_are_told_in_a_few_characters() {
     assert_eq!(reasons(&Selection::default()), "-");
     let none = text(&under("agpm", 10_000), &Selection::default());
     assert!(none.contains("0 complete periods, 0 of them changed the way; reasons: none, no period was complete\n"));
+}
+
+#[test]
+fn a_period_is_a_step_of_its_kernel_with_its_way_and_a_launch_begins_a_line() {
+    let first = Period { number: 0, path: "non_temporal".to_owned(), ..period(true) };
+    let next = Period { number: 1, threshold_logs: 9_006, ..period(true) };
+    let other = Period { kernel: "copy".to_owned(), number: 0, requests: 0, ..period(false) };
+    let drawn = steps(&selection(vec![first, next, other]));
+    let begins: Vec<bool> = drawn.steps.iter().map(|step| step.begins).collect();
+    assert_eq!(begins, [true, false, true]);
+    let expected = "period,series,way,threshold (log updates),CWPPR (core cycles)\n\
+        0,nw,past the caches,10007.0,273.0\n1,nw,through the caches,9006.0,273.0\n2,copy,through the caches,10007.0,\n";
+    assert_eq!(drawn.csv().unwrap(), expected);
+    let svg = drawn.svg().unwrap();
+    for words in
+        ["nw, period 0: past the caches", "nw, period 1: through the caches", "copy, period 2: through the caches"]
+    {
+        assert!(svg.contains(words), "no {words} in {svg}");
+    }
+    // A kernel's two steps of a panel are one line; the last has no CWPPR.
+    assert_eq!(svg.matches("class=\"step\"").count(), 2 + 1);
+    assert!(steps(&Selection::default()).svg().unwrap_err().to_string().contains("no steps"));
 }

@@ -3,8 +3,8 @@
 
 use super::Sketch;
 use crate::report::figure::{
-    Axis, Bar, BarSeries, Baseline, Cdf, CdfSeries, Figure, GroupedBars, HeatMap, LinePoint, LineSeries, Lines, Scale,
-    Sheet, Stack, StackGroup, StackedBars,
+    Axis, Bar, BarSeries, Baseline, Cdf, CdfSeries, Figure, GroupedBars, HeatMap, LinePoint, LineSeries, Lines, Mean,
+    Scale, Sheet, Stack, StackGroup, StackedBars,
 };
 use crate::report::sweep::label;
 use crate::report::sweep::reading::Datum;
@@ -57,7 +57,7 @@ fn bars(sketch: &mut Sketch<'_>) -> Option<GroupedBars> {
     let bar = |value: &Option<f64>| Bar { value: *value, ..Bar::default() };
     let series: Vec<BarSeries> = drawn
         .iter()
-        .map(|at| BarSeries { name: sketch.series_name(*at), bars: values[*at].iter().map(bar).collect() })
+        .map(|at| BarSeries::new(&sketch.series_name(*at), values[*at].iter().map(bar).collect()))
         .collect();
     let normalised = sketch.spec.normalise;
     let baseline = if normalised { Baseline::Relative(label::baseline(sketch.showing.plan)) } else { Baseline::None };
@@ -74,7 +74,10 @@ fn bars(sketch: &mut Sketch<'_>) -> Option<GroupedBars> {
         series,
         baseline,
         // Means over workloads say something; over sizes of a cache they do not.
-        mean: normalised && sketch.spec.x.as_deref() == Some("workload"),
+        mean: match sketch.spec.x.as_deref() {
+            Some("workload") if normalised => Mean::Geometric,
+            _ => Mean::None,
+        },
     })
 }
 
@@ -113,9 +116,9 @@ fn numbers(sketch: &Sketch<'_>) -> Vec<f64> {
     sketch.grid.x.iter().map(|x| x.as_f64().unwrap_or(f64::NAN)).collect()
 }
 
-fn line(name: String, xs: &[f64], values: &[Option<f64>]) -> LineSeries {
+fn line(name: &str, xs: &[f64], values: &[Option<f64>]) -> LineSeries {
     let point = |(x, y): (&f64, &Option<f64>)| LinePoint { x: *x, y: *y, error: None };
-    LineSeries { name, points: xs.iter().zip(values).map(point).collect() }
+    LineSeries::new(name, xs.iter().zip(values).map(point).collect())
 }
 
 fn lines(sketch: &mut Sketch<'_>) -> Option<Lines> {
@@ -123,7 +126,7 @@ fn lines(sketch: &mut Sketch<'_>) -> Option<Lines> {
     some(&values)?;
     let xs = numbers(sketch);
     let x = Axis::new(&sketch.x_label(), "").scale(x_scale(sketch, &xs));
-    let series = values.iter().enumerate().map(|(at, values)| line(sketch.series_name(at), &xs, values)).collect();
+    let series = values.iter().enumerate().map(|(at, values)| line(&sketch.series_name(at), &xs, values)).collect();
     Some(Lines { sheet: sheet(sketch), x, y: y_axis(sketch), series, ideal: None })
 }
 
@@ -154,7 +157,7 @@ fn scaling(sketch: &mut Sketch<'_>) -> Option<Lines> {
         .y_label
         .clone()
         .unwrap_or_else(|| format!("speed-up over {}", label::told(&key, &sketch.grid.x[first])));
-    let series = values.iter().enumerate().map(|(at, values)| line(sketch.series_name(at), &xs, values)).collect();
+    let series = values.iter().enumerate().map(|(at, values)| line(&sketch.series_name(at), &xs, values)).collect();
     let mut ideal: Vec<(f64, f64)> = xs.iter().map(|x| (*x, x / least)).collect();
     ideal.sort_by(|a, b| a.0.total_cmp(&b.0));
     Some(Lines {

@@ -1,6 +1,6 @@
 //! How large a figure is: as asked for, or as small as its labels allow.
 
-use crate::report::figure::{Figure, FigureError, Sheet, text_width};
+use crate::report::figure::{Figure, FigureError, Mean, Sheet, text_width};
 use crate::sweep::file::figure::FigureSpec;
 
 /// Heights that are tried, over the first.
@@ -56,10 +56,12 @@ fn beside(figure: &Figure) -> f64 {
 /// Bars or cells beside each other.
 fn bars(figure: &Figure) -> usize {
     match figure {
-        Figure::GroupedBars(bars) => (bars.groups.len() + usize::from(bars.mean)) * (bars.series.len() + 1),
+        Figure::GroupedBars(bars) => {
+            (bars.groups.len() + usize::from(bars.mean != Mean::None)) * (bars.series.len() + 1)
+        }
         Figure::StackedBars(bars) => bars.groups.iter().map(|group| group.bars.len() + 1).sum::<usize>() * 3,
         Figure::HeatMap(map) => map.columns.len() * 4,
-        Figure::Lines(_) | Figure::Cdf(_) | Figure::Distribution(_) => 0,
+        Figure::Lines(_) | Figure::Cdf(_) | Figure::Distribution(_) | Figure::Steps(_) => 0,
     }
 }
 
@@ -86,6 +88,6 @@ fn height(figure: &Figure, width: f64) -> f64 {
             // They lean.
             legend(&mut bars.parts.iter().map(String::as_str)) + 20.0 + 0.75 * names.fold(0.0, f64::max)
         }
-        Figure::Distribution(_) => legend(&mut std::iter::empty()),
+        Figure::Distribution(_) | Figure::Steps(_) => legend(&mut std::iter::empty()),
     }
 }

@@ -1,4 +1,4 @@
-//! Figures 3 and 7: normalised execution times.
+//! Figures 3 and 7, Table I: normalised execution times, and types of kernels by them.
 
 use crate::reproduce::agpm::ask::{Times, every_scheme as ask_every, static_paths as ask_static};
 use crate::reproduce::agpm::kernels_of;
@@ -59,9 +59,9 @@ fn table(name: &str, request: &Request, times: &Times, schemes: &[&str], best: b
 }
 
 /// Single kernels that the paper's text tells of.
-fn told(times: &Times) -> Table {
-    let mut table =
-        Table::new("fig3_told", "kernels that the text tells of", &["kernel", "scheme", "ours", "published", "off by"]);
+fn told(name: &str, times: &Times) -> Table {
+    let columns = ["kernel", "scheme", "ours", "published", "off by"];
+    let mut table = Table::new(name, "kernels that the text tells of (section III)", &columns);
     for row in PUBLISHED.all().filter(|row| row.experiment == "fig3" && row.kernel != "mean") {
         let (ours, value) = (times.of(row.kernel, row.quantity), row.value.parse().ok());
         table.push(vec![
@@ -75,12 +75,55 @@ fn told(times: &Times) -> Table {
     table
 }
 
+/// Table I's types of our own times: beyond 5 % store+clwb is better (I) or nt-store (II), else neither (III).
+fn types(request: &Request, times: &Times) -> Table {
+    let columns = ["kernel", "nt-store", "store+clwb", "points", "type", "relative", "type by it", "type, published"];
+    let mut table = Table::new("table1", "types by the difference of the static ways", &columns);
+    let (mut all, mut same) = (0, [0u64; 2]);
+    for kernel in kernels_of(request) {
+        let (Some(nt), Some(t)) = (times.of(kernel.name, STATIC[1]), times.of(kernel.name, STATIC[2])) else {
+            continue;
+        };
+        let published = PUBLISHED.text("table1", kernel.name, "type").unwrap_or("-");
+        let gaps = [nt - t, (nt - t) / nt.min(t)];
+        let found = gaps.map(type_of);
+        all += 1;
+        for (same, found) in same.iter_mut().zip(found) {
+            *same += u64::from(found == published);
+        }
+        let points = Cell::Number(gaps[0] * 100.0, 2);
+        let mut row = vec![Cell::from(kernel.name), Cell::number(Some(nt)), Cell::number(Some(t)), points];
+        row.extend([Cell::from(found[0]), Cell::Share(gaps[1]), Cell::from(found[1]), Cell::from(published)]);
+        table.push(row);
+    }
+    let agree = |same: u64| Cell::Text(format!("{same} of {all}"));
+    let gap = || Cell::from("");
+    let name = Cell::from("as published");
+    table.push(vec![name, gap(), gap(), gap(), agree(same[0]), gap(), agree(same[1]), gap()]);
+    table
+}
+
+/// The type of a kernel by how much longer nt-store takes, as a share (section III: "diff > 5 %").
+fn type_of(longer: f64) -> &'static str {
+    match longer {
+        longer if longer > 0.05 => "I",
+        longer if longer < -0.05 => "II",
+        _ => "III",
+    }
+}
+
 /// Figure 3.
 pub(in crate::reproduce::agpm) fn static_paths(request: &Request, runs: &Runs<'_>) -> Finding {
     let times = times(request, runs, &STATIC);
     let main = table("fig3", request, &times, &there(&times, &STATIC), false);
-    let notes = vec!["means are over the kernels that were run; the paper's are over 22".to_owned()];
-    Finding { tables: vec![main, told(&times)], asks: ask_static(&times), notes, ..Finding::default() }
+    let notes = vec![
+        "means are over the kernels that were run; the paper's are over 22".to_owned(),
+        "types: Table I's `diff` is taken in percentage points of base's time, as the paper's other differences are; of the \
+         better way's time it is the relative one"
+            .to_owned(),
+    ];
+    let tables = vec![main, told("fig3_told", &times), types(request, &times)];
+    Finding { tables, asks: ask_static(&times), notes, ..Finding::default() }
 }
 
 /// Figure 7.
@@ -98,7 +141,7 @@ pub(in crate::reproduce::agpm) fn every_scheme(request: &Request, runs: &Runs<'_
             notes.push(format!("{kernel}: the best here is {best}; the paper sees bucl (not asked for)"));
         }
     }
-    let tables = vec![main, readings(&times)];
+    let tables = vec![main, told("fig7_told", &times), readings(&times)];
     Finding { tables, asks: ask_every(&times), notes, ..Finding::default() }
 }
 
@@ -123,4 +166,41 @@ fn readings(times: &Times) -> Table {
         ]);
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reproduce::find;
+
+    #[test]
+    fn a_kernel_has_a_type_of_its_own_beyond_5_percent() {
+        assert_eq!([0.0499, 0.0501, -0.0499, -0.0501].map(type_of), ["III", "I", "III", "II"]);
+    }
+
+    #[test]
+    fn types_are_by_points_and_relative_and_those_as_published_are_counted() {
+        let kernels = ["SAD1", "ATAX1", "SGEMM", "BFS", "GEMM"].map(str::to_owned);
+        let request = Request::new(find("agpm").unwrap()).only(&[], &kernels).unwrap();
+        let mut times = Times::default();
+        for (kernel, nt, t) in [("SAD1", 3.25, 2.5), ("ATAX1", 2.0, 2.0625), ("SGEMM", 1.0, 1.0), ("BFS", 4.0, 4.125)] {
+            times.add(kernel, "nt-store", nt);
+            times.add(kernel, "store+clwb", t);
+        }
+        times.add("GEMM", "nt-store", 1.0);
+        let table = types(&request, &times);
+        let row = |row: &Vec<Cell>| [0, 3, 4, 5, 6, 7].map(|at| row[at].shown()).join(" | ");
+        let rows: Vec<String> = table.rows.iter().map(row).collect();
+        assert_eq!(
+            rows,
+            [
+                "SAD1 | 75.00 | I | +30.00 % | I | I",
+                // In the paper's order of kernels; GEMM was not run both ways.
+                "SGEMM | 0.00 | III | +0.00 % | III | II",
+                "ATAX1 | -6.25 | II | -3.12 % | III | II",
+                "BFS | -12.50 | II | -3.12 % | III | III",
+                "as published |  | 2 of 4 |  | 2 of 4 | ",
+            ]
+        );
+    }
 }

@@ -16,15 +16,19 @@ const SEAT: Seat = Seat { index: 0, sms: 3, slices: 2, controllers: 1, tick_khz:
 
 struct Bench {
     hub: Selector,
+    /// Letters come ten ticks after each other.
+    now: Time,
 }
 
 impl Bench {
     fn new(changes: &[(&str, Value)]) -> Self {
-        Bench { hub: Selector::new(&spec(changes), SEAT) }
+        Bench { hub: Selector::new(&spec(changes), SEAT), now: 0 }
     }
 
     fn tell(&mut self, from: Peer, word: Word) -> Vec<(Peer, Word)> {
         let mut post = Post::default();
+        self.now += 10;
+        post.at(self.now);
         self.hub.letter(from, Box::new(word), &mut post);
         post.take().into_iter().map(|(to, letter)| (to, Word::of(letter))).collect()
     }
@@ -169,6 +173,10 @@ fn every_period_tells_of_itself_alone_and_the_selection_of_all() {
         threshold_logs: 1000,
         logs: 1003,
         launch_logs: 1003,
+        begin_ticks: 10,
+        end_ticks: 30,
+        temporal_logs: 11 + 19,
+        non_temporal_logs: 13 + 23,
         requests: 10,
         wait_cycles: 2000,
         l1: locality(40, 0, 50, 0),
@@ -186,12 +194,15 @@ fn every_period_tells_of_itself_alone_and_the_selection_of_all() {
     let again =
         Period { number: 1, logs: 1007, launch_logs: 2010, requests: 20, wait_cycles: 7000, l2: SOME, ..first.clone() };
     let again = Period { saturated: 0, spills: 3, refills: 0, path: "temporal".to_owned(), ..again };
+    // Its log updates count from the end of the first, while buffers still answer.
+    let again = Period { begin_ticks: 30, end_ticks: 70, temporal_logs: 31, non_temporal_logs: 37, ..again };
     bench.tell(Peer::Sm(1), report(30, 3, 300, [43, 47, 53]));
     bench.tell(Peer::Host, Word::KernelEnd);
     assert!(bench.answer(Locality::default(), Locality::default()).is_empty());
     let cut = Period { number: 2, complete: false, threshold_logs: 1100, logs: 30, launch_logs: 2040, ..again.clone() };
     let none = Locality::default();
     let cut = Period { requests: 3, wait_cycles: 300, l1: none, l2: none, reason: "f".to_owned(), ..cut };
+    let cut = Period { begin_ticks: 70, end_ticks: 120, temporal_logs: 43, non_temporal_logs: 47, ..cut };
     let expected = Selection {
         periods: vec![first, again, cut],
         complete: 2,
@@ -259,7 +270,7 @@ fn the_evidence_is_what_the_parameters_take_for_it() {
     let facts =
         |shared_bytes: u32, communicates: bool| KernelFacts { shared_bytes, communicates, ..Default::default() };
     let running = |facts: KernelFacts, exchanges: u64| Asking {
-        running: Running { facts, logs: 700, exchanges, periods: 3 },
+        running: Running { facts, logs: 700, exchanges, periods: 3, span: [0, 0] },
         period: Report { logs: 200, ..Report::default() },
         complete: true,
         left: 0,
