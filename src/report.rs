@@ -16,7 +16,7 @@ mod table;
 mod timeline;
 
 pub use compare::{comparison, comparison_figure};
-pub use console::{align_right, lines, plain_table};
+pub use console::{align_right, legend, lines, plain_table};
 pub use crash::{crash_summary, state_name};
 pub use explain::{Explanation, explained, explanation, reasons};
 pub use markdown::{Markdown, Span};

@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::outcome::Outcome;
 use crate::persist::storage::StorageCost;
 
+pub(super) use selection::REASONS;
 pub use selection::reasons;
 
 /// An explanation.
