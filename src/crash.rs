@@ -182,7 +182,8 @@ impl Places<'_> {
         Judgement { found: verdict.failures.iter().map(found).collect(), verdict }
     }
 
-    /// A failure without witnesses. Bytes that are wrong are named as elements of the program where they are some.
+    /// A failure without witnesses. Bytes that are wrong are named as elements of the program where they are
+    /// some.
     fn found(&self, failure: &Failure) -> Found {
         let core_cycle = failure.time / self.ticks_a_cycle;
         let mut failure = failure.clone();

@@ -302,8 +302,8 @@ impl Resolved {
         (0..self.plan.manifest.conditions.len()).map(|number| CrashCondition::new(&self.plan, number))
     }
 
-    /// The first element within the bytes `found` at an address that differs from those `expected` there; none where they are of no
-    /// buffer, or of parts of elements only.
+    /// The first element within the bytes `found` at an address that differs from those `expected` there;
+    /// none where they are of no buffer, or of parts of elements only.
     pub fn wrong_element(&self, address: u64, found: &[u8], expected: &[u8]) -> Option<WrongElement> {
         elements::wrong_element(&self.plan, address, found, expected)
     }

@@ -1,10 +1,12 @@
 //! `durawarp bench`: how fast the simulator is on this host, by threads.
 //!
-//! A workload is run at every number of threads in turns, so that a slow spell of the host meets all of them; the median of the
-//! repeats counts, and their spread is told. Wall time is that of the simulation: the workload's loading and checks are not in it.
-//! Threads are those that `run --threads` would use: where more do not pay, or there are fewer cores, fewer are at work.
+//! A workload is run at every number of threads in turns, so that a slow spell of the host meets all of them;
+//! the median of the repeats counts, and their spread is told. Wall time is that of the simulation: the
+//! workload's loading and checks are not in it. Threads are those that `run --threads` would use: where more
+//! do not pay, or there are fewer cores, fewer are at work.
 //!
-//! Invariant: digests of run and memory are those of one thread, or the command ends as `check` does. Not measured: memory, start.
+//! Invariant: digests of run and memory are those of one thread, or the command ends as `check` does. Not
+//! measured: memory, start.
 
 mod round_trip;
 

@@ -1,7 +1,8 @@
-//! Elements of buffers in words: name, index and type, as conditions speak of them, and values as literals of the type.
+//! Elements of buffers in words: name, index and type, as conditions speak of them, and values as literals of
+//! the type.
 //!
-//! Invariant: a name is the one that the manifest gives, whatever was swapped in the run: after a power failure names stand for their
-//! own buffers again.
+//! Invariant: a name is the one that the manifest gives, whatever was swapped in the run: after a power
+//! failure names stand for their own buffers again.
 
 use super::element::load;
 use super::expr::{Element, Value};
@@ -12,7 +13,8 @@ use crate::kernel::ir::Elem;
 /// A value that is not what it should be, in the words of the manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WrongElement {
-    /// `buffer[index]` or `buffer.field[index]`; an expression, where that has the value and no element alone.
+    /// `buffer[index]` or `buffer.field[index]`; an expression, where that has the value and no element
+    /// alone.
     pub name: String,
     /// Its type, as manifests write it; none of an expression.
     pub ty: Option<&'static str>,
@@ -80,7 +82,8 @@ impl<'a> Named<'a> {
     }
 }
 
-/// The first element of the program that lies within bytes at an address and differs from those that are expected there.
+/// The first element of the program that lies within bytes at an address and differs from those that are
+/// expected there.
 pub(super) fn wrong_element(plan: &Plan, address: u64, found: &[u8], expected: &[u8]) -> Option<WrongElement> {
     let end = address.checked_add(found.len() as u64)?;
     let buffers = plan.manifest.buffers.iter().zip(&plan.buffers).enumerate();

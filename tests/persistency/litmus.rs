@@ -98,8 +98,8 @@ fn bugs_show_at_the_level_that_the_page_says() {
     }
 }
 
-/// The paper's negative example, on its own machine (wavefronts of 64) and on one with warps of 32: the program with barriers of
-/// the thread, and that with barriers of the workgroup at the same size.
+/// The paper's negative example, on its own machine (wavefronts of 64) and on one with warps of 32: the
+/// program with barriers of the thread, and that with barriers of the workgroup at the same size.
 #[test]
 fn a_persist_barrier_of_too_narrow_a_scope_is_found_whatever_the_lanes_of_a_warp() {
     let size = [("CTAS", 1), ("BLOCK", 128), ("KEYS", 6), ("BELOW", 3), ("FAN", 5), ("ORDER", 5), ("SPAN", 60)];

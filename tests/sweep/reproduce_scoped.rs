@@ -111,7 +111,8 @@ fn table_3_is_what_the_kernel_s_writes_come_to_and_energy_follows_the_accesses()
     let (workgroups, own, all) = (number(&table.rows[0][1]), number(&table.rows[0][2]), number(&table.rows[0][3]));
     assert_eq!((workgroups, workgroups * own), (8.0, all));
     assert!(table.rows.is_sorted_by(|below, above| number(&below[3]) > number(&above[3])), "{table:?}");
-    // The ratio is the number of workgroups that write: fewer with fewer keys, and towards the root where nodes have room.
+    // The ratio is the number of workgroups that write: fewer with fewer keys, and towards the root where
+    // nodes have room.
     let writers = &found.findings[0].1.tables[1];
     let levels = |row: usize| writers.rows[row][2..].iter().map(number).collect::<Vec<_>>();
     assert_eq!((writers.name.as_str(), writers.rows.len()), ("table3_writers", 6));

@@ -1,4 +1,5 @@
-//! How far apart two cores are just now: two threads pass a cache line to and fro. For `durawarp bench` and the benches.
+//! How far apart two cores are just now: two threads pass a cache line to and fro. For `durawarp bench` and
+//! the benches.
 
 #![allow(clippy::disallowed_methods, reason = "measuring time is what this is for")]
 

@@ -5,8 +5,9 @@
 //! level, from the leaves up. A kernel's barrier persists what all workgroups have written; a workgroup's what it has
 //! itself, as a mean over those that have written at all. From depth d up both algorithms wait for the kernel.
 //!
-//! The ratio of the two is the number of workgroups that write at the level, as both algorithms write the same. A second table says
-//! on what of the program that depends: keys a workgroup, and room in the nodes above the leaves.
+//! The ratio of the two is the number of workgroups that write at the level, as both algorithms write the
+//! same. A second table says on what of the program that depends: keys a workgroup, and room in the nodes
+//! above the leaves.
 
 use std::collections::BTreeMap;
 
@@ -89,8 +90,8 @@ fn name(level: usize) -> String {
     if level == 0 { "Leaf".to_owned() } else { format!("Leaf-{level}") }
 }
 
-/// Why the ratio falls or does not: the workgroups that write at a level, by keys that each inserts, and by room in nodes above the
-/// leaves, which the program loads with as many children as they hold.
+/// Why the ratio falls or does not: the workgroups that write at a level, by keys that each inserts, and by
+/// room in nodes above the leaves, which the program loads with as many children as they hold.
 fn writers(request: &Request, ctas: u32, own: &Counted) -> Result<Table, String> {
     let names: Vec<String> = (0..own.depth).map(name).collect();
     let columns = ["keys a workgroup", "entries a node"].into_iter().chain(names.iter().map(String::as_str));

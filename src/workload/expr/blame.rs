@@ -8,10 +8,12 @@
 //! | `sum(i, .., condition) == 0` | terms that hold |
 //! | any other comparison | its left side if that is an element, else its right side, else its text |
 //!
-//! What should not hold is its negation. A sum over one value names that value: where the name is compared, what it stands for is blamed.
+//! What should not hold is its negation. A sum over one value names that value: where the name is compared,
+//! what it stands for is blamed.
 //!
-//! Invariants: an element is blamed for its value in the image at hand, never for an initial one. Cost: as an evaluation of the
-//! condition, times its depth. Not covered: which of several equally good repairs the program needs.
+//! Invariants: an element is blamed for its value in the image at hand, never for an initial one. Cost: as an
+//! evaluation of the condition, times its depth. Not covered: which of several equally good repairs the
+//! program needs.
 
 use super::eval::{Element, Elements, Evaluation, MOST_TERMS, Stop};
 use super::{Code, Compare, Expr, Node, Type, Value, Which};

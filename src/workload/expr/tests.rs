@@ -301,7 +301,8 @@ fn terms_of_all_sums_of_a_value_are_bounded() {
     assert!(whole.is_err());
 }
 
-/// Why a condition does not hold on [`Sample`]: what has the value, the value, what it should be, and what it is given by.
+/// Why a condition does not hold on [`Sample`]: what has the value, the value, what it should be, and what it
+/// is given by.
 fn reasons(text: &str) -> Vec<String> {
     let (scope, mut frame) = scope();
     let source = std::sync::Arc::new(Source { file: "t".to_owned(), text: text.to_owned() });
