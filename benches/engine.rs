@@ -8,6 +8,8 @@
 //! * `handover/W/N`: two threads that hand over N events each a round, by swapping batches or over a channel; elements are
 //!   rounds.
 
+#[path = "../src/allocator.rs"]
+mod allocator;
 #[path = "engine_models/handover.rs"]
 mod handover;
 #[path = "engine_models/phold.rs"]

@@ -4,19 +4,21 @@
 //! turns; beside every parallel figure stand the round trip between the cores (it changes from second to second), the
 //! bound that the model's imbalance sets, and the bound N / ceil(N / P) of N equal components on P threads.
 
+#[path = "../src/allocator.rs"]
+mod allocator;
 #[path = "engine_models/measure.rs"]
 mod measure;
 #[path = "engine_models/phold.rs"]
 mod phold;
-#[path = "engine_models/ping_pong.rs"]
-mod ping_pong;
+#[path = "../src/cli/bench/round_trip.rs"]
+mod round_trip;
 #[path = "engine_models/ticks.rs"]
 mod ticks;
 
 use durawarp::engine::{EngineStats, Fallback, Message, Placement, Rebalance, RunOptions, Simulation};
 use measure::in_turns;
 use phold::Phold;
-use ping_pong::ping_pong;
+use round_trip::round_trip_ns;
 use ticks::Ticks;
 
 fn one_core<M: Message>(name: &str, target: f64, build: &dyn Fn() -> Simulation<M>) {
@@ -36,7 +38,7 @@ fn two_threads<M: Message>(name: &str, components: u64, target: &str, build: &dy
     let crew = RunOptions { threads: 2, fallback: Fallback::Never, ..RunOptions::default() };
     let free = RunOptions { threads: 2, ..RunOptions::default() };
     let fixed = RunOptions { placement: Placement::Blocks, rebalance: Rebalance::Never, ..crew.clone() };
-    let trip = ping_pong();
+    let trip = round_trip_ns();
     let [one, fixed, crew, free] = in_turns(build, &[RunOptions::default(), fixed, crew, free], 5);
     let stats = EngineStats { totals: one.totals, ..EngineStats::default() };
     println!(

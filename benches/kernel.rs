@@ -3,6 +3,9 @@
 //! `cargo bench --bench kernel`. The first group reports time per warp instruction, dispatch included; the second warp
 //! instructions per second of whole kernels.
 
+#[path = "../src/allocator.rs"]
+mod allocator;
+
 use std::hint::black_box;
 use std::sync::Arc;
 

@@ -3,6 +3,9 @@
 //! Each run is a fixed stretch of simulated time of a built-in workload's default profile, launch latency included, on
 //! the default machine; the machine is assembled outside the measurement. `benches/machine_table.rs` measures whole runs.
 
+#[path = "../src/allocator.rs"]
+mod allocator;
+
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use durawarp::assemble::{Assembly, assemble};
 use durawarp::config::MachineConfig;

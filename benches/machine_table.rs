@@ -6,8 +6,10 @@
 
 #![allow(clippy::disallowed_methods, reason = "measuring time is what this is for")]
 
-#[path = "engine_models/ping_pong.rs"]
-mod ping_pong;
+#[path = "../src/allocator.rs"]
+mod allocator;
+#[path = "../src/cli/bench/round_trip.rs"]
+mod round_trip;
 
 use std::process::Command;
 use std::time::Instant;
@@ -93,7 +95,7 @@ fn measure(name: &str, target: f64) {
         one / plain,
         one / two,
         100.0 * shares,
-        ping_pong::ping_pong(),
+        round_trip::round_trip_ns(),
     );
 }
 

@@ -3,6 +3,9 @@
 //! `journal`: whole runs with some 100,000 persists, with the journal and without, three times in turns; elements are
 //! persists. `crash`: a crash test, run, history and both levels; elements are states judged.
 
+#[path = "../src/allocator.rs"]
+mod allocator;
+
 use std::sync::atomic::AtomicBool;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};

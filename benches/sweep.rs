@@ -8,6 +8,9 @@
 
 #![allow(clippy::disallowed_methods, reason = "measuring time is what this is for")]
 
+#[path = "../src/allocator.rs"]
+mod allocator;
+
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;

@@ -1,6 +1,7 @@
 //! The command line: what is typed, what is printed, which exit code comes back. No model lives here.
 
 mod args;
+mod bench;
 mod config;
 mod crash;
 mod determinism;
@@ -97,6 +98,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Crash(args) => crash::crash(args),
         Command::Regions(args) => regions::regions(args),
         Command::Check(args) => determinism::check(args),
+        Command::Bench(args) => bench::bench(args),
         Command::Sweep(args) => sweep::sweep(args),
         Command::SweepStatus(args) => sweep::status(args),
         Command::Results(args) => results::results(args),

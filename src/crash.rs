@@ -35,7 +35,7 @@ use crate::oracle::order::{Guarantees, Model, Order};
 use crate::oracle::overtaking::Overtaking;
 use crate::oracle::regions::Resumes;
 use crate::oracle::undo::{Expected, UndoRule};
-use crate::oracle::verdict::{Failure, Persist, Verdict};
+use crate::oracle::verdict::{Failure, Persist, Verdict, WrongBytes};
 use crate::outcome::Outcome;
 use crate::persist::vocab::{Boundary, PastOrder, PersistScope, StoreClass};
 use crate::persist::{FactKind, Journal, PmImage, Post, Scheme, Seat, Store};
@@ -182,10 +182,17 @@ impl Places<'_> {
         Judgement { found: verdict.failures.iter().map(found).collect(), verdict }
     }
 
-    /// A failure without witnesses.
+    /// A failure without witnesses. Bytes that are wrong are named as elements of the program where they are
+    /// some.
     fn found(&self, failure: &Failure) -> Found {
         let core_cycle = failure.time / self.ticks_a_cycle;
-        Found { missing: None, present: None, core_cycle, failure: failure.clone() }
+        let mut failure = failure.clone();
+        for value in failure.values.iter_mut().filter(|value| value.element.is_none()) {
+            let Some(WrongBytes { address, found, expected: Some(expected) }) = &value.bytes else { continue };
+            let named = self.workload.wrong_element(*address, found, expected);
+            value.element = named.and_then(|named| conditions::wrong_value(named).element);
+        }
+        Found { missing: None, present: None, core_cycle, failure }
     }
 }
 

@@ -4,12 +4,10 @@
 //! wrong, or an output cannot be written; 3 the simulated program failed or its result is wrong; 4 runs that must be equal
 //! differ; 70 the simulator failed; 130 interrupted by SIGINT; 143 by SIGTERM.
 
+mod allocator;
 mod cli;
 
 use std::process::ExitCode;
-
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     cli::main()

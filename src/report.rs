@@ -17,7 +17,7 @@ mod table;
 mod timeline;
 
 pub use compare::{comparison, comparison_figure};
-pub use console::{align_right, lines, plain_table};
+pub use console::{align_right, legend, lines, plain_table};
 pub use crash::{crash_summary, state_name};
 pub use explain::{Explanation, drawing, drawn, explained, explanation, reasons};
 pub use markdown::{Markdown, Span};

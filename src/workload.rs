@@ -23,6 +23,7 @@ mod contents;
 mod data_file;
 pub(crate) mod document;
 mod element;
+mod elements;
 pub(crate) mod expr;
 mod fingerprint;
 mod formed;
@@ -59,7 +60,8 @@ mod view;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub use conditions::{CrashCondition, Expected};
+pub use conditions::{CrashCondition, Expected, Violation};
+pub use elements::WrongElement;
 pub use expr::Value;
 pub use formed::{FormedHost, FormedProgram};
 pub use functional::{EpochWrites, FunctionalError, FunctionalRun, LaunchCount};
@@ -298,6 +300,12 @@ impl Resolved {
     /// The manifest's conditions on what power failures leave.
     pub fn conditions(&self) -> impl Iterator<Item = CrashCondition> {
         (0..self.plan.manifest.conditions.len()).map(|number| CrashCondition::new(&self.plan, number))
+    }
+
+    /// The first element within the bytes `found` at an address that differs from those `expected` there;
+    /// none where they are of no buffer, or of parts of elements only.
+    pub fn wrong_element(&self, address: u64, found: &[u8], expected: &[u8]) -> Option<WrongElement> {
+        elements::wrong_element(&self.plan, address, found, expected)
     }
 
     /// Faults in the names of schemes that conditions give, of which `known` are all there are.

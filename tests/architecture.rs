@@ -330,3 +330,18 @@ fn every_file_opens_with_what_it_is() {
         assert!(text.starts_with("//!"), "src/{}.rs does not open with //!", source.path);
     }
 }
+
+#[test]
+fn benches_measure_with_the_allocator_of_the_binary() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = |path: &Path| std::fs::read_to_string(path).expect("a source file");
+    assert!(text(&root.join("src/main.rs")).contains("mod allocator;\n"));
+    let benches =
+        std::fs::read_dir(root.join("benches")).expect("benches is readable").map(|entry| entry.unwrap().path());
+    let benches: Vec<PathBuf> = benches.filter(|path| path.extension().is_some_and(|end| end == "rs")).collect();
+    assert!(benches.len() > 5, "the benches were found");
+    for bench in benches {
+        let same = "#[path = \"../src/allocator.rs\"]\nmod allocator;\n";
+        assert!(text(&bench).contains(same), "{} has another allocator than the binary", bench.display());
+    }
+}

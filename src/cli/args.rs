@@ -44,6 +44,8 @@ pub(super) enum Command {
     Regions(RegionsArgs),
     /// Prove that results do not depend on threads: run several ways and compare epoch by epoch
     Check(CheckArgs),
+    /// Measure the simulator's own speed on this host: events and warp instructions a second, by threads
+    Bench(BenchArgs),
     /// Run the points of a sweep file, or those that are missing, into a folder of results
     Sweep(SweepArgs),
     /// Show which points of a sweep file are done, failed or missing, by value of each axis
@@ -300,6 +302,11 @@ fn scope(text: &str) -> Result<PersistScope, String> {
 }
 
 /// Threads or jobs: more than any host has cores for is a slip of the hand.
+fn repeats(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|repeats| (1..=1000).contains(repeats));
+    number.ok_or_else(|| "expected a number from 1 to 1000".to_owned())
+}
+
 fn jobs(text: &str) -> Result<usize, String> {
     text.parse()
         .ok()
@@ -349,6 +356,29 @@ pub(super) struct CheckArgs {
     /// Stop every run after so many core cycles
     #[arg(long, value_name = "N")]
     pub(super) max_cycles: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct BenchArgs {
+    /// Workloads: built-in names, folders or manifests; a few of different kinds unless named
+    #[arg(long, value_delimiter = ',', value_name = "NAME|FOLDER,...")]
+    pub(super) workloads: Vec<String>,
+    #[command(flatten)]
+    pub(super) scheme: OneScheme,
+    #[command(flatten)]
+    pub(super) subject: Subject,
+    /// Thread counts to measure, beside one thread; powers of two up to the cores unless named
+    #[arg(long, value_delimiter = ',', value_name = "N,...", value_parser = jobs)]
+    pub(super) threads: Vec<usize>,
+    /// Runs at each number of threads, whose median counts
+    #[arg(long, default_value_t = 15, value_name = "N", value_parser = repeats)]
+    pub(super) repeats: usize,
+    /// Write everything as JSON (- is standard output)
+    #[arg(long, value_name = "FILE")]
+    pub(super) json: Option<PathBuf>,
+    /// No table
+    #[arg(short, long)]
+    pub(super) quiet: bool,
 }
 
 #[derive(Debug, Args)]

@@ -7,11 +7,11 @@
 use serde::Serialize;
 
 use super::Found;
-use crate::oracle::judge::Check;
-use crate::oracle::verdict::{ConditionCount, Failure};
+use crate::oracle::judge::{Check, Violation};
+use crate::oracle::verdict::{ConditionCount, Failure, WrongBytes, WrongElement, WrongValue};
 use crate::persist::PmImage;
 use crate::persist::vocab::Domain;
-use crate::workload::{CrashCondition, Expected};
+use crate::workload::{self, CrashCondition, Expected};
 
 /// What became of a condition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -59,6 +59,11 @@ impl Bound {
         self.condition.on_survived()
     }
 
+    /// Which image it is about.
+    fn on(&self) -> &'static str {
+        if self.on_survived() { "survived" } else { "recovered" }
+    }
+
     /// What it came to, from its counts at all levels; `complete` when these saw all that there is to see.
     pub(super) fn report(
         &self,
@@ -72,7 +77,7 @@ impl Bound {
         Condition {
             name: self.condition.name().to_owned(),
             holds: self.condition.text().to_owned(),
-            on: if self.on_survived() { "survived" } else { "recovered" },
+            on: self.on(),
             source: self.condition.source().map(str::to_owned),
             expected: self.expected,
             held: of(|count| count.held),
@@ -87,23 +92,42 @@ impl Bound {
     }
 }
 
+/// A wrong element of the program, as verdicts have it.
+pub(super) fn wrong_value(wrong: workload::WrongElement) -> WrongValue {
+    let workload::WrongElement { name, ty, found, expected, given, bytes } = wrong;
+    WrongValue {
+        bytes: bytes.map(|(address, found)| WrongBytes { address, found, expected: None }),
+        element: Some(WrongElement { name, ty: ty.map(str::to_owned), found, expected, given }),
+    }
+}
+
 impl Check for Bound {
     fn name(&self) -> &str {
         self.condition.name()
     }
 
-    fn judge_briefly(&self, survived: &PmImage, recovered: &PmImage, told: bool) -> Result<(), String> {
+    fn judge_briefly(&self, survived: &PmImage, recovered: &PmImage, told: bool) -> Result<(), Violation> {
         let image = if self.on_survived() { survived } else { recovered };
         match self.condition.holds(image.base(), image.bytes()) {
             true => Ok(()),
             false if told => self.judge(survived, recovered),
-            false => Err(String::new()),
+            false => Err(Violation::default()),
         }
     }
 
-    fn judge(&self, survived: &PmImage, recovered: &PmImage) -> Result<(), String> {
+    fn judge(&self, survived: &PmImage, recovered: &PmImage) -> Result<(), Violation> {
         let image = if self.on_survived() { survived } else { recovered };
-        self.condition.judge(image.base(), image.bytes())
+        self.condition.judge(image.base(), image.bytes()).map_err(|broken| {
+            let (name, on) = (self.name(), self.on());
+            let what = match broken.fault {
+                Some(fault) => format!("condition `{name}` has no value on the {on} image: {fault}"),
+                None if broken.more => {
+                    format!("condition `{name}` does not hold on the {on} image; the first of many values")
+                }
+                None => format!("condition `{name}` does not hold on the {on} image"),
+            };
+            Violation { what, values: broken.elements.into_iter().map(wrong_value).collect() }
+        })
     }
 
     fn binds(&self) -> bool {

@@ -39,7 +39,7 @@ pub(super) fn judge(
             Err(what) => format!("does not end well when it starts again: {what}"),
         };
         let what = format!("recovery cut off after {} of {} steps {wrong}", done + 1, steps.len());
-        return Some(Finding { property: Property::Idempotent, what, witness: None });
+        return Some(Finding::of(Property::Idempotent, what));
     }
     None
 }

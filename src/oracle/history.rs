@@ -17,7 +17,7 @@
 use super::crash::{CrashStates, Hashed};
 use super::order::{Effect, Entry, Order, byte_mask, warp_key};
 use super::scopes::Scopes;
-use super::verdict::{Failure, Level, Persist, Property, Verdict, Witness};
+use super::verdict::{Failure, Level, Persist, Property, Verdict, Witness, WrongValue};
 use super::{LINE, WORDS, runs};
 use crate::persist::journal::{Fact, FactKind};
 use crate::persist::vocab::{Domain, PersistScope};
@@ -114,6 +114,17 @@ impl History<'_, '_> {
     }
 
     fn fail(&mut self, property: Property, at: usize, what: String, witness: Option<Witness>) {
+        self.fail_with(property, at, what, Vec::new(), witness);
+    }
+
+    fn fail_with(
+        &mut self,
+        property: Property,
+        at: usize,
+        what: String,
+        values: Vec<WrongValue>,
+        witness: Option<Witness>,
+    ) {
         self.verdict.failed += 1;
         // Points come in their order.
         self.bad_points += u64::from(self.last_bad != Some(self.point));
@@ -121,7 +132,7 @@ impl History<'_, '_> {
         if self.verdict.failures.len() < self.keep {
             let (point, time) = (self.point, self.states.journal().facts()[at].time);
             let (level, choice) = (Level::Actual, None);
-            self.verdict.failures.push(Failure { property, level, point, choice, time, what, witness });
+            self.verdict.failures.push(Failure { property, level, point, choice, time, what, values, witness });
         }
     }
 
@@ -190,7 +201,21 @@ impl History<'_, '_> {
         };
         let present = older.and_then(|older| self.persist(line, older, address));
         let witness = (missing.is_some() || present.is_some()).then_some(Witness { missing, present });
-        self.fail(Property::Value, at, what, witness);
+        let mut value = self.wrong_word(line, newer, address);
+        if let (None, Some(bytes)) = (older, &mut value.bytes) {
+            bytes.expected = None;
+        }
+        self.fail_with(Property::Value, at, what, vec![value], witness);
+    }
+
+    /// The word at an address, which lacks a version's bytes.
+    fn wrong_word(&self, line: usize, version: u32, address: u64) -> WrongValue {
+        let history = &self.order.lines[line];
+        let word = (address - history.address) as usize / 8;
+        let entries = &history.words[word];
+        let value = entries[entries.partition_point(|entry| entry.version <= version) - 1].value;
+        let start = history.address + word as u64 * 8;
+        WrongValue::of_bytes(start, self.durable.image.read(start, 8).unwrap_or_default(), &value.to_le_bytes())
     }
 
     fn persist(&self, line: usize, version: u32, address: u64) -> Option<Persist> {
@@ -300,7 +325,9 @@ impl History<'_, '_> {
             (Property::Ordered, Some((line, version))) => self.persist(line, version, fact.line),
             _ => None,
         };
-        self.fail(property, at, what, missing.map(|missing| Witness { missing: Some(missing), present }));
+        let values = vec![self.wrong_word(line, version, address)];
+        let witness = missing.map(|missing| Witness { missing: Some(missing), present });
+        self.fail_with(property, at, what, values, witness);
     }
 
     /// The address of a word that is surely older than a version: of the version's own words, or of those of all

@@ -21,7 +21,7 @@ use super::crash::{BeyondEnd, CrashStates, Plan};
 use super::order::Order;
 use super::overtaking::Overtaking;
 use super::undo::{Finding, UndoRule};
-use super::verdict::{ConditionCount, Failure, Level, Property, Verdict};
+use super::verdict::{ConditionCount, Failure, Level, Property, Verdict, WrongValue};
 use super::{Regions, cuts, mix};
 use crate::persist::Salvage;
 use crate::persist::image::PmImage;
@@ -32,6 +32,22 @@ const CHUNKS: usize = 64;
 /// How many images are judged between two reports of progress.
 const REPORT: u64 = 32;
 
+/// Why a condition of the caller's does not hold on an image.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Violation {
+    /// In words; perhaps none, where none were wanted.
+    pub what: String,
+    /// The values that show it.
+    pub values: Vec<WrongValue>,
+}
+
+impl Violation {
+    /// What is told in words alone.
+    pub fn of(what: String) -> Violation {
+        Violation { what, values: Vec::new() }
+    }
+}
+
 /// A condition of the caller's on images.
 pub trait Check: Sync {
     /// What it is called in a verdict.
@@ -41,13 +57,13 @@ pub trait Check: Sync {
     ///
     /// # Errors
     /// It is not.
-    fn judge(&self, survived: &PmImage, recovered: &PmImage) -> Result<(), String>;
+    fn judge(&self, survived: &PmImage, recovered: &PmImage) -> Result<(), Violation>;
 
     /// The same where words are needed only if they are to be told: of very many images, few are.
     ///
     /// # Errors
     /// It is not; perhaps without words.
-    fn judge_briefly(&self, survived: &PmImage, recovered: &PmImage, told: bool) -> Result<(), String> {
+    fn judge_briefly(&self, survived: &PmImage, recovered: &PmImage, told: bool) -> Result<(), Violation> {
         let _ = told;
         self.judge(survived, recovered)
     }
@@ -82,8 +98,8 @@ impl<F: Fn(&PmImage) -> Result<(), String> + Sync> Check for Condition<F> {
         &self.name
     }
 
-    fn judge(&self, _: &PmImage, recovered: &PmImage) -> Result<(), String> {
-        (self.holds)(recovered)
+    fn judge(&self, _: &PmImage, recovered: &PmImage) -> Result<(), Violation> {
+        (self.holds)(recovered).map_err(Violation::of)
     }
 }
 
@@ -122,7 +138,7 @@ impl fmt::Debug for Rules<'_> {
 struct Judged {
     found: Vec<Finding>,
     /// Checks that do not hold, by number, in words where these are wanted; none were looked at when recovery failed.
-    violated: Option<Vec<(usize, String)>>,
+    violated: Option<Vec<(usize, Violation)>>,
 }
 
 impl Rules<'_> {
@@ -150,7 +166,7 @@ impl Rules<'_> {
         let steps = match recovery(recovered) {
             Ok(steps) => steps,
             Err(what) => {
-                found.push(Finding { property: Property::Recovery, what, witness: None });
+                found.push(Finding::of(Property::Recovery, what));
                 return Judged { found, violated: None };
             }
         };
@@ -167,11 +183,13 @@ impl Rules<'_> {
         let mut violated = Vec::new();
         for (number, check) in self.checks.iter().enumerate() {
             let told = known[number].first.is_none() || order.is_some() && check.binds();
-            let Err(what) = check.judge_briefly(survived, recovered, told) else { continue };
-            violated.push((number, what.clone()));
+            let Err(violation) = check.judge_briefly(survived, recovered, told) else { continue };
             if check.binds() {
-                found.push(Finding { property: Property::Check(check.name().to_owned()), what, witness: None });
+                let Violation { what, values } = violation.clone();
+                let property = Property::Check(check.name().to_owned());
+                found.push(Finding { values, ..Finding::of(property, what) });
             }
+            violated.push((number, violation));
         }
         Judged { found, violated: Some(violated) }
     }
@@ -250,9 +268,9 @@ impl<'a> Bench<'a> {
         }
         self.part.passed += u64::from(found.is_empty());
         self.part.failed += found.len() as u64;
-        for Finding { property, what, witness } in found {
+        for finding in found {
             if self.part.failures.len() < self.rules.keep {
-                self.part.failures.push(Failure { property, what, witness, ..failure.clone() });
+                self.part.failures.push(failure_of(finding, failure));
             }
         }
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
@@ -263,22 +281,29 @@ impl<'a> Bench<'a> {
 }
 
 /// Adds what one image came to.
-fn count(conditions: &mut [ConditionCount], violated: Vec<(usize, String)>, place: &Failure) {
+fn count(conditions: &mut [ConditionCount], violated: Vec<(usize, Violation)>, place: &Failure) {
     conditions.iter_mut().for_each(|count| count.held += 1);
-    for (number, what) in violated {
+    for (number, Violation { what, values }) in violated {
         let count = &mut conditions[number];
         count.held -= 1;
         count.violated += 1;
         if count.first.is_none() {
             let property = Property::Check(count.name.clone());
-            count.first = Some(Failure { property, what, ..place.clone() });
+            count.first = Some(Failure { property, what, values, ..place.clone() });
         }
     }
 }
 
 /// A failure but for what was found.
 fn place(level: Level, point: u64, choice: Option<u64>, time: u64) -> Failure {
-    Failure { property: Property::Facts, level, point, choice, time, what: String::new(), witness: None }
+    let (property, what, values, witness) = (Property::Facts, String::new(), Vec::new(), None);
+    Failure { property, level, point, choice, time, what, values, witness }
+}
+
+/// A finding at its place.
+fn failure_of(finding: Finding, place: &Failure) -> Failure {
+    let Finding { property, what, values, witness } = finding;
+    Failure { property, what, values, witness, ..place.clone() }
 }
 
 /// Cuts `count` items into chunks, in order.
@@ -490,8 +515,7 @@ fn judge_one(survived: &PmImage, begun: u32, rules: &Rules<'_>, order: &Order<'_
     if let Some(violated) = violated {
         count(&mut conditions, violated, place);
     }
-    let failure = |Finding { property, what, witness }| Failure { property, what, witness, ..place.clone() };
-    let failures: Vec<Failure> = found.into_iter().map(failure).collect();
+    let failures: Vec<Failure> = found.into_iter().map(|finding| failure_of(finding, place)).collect();
     let (failed, passed) = (failures.len() as u64, u64::from(failures.is_empty()));
     Verdict { points: 1, distinct: 1, judged: 1, passed, failed, failures, conditions, ..Verdict::default() }
 }

@@ -16,7 +16,7 @@
 //! inside an element or a log.
 
 use super::order::Order;
-use super::verdict::{Failure, Level, Persist, Property, Witness};
+use super::verdict::{Failure, Level, Persist, Property, Witness, WrongValue};
 use super::{LINE, cuts};
 use crate::persist::image::PmImage;
 use crate::persist::undo::{COMPLETE, IDLE, IN_TX, RecoveryStep, UndoLog};
@@ -62,7 +62,15 @@ struct Wrong {
 pub(super) struct Finding {
     pub(super) property: Property,
     pub(super) what: String,
+    pub(super) values: Vec<WrongValue>,
     pub(super) witness: Option<Witness>,
+}
+
+impl Finding {
+    /// What is told in words alone.
+    pub(super) fn of(property: Property, what: String) -> Finding {
+        Finding { property, what, values: Vec::new(), witness: None }
+    }
 }
 
 /// An undo log with all that is needed to judge images by it.
@@ -142,6 +150,7 @@ impl UndoRule {
                     choice: None,
                     time: 0,
                     what: format!("{what} of {one} and of {other} overlap at {start:#x}"),
+                    values: Vec::new(),
                     witness: None,
                 });
             }
@@ -167,7 +176,7 @@ impl UndoRule {
         order: Option<&Order<'_>>,
         out: &mut Vec<Finding>,
     ) {
-        let finding = |what| Finding { property: Property::Undo, what, witness: None };
+        let finding = |what| Finding::of(Property::Undo, what);
         let mut complete = vec![false; self.log.transactions.len()];
         for (transactions, own) in &self.chains {
             let address = self.log.transactions[transactions[0]].flag;
@@ -193,7 +202,11 @@ impl UndoRule {
         }
         if let Some(first) = first {
             let wrong_one = Wrong { segment: first, transaction: self.blame(first, &complete, survived, recovered) };
-            out.push(self.explain(wrong_one, wrong, survived, order));
+            let segment = &self.segments[first];
+            let is = recovered.read(segment.address, segment.bytes as usize).unwrap_or_default();
+            let should_be = self.expected_of(segment, |transaction| complete[transaction]);
+            let values = vec![WrongValue::of_bytes(segment.address, is, should_be)];
+            out.push(Finding { values, ..self.explain(wrong_one, wrong, survived, order) });
         }
     }
 
@@ -212,12 +225,17 @@ impl UndoRule {
         candidates.min_by_key(|&reached| mismatches(reached)).unwrap_or_default()
     }
 
-    fn is_expected(&self, segment: &Segment, recovered: &PmImage, complete: impl Fn(usize) -> bool) -> bool {
+    /// What a segment should hold when these transactions are complete.
+    fn expected_of(&self, segment: &Segment, complete: impl Fn(usize) -> bool) -> &[u8] {
         let latest = segment.covers.iter().rev().find(|cover| complete(cover.transaction as usize));
-        let expected = match latest {
+        match latest {
             Some(cover) => self.new_of(segment, cover),
             None => self.old_of(segment, &segment.covers[0]),
-        };
+        }
+    }
+
+    fn is_expected(&self, segment: &Segment, recovered: &PmImage, complete: impl Fn(usize) -> bool) -> bool {
+        let expected = self.expected_of(segment, complete);
         recovered.read(segment.address, segment.bytes as usize).is_ok_and(|found| found == expected)
     }
 
@@ -277,8 +295,8 @@ impl UndoRule {
         };
         let witness = (missing.is_some() || present.is_some()).then_some(Witness { missing, present });
         let more = if count > 1 { format!(" ({} more elements are wrong)", count - 1) } else { String::new() };
-        let what = format!("{name}: the element at {:#x} is wrong after recovery: {why}{more}", segment.address);
-        Finding { property: Property::Undo, what, witness }
+        let what = format!("{name}: an element is wrong after recovery: {why}{more}");
+        Finding { witness, ..Finding::of(Property::Undo, what) }
     }
 
     /// Recovery of an image, and its steps if they are needed for [`UndoRule::judge_cuts`].

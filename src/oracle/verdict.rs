@@ -96,6 +96,50 @@ pub struct Witness {
     pub present: Option<Persist>,
 }
 
+/// Bytes of an image that are not what they should be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WrongBytes {
+    /// Address of the first.
+    pub address: u64,
+    /// The bytes.
+    pub found: Vec<u8>,
+    /// What they should be; none where that is a relation and no value.
+    pub expected: Option<Vec<u8>>,
+}
+
+/// An element of the program that is not what it should be, in words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WrongElement {
+    /// `buffer[index]`, or the expression that has the value.
+    pub name: String,
+    /// Type of the element.
+    #[serde(rename = "type")]
+    pub ty: Option<String>,
+    /// Its value.
+    pub found: String,
+    /// What it should be: a value, or a relation to one.
+    pub expected: String,
+    /// Elements by whose values it should be that, each with its type and value.
+    pub given: Vec<String>,
+}
+
+/// A value that is wrong: as bytes, as an element, or both.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct WrongValue {
+    /// None of an expression over several elements.
+    pub bytes: Option<WrongBytes>,
+    /// None where no buffer is known.
+    pub element: Option<WrongElement>,
+}
+
+impl WrongValue {
+    /// Bytes that should be others.
+    pub(super) fn of_bytes(address: u64, found: &[u8], expected: &[u8]) -> WrongValue {
+        let bytes = WrongBytes { address, found: found.to_vec(), expected: Some(expected.to_vec()) };
+        WrongValue { bytes: Some(bytes), element: None }
+    }
+}
+
 /// One finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
@@ -111,6 +155,9 @@ pub struct Failure {
     pub time: Time,
     /// What is wrong, in words.
     pub what: String,
+    /// The values that show it; the first of them where there are many.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<WrongValue>,
     /// The two persists whose order is missing.
     pub witness: Option<Witness>,
 }
@@ -201,6 +248,7 @@ mod tests {
             choice,
             time: 0,
             what: String::new(),
+            values: Vec::new(),
             witness: None,
         };
         let failures = vec![
@@ -226,6 +274,7 @@ mod tests {
             choice: None,
             time: 7,
             what: "x".into(),
+            values: vec![WrongValue::of_bytes(128, &[1, 2], &[1, 3])],
             witness: Some(witness),
         };
         let verdict = Verdict { failed: 1, failures: vec![failure], ..Verdict::default() };
@@ -242,6 +291,7 @@ mod tests {
             choice: None,
             time: 0,
             what: String::new(),
+            values: Vec::new(),
             witness: None,
         };
         let mut verdict = Verdict::default();

@@ -5,14 +5,34 @@
 //! Bytes are of all links between SMs and slices, headers included. Occupancy of the write-pending queues is entries in use,
 //! averaged over the run and all channels, of those there are.
 
-use super::console::{align_right, lines, plain_table};
-use super::explain::reasons;
+use super::console::{align_right, legend, lines, plain_table};
+use super::explain::{REASONS, reasons};
 use super::figure::{Axis, Better, Figure, Sheet, Stack, StackGroup, StackedBars};
 use super::numbers::{count, percent};
 use crate::outcome::{Outcome, ratio};
 
 /// Widest bar of a normalised time, in characters.
 const BAR: f64 = 40.0;
+
+/// What the columns are.
+const LEGEND: [(&str, &str); 13] = [
+    ("cycles", "core cycles of the program, from its start until its last step was done"),
+    ("x base", "cycles over those of base; the bars below"),
+    ("log updates", "stores to undo logs (warp instructions)"),
+    (
+        "of these past",
+        "share of them that went past the caches to the memory controller; the others stay in the caches",
+    ),
+    ("write-backs", "write-backs and flushes of lines that the program issued (warp instructions)"),
+    ("L1>L2 B, L2>L1 B", "bytes from the SMs to the L2 slices, and back, headers included"),
+    ("WPQ", "entries of the write-pending queues in use, of those there are: a mean over time and channels"),
+    ("persist", "share of resident warp cycles: waiting for persists to be durable"),
+    ("fence", "the same: waiting at a fence for stores to be performed"),
+    ("memory", "the same: waiting for the data of a load or an atomic"),
+    ("barrier", "the same: waiting at a barrier for other warps"),
+    ("best-static", "the faster of nt-store and store+clwb, computed from their rows"),
+    ("reasons", "why a scheme that selects the path of log updates chose one, and how many times each:"),
+];
 
 /// Runs of one workload, a row each; times are relative to those of `base`.
 pub fn comparison(base: &Outcome, runs: &[&Outcome]) -> String {
@@ -63,13 +83,8 @@ pub fn comparison(base: &Outcome, runs: &[&Outcome]) -> String {
     }
     align_right(&mut table, 1..header.len());
     let text = |key: &str| base.workload[key].as_str().unwrap_or("?").to_owned();
-    let mut out = format!(
-        "{} ({}) on {}; persist, fence, memory, barrier: share of resident warp cycles spent waiting for it\n{}\n",
-        text("workload"),
-        text("profile"),
-        base.machine.name,
-        lines(&table, 1)
-    );
+    let mut out =
+        format!("{} ({}) on {}\n{}\n", text("workload"), text("profile"), base.machine.name, lines(&table, 1));
     let relative = |run: &Outcome| ratio(run.time.core_cycles, base.time.core_cycles);
     let longest = runs.iter().map(|run| relative(run)).fold(1.0, f64::max);
     let width = runs.iter().map(|run| run.scheme_name().len()).max().unwrap_or(0);
@@ -77,7 +92,15 @@ pub fn comparison(base: &Outcome, runs: &[&Outcome]) -> String {
         let bar = "#".repeat((relative(run) / longest * BAR).round() as usize);
         out += &format!("  {:width$}  {:6.3}  {bar}\n", run.scheme_name(), relative(run));
     }
-    out
+    let selects = runs.iter().any(|run| run.selection().is_some());
+    let static_ones = best_static(runs).is_some();
+    let shown = LEGEND.into_iter().filter(|(what, _)| match *what {
+        "best-static" => static_ones,
+        "reasons" => selects,
+        _ => true,
+    });
+    let reasons = REASONS.into_iter().filter(|_| selects);
+    out + "\n" + &legend(&shown.chain(reasons).collect::<Vec<_>>())
 }
 
 /// The better of the two static ways of log updates, where both were run: a bound for schemes that choose once a kernel.

@@ -23,6 +23,15 @@ pub fn lines(table: &Table, indent: usize) -> String {
     table.lines().map(|line| format!("{:indent$}{}\n", "", line.trim_end())).collect()
 }
 
+/// What the columns and marks of a table mean, a line each.
+pub fn legend(meanings: &[(&str, &str)]) -> String {
+    let mut table = plain_table();
+    for (what, meaning) in meanings {
+        table.add_row([what, meaning]);
+    }
+    lines(&table, 1)
+}
+
 /// The lines of a text without blanks around them and with a bar between cells, for tests.
 #[cfg(test)]
 pub(super) fn cells(text: &str) -> Vec<String> {
@@ -42,5 +51,11 @@ mod tests {
         table.add_row(["bc", "10", ""]);
         align_right(&mut table, [1, 9]);
         assert_eq!(lines(&table, 1), "  a    7  x\n  bc  10\n");
+    }
+
+    #[test]
+    fn a_legend_is_a_line_a_column() {
+        let told = legend(&[("IPC", "instructions a cycle"), ("ns", "time")]);
+        assert_eq!(told, "  IPC  instructions a cycle\n  ns   time\n");
     }
 }

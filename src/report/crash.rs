@@ -3,7 +3,7 @@
 use super::console::{align_right, lines, plain_table};
 use super::numbers::{count, seconds};
 use crate::crash::{CrashReport, Found, Judgement, Placed};
-use crate::oracle::verdict::{Level, Property};
+use crate::oracle::verdict::{Level, Property, WrongBytes, WrongElement, WrongValue};
 use crate::workload::Expected;
 
 /// The text of a crash test. `replay` makes the command that judges one state again, from what names it.
@@ -87,7 +87,8 @@ fn conditions(report: &CrashReport, replay: &dyn Fn(&str) -> String) -> String {
         };
         let all = count(held + violated);
         out += &format!("  {}: held on {} of {all} images: {verdict}\n", condition.name, count(held));
-        out += &format!("    {} image: {}\n", condition.on, condition.holds);
+        let holds: Vec<&str> = condition.holds.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        out += &format!("    {} image: {}\n", condition.on, holds.join("\n      "));
         if let Some(source) = &condition.source {
             out += &format!("    {source}\n");
         }
@@ -95,7 +96,13 @@ fn conditions(report: &CrashReport, replay: &dyn Fn(&str) -> String) -> String {
         if let Some(first) = condition.first.as_ref().filter(|_| condition.expected != Expected::Holds) {
             let state = state_name(first);
             let cycle = count(first.core_cycle);
-            out += &format!("    first at cycle {cycle}, {}: {}\n", first.failure.what, replay(&state));
+            out += &format!("    first at cycle {cycle}: {}\n", replay(&state));
+            for value in &first.failure.values {
+                out += &format!("      {}\n", wrong(value));
+            }
+            if first.failure.values.is_empty() {
+                out += &format!("      {}\n", first.failure.what);
+            }
         }
     }
     out
@@ -119,6 +126,9 @@ fn failure(found: &Found, failed: u64, replay: &dyn Fn(&str) -> String) -> Strin
         property(&f.property)
     );
     out += &format!("  {}\n", f.what);
+    for value in &f.values {
+        out += &format!("  {}\n", wrong(value));
+    }
     if let Some(missing) = &found.missing {
         out += &format!("  not durable: {}\n", placed(missing));
     }
@@ -135,6 +145,19 @@ fn failure(found: &Found, failed: u64, replay: &dyn Fn(&str) -> String) -> Strin
     };
     out += &format!("  {level}; judge just this state: {}\n", replay(&state_name(found)));
     out
+}
+
+/// A wrong value: as an element of the program, or as bytes where no buffer is known.
+fn wrong(value: &WrongValue) -> String {
+    if let Some(WrongElement { name, ty, found, expected, given }) = &value.element {
+        let ty = ty.as_ref().map_or_else(String::new, |ty| format!(" ({ty})"));
+        let given = if given.is_empty() { String::new() } else { format!(", given {}", given.join(", ")) };
+        return format!("{name}{ty}: found {found}, expected {expected}{given}");
+    }
+    let Some(WrongBytes { address, found, expected }) = &value.bytes else { return "no value".to_owned() };
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ");
+    let expected = expected.as_ref().map_or_else(String::new, |bytes| format!(", expected {}", hex(bytes)));
+    format!("{} bytes at {address:#x}: found {}{expected}", found.len(), hex(found))
 }
 
 fn property(property: &Property) -> &str {

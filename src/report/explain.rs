@@ -10,6 +10,7 @@ use crate::outcome::Outcome;
 use crate::persist::storage::StorageCost;
 use crate::report::figure::Figure;
 
+pub(super) use selection::REASONS;
 pub use selection::reasons;
 
 /// An explanation.

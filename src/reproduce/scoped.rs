@@ -5,8 +5,9 @@
 //! the kernel above), `kr` algorithm 1 (of the kernel everywhere), both under `nvw-fifo`; every time is over that of the
 //! baseline, the same insertion without persist barriers into a tree in DRAM. An overhead is that less 1.
 //!
-//! Nothing keeps undo logs here (section 7 measures algorithms 1 and 2, recovery is section 8.3). Trees up to the grid that
-//! is resident as a whole: the paper preempts workgroups at a barrier of the kernel, our machine does not.
+//! Nothing keeps undo logs here (section 7 measures algorithms 1 and 2, recovery is section 8.3). Not
+//! modelled, and said on the page with the figures that it touches: preemption at a barrier of the kernel
+//! (trees go up to the grid that is resident as a whole), the instruction cache, the L2's S-FIFO.
 
 pub mod area;
 pub mod ask;

@@ -16,7 +16,13 @@
 //! Readings: an entry is a block's, not a store's; it is appended unless the block has one; a full FIFO flushes its head;
 //! the L2's FIFO is cut by slices, since a line has one, and a marker goes to all of them. Invariants: a dirty line of
 //! persistent memory has an entry, or is on its way; no entry of an L1's FIFO names a line that is clean there, as when the
-//! S-FIFO or a release had it cleaned; a marker names every line that was stored before it. Not modelled: time at the FIFOs themselves (they are updated beside the caches), preemption for kernel-wide arrival.
+//! S-FIFO or a release had it cleaned; a marker names every line that was stored before it.
+//!
+//! Not modelled: time at the FIFOs themselves (they are updated beside the caches); preemption for
+//! kernel-wide arrival; an S-FIFO of the L2. Table 2 gives S-FIFOs of 16 (L1) and 64 entries (L2) beside
+//! NVW-FIFOs of the same sizes. The L1 has its S-FIFO (`l1.sfifo_entries`); the L2 has none: a release ends
+//! at the L2, which all SMs share, so that nothing asks which of its lines are dirty. A full one would write
+//! lines back early, which is left out with it.
 
 mod fifo;
 

@@ -7,20 +7,20 @@
 //! Invariant: only persistent memory is read; an element outside its buffer is found before anything runs, as far as
 //! its index does not depend on elements.
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
 use super::document::{Item, Table, advised};
 use super::element::load;
-use super::expr::{Element, Elements, Expr, Fault, Miss, Value, Which};
+use super::elements::{Named, WrongElement, shown};
+use super::expr::{Element, Elements, Expr, Fault, Miss, Reason, Value, Which};
 use super::instrument::FlagBarrier;
 use super::manifest::{CrashForm, Setting, Space};
 use super::read::Reader;
 use super::resolve::Plan;
 use crate::diagnostic::Diagnostics;
 
-/// Elements that are told of a violation, at most.
-const SHOWN: usize = 8;
+/// Values that are told of a violation, at most.
+const SHOWN: usize = 4;
 
 impl Reader<'_> {
     /// `[[crash]]`.
@@ -79,7 +79,7 @@ impl Setting {
 /// Every condition has a value at the start: what it names exists.
 pub(super) fn check(plan: &Plan, faults: &mut Diagnostics) {
     for form in &plan.manifest.conditions {
-        let image = Image { plan, bytes: None, read: None };
+        let image = Image { plan, bytes: None };
         if let Err(stop) = form.holds.evaluate(&mut plan.frame.clone(), &image) {
             faults.push(form.holds.fault(stop));
         }
@@ -168,35 +168,95 @@ impl CrashCondition {
 
     /// Whether it holds on the bytes of persistent memory from address `base` on; without a value it does not.
     pub fn holds(&self, base: u64, bytes: &[u8]) -> bool {
-        let image = Image { plan: &self.plan, bytes: Some((base, bytes)), read: None };
+        let image = Image { plan: &self.plan, bytes: Some((base, bytes)) };
         self.holds.evaluate(&mut self.plan.frame.clone(), &image).is_ok_and(|value| value != Value::Int(0))
     }
 
-    /// The same, with what is wrong in words.
+    /// The same, with what is wrong.
     ///
     /// # Errors
-    /// It does not hold, with the elements that it read, or it has no value.
-    pub fn judge(&self, base: u64, bytes: &[u8]) -> Result<(), String> {
-        let holds = &self.holds;
-        let image = Image { plan: &self.plan, bytes: Some((base, bytes)), read: Some(RefCell::default()) };
-        match holds.evaluate(&mut self.plan.frame.clone(), &image) {
+    /// It does not hold, or it has no value.
+    pub fn judge(&self, base: u64, bytes: &[u8]) -> Result<(), Violation> {
+        let image = Image { plan: &self.plan, bytes: Some((base, bytes)) };
+        let mut frame = self.plan.frame.clone();
+        match self.holds.evaluate(&mut frame, &image) {
             Ok(Value::Int(0)) => {
-                let read = image.read.map(RefCell::into_inner).unwrap_or_default();
-                let more = if read.len() > SHOWN { ", ..." } else { "" };
-                let read = read[..read.len().min(SHOWN)].join(", ");
-                Err(format!("`{}` does not hold: {read}{more}", holds.text()))
+                let mut reasons = self.holds.reasons(&mut frame, &image, SHOWN + 1);
+                let more = reasons.len() > SHOWN;
+                reasons.truncate(SHOWN);
+                let elements = reasons.into_iter().map(|reason| image.told(reason)).collect();
+                Err(Violation { fault: None, elements, more })
             }
             Ok(_) => Ok(()),
-            Err(stop) => Err(holds.fault(stop).message),
+            Err(stop) => {
+                Err(Violation { fault: Some(self.holds.fault(stop).message), elements: Vec::new(), more: false })
+            }
         }
     }
 }
 
-/// The elements of an image, or of the initial contents; notes what was read of the image if asked to.
+/// Why a condition does not hold on an image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// Why it has no value; none where its value is 0.
+    pub fault: Option<String>,
+    /// The values that decide it, each by itself.
+    pub elements: Vec<WrongElement>,
+    /// There are more of them.
+    pub more: bool,
+}
+
+/// The elements of an image, or of the initial contents.
 struct Image<'a> {
     plan: &'a Plan,
     bytes: Option<(u64, &'a [u8])>,
-    read: Option<RefCell<Vec<String>>>,
+}
+
+impl Image<'_> {
+    /// The bytes of an element, and of what is behind it.
+    fn bytes_of(&self, which: Which, element: Element) -> &[u8] {
+        let number = usize::from(element.buffer);
+        let address = Named::new(self.plan, element).address();
+        let allocation = &self.plan.buffers[number];
+        let found = match (which, self.bytes) {
+            (Which::Current, Some((base, bytes))) => bytes.get((address - base) as usize..),
+            _ => allocation.kept().map(|kept| &kept[(address - allocation.address) as usize..]),
+        };
+        found.unwrap_or(&[0; 8])
+    }
+
+    /// "flag[0] (u32) = 1".
+    fn with_value(&self, element: Element) -> String {
+        let named = Named::new(self.plan, element);
+        let value = load(named.elem(), self.bytes_of(Which::Current, element));
+        format!("{} ({}) = {}", named.name(), named.ty(), shown(named.elem(), value))
+    }
+
+    /// A reason in words.
+    fn told(&self, reason: Reason) -> WrongElement {
+        let named = reason.element.map(|element| Named::new(self.plan, element));
+        let value = |value: Value| match &named {
+            Some(named) => shown(named.elem(), Ok(value)),
+            None => value.to_string(),
+        };
+        let of = match (reason.than_element, &reason.than_text) {
+            (Some(element), _) => format!(", as {}", Named::new(self.plan, element).name()),
+            (None, Some(text)) => format!(" (`{text}`)"),
+            (None, None) => String::new(),
+        };
+        let bytes = reason.element.zip(named.as_ref()).map(|(element, named)| {
+            let bytes = self.bytes_of(Which::Current, element);
+            (named.address(), bytes[..named.elem().bytes() as usize].to_vec())
+        });
+        WrongElement {
+            found: value(reason.found),
+            expected: format!("{}{}{of}", reason.relation, value(reason.than)),
+            given: reason.given.iter().map(|&element| self.with_value(element)).collect(),
+            ty: named.as_ref().map(Named::ty),
+            name: named.map_or_else(|| format!("`{}`", reason.text), |named| named.name()),
+            bytes,
+        }
+    }
 }
 
 impl Elements for Image<'_> {
@@ -205,29 +265,7 @@ impl Elements for Image<'_> {
     }
 
     fn element(&self, which: Which, element: Element) -> Result<u64, Miss> {
-        let number = usize::from(element.buffer);
-        let (form, allocation) = (&self.plan.manifest.buffers[number], &self.plan.buffers[number]);
-        let field = &form.fields[usize::from(element.field)];
-        let at = element.index * form.stride + field.offset;
-        let found = match (which, self.bytes) {
-            (Which::Current, Some((base, bytes))) => bytes.get((allocation.address + at - base) as usize..),
-            _ => allocation.kept().map(|kept| &kept[at as usize..]),
-        };
-        match load(field.elem, found.unwrap_or(&[0; 8])) {
-            Ok(value) => {
-                if let (Which::Current, Some(read)) = (which, &self.read) {
-                    let mut read = read.borrow_mut();
-                    if read.len() <= SHOWN {
-                        let field = if field.name.is_empty() { String::new() } else { format!(".{}", field.name) };
-                        let told = format!("{}{field}[{}] = {value}", form.name, element.index);
-                        if !read.contains(&told) {
-                            read.push(told);
-                        }
-                    }
-                }
-                Ok(value.bits())
-            }
-            Err(large) => Err(Miss::Fault(Fault::TooLarge(large))),
-        }
+        let elem = Named::new(self.plan, element).elem();
+        load(elem, self.bytes_of(which, element)).map(Value::bits).map_err(|large| Miss::Fault(Fault::TooLarge(large)))
     }
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::data_file;
 use super::document::advised;
 use super::element::{load, store};
+use super::elements::shown;
 use super::expr::{Element, Elements, Expr, Fault, Miss, Value, Which};
 use super::manifest::{Check, CheckKind, Field, ReferenceArg, Role, Space};
 use super::reference::{self, Argument, IntegerBuffer};
@@ -367,15 +368,6 @@ fn near(elem: Elem, got: Value, expected: Value, rtol: f64, atol: f64) -> bool {
         return got == expected;
     }
     (got - expected).abs() <= atol + rtol * expected.abs()
-}
-
-/// A number as a literal of its type.
-fn shown(elem: Elem, value: Result<Value, u64>) -> String {
-    match value {
-        Ok(Value::Float(value)) if elem == Elem::F32 => format!("{:?}", value as f32),
-        Ok(value) => value.to_string(),
-        Err(large) => large.to_string(),
-    }
 }
 
 /// A number, with its bits where the number alone looks like `other`'s.

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::cli_common::{command, durawarp, folder, text};
+use crate::cli_common::{command, durawarp, ended, folder, text};
 
 /// Runs and expects an exit code and words on standard error.
 #[track_caller]
@@ -263,6 +263,28 @@ fn check_compares_thread_counts_and_placements() {
     assert_eq!(output.status.code(), Some(0), "{told}");
     assert_eq!(told.matches("  equal   ").count(), 6, "{told}");
     assert!(told.ends_with("all equal\n"));
+}
+
+#[test]
+fn bench_measures_each_number_of_threads_and_finds_equal_digests() {
+    let args = ["bench", "--workloads", "vecadd", "--threads", "2", "--repeats", "1"];
+    let told = ended(&durawarp(&args), 0, &["vecadd (ci)", "M events/s", "speed-up", "over one thread"]);
+    assert_eq!(told.matches(" equal\n").count(), 2, "{told}");
+    let output = durawarp(&[&args[..], &["--json", "-"]].concat());
+    let data: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let measured = &data["workloads"][0];
+    let rates = measured["rates"].as_array().unwrap();
+    assert_eq!(rates.iter().map(|rate| rate["threads"].as_u64()).collect::<Vec<_>>(), [Some(1), Some(2)]);
+    let number = |value: &serde_json::Value| value.as_f64().unwrap();
+    for rate in rates {
+        let per_s = number(&measured["events"]) / number(&rate["wall_s"][0]);
+        assert!((number(&rate["events_per_s"]) / per_s - 1.0).abs() < 1e-9, "{rate}");
+    }
+    assert_eq!(number(&rates[0]["speed_up"]), 1.0);
+    let trips = data["host"]["core_round_trip_ns"].is_f64();
+    assert_eq!(trips, data["host"]["cores"].as_u64().unwrap() > 1);
+    fails(&["bench", "--workloads", "vecad"], 2, &["did you mean `vecadd`?"]);
+    fails(&["bench", "--repeats", "0"], 2, &["expected a number from 1 to 1000"]);
 }
 
 #[test]

@@ -135,7 +135,12 @@ fn recovery_finds_what_survived_and_the_initial_contents_of_dram() {
     assert_eq!(report.recovery, "the program's own kernels");
     let failure = first("initial-wrong", &condition("data[0] == 9"), false);
     assert_eq!(failure.property, Property::Check("c".to_owned()));
-    assert_eq!(failure.what, "`data[0] == 9` does not hold: data[0] = 3");
+    assert_eq!(failure.what, "condition `c` does not hold on the recovered image");
+    let value = &failure.values[0];
+    let element = value.element.as_ref().unwrap();
+    let told = [element.name.as_str(), element.ty.as_deref().unwrap(), &element.found, &element.expected];
+    assert_eq!(told, ["data[0]", "u32", "3", "9"]);
+    assert_eq!(value.bytes.as_ref().unwrap().found, [3, 0, 0, 0]);
     // What survived is judged where the condition says so.
     let survived = condition("data[0] == 4 || data[0] == 8").replace("name = \"c\"", "name = \"c\"\non = \"survived\"");
     assert!(judged("survived", &survived, false).unwrap_or_else(|faults| panic!("{faults}")).holds());

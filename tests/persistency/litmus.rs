@@ -29,12 +29,26 @@ fn judged(path: &str, scheme: &str, domain: &str, double: bool) -> CrashReport {
 
 /// With changes of the machine and of the scheme.
 fn judged_with(path: &str, scheme: &str, set: &[&str], double: bool) -> CrashReport {
+    judged_on("agpm-table4", path, &[], scheme, set, double)
+}
+
+/// On a machine, with parameters of the program.
+fn judged_on(
+    machine: &str,
+    path: &str,
+    params: &[(&str, u32)],
+    scheme: &str,
+    set: &[&str],
+    double: bool,
+) -> CrashReport {
     let set = set.iter().map(|text| Override::parse(text).unwrap());
     let (of_scheme, of_machine): (Vec<Override>, Vec<Override>) = set.partition(|over| over.is_of_a_scheme());
     let scheme = SchemeConfig::load(scheme, &of_scheme).unwrap();
-    let machine = MachineConfig::load("agpm-table4", &of_machine).unwrap();
+    let machine = MachineConfig::load(machine, &of_machine).unwrap();
     let workload = Workload::load(path);
-    let experiment = workload.and_then(|workload| Experiment::new(machine, &workload, &Choice::default(), scheme));
+    let params = params.iter().map(|(name, value)| ((*name).to_owned(), value.to_string())).collect();
+    let choice = Choice { params, ..Choice::default() };
+    let experiment = workload.and_then(|workload| Experiment::new(machine, &workload, &choice, scheme));
     let experiment = experiment.unwrap_or_else(|faults| panic!("{faults}"));
     let request = Request { double, ..Request::default() };
     let (conduct, stop) = (Conduct::default(), AtomicBool::new(false));
@@ -81,6 +95,29 @@ fn bugs_show_at_the_level_that_the_page_says() {
         let condition = &report.conditions[0];
         assert_eq!(condition.violated.map(|images| images > 0), levels, "{name}: {:?}", condition.violated);
         assert_eq!(condition.expected, Expected::Violated, "{name}");
+    }
+}
+
+/// The paper's negative example, on its own machine (wavefronts of 64) and on one with warps of 32: the
+/// program with barriers of the thread, and that with barriers of the workgroup at the same size.
+#[test]
+fn a_persist_barrier_of_too_narrow_a_scope_is_found_whatever_the_lanes_of_a_warp() {
+    let size = [("CTAS", 1), ("BLOCK", 128), ("KEYS", 6), ("BELOW", 3), ("FAN", 5), ("ORDER", 5), ("SPAN", 60)];
+    let right = [&size[..], &[("BARRIER", 2), ("LOGS", 0)]].concat();
+    for machine in ["titan-x", "scoped-table2"] {
+        let wrong = judged_on(machine, "litmus/tree_wi_barrier", &[], "nvw-fifo", &[], false);
+        let params = &wrong.outcome.workload["params"];
+        for (name, value) in size {
+            assert_eq!(params[name], value, "the two programs differ in more than their barriers");
+        }
+        let parents = &wrong.conditions[0];
+        assert_eq!((parents.expected, parents.as_expected), (Expected::Violated, true), "{machine}");
+        assert!(parents.violated.iter().sum::<u64>() > 0 && wrong.holds(), "{machine}: {:?}", parents.violated);
+
+        let right = judged_on(machine, "bplus_tree", &right, "nvw-fifo", &[], false);
+        let judged: u64 = right.conditions[0].held.iter().sum();
+        assert!(right.conditions.iter().all(|condition| condition.violated == [0; 3]), "{machine}");
+        assert!(right.holds() && judged > 5_000, "{machine}: {judged} images");
     }
 }
 

@@ -542,8 +542,8 @@ fn a_check_that_does_not_bind_is_counted_and_no_failure() {
             "counted"
         }
 
-        fn judge(&self, _: &PmImage, recovered: &PmImage) -> Result<(), String> {
-            no_five(recovered)
+        fn judge(&self, _: &PmImage, recovered: &PmImage) -> Result<(), Violation> {
+            no_five(recovered).map_err(Violation::of)
         }
 
         fn binds(&self) -> bool {

@@ -15,9 +15,9 @@ use std::sync::atomic::Ordering;
 use hashbrown::HashMap;
 
 use super::super::crash::{BeyondEnd, Plan};
-use super::super::judge::{Check, Watch};
+use super::super::judge::{Check, Violation, Watch};
 use super::super::order::word_of;
-use super::super::verdict::{ConditionCount, Failure, Level, Property, Verdict, Witness};
+use super::super::verdict::{ConditionCount, Failure, Level, Property, Verdict, Witness, WrongValue};
 use super::super::{Draw, WORDS};
 use super::gate::{Gates, Memory, step_of};
 use super::recovery::{AtPowerFailure, Reach, Recovered, Step, reach, recover, recovered_line};
@@ -182,8 +182,8 @@ impl<'f, 'a> Walk<'f, 'a> {
 
     fn place(&self, property: Property) -> Failure {
         let (point, time) = (self.point, self.facts.time(self.point));
-        let (level, choice, what, witness) = (Level::Actual, None, String::new(), None);
-        Failure { property, level, point, choice, time, what, witness }
+        let (level, choice, what) = (Level::Actual, None, String::new());
+        Failure { property, level, point, choice, time, what, values: Vec::new(), witness: None }
     }
 
     /// Judges the point; true when regions committed that had not before.
@@ -220,7 +220,7 @@ impl<'f, 'a> Walk<'f, 'a> {
         if let Some((&address, &line)) = self.memory.wrong.first_key_value() {
             let mut failure = self.place(Property::Regions);
             if detailed {
-                (failure.what, failure.witness) = self.explain(line, address, &agreed, hardware);
+                (failure.what, failure.values, failure.witness) = self.explain(line, address, &agreed, hardware);
             }
             found.push(failure);
         }
@@ -234,7 +234,7 @@ impl<'f, 'a> Walk<'f, 'a> {
         address: u64,
         agreed: &[u32],
         hardware: &dyn AtPowerFailure,
-    ) -> (String, Option<Witness>) {
+    ) -> (String, Vec<WrongValue>, Option<Witness>) {
         let facts = self.facts;
         let mut bytes = self.memory.line(line);
         recovered_line(facts, &self.gates, &self.reach, hardware, line, &mut bytes);
@@ -260,10 +260,8 @@ impl<'f, 'a> Walk<'f, 'a> {
             }
         }
         let below = agreed.iter().enumerate().map(|(order, f)| format!("{f}{}", facts.of_order(order)));
-        let mut what = format!(
-            "with the regions below {} committed, the word at {address:#x} should be {should_be:#x} and is {is:#x}",
-            below.collect::<Vec<_>>().join(", ")
-        );
+        let mut what =
+            format!("with the regions below {} committed, a word is wrong", below.collect::<Vec<_>>().join(", "));
         let lacks = |what: &mut String, lead: &str, found: Option<(usize, u32, RegionStore)>| {
             let Some((order, number, store)) = found else { return };
             *what += &format!("; {lead} region {number}{}", facts.of_order(order));
@@ -277,7 +275,8 @@ impl<'f, 'a> Walk<'f, 'a> {
             what += &format!(" ({count} words are wrong)");
         }
         let persist = |(_, _, store): (usize, u32, RegionStore)| facts.persist(store, address);
-        (what, Some(Witness { missing: missing.map(persist), present: present.map(persist) }))
+        let values = vec![WrongValue::of_bytes(address, &is.to_le_bytes(), &should_be.to_le_bytes())];
+        (what, values, Some(Witness { missing: missing.map(persist), present: present.map(persist) }))
     }
 
     /// The controller that a store went to, if it ever came.
@@ -441,11 +440,11 @@ pub fn judge_checks(
         let image = walk.memory.image(&walk.over(&recover(facts, &walk.gates, hardware).steps));
         let before = actual.failed;
         for (check, count) in checks.iter().zip(&mut actual.conditions) {
-            let Err(what) = check.judge(&image, &image) else {
+            let Err(Violation { what, values }) = check.judge(&image, &image) else {
                 count.held += 1;
                 continue;
             };
-            let failure = Failure { what, ..walk.place(Property::Check(check.name().to_owned())) };
+            let failure = Failure { what, values, ..walk.place(Property::Check(check.name().to_owned())) };
             count.violated += 1;
             count.first.get_or_insert_with(|| failure.clone());
             if check.binds() {

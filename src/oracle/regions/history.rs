@@ -79,7 +79,8 @@ impl History<'_, '_> {
         // They come by kind; so many of each kind are enough to find the first ones of all.
         let same = |failure: &&Failure| failure.property == property;
         if self.verdict.failures.iter().filter(same).count() < self.keep.saturating_mul(4) {
-            self.verdict.failures.push(Failure { property, level, point, choice, time, what, witness });
+            let values = Vec::new();
+            self.verdict.failures.push(Failure { property, level, point, choice, time, what, values, witness });
         }
     }
 

@@ -157,7 +157,9 @@ fn told(rule: &UndoRule, survived: &[u32], recovered: &[u32]) -> Vec<String> {
     let mut out = Vec::new();
     rule.judge(&image(survived), 2, &image(recovered), None, &mut out);
     assert!(out.iter().all(|finding| finding.property == Property::Undo && finding.witness.is_none()));
-    out.into_iter().map(|finding| finding.what).collect()
+    let at = |value: &WrongValue| format!(" at {:#x}", value.bytes.as_ref().unwrap().address);
+    let words = |finding: Finding| finding.what + &finding.values.iter().map(at).collect::<String>();
+    out.into_iter().map(words).collect()
 }
 
 #[test]
@@ -167,7 +169,7 @@ fn a_wrong_element_is_told_with_the_reason_that_the_flag_gives() {
         let mut recovered = image(&survived);
         rule.recover(&mut recovered).unwrap();
         let words: Vec<u32> = (0..5).map(|word| recovered.word(word * 4).unwrap()).collect();
-        let what = format!("CTA 0 of launch 0: the element at {at} is wrong after recovery: {why}");
+        let what = format!("CTA 0 of launch 0: an element is wrong after recovery: {why} at {at}");
         assert_eq!(told(&rule, &survived, &words), [what]);
     };
     check([1, 20, 1, 2, IDLE], "0x4", "data is durable and the flag is not");
@@ -176,7 +178,7 @@ fn a_wrong_element_is_told_with_the_reason_that_the_flag_gives() {
     check([10, 2, 1, 2, COMPLETE], "0x4", "the flag says complete and the data is not durable");
     // Recovery that forgets the data.
     let why = "the log is durable, but rolling it back does not give the expected bytes";
-    let what = format!("CTA 0 of launch 0: the element at 0x4 is wrong after recovery: {why}");
+    let what = format!("CTA 0 of launch 0: an element is wrong after recovery: {why} at 0x4");
     assert_eq!(told(&rule, &[10, 20, 1, 2, IN_TX], &[1, 20, 1, 2, IDLE]), [what]);
 }
 
@@ -194,7 +196,7 @@ fn a_transaction_of_a_launch_is_called_after_it() {
     let slots = vec![LogSlot { home: 0, log: 8, bytes: 4 }];
     let log = UndoLog { transactions: vec![Transaction { launch: 1, cta: None, flag: 16, slots }] };
     let rule = UndoRule::new(log, vec![Expected { old: vec![1, 0, 0, 0], new: vec![9; 4] }], false);
-    let why = "the element at 0x0 is wrong after recovery: data is durable and the flag is not";
+    let why = "an element is wrong after recovery: data is durable and the flag is not at 0x0";
     let words = [2, 0, 1, 0, IDLE];
     assert_eq!(told(&rule, &words, &words), [format!("launch 1: {why}")]);
     assert_eq!(rule.recover(&mut image(&[1, 0, 1, 0, IN_TX])), Ok(Vec::new()), "steps are not needed");

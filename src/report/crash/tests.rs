@@ -34,7 +34,8 @@ fn by_kernel(role: &str, place: [u32; 3]) -> Placed {
 
 fn found(level: Level, choice: Option<u64>, core_cycle: u64) -> Found {
     let what = "the log is not there".to_owned();
-    let failure = Failure { property: Property::Undo, level, point: 17, choice, time: 5, what, witness: None };
+    let (property, values) = (Property::Undo, Vec::new());
+    let failure = Failure { property, level, point: 17, choice, time: 5, what, values, witness: None };
     Found { failure, missing: None, present: None, core_cycle }
 }
 
@@ -121,6 +122,36 @@ fn a_failure_is_told_with_the_two_persists_and_how_to_see_it_again() {
 }
 
 #[test]
+fn a_wrong_value_is_told_as_an_element_or_as_bytes_where_no_buffer_is_known() {
+    let bytes = |expected| Some(WrongBytes { address: 0x1004, found: vec![7, 0], expected });
+    let element = |ty: Option<&str>, given: &[&str]| WrongElement {
+        name: "node.key[3]".to_owned(),
+        ty: ty.map(str::to_owned),
+        found: "7".to_owned(),
+        expected: "at least 9".to_owned(),
+        given: given.iter().map(|&text| text.to_owned()).collect(),
+    };
+    let of = |bytes, element| wrong(&WrongValue { bytes, element });
+    let told = "node.key[3] (u16): found 7, expected at least 9";
+    assert_eq!(of(bytes(None), Some(element(Some("u16"), &[]))), told);
+    let given = ["flag[0] (u32) = 1", "flag[1] (u32) = 2"];
+    let with = "node.key[3]: found 7, expected at least 9, given flag[0] (u32) = 1, flag[1] (u32) = 2";
+    assert_eq!(of(None, Some(element(None, &given))), with);
+    assert_eq!(of(bytes(None), None), "2 bytes at 0x1004: found 07 00");
+    assert_eq!(of(bytes(Some(vec![8, 0])), None), "2 bytes at 0x1004: found 07 00, expected 08 00");
+
+    let mut report = report();
+    let mut first = found(Level::Actual, None, 7_654);
+    first.failure.values = vec![WrongValue { bytes: None, element: Some(element(Some("u16"), &[])) }];
+    report.actual.as_mut().unwrap().found = vec![first];
+    assert!(told_lines(&report).contains(&format!("  {told}")));
+}
+
+fn told_lines(report: &CrashReport) -> Vec<String> {
+    told(report).lines().map(str::to_owned).collect()
+}
+
+#[test]
 fn the_order_of_two_persists_is_one_of_the_least_that_holds_both() {
     let of = |one: [u32; 3]| scope(&by_kernel("log", one), &by_kernel("log", [1, 2, 3]));
     assert_eq!(of([1, 2, 3]), "within a warp: a fence's");
@@ -165,7 +196,7 @@ fn a_condition_is_told_with_what_the_manifest_expects() {
     assert_eq!(
         told(Expected::Violated, true, [4, 5, 6], first()),
         "  sum: held on 1 230 of 1 245 images: violated, as the manifest says\n    recovered image: a == b\n    \
-         section 4\n    first at cycle 8 765, the log is not there: try C:17\n"
+         section 4\n    first at cycle 8 765: try C:17\n      the log is not there\n"
     );
     assert_eq!(verdict(told(Expected::Holds, true, none, None)), "ok");
     assert_eq!(verdict(told(Expected::Holds, false, [0, 0, 7], None)), "FAILED");

@@ -12,8 +12,25 @@ use serde::Serialize;
 use super::Explanation;
 use crate::outcome::{Outcome, ratio};
 use crate::persist::storage::StorageCost;
-use crate::report::console::{align_right, lines, plain_table};
+use crate::report::console::{align_right, legend, lines, plain_table};
 use crate::report::numbers::{count, percent};
+
+/// What the columns are.
+const LEGEND: [(&str, &str); 10] = [
+    ("barrier", "the instruction; pm.sfence and its like count as pm.barrier.wi"),
+    ("passes", "warps that passed such barriers"),
+    (
+        "mean stall, ns",
+        "of a pass, from the warp's arrival until it went on, its wait for others included: core cycles, and ns",
+    ),
+    ("markers", "p_flush markers that went through the L1s' FIFOs, or through those of the L2's slices"),
+    ("entries a marker", "entries ahead of a marker, whose lines it flushed: a mean"),
+    ("own", "entries of the marker's warp, CTA or kernel (L1), of its SM (L2)"),
+    ("of others, share", "entries of others, which are flushed with them, and their share"),
+    ("early", "entries flushed before any marker, for want of room in the FIFO"),
+    ("left by themselves", "entries whose lines left the cache without a marker: evicted, or cleaned"),
+    ("written", "entries appended to the FIFO"),
+];
 
 /// Barriers of a scope.
 #[derive(Debug, Serialize)]
@@ -141,7 +158,7 @@ impl Markers {
     fn text(&self, outcome: &Outcome) -> String {
         let mut out = format!("{} on {}\n", outcome.scheme_name(), outcome.machine.name);
         let header =
-            ["barrier", "passes", "mean stall", "ns", "L1 markers", "entries a marker", "own", "of others", ""];
+            ["barrier", "passes", "mean stall", "ns", "L1 markers", "entries a marker", "own", "of others", "share"];
         let mut table = plain_table();
         table.set_header(header);
         for scope in &self.scopes {
@@ -160,9 +177,17 @@ impl Markers {
         }
         align_right(&mut table, 1..header.len());
         out += &format!("{}\n", lines(&table, 1));
-        out += "  a pass is a warp's; its stall, in core cycles, includes its wait for others; pm.sfence and its like count as pm.barrier.wi\n\n";
-        let header =
-            ["FIFO", "markers", "entries a marker", "own", "of others", "", "early", "left by themselves", "written"];
+        let header = [
+            "FIFO",
+            "markers",
+            "entries a marker",
+            "own",
+            "of others",
+            "share",
+            "early",
+            "left by themselves",
+            "written",
+        ];
         let mut table = plain_table();
         table.set_header(header);
         for fifo in &self.fifos {
@@ -181,7 +206,6 @@ impl Markers {
         }
         align_right(&mut table, 1..header.len());
         out += &format!("{}\n", lines(&table, 1));
-        out += "  own: of the marker's warp, CTA or kernel (L1), of its SM (L2); early: for want of room in the FIFO\n";
         if self.l1_combines {
             out += &format!(
                 "  {} lines left the L1s, {} of them because an S-FIFO was full\n",
@@ -205,7 +229,7 @@ impl Markers {
         if let Some(cost) = self.costs.first() {
             out += &format!("  area and energy: {}; area scaled linearly with entries and FIFOs\n", cost.source);
         }
-        out
+        out + "\n" + &legend(&LEGEND)
     }
 }
 

@@ -9,9 +9,39 @@ use super::Explanation;
 use crate::outcome::{Outcome, ratio};
 use crate::persist::selection::{Locality, Period, Selection};
 use crate::persist::storage::StorageCost;
-use crate::report::console::{align_right, lines, plain_table};
+use crate::report::console::{align_right, legend, lines, plain_table};
 use crate::report::figure::{Axis, Figure, Sheet, Step, Steps};
 use crate::report::numbers::{count, percent};
+
+/// What the columns of periods are.
+const LEGEND: [(&str, &str); 10] = [
+    ("kernel, launch", "the kernel, and launches of the program before this one"),
+    ("period", "its number in the launch"),
+    ("threshold, logs", "log updates after which the period was to end, and those that it had"),
+    ("CWPPR", "core cycles that a persist waited from issue to acknowledgement: a mean over those of the period"),
+    ("l1, l2", "localities counted at the sampled SM's L1, and at the L2 slices; the four columns from there on"),
+    ("t all, t log", "accesses with temporal locality (the same bytes again): of all, of log updates"),
+    ("s all, s log", "accesses with temporal or spatial locality (the same line again): of all, of log updates"),
+    (
+        "reason",
+        "why the next path follows (below); in brackets, the kernel's end cut the period short and nothing is decided",
+    ),
+    ("path, next", "path of log updates in the period, and in the next: T through the caches, NT past them"),
+    ("reservation buffer", "memory that AGPM's buffers spill their entries to"),
+];
+
+/// The reasons of decisions (AGPM Table III and section IV-B), by the paper's letters.
+pub(crate) const REASONS: [(&str, &str); 9] = [
+    ("reason a", "in the L1 both localities, none of log updates: through the caches"),
+    ("reason b", "in the L1 both, of log updates too, whose share is strong: past the caches"),
+    ("reason c", "none in the L1, all four kinds in the L2: through the caches"),
+    ("reason d", "in the L1 both, of log updates too, whose share is not strong: through the caches"),
+    ("reason e", "few log updates: past the caches"),
+    ("reason f", "no locality in L1 and L2: past the caches"),
+    ("reason g", "in the L1 no temporal locality, but spatial, of log updates too: through the caches"),
+    ("reason h", "the kernel communicates through shared memory: past the caches"),
+    ("reason none", "no rule covers the counts: past the caches"),
+];
 
 /// Periods that are shown; the JSON has all that the run kept.
 const SHOWN: usize = 40;
@@ -90,7 +120,7 @@ fn text(outcome: &Outcome, selection: &Selection) -> String {
         if reasons.is_empty() { "none, no period was complete".to_owned() } else { reasons.join(", ") },
     );
     out += &format!("  {} bytes of entries to the reservation buffer and back\n", count(selection.reservation_bytes));
-    out
+    out + "\n" + &legend(&LEGEND) + &legend(&REASONS)
 }
 
 fn row(period: &Period) -> Vec<String> {

@@ -4,6 +4,10 @@
 //! stores", section 6), from the functional driver. Behind its first epoch (keys find their leaves) the program has an epoch a
 //! level, from the leaves up. A kernel's barrier persists what all workgroups have written; a workgroup's what it has
 //! itself, as a mean over those that have written at all. From depth d up both algorithms wait for the kernel.
+//!
+//! The ratio of the two is the number of workgroups that write at the level, as both algorithms write the
+//! same. A second table says on what of the program that depends: keys a workgroup, and room in the nodes
+//! above the leaves.
 
 use std::collections::BTreeMap;
 
@@ -20,6 +24,9 @@ const BEFORE_LEAVES: u32 = 1;
 
 /// CTAs at profile `paper`: the tree of 13.25 MB, next to that of Table 3.
 const PAPER_CTAS: u32 = 53;
+
+/// Shares of a workgroup's keys in the experiment about the ratio: one of so many.
+const SHARES: [u64; 4] = [1, 8, 64, 256];
 
 /// Writes of a level, by writer.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -48,38 +55,76 @@ fn by_level(epochs: &[EpochWrites]) -> Vec<Level> {
     (0..last).map(|level| levels.remove(&level).unwrap_or_default()).collect()
 }
 
-/// The levels with barriers of a scope, and depth d as levels above the leaves.
-fn counted(request: &Request, scope: Scope, ctas: u32) -> Result<(Vec<Level>, usize), String> {
-    let params = [("CTAS", ctas), ("BARRIER", scope.barrier()), ("LOGS", 0)];
-    let params = params.into_iter().map(|(name, value)| (name.to_owned(), value.to_string())).collect();
+/// What a run of the program wrote.
+struct Counted {
+    levels: Vec<Level>,
+    /// Depth d, as levels above the leaves.
+    depth: usize,
+    /// Keys that a workgroup inserts.
+    keys: u64,
+    /// Entries of a node, at most.
+    order: u64,
+}
+
+/// The levels with barriers of a scope, with other parameters of the program where there are some.
+fn counted(request: &Request, scope: Scope, ctas: u32, other: &[(&str, u64)]) -> Result<Counted, String> {
+    let params = [("CTAS", u64::from(ctas)), ("BARRIER", u64::from(scope.barrier())), ("LOGS", 0)];
+    let params = params.iter().chain(other).map(|(name, value)| ((*name).to_owned(), value.to_string())).collect();
     let choice = Choice { profile: Some(request.profile.clone()), seed: request.seed, params, ..Choice::default() };
     let workload = Workload::load(WORKLOADS[0]).and_then(|workload| workload.resolve(&choice));
     let workload = workload.map_err(|faults| faults.to_string())?;
     let description = serde_json::to_value(workload.describe()).unwrap_or_default();
-    let depth = description["params"]["BELOW"].as_u64().unwrap_or_default();
+    let param = |name: &str| description["params"][name].as_u64().unwrap_or_default();
     // Wavefronts of 64, as the paper's machine has; it is of no effect on what is written.
     let limits = Limits { warp_size: 64, ..Limits::default() };
     let epochs = workload.persistent_writes(&limits).map_err(|fault| fault.to_string())?;
-    Ok((by_level(&epochs), depth as usize))
+    Ok(Counted {
+        levels: by_level(&epochs),
+        depth: param("BELOW") as usize,
+        keys: param("KEYS"),
+        order: param("ORDER"),
+    })
 }
 
 fn name(level: usize) -> String {
     if level == 0 { "Leaf".to_owned() } else { format!("Leaf-{level}") }
 }
 
+/// Why the ratio falls or does not: the workgroups that write at a level, by keys that each inserts, and by
+/// room in nodes above the leaves, which the program loads with as many children as they hold.
+fn writers(request: &Request, ctas: u32, own: &Counted) -> Result<Table, String> {
+    let names: Vec<String> = (0..own.depth).map(name).collect();
+    let columns = ["keys a workgroup", "entries a node"].into_iter().chain(names.iter().map(String::as_str));
+    let title = "workgroups that write at a level: the ratio above; more entries a node leave room above the leaves";
+    let mut table = Table::new("table3_writers", title, &columns.collect::<Vec<_>>());
+    let mut keys: Vec<u64> = SHARES.iter().map(|share| (own.keys / share).max(1)).collect();
+    keys.dedup();
+    for order in [own.order, own.order + 1] {
+        for &keys in &keys {
+            let params = [("KEYS", keys), ("ORDER", order)];
+            let counted = counted(request, Scope::Workgroup, ctas, &params)?;
+            let writers = |level: usize| counted.levels.get(level).map_or(0, |level| level.workgroups.len() as u64);
+            let levels = (0..own.depth).map(writers);
+            table.push([keys, order].into_iter().chain(levels).map(Cell::Count).collect());
+        }
+    }
+    Ok(table)
+}
+
 /// Table 3.
 pub(super) fn levels(request: &Request, _: &Runs<'_>) -> Finding {
     let ctas = if request.has_paper_sizes() { PAPER_CTAS } else { sizes(request).last().copied().unwrap_or_default() };
-    let both =
-        counted(request, Scope::Workgroup, ctas).and_then(|wg| Ok((wg, counted(request, Scope::Kernel, ctas)?.0)));
-    let ((wg, depth), kr) = match both {
+    let all = |scope| counted(request, scope, ctas, &[]);
+    let both = all(Scope::Workgroup).and_then(|wg| Ok((wg, all(Scope::Kernel)?)));
+    let (wg, kr) = match both {
         Ok(both) => both,
         Err(why) => return Finding { asks: ask::ratios(&[]), notes: vec![why], ..Finding::default() },
     };
+    let depth = wg.depth;
     let columns = ["level", "workgroups", "wg", "kr", "ratio", "wg, published", "kr, published", "ratio, published"];
     let mut table = Table::new("table3", "NV writes that a barrier persists", &columns);
     let mut ratios = Vec::new();
-    for (level, (wg, kr)) in wg.iter().zip(&kr).enumerate() {
+    for (level, (wg, kr)) in wg.levels.iter().zip(&kr.levels).enumerate() {
         let name = name(level);
         let published = |scope| PUBLISHED.number("table3", &name, scope);
         let (own, all) = (wg.mean(), kr.all());
@@ -106,11 +151,19 @@ pub(super) fn levels(request: &Request, _: &Runs<'_>) -> Finding {
             .to_owned(),
         "the paper's table has no row Leaf-3; the counts are of its own keys and nodes, and only ratios are asked for"
             .to_owned(),
+        "both algorithms write the same, so the ratio is the number of workgroups that write at a level. It does not fall because \
+         keys are spread evenly over equal subtrees, and because nodes above the leaves are loaded full: a leaf that splits, splits \
+         every node above it. With fewer keys, or with room in those nodes (table3_writers), it falls. The published one (57, 17, 11, 9, \
+         4) falls while a workgroup's own writes stay in the thousands, so that there few workgroups must have most of the splits: \
+         neither keys nor subtrees are equal"
+            .to_owned(),
     ];
     if !request.has_paper_sizes() {
         notes.push(format!("sizes are those of profile `{}`, not the paper's", request.profile));
     }
-    Finding { tables: vec![table], asks: ask::ratios(&ratios), notes, ..Finding::default() }
+    let writers = writers(request, ctas, &wg).map_err(|why| notes.push(why)).ok();
+    let tables = [table].into_iter().chain(writers).collect();
+    Finding { tables, asks: ask::ratios(&ratios), notes, ..Finding::default() }
 }
 
 #[cfg(test)]

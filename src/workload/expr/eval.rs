@@ -99,7 +99,7 @@ impl Elements for NoElements {
 }
 
 /// Terms of all sums of one value: seconds of work.
-const MOST_TERMS: u64 = 1 << 30;
+pub(super) const MOST_TERMS: u64 = 1 << 30;
 
 /// Evaluates `code` with `frame` as its variables.
 pub(super) fn run<E: Elements>(code: &Code, frame: &mut [u64], elements: &E) -> Result<u64, Stop> {
@@ -141,16 +141,17 @@ pub(super) fn fixed(code: &Code, frame: &[u64]) -> Code {
     Code { nodes, places: code.places.clone(), ..*code }
 }
 
-struct Evaluation<'a, E> {
-    nodes: &'a [Node],
-    frame: &'a mut [u64],
-    elements: &'a E,
+/// An evaluation under way.
+pub(super) struct Evaluation<'a, E> {
+    pub(super) nodes: &'a [Node],
+    pub(super) frame: &'a mut [u64],
+    pub(super) elements: &'a E,
     /// Terms that sums may still have.
-    terms_left: u64,
+    pub(super) terms_left: u64,
 }
 
 impl<E: Elements> Evaluation<'_, E> {
-    fn int(&mut self, at: u32) -> Result<i64, Stop> {
+    pub(super) fn int(&mut self, at: u32) -> Result<i64, Stop> {
         self.node(at).map(|value| value as i64)
     }
 
@@ -181,7 +182,7 @@ impl<E: Elements> Evaluation<'_, E> {
         operation(a, b).map(|value| value as u64).ok_or(Stop::Fault(at, Fault::Overflow))
     }
 
-    fn node(&mut self, at: u32) -> Result<u64, Stop> {
+    pub(super) fn node(&mut self, at: u32) -> Result<u64, Stop> {
         match self.nodes[at as usize] {
             Node::Int(value) => Ok(value as u64),
             Node::Float(value) => Ok(value.to_bits()),

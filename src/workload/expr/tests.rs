@@ -300,3 +300,60 @@ fn terms_of_all_sums_of_a_value_are_bounded() {
     assert!(fault.unwrap_err().contains("sums of over 1073741824 terms for one value"), "{whole:?}");
     assert!(whole.is_err());
 }
+
+/// Why a condition does not hold on [`Sample`]: what has the value, the value, what it should be, and what it
+/// is given by.
+fn reasons(text: &str) -> Vec<String> {
+    let (scope, mut frame) = scope();
+    let source = std::sync::Arc::new(Source { file: "t".to_owned(), text: text.to_owned() });
+    let expr = Expr::compile(text, &Place::new(&source, 0..text.len()), &scope).unwrap().fixed(&frame);
+    assert_eq!(expr.evaluate(&mut frame, &Sample), Ok(Value::Int(0)), "{text}");
+    let name = |element: &Element| format!("{}{}", ["a", "f", "s.k"][usize::from(element.buffer)], element.index);
+    let told = |reason: &Reason| {
+        let what = reason.element.as_ref().map_or_else(|| reason.text.clone(), name);
+        let than = reason.than_element.as_ref().map(name).or(reason.than_text.clone());
+        let than = than.map_or_else(String::new, |than| format!(" as {than}"));
+        let given = reason.given.iter().map(|element| format!(" by {}", name(element)));
+        format!("{what} {}: {}{}{than}{}", reason.found, reason.relation, reason.than, given.collect::<String>())
+    };
+    expr.reasons(&mut frame, &Sample, 3).iter().map(told).collect()
+}
+
+#[test]
+fn a_condition_that_does_not_hold_blames_the_elements_that_decide_it() {
+    for (text, blamed) in [
+        ("a[1] == 5", &["a1 10: 5"][..]),
+        ("5 > a[1]", &["a1 10: less than 5"]),
+        ("a[1] != N", &["a1 10: not 10"]),
+        ("!(a[2] >= 20)", &["a2 20: less than 20"]),
+        ("a[0]", &["a0 0: not 0"]),
+        ("f[1] < x - 1.0", &["f1 1.5: less than 1.5"]),
+        ("a[1] > 0.5 * 30", &["a1 10: more than 15.0"]),
+        ("a[2] == s.k[1]", &["a2 20: 10 as s.k1"]),
+        ("a[1] == a[2] + 1", &["a1 10: 21 as a[2] + 1 by a2"]),
+        ("a[0] + a[1] == N + 1", &["a[0] + a[1] 10: 11 by a0 by a1"]),
+        ("initial(a[1]) == a[1]", &["a1 10: 11 as initial(a[1])"]),
+        // The part of a conjunction that fails; what a disjunction or a choice depends on.
+        ("a[0] == 0 && a[1] == 1", &["a1 10: 1"]),
+        ("a[1] == 0 || a[2] == 2", &["a2 20: 2 by a1"]),
+        ("!(a[1] == 10 && a[2] == 20)", &["a2 20: not 20 by a1"]),
+        ("a[1] == 10 ? a[2] == 2 : a[3] == 3", &["a2 20: 2 by a1"]),
+        // Terms that should all hold, or none; at most as many as asked for.
+        ("sum(i, 0, 4, a[i] == 10 * (i % 3)) == 4", &["a3 30: 0 as 10 * (i % 3)"]),
+        ("sum(i, 0, 4, a[i] > 9) == 0", &["a1 10: at most 9", "a2 20: at most 9", "a3 30: at most 9"]),
+        ("1 > sum(i, 0, 4, a[i] > 19)", &["a2 20: at most 19", "a3 30: at most 19"]),
+        ("sum(j, 0, 2, sum(i, 2 * j, 2 * j + 2, a[i] != 20)) == 4", &["a2 20: not 20"]),
+        (
+            "sum(i, 0, 3, a[i] != 0 && sum(k, 0, 2, f[k] < 1.0) != 2) == 0",
+            &["f1 1.5: less than 1.0 by a1", "f1 1.5: less than 1.0 by a2"],
+        ),
+        // A sum over one value is its name; what it stands for is blamed.
+        ("sum(y, a[1] / 10, a[1] / 10 + 1, sum(n, a[y], a[y] + 1, n < 5)) == 1", &["a1 10: less than 5"]),
+        // Some number of terms: no term alone is to blame.
+        ("sum(i, 0, 4, a[i] > 9) == 2", &["sum(i, 0, 4, a[i] > 9) 3: 2 by a0 by a1 by a2 by a3"]),
+        ("sum(i, 0, 4, a[i]) == 4", &["sum(i, 0, 4, a[i]) 60: 4 by a0 by a1 by a2 by a3"]),
+        ("sum(i, 0, 4, a[i] > 99) > 0", &["sum(i, 0, 4, a[i] > 99) 0: more than 0 by a0 by a1 by a2 by a3"]),
+    ] {
+        assert_eq!(reasons(text), blamed, "{text}");
+    }
+}

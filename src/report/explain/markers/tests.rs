@@ -39,25 +39,25 @@ fn cost(name: &'static str, built: (u32, u32)) -> StorageCost {
 fn barriers_fifos_and_costs_are_told() {
     let storage = [cost("l1", (15, 32)), cost("l2", (6, 128))];
     let Explanation { text, data } = explain(&run(), &storage).unwrap();
+    let (table, told) = text.split_once("\n\n  barrier ").unwrap();
+    assert_eq!(told.lines().count(), LEGEND.len());
+    // Each word of a header is explained below.
+    for word in ["passes", "mean stall", "ns", "entries a marker", "own", "of others", "share", "early", "written"] {
+        assert!(LEGEND.iter().any(|(what, _)| what.split(", ").any(|name| name == word)), "{word}");
+    }
     assert_eq!(
-        cells(&text),
+        cells(table),
         [
             "nvw-fifo on small",
-            "barrier|passes|mean stall|ns|L1 markers|entries a marker|own|of others",
+            "barrier|passes|mean stall|ns|L1 markers|entries a marker|own|of others|share",
             "pm.barrier.wi|24|52.5|37.5|25|1.9|30|18|37.5 %",
             "pm.barrier.wg|16|245.0|175.0|12|8.0|70|26|27.1 %",
             "pm.barrier.kr|0|-|-|0|-|0|0|-",
             "",
-            concat!(
-                "a pass is a warp's; its stall, in core cycles, includes its wait for others; pm.sfence and its like ",
-                "count as pm.barrier.wi"
-            ),
-            "",
-            "FIFO|markers|entries a marker|own|of others|early|left by themselves|written",
+            "FIFO|markers|entries a marker|own|of others|share|early|left by themselves|written",
             "L1|37|3.9|100|44|30.6 %|11|13|400",
             "L2|50|4.0|90|110|55.0 %|17|19|700",
             "",
-            "own: of the marker's warp, CTA or kernel (L1), of its SM (L2); early: for want of room in the FIFO",
             "the L1s of this machine do not combine stores: nothing is dirty there, and their FIFOs stay empty",
             "15 L1 FIFOs of 32 entries: 37500 µm², 2.7 nJ",
             "6 L2 FIFOs of 128 entries: 60000 µm², 5.0 nJ",

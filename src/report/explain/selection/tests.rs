@@ -51,8 +51,13 @@ fn periods_and_their_sums_are_told() {
     let selection = selection(vec![period(true), Period { launch: 4, requests: 0, ..period(false) }]);
     outcome.scheme_report = Some(serde_json::to_value(&selection).unwrap());
     let Explanation { text, data } = explain(&outcome, &[]).unwrap();
+    let (table, told) = text.split_once("\n\n  kernel, launch ").unwrap();
+    assert_eq!(told.lines().count(), LEGEND.len() + REASONS.len());
+    assert!(
+        told.contains("  reason b     in the L1 both, of log updates too, whose share is strong: past the caches\n")
+    );
     assert_eq!(
-        cells(&text),
+        cells(table),
         [
             "agpm on small",
             concat!(

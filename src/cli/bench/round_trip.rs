@@ -1,4 +1,5 @@
-//! How far apart two cores are just now.
+//! How far apart two cores are just now: two threads pass a cache line to and fro. For `durawarp bench` and
+//! the benches.
 
 #![allow(clippy::disallowed_methods, reason = "measuring time is what this is for")]
 
@@ -7,7 +8,7 @@ use std::thread;
 use std::time::Instant;
 
 /// A cache line's round trip between two threads, in ns: the median of short bursts. It changes from second to second.
-pub(crate) fn ping_pong() -> f64 {
+pub(crate) fn round_trip_ns() -> f64 {
     const TRIPS: u64 = 2000;
     let ball = AtomicU64::new(0);
     let mut bursts: Vec<f64> = thread::scope(|scope| {
