@@ -202,6 +202,8 @@ pub struct RegionRule {
     pub unroll_factor: u32,
     /// Leave out checkpoints of what can be computed.
     pub prune: bool,
+    /// Checkpoint what all lanes of a warp share the value of once a warp.
+    pub uniform_once: bool,
     /// Boundaries behind what synchronises too, not only before.
     pub after_sync: bool,
     /// Warps of a CTA have regions together.

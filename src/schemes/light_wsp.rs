@@ -96,6 +96,16 @@ choice! {
     }
 }
 
+choice! {
+    /// How many words a checkpoint store of a warp writes. Ours: the paper's registers are 8 bytes of one thread.
+    pub enum Checkpoints {
+        /// One for each lane.
+        Lanes = "lanes",
+        /// One for all lanes where they share the register's value, as far as that is sound; else one for each lane.
+        UniformOnce = "uniform_once",
+    }
+}
+
 spec! {
     /// Parameters of LightWSP.
     pub struct LightWspSpec {
@@ -137,6 +147,8 @@ spec! {
         unroll_factor: u32 where 1..=64,
         /// Leave out checkpoints of what can be computed.
         prune: bool,
+        /// How many words a checkpoint store of a warp writes.
+        checkpoints: Checkpoints,
     }
 }
 
@@ -279,6 +291,7 @@ impl Scheme for LightWsp {
             speculative_unroll: spec.speculative_unroll,
             unroll_factor: spec.unroll_factor,
             prune: spec.prune,
+            uniform_once: spec.checkpoints == Checkpoints::UniformOnce,
             after_sync: spec.id_draw == IdDraw::AtSyncCompletion,
             of_ctas: spec.owner == RegionOwner::Cta,
         })
