@@ -8,7 +8,7 @@ use durawarp::kernel::functional::Limits;
 use durawarp::kernel::memory::{FlatMemory, Medium};
 use durawarp::kernel::regions::RegionOptions;
 use durawarp::outcome::End;
-use durawarp::persist::vocab::RegionRule;
+use durawarp::persist::vocab::{CommitRule, RegionRule};
 use durawarp::persist::{HostSite, Scheme, Seat, SmSite};
 use durawarp::run::{Conduct, Experiment, run};
 use durawarp::schemes::baseline::BASE;
@@ -42,6 +42,7 @@ impl Scheme for FormedBase {
 
 const RULE: RegionRule = RegionRule {
     of_ctas: false,
+    commit: CommitRule::Acked,
     threshold_stores: 32,
     unroll: true,
     speculative_unroll: true,
