@@ -106,12 +106,9 @@ impl Homes {
             kinds(&plan.behind[pc], &self.behind[pc], whole, rows);
         });
         let mut changed = false;
-        for pc in 0..code.len() {
-            let mut reached = rows[pc].clone();
+        for (pc, mut reached) in rows.into_iter().enumerate() {
             kinds(&plan.at[pc], &self.at[pc], true, &mut reached);
-            let before = self.loads[pc].clone();
-            self.loads[pc].remove_all(&reached);
-            changed |= before != self.loads[pc];
+            changed |= remove(&mut self.loads[pc], &reached);
         }
         // Registers of which a restart somewhere behind loads lanes' words.
         let wanted = code.edges.backward(code.registers, |pc, wanted| {

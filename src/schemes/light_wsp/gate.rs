@@ -105,7 +105,7 @@ struct Elsewhere {
     written: Vec<u32>,
     /// Regions that all have written.
     by_all: u32,
-    /// SMs of those that are written here and not by all.
+    /// SMs of those that are written here and not by all: no more than IDs may be in use.
     sms: VecDeque<u16>,
 }
 

@@ -143,8 +143,11 @@ fn pipelined_an_id_may_be_used_again_when_all_controllers_have_written_its_regio
     let mut mc = Controller::new(&spec(|spec| spec.commit = Commit::Pipelined), 0, 3);
     for region in 0..2 {
         mc.ends(region);
-        [1, 2].map(|other| drop(mc.hears(Peer::Controller(other), Word::BoundaryAck(tag(region))).sent()));
+        for other in [1, 2] {
+            mc.hears(Peer::Controller(other), Word::BoundaryAck(tag(region)));
+        }
     }
+    mc.sent();
     let mut committed = |other: u16, region: u32| {
         mc.hears(Peer::Controller(other), Word::FlushAck(tag(region)));
         mc.sent().iter().filter(|(to, word)| *to == Peer::Sm(0) && matches!(word, Word::Committed)).count()
