@@ -440,12 +440,12 @@ fn crash_regions(
     let resumption = regions::Resumption::new(&formed, workload, &finished.outcome, warp_size, watching.stop);
     let resumes = resumption.as_ref().map(|resumption| resumption as &dyn Resumes).map_err(String::as_str);
     let (host, controllers) = (spec.sm.count as u16, spec.controller.channels as usize);
-    let of_ctas = experiment.scheme.built.regions().is_some_and(|rule| rule.of_ctas);
+    let rule = experiment.scheme.built.regions().expect("the scheme commits regions");
     let mut bound = bound(experiment);
     // The program's own recovery is not run: what it would make of an image is not known.
     bound.retain(|bound| bound.on_survived() || workload.recovery().is_none());
     let checks: Vec<&dyn Check> = bound.iter().map(|bound| bound as &dyn Check).collect();
-    let judged = regions::Run { journal, outcome: &finished.outcome, controllers, of_ctas, host, checks: &checks };
+    let judged = regions::Run { journal, outcome: &finished.outcome, controllers, rule, host, checks: &checks };
     let verdicts = regions::judge(judged, &initial, resumes, request, watching)?;
     let places = Places {
         workload,

@@ -22,6 +22,6 @@ pub use site::{
     Load, Marker, PathLinks, PathStore, Peer, Post, Salvage, Scheme, Seat, SliceSite, SmSite, Store, WriteBack, opened,
 };
 pub use vocab::{
-    Boundary, Domain, FenceKind, FenceRule, PastOrder, PersistScope, RegionRule, RegionStep, Route, StoreClass,
-    StoreRule, WriteBackClass, WriteBackRule,
+    Boundary, CommitRule, Domain, FenceKind, FenceRule, PastOrder, PersistScope, RegionRule, RegionStep, Route,
+    StoreClass, StoreRule, WriteBackClass, WriteBackRule,
 };

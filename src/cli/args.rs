@@ -271,6 +271,9 @@ pub(super) struct RegionsArgs {
     /// Checkpoint registers that could be computed too
     #[arg(long)]
     pub(super) no_prune: bool,
+    /// Checkpoint registers that all lanes of a warp share the value of once a warp, not once a lane
+    #[arg(long)]
+    pub(super) uniform_once: bool,
     /// Boundaries before barriers and atomics only, as published, not behind them too
     #[arg(long)]
     pub(super) paper_sync: bool,

@@ -64,6 +64,7 @@ struct Ran {
     regions: u64,
     stores: u64,
     checkpoints: u64,
+    checkpoint_bytes: u64,
     shadows: u64,
     means: Option<Means>,
 }
@@ -98,6 +99,7 @@ pub(super) fn regions(args: &RegionsArgs) -> Result<Exit, Stop> {
         prune: !args.no_prune,
         after_sync: !args.paper_sync,
         scratch: !args.global_only,
+        uniform_once: args.uniform_once,
     };
     let mut document =
         Document { label: LABEL, options, kernels: Vec::new(), means: None, paper_means: PAPER, same_memory: None };
@@ -187,6 +189,7 @@ fn of_workload(args: &RegionsArgs, options: &RegionOptions, document: &mut Docum
                 regions: kernel.regions,
                 stores: kernel.stores,
                 checkpoints: kernel.checkpoints,
+                checkpoint_bytes: kernel.checkpoint_bytes,
                 shadows: kernel.shadows,
                 means: Means::of(&[kernel]),
             };
@@ -225,8 +228,8 @@ impl KernelRow {
             line: region.pos.line,
             reason: region.reason,
             max_stores: region.stores,
-            live_in: region.restore.loads.len() + region.restore.pruned.len(),
-            loaded: region.restore.loads.len(),
+            live_in: region.restore.loaded() + region.restore.pruned.len(),
+            loaded: region.restore.loaded(),
             computed: region.restore.pruned.len(),
         };
         KernelRow {
@@ -288,6 +291,12 @@ fn shown(document: &Document) -> String {
             "loops unrolled: {} counted, {} speculatively; boundaries merged: {}",
             code.unrolled, code.speculatively_unrolled, code.merged
         )];
+        if let Some(run) = kernel.run.as_ref().filter(|run| run.checkpoints > 0) {
+            notes.push(format!(
+                "checkpoint stores of a run: {}, {} bytes; {} of {} in the code are of one word for all lanes",
+                run.checkpoints, run.checkpoint_bytes, code.once, code.checkpoints
+            ));
+        }
         if let Some(run) = kernel.run.as_ref().filter(|run| run.shadows > 0) {
             notes.push(format!(
                 "shadows of shared and local memory and counts of barriers: {:.1} % of all stores of a run (the port's way: \

@@ -20,7 +20,7 @@ use crate::oracle::regions::{
 };
 use crate::oracle::verdict::Verdict;
 use crate::outcome::{End, Outcome};
-use crate::persist::vocab::Domain;
+use crate::persist::vocab::{Domain, RegionRule};
 use crate::persist::{FactKind, Journal, PmImage};
 
 use crate::run::failures;
@@ -37,7 +37,8 @@ pub(super) struct Run<'a> {
     pub(super) journal: &'a Journal,
     pub(super) outcome: &'a Outcome,
     pub(super) controllers: usize,
-    pub(super) of_ctas: bool,
+    /// Of the scheme.
+    pub(super) rule: RegionRule,
     pub(super) host: u16,
     /// The manifest's conditions.
     pub(super) checks: &'a [&'a dyn Check],
@@ -131,14 +132,15 @@ pub(super) fn judge(
     request: &Request,
     watching: &Watching<'_>,
 ) -> Result<Verdicts, Diagnostics> {
-    let Run { journal, outcome, controllers, of_ctas, host, checks } = run;
+    let Run { journal, outcome, controllers, rule, host, checks } = run;
     if request.only_allowed.is_some() || request.only_overtaking.is_some() {
         let message = "levels B and C do not apply to a scheme of recoverable regions";
         return Err(Diagnostic::nowhere("--only", message).with_help("`--only A:POINT`").into());
     }
     let order = Order::new(journal, initial, Model { domain: Domain::Adr, guarantees: Guarantees::default(), host });
-    let facts = RegionFacts::new(&order, initial, controllers, host, of_ctas)
-        .map_err(|outside| Diagnostic::nowhere("journal", format!("a write outside persistent memory: {outside}")))?;
+    let facts = RegionFacts::new(&order, initial, controllers, host, rule.of_ctas)
+        .map_err(|outside| Diagnostic::nowhere("journal", format!("a write outside persistent memory: {outside}")))?
+        .committed_by(rule.commit);
     let history = judge_regions(&facts, outcome.end == End::Finished, request.keep);
     let asked = Asked { plan: request.plan, double: request.double, seed: request.seed, keep: request.keep };
     let show = |phase: Phase| move |done: u64, total: u64| (watching.progress)(phase, done, total);

@@ -32,6 +32,9 @@
 //! this kind may have happened since the last. The SIMT stack is then no part of the checkpoint: a restart groups lanes by
 //! their program counters and lets them meet at the nearest post-dominator they have in common (`regions/resume.rs`).
 //!
+//! A register that all lanes share the value of may have one word instead of one a lane ([`RegionOptions::uniform_once`], ours):
+//! `regions/homes.rs` says where that is sound.
+//!
 //! # Memory that does not persist, and barriers
 //! The paper's whole system has only memory that persists. Here shared and local memory get a *shadow* in the checkpoint
 //! area ([`RegionOptions::scratch`]): each store is repeated there as a store of the region, and a restart fills the memory
@@ -54,6 +57,7 @@
 
 mod code;
 mod emit;
+mod homes;
 mod layout;
 mod plan;
 mod resume;
@@ -69,6 +73,7 @@ use super::ir::{ConstSource, Gathering, Kernel, LANES, Op, Slot, SourcePos, Spac
 use super::launch::Launch;
 use code::{Code, Order, items_of, order_of};
 use emit::{Added, CONSTS32, CONSTS64};
+use homes::Homes;
 use plan::{BOUNDARY_STORES, Ground, Plan};
 use values::Values;
 
@@ -95,6 +100,9 @@ pub struct RegionOptions {
     /// Shared and local memory have shadows that persist, shared atomics order threads, and barriers are counted: without,
     /// a kernel that uses them cannot be resumed in its middle. The paper's whole system has no memory that does not persist.
     pub scratch: bool,
+    /// A register that all lanes of a warp share the value of is checkpointed as one word of 8 bytes, not as one a lane, where that
+    /// is sound (`regions/homes.rs`). Ours: the paper's machine has no warps.
+    pub uniform_once: bool,
 }
 
 impl Default for RegionOptions {
@@ -107,6 +115,7 @@ impl Default for RegionOptions {
             prune: true,
             after_sync: true,
             scratch: true,
+            uniform_once: false,
         }
     }
 }
@@ -195,6 +204,8 @@ pub struct Report {
     pub formed_instructions: u32,
     /// Checkpoint stores in the code.
     pub checkpoints: u32,
+    /// Of those, stores of one word for all lanes.
+    pub once: u32,
     /// Writes to shared and local memory that are repeated at a shadow.
     pub shadows: u32,
     /// Registers that restarts of all regions compute instead of loading them.
@@ -232,6 +243,8 @@ pub struct Formed {
     consts: [usize; 2],
     /// The 64-bit slots that count barriers, of the CTA and of the grid.
     counts: [Option<Slot>; 2],
+    /// The 64-bit slot with the address of a group, to which words of all lanes are stored.
+    words: Option<Slot>,
 }
 
 /// Forms the regions of a kernel.
@@ -263,16 +276,16 @@ pub fn form(kernel: &Kernel, options: &RegionOptions) -> Result<Formed, RegionEr
         return Err(RegionError::Recursion);
     }
     let mut code = Code::of(items_of(kernel), kernel);
-    let mut forks = uniform::splitting(&code, kernel);
-    let (items, unrolled) = unroll::unroll(&code, kernel, &forks, options);
+    let mut divergence = uniform::divergence(&code, kernel);
+    let (items, unrolled) = unroll::unroll(&code, kernel, &divergence.forks, options);
     if unrolled != unroll::Unrolled::default() {
         code = Code::of(items, kernel);
-        forks = uniform::splitting(&code, kernel);
+        divergence = uniform::divergence(&code, kernel);
     }
     let values = Values::of(&code);
     let ground = Ground {
         code: &code,
-        forks: &forks,
+        forks: &divergence.forks,
         values: &values,
         threshold: options.threshold_stores,
         scratch: options.scratch,
@@ -280,9 +293,11 @@ pub fn form(kernel: &Kernel, options: &RegionOptions) -> Result<Formed, RegionEr
     };
     let fixed = fixed(&code, options);
     let Placed { reasons, plan, merged } = place(&ground, &fixed);
-    let mut stored: Vec<u16> = plan.behind.iter().chain(&plan.at).flatten().copied().collect();
-    stored.sort_unstable();
-    stored.dedup();
+    let homes = match options.uniform_once {
+        true => Homes::once(&code, &plan, &divergence),
+        false => Homes::of_lanes(&code),
+    };
+    let [registers, once] = homes.stored(&plan);
     let shadows = code.shadows(options.scratch);
     let gathers = |kind| options.scratch && code.items.iter().any(|item| code::gathering(&item.inst) == Some(kind));
     let in_shadow = |space: Space| {
@@ -291,24 +306,27 @@ pub fn form(kernel: &Kernel, options: &RegionOptions) -> Result<Formed, RegionEr
         (0..code.len()).any(is)
     };
     let mut checkpoint = Layout {
-        registers: stored,
+        registers,
+        once,
         counts: [Gathering::Cta, Gathering::Grid].map(gathers),
         shared: in_shadow(Space::Shared),
         local_bytes: if in_shadow(Space::Local) { kernel.local_bytes } else { 0 },
     };
     let added = Added::of(&checkpoint);
     let new = |r: u16| added.renumbered(kernel, r);
-    checkpoint.registers.iter_mut().for_each(|r| *r = new(*r));
-    let emitted = emit::emit(&code, &plan, &checkpoint, &shadows, kernel)?;
+    checkpoint.registers.iter_mut().chain(&mut checkpoint.once).for_each(|r| *r = new(*r));
+    let emitted = emit::emit(&code, (&plan, &homes), &checkpoint, &shadows, kernel)?;
     let region = |&(entry, pc): &(u32, u32)| {
         let restore = plan.restore[pc as usize].clone().expect("a boundary");
         let all = |list: Vec<u16>| list.into_iter().map(new).collect();
+        let is_once = |r: &u16| homes.loads[pc as usize].contains(u32::from(*r));
+        let (once, loads) = restore.loads.into_iter().partition(is_once);
         Region {
             entry,
             pos: code.items[pc as usize].pos,
             reason: reasons[pc as usize].expect("a boundary has a reason"),
             stores: ground.most_from(&plan, pc),
-            restore: Restore { loads: all(restore.loads), steps: restore.steps, pruned: all(restore.pruned) },
+            restore: Restore { loads: all(loads), once: all(once), steps: restore.steps, pruned: all(restore.pruned) },
         }
     };
     let regions: Vec<Region> = emitted.entries.iter().map(region).collect();
@@ -317,6 +335,7 @@ pub fn form(kernel: &Kernel, options: &RegionOptions) -> Result<Formed, RegionEr
         instructions: kernel.code.len() as u32,
         formed_instructions: emitted.kernel.code.len() as u32,
         checkpoints: count(Role::Checkpoint),
+        once: homes.stores(),
         shadows: shadows.iter().flatten().count() as u32,
         pruned: regions.iter().map(|region| region.restore.pruned.len() as u32).sum(),
         merged,
@@ -335,6 +354,7 @@ pub fn form(kernel: &Kernel, options: &RegionOptions) -> Result<Formed, RegionEr
         meets: emitted.meets,
         consts: [kernel.consts32.len(), kernel.consts64.len()],
         counts: emitted.counts,
+        words: emitted.words,
     })
 }
 
@@ -417,6 +437,15 @@ impl Formed {
         code::words(&self.kernel.code[pc as usize], false)
     }
 
+    /// Bytes that a checkpoint store of these lanes of a warp writes: once where all lanes store one word, which each group of 32 has.
+    pub fn checkpoint_bytes(&self, pc: u32, lanes: u64) -> u64 {
+        let inst = &self.kernel.code[pc as usize];
+        let Op::Mem(mem) = inst.op else { return 0 };
+        let groups = u64::from(lanes as u32 != 0) + u64::from(lanes >> LANES != 0);
+        let once = self.words == Some(inst.src[0]);
+        u64::from(mem.bytes()) * if once { groups } else { u64::from(lanes.count_ones()) }
+    }
+
     /// The launch of the formed kernel that does what `launch` does, with its checkpoints in `area`: in persistent memory,
     /// with room for what the kernel keeps ([`Layout::bytes`]), of zeros or used by launches of other numbers.
     ///
@@ -491,10 +520,10 @@ mod tests {
                 for threshold in [8, 32] {
                     let options = RegionOptions { threshold_stores: threshold, ..RegionOptions::default() };
                     let code = Code::of(items_of(kernel), kernel);
-                    let (forks, values) = (uniform::splitting(&code, kernel), Values::of(&code));
+                    let (divergence, values) = (uniform::divergence(&code, kernel), Values::of(&code));
                     let ground = Ground {
                         code: &code,
-                        forks: &forks,
+                        forks: &divergence.forks,
                         values: &values,
                         threshold,
                         scratch: options.scratch,

@@ -37,7 +37,7 @@ use super::{LINE, WORDS, runs};
 use crate::engine::Time;
 use crate::persist::image::{OutsideImage, PmImage};
 use crate::persist::journal::{Author, Fact, FactKind, Journal};
-use crate::persist::vocab::RegionStep;
+use crate::persist::vocab::{CommitRule, RegionStep};
 
 const NONE: u32 = u32::MAX;
 
@@ -85,6 +85,7 @@ pub struct RegionFacts<'a> {
     order: &'a Order<'a>,
     controllers: usize,
     of_ctas: bool,
+    commit: CommitRule,
     /// The orders in which regions commit, by the name that facts have for them: one, or one an SM.
     names: Vec<u16>,
     /// By order and number.
@@ -122,7 +123,8 @@ fn words_of(mask: u128, bytes: &[u8; LINE]) -> impl Iterator<Item = (usize, u64,
 
 impl<'a> RegionFacts<'a> {
     /// Reads the facts of a run that began with `initial`, on a machine of so many controllers. `host` is the SM number of
-    /// the host's facts. A region is of a warp or, `of_ctas`, of the warps of a CTA.
+    /// the host's facts. A region is of a warp or, `of_ctas`, of the warps of a CTA. Controllers go on to the next region when all
+    /// have written one ([`committed_by`](Self::committed_by) says otherwise).
     ///
     /// # Errors
     /// A store or write is not all inside the image.
@@ -140,6 +142,7 @@ impl<'a> RegionFacts<'a> {
             order,
             controllers,
             of_ctas,
+            commit: CommitRule::default(),
             names: names(journal),
             regions: Vec::new(),
             issued: Vec::new(),
@@ -186,6 +189,11 @@ impl<'a> RegionFacts<'a> {
         read.find_points();
         read.find_persisted();
         Ok(read)
+    }
+
+    /// The same facts of a machine whose controllers go on to the next region by another rule.
+    pub fn committed_by(self, commit: CommitRule) -> RegionFacts<'a> {
+        RegionFacts { commit, ..self }
     }
 
     /// Notes that facts contradict each other.

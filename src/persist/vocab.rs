@@ -191,7 +191,17 @@ pub enum Boundary {
     WriteBackL2,
 }
 
-/// How a scheme of recoverable regions has kernels formed: its compiler's parameters.
+/// When a controller of a scheme of recoverable regions goes on to the next region.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CommitRule {
+    /// When all controllers have written this one's stores.
+    #[default]
+    Acked,
+    /// When it has written this one's stores itself.
+    Pipelined,
+}
+
+/// How a scheme of recoverable regions has kernels formed, and commits regions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RegionRule {
     /// Most words of 8 bytes that a lane stores in a region.
@@ -204,10 +214,14 @@ pub struct RegionRule {
     pub unroll_factor: u32,
     /// Leave out checkpoints of what can be computed.
     pub prune: bool,
+    /// Checkpoint what all lanes of a warp share the value of once a warp.
+    pub uniform_once: bool,
     /// Boundaries behind what synchronises too, not only before.
     pub after_sync: bool,
     /// Warps of a CTA have regions together.
     pub of_ctas: bool,
+    /// When a controller goes on to the next region.
+    pub commit: CommitRule,
 }
 
 /// What becomes of a region's stores, in the hardware of a scheme of recoverable regions.
@@ -223,7 +237,7 @@ pub enum RegionStep {
     Bounded,
     /// At a controller: bytes of a buffered store went on to memory. They survive from now on.
     Flushed,
-    /// At a controller: all of the region's stores here are flushed. Its acknowledgement goes to all others, surely.
+    /// At a controller: all of the region's stores here are flushed. Its acknowledgement goes to others, surely.
     Done,
     /// At a controller: the region is committed here; the flush ID is that of the next.
     Committed,

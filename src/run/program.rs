@@ -27,6 +27,7 @@ pub fn region_options(rule: RegionRule) -> RegionOptions {
         after_sync: rule.after_sync,
         // The paper's system has no memory that does not persist.
         scratch: true,
+        uniform_once: rule.uniform_once,
     }
 }
 

@@ -8,7 +8,8 @@
 //! ```
 //! A kernel runs formed into regions ([`crate::persist::RegionRule`]). A store's copy is tagged with its region's ID; the region's
 //! end is broadcast to all controllers behind its stores. A controller has the stores of the oldest region written once it knows
-//! that all have that region's boundary, and goes on to the next region once all have written theirs.
+//! that all have that region's boundary, and goes on to the next region once all have written theirs (or, `commit = "pipelined"`,
+//! once it has).
 //!
 //! Source: Zhou, Zeng, Jung, "LightWSP: Whole-System Persistence on the Cheap", sections III and IV, Table I. Readings: the
 //! owner of a region is a warp, or a CTA whose warps share it (L14); IDs are drawn from one sequencer (L1), when a region stores first.
@@ -33,7 +34,9 @@ mod tests;
 use std::sync::Arc;
 
 use crate::choice;
-use crate::persist::{ControllerSite, HostSite, HubSite, PathLinks, RegionRule, Scheme, Seat, SliceSite, SmSite};
+use crate::persist::{
+    CommitRule, ControllerSite, HostSite, HubSite, PathLinks, RegionRule, Scheme, Seat, SliceSite, SmSite,
+};
 use crate::spec;
 use crate::spec::Nanos;
 use letters::Tag;
@@ -59,6 +62,16 @@ choice! {
         Warp = "warp",
         /// Those of a CTA's warps between boundaries that they pass together.
         Cta = "cta",
+    }
+}
+
+choice! {
+    /// When a controller goes on to the next region ("What a power failure leaves" in `light_wsp/gate.rs`).
+    pub enum Commit {
+        /// When all controllers have written this one's stores: flush-ACKs of all others have come.
+        Acked = "acked",
+        /// When it has written this one's stores itself. Ours.
+        Pipelined = "pipelined",
     }
 }
 
@@ -96,6 +109,16 @@ choice! {
     }
 }
 
+choice! {
+    /// How many words a checkpoint store of a warp writes. Ours: the paper's registers are 8 bytes of one thread.
+    pub enum Checkpoints {
+        /// One for each lane.
+        Lanes = "lanes",
+        /// One for all lanes where they share the register's value, as far as that is sound; else one for each lane.
+        UniformOnce = "uniform_once",
+    }
+}
+
 spec! {
     /// Parameters of LightWSP.
     pub struct LightWspSpec {
@@ -119,6 +142,8 @@ spec! {
         order: RegionOrder,
         /// Whose stores a region has.
         owner: RegionOwner,
+        /// When a controller goes on to the next region.
+        commit: Commit,
         /// When a region's ID is drawn.
         id_draw: IdDraw,
         /// Bits of a region's ID: half of all IDs may be in use.
@@ -137,6 +162,8 @@ spec! {
         unroll_factor: u32 where 1..=64,
         /// Leave out checkpoints of what can be computed.
         prune: bool,
+        /// How many words a checkpoint store of a warp writes.
+        checkpoints: Checkpoints,
     }
 }
 
@@ -279,8 +306,13 @@ impl Scheme for LightWsp {
             speculative_unroll: spec.speculative_unroll,
             unroll_factor: spec.unroll_factor,
             prune: spec.prune,
+            uniform_once: spec.checkpoints == Checkpoints::UniformOnce,
             after_sync: spec.id_draw == IdDraw::AtSyncCompletion,
             of_ctas: spec.owner == RegionOwner::Cta,
+            commit: match spec.commit {
+                Commit::Acked => CommitRule::Acked,
+                Commit::Pipelined => CommitRule::Pipelined,
+            },
         })
     }
 

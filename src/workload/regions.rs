@@ -33,6 +33,8 @@ pub struct KernelRegions {
     pub stores: u64,
     /// Checkpoint stores among them.
     pub checkpoints: u64,
+    /// Bytes that these wrote, over all lanes.
+    pub checkpoint_bytes: u64,
     /// Words stored to shadows of shared and local memory, and counts of barriers, among them.
     pub shadows: u64,
 }
@@ -82,8 +84,8 @@ impl Resolved {
             let mut bound = formed.bind(launch, &formed.checkpoint.alone(launch, area));
             bound.addresses = Arc::new(addresses);
             let mut count = |event: Event<'_>| {
-                if let Event::Issued { pc, .. } = event {
-                    kernel.count(pc);
+                if let Event::Issued { pc, lanes, .. } = event {
+                    kernel.count(pc, lanes);
                 }
             };
             run_observed(&bound, memory, limits, Some(&mut count), None)?;
@@ -106,18 +108,22 @@ impl KernelRegions {
             regions: 0,
             stores: 0,
             checkpoints: 0,
+            checkpoint_bytes: 0,
             shadows: 0,
         }
     }
 
-    fn count(&mut self, pc: u32) {
+    fn count(&mut self, pc: u32, lanes: u64) {
         let stores = u64::from(self.formed.stores_of(pc));
         match self.formed.roles[pc as usize] {
             Role::Marker => {
                 self.regions += 1;
                 return;
             }
-            Role::Checkpoint => self.checkpoints += 1,
+            Role::Checkpoint => {
+                self.checkpoints += 1;
+                self.checkpoint_bytes += self.formed.checkpoint_bytes(pc, lanes);
+            }
             Role::Shadow | Role::Count => self.shadows += stores,
             _ => {}
         }

@@ -26,6 +26,10 @@ fn a_workload_is_shown_with_means_of_its_run_beside_the_papers() {
     assert_eq!((&plain["options"]["prune"], &plain["options"]["speculative_unroll"]), (&false.into(), &false.into()));
     assert!(number(&plain["kernels"][0]["run"]["regions"]) > number(&run["regions"]));
     assert!(number(&plain["kernels"][0]["run"]["checkpoints"]) > number(&run["checkpoints"]));
+    assert!(durawarp(&["regions", "gemm", "--uniform-once", "-q", "--json", path]).status.success());
+    let once = &read()["kernels"][0]["run"];
+    assert_eq!(once["checkpoints"], run["checkpoints"]);
+    assert!(number(&once["checkpoint_bytes"]) < number(&run["checkpoint_bytes"]));
 }
 
 #[test]

@@ -60,6 +60,8 @@ fn programs_go_on_from_every_power_failure() {
         ("gemm_tiled", &[("M", "64"), ("N", "64"), ("K", "16")], &["light_wsp.owner=cta"]),
         (GEMM.0, &GEMM.1, &["light_wsp.owner=cta", "light_wsp.wpq_entries=8", "light_wsp.feb_entries=8"]),
         (HISTOGRAM.0, &HISTOGRAM.1, &["light_wsp.owner=cta"]),
+        (HISTOGRAM.0, &HISTOGRAM.1, &["light_wsp.checkpoints=uniform_once"]),
+        (GEMM.0, &GEMM.1, &["light_wsp.checkpoints=uniform_once", "sm.warp_size=64"]),
         (HISTOGRAM.0, &HISTOGRAM.1, &[]),
         ("litmus/lightwsp_lock", &[], &[]),
     ] {
@@ -73,6 +75,31 @@ fn programs_go_on_from_every_power_failure() {
         assert!(report.resume.as_ref().unwrap().verdict.judged >= 8, "{workload}: {:?}", report.promises);
         assert!(report.double.as_ref().unwrap().verdict.judged >= 20, "{workload}");
         assert!(report.allowed.is_none() && report.overtaking.is_none());
+    }
+}
+
+#[test]
+fn programs_go_on_where_controllers_go_on_by_themselves() {
+    let small = ["light_wsp.wpq_entries=8", "light_wsp.feb_entries=8"];
+    // The last of several controllers hears of everything late.
+    let (pipelined, step) = ("light_wsp.commit=pipelined", "light_wsp.controller_step_ns=100");
+    for controllers in [1, 2, 4] {
+        let channels = format!("controller.channels={controllers}");
+        let slices = format!("l2.slices={}", controllers.max(2));
+        for (workload, params, more) in [
+            (GEMM.0, &GEMM.1[..], &[][..]),
+            (GEMM.0, &GEMM.1, &small),
+            (GEMM.0, &GEMM.1, &["light_wsp.order=sm"]),
+            (HISTOGRAM.0, &HISTOGRAM.1, &["light_wsp.owner=cta", "light_wsp.id_bits=6"]),
+            ("litmus/lightwsp_lock", &[], &[]),
+        ] {
+            let set = [&[pipelined, step, &channels, &slices][..], more].concat();
+            let report = judged(&experiment(workload, params, &set));
+            assert!(report.ended_well(), "{workload} {set:?}: {:?}", report.outcome.end);
+            assert!(report.holds(), "{workload} {set:?}: {}", first(&report));
+            assert!(report.double.as_ref().unwrap().verdict.judged >= 20, "{workload} {set:?}");
+            assert!(report.resume.as_ref().unwrap().verdict.judged >= 8, "{workload} {set:?}");
+        }
     }
 }
 

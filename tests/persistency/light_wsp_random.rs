@@ -59,13 +59,15 @@ fn case() -> impl Strategy<Value = Case> {
         any::<bool>(),
         any::<bool>(),
         any::<bool>(),
+        prop::sample::select(&["acked", "pipelined"][..]),
+        prop::sample::select(&["lanes", "uniform_once"][..]),
         prop::sample::select(&["full", "half", "zero"][..]),
     );
     (program(), machine, buffers, links, choices).prop_map(|(program, machine, buffers, links, choices)| {
         let (warp_size, sms, ctas, controllers, (l1, slice), width, threads) = machine;
         let (feb, wpq, entry, id_bits, threshold, [reads, writes, high, low, idle]) = buffers;
         let (path, ack, sequencer, step, bandwidth) = links;
-        let (owner, of_sm, unroll, prune, victims) = choices;
+        let (owner, of_sm, unroll, prune, commit, checkpoints, victims) = choices;
         let order = if of_sm && program.apart { "sm" } else { "global" };
         let machine = vec![
             format!("sm.count={sms}"),
@@ -99,6 +101,8 @@ fn case() -> impl Strategy<Value = Case> {
             format!("speculative_unroll={unroll}"),
             format!("prune={prune}"),
             format!("victims={victims}"),
+            format!("commit={commit}"),
+            format!("checkpoints={checkpoints}"),
         ];
         let scheme = scheme.iter().map(|set| format!("light_wsp.{set}")).collect();
         Case { program, warp_size, machine, scheme, threads }

@@ -16,6 +16,8 @@ fn variants() -> Vec<RegionOptions> {
         all,
         RegionOptions { prune: false, ..all },
         RegionOptions { threshold_stores: 8, ..all },
+        RegionOptions { uniform_once: true, ..all },
+        RegionOptions { uniform_once: true, prune: false, threshold_stores: 8, ..all },
         RegionOptions { unroll: false, speculative_unroll: false, after_sync: false, scratch: false, ..all },
     ]
 }
@@ -228,6 +230,87 @@ fn a_parameter_and_what_is_computed_from_it_is_not_stored() {
     assert!(stored.report.checkpoints >= 3, "the address, the number and the sum");
 }
 
+/// A kernel's regions with one word for what all lanes share, all its cuts resumed: how many registers each region loads as
+/// lanes' words, and as one.
+fn shared_words_of(body: &str) -> Vec<(usize, usize)> {
+    let options = RegionOptions { uniform_once: true, ..RegionOptions::default() };
+    let (launch, memory) = kernel_of(&text_of(body), 2, 70);
+    let mut after = memory.clone();
+    run(&launch, &mut after, &Limits::default()).unwrap();
+    let case = Case { name: body, launch: &launch, before: &memory, options };
+    assert!(case.check(&after, usize::MAX) > 5);
+    let formed = form(&launch.kernel, &options).unwrap();
+    let row = formed.checkpoint.group_bytes() as usize;
+    assert_eq!(row % 256, 0);
+    formed.regions.iter().map(|region| (region.restore.loads.len(), region.restore.once.len())).collect()
+}
+
+#[test]
+fn what_all_lanes_share_is_checkpointed_in_one_word() {
+    // A number that a load gave, the same for all, one of each lane, and its address are alive behind the fence.
+    let body = "ld.param.u64 %d3, [a];\nld.global.u32 %r5, [%d3+60];\nld.global.u32 %r6, [%d1+56];\nmembar.gl;\n\
+        add.s32 %r6, %r6, %r5;\nst.global.u32 [%d1], %r6;\n";
+    assert_eq!(shared_words_of(body), [(0, 0), (2, 1), (0, 0)]);
+    let kernel = &ptx::parse("k.ptx", &text_of(body)).unwrap().kernels[0].clone();
+    let once = form(kernel, &RegionOptions { uniform_once: true, ..RegionOptions::default() }).unwrap();
+    let lanes = form(kernel, &RegionOptions::default()).unwrap();
+    assert_eq!((once.report.once, once.report.checkpoints, lanes.report.once, lanes.report.checkpoints), (1, 3, 0, 3));
+    assert_eq!(once.kernel.code.len(), lanes.kernel.code.len(), "no instruction more");
+    // The program counter and three registers in rows of 256 bytes; or one of these in a word, which opens a row of words.
+    assert_eq!((lanes.checkpoint.group_bytes(), once.checkpoint.group_bytes()), (4 * 256, 4 * 256));
+    let store = |formed: &durawarp::kernel::regions::Formed, lanes: u64| {
+        let stores = (0..formed.roles.len()).filter(|&pc| formed.roles[pc] == Role::Checkpoint);
+        stores.map(|pc| formed.checkpoint_bytes(pc as u32, lanes)).collect::<Vec<u64>>()
+    };
+    assert_eq!(store(&lanes, 0xffff_ffff), [256, 128, 128]);
+    assert_eq!(store(&once, 0xffff_ffff), [256, 4, 128]);
+    assert_eq!(
+        (store(&once, 3 << 32), store(&once, u64::MAX)),
+        (vec![16, 4, 8], vec![512, 8, 256]),
+        "a word for each 32 threads"
+    );
+}
+
+#[test]
+fn a_loop_counter_is_one_word_where_all_lanes_go_round_together() {
+    let turns = |bound: &str| {
+        format!(
+            "ld.global.u32 %r7, [%d1+60];\nand.b32 %r7, %r7, 3;\nadd.s32 %r7, %r7, 2;\nmov.u32 %r2, 0;\nL:\n\
+             mul.lo.s32 %r3, %r2, %id;\nst.global.u32 [%d1], %r3;\nmembar.gl;\nadd.s32 %r2, %r2, 1;\n\
+             setp.lt.u32 %p1, %r2, {bound};\n@%p1 bra L;\n"
+        )
+    };
+    let most = |bound: &str| shared_words_of(&turns(bound)).into_iter().map(|(_, once)| once).max();
+    assert_eq!(most("%n"), Some(1));
+    // Lanes that have left wait with the counter that they had.
+    assert_eq!(most("%r7"), Some(0));
+}
+
+#[test]
+fn a_word_that_waiting_lanes_would_restart_with_is_not_shared() {
+    // All lanes have one number. The even ones change theirs and pass boundaries while the odd ones wait with the old one.
+    let apart = "ld.param.u64 %d3, [a];\nld.global.u32 %r5, [%d3+60];\nand.b32 %r2, %id, 1;\nsetp.eq.s32 %p1, %r2, 1;\n\
+        membar.gl;\n@%p1 bra ODD;\nadd.s32 %r5, %r5, 1;\nst.global.u32 [%d1], %r5;\nmembar.gl;\n\
+        st.global.u32 [%d1+4], %r5;\nbra END;\nODD:\nst.global.u32 [%d1+8], %r5;\nEND:\n";
+    let shared = shared_words_of(apart);
+    assert!(shared.iter().any(|&(_, once)| once == 1), "before the branch, {shared:?}");
+    // One path is empty, as where threads beyond the data are left out: nobody restarts with what changes on the other.
+    let guarded = "ld.param.u64 %d3, [a];\nmembar.gl;\nsetp.gt.u32 %p1, %id, 40;\n@%p1 bra END;\n\
+        ld.global.u32 %r5, [%d3+60];\nmembar.gl;\nadd.s32 %r5, %r5, 1;\nst.global.u32 [%d1], %r5;\nmembar.gl;\n\
+        st.global.u32 [%d1+4], %r5;\nEND:\n";
+    let once: usize = shared_words_of(guarded).iter().map(|&(_, once)| once).sum();
+    assert_eq!(once, 2, "behind both fences");
+}
+
+#[test]
+fn lanes_that_have_exited_do_not_look_at_a_word_that_others_have_changed_since() {
+    // The guard of the exit is computed from the number again when lanes restart there.
+    let body = "ld.param.u64 %d3, [a];\nld.global.u32 %r5, [%d3+60];\nand.b32 %r5, %r5, 15;\nadd.s32 %r5, %r5, 8;\n\
+        membar.gl;\nsetp.lt.u32 %p1, %id, %r5;\n@%p1 exit;\nmov.u32 %r6, %r5;\nxor.b32 %r5, %r5, %r6;\n\
+        st.global.u32 [%d1], %r6;\nmembar.gl;\nst.global.u32 [%d1+4], %r5;\nst.global.u32 [%d1+8], %id;\n";
+    shared_words_of(body);
+}
+
 #[test]
 fn a_region_that_cannot_be_split_is_reported() {
     // Twelve values are alive behind the fence and change every turn without a store.
@@ -285,6 +368,9 @@ fn step() -> impl Strategy<Value = String> {
         Just("and.b32 %r9, %r1, 2;\nsetp.ne.s32 %p3, %r9, 0;".to_owned()),
         Just("add.s32 %r7, %r6, 3;\nxor.b32 %r8, %r7, %id;".to_owned()),
         Just("sub.s32 %r1, %r1, %r8;".to_owned()),
+        // One value in all lanes that come to it together.
+        Just("mad.lo.s32 %r10, %r10, 5, %n;".to_owned()),
+        Just("xor.b32 %r1, %r1, %r10;".to_owned()),
         Just("shfl.sync.down.b32 %r6, %r5, 1, 31, -1;".to_owned()),
         Just("vote.sync.ballot.b32 %r7, %p3, -1;".to_owned()),
     ]
@@ -377,16 +463,17 @@ proptest! {
         threshold in prop::sample::select(&[6, 12, 32][..]),
         prune in any::<bool>(),
         unroll in any::<bool>(),
+        uniform_once in any::<bool>(),
         threads in prop::sample::select(&[24, 32, 70][..]),
     ) {
-        let mut body = String::from("mad.lo.s32 %r1, %id, 1103515245, 12345;\nmov.u32 %r5, %id;\n");
+        let mut body = String::from("mad.lo.s32 %r1, %id, 1103515245, 12345;\nmov.u32 %r5, %id;\nmov.u32 %r10, 1;\n");
         write(&shapes, !leaves(&shapes), &mut 0, &mut body);
         body += "st.global.u32 [%d1], %r1;\nst.global.u32 [%d1+4], %r5;\n";
         let (launch, memory) = kernel_of(&text_of(&body), 2, threads);
         let mut after = memory.clone();
         run(&launch, &mut after, &Limits::default()).unwrap();
         let options = RegionOptions {
-            threshold_stores: threshold, prune, unroll, speculative_unroll: unroll, ..RegionOptions::default()
+            threshold_stores: threshold, prune, unroll, speculative_unroll: unroll, uniform_once, ..RegionOptions::default()
         };
         let case = Case { name: &body, launch: &launch, before: &memory, options };
         case.check(&after, 25);

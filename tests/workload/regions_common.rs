@@ -238,12 +238,16 @@ pub(crate) fn check_code(formed: &Formed, options: &RegionOptions) {
     // Registers whose checkpoint is theirs, before each instruction.
     let registers = usize::from(kernel.no_register());
     let offset = |r: u16| formed.checkpoint.offset_of(r);
+    // One word of all lanes: behind those of lanes.
+    let word = |r: u16| formed.checkpoint.word_of(r);
     let saved_by = |pc: usize| {
         let stores = matches!(formed.roles[pc], Role::Checkpoint).then(|| kernel.code[pc].imm as u32)?;
-        (0..registers as u16).find(|&r| offset(r) == Some(stores))
+        (0..registers as u16).find(|&r| offset(r) == Some(stores) || word(r) == Some(stores))
     };
+    let by_word = |pc: usize, r: u16| word(r) == Some(kernel.code[pc].imm as u32);
+    // First of lanes' words, then of one word.
     let mut saved: Vec<Option<Vec<bool>>> = vec![None; n];
-    saved[0] = Some(vec![false; registers]);
+    saved[0] = Some(vec![false; 2 * registers]);
     let mut todo = vec![0];
     while let Some(pc) = todo.pop() {
         let mut after = saved[pc].clone().unwrap();
@@ -251,6 +255,7 @@ pub(crate) fn check_code(formed: &Formed, options: &RegionOptions) {
             for &r in kernel.hazards[pc].written() {
                 // A guarded write needs a store under the same guard, or one of all lanes.
                 after[usize::from(r)] = false;
+                after[registers + usize::from(r)] = false;
             }
             if kernel.code[pc].guard != Guard::ALWAYS {
                 for &r in kernel.hazards[pc].written() {
@@ -259,7 +264,7 @@ pub(crate) fn check_code(formed: &Formed, options: &RegionOptions) {
                     while at < n && matches!(formed.roles[at], Role::Checkpoint | Role::Select) {
                         let again =
                             kernel.code[at].guard == kernel.code[pc].guard || kernel.code[at].guard == Guard::ALWAYS;
-                        if saved_by(at) == Some(r) && again && kept {
+                        if saved_by(at) == Some(r) && !by_word(at, r) && again && kept {
                             after[usize::from(r)] = true;
                         }
                         at += 1;
@@ -270,7 +275,7 @@ pub(crate) fn check_code(formed: &Formed, options: &RegionOptions) {
         if let Some(r) = saved_by(pc)
             && kernel.code[pc].guard == Guard::ALWAYS
         {
-            after[usize::from(r)] = true;
+            after[if by_word(pc, r) { registers } else { 0 } + usize::from(r)] = true;
         }
         for to in successors(pc) {
             let merged: Vec<bool> = match &saved[to] {
@@ -290,6 +295,10 @@ pub(crate) fn check_code(formed: &Formed, options: &RegionOptions) {
         if let Some(saved) = &saved[boundary] {
             for &r in &region.restore.loads {
                 assert!(saved[usize::from(r)], "register {r} is loaded at pc {} and not stored", region.entry);
+            }
+            for &r in &region.restore.once {
+                let saved = saved[registers + usize::from(r)];
+                assert!(saved, "register {r} is loaded at pc {} as one word, and not stored as one", region.entry);
             }
         }
     }

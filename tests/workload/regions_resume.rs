@@ -8,7 +8,7 @@ use durawarp::kernel::functional::Limits;
 use durawarp::kernel::memory::{FlatMemory, Medium};
 use durawarp::kernel::regions::RegionOptions;
 use durawarp::outcome::End;
-use durawarp::persist::vocab::RegionRule;
+use durawarp::persist::vocab::{CommitRule, RegionRule};
 use durawarp::persist::{HostSite, Scheme, Seat, SmSite};
 use durawarp::run::{Conduct, Experiment, run};
 use durawarp::schemes::baseline::BASE;
@@ -42,11 +42,13 @@ impl Scheme for FormedBase {
 
 const RULE: RegionRule = RegionRule {
     of_ctas: false,
+    commit: CommitRule::Acked,
     threshold_stores: 32,
     unroll: true,
     speculative_unroll: true,
     unroll_factor: 4,
     prune: true,
+    uniform_once: false,
     after_sync: true,
 };
 
@@ -320,10 +322,13 @@ proptest! {
         name in prop::sample::select(&["gemm_tiled", "histogram", "pathfinder", "bfs", "nw", "bplus_tree"][..]),
         threshold in prop::sample::select(&[8, 32][..]),
         prune in any::<bool>(),
+        uniform_once in any::<bool>(),
         warp_size in prop::sample::select(&[32, 64][..]),
         shares in prop::collection::vec(0.0..1.0f64, 1..4),
     ) {
-        let options = RegionOptions { threshold_stores: threshold, prune, unroll: prune, ..RegionOptions::default() };
+        let options = RegionOptions {
+            threshold_stores: threshold, prune, unroll: prune, uniform_once, ..RegionOptions::default()
+        };
         let limits = Limits { warp_size, ..Limits::default() };
         let program = Program::new(name, &resolved(name, true), &options, limits);
         let cuts: Vec<u64> = shares.iter().map(|share| (share * share * program.steps as f64) as u64).collect();

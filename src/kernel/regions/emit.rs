@@ -5,14 +5,15 @@
 //!   barriers   mov.u64 %b, TAG
 //!   shadows    mad.wide.u32 %h, %cta, SHARED_BYTES, SHADOWS      local memory:  of %group and %lane_of_group, as %a
 //! checkpoint   st.global.u32|u64 [%a + 256 * slot], %r       a predicate:  selp.u32 %s, 1, 0, %p  and its store
+//!   one word   st.global.u32|u64 [%w + offset], %r           all active lanes to one address, which is one access of 8 bytes
 //! boundary     checkpoints of this place;  st.global.u64 [%a], TAG | PC_BEHIND;  pm.region
 //! bar.sync     bar.sync;  add.u64 %b, %b, 1;  st.global.u64 [%a + 256 * row], %b
 //! st.shared    add.u64 %x, %h, address;  st.global [%x + offset], data;  st.shared ...
 //! red.shared   add.u64 %x, %h, address;  red.global [%x + offset], data;  red.shared ...
 //! atom.shared  add.u64 %x, %h, address;  red.shared ...;  atom.global %r, [%x + offset], data
 //! ```
-//! Registers of the kernel keep their slots; `%group`, `%lane_of_group` (later `%s`), `%cta`, `%a`, `%b`, `%h` and `%x` get
-//! new ones, as far as they are needed. What is in capitals, [`Formed::bind`](super::Formed::bind) fills in for a launch.
+//! `%w` is what `%a` is before the lane is added. Registers of the kernel keep their slots; `%group`, `%lane_of_group` (later
+//! `%s`), `%cta`, `%a`, `%w`, `%b`, `%h` and `%x` get new ones, as far as they are needed. What is in capitals, [`Formed::bind`](super::Formed::bind) fills in for a launch.
 //!
 //! An atomic on shared memory whose result is used happens at the shadow, and a reduction brings shared memory to the same:
 //! both see the same operations, which commute, and results are in the order of the shadow's atomics, which is the order in
@@ -24,6 +25,7 @@ use super::super::ir::{
     NEVER, NONE, Op, Param, PmOp, Slot, SourcePos, Space, Special, StoreHint,
 };
 use super::code::{Code, Shadow, gathering};
+use super::homes::Homes;
 use super::plan::Plan;
 use super::{Layout, RegionError, Role};
 
@@ -40,7 +42,7 @@ pub(super) const CONSTS64: [&str; 4] = ["area", "tag", "shared shadows", "local 
 pub(super) struct Added {
     /// 32-bit slots: group, lane of the group and, for shadows of shared memory, CTA.
     slots32: u16,
-    /// 64-bit slots: the checkpoint's address, counts, the shadows' addresses, that of a store.
+    /// 64-bit slots: the checkpoint's addresses, counts, the shadows' addresses, that of a store.
     slots64: u16,
 }
 
@@ -48,7 +50,8 @@ impl Added {
     pub(super) fn of(layout: &Layout) -> Added {
         let (shared, local) = (u16::from(layout.shared), u16::from(layout.local_bytes > 0));
         let counts: u16 = layout.counts.iter().map(|&counts| u16::from(counts)).sum();
-        Added { slots32: 2 + shared, slots64: 1 + counts + shared + local + (shared | local) }
+        let words = u16::from(!layout.once.is_empty());
+        Added { slots32: 2 + shared, slots64: 1 + words + counts + shared + local + (shared | local) }
     }
 
     /// Hardware registers that they take, but those that live in the prologue only.
@@ -78,11 +81,14 @@ pub(super) struct Emitted {
     pub(super) meets: Vec<u32>,
     /// The 64-bit slots of counts of barriers, of the CTA and of the grid.
     pub(super) counts: [Option<Slot>; 2],
+    /// The 64-bit slot with the address of a group, if some registers have one word.
+    pub(super) words: Option<Slot>,
 }
 
 struct Emitter<'a> {
     code: &'a Code,
     plan: &'a Plan,
+    homes: &'a Homes,
     layout: &'a Layout,
     shadows: &'a [Option<Shadow>],
     kernel: Kernel,
@@ -90,6 +96,8 @@ struct Emitter<'a> {
     old: &'a Kernel,
     added: Added,
     address: Slot,
+    /// The address of a group's first lane, if some registers have one word.
+    words: Option<Slot>,
     scratch: Slot,
     counts: [Option<Slot>; 2],
     /// Shadows of shared and of local memory, and the place of a store in one of them.
@@ -103,7 +111,7 @@ struct Emitter<'a> {
 /// Emits a code with a plan of boundaries.
 pub(super) fn emit(
     code: &Code,
-    plan: &Plan,
+    (plan, homes): (&Plan, &Homes),
     layout: &Layout,
     shadows: &[Option<Shadow>],
     kernel: &Kernel,
@@ -125,6 +133,7 @@ pub(super) fn emit(
     };
     let (shared, local) = (layout.shared, layout.local_bytes > 0);
     let address = slot64(true).unwrap_or_default();
+    let words = slot64(!layout.once.is_empty());
     let counts = layout.counts.map(&mut slot64);
     let bases = [shared, local].map(|wanted| slot64(wanted).unwrap_or(NONE));
     let place = slot64(shared || local).unwrap_or(NONE);
@@ -146,6 +155,7 @@ pub(super) fn emit(
     let mut emitter = Emitter {
         code,
         plan,
+        homes,
         layout,
         shadows,
         kernel: new,
@@ -153,6 +163,7 @@ pub(super) fn emit(
         old: kernel,
         added,
         address,
+        words,
         scratch: lane,
         counts,
         bases,
@@ -170,7 +181,7 @@ pub(super) fn emit(
     emitter.one64 = CONST | (emitter.kernel.consts64.len() - 1) as u16;
     let constant = |number: u16| CONST | (first64 + number);
     let word = emitter.literal(8);
-    emitter.along_lanes(address, [group, lane], [CONST | first32, word], constant(0));
+    emitter.along_lanes([words.unwrap_or(address), address], [group, lane], [CONST | first32, word], constant(0));
     for slot in counts.into_iter().flatten() {
         let inst = alu(AluOp::Mov64, Guard::ALWAYS, slot, [constant(1), NONE, NONE]);
         emitter.prologue(inst, Class::Logic, &[], slot);
@@ -181,7 +192,7 @@ pub(super) fn emit(
     }
     if local {
         let bytes = [LANES as u32, 1].map(|lanes| emitter.literal(lanes * layout.local_stride()));
-        emitter.along_lanes(bases[1], [group, lane], bytes, constant(3));
+        emitter.along_lanes([bases[1]; 2], [group, lane], bytes, constant(3));
     }
     // Where each place starts: at its boundary, if it has one.
     let mut starts = Vec::with_capacity(n + 1);
@@ -213,7 +224,7 @@ pub(super) fn emit(
         }
     }
     let Emitter { kernel, roles, .. } = emitter;
-    Ok(Emitted { kernel, roles, entries, meets, counts })
+    Ok(Emitted { kernel, roles, entries, meets, counts, words })
 }
 
 fn alu(op: AluOp, guard: Guard, dst: Slot, src: [Slot; 3]) -> Inst {
@@ -241,12 +252,12 @@ impl Emitter<'_> {
         self.push(inst, class, reads, &[board], pos, Role::Address);
     }
 
-    /// `to = base + group * bytes of a group + lane * bytes of a lane`.
-    fn along_lanes(&mut self, to: Slot, [group, lane]: [Slot; 2], [bytes, of_lane]: [Slot; 2], base: Slot) {
-        let mad = |src| alu(AluOp::MadWide32(false), Guard::ALWAYS, to, src);
-        self.prologue(mad([group, bytes, base]), Class::IntMul, &[group], to);
-        let board = self.kernel.slots32 + to;
-        self.prologue(mad([lane, of_lane, to]), Class::IntMul, &[lane, board], to);
+    /// `first = base + group * bytes of a group`, `to = first + lane * bytes of a lane`.
+    fn along_lanes(&mut self, [first, to]: [Slot; 2], [group, lane]: [Slot; 2], bytes: [Slot; 2], base: Slot) {
+        let mad = |to, src| alu(AluOp::MadWide32(false), Guard::ALWAYS, to, src);
+        self.prologue(mad(first, [group, bytes[0], base]), Class::IntMul, &[group], first);
+        let board = self.kernel.slots32 + first;
+        self.prologue(mad(to, [lane, bytes[1], first]), Class::IntMul, &[lane, board], to);
     }
 
     fn push(&mut self, inst: Inst, class: Class, reads: &[u16], writes: &[u16], pos: SourcePos, role: Role) {
@@ -286,7 +297,7 @@ impl Emitter<'_> {
         let kept = item.inst.guard.parts().is_none_or(|(slot, _)| !item.hazards.written().contains(&(n + slot)));
         let guard = if kept { item.inst.guard } else { Guard::ALWAYS };
         for &r in &self.plan.behind[pc] {
-            self.save(r, guard, item.pos);
+            self.save(r, self.homes.behind[pc].contains(u32::from(r)), guard, item.pos);
         }
     }
 
@@ -341,13 +352,18 @@ impl Emitter<'_> {
         let add = alu(AluOp::Int64(IntOp::Add), guard, slot, [slot, self.one64, NONE]);
         self.push(add, Class::Int, &reads, &[board], pos, Role::Count);
         let imm = self.layout.count_of(kind).expect("what is counted has a row") as i32;
-        self.store(slot, true, Some(board), imm, guard, pos, Role::Count);
+        self.store([slot, self.address], true, Some(board), imm, guard, pos, Role::Count);
     }
 
-    /// Stores a register (old scoreboard index) to its place in the checkpoint.
-    fn save(&mut self, register: u16, guard: Guard, pos: SourcePos) {
+    /// Stores a register (old scoreboard index) to its place in the checkpoint: that of each lane, or the `one` of all.
+    fn save(&mut self, register: u16, one: bool, guard: Guard, pos: SourcePos) {
         let (n32, n64) = (self.old.slots32, self.old.slots64);
-        let imm = self.layout.offset_of(self.board(register)).expect("a register that is stored has a slot") as i32;
+        let board = self.board(register);
+        let (place, base) = match self.words.filter(|_| one) {
+            Some(words) => (self.layout.word_of(board), words),
+            None => (self.layout.offset_of(board), self.address),
+        };
+        let imm = place.expect("a register that is stored has a place") as i32;
         let (data, wide, board) = if register < n32 {
             (register, false, register)
         } else if register < n32 + n64 {
@@ -360,7 +376,7 @@ impl Emitter<'_> {
             self.push(inst, Class::Logic, &reads, &[self.scratch], pos, Role::Select);
             (self.scratch, false, self.scratch)
         };
-        self.store(data, wide, Some(board), imm, guard, pos, Role::Checkpoint);
+        self.store([data, base], wide, Some(board), imm, guard, pos, Role::Checkpoint);
     }
 
     fn guarded(&self, guard: Guard, reads: &mut Vec<u16>) {
@@ -375,7 +391,7 @@ impl Emitter<'_> {
     #[allow(clippy::too_many_arguments)]
     fn store(
         &mut self,
-        data: Slot,
+        [data, base]: [Slot; 2],
         wide: bool,
         board: Option<u16>,
         imm: i32,
@@ -395,8 +411,8 @@ impl Emitter<'_> {
             address64: true,
         };
         let dst = [data, NONE, NONE, NONE];
-        let inst = Inst { op: Op::Mem(mem), guard, dst, src: [self.address, NONE, NONE, NONE], imm };
-        let mut reads: Vec<u16> = std::iter::once(self.kernel.slots32 + self.address).chain(board).collect();
+        let inst = Inst { op: Op::Mem(mem), guard, dst, src: [base, NONE, NONE, NONE], imm };
+        let mut reads: Vec<u16> = std::iter::once(self.kernel.slots32 + base).chain(board).collect();
         self.guarded(guard, &mut reads);
         self.push(inst, Class::Mem, &reads, &[], pos, role);
     }
@@ -405,10 +421,10 @@ impl Emitter<'_> {
     fn boundary(&mut self, pc: usize, number: u16, counter: Slot) -> u32 {
         let pos = self.code.items[pc].pos;
         for &r in &self.plan.at[pc] {
-            self.save(r, Guard::ALWAYS, pos);
+            self.save(r, self.homes.at[pc].contains(u32::from(r)), Guard::ALWAYS, pos);
         }
         let entry = self.kernel.code.len() as u32 + 2;
-        self.store(counter, true, None, 0, Guard::ALWAYS, pos, Role::Counter);
+        self.store([counter, self.address], true, None, 0, Guard::ALWAYS, pos, Role::Counter);
         let imm = i32::from(number);
         let marker = Inst { op: Op::Pm(PmOp::Region), guard: Guard::ALWAYS, dst: [NONE; 4], src: [NONE; 4], imm };
         self.push(marker, Class::Control, &[], &[], pos, Role::Marker);

@@ -4,6 +4,7 @@
 //! ```text
 //! area:   group 0 | group 1 | ...            | shared memory of CTA 0 | CTA 1 | ... | local memory of thread 0 | ...
 //! group:  program counters | register | register | ... | barriers of the CTA | of the grid      rows of 32 words of 8 bytes
+//!         | words of registers that all lanes share the value of                                a word of 8 bytes each
 //! ```
 //! The paper gives every register of the machine a slot; here only registers that are ever stored have one. All launches
 //! of a program use one area, group by group at the same places ([`Area::group_bytes`] is that of the kernel that needs
@@ -21,6 +22,8 @@ const SHADOW_ALIGN: u64 = 128;
 pub struct Layout {
     /// The register of each slot from 1 on, as a scoreboard index of the formed kernel.
     pub registers: Vec<u16>,
+    /// Registers with one word for all lanes of a group, as scoreboard indices of the formed kernel.
+    pub once: Vec<u16>,
     /// Barriers of the CTA are counted; barriers of the grid are.
     pub counts: [bool; 2],
     /// Shared memory has a shadow.
@@ -55,14 +58,25 @@ impl Layout {
 
     /// Bytes of a group of 32 threads.
     pub fn group_bytes(&self) -> u32 {
+        (self.rows() * Layout::ROW_BYTES + 8 * self.once.len() as u32).next_multiple_of(Layout::ROW_BYTES)
+    }
+
+    /// Rows of a group.
+    fn rows(&self) -> u32 {
         let counts = self.counts.iter().filter(|&&counts| counts).count();
-        (1 + self.registers.len() + counts) as u32 * Layout::ROW_BYTES
+        (1 + self.registers.len() + counts) as u32
     }
 
     /// Byte offset of a register's row in its group.
     pub fn offset_of(&self, register: u16) -> Option<u32> {
         let slot = self.registers.iter().position(|&r| r == register)?;
         Some((slot as u32 + 1) * Layout::ROW_BYTES)
+    }
+
+    /// Byte offset of the one word of a register in its group.
+    pub fn word_of(&self, register: u16) -> Option<u32> {
+        let place = self.once.iter().position(|&r| r == register)?;
+        Some(self.rows() * Layout::ROW_BYTES + 8 * place as u32)
     }
 
     /// Byte offset of the row that counts barriers of a kind.
@@ -117,8 +131,13 @@ impl Layout {
 
     /// Address of a thread's program counter; its other words are as much higher as their rows.
     pub fn address(launch: &Launch, area: &Area, cta: u64, thread: u32) -> u64 {
+        Layout::group_address(launch, area, cta, thread) + u64::from(thread % LANES as u32) * 8
+    }
+
+    /// Address of the group of a thread.
+    pub fn group_address(launch: &Launch, area: &Area, cta: u64, thread: u32) -> u64 {
         let group = launch.first_group(cta) + thread / LANES as u32;
-        area.address + u64::from(group) * u64::from(area.group_bytes) + u64::from(thread % LANES as u32) * 8
+        area.address + u64::from(group) * u64::from(area.group_bytes)
     }
 
     /// Address of a CTA's shadow of shared memory.

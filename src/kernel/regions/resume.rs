@@ -176,15 +176,15 @@ impl<'a> Restart<'a> {
                 groups.push((0, point.lanes));
                 continue;
             };
-            let load = |offset: u32, lane: usize, warp: &Warp| -> Result<u64, ResumeError> {
-                let (cta, thread) = warp.thread_of(lane as u32);
-                let at = Layout::address(launch, &self.area, cta, thread) + u64::from(offset);
-                Ok(memory.read_u64s(at, 1)?[0])
-            };
-            for &register in &region.restore.loads {
-                let offset = formed.checkpoint.offset_of(register).expect("what is loaded has a slot");
+            let (layout, restore) = (&formed.checkpoint, &region.restore);
+            type Base = fn(&Launch, &Area, u64, u32) -> u64;
+            let of_lanes = restore.loads.iter().map(|&r| (r, layout.offset_of(r), Layout::address as Base));
+            let of_groups = restore.once.iter().map(|&r| (r, layout.word_of(r), Layout::group_address as Base));
+            for (register, offset, base) in of_lanes.chain(of_groups) {
+                let offset = u64::from(offset.expect("what is loaded has a place"));
                 for lane in lanes_of(point.lanes) {
-                    let value = load(offset, lane, warp)?;
+                    let (cta, thread) = warp.thread_of(lane as u32);
+                    let value = memory.read_u64s(base(launch, &self.area, cta, thread) + offset, 1)?[0];
                     formed.write(warp, register, lane, value);
                 }
             }

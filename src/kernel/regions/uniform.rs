@@ -1,4 +1,5 @@
-//! Which branches may split a warp: a register is *uniform* where all lanes that execute together hold one value in it.
+//! Which registers vary among lanes, and which branches may split a warp: a register is *uniform* where all lanes that
+//! execute together hold one value in it.
 //!
 //! A forward analysis: lane numbers and what is loaded from different places vary; a result varies when an operand does.
 //! Where the paths of a branch that splits meet again, whatever was written on them varies (Coutinho et al., "Divergence
@@ -22,6 +23,29 @@ pub(super) struct Fork {
     pub(super) inside: Vec<bool>,
 }
 
+/// What lanes that execute together may differ in.
+#[derive(Debug)]
+pub(super) struct Divergence {
+    /// The branches that may split a warp.
+    pub(super) forks: Vec<Fork>,
+    /// Registers that vary before each item.
+    varies: Vec<BitSet>,
+}
+
+impl Divergence {
+    /// A register holds one value in all lanes that execute together, before an item.
+    pub(super) fn is_uniform_before(&self, pc: usize, register: u16) -> bool {
+        !self.varies[pc].contains(u32::from(register))
+    }
+
+    /// The same behind an item.
+    pub(super) fn is_uniform_behind(&self, code: &Code, pc: usize, register: u16) -> bool {
+        let mut varies = self.varies[pc].clone();
+        step(code, pc, &mut varies);
+        !varies.contains(u32::from(register))
+    }
+}
+
 /// Every guarded branch.
 fn forks(code: &Code) -> Vec<Fork> {
     let guarded = |pc: &u32| {
@@ -42,8 +66,8 @@ fn forks(code: &Code) -> Vec<Fork> {
     (0..code.len() as u32).filter(guarded).map(fork).collect()
 }
 
-/// The branches that may split a warp.
-pub(super) fn splitting(code: &Code, kernel: &Kernel) -> Vec<Fork> {
+/// Finds the branches that may split a warp, and the registers that vary.
+pub(super) fn divergence(code: &Code, kernel: &Kernel) -> Divergence {
     let (mut calm, mut splitting) = (forks(code), Vec::new());
     let mut entry = BitSet::new(code.registers);
     for &(special, slot) in &kernel.specials {
@@ -54,19 +78,22 @@ pub(super) fn splitting(code: &Code, kernel: &Kernel) -> Vec<Fork> {
     // What varies where paths meet.
     let mut mixed = vec![BitSet::new(code.registers); code.len()];
     loop {
-        let varies = code.edges.forward_some(&entry, |pc, varies| {
+        let mut varies = code.edges.forward_some(&entry, |pc, varies| {
             varies.join(&mixed[pc]);
             step(code, pc, varies);
         });
+        for (varies, mixed) in varies.iter_mut().zip(&mixed) {
+            varies.join(mixed);
+        }
         let splits = |fork: &Fork| {
             let (slot, _) = code.items[fork.pc as usize].inst.guard.parts().expect("a guard");
             let predicate = u32::from(kernel.slots32 + kernel.slots64 + slot);
-            varies[fork.pc as usize].contains(predicate) || mixed[fork.pc as usize].contains(predicate)
+            varies[fork.pc as usize].contains(predicate)
         };
         let (new, rest): (Vec<Fork>, Vec<Fork>) = calm.into_iter().partition(splits);
         calm = rest;
         if new.is_empty() {
-            return splitting;
+            return Divergence { forks: splitting, varies };
         }
         for fork in &new {
             if fork.join != NEVER {

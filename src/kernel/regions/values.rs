@@ -26,12 +26,21 @@ pub(super) struct Values {
 /// How a restart gets the registers of a region's entry.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Restore {
-    /// Loaded from the checkpoint (scoreboard indices).
+    /// Loaded from the checkpoint, a word for each lane (scoreboard indices).
     pub loads: Vec<u16>,
+    /// Loaded from the checkpoint, one word for all lanes.
+    pub once: Vec<u16>,
     /// Computed then, in this order.
     pub steps: Vec<Inst>,
     /// Registers that are alive and not loaded: computed, or as a fresh warp has them.
     pub pruned: Vec<u16>,
+}
+
+impl Restore {
+    /// Registers that are loaded.
+    pub fn loaded(&self) -> usize {
+        self.loads.len() + self.once.len()
+    }
 }
 
 fn repeatable(code: &Code, pc: usize) -> bool {

@@ -2,7 +2,8 @@
 //! the program allows.
 //!
 //! *Protocol*: each controller commits the regions of an order one after the other; none flushes a region before all have
-//! its boundary, none commits it before all are done with it; a boundary comes behind the stores.
+//! its boundary, none commits it before all are done with it ([`CommitRule::Pipelined`]: before it is itself); a boundary comes
+//! behind the stores.
 //! *Program*: a region is before another when one of its stores is, by program order, a barrier of the CTA, the end of a
 //! launch; and by *coherence*: of two stores of different values to a byte, the region of the one performed first commits
 //! first. Atomics are stores; so regions drawn before an atomic (the published order) that then happens late are seen. Clocks
@@ -21,7 +22,7 @@ use super::super::verdict::{Failure, Level, Property, Verdict, Witness};
 use super::gate::{Gates, step_of};
 use super::{NONE, RegionFacts, RegionStore};
 use crate::persist::journal::{Author, Fact, FactKind};
-use crate::persist::vocab::RegionStep;
+use crate::persist::vocab::{CommitRule, RegionStep};
 
 /// Judges the history of a run: what the facts say of each other, and the order of regions. Keeps the first `keep` failures.
 /// With `finished`, the run came to its end, by which all regions are committed.
@@ -141,7 +142,14 @@ impl History<'_, '_> {
                 }
                 RegionStep::Committed => {
                     let have = done.len();
-                    check(have == all, &|| format!("commits it when {have} of {all} controllers are done with it"));
+                    match facts.commit {
+                        CommitRule::Acked => check(have == all, &|| {
+                            format!("commits it when {have} of {all} controllers are done with it")
+                        }),
+                        CommitRule::Pipelined => {
+                            check(done.contains(&controller), &|| "commits it before it is done with it".to_owned());
+                        }
+                    }
                     let next = gate.next;
                     check(next == number, &|| format!("commits it with flush ID {next}"));
                 }

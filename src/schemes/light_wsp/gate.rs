@@ -3,6 +3,7 @@
 //! ```text
 //!   stores ──> WPQ ─┐ boundary here, bdry-ACKs of all others, ID = flush ID
 //!                   └──> write queue ──> all written: flush-ACKs to all ──> all others' flush-ACKs: flush ID + 1
+//!                                             └ pipelined: flush ID + 1, flush-ACK to the first controller
 //! ```
 //! Source: LightWSP sections IV-B (bdry-ACKs, flush-ACKs, flush ID), IV-D (fallback with undo logging), IV-H (reads). Readings: see
 //! [`super`]. A region's bdry-ACKs may be exchanged long before its turn; flushes are of the oldest region alone. A store that has
@@ -10,6 +11,24 @@
 //! it may, for stores of regions that have ended here with all before them, which commit whatever warps do; and for the oldest
 //! region's, which are written with an undo log if it has not ended. A store of any other region may come after the read in
 //! its warp's program, or wait for a warp that does.
+//!
+//! # What a power failure leaves
+//! | in the persistence domain (sections IV-B, IV-F) | lost |
+//! |---|---|
+//! | gated entries, the write queue, the flush ID, an undo log | stores and boundaries on the persist path |
+//! | bdry-ACKs and flush-ACKs, also those under way; those that have come stay known until their region's turn is over | what only caches have |
+//!
+//! Let f be the first region whose boundary is not in at every controller. A boundary is in when all its region's stores here are,
+//! and each controller comes to know of it by ACKs that survive: so all controllers flush the regions below f in recovery, and none
+//! flushes f. A state is sound if what each controller has written is a prefix of its stores in the order of IDs, from regions below f
+//! alone, and of the next region what has an undo log. That does not ask for flush-ACKs.
+//!
+//! `commit = "acked"`, the paper's, waits for them all the same: flush IDs are equal but for ACKs under way, and a region takes an
+//! exchange of ACKs at least. `commit = "pipelined"` (ours) moves a controller's flush ID once its own stores are written. The next
+//! region is written only with the bdry-ACKs of all, which come after those of this one; its undo log begins when this one is written.
+//! So controllers are apart by any number of regions, all below f, and each goes on from its own flush ID in recovery. Flush-ACKs
+//! go to the first controller alone, which tells a region's SM when all have written it: then its ID may be used again.
+//!
 //! Invariants: entries in use never exceed the queue, but for one store of more entries than it has; a boundary counts when all stores of its region that came before it are in; regions commit in the order of their IDs.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -23,7 +42,7 @@ use crate::persist::site::{ControllerSite, Flush, Letter, Peer, Post, Seat, open
 use crate::persist::vocab::RegionStep;
 
 use super::letters::{Copied, Tag, Word};
-use super::{LightWspSpec, RegionOrder, Victims, WpqHit};
+use super::{Commit, LightWspSpec, RegionOrder, Victims, WpqHit};
 
 /// A store that memory does not have yet.
 #[derive(Debug)]
@@ -75,6 +94,40 @@ struct Order {
     number: u32,
     /// From the oldest on.
     regions: VecDeque<Region>,
+    /// Pipelined, at the first controller.
+    elsewhere: Elsewhere,
+}
+
+/// What the first controller knows of regions that it has written and others may have not.
+#[derive(Debug, Default)]
+struct Elsewhere {
+    /// Flush-ACKs that have come, by controller; each controller's come in the order of regions.
+    written: Vec<u32>,
+    /// Regions that all have written.
+    by_all: u32,
+    /// SMs of those that are written here and not by all: no more than IDs may be in use.
+    sms: VecDeque<u16>,
+}
+
+impl Elsewhere {
+    /// The SM of the next region that all have written.
+    fn next(&mut self, index: u16, controllers: u16) -> Option<u16> {
+        let has = |other: u16| self.written.get(usize::from(other)).is_some_and(|&written| written > self.by_all);
+        if !(0..controllers).filter(|&other| other != index).all(has) {
+            return None;
+        }
+        let sm = self.sms.pop_front()?;
+        self.by_all += 1;
+        Some(sm)
+    }
+
+    fn acked_by(&mut self, controller: u16) {
+        let place = usize::from(controller);
+        if self.written.len() <= place {
+            self.written.resize(place + 1, 0);
+        }
+        self.written[place] += 1;
+    }
 }
 
 #[derive(Debug, Default)]
@@ -316,9 +369,13 @@ impl Site {
             if !front.done {
                 front.done = true;
                 post.note(RegionStep::Done, tag.at(index));
-                self.to_others(post, || Word::FlushAck(tag));
+                match self.spec.commit {
+                    Commit::Acked => self.to_others(post, || Word::FlushAck(tag)),
+                    Commit::Pipelined if index != 0 => post.send(Peer::Controller(0), Word::FlushAck(tag)),
+                    Commit::Pipelined => {}
+                }
             }
-            if self.orders[at].regions[0].flush_acks < others {
+            if self.spec.commit == Commit::Acked && self.orders[at].regions[0].flush_acks < others {
                 return;
             }
             post.note(RegionStep::Committed, tag.at(index));
@@ -328,9 +385,23 @@ impl Site {
             if let Some(Region { boundary: Some((sm, _)), .. }) = order.regions.pop_front()
                 && index == 0
             {
-                post.send(Peer::Sm(sm), Word::Committed);
+                match self.spec.commit {
+                    Commit::Acked => post.send(Peer::Sm(sm), Word::Committed),
+                    Commit::Pipelined => {
+                        order.elsewhere.sms.push_back(sm);
+                        self.tell_committed(at, post);
+                    }
+                }
             }
             self.admit(post);
+        }
+    }
+
+    /// Tells SMs of regions that all controllers have written now.
+    fn tell_committed(&mut self, order: usize, post: &mut Post) {
+        let Seat { index, controllers, .. } = self.seat;
+        while let Some(sm) = self.orders[order].elsewhere.next(index, controllers) {
+            post.send(Peer::Sm(sm), Word::Committed);
         }
     }
 }
@@ -351,6 +422,11 @@ impl ControllerSite for Site {
             (Word::BoundaryAck(tag), _) => {
                 self.region(tag).boundary_acks += 1;
                 self.advance(tag.order, post);
+            }
+            (Word::FlushAck(tag), Peer::Controller(other)) if self.spec.commit == Commit::Pipelined => {
+                let order = usize::from(tag.order);
+                self.orders[order].elsewhere.acked_by(other);
+                self.tell_committed(order, post);
             }
             (Word::FlushAck(tag), _) => {
                 self.region(tag).flush_acks += 1;

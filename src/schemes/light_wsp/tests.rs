@@ -73,6 +73,13 @@ impl Controller {
         self
     }
 
+    /// The write queue takes the first of it.
+    fn written_once(&mut self) -> &mut Self {
+        let flush = self.post.flushes().pop_front().expect("something to write");
+        self.site.flushed(flush.token, &mut self.post);
+        self
+    }
+
     fn sent(&mut self) -> Vec<(Peer, Word)> {
         sent(&mut self.post).into_iter().map(|(to, word, _)| (to, word)).collect()
     }
@@ -105,6 +112,57 @@ fn a_region_is_written_when_every_controller_has_its_boundary_and_committed_when
     }
     assert_eq!(mc.hears(Peer::Controller(1), Word::FlushAck(tag(0))).writes(), [(0u64, false); 0]);
     assert_eq!(mc.hears(Peer::Controller(2), Word::FlushAck(tag(0))).writes(), [(256, false)]);
+}
+
+#[test]
+fn pipelined_a_controller_goes_on_once_its_own_stores_are_written() {
+    let pipelined = spec(|spec| spec.commit = Commit::Pipelined);
+    for index in [0, 1] {
+        let mut mc = Controller::new(&pipelined, index, 3);
+        let others: Vec<u16> = (0..3).filter(|&other| other != index).collect();
+        mc.stores(0, 0).ends(0).stores(1, 256).ends(1);
+        for (region, other) in [(0, 0), (0, 1), (1, 0)] {
+            mc.hears(Peer::Controller(others[other]), Word::BoundaryAck(tag(region)));
+        }
+        assert_eq!(mc.writes(), [(0, false)]);
+        mc.hears(Peer::Controller(others[1]), Word::BoundaryAck(tag(1)));
+        assert_eq!(mc.writes(), [(0, false)], "all have the boundary, and the region before is not written: one early");
+        mc.sent();
+        assert_eq!(mc.written_once().writes(), [(256, false)], "on time, without a flush-ACK");
+        let acks = mc.sent().into_iter().filter(|(_, word)| matches!(word, Word::FlushAck(_)));
+        let to: Vec<Peer> = acks.map(|(to, _)| to).collect();
+        assert_eq!(to, if index == 0 { vec![] } else { vec![Peer::Controller(0)] }, "the first keeps the account");
+        // The next one has the boundary of all but one.
+        mc.written().stores(2, 512).ends(2).hears(Peer::Controller(others[0]), Word::BoundaryAck(tag(2)));
+        assert_eq!(mc.writes(), [(0u64, false); 0]);
+    }
+}
+
+#[test]
+fn pipelined_an_id_may_be_used_again_when_all_controllers_have_written_its_region() {
+    let mut mc = Controller::new(&spec(|spec| spec.commit = Commit::Pipelined), 0, 3);
+    for region in 0..2 {
+        mc.ends(region);
+        for other in [1, 2] {
+            mc.hears(Peer::Controller(other), Word::BoundaryAck(tag(region)));
+        }
+    }
+    mc.sent();
+    let mut committed = |other: u16, region: u32| {
+        mc.hears(Peer::Controller(other), Word::FlushAck(tag(region)));
+        mc.sent().iter().filter(|(to, word)| *to == Peer::Sm(0) && matches!(word, Word::Committed)).count()
+    };
+    assert_eq!([committed(1, 0), committed(1, 1)], [0, 0], "one controller is behind by two regions");
+    assert_eq!([committed(2, 0), committed(2, 1)], [1, 1]);
+    // The first controller's own write comes last.
+    mc.stores(2, 0).ends(2);
+    for other in [1, 2] {
+        mc.hears(Peer::Controller(other), Word::BoundaryAck(tag(2)))
+            .hears(Peer::Controller(other), Word::FlushAck(tag(2)));
+    }
+    let committed = |sent: Vec<(Peer, Word)>| sent.iter().filter(|(_, word)| matches!(word, Word::Committed)).count();
+    assert_eq!(committed(mc.sent()), 0);
+    assert_eq!(committed(mc.written().sent()), 1);
 }
 
 #[test]

@@ -67,10 +67,14 @@ fn right() -> Hand {
 }
 
 fn with<R>(hand: &Hand, of_ctas: bool, judge: impl FnOnce(&RegionFacts<'_>) -> R) -> R {
+    of(hand, of_ctas, |facts| judge(&facts))
+}
+
+fn of<R>(hand: &Hand, of_ctas: bool, judge: impl FnOnce(RegionFacts<'_>) -> R) -> R {
     let initial = initial();
     let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: HOST };
     let order = Order::new(&hand.0, &initial, model);
-    judge(&RegionFacts::new(&order, &initial, 2, HOST, of_ctas).unwrap())
+    judge(RegionFacts::new(&order, &initial, 2, HOST, of_ctas).unwrap())
 }
 
 fn told(hand: &Hand, finished: bool) -> Vec<String> {
@@ -118,6 +122,21 @@ fn a_controller_out_of_the_protocols_order_is_told() {
         one().bounded(0).at(1, Done, 0, 0).at(1, Committed, 0, 0),
         "region 0: controller 1 commits it when 1 of 2 controllers are done with it",
     );
+    // Pipelined, that is the rule; its own stores it waits for.
+    let pipelined = |hand: &Hand| {
+        let judged =
+            |facts: RegionFacts<'_>| judge_regions(&facts.committed_by(CommitRule::Pipelined), false, 20).failures;
+        of(hand, false, judged).into_iter().map(|failure| failure.what).collect::<Vec<String>>()
+    };
+    assert_eq!(pipelined(one().bounded(0).at(1, Done, 0, 0).at(1, Committed, 0, 0)), [""; 0]);
+    let early = "region 0: controller 1 commits it before it is done with it";
+    assert_eq!(pipelined(one().bounded(0).at(0, Done, 0, 0).at(1, Committed, 0, 0)), [early]);
+    let ahead = "region 1: controller 0 flushes it with flush ID 0";
+    let mut next = two();
+    next.at(0, Buffered, 1, 0b10).bounded(0).bounded(1);
+    assert_eq!(pipelined(next.clone().at(0, Flushed, 1, 0b10)), [ahead]);
+    let settled = next.at(0, Done, 0, 0).at(0, Committed, 0, 0).at(0, Flushed, 1, 0b10);
+    assert_eq!(pipelined(settled), [""; 0], "whatever controller 1 has done");
     check(
         two().bounded(1).at(0, Done, 1, 0).at(1, Done, 1, 0).at(0, Committed, 1, 0),
         "region 1: controller 0 commits it with flush ID 0",
