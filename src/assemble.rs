@@ -96,12 +96,15 @@ pub struct Persistency {
     pub journal: bool,
     /// Components keep timelines, each of up to so many spans and values of a kind.
     pub timeline: Option<usize>,
+    /// The simulation halts once, when the host program is over, so that what has not drained can be looked at. It goes on from there
+    /// as if it had not.
+    pub halts_at_end: bool,
 }
 
 impl Default for Persistency {
-    /// No persistency, no journal, no timeline.
+    /// No persistency, no journal, no timeline, no halt.
     fn default() -> Self {
-        Persistency { scheme: Arc::new(BASE), journal: false, timeline: None }
+        Persistency { scheme: Arc::new(BASE), journal: false, timeline: None, halts_at_end: false }
     }
 }
 
@@ -247,6 +250,9 @@ pub fn assemble_with(
         dispatch.keep_journal();
     }
     persistency.timeline.into_iter().for_each(|spans| dispatch.keep_timeline(spans));
+    if persistency.halts_at_end {
+        dispatch.halt_at_end();
+    }
     let dispatch = t.add("command_processor", Box::new(dispatch));
     let hub = hub.map(|site| t.add("hub", Box::new(Hub::new(site, sms as u16, spec.l2.slices as u16))));
 

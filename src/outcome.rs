@@ -55,6 +55,9 @@ pub struct Outcome {
     /// Where persists waited; `None` when there were none, and nobody waited for any.
     #[serde(default)]
     pub persists: Option<Persists>,
+    /// What was left to be written when the program was over; `None` where it was not, and in results kept before there was this.
+    #[serde(default)]
+    pub backlog: Option<Backlog>,
     /// What the scheme's own component tells about the run; under AGPM a [`Selection`].
     #[serde(default)]
     pub scheme_report: Option<serde_json::Value>,
@@ -253,6 +256,29 @@ impl Spread {
     /// Mean, in ns.
     pub fn mean_ns(&self) -> f64 {
         self.sum_ns / self.count.max(1) as f64
+    }
+}
+
+/// What a program leaves behind: the time of a run ends with the host program's last step, writes to memory may go on.
+/// What is held in caches is no part of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Backlog {
+    /// Stores of lines that a scheme's controllers held back, not yet handed to the write-pending queues.
+    pub gated_stores: u64,
+    /// Entries of gated queues that these take.
+    pub gated_entries: u64,
+    /// Writes in write-pending queues, or waiting for an entry of one.
+    pub queued_writes: u64,
+    /// Writes that stayed in write-pending queues when all was over, below `controller.drain_idle_entries`.
+    pub kept_writes: u64,
+    /// From the program's end until the last of the others had left its write-pending queue for the media.
+    pub drain: Duration,
+}
+
+impl Backlog {
+    /// Something had to be written, and took time.
+    pub fn is_some(&self) -> bool {
+        self.gated_stores > 0 || self.drain.ticks > 0
     }
 }
 

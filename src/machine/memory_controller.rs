@@ -237,6 +237,16 @@ impl MemoryController {
         self.images
     }
 
+    /// Writes to the media that are under way: in the WPQ, or waiting for an entry.
+    pub fn pending_writes(&self) -> u64 {
+        (self.writes.len() + self.waiting_writes.len()) as u64
+    }
+
+    /// When the WPQ took or gave up an entry last, in ticks.
+    pub fn wpq_changed(&self) -> Time {
+        self.occupancy_since
+    }
+
     fn image_place(&self, line: u64) -> (usize, usize) {
         (Medium::of(line) as usize, self.map.in_channel(line) as usize)
     }

@@ -67,6 +67,15 @@ pub trait FrontEnd {
     fn is_drained(&self, warp: u8) -> bool;
 }
 
+/// What a controller's site holds back from memory.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Held {
+    /// Stores of lines.
+    pub stores: u64,
+    /// Entries that these take, or would take if they had room.
+    pub entries: u64,
+}
+
 /// Latencies of links between sites, in ps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathLinks {
@@ -107,6 +116,11 @@ pub trait ControllerSite: Send + Debug {
 
     /// Lines of which it holds something, and which of their bytes.
     fn lines(&self) -> BTreeMap<u64, u128>;
+
+    /// How much it holds.
+    fn held(&self) -> Held {
+        Held::default()
+    }
 
     /// What it counted, added up over all sites of a machine: names with units last.
     fn tally(&self, _add: &mut dyn FnMut(&'static str, u64)) {}

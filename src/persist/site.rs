@@ -17,7 +17,7 @@
 use std::fmt::Debug;
 
 use super::image::PmImage;
-pub use super::path::{ControllerSite, FrontEnd, PathLinks, PathStore};
+pub use super::path::{ControllerSite, FrontEnd, Held, PathLinks, PathStore};
 pub use super::post::{Flush, Letter, Move, Peer, Post, opened};
 use super::storage::StorageCost;
 use super::vocab::{

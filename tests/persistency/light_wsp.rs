@@ -288,7 +288,7 @@ fn reads_that_wait_are_the_same_at_any_number_of_threads() {
     let overrides = sets.map(|text| Override::parse(text).unwrap());
     let scheme = SchemeConfig::load("light-wsp", &overrides).unwrap().built;
     let ran = |threads: usize| {
-        let persistency = Persistency { scheme: scheme.clone(), journal: true, timeline: None };
+        let persistency = Persistency { scheme: scheme.clone(), journal: true, timeline: None, halts_at_end: false };
         let options = RunOptions { threads, oversubscribe: true, fallback: Fallback::Never, ..RunOptions::default() };
         let ran = bench.run_under(&persistency, &options);
         assert!(matches!(ran.end, RunEnd::Finished { .. }), "{:?}", ran.end);
@@ -298,6 +298,32 @@ fn reads_that_wait_are_the_same_at_any_number_of_threads() {
     };
     let first = ran(1);
     assert!(first == ran(2) && first == ran(3));
+}
+
+#[test]
+fn a_run_that_halts_when_its_program_is_over_goes_on_as_if_it_had_not() {
+    let (bench, _) = bench("sm.count=4 l2.slices=8 controller.channels=4", 8, 64, REGIONS);
+    let scheme = SchemeConfig::load("light-wsp", &[Override::parse("light_wsp.ack_latency_ns=5000").unwrap()]).unwrap();
+    let ran = |halts_at_end: bool, threads: usize| {
+        let scheme = scheme.built.clone();
+        let options = RunOptions { threads, oversubscribe: true, fallback: Fallback::Never, ..RunOptions::default() };
+        let persistency = Persistency { scheme, journal: false, timeline: None, halts_at_end };
+        bench.run_under(&persistency, &options)
+    };
+    let whole = ran(false, 1);
+    assert!(matches!(whole.end, RunEnd::Finished { .. }), "{:?}", whole.end);
+    let mut left = Vec::new();
+    for threads in [1, 3] {
+        let mut halted = ran(true, threads);
+        let RunEnd::Halted { at, .. } = halted.end else { panic!("{:?}", halted.end) };
+        assert_eq!(Some(at), whole.assembly.dispatch().ended());
+        left.push(halted.assembly.controllers().map(|mc| mc.held().stores).sum::<u64>());
+        let end = halted.assembly.simulation.run(&RunOptions::default());
+        assert!(matches!(end, RunEnd::Finished { .. }), "{end:?}");
+        assert_eq!(halted.assembly.simulation.digest(), whole.assembly.simulation.digest());
+        assert_eq!(halted.assembly.controllers().map(|mc| mc.held().stores).sum::<u64>(), 0);
+    }
+    assert!(left[0] > 0 && left[0] == left[1], "{left:?}");
 }
 
 #[test]

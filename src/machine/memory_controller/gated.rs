@@ -18,7 +18,7 @@ use crate::engine::{Ctx, Port, Time};
 use crate::kernel::memory::Medium;
 use crate::machine::msg::{Line, MAX_LINE_BYTES, MemoryRead, MemoryWrite, Msg};
 use crate::persist::journal::FactKind;
-use crate::persist::site::{ControllerSite, Flush, Peer, Post};
+use crate::persist::site::{ControllerSite, Flush, Held, Peer, Post};
 use crate::persist::vocab::RegionStep;
 
 use super::MemoryController;
@@ -107,6 +107,11 @@ impl MemoryController {
         if let Some(gated) = &self.gated {
             gated.site.tally(add);
         }
+    }
+
+    /// How much its site holds.
+    pub fn held(&self) -> Held {
+        self.gated.as_ref().map_or_else(Held::default, |gated| gated.site.held())
     }
 
     /// What its site holds of lines: address, content, bytes held.

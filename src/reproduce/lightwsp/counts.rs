@@ -8,7 +8,7 @@ use super::ask;
 use super::runs::{self, SCHEME, Variant};
 use super::times::told;
 use crate::outcome::Outcome;
-use crate::reproduce::{Cell, Finding, Request, Runs, Table};
+use crate::reproduce::{Cell, Finding, Request, Run, Runs, Table};
 
 /// A count by another, kernel by kernel.
 pub(super) struct Rates {
@@ -83,6 +83,29 @@ pub(super) fn hits(request: &Request, runs: &Runs<'_>) -> Finding {
     let tables = vec![main, told("fig18", &[("hits per million instructions", mean)])];
     let per_thread = "a warp instruction is counted once; the paper counts a thread's".to_owned();
     Finding { tables, asks: vec![ask::hits(mean)], notes: vec![LABEL.to_owned(), per_thread], ..Finding::default() }
+}
+
+/// What kernels had yet to write when their launches were over, which no time of Figure 7 has.
+pub(super) fn backlog(request: &Request, runs: &Runs<'_>) -> Table {
+    let columns = ["kernel", "gated stores", "queued writes", "written later (ns)", "time over base with that"];
+    let mut table = Table::new("fig7_backlog", "what was left to be written when the program was over", &columns);
+    for &kernel in &request.kernels {
+        let of = |run: &Run| runs.outcome(run).and_then(|outcome| Some((outcome.time.ticks, outcome.backlog?)));
+        let (Some((ticks, left)), base) = (of(&runs::default().run(kernel)), of(&runs::default().base(kernel))) else {
+            continue;
+        };
+        let whole = base.map(|(of_base, left_of_base)| {
+            (ticks + left.drain.ticks) as f64 / (of_base + left_of_base.drain.ticks).max(1) as f64
+        });
+        table.push(vec![
+            Cell::from(kernel),
+            Cell::Count(left.gated_stores),
+            Cell::Count(left.queued_writes),
+            Cell::Number(left.drain.ps as f64 / 1e3, 0),
+            Cell::number(whole),
+        ]);
+    }
+    table
 }
 
 /// A parameter of the scheme as it ran.

@@ -102,6 +102,7 @@ pub(super) fn defaults(request: &Request, runs: &Runs<'_>) -> Finding {
     let mut finding = sensitivity("fig7", request, runs, &[runs::default()], ask::defaults);
     let mean = Times::of(request, runs, &[runs::default()]).bars().0.pop().and_then(|(_, mean)| mean);
     finding.tables.push(told("fig7", &[(SCHEME, mean)]));
+    finding.tables.push(counts::backlog(request, runs));
     finding.notes.push("Capri and PPA are not modelled".to_owned());
     finding
 }

@@ -19,7 +19,7 @@ use hashbrown::HashMap;
 use slab::Slab;
 use smallvec::SmallVec;
 
-use crate::persist::site::{ControllerSite, Flush, Letter, Peer, Post, Seat, opened};
+use crate::persist::site::{ControllerSite, Flush, Held, Letter, Peer, Post, Seat, opened};
 use crate::persist::vocab::RegionStep;
 
 use super::letters::{Copied, Tag, Word};
@@ -433,6 +433,11 @@ impl ControllerSite for Site {
             *lines.entry(copied.line).or_default() |= copied.mask;
         }
         lines
+    }
+
+    fn held(&self) -> Held {
+        let entries = self.entries.iter().map(|(_, entry)| u64::from(entry.copied.entries)).sum();
+        Held { stores: self.entries.len() as u64, entries }
     }
 
     fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
