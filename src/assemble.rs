@@ -34,6 +34,7 @@ use crate::machine::sm::{Sm, SmParameters, SmWiring};
 use crate::machine::stalls::{LinkParts, PersistStalls};
 use crate::machine::switch::{Direction, Switch};
 use crate::persist::journal::Journal;
+use crate::persist::regions::RegionReport;
 use crate::persist::site::{Scheme, Seat};
 use crate::schemes::baseline::BASE;
 
@@ -425,9 +426,28 @@ impl Assembly {
         self.component(self.dispatch)
     }
 
-    /// What the scheme's own component tells about the run.
+    /// What the scheme tells about the run: its own component, and of recoverable regions all its sites together.
     pub fn scheme_report(&self) -> Option<serde_json::Value> {
-        Some(self.component::<Hub>(self.hub?).report())
+        let mut told = self.component::<Hub>(self.hub?).report();
+        if let (Some(told), Some(regions)) = (told.as_object_mut(), self.region_report())
+            && let Ok(serde_json::Value::Object(regions)) = serde_json::to_value(regions)
+        {
+            // What the component itself tells is not what sites leave at zero.
+            regions.into_iter().for_each(|(key, value)| {
+                told.entry(key).or_insert(value);
+            });
+        }
+        Some(told)
+    }
+
+    /// What sites saw of recoverable regions; none under a scheme without.
+    fn region_report(&self) -> Option<RegionReport> {
+        let of_sms = self.sms().map(Sm::region_report);
+        let of_controllers = self.controllers().map(MemoryController::region_report);
+        of_sms.chain(of_controllers).flatten().reduce(|mut sum, of| {
+            sum.merge(of);
+            sum
+        })
     }
 
     /// What happened to persistent memory, when journals were kept: by time, then the command processor before SMs before

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use self::validity::Caveat;
+use crate::persist::regions::RegionReport;
 use crate::persist::selection::Selection;
 use crate::stats::Table;
 
@@ -58,7 +59,8 @@ pub struct Outcome {
     /// What was left to be written when the program was over; `None` where it was not, and in results kept before there was this.
     #[serde(default)]
     pub backlog: Option<Backlog>,
-    /// What the scheme's own component tells about the run; under AGPM a [`Selection`].
+    /// What the scheme's own component tells about the run; under AGPM a [`Selection`], under
+    /// LightWSP a [`RegionReport`].
     #[serde(default)]
     pub scheme_report: Option<serde_json::Value>,
     /// What the scheme's sites counted, by names with units last.
@@ -392,6 +394,11 @@ impl Outcome {
 
     /// The decisions of a scheme that selects data paths; `None` where it makes none.
     pub fn selection(&self) -> Option<Selection> {
+        serde_json::from_value(self.scheme_report.clone()?).ok()
+    }
+
+    /// The regions of a scheme that has them; `None` under others, and where it was not kept.
+    pub fn regions(&self) -> Option<RegionReport> {
         serde_json::from_value(self.scheme_report.clone()?).ok()
     }
 

@@ -43,7 +43,7 @@ use crate::spec::Nanos;
 pub use gated::SitePorts;
 use gated::{Gated, NOBODY};
 use open_rows::OpenRows;
-pub use timeline::ControllerTimeline;
+pub use timeline::{ControllerTimeline, RegionTimeline};
 
 spec! {
     /// Parameters of every memory controller.

@@ -289,9 +289,16 @@ impl Judge<'_> {
         texts
     }
 
-    /// The threshold of stores of a region allows more entries than a gated WPQ has.
+    /// A region had more entries for a controller than its gated WPQ has, or the threshold of stores allows so many.
     fn region_beyond_its_queue(&self) -> Option<String> {
         let o = self.outcome;
+        if let Some(sizes) = o.regions().map(|report| report.sizes).filter(|sizes| sizes.beyond_queue > 0) {
+            return Some(format!(
+                "gated WPQs: {} regions had more entries for one controller than its queue, up to {}: they overflow it whatever else \
+                 is there",
+                sizes.beyond_queue, sizes.largest_entries
+            ));
+        }
         let number = |key: &str| o.scheme_parameters.get(&format!("light_wsp.{key}"))?.value.as_u64();
         let [stores, entries] = [number("threshold_stores")?, number("wpq_entries")?];
         let lanes = o.machine.parameters.get("sm.warp_size")?.value.as_u64()?.max(1);

@@ -1,6 +1,7 @@
 //! What a scheme did in a run, and why: for each scheme that can be explained a renderer, found by the scheme's name.
 
 mod markers;
+mod regions;
 mod selection;
 
 use serde_json::Value;
@@ -22,7 +23,8 @@ pub struct Explanation {
 type Explain = fn(&Outcome, &[StorageCost]) -> Option<Explanation>;
 
 /// Schemes that can be explained, by name.
-const EXPLAINED: [(&str, Explain); 2] = [("agpm", selection::explain), ("nvw-fifo", markers::explain)];
+const EXPLAINED: [(&str, Explain); 3] =
+    [("agpm", selection::explain), ("nvw-fifo", markers::explain), ("light-wsp", regions::explain)];
 
 /// Names of the schemes whose runs can be explained.
 pub fn explained() -> impl Iterator<Item = &'static str> {

@@ -205,6 +205,9 @@ impl Trace<'_> {
                 write!(out, "\"{at}\",\"args\":{{\"launch\":{launch},\"cta\":{cta}")?;
             }
             Label::Barrier { at, launch, cta: None } => write!(out, "\"{at}\",\"args\":{{\"launch\":{launch}")?,
+            Label::Region { what, order, region } => {
+                write!(out, "\"{what} {region}\",\"args\":{{\"order\":{order},\"region\":{region}")?;
+            }
             Label::Write { line, persistent } => {
                 let medium = if persistent { "NVM" } else { "DRAM" };
                 write!(out, "\"{medium} write\",\"args\":{{\"line\":\"{line:#x}\"")?;

@@ -8,6 +8,7 @@ use durawarp::assemble::Persistency;
 use durawarp::config::{Override, SchemeConfig};
 use durawarp::engine::{Fallback, RunEnd, RunOptions};
 use durawarp::kernel::memory::Medium;
+use durawarp::persist::regions::RegionReport;
 use durawarp::persist::{Fact, FactKind, RegionStep};
 
 /// `%out` and `%a` in persistent memory.
@@ -298,6 +299,29 @@ fn reads_that_wait_are_the_same_at_any_number_of_threads() {
     };
     let first = ran(1);
     assert!(first == ran(2) && first == ran(3));
+}
+
+#[test]
+fn what_sites_tell_of_regions_is_what_the_machine_counted() {
+    let (bench, _) = bench("sm.count=4 l2.slices=4 controller.channels=4", 8, 64, REGIONS);
+    for sets in ["light_wsp.wpq_entries=4", "light_wsp.owner=cta light_wsp.order=sm"] {
+        let ran = bench.run_set("light-wsp", sets);
+        let report: RegionReport = serde_json::from_value(ran.assembly.scheme_report().unwrap()).unwrap();
+        let sizes = &report.sizes;
+        assert_eq!((sizes.regions, sizes.stores), (ran.scheme("regions"), ran.scheme("feb_stores")), "{sets}");
+        assert_eq!(sizes.entries, ran.scheme("feb_entries"));
+        assert_eq!(sizes.by_stores.values().sum::<u64>(), sizes.regions);
+        assert_eq!(sizes.by_stores.iter().map(|(stores, regions)| stores * regions).sum::<u64>(), sizes.stores);
+        assert_eq!((report.overflow_episodes, report.checkpoints.stores), (ran.scheme("wpq_overflows"), 0));
+        assert_eq!(report.overflow_episodes > 0, sets.contains("wpq_entries"));
+        assert_eq!(report.controllers.len(), 4);
+        for (own, waits) in report.controllers.iter().enumerate() {
+            let of_others: u64 = waits.for_controller_ticks.iter().sum();
+            assert_eq!(waits.for_controller_ticks[own], 0, "nobody waits for its own ACK");
+            // What ends a wait for ACKs may be the end of the region's turn.
+            assert!(of_others > 0 && of_others <= waits.boundary_ack_ticks + waits.flush_ack_ticks, "{waits:?}");
+        }
+    }
 }
 
 #[test]

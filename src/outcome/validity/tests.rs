@@ -359,6 +359,14 @@ fn a_region_that_the_threshold_lets_grow_larger_than_a_gated_queue_is_told() {
     // 32 stores of 32 lanes are 8 KiB.
     check_of(&of(64, "warp", [64, 1, 1]), &[]);
     check_of(&of(63, "warp", [64, 1, 1]), &[(Kind::Cap, &text(64, 63))]);
+    // It is not only allowed.
+    let mut beyond = of(63, "warp", [64, 1, 1]);
+    let mut report = crate::persist::regions::RegionReport::default();
+    (report.sizes.beyond_queue, report.sizes.largest_entries) = (3, 70);
+    beyond.scheme_report = serde_json::to_value(report).ok();
+    let measured = "gated WPQs: 3 regions had more entries for one controller than its queue, up to 70: they overflow it whatever \
+                    else is there";
+    check_of(&beyond, &[(Kind::Cap, measured)]);
     // Two warps and a part of one share a region.
     check_of(&of(192, "cta", [8, 9, 1]), &[]);
     check_of(&of(191, "cta", [8, 9, 1]), &[(Kind::Cap, &text(192, 191))]);
