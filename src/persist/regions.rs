@@ -62,6 +62,8 @@ pub struct ControllerWaits {
     pub flush_ack_ticks: u64,
     /// Of the waits for ACKs, ticks by the controller whose ACK came last.
     pub for_controller_ticks: Vec<u64>,
+    /// Ticks of those that ACKs of several controllers ended at one instant.
+    pub for_several_ticks: u64,
 }
 
 /// An episode of the fallback: a full gated queue, whose oldest region is written before its boundary has come.

@@ -318,8 +318,8 @@ fn what_sites_tell_of_regions_is_what_the_machine_counted() {
         for (own, waits) in report.controllers.iter().enumerate() {
             let of_others: u64 = waits.for_controller_ticks.iter().sum();
             assert_eq!(waits.for_controller_ticks[own], 0, "nobody waits for its own ACK");
-            // What ends a wait for ACKs may be the end of the region's turn.
-            assert!(of_others > 0 && of_others <= waits.boundary_ack_ticks + waits.flush_ack_ticks, "{waits:?}");
+            let for_acks = waits.boundary_ack_ticks + waits.flush_ack_ticks;
+            assert!(for_acks > 0 && of_others + waits.for_several_ticks == for_acks, "{waits:?}");
         }
     }
 }

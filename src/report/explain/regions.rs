@@ -2,7 +2,8 @@
 //! reads met gated stores, and what of it was checkpoints.
 //!
 //! A *store* is a line access of a warp. Waits of controllers are of their oldest regions, one region at a time in each order: they add
-//! up to the time in which something was to be committed. A wait for ACKs is put down to the controller whose ACK came last.
+//! up to the time in which something was to be committed. A wait for ACKs is put down to the controller whose ACK came last, or to
+//! several where they came at one instant.
 //! Cycles are the core's.
 
 use serde::Serialize;
@@ -47,17 +48,19 @@ struct OfController {
     boundary_ack_cycles: f64,
     flush_cycles: f64,
     flush_ack_cycles: f64,
-    /// By the controller whose ACK came last.
+    /// By the controller whose ACK came last; of several at one instant.
     for_controller_cycles: Vec<f64>,
+    for_several_cycles: f64,
 }
 
 impl OfController {
-    /// The controller that was waited for longest, and how long; none where none was.
-    fn slowest(&self) -> Option<(usize, f64)> {
+    /// Who was waited for longest, and how long; none where nobody was.
+    fn slowest(&self) -> Option<(String, f64)> {
         let waits = self.for_controller_cycles.iter().copied().enumerate();
+        let waits = waits.map(|(other, cycles)| (format!("controller {other}"), cycles));
         // Of equals the first.
-        let slowest = waits.reduce(|most, other| if other.1 > most.1 { other } else { most });
-        slowest.filter(|(_, cycles)| *cycles > 0.0)
+        let all = [("several at once".to_owned(), self.for_several_cycles)].into_iter().chain(waits);
+        all.reduce(|most, other| if other.1 > most.1 { other } else { most }).filter(|(_, cycles)| *cycles > 0.0)
     }
 }
 
@@ -120,6 +123,7 @@ impl Regions {
             boundary_ack_cycles: cycles(of.boundary_ack_ticks),
             flush_cycles: cycles(of.flush_ticks),
             flush_ack_cycles: cycles(of.flush_ack_ticks),
+            for_several_cycles: cycles(of.for_several_ticks),
             for_controller_cycles: of.for_controller_ticks.iter().map(|&ticks| cycles(ticks)).collect(),
         };
         Some(Regions {
@@ -251,13 +255,13 @@ impl Regions {
                 whole(of.boundary_ack_cycles),
                 whole(of.flush_cycles),
                 whole(of.flush_ack_cycles),
-                slowest.map_or_else(|| "-".to_owned(), |(other, _)| format!("controller {other}")),
+                slowest.as_ref().map_or_else(|| "-".to_owned(), |(who, _)| who.clone()),
                 slowest.map_or_else(|| "-".to_owned(), |(_, cycles)| whole(cycles)),
                 percent(all / outcome.time.core_cycles.max(1) as f64),
             ]);
         }
         align_right(&mut table, 0..header.len());
-        let about = "core cycles in which a controller's oldest regions waited; an SM that is slow to end one is a wait for boundaries";
+        let about = "core cycles in which a controller's oldest regions waited, those after the program's end included; an SM that is slow to end a region is a wait for boundaries";
         format!("{}\n  {about}\n", lines(&table, 1))
     }
 

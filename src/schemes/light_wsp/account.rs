@@ -1,7 +1,8 @@
 //! What a controller's oldest regions wait for, who is waited for, and what overflows: a report that no decision reads.
 //!
 //! After every event the controller says in which stage the oldest region of an order is; the time since the stage began is the
-//! stage's. A wait for ACKs is put down to the controller whose ACK ends it. Invariant: an order with nothing under way waits for nothing.
+//! stage's. A wait for ACKs is put down to the controller whose ACK ends it, or to several where another's came at the same instant, as
+//! links of one latency have it. Invariant: an order with nothing under way waits for nothing.
 
 use crate::engine::Time;
 use crate::persist::regions::{ControllerWaits, Overflow, RegionReport, RegionSizes};
@@ -28,6 +29,8 @@ struct Watch {
     region: u32,
     stage: Stage,
     since: Time,
+    /// When a controller's last ACK came that did not end the stage.
+    acknowledged: Option<Time>,
 }
 
 /// The account of a controller.
@@ -57,6 +60,7 @@ impl Account {
     pub(super) fn see(&mut self, order: usize, region: u32, stage: Stage, from: Option<u16>, now: Time) {
         let watch = &mut self.watches[order];
         if (watch.region, watch.stage) == (region, stage) {
+            watch.acknowledged = from.map(|_| now).or(watch.acknowledged);
             return;
         }
         let ticks = now - watch.since;
@@ -72,9 +76,15 @@ impl Account {
         if matches!(watch.stage, Stage::BoundaryAcks | Stage::FlushAcks)
             && let Some(other) = from
         {
-            waits.for_controller_ticks[usize::from(other)] += ticks;
+            let several = watch.acknowledged == Some(now);
+            let sum = if several {
+                &mut waits.for_several_ticks
+            } else {
+                &mut waits.for_controller_ticks[usize::from(other)]
+            };
+            *sum += ticks;
         }
-        *watch = Watch { region, stage, since: now };
+        *watch = Watch { region, stage, since: now, acknowledged: None };
     }
 
     /// A region has so many entries here now, `more` of them just come, of a queue of so many.
@@ -119,11 +129,13 @@ mod tests {
         // The next one's boundary and ACKs have come before.
         account.see(0, 1, Stage::FlushAcks, Some(1), 41);
         account.see(0, 2, Stage::Unknown, Some(2), 43);
-        account.see(0, 2, Stage::Boundary, None, 100);
+        account.see(0, 2, Stage::BoundaryAcks, None, 100);
+        account.see(0, 2, Stage::BoundaryAcks, Some(1), 104);
+        account.see(0, 2, Stage::Flush, Some(2), 104);
         let waits = &account.report().controllers[0];
-        assert_eq!((waits.boundary_ticks, waits.boundary_ack_ticks), (5, 12));
+        assert_eq!((waits.boundary_ticks, waits.boundary_ack_ticks), (5, 12 + 4));
         assert_eq!((waits.flush_ticks, waits.flush_ack_ticks), (3, 11 + 2));
-        assert_eq!(waits.for_controller_ticks, [0, 11, 12 + 2]);
+        assert_eq!((&waits.for_controller_ticks[..], waits.for_several_ticks), (&[0, 11, 12 + 2][..], 4));
     }
 
     #[test]

@@ -31,12 +31,13 @@ fn run() -> Outcome {
     outcome.scheme_counters = counters.map(|(name, value)| (name.to_owned(), value)).into();
     let entries = Parameter { value: 64.into(), source: "a paper".to_owned() };
     outcome.scheme_parameters.insert("light_wsp.wpq_entries".to_owned(), entries);
-    let waits = |first: u64, for_controller_ticks: Vec<u64>| ControllerWaits {
+    let waits = |first: u64, for_controller_ticks: Vec<u64>, for_several_ticks: u64| ControllerWaits {
         boundary_ticks: first,
         boundary_ack_ticks: 1_000,
         flush_ticks: 2_500,
         flush_ack_ticks: 1_500,
         for_controller_ticks,
+        for_several_ticks,
     };
     let report = RegionReport {
         sizes: RegionSizes {
@@ -50,7 +51,7 @@ fn run() -> Outcome {
         },
         checkpoints: Checkpoints { stores: 43, bytes: 860 },
         warps: WarpWaits { room: 6, ids: 2, turns: 5, turn_ticks: 500 },
-        controllers: vec![waits(20_000, vec![0, 2_500]), waits(0, vec![0, 0])],
+        controllers: vec![waits(20_000, vec![0, 2_500], 0), waits(0, vec![1_000, 0], 1_500), waits(5, vec![], 0)],
         overflows: vec![Overflow { at_ticks: 7_000, controller: 1, order: 0, region: 17, stores: 8, waiting: 4 }],
         overflow_episodes: 1,
         ..RegionReport::default()
@@ -84,9 +85,10 @@ fn sizes_waits_overflows_hits_and_checkpoints_are_told() {
             "",
             "controller|boundaries|bdry-ACKs|its own flushes|flush-ACKs|longest for|cycles|of the run",
             "0|4 000|200|500|300|controller 1|500|50.0 %",
-            "1|0|200|500|300|-|-|10.0 %",
+            "1|0|200|500|300|several at once|300|10.0 %",
+            "2|1|200|500|300|-|-|10.0 %",
             "",
-            "core cycles in which a controller's oldest regions waited; an SM that is slow to end one is a wait for boundaries",
+            "core cycles in which a controller's oldest regions waited, those after the program's end included; an SM that is slow to end a region is a wait for boundaries",
             "",
             "1 episodes of overflow, 12 stores written in them; 44 stores waited for room in a gated queue",
             "1 regions had more entries for a controller than its queue: they overflow alone",
