@@ -8,6 +8,7 @@ use super::ask;
 use super::runs::{self, SCHEME, Variant};
 use super::times::told;
 use crate::outcome::Outcome;
+use crate::report::figure::geometric_mean;
 use crate::reproduce::{Cell, Finding, Request, Run, Runs, Table};
 
 /// A count by another, kernel by kernel.
@@ -89,6 +90,7 @@ pub(super) fn hits(request: &Request, runs: &Runs<'_>) -> Finding {
 pub(super) fn backlog(request: &Request, runs: &Runs<'_>) -> Table {
     let columns = ["kernel", "gated stores", "queued writes", "written later (ns)", "time over base with that"];
     let mut table = Table::new("fig7_backlog", "what was left to be written when the program was over", &columns);
+    let mut times = Vec::new();
     for &kernel in &request.kernels {
         let of = |run: &Run| runs.outcome(run).and_then(|outcome| Some((outcome.time.ticks, outcome.backlog?)));
         let (Some((ticks, left)), base) = (of(&runs::default().run(kernel)), of(&runs::default().base(kernel))) else {
@@ -97,6 +99,7 @@ pub(super) fn backlog(request: &Request, runs: &Runs<'_>) -> Table {
         let whole = base.map(|(of_base, left_of_base)| {
             (ticks + left.drain.ticks) as f64 / (of_base + left_of_base.drain.ticks).max(1) as f64
         });
+        times.extend(whole);
         table.push(vec![
             Cell::from(kernel),
             Cell::Count(left.gated_stores),
@@ -105,6 +108,8 @@ pub(super) fn backlog(request: &Request, runs: &Runs<'_>) -> Table {
             Cell::number(whole),
         ]);
     }
+    let mean = Cell::number(geometric_mean(times.into_iter()));
+    table.push(vec![Cell::from("mean"), Cell::None, Cell::None, Cell::None, mean]);
     table
 }
 

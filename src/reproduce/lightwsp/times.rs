@@ -103,7 +103,10 @@ pub(super) fn defaults(request: &Request, runs: &Runs<'_>) -> Finding {
     let mean = Times::of(request, runs, &[runs::default()]).bars().0.pop().and_then(|(_, mean)| mean);
     finding.tables.push(told("fig7", &[(SCHEME, mean)]));
     finding.tables.push(counts::backlog(request, runs));
-    finding.notes.push("Capri and PPA are not modelled".to_owned());
+    finding.notes.extend([
+        "times and the ask are of launches, which end before all that they stored is written: see the table of what was left".to_owned(),
+        "Capri and PPA are not modelled".to_owned(),
+    ]);
     finding
 }
 
