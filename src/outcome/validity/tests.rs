@@ -343,8 +343,7 @@ fn a_region_that_the_threshold_lets_grow_larger_than_a_gated_queue_is_told() {
         let parameter = |value: serde_json::Value| Parameter { value, source: "a paper".to_owned() };
         let scheme = [("threshold_stores", 32.into()), ("entry_bytes", 128.into()), ("wpq_entries", entries.into())];
         let all = scheme.into_iter().chain([("owner", owner.into())]);
-        outcome.scheme_parameters =
-            all.map(|(key, value)| (format!("light_wsp.{key}"), parameter(value))).into_iter().collect();
+        outcome.scheme_parameters = all.map(|(key, value)| (format!("light_wsp.{key}"), parameter(value))).collect();
         outcome.machine.parameters.insert("sm.warp_size".to_owned(), parameter(32.into()));
         outcome.launches[0].block = block;
         outcome.launches.truncate(1);

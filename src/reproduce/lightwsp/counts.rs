@@ -108,7 +108,7 @@ pub(super) fn backlog(request: &Request, runs: &Runs<'_>) -> Table {
             Cell::number(whole),
         ]);
     }
-    let mean = Cell::number(geometric_mean(times.into_iter()));
+    let mean = Cell::number(geometric_mean(times));
     table.push(vec![Cell::from("mean"), Cell::None, Cell::None, Cell::None, mean]);
     table
 }
