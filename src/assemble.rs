@@ -34,6 +34,7 @@ use crate::machine::sm::{Sm, SmParameters, SmWiring};
 use crate::machine::stalls::{LinkParts, PersistStalls};
 use crate::machine::switch::{Direction, Switch};
 use crate::persist::journal::Journal;
+use crate::persist::regions::RegionReport;
 use crate::persist::site::{Scheme, Seat};
 use crate::schemes::baseline::BASE;
 
@@ -96,12 +97,15 @@ pub struct Persistency {
     pub journal: bool,
     /// Components keep timelines, each of up to so many spans and values of a kind.
     pub timeline: Option<usize>,
+    /// The simulation halts once, when the host program is over, so that what has not drained can be looked at. It goes on from there
+    /// as if it had not.
+    pub halts_at_end: bool,
 }
 
 impl Default for Persistency {
-    /// No persistency, no journal, no timeline.
+    /// No persistency, no journal, no timeline, no halt.
     fn default() -> Self {
-        Persistency { scheme: Arc::new(BASE), journal: false, timeline: None }
+        Persistency { scheme: Arc::new(BASE), journal: false, timeline: None, halts_at_end: false }
     }
 }
 
@@ -247,6 +251,9 @@ pub fn assemble_with(
         dispatch.keep_journal();
     }
     persistency.timeline.into_iter().for_each(|spans| dispatch.keep_timeline(spans));
+    if persistency.halts_at_end {
+        dispatch.halt_at_end();
+    }
     let dispatch = t.add("command_processor", Box::new(dispatch));
     let hub = hub.map(|site| t.add("hub", Box::new(Hub::new(site, sms as u16, spec.l2.slices as u16))));
 
@@ -419,9 +426,28 @@ impl Assembly {
         self.component(self.dispatch)
     }
 
-    /// What the scheme's own component tells about the run.
+    /// What the scheme tells about the run: its own component, and of recoverable regions all its sites together.
     pub fn scheme_report(&self) -> Option<serde_json::Value> {
-        Some(self.component::<Hub>(self.hub?).report())
+        let mut told = self.component::<Hub>(self.hub?).report();
+        if let (Some(told), Some(regions)) = (told.as_object_mut(), self.region_report())
+            && let Ok(serde_json::Value::Object(regions)) = serde_json::to_value(regions)
+        {
+            // What the component itself tells is not what sites leave at zero.
+            regions.into_iter().for_each(|(key, value)| {
+                told.entry(key).or_insert(value);
+            });
+        }
+        Some(told)
+    }
+
+    /// What sites saw of recoverable regions; none under a scheme without.
+    fn region_report(&self) -> Option<RegionReport> {
+        let of_sms = self.sms().map(Sm::region_report);
+        let of_controllers = self.controllers().map(MemoryController::region_report);
+        of_sms.chain(of_controllers).flatten().reduce(|mut sum, of| {
+            sum.merge(of);
+            sum
+        })
     }
 
     /// What happened to persistent memory, when journals were kept: by time, then the command processor before SMs before

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use self::validity::Caveat;
+use crate::persist::regions::RegionReport;
 use crate::persist::selection::Selection;
 use crate::stats::Table;
 
@@ -55,7 +56,11 @@ pub struct Outcome {
     /// Where persists waited; `None` when there were none, and nobody waited for any.
     #[serde(default)]
     pub persists: Option<Persists>,
-    /// What the scheme's own component tells about the run; under AGPM a [`Selection`].
+    /// What was left to be written when the program was over; `None` where it was not, and in results kept before there was this.
+    #[serde(default)]
+    pub backlog: Option<Backlog>,
+    /// What the scheme's own component tells about the run; under AGPM a [`Selection`], under
+    /// LightWSP a [`RegionReport`].
     #[serde(default)]
     pub scheme_report: Option<serde_json::Value>,
     /// What the scheme's sites counted, by names with units last.
@@ -256,6 +261,29 @@ impl Spread {
     }
 }
 
+/// What a program leaves behind: the time of a run ends with the host program's last step, writes to memory may go on.
+/// What is held in caches is no part of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Backlog {
+    /// Stores of lines that a scheme's controllers held back, not yet handed to the write-pending queues.
+    pub gated_stores: u64,
+    /// Entries of gated queues that these take.
+    pub gated_entries: u64,
+    /// Writes in write-pending queues, or waiting for an entry of one.
+    pub queued_writes: u64,
+    /// Writes that stayed in write-pending queues when all was over, below `controller.drain_idle_entries`.
+    pub kept_writes: u64,
+    /// From the program's end until the last of the others had left its write-pending queue for the media.
+    pub drain: Duration,
+}
+
+impl Backlog {
+    /// Something had to be written, and took time.
+    pub fn is_some(&self) -> bool {
+        self.gated_stores > 0 || self.drain.ticks > 0
+    }
+}
+
 /// Something odd about the program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Warning {
@@ -366,6 +394,11 @@ impl Outcome {
 
     /// The decisions of a scheme that selects data paths; `None` where it makes none.
     pub fn selection(&self) -> Option<Selection> {
+        serde_json::from_value(self.scheme_report.clone()?).ok()
+    }
+
+    /// The regions of a scheme that has them; `None` under others, and where it was not kept.
+    pub fn regions(&self) -> Option<RegionReport> {
         serde_json::from_value(self.scheme_report.clone()?).ok()
     }
 

@@ -9,6 +9,7 @@ pub mod kernel_order;
 pub mod past;
 pub mod path;
 pub mod post;
+pub mod regions;
 pub mod selection;
 pub mod site;
 pub mod storage;

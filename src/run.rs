@@ -5,11 +5,13 @@
 //! change nothing else. The functional reference runs after the simulation, bounded by what the simulation executed, so
 //! that a program that never ends cannot hang here. Wall clocks are read here and never below.
 
+mod backlog;
 mod by_kernel;
 mod end;
 mod program;
 mod timeline;
 
+use backlog::Left;
 use end::end_of;
 use program::Program;
 pub use program::{demands, region_options};
@@ -143,11 +145,12 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
         scheme: experiment.scheme.built.clone(),
         journal: conduct.journal,
         timeline: conduct.timeline.map(|bytes| timeline::spans_each(bytes, spec)),
+        halts_at_end: true,
     };
     let mut machine = assemble_with(spec, image(), workload.local_bytes() as u32, host, &persistency);
 
     let began = Instant::now();
-    let end = machine.simulation.run(&RunOptions {
+    let options = RunOptions {
         threads: conduct.threads,
         placement: conduct.placement.clone(),
         rebalance: conduct.rebalance,
@@ -158,11 +161,18 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
         observer: conduct.observer,
         oversubscribe: conduct.oversubscribe,
         ..RunOptions::default()
-    });
+    };
+    let mut end = machine.simulation.run(&options);
+    let mut left = None;
+    if let RunEnd::Halted { at, .. } = end {
+        left = Some(Left::of(&machine, at));
+        end = machine.simulation.run(&options);
+    }
     let wall = began.elapsed();
 
     let time = time_of(&end, &machine);
     let launches = launches(&machine, time, base, spec);
+    let finished = matches!(end, RunEnd::Finished { .. });
     let mut outcome = Outcome {
         schema: outcome::SCHEMA,
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -178,6 +188,7 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
         launches,
         counters: counters(&machine),
         persists: persists(&machine, base),
+        backlog: left.filter(|_| finished).map(|left| left.backlog(&machine, |ticks| duration(ticks, base, spec))),
         scheme_report: machine.scheme_report(),
         scheme_counters: scheme_counters(&machine),
         warnings: warnings(&machine),

@@ -56,6 +56,15 @@ pub enum Label {
         /// Its place among the periods that the run reports.
         index: u32,
     },
+    /// A recoverable region, or what it waits for at a controller.
+    Region {
+        /// What: a region, or "bdry-ACKs", "flush", "flush-ACKs".
+        what: &'static str,
+        /// Its order: 0, or its SM.
+        order: u16,
+        /// Its number in the order.
+        region: u32,
+    },
     /// A write of a line, or of a part of one.
     Write {
         /// Address of the line.

@@ -186,7 +186,7 @@ pub(super) struct SchemesArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct ExplainArgs {
-    /// Persistency scheme, by name or file: agpm, nvw-fifo, or a file that starts from one of these
+    /// Persistency scheme, by name or file: agpm, nvw-fifo, light-wsp, or a file that starts from one of these
     pub(super) scheme: String,
     /// Workload: a built-in name, a folder, or a manifest; profile `ci` unless another is named
     pub(super) workload: String,

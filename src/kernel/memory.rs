@@ -95,6 +95,9 @@ pub struct Margin {
     pub guard: u64,
 }
 
+/// Name of the range that formed kernels keep their checkpoints in.
+pub const CHECKPOINT_AREA: &str = "checkpoint area";
+
 /// Every allocated range of global memory, sorted by address, not overlapping.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AddressMap {
@@ -139,6 +142,12 @@ impl AddressMap {
         let (name, bytes) = (name.to_owned(), front + bytes + padding);
         self.ranges.insert(at, Range { name, start, bytes, front, behind: padding, guard });
         start + front
+    }
+
+    /// First address of the range of this name, and that behind it.
+    pub fn extent_of(&self, name: &str) -> Option<(u64, u64)> {
+        let range = self.ranges.iter().find(|range| range.name == name)?;
+        Some((range.start, range.start + range.bytes))
     }
 
     /// The range that holds all of `[first, last]` (inclusive addresses).

@@ -149,6 +149,8 @@ pub struct CommandProcessor {
     /// How long kernels waited for the write-back of the L2.
     boundaries: Histogram,
     ended: Option<Time>,
+    /// It halts the simulation then.
+    halts: bool,
     ctas_known: u64,
     counters: DispatchCounters,
 }
@@ -202,12 +204,18 @@ impl CommandProcessor {
             records: Vec::new(),
             boundaries: Histogram::default(),
             ended: None,
+            halts: false,
             ctas_known: 0,
             counters: DispatchCounters::default(),
             spec,
             sm,
             shared,
         }
+    }
+
+    /// Halts the simulation when the host program is over.
+    pub fn halt_at_end(&mut self) {
+        self.halts = true;
     }
 
     /// Keeps a journal from now on.
@@ -287,6 +295,9 @@ impl CommandProcessor {
                 HostAction::Done => {
                     self.step = Step::Over;
                     self.ended = Some(cx.now() - self.excused);
+                    if self.halts {
+                        cx.halt();
+                    }
                 }
             }
             self.move_on(cx);

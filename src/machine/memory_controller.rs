@@ -44,7 +44,7 @@ use crate::spec::Nanos;
 pub use gated::SitePorts;
 use gated::{Gated, NOBODY};
 use open_rows::OpenRows;
-pub use timeline::ControllerTimeline;
+pub use timeline::{ControllerTimeline, RegionTimeline};
 
 spec! {
     /// Parameters of every memory controller.
@@ -241,6 +241,16 @@ impl MemoryController {
     /// The bytes of both media.
     pub fn into_images(self) -> [Image; 2] {
         self.images
+    }
+
+    /// Writes to the media that are under way: in the WPQ, or waiting for an entry.
+    pub fn pending_writes(&self) -> u64 {
+        (self.writes.len() + self.waiting_writes.len()) as u64
+    }
+
+    /// When the WPQ took or gave up an entry last, in ticks.
+    pub fn wpq_changed(&self) -> Time {
+        self.occupancy_since
     }
 
     fn image_place(&self, line: u64) -> (usize, usize) {

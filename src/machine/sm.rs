@@ -38,6 +38,7 @@ use crate::kernel::fault::{FaultKind, ProgramFault};
 use crate::kernel::ir::Class;
 use crate::kernel::launch::Launch;
 use crate::persist::journal::Notebook;
+use crate::persist::regions::RegionReport;
 use crate::persist::site::{Peer, Post, SmSite};
 
 use super::address::Interleave;
@@ -148,6 +149,8 @@ pub struct Sm {
     /// Warps that wait for it, and those that have exited and wait for their copies to arrive.
     path_waiting: u64,
     path_full: u64,
+    /// The launch's checkpoint area: its first address, and that behind it.
+    checkpoint_area: (u64, u64),
     path_draining: u64,
     /// What it keeps in order for the site.
     gate: Option<Box<Gate>>,
@@ -241,6 +244,7 @@ impl Sm {
             paths: site.front_end().is_some(),
             path_waiting: 0,
             path_full: 0,
+            checkpoint_area: (0, 0),
             path_draining: 0,
             gate: site.gate().map(|spec| Box::new(Gate::new(spec, p.sm.ctas as usize))),
             site,
@@ -265,6 +269,11 @@ impl Sm {
     /// What its site counted.
     pub fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
         self.site.tally(add);
+    }
+
+    /// What its site saw of recoverable regions.
+    pub fn region_report(&self) -> Option<RegionReport> {
+        self.site.region_report()
     }
 
     /// What it counted.
@@ -329,7 +338,7 @@ impl Sm {
         if self.post.is_empty() {
             return;
         }
-        self.post.write_notes(self.journal.as_deref_mut(), self.now);
+        self.note_regions();
         let (map, hub) = (self.w.map, self.hub_port());
         for (to, letter, delay) in self.post.take_timed() {
             let port = match to {

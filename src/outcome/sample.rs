@@ -149,6 +149,7 @@ pub(crate) fn sample() -> Outcome {
             table("memory_controller", &CONTROLLERS),
         ],
         persists: Some(persists()),
+        backlog: None,
         scheme_report: None,
         scheme_counters: BTreeMap::new(),
         warnings: Vec::new(),

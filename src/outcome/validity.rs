@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{End, Outcome, Parameter, ratio};
+use super::{End, Launch, Outcome, Parameter, ratio};
 use crate::persist::selection::Selection;
 
 /// From this share on something happens mostly. Chosen.
@@ -285,6 +285,7 @@ impl Judge<'_> {
                 percent(in_use)
             ));
         }
+        texts.extend(self.region_beyond_its_queue());
         let stalls = ratio(self.l2(&["stalls"]), self.l2(&["reads", "writes", "atomics"]));
         if stalls > MOSTLY {
             texts.push(format!("L2: {} of requests waited for an MSHR, a way or a credit", percent(stalls)));
@@ -303,6 +304,31 @@ impl Judge<'_> {
             texts.push(format!("decisions: only the first {} periods were kept", Selection::KEPT));
         }
         texts
+    }
+
+    /// A region had more entries for a controller than its gated WPQ has, or the threshold of stores allows so many.
+    fn region_beyond_its_queue(&self) -> Option<String> {
+        let o = self.outcome;
+        if let Some(sizes) = o.regions().map(|report| report.sizes).filter(|sizes| sizes.beyond_queue > 0) {
+            return Some(format!(
+                "gated WPQs: {} regions had more entries for one controller than its queue, up to {}: they overflow it whatever else \
+                 is there",
+                sizes.beyond_queue, sizes.largest_entries
+            ));
+        }
+        let number = |key: &str| o.scheme_parameters.get(&format!("light_wsp.{key}"))?.value.as_u64();
+        let [stores, entries] = [number("threshold_stores")?, number("wpq_entries")?];
+        let lanes = o.machine.parameters.get("sm.warp_size")?.value.as_u64()?.max(1);
+        let of_ctas = o.scheme_parameters.get("light_wsp.owner")?.value == "cta";
+        let warps = |launch: &Launch| launch.block.iter().map(|&side| u64::from(side)).product::<u64>().div_ceil(lanes);
+        let warps = if of_ctas { o.launches.iter().map(warps).max()? } else { 1 };
+        let region = stores * warps * (lanes * 8).div_ceil(number("entry_bytes")?);
+        (region > entries).then(|| {
+            format!(
+                "gated WPQs: a region may store {stores} words of 8 bytes a lane, {region} entries where its accesses coalesce, \
+                 and a queue has {entries}: one that comes to a single controller overflows it whatever else is there"
+            )
+        })
     }
 
     fn saturated(&self) -> Vec<String> {

@@ -14,6 +14,7 @@ use smallvec::SmallVec;
 
 use super::journal::Author;
 use super::post::{Letter, Peer, Post};
+use super::regions::RegionReport;
 
 /// Bytes of a line that a warp has stored, on their way past the caches beside the store itself.
 #[derive(Debug, Clone, Copy)]
@@ -28,6 +29,8 @@ pub struct PathStore<'a> {
     pub mask: u128,
     /// Their content.
     pub bytes: &'a [u8; 128],
+    /// The line is of the checkpoint area.
+    pub checkpoint: bool,
 }
 
 /// A front-end buffer in an SM: copies of stores to persistent memory, on a path of their own to the controllers.
@@ -65,6 +68,15 @@ pub trait FrontEnd {
     /// A warp that has exited may be retired: all that it has stored is at its controllers, and they know of the end of its regions.
     /// A site may wait for more.
     fn is_drained(&self, warp: u8) -> bool;
+}
+
+/// What a controller's site holds back from memory.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Held {
+    /// Stores of lines.
+    pub stores: u64,
+    /// Entries that these take, or would take if they had room.
+    pub entries: u64,
 }
 
 /// Latencies of links between sites, in ps.
@@ -108,8 +120,18 @@ pub trait ControllerSite: Send + Debug {
     /// Lines of which it holds something, and which of their bytes.
     fn lines(&self) -> BTreeMap<u64, u128>;
 
+    /// How much it holds.
+    fn held(&self) -> Held {
+        Held::default()
+    }
+
     /// What it counted, added up over all sites of a machine: names with units last.
     fn tally(&self, _add: &mut dyn FnMut(&'static str, u64)) {}
+
+    /// What it saw of recoverable regions, under a scheme that has them.
+    fn region_report(&self) -> Option<RegionReport> {
+        None
+    }
 
     /// What it waits for, for a report of a run that got stuck.
     fn waits(&self) -> Option<String>;

@@ -98,6 +98,11 @@ impl Post {
         self.letters.push((to, Box::new(letter), delay));
     }
 
+    /// Its host looks at the notes, whether it keeps a journal or not.
+    pub fn keep_notes(&mut self) {
+        self.noting = true;
+    }
+
     /// Has the controller write to memory, as soon as its write queue has room, in the order of asking.
     pub fn flush(&mut self, flush: Flush) {
         self.flushes.push_back(flush);
@@ -125,6 +130,16 @@ impl Post {
         if self.noting {
             self.notes.push(Note { step, author, bytes: Some((line, mask, Box::new(*bytes))) });
         }
+    }
+
+    /// Steps of regions that the site has said and nobody has noted down, with their authors, in order.
+    pub fn notes(&self) -> impl Iterator<Item = (RegionStep, Author)> {
+        self.notes.iter().map(|note| (note.step, note.author))
+    }
+
+    /// Forgets what the site has said.
+    pub fn drop_notes(&mut self) {
+        self.notes.clear();
     }
 
     /// Notes down what the site has said.
@@ -291,6 +306,20 @@ mod tests {
         assert!(post.has_flushes());
         assert_eq!(post.flushes().drain(..).map(|flush| flush.token).collect::<Vec<_>>(), [7, 6]);
         assert!(!post.has_flushes());
+    }
+
+    #[test]
+    fn notes_can_be_looked_at_without_a_journal() {
+        let mut post = Post::default();
+        let author = Author { pc: 7, ..Author::default() };
+        post.note(RegionStep::Ended, author);
+        assert_eq!(post.notes().count(), 0, "nobody looks");
+        post.keep_notes();
+        post.note(RegionStep::Ended, author);
+        post.note(RegionStep::Done, author);
+        assert_eq!(post.notes().collect::<Vec<_>>(), [(RegionStep::Ended, author), (RegionStep::Done, author)]);
+        post.drop_notes();
+        assert!(post.is_empty() && post.notes().next().is_none());
     }
 
     #[test]

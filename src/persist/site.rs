@@ -17,8 +17,9 @@
 use std::fmt::Debug;
 
 use super::image::PmImage;
-pub use super::path::{ControllerSite, FrontEnd, PathLinks, PathStore};
+pub use super::path::{ControllerSite, FrontEnd, Held, PathLinks, PathStore};
 pub use super::post::{Flush, Letter, Move, Peer, Post, opened};
+use super::regions::RegionReport;
 use super::storage::StorageCost;
 use super::vocab::{
     Boundary, FenceKind, FenceRule, PastOrder, PersistScope, RegionRule, Route, StoreClass, StoreRule, WriteBackClass,
@@ -304,6 +305,11 @@ pub trait SmSite: Send + Debug {
 
     /// What it counted, added up over all sites of a machine: names with units last.
     fn tally(&self, _add: &mut dyn FnMut(&'static str, u64)) {}
+
+    /// What it saw of recoverable regions, under a scheme that has them.
+    fn region_report(&self) -> Option<RegionReport> {
+        None
+    }
 }
 
 /// A scheme's handler in an L2 slice.

@@ -87,6 +87,7 @@ pub fn comparison(base: &Outcome, runs: &[&Outcome]) -> String {
         format!("{} ({}) on {}\n{}\n", text("workload"), text("profile"), base.machine.name, lines(&table, 1));
     let relative = |run: &Outcome| ratio(run.time.core_cycles, base.time.core_cycles);
     let longest = runs.iter().map(|run| relative(run)).fold(1.0, f64::max);
+    out += &backlogs(runs);
     let width = runs.iter().map(|run| run.scheme_name().len()).max().unwrap_or(0);
     for run in runs {
         let bar = "#".repeat((relative(run) / longest * BAR).round() as usize);
@@ -101,6 +102,16 @@ pub fn comparison(base: &Outcome, runs: &[&Outcome]) -> String {
     });
     let reasons = REASONS.into_iter().filter(|_| selects);
     out + "\n" + &legend(&shown.chain(reasons).collect::<Vec<_>>())
+}
+
+/// What is not in a scheme's time: what it had yet to write when the program was over.
+fn backlogs(runs: &[&Outcome]) -> String {
+    let left = |run: &&Outcome| {
+        let left = run.backlog.as_ref().filter(|backlog| backlog.is_some())?;
+        Some(format!("    {}: {}\n", run.scheme_name(), super::summary::backlog(left, run.time.ticks)))
+    };
+    let lines: String = runs.iter().filter_map(left).collect();
+    if lines.is_empty() { lines } else { format!("  not in these times, left when the program was over:\n{lines}\n") }
 }
 
 /// The better of the two static ways of log updates, where both were run: a bound for schemes that choose once a kernel.

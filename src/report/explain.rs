@@ -2,6 +2,7 @@
 //! for some a drawing.
 
 mod markers;
+mod regions;
 mod selection;
 
 use serde_json::Value;
@@ -29,9 +30,11 @@ struct Explained {
     draw: Option<fn(&Outcome) -> Option<Figure>>,
 }
 
-const EXPLAINED: [Explained; 2] = [
+/// Schemes that can be explained, by name.
+const EXPLAINED: [Explained; 3] = [
     Explained { scheme: "agpm", explain: selection::explain, draw: Some(selection::draw) },
     Explained { scheme: "nvw-fifo", explain: markers::explain, draw: None },
+    Explained { scheme: "light-wsp", explain: regions::explain, draw: None },
 ];
 
 fn of(scheme: &str) -> Option<&'static Explained> {

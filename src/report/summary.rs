@@ -11,7 +11,7 @@ use super::console::{align_right, lines, plain_table};
 use super::numbers::{bandwidth, count, percent, rate, seconds};
 use super::program::logging;
 use crate::outcome::validity::{Caveat, Kind};
-use crate::outcome::{End, Outcome, ratio};
+use crate::outcome::{Backlog, End, Outcome, ratio};
 
 /// The accounts of warp slots, in the order shown: counter and what it means.
 const SLOTS: [(&str, &str); 10] = [
@@ -137,8 +137,30 @@ fn facts(o: &Outcome) -> Table {
     }
     let peak = o.machine.peak_memory_bytes_per_s as f64;
     let used = o.bytes_per_s(moved);
+    if let Some(left) = o.backlog.as_ref().filter(|backlog| backlog.is_some()) {
+        table.add_row(["left at the end", &backlog(left, o.time.ticks)]);
+    }
     table.add_row(["memory buses", &format!("{} of {} peak", percent(used / peak), bandwidth(peak))]);
     table
+}
+
+/// What the program left behind, in words; the time that it took over that of the run.
+pub(super) fn backlog(left: &Backlog, of_ticks: u64) -> String {
+    let gated = match left.gated_stores {
+        0 => String::new(),
+        stores => format!("{} gated stores in {} entries, ", count(stores), count(left.gated_entries)),
+    };
+    format!(
+        "{gated}{} writes in write-pending queues; written {} later ({} of the run's time){}",
+        count(left.queued_writes),
+        seconds(left.drain.ps as f64 * 1e-12),
+        percent(ratio(left.drain.ticks, of_ticks)),
+        if left.kept_writes > 0 {
+            format!(", but for {} that stay there", count(left.kept_writes))
+        } else {
+            String::new()
+        }
+    )
 }
 
 fn launches(o: &Outcome) -> Table {

@@ -215,6 +215,9 @@ impl Trace<'_> {
                 write!(out, "{label},\"args\":{{\"kernel\":{kernel},\"launch\":{launch},\"period\":{}", period.number)?;
                 write!(out, ",\"log_updates\":{},\"threshold\":{}", period.logs, period.threshold_logs)?;
             }
+            Label::Region { what, order, region } => {
+                write!(out, "\"{what} {region}\",\"args\":{{\"order\":{order},\"region\":{region}")?;
+            }
             Label::Write { line, persistent } => {
                 let medium = if persistent { "NVM" } else { "DRAM" };
                 write!(out, "\"{medium} write\",\"args\":{{\"line\":\"{line:#x}\"")?;

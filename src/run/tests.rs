@@ -1,6 +1,7 @@
 //! Tests of how a run ends.
 
 use super::*;
+use crate::config::Override;
 use crate::workload::{Choice, Workload};
 
 #[test]
@@ -13,4 +14,22 @@ fn a_run_that_is_stopped_before_it_could_be_judged_has_not_failed() {
     let stop = AtomicBool::new(true);
     judge(&experiment, &Conduct { stop: Some(&stop), ..Conduct::default() }, &mut finished);
     assert_eq!((finished.outcome.end, finished.outcome.verification), (End::Stopped, None));
+}
+
+#[test]
+fn what_a_gated_queue_holds_when_the_program_is_over_is_counted_and_its_time_is_not_the_runs() {
+    let of = |scheme: &str, ack_ns: u64| {
+        let set = [Override::parse(&format!("light_wsp.ack_latency_ns={ack_ns}")).unwrap()];
+        let scheme = SchemeConfig::load(scheme, if scheme == "base" { &[] } else { &set }).unwrap();
+        let machine = MachineConfig::load("lightwsp-gpu", &[]).unwrap();
+        let choice = Choice { profile: Some("ci".to_owned()), ..Choice::default() };
+        let experiment = Experiment::new(machine, &Workload::load("vecadd").unwrap(), &choice, scheme).unwrap();
+        run(&experiment, &Conduct::default()).outcome
+    };
+    let drain_ns = |outcome: &Outcome| outcome.backlog.unwrap().drain.ps / 1000;
+    let (slow, base) = (of("light-wsp", 100_000), of("base", 0));
+    // The warps' last regions wait for the controllers' bdry-ACKs; no warp waits for these.
+    assert!(slow.backlog.unwrap().gated_stores > 0);
+    assert!(drain_ns(&slow) > 100_000 && slow.time.ps < 100_000_000, "{:?} {:?}", slow.backlog, slow.time);
+    assert_eq!(base.backlog.unwrap().gated_stores, 0);
 }

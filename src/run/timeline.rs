@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use crate::assemble::Assembly;
 use crate::engine::Time;
 use crate::machine::MachineSpec;
+use crate::machine::memory_controller::RegionTimeline;
 use crate::outcome::Launch;
 use crate::persist::selection::{Period, Selection};
 use crate::persist::vocab::{FenceKind, PersistScope};
@@ -54,6 +55,7 @@ pub(super) fn timeline(
         let Some(kept) = sm.timeline() else { continue };
         let mut tracks = by_lane(&kept.ctas, "CTA slot", "CTAs", now, &mut noted);
         tracks.extend(by_lane(&kept.stalls, "warp slot", "warp stalls", now, &mut noted));
+        tracks.extend(regions(&kept.regions, now, &mut noted));
         processes.push(Process { name: format!("SM {index}"), tracks });
     }
     for (index, slice) in machine.slices().enumerate() {
@@ -66,6 +68,7 @@ pub(super) fn timeline(
         let Some(kept) = controller.timeline() else { continue };
         let mut tracks = vec![level(&kept.wpq, "WPQ entries", "values of levels", &mut noted)];
         tracks.extend(in_rows(&kept.media, "media writes", "media writes", now, &mut noted));
+        tracks.extend(protocol(&kept.regions, now, &mut noted));
         processes.push(Process { name: format!("memory controller {index}"), tracks });
     }
     Timeline { tick_khz, processes, noted }
@@ -84,6 +87,32 @@ fn by_lane(kept: &Recorder, name: &str, class: &'static str, now: Time, noted: &
 fn in_rows(kept: &Recorder, name: &str, class: &'static str, now: Time, noted: &mut Noted) -> Vec<Track> {
     *noted.entry(class).or_default() += kept.noted();
     rows(kept.slices(now).map(|(_, slice)| slice).collect(), name, class)
+}
+
+/// Regions by warp slot; where those of a slot overlap, as CTAs' may, in rows.
+fn regions(kept: &Recorder, now: Time, noted: &mut Noted) -> Vec<Track> {
+    if kept.noted() == 0 {
+        return Vec::new();
+    }
+    const CLASS: &str = "regions";
+    *noted.entry(CLASS).or_default() += kept.noted();
+    let of_slot = |(slot, slices)| rows(slices, &format!("regions, warp slot {slot}, row"), CLASS);
+    kept.lanes(now).into_iter().flat_map(of_slot).collect()
+}
+
+/// What a controller did to have regions committed.
+fn protocol(kept: &RegionTimeline, now: Time, noted: &mut Noted) -> Vec<Track> {
+    if kept.waits.noted() == 0 {
+        return Vec::new();
+    }
+    const LEVELS: &str = "values of levels";
+    let mut tracks = vec![level(&kept.gated, "gated entries", LEVELS, noted)];
+    for (order, numbers) in &kept.flush_ids {
+        let name = if kept.flush_ids.len() == 1 { "flush ID".to_owned() } else { format!("flush ID of SM {order}") };
+        tracks.push(level(numbers, &name, LEVELS, noted));
+    }
+    tracks.extend(in_rows(&kept.waits, "regions to commit", "ACKs and flushes of regions", now, noted));
+    tracks
 }
 
 fn rows(slices: Vec<Slice>, name: &str, class: &'static str) -> Vec<Track> {

@@ -23,6 +23,7 @@
 //! What is evicted dirty is dropped. Invariants: no wait of a warp is for a younger region than its own. Not modelled: the power
 //! failure itself, which the oracle does from journals; bandwidth of ACKs; time to search buffers.
 
+mod account;
 mod front_end;
 mod gate;
 pub mod letters;

@@ -26,11 +26,8 @@ use crate::kernel::functional::{self, Limits};
 use crate::kernel::host::{HostAction, HostProgram};
 use crate::kernel::ir::{Kernel, LANES};
 use crate::kernel::launch::Launch;
-use crate::kernel::memory::{AddressMap, FlatMemory, Medium};
+use crate::kernel::memory::{AddressMap, CHECKPOINT_AREA, FlatMemory, Medium};
 use crate::kernel::regions::{Area, Formed, Layout, RegionOptions, form};
-
-/// Name of the checkpoint area in the address map.
-const AREA: &str = "checkpoint area";
 
 /// A kernel of a program, and what became of it.
 pub(super) type FormedKernel = (Arc<Kernel>, Arc<Formed>);
@@ -108,7 +105,7 @@ impl Resolved {
             });
             let name = || self.plan.manifest.name.clone();
             ran.map_err(|fault| {
-                Diagnostic::nowhere(&name(), format!("functional run, for the size of the {AREA}: {fault}"))
+                Diagnostic::nowhere(&name(), format!("functional run, for the size of the {CHECKPOINT_AREA}: {fault}"))
             })?;
         }
         let mut addresses = (**self.addresses()).clone();
@@ -116,7 +113,7 @@ impl Resolved {
         let record_bytes = Record::new(0, position.clone()).bytes().next_multiple_of(u64::from(Layout::ROW_BYTES));
         let groups_bytes = room.groups * u64::from(room.group_bytes);
         let bytes = record_bytes + groups_bytes + room.shadow_bytes;
-        let start = addresses.allocate(AREA, bytes, Medium::Nvm);
+        let start = addresses.allocate(CHECKPOINT_AREA, bytes, Medium::Nvm);
         let address = start + record_bytes;
         let area = Area { address, group_bytes: room.group_bytes, shadows: address + groups_bytes, launch: 0 };
         Ok(FormedProgram {

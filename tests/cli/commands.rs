@@ -89,6 +89,22 @@ fn machine_parameters_can_be_set_and_change_the_result() {
 }
 
 #[test]
+fn a_scheme_of_regions_explains_their_sizes_waits_and_checkpoints() {
+    let told = folder("cli/explain_regions").join("told.json");
+    let output = durawarp(&["explain", "light-wsp", "atax", "--json", told.to_str().unwrap()]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    for words in ["stores a region", "checkpoints:", "flush-ACKs", "episodes of overflow"] {
+        assert!(text.contains(words), "no `{words}` in:\n{text}");
+    }
+    let told: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(told).unwrap()).unwrap();
+    let count = |of: &str, name: &str| told["report"][of][name].as_u64().unwrap();
+    // A boundary at least checkpoints a program counter; what the kernel computes is no checkpoint.
+    assert!(count("checkpoints", "stores") > count("sizes", "regions"), "{told}");
+    assert!(count("checkpoints", "stores") < count("sizes", "stores"), "{told}");
+}
+
+#[test]
 fn a_scheme_of_fifos_explains_its_markers_and_others_say_who_can() {
     let folder = folder("cli/explain_markers");
     let [told, ran, ran_wg] = ["told.json", "ran.json", "wg.json"].map(|name| folder.join(name));
@@ -125,7 +141,7 @@ fn a_scheme_of_fifos_explains_its_markers_and_others_say_who_can() {
     assert_eq!(counts, [2, 2, 2, 0], "{wg}");
     let write_through = durawarp(&["explain", "nvw-fifo", "atax"]);
     assert!(text(&write_through.stdout).contains("do not combine stores"), "{}", text(&write_through.stdout));
-    fails(&["explain", "base", "atax"], 2, &["`base`", "agpm, nvw-fifo"]);
+    fails(&["explain", "base", "atax"], 2, &["`base`", "agpm, nvw-fifo, light-wsp"]);
     fails(&["explain", "nvw-fif", "atax"], 2, &["nvw-fifo"]);
 }
 

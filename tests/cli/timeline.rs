@@ -328,3 +328,39 @@ fn the_command_writes_a_file_and_its_compressed_twin_and_refuses_what_it_cannot_
         assert!(output.status.code() == Some(2) && told.contains(word), "{told}");
     }
 }
+
+#[test]
+fn regions_and_what_controllers_do_to_commit_them_are_tracks() {
+    let of = |conduct: &Conduct<'_>| ran("atax", "light-wsp", "lightwsp-gpu", conduct, None);
+    let (plain, finished) = (of(&Conduct::default()), of(&kept(1)));
+    let outcome = &finished.outcome;
+    assert_eq!(plain.outcome.digest, outcome.digest);
+    let timeline = finished.timeline.as_ref().unwrap();
+    let regions = outcome.scheme_counters["regions"];
+    assert_eq!((slices(timeline, "regions").len() as u64, timeline.noted["regions"]), (regions, regions));
+    let levels = |name: &str| -> Vec<&Vec<(u64, u64)>> {
+        let tracks = timeline.processes.iter().flat_map(|process| &process.tracks);
+        let of = tracks.filter(|track| track.name == name).map(|track| match &track.content {
+            Content::Level(values) => values,
+            Content::Slices(_) => panic!("{name} is no level"),
+        });
+        of.collect()
+    };
+    // Every controller has every region commit, and holds nothing in the end.
+    let flush_ids = levels("flush ID");
+    assert_eq!(flush_ids.len(), 8);
+    assert!(flush_ids.iter().all(|values| values.last().unwrap().1 == regions), "{regions}");
+    let gated = levels("gated entries");
+    assert!(gated.iter().all(|values| values.last().unwrap().1 == 0));
+    assert!(gated.iter().any(|values| values.iter().any(|(_, entries)| *entries > 0)));
+    let waits = slices(timeline, "ACKs and flushes of regions");
+    let count = |word: &str| {
+        let is = |slice: &&&Slice| matches!(slice.label, Label::Region { what, .. } if what == word);
+        waits.iter().filter(is).count() as u64
+    };
+    assert_eq!([count("bdry-ACKs"), count("flush-ACKs")], [8 * regions; 2]);
+    assert!((1..=8 * regions).contains(&count("flush")));
+    let file = checked(&file(timeline, outcome, 64 << 20));
+    let named = |name: &str| file["traceEvents"].as_array().unwrap().iter().any(|event| event["name"] == name);
+    assert!(named("region 0") && named("flush-ACKs 0") && named("flush ID"));
+}

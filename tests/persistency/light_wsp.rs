@@ -8,6 +8,7 @@ use durawarp::assemble::Persistency;
 use durawarp::config::{Override, SchemeConfig};
 use durawarp::engine::{Fallback, RunEnd, RunOptions};
 use durawarp::kernel::memory::Medium;
+use durawarp::persist::regions::RegionReport;
 use durawarp::persist::{Fact, FactKind, RegionStep};
 
 /// `%out` and `%a` in persistent memory.
@@ -293,7 +294,7 @@ fn reads_that_wait_are_the_same_at_any_number_of_threads() {
     let overrides = sets.map(|text| Override::parse(text).unwrap());
     let scheme = SchemeConfig::load("light-wsp", &overrides).unwrap().built;
     let ran = |threads: usize| {
-        let persistency = Persistency { scheme: scheme.clone(), journal: true, timeline: None };
+        let persistency = Persistency { scheme: scheme.clone(), journal: true, timeline: None, halts_at_end: false };
         let options = RunOptions { threads, oversubscribe: true, fallback: Fallback::Never, ..RunOptions::default() };
         let ran = bench.run_under(&persistency, &options);
         assert!(matches!(ran.end, RunEnd::Finished { .. }), "{:?}", ran.end);
@@ -303,6 +304,55 @@ fn reads_that_wait_are_the_same_at_any_number_of_threads() {
     };
     let first = ran(1);
     assert!(first == ran(2) && first == ran(3));
+}
+
+#[test]
+fn what_sites_tell_of_regions_is_what_the_machine_counted() {
+    let (bench, _) = bench("sm.count=4 l2.slices=4 controller.channels=4", 8, 64, REGIONS);
+    for sets in ["light_wsp.wpq_entries=4", "light_wsp.owner=cta light_wsp.order=sm"] {
+        let ran = bench.run_set("light-wsp", sets);
+        let report: RegionReport = serde_json::from_value(ran.assembly.scheme_report().unwrap()).unwrap();
+        let sizes = &report.sizes;
+        assert_eq!((sizes.regions, sizes.stores), (ran.scheme("regions"), ran.scheme("feb_stores")), "{sets}");
+        assert_eq!(sizes.entries, ran.scheme("feb_entries"));
+        assert_eq!(sizes.by_stores.values().sum::<u64>(), sizes.regions);
+        assert_eq!(sizes.by_stores.iter().map(|(stores, regions)| stores * regions).sum::<u64>(), sizes.stores);
+        assert_eq!((report.overflow_episodes, report.checkpoints.stores), (ran.scheme("wpq_overflows"), 0));
+        assert_eq!(report.overflow_episodes > 0, sets.contains("wpq_entries"));
+        assert_eq!(report.controllers.len(), 4);
+        for (own, waits) in report.controllers.iter().enumerate() {
+            let of_others: u64 = waits.for_controller_ticks.iter().sum();
+            assert_eq!(waits.for_controller_ticks[own], 0, "nobody waits for its own ACK");
+            let for_acks = waits.boundary_ack_ticks + waits.flush_ack_ticks;
+            assert!(for_acks > 0 && of_others + waits.for_several_ticks == for_acks, "{waits:?}");
+        }
+    }
+}
+
+#[test]
+fn a_run_that_halts_when_its_program_is_over_goes_on_as_if_it_had_not() {
+    let (bench, _) = bench("sm.count=4 l2.slices=8 controller.channels=4", 8, 64, REGIONS);
+    let scheme = SchemeConfig::load("light-wsp", &[Override::parse("light_wsp.ack_latency_ns=5000").unwrap()]).unwrap();
+    let ran = |halts_at_end: bool, threads: usize| {
+        let scheme = scheme.built.clone();
+        let options = RunOptions { threads, oversubscribe: true, fallback: Fallback::Never, ..RunOptions::default() };
+        let persistency = Persistency { scheme, journal: false, timeline: None, halts_at_end };
+        bench.run_under(&persistency, &options)
+    };
+    let whole = ran(false, 1);
+    assert!(matches!(whole.end, RunEnd::Finished { .. }), "{:?}", whole.end);
+    let mut left = Vec::new();
+    for threads in [1, 3] {
+        let mut halted = ran(true, threads);
+        let RunEnd::Halted { at, .. } = halted.end else { panic!("{:?}", halted.end) };
+        assert_eq!(Some(at), whole.assembly.dispatch().ended());
+        left.push(halted.assembly.controllers().map(|mc| mc.held().stores).sum::<u64>());
+        let end = halted.assembly.simulation.run(&RunOptions::default());
+        assert!(matches!(end, RunEnd::Finished { .. }), "{end:?}");
+        assert_eq!(halted.assembly.simulation.digest(), whole.assembly.simulation.digest());
+        assert_eq!(halted.assembly.controllers().map(|mc| mc.held().stores).sum::<u64>(), 0);
+    }
+    assert!(left[0] > 0 && left[0] == left[1], "{left:?}");
 }
 
 #[test]

@@ -107,6 +107,22 @@ fn every_figure_is_found_of_runs_that_are_right() {
     assert_eq!(number(&stores[3]), number(&all[4]));
     assert_eq!(of("fig7").tables[1].rows[0][3], Cell::None, "Capri is not modelled");
 
+    // The overflows of a queue of 64 entries are those of its runs.
+    let pressed = &of("fig16").tables[3];
+    let names: Vec<String> = pressed.rows.iter().map(|row| row[0].shown()).collect();
+    let own: Vec<String> =
+        [4, 64, 128, 256, 512, 1024, 2048, 4096].map(|entries| format!("64 warps, WPQ {entries}")).to_vec();
+    assert_eq!(names, own);
+    let of_64 = runs::overflowing(plan.request()).remove(1);
+    let counted = |name: &str| -> u64 {
+        KERNELS.iter().map(|kernel| outcome(&plan, &results, &of_64.run(kernel)).scheme_counters[name]).sum()
+    };
+    assert!(counted("wpq_full_stores") > 0);
+    assert_eq!(pressed.rows[1][3], Cell::Count(counted("wpq_full_stores")));
+    assert_eq!(pressed.rows[1][7], Cell::Count(counted("wpq_overflows")));
+    assert_eq!(pressed.rows[0][1..2], [Cell::Count(512)], "the paper's bytes");
+    assert_eq!(number(&of("cost").tables[0].rows[1][3]), 524_288.0);
+
     let files = found.files();
     let file = |name: &str| &files.iter().find(|(other, _)| other == name).unwrap_or_else(|| panic!("no {name}")).1;
     assert!(file("fig15.svg").starts_with("<svg") && file("fig12.csv").starts_with("kernel,threshold 8,threshold 16"));
@@ -121,10 +137,10 @@ fn figures_share_their_runs_and_what_is_as_it_is_anyway_is_run_once() {
     let kernels = KERNELS.len();
     assert_eq!(points(&["regions"], &[]), 0);
     assert_eq!(points(&["fig7", "fig18", "efficiency"], &[]), 2 * kernels);
-    // The last bandwidth, the first queue, the middle threshold and the first policy are the scheme's own.
-    assert_eq!(points(&["fig7", "fig11", "fig12", "fig13", "fig15"], &[]), (2 + 2 + 4 + 2 + 2) * kernels);
-    // So are 64 warps the machine's.
-    assert_eq!(points(&["fig7", "fig16"], &[]), (8 + 1) * kernels);
+    // The last bandwidth, the last queue, the middle threshold and the first policy are the scheme's own.
+    assert_eq!(points(&["fig7", "fig11", "fig12", "fig13", "fig15"], &[]), (2 + 7 + 4 + 2 + 2) * kernels);
+    // So are 64 warps the machine's. With a queue of 64 entries four numbers of warps; with 64 warps six more queues.
+    assert_eq!(points(&["fig7", "fig16"], &[]), (8 + 4 + 6) * kernels);
     assert_eq!(points(&["fig17"], &[]), 8 * kernels);
     assert_eq!(points(&["fig7"], &["sm.count=2"]), 2 * kernels);
 }

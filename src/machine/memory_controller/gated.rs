@@ -18,7 +18,8 @@ use crate::engine::{Ctx, Port, Time};
 use crate::kernel::memory::Medium;
 use crate::machine::msg::{Line, MAX_LINE_BYTES, MemoryRead, MemoryWrite, Msg};
 use crate::persist::journal::FactKind;
-use crate::persist::site::{ControllerSite, Flush, Peer, Post};
+use crate::persist::regions::RegionReport;
+use crate::persist::site::{ControllerSite, Flush, Held, Peer, Post};
 use crate::persist::vocab::RegionStep;
 
 use super::MemoryController;
@@ -96,7 +97,7 @@ impl MemoryController {
     /// Hosts a scheme's site from now on.
     pub fn host(&mut self, site: Option<Box<dyn ControllerSite>>, channel: u16, ports: SitePorts) {
         self.gated = site.map(|site| {
-            let post = Post::of_host(self.journal.is_some());
+            let post = Post::of_host(self.journal.is_some() || self.timeline.is_some());
             let (host_writes, parked, repeated) = (Vec::new(), Vec::new(), Vec::new());
             Box::new(Gated { site, post, channel, ports, undo_log: UndoLog::default(), host_writes, parked, repeated })
         });
@@ -107,6 +108,16 @@ impl MemoryController {
         if let Some(gated) = &self.gated {
             gated.site.tally(add);
         }
+    }
+
+    /// What its site saw of recoverable regions.
+    pub fn region_report(&self) -> Option<RegionReport> {
+        self.gated.as_ref()?.site.region_report()
+    }
+
+    /// How much its site holds.
+    pub fn held(&self) -> Held {
+        self.gated.as_ref().map_or_else(Held::default, |gated| gated.site.held())
     }
 
     /// What its site holds of lines: address, content, bytes held.
@@ -141,12 +152,12 @@ impl MemoryController {
         let mut ready = Vec::new();
         while let Some(flush) = self.next_flush(&mut gated, cx.now()) {
             let token = flush.token;
-            gated.post.write_notes(self.journal.as_deref_mut(), cx.now());
+            self.note_regions(&mut gated, cx.now());
             self.write_flush(flush, cx);
             gated.site.flushed(token, &mut gated.post);
             gated.written(token, &mut ready);
         }
-        gated.post.write_notes(self.journal.as_deref_mut(), cx.now());
+        self.note_regions(&mut gated, cx.now());
         let slices = self.map.slices_per_channel() as u16;
         let from = Peer::Controller(gated.channel);
         for (to, letter, delay) in gated.post.take_timed() {
@@ -236,8 +247,9 @@ impl MemoryController {
         let Flush { author, line, mask, bytes, logged, .. } = flush;
         let data = Box::new(Line { bytes: *bytes, mask, log: false });
         self.write_image(line, &data);
+        let step = if logged { RegionStep::Spilled } else { RegionStep::Flushed };
+        self.note_step(step, author, cx.now());
         if let Some(journal) = &mut self.journal {
-            let step = if logged { RegionStep::Spilled } else { RegionStep::Flushed };
             journal.note_data(cx.now(), FactKind::Region(step), line, mask, author, &data.bytes);
         }
         let accepted = self.accept(&MemoryWrite { line, slice: NOBODY, token: 0, late: false, data }, cx.now());

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::engine::{Ctx, Time, Wait};
 use crate::kernel::ir::{Barrier, Class, Op};
 use crate::kernel::launch::Launch;
+use crate::kernel::memory::CHECKPOINT_AREA;
 use crate::machine::kernel_facts::kernel_facts;
 use crate::machine::msg::Msg;
 use crate::machine::shared_memory::Writers;
@@ -77,6 +78,7 @@ impl Sm {
             let facts = kernel_facts(&launch, self.launches, self.p.sm.warp_size);
             self.site.kernel_start(&facts, &mut self.post);
         }
+        self.checkpoint_area = launch.addresses.extent_of(CHECKPOINT_AREA).unwrap_or_default();
         self.by_kernel.begin(&launch.kernel.name, self.counters());
         self.launch = Some(launch);
         self.launches += 1;

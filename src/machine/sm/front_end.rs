@@ -122,7 +122,8 @@ impl Sm {
     /// Copies a store's access to persistent memory.
     pub(super) fn copy_store(&mut self, warp: usize, line: u64, content: &Line) {
         let author = self.author(warp);
-        let store = PathStore { warp: warp as u8, author, line, mask: content.mask, bytes: &content.bytes };
+        let checkpoint = (self.checkpoint_area.0..self.checkpoint_area.1).contains(&line);
+        let store = PathStore { warp: warp as u8, author, line, mask: content.mask, bytes: &content.bytes, checkpoint };
         if let Some(front_end) = self.site.front_end() {
             front_end.copy(&store, &mut self.post);
         }

@@ -1,12 +1,16 @@
-//! The timeline of an SM: its CTAs, its warps' waits for durability, its CTAs' persist barriers.
+//! The timeline of an SM: its CTAs, its warps' waits for durability, its CTAs' persist barriers, its warps' recoverable regions.
 //!
 //! A wait begins in the cycle after its instruction issued and is over in the cycle in which the warp goes on, as the
-//! counters of stalls have it. Nothing here is read by the model.
+//! counters of stalls have it. A region lasts from its first store's leaving the front-end buffer until its boundary does; one
+//! that several warps share is that of the warp whose store left first. Nothing here is read by the model.
 
-use crate::persist::vocab::PersistScope;
+use crate::engine::Time;
+use crate::persist::journal::Author;
+use crate::persist::vocab::{PersistScope, RegionStep};
 use crate::timeline::{Label, Recorder};
 
 use super::Sm;
+use super::slots::State;
 
 /// What an SM keeps.
 #[derive(Debug)]
@@ -17,13 +21,53 @@ pub struct SmTimeline {
     pub stalls: Recorder,
     /// By CTA slot: persist barriers of CTA scope.
     pub barriers: Recorder,
+    /// By warp slot: regions.
+    pub regions: Recorder,
+    /// Regions whose boundary has not left: number, warp slot, since when.
+    open: Vec<(u32, usize, Time)>,
 }
 
 impl Sm {
     /// Keeps a timeline from now on, of up to so many spans of each kind.
     pub fn keep_timeline(&mut self, spans: usize) {
         let recorder = || Recorder::new(spans);
-        self.timeline = Some(Box::new(SmTimeline { ctas: recorder(), stalls: recorder(), barriers: recorder() }));
+        let (ctas, stalls, barriers, regions) = (recorder(), recorder(), recorder(), recorder());
+        self.timeline = Some(Box::new(SmTimeline { ctas, stalls, barriers, regions, open: Vec::new() }));
+        self.post.keep_notes();
+    }
+
+    /// Notes what the site says of regions, in the journal and in the timeline, where there are such.
+    pub(super) fn note_regions(&mut self) {
+        if self.timeline.is_some() {
+            let said: Vec<(RegionStep, Author)> = self.post.notes().collect();
+            for (step, author) in said {
+                self.region_step(step, author);
+            }
+        }
+        if self.journal.is_some() {
+            self.post.write_notes(self.journal.as_deref_mut(), self.now);
+        } else {
+            self.post.drop_notes();
+        }
+    }
+
+    fn region_step(&mut self, step: RegionStep, author: Author) {
+        let is_author = |&warp: &usize| {
+            let of = |own: Author| (own.cta, own.warp) == (author.cta, author.warp);
+            self.slots[warp].state != State::Empty && of(self.author(warp))
+        };
+        let slot = (0..self.slots.len()).find(is_author).unwrap_or_default();
+        let (now, order) = (self.now, self.w.index);
+        let Some(timeline) = &mut self.timeline else { return };
+        let open = timeline.open.iter().position(|(number, ..)| *number == author.pc);
+        match (step, open) {
+            (RegionStep::Stored, None) => timeline.open.push((author.pc, slot, now)),
+            (RegionStep::Ended, Some(at)) => {
+                let (region, slot, since) = timeline.open.swap_remove(at);
+                timeline.regions.whole(slot, since, now, Label::Region { what: "region", order, region });
+            }
+            _ => {}
+        }
     }
 
     /// The timeline it kept.

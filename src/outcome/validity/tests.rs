@@ -354,6 +354,41 @@ fn write_pending_queues_are_told_when_most_writes_find_theirs_full_or_nine_tenth
 }
 
 #[test]
+fn a_region_that_the_threshold_lets_grow_larger_than_a_gated_queue_is_told() {
+    let of = |entries: u64, owner: &str, block: [u32; 3]| {
+        let mut outcome = plain(&[]);
+        let parameter = |value: serde_json::Value| Parameter { value, source: "a paper".to_owned() };
+        let scheme = [("threshold_stores", 32.into()), ("entry_bytes", 128.into()), ("wpq_entries", entries.into())];
+        let all = scheme.into_iter().chain([("owner", owner.into())]);
+        outcome.scheme_parameters = all.map(|(key, value)| (format!("light_wsp.{key}"), parameter(value))).collect();
+        outcome.machine.parameters.insert("sm.warp_size".to_owned(), parameter(32.into()));
+        outcome.launches[0].block = block;
+        outcome.launches.truncate(1);
+        outcome
+    };
+    let text = |region: u64, queue: u64| {
+        format!(
+            "gated WPQs: a region may store 32 words of 8 bytes a lane, {region} entries where its accesses coalesce, and a queue \
+             has {queue}: one that comes to a single controller overflows it whatever else is there"
+        )
+    };
+    // 32 stores of 32 lanes are 8 KiB.
+    check_of(&of(64, "warp", [64, 1, 1]), &[]);
+    check_of(&of(63, "warp", [64, 1, 1]), &[(Kind::Cap, &text(64, 63))]);
+    // It is not only allowed.
+    let mut beyond = of(63, "warp", [64, 1, 1]);
+    let mut report = crate::persist::regions::RegionReport::default();
+    (report.sizes.beyond_queue, report.sizes.largest_entries) = (3, 70);
+    beyond.scheme_report = serde_json::to_value(report).ok();
+    let measured = "gated WPQs: 3 regions had more entries for one controller than its queue, up to 70: they overflow it whatever \
+                    else is there";
+    check_of(&beyond, &[(Kind::Cap, measured)]);
+    // Two warps and a part of one share a region.
+    check_of(&of(192, "cta", [8, 9, 1]), &[]);
+    check_of(&of(191, "cta", [8, 9, 1]), &[(Kind::Cap, &text(192, 191))]);
+}
+
+#[test]
 fn l2_slices_are_told_when_most_requests_waited() {
     let of_stalls = |stalls| {
         plain(&[("l2.stalls", [stalls, 1]), ("l2.reads", [60, 0]), ("l2.writes", [30, 0]), ("l2.atomics", [0, 10])])

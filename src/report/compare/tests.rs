@@ -1,6 +1,7 @@
 //! Runs by hand beside each other, cell by cell.
 
 use super::*;
+use crate::outcome::Backlog;
 use crate::outcome::sample::{sample, set, under};
 use crate::report::console::cells;
 
@@ -37,6 +38,24 @@ fn a_comparison_has_a_row_a_run_then_the_best_static_and_a_bar_each() {
             "nt-store|1.500|########################################",
             "store+clwb|1.250|#################################",
             "agpm-sm|1.125|##############################",
+        ]
+    );
+}
+
+#[test]
+fn what_schemes_left_to_be_written_stands_under_their_times() {
+    let (base, mut gated) = (sample(), under("light-wsp", 20_000));
+    assert!(!comparison(&base, &[&base, &gated]).contains("not in these times"));
+    let drain = crate::outcome::sample::cycles(2_000);
+    gated.backlog = Some(Backlog { gated_stores: 30, gated_entries: 40, queued_writes: 5, kept_writes: 0, drain });
+    let text = comparison(&base, &[&base, &gated]);
+    let told: Vec<String> = cells(&text).into_iter().skip_while(|line| !line.starts_with("not in these")).collect();
+    assert_eq!(
+        told[..2],
+        [
+            "not in these times, left when the program was over:".to_owned(),
+            "light-wsp: 30 gated stores in 40 entries, 5 writes in write-pending queues; written 1.429 µs later (10.0 % of the run's time)"
+                .to_owned(),
         ]
     );
 }

@@ -8,6 +8,26 @@ use crate::outcome::{Launch, Verification};
 use crate::report::console::cells;
 
 #[test]
+fn what_a_program_leaves_to_be_written_is_told_where_it_takes_time() {
+    let mut outcome = sample();
+    let line = |outcome: &Outcome| {
+        let told = cells(&summary(outcome)).into_iter().find(|line| line.starts_with("left at the end"));
+        told.map(|line| line.replace("left at the end|", ""))
+    };
+    let mut left = Backlog { gated_stores: 0, gated_entries: 0, queued_writes: 12, kept_writes: 12, drain: cycles(0) };
+    outcome.backlog = Some(left);
+    assert_eq!(line(&outcome), None, "nobody waits for these");
+    (left.queued_writes, left.kept_writes, left.drain) = (20, 0, cycles(500));
+    outcome.backlog = Some(left);
+    let written = "written 357.1 ns later (5.0 % of the run's time)";
+    assert_eq!(line(&outcome), Some(format!("20 writes in write-pending queues; {written}")));
+    (left.gated_stores, left.gated_entries, left.kept_writes) = (1_234, 2_468, 3);
+    outcome.backlog = Some(left);
+    let gated = "1 234 gated stores in 2 468 entries, 20 writes in write-pending queues";
+    assert_eq!(line(&outcome), Some(format!("{gated}; {written}, but for 3 that stay there")));
+}
+
+#[test]
 fn a_run_is_told_in_full() {
     let text = summary(&sample());
     assert_eq!(

@@ -1,4 +1,4 @@
-//! What the runs counted: WPQ hits (Figure 18), conflicts of victims (Table II), overflows (section V-F5), efficiency (section V-C).
+//! What the runs counted: WPQ hits (Figure 18), conflicts of victims (Table II), efficiency (section V-C).
 //!
 //! Rates are of all kernels together: sums of what was counted over sums of what it is counted by, so that a kernel weighs
 //! as much as it runs. Instructions are warp instructions of the formed kernels.
@@ -8,12 +8,11 @@ use super::ask;
 use super::runs::{self, SCHEME, Variant};
 use super::times::told;
 use crate::outcome::Outcome;
-use crate::reproduce::{Cell, Finding, Request, Runs, Table};
+use crate::report::figure::geometric_mean;
+use crate::reproduce::{Cell, Finding, Request, Run, Runs, Table};
 
 /// A count by another, kernel by kernel.
 pub(super) struct Rates {
-    /// Of which runs.
-    pub(super) of: String,
     columns: [&'static str; 3],
     rows: Vec<(&'static str, u64, u64)>,
     scale: f64,
@@ -32,14 +31,15 @@ impl Rates {
             let (count, by) = counts(runs.outcome(&variant.run(kernel))?)?;
             Some((kernel, count, by))
         };
-        Rates { of: variant.name.clone(), columns, rows: request.kernels.iter().filter_map(row).collect(), scale }
+        Rates { columns, rows: request.kernels.iter().filter_map(row).collect(), scale }
     }
 
     fn rate(&self, count: u64, by: u64) -> Option<f64> {
         (by > 0).then(|| count as f64 * self.scale / by as f64)
     }
 
-    fn sums(&self) -> (u64, u64) {
+    /// Both counts, over all kernels.
+    pub(super) fn sums(&self) -> (u64, u64) {
         self.rows.iter().fold((0, 0), |sums, row| (sums.0 + row.1, sums.1 + row.2))
     }
 
@@ -60,7 +60,8 @@ impl Rates {
     }
 }
 
-fn scheme_count(outcome: &Outcome, name: &str) -> Option<u64> {
+/// A count of the scheme's.
+pub(super) fn scheme_count(outcome: &Outcome, name: &str) -> Option<u64> {
     outcome.scheme_counters.get(name).copied()
 }
 
@@ -69,14 +70,6 @@ pub(super) fn conflicts(request: &Request, runs: &Runs<'_>) -> Rates {
     let columns = ["conflicts", "lines looked at", "rate"];
     Rates::of(request, runs, &runs::default(), columns, 1.0, |outcome| {
         Some((scheme_count(outcome, "victim_conflicts_lines")?, scheme_count(outcome, "victims_searched_lines")?))
-    })
-}
-
-/// Section V-F5.
-pub(super) fn overflows(request: &Request, runs: &Runs<'_>, variant: &Variant) -> Rates {
-    let columns = ["overflows", "instructions", "per 10,000"];
-    Rates::of(request, runs, variant, columns, 1e4, |outcome| {
-        Some((scheme_count(outcome, "wpq_overflows")?, outcome.warp_instructions()))
     })
 }
 
@@ -93,8 +86,35 @@ pub(super) fn hits(request: &Request, runs: &Runs<'_>) -> Finding {
     Finding { tables, asks: vec![ask::hits(mean)], notes: vec![LABEL.to_owned(), per_thread], ..Finding::default() }
 }
 
+/// What kernels had yet to write when their launches were over, which no time of Figure 7 has.
+pub(super) fn backlog(request: &Request, runs: &Runs<'_>) -> Table {
+    let columns = ["kernel", "gated stores", "queued writes", "written later (ns)", "time over base with that"];
+    let mut table = Table::new("fig7_backlog", "what was left to be written when the program was over", &columns);
+    let mut times = Vec::new();
+    for &kernel in &request.kernels {
+        let of = |run: &Run| runs.outcome(run).and_then(|outcome| Some((outcome.time.ticks, outcome.backlog?)));
+        let (Some((ticks, left)), base) = (of(&runs::default().run(kernel)), of(&runs::default().base(kernel))) else {
+            continue;
+        };
+        let whole = base.map(|(of_base, left_of_base)| {
+            (ticks + left.drain.ticks) as f64 / (of_base + left_of_base.drain.ticks).max(1) as f64
+        });
+        times.extend(whole);
+        table.push(vec![
+            Cell::from(kernel),
+            Cell::Count(left.gated_stores),
+            Cell::Count(left.queued_writes),
+            Cell::Number(left.drain.ps as f64 / 1e3, 0),
+            Cell::number(whole),
+        ]);
+    }
+    let mean = Cell::number(geometric_mean(times));
+    table.push(vec![Cell::from("mean"), Cell::None, Cell::None, Cell::None, mean]);
+    table
+}
+
 /// A parameter of the scheme as it ran.
-fn parameter(outcome: &Outcome, name: &str) -> Option<f64> {
+pub(super) fn parameter(outcome: &Outcome, name: &str) -> Option<f64> {
     outcome.scheme_parameters.get(&format!("light_wsp.{name}"))?.value.as_f64()
 }
 

@@ -1,7 +1,7 @@
 //! The runs that LightWSP's figures need: kernels under `base` and under `light-wsp`, and what is changed about them.
 //!
-//! Sizes of queues, thresholds and bandwidths are multiples of the scheme's own, as the paper's are of its 64 entries, 32 stores
-//! and 4 GB/s.
+//! Thresholds and bandwidths are multiples of the scheme's own, as the paper's are of its 32 stores and 4 GB/s. Sizes of the
+//! gated WPQ are the paper's 64, 128 and 256 entries, then doubled up to the scheme's own.
 
 use crate::config::SchemeConfig;
 use crate::reproduce::agpm;
@@ -28,8 +28,10 @@ pub const KERNELS: [&str; 13] = [
     "stencil",
     "stream_triad",
 ];
-/// Factors of Fig. 11: 64, 128 and 256 entries.
-const FACTORS: [u64; 3] = [1, 2, 4];
+/// Entries of the gated WPQ in Fig. 11.
+pub const PAPER_WPQS: [u64; 3] = [64, 128, 256];
+/// Bytes of the paper's 64 entries of 8 bytes each (section IV-E).
+const PAPER_WPQ_BYTES: u64 = 512;
 /// Thresholds of Fig. 12 as fourths of the scheme's: 8, 16, 32, 48 and 64 of 32. The paper's are not in its text; these are ours.
 const FOURTHS: [u64; 5] = [1, 2, 4, 6, 8];
 /// Policies of Fig. 13.
@@ -88,7 +90,7 @@ pub fn scheme(request: &Request) -> Option<SchemeConfig> {
 }
 
 /// Values of the scheme's parameters; none where there is no such scheme.
-fn parameters<const N: usize>(request: &Request, names: [&str; N]) -> Option<[u64; N]> {
+pub fn parameters<const N: usize>(request: &Request, names: [&str; N]) -> Option<[u64; N]> {
     let scheme = scheme(request)?;
     let values = names.map(|name| scheme.values.get(&format!("{}.{name}", scheme.table())).and_then(|v| v.as_u64()));
     values.iter().all(Option::is_some).then(|| values.map(Option::unwrap_or_default))
@@ -103,21 +105,27 @@ pub fn default() -> Variant {
     Variant::named(SCHEME)
 }
 
-/// Fig. 11.
+/// Entries of the gated WPQ: the paper's, then doubled while they are fewer than the scheme's own, then these.
+fn wpqs(own: u64) -> Vec<u64> {
+    let doubled = std::iter::successors(PAPER_WPQS.last().copied(), |entries| Some(entries * 2)).skip(1);
+    let ours = doubled.take_while(|&entries| entries < own).chain([own]).filter(|own| !PAPER_WPQS.contains(own));
+    PAPER_WPQS.into_iter().chain(ours).collect()
+}
+
+/// Fig. 11: of each size of the gated WPQ half as threshold and as many entries in the front-end buffer, as in the paper; last the
+/// scheme as it is.
 pub fn by_queue(request: &Request) -> Vec<Variant> {
-    let Some([wpq, front_end, threshold]) = parameters(request, ["wpq_entries", "feb_entries", "threshold_stores"])
-    else {
-        return Vec::new();
-    };
-    let of = |factor| Variant {
+    let Some([own, threshold]) = parameters(request, ["wpq_entries", "threshold_stores"]) else { return Vec::new() };
+    let of = |entries: u64| Variant {
         of_scheme: vec![
-            set("wpq_entries", wpq * factor),
-            set("feb_entries", front_end * factor),
-            set("threshold_stores", threshold * factor),
+            set("wpq_entries", entries),
+            set("feb_entries", entries),
+            set("threshold_stores", (entries / 2).max(2)),
         ],
-        ..Variant::named(format!("WPQ {}, threshold {}", wpq * factor, threshold * factor))
+        ..Variant::named(format!("WPQ {entries}, threshold {}", (entries / 2).max(2)))
     };
-    FACTORS.into_iter().map(of).collect()
+    let as_it_is = Variant::named(format!("WPQ {own}, threshold {threshold}, as it is"));
+    wpqs(own).into_iter().map(of).chain([as_it_is]).collect()
 }
 
 /// Fig. 12.
@@ -147,21 +155,34 @@ pub fn by_bandwidth(request: &Request) -> Vec<Variant> {
     DIVISORS.into_iter().map(of).collect()
 }
 
-/// Fig. 16.
-pub fn by_warps() -> Vec<Variant> {
-    let of = |warps: u32| Variant {
+fn with_warps(warps: u32) -> Variant {
+    Variant {
         of_machine: vec![format!("sm.warps={warps}"), format!("sm.threads={}", warps * 32)],
         ..Variant::named(format!("{warps} warps"))
-    };
-    WARPS.into_iter().map(of).collect()
+    }
 }
 
-/// Fig. 16's text: the most warps with four times the WPQ, all else as it is.
-pub fn most_warps_and_queue(request: &Request) -> Option<Variant> {
-    let [wpq] = parameters(request, ["wpq_entries"])?;
-    let most = by_warps().pop()?;
-    let name = format!("{}, WPQ {}", most.name, wpq * 4);
-    Some(Variant { name, of_scheme: vec![set("wpq_entries", wpq * 4)], ..most })
+fn with_queue(of: Variant, entries: u64) -> Variant {
+    Variant { name: format!("{}, WPQ {entries}", of.name), of_scheme: vec![set("wpq_entries", entries)], ..of }
+}
+
+/// Fig. 16 as in the paper, with a gated WPQ of 64 entries.
+pub fn by_warps() -> Vec<Variant> {
+    WARPS.into_iter().map(|warps| with_queue(with_warps(warps), PAPER_WPQS[0])).collect()
+}
+
+/// The same with the scheme's own gated WPQ.
+pub fn by_warps_as_it_is() -> Vec<Variant> {
+    WARPS.into_iter().map(with_warps).collect()
+}
+
+/// Fig. 16's text: the most warps with each size of the gated WPQ, all else as it is; the first has the paper's bytes, where that is
+/// an entry or more, and not the paper's entries.
+pub fn overflowing(request: &Request) -> Vec<Variant> {
+    let Some([own, bytes]) = parameters(request, ["wpq_entries", "entry_bytes"]) else { return Vec::new() };
+    let few = Some(PAPER_WPQ_BYTES / bytes.max(1)).filter(|entries| (1..PAPER_WPQS[0]).contains(entries));
+    let most = with_warps(WARPS[WARPS.len() - 1]);
+    few.into_iter().chain(wpqs(own)).map(|entries| with_queue(most.clone(), entries)).collect()
 }
 
 /// Fig. 17.
@@ -206,10 +227,9 @@ pub(super) fn bandwidths(request: &Request) -> Vec<Run> {
 
 /// Fig. 16.
 pub(super) fn warps(request: &Request) -> Vec<Run> {
-    let mut runs = runs_of(request, &by_warps());
-    if let Some(larger) = most_warps_and_queue(request) {
-        runs.extend(request.kernels.iter().map(|kernel| larger.run(kernel)));
-    }
+    let mut runs = runs_of(request, &[by_warps(), by_warps_as_it_is()].concat());
+    let overflowing = overflowing(request);
+    runs.extend(request.kernels.iter().flat_map(|kernel| overflowing.iter().map(|of| of.run(kernel))));
     runs
 }
 

@@ -28,6 +28,7 @@ use std::sync::Arc;
 
 use crate::engine::Time;
 use crate::persist::journal::Author;
+use crate::persist::regions::RegionReport;
 use crate::persist::site::{FrontEnd, Letter, PathStore, Peer, Post, Seat, SmSite, Store, WriteBack, opened};
 use crate::persist::vocab::{FenceKind, FenceRule, RegionStep, Route, StoreRule, WriteBackRule};
 
@@ -58,6 +59,8 @@ struct Region {
     warps: u64,
     inside: u64,
     items: VecDeque<Item>,
+    /// How many of these were stores, for the report.
+    stores: u64,
     /// When its last warp came to the boundary, and controllers that have not confirmed that.
     ended: Time,
     unconfirmed: u16,
@@ -83,6 +86,8 @@ struct Warp {
     /// Entries in use.
     used: u32,
     leave: Leave,
+    /// Since when it waits for that, for the report.
+    asked: Time,
     owner: u8,
     /// Its next region is opened as this one of its owner, or later.
     since: u32,
@@ -109,6 +114,7 @@ impl Owner {
             warps: only,
             inside: only,
             items: VecDeque::new(),
+            stores: 0,
             ended: 0,
             unconfirmed,
         });
@@ -162,6 +168,7 @@ pub(super) struct Site {
     /// Warps that wait for one, in the order in which they began to: who spins on a flag takes one each turn.
     queue: VecDeque<u8>,
     tally: Tally,
+    report: RegionReport,
 }
 
 impl Site {
@@ -183,6 +190,7 @@ impl Site {
             committed: 0,
             queue: VecDeque::new(),
             tally: Tally::default(),
+            report: RegionReport::default(),
         }
     }
 
@@ -237,6 +245,7 @@ impl Site {
         let alone = region.alone;
         let warp_state = &mut self.warps[usize::from(warp)];
         if alone && warp_state.leave == Leave::WithId {
+            self.report.warps.turn_ticks += post.now() - warp_state.asked;
             warp_state.leave = Leave::Granted;
             // Regions opened meanwhile may have earlier IDs.
             warp_state.since = opened;
@@ -279,6 +288,7 @@ impl Site {
         let since = &mut self.warps[usize::from(warp)].since;
         *since = (*since).max(region.opened + 1);
         if region.inside == 0 {
+            self.report.sizes.ended(region.stores);
             region.ended = post.now();
             region.items.push_back(Item::End(author));
             self.pump(warp, place, post);
@@ -306,6 +316,10 @@ impl FrontEnd for Site {
     }
 
     fn awaits_admission(&mut self, warp: u8, waits: bool) {
+        if waits {
+            let full = self.used >= self.spec.feb_entries && self.empty >> warp & 1 == 0;
+            *(if full { &mut self.report.warps.room } else { &mut self.report.warps.ids }) += 1;
+        }
         if !waits {
             self.queue.retain(|other| *other != warp);
         } else if self.inside >> warp & 1 == 0 && !self.queue.contains(&warp) {
@@ -320,6 +334,13 @@ impl FrontEnd for Site {
         self.tally.stores += 1;
         self.tally.entries += u64::from(entries);
         self.tally.most_entries = self.tally.most_entries.max(u64::from(self.used));
+        let (sizes, bytes) = (&mut self.report.sizes, u64::from(store.mask.count_ones()));
+        (sizes.stores, sizes.entries, sizes.bytes) =
+            (sizes.stores + 1, sizes.entries + u64::from(entries), sizes.bytes + bytes);
+        if store.checkpoint {
+            self.report.checkpoints.stores += 1;
+            self.report.checkpoints.bytes += bytes;
+        }
         let warp = &mut self.warps[usize::from(store.warp)];
         warp.used += entries;
         self.empty &= !(1 << store.warp);
@@ -342,6 +363,7 @@ impl FrontEnd for Site {
         let owner = self.owner(store.warp);
         let Some(place) = owner.place_of(store.warp) else { unreachable!("it has joined one") };
         let region = &mut owner.regions[place];
+        region.stores += 1;
         region.items.push_back(Item::Store(store.warp, store.author, copied));
         let numbered = region.tag.map_or(0, |tag| tag.number + 1);
         if self.spec.order == RegionOrder::Sm {
@@ -376,6 +398,9 @@ impl FrontEnd for Site {
             Leave::WithId | Leave::Asked | Leave::Used => return false,
             Leave::None => {}
         }
+        self.warps[usize::from(warp)].asked = post.now();
+        self.report.warps.turns += 1;
+        let leave = &mut self.warps[usize::from(warp)].leave;
         if inside {
             // The region has stored before: its ID is older than this atomic. Formed kernels have a boundary between.
             *leave = Leave::Asked;
@@ -446,7 +471,11 @@ impl SmSite for Site {
     fn letter(&mut self, _: Peer, letter: Box<dyn Letter>, post: &mut Post) {
         match opened(letter) {
             Word::Granted(warp, tag) => self.granted(warp, tag, post),
-            Word::Kept(warp) => self.warps[usize::from(warp)].leave = Leave::Granted,
+            Word::Kept(warp) => {
+                let warp = &mut self.warps[usize::from(warp)];
+                warp.leave = Leave::Granted;
+                self.report.warps.turn_ticks += post.now() - warp.asked;
+            }
             Word::Taken(warp, entries) => {
                 self.used -= u32::from(entries);
                 let used = &mut self.warps[usize::from(warp)].used;
@@ -467,6 +496,10 @@ impl SmSite for Site {
             Word::Committed => self.committed += 1,
             other => panic!("an SM's front-end buffer received {other:?}"),
         }
+    }
+
+    fn region_report(&self) -> Option<RegionReport> {
+        Some(self.report.clone())
     }
 
     fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {

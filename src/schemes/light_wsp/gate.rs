@@ -38,9 +38,11 @@ use hashbrown::HashMap;
 use slab::Slab;
 use smallvec::SmallVec;
 
-use crate::persist::site::{ControllerSite, Flush, Letter, Peer, Post, Seat, opened};
+use crate::persist::regions::{Overflow, RegionReport};
+use crate::persist::site::{ControllerSite, Flush, Held, Letter, Peer, Post, Seat, opened};
 use crate::persist::vocab::RegionStep;
 
+use super::account::{Account, Stage};
 use super::letters::{Copied, Tag, Word};
 use super::{Commit, LightWspSpec, RegionOrder, Victims, WpqHit};
 
@@ -59,6 +61,8 @@ struct Entry {
 /// What a controller knows of a region.
 #[derive(Debug, Default)]
 struct Region {
+    /// Entries of all its stores that have come, for the account.
+    entries: u32,
     /// Entries in the WPQ.
     held: Vec<usize>,
     /// Stores that wait for room.
@@ -155,8 +159,11 @@ pub(super) struct Site {
     waiting: BTreeMap<(u32, u64), usize>,
     arrivals: u64,
     used: u32,
+    /// Entries of all that memory does not have yet, with room or without.
+    held_entries: u64,
     orders: Vec<Order>,
     tally: Tally,
+    account: Account,
 }
 
 impl Site {
@@ -170,8 +177,10 @@ impl Site {
             waiting: BTreeMap::new(),
             arrivals: 0,
             used: 0,
+            held_entries: 0,
             orders: (0..orders).map(|_| Order::default()).collect(),
             tally: Tally::default(),
+            account: Account::new(orders.into(), seat.controllers),
         }
     }
 
@@ -197,6 +206,23 @@ impl Site {
         self.spec.tag(order as u16, self.orders[order].number)
     }
 
+    /// How far the oldest region of an order is.
+    fn stage(&self, order: usize) -> Stage {
+        match self.orders[order].regions.front() {
+            None => Stage::Unknown,
+            Some(front) if !front.bounded => Stage::Boundary,
+            Some(front) if !front.flushes => Stage::BoundaryAcks,
+            Some(front) if !front.done => Stage::Flush,
+            Some(_) => Stage::FlushAcks,
+        }
+    }
+
+    /// Notes down what the oldest region of an order waits for now.
+    fn keep_account(&mut self, order: u16, from: Option<u16>, post: &Post) {
+        let at = usize::from(order);
+        self.account.see(at, self.orders[at].number, self.stage(at), from, post.now());
+    }
+
     fn to_others(&self, post: &mut Post, word: impl Fn() -> Word) {
         for controller in (0..self.seat.controllers).filter(|&controller| controller != self.seat.index) {
             post.send(Peer::Controller(controller), word());
@@ -207,7 +233,12 @@ impl Site {
         if self.spec.victims != Victims::Stale {
             post.send(Peer::SliceOf(copied.line), Word::Arrived(copied.line));
         }
-        let line = copied.line;
+        let (line, entries) = (copied.line, u32::from(copied.entries));
+        let region = self.region(tag);
+        region.entries += entries;
+        let all = region.entries;
+        self.account.grew(all, entries, self.spec.wpq_entries);
+        self.held_entries += u64::from(entries);
         let slot = self.entries.insert(Entry { tag, from, copied, taken: false, counted: false });
         self.by_line.entry(line).or_default().push(slot);
         if self.place(tag) == 0 && self.region(tag).spills {
@@ -271,7 +302,16 @@ impl Site {
                 continue;
             }
             self.tally.overflows += 1;
+            let before = self.tally.spilled;
             self.spill_all(tag, post);
+            self.account.overflowed(Overflow {
+                at_ticks: post.now(),
+                controller: self.seat.index,
+                order: tag.order,
+                region: tag.number,
+                stores: self.tally.spilled - before,
+                waiting: self.waiting.len() as u64,
+            });
         }
     }
 
@@ -408,8 +448,11 @@ impl Site {
 
 impl ControllerSite for Site {
     fn letter(&mut self, from: Peer, letter: Box<dyn Letter>, post: &mut Post) {
-        match (opened(letter), from) {
-            (Word::Store(tag, warp, copied), Peer::Sm(sm)) => self.store(tag, (sm, warp), copied, post),
+        let order = match (opened(letter), from) {
+            (Word::Store(tag, warp, copied), Peer::Sm(sm)) => {
+                self.store(tag, (sm, warp), copied, post);
+                tag.order
+            }
             (Word::Boundary(tag, owner), Peer::Sm(sm)) => {
                 self.region(tag).boundary = Some((sm, owner));
                 // It ends the fallback: others are let in again.
@@ -418,27 +461,34 @@ impl ControllerSite for Site {
                 if spilled {
                     self.admit(post);
                 }
+                tag.order
             }
             (Word::BoundaryAck(tag), _) => {
                 self.region(tag).boundary_acks += 1;
                 self.advance(tag.order, post);
+                tag.order
             }
             (Word::FlushAck(tag), Peer::Controller(other)) if self.spec.commit == Commit::Pipelined => {
                 let order = usize::from(tag.order);
                 self.orders[order].elsewhere.acked_by(other);
                 self.tell_committed(order, post);
+                tag.order
             }
             (Word::FlushAck(tag), _) => {
                 self.region(tag).flush_acks += 1;
                 self.advance(tag.order, post);
+                tag.order
             }
             (other, from) => panic!("a controller received {other:?} from {from:?}"),
-        }
+        };
+        let from = if let Peer::Controller(other) = from { Some(other) } else { None };
+        self.keep_account(order, from, post);
     }
 
     fn flushed(&mut self, token: u64, post: &mut Post) {
         let slot = token as usize;
         let entry = self.entries.remove(slot);
+        self.held_entries -= u64::from(entry.copied.entries);
         let (tag, line) = (entry.tag, entry.copied.line);
         if let Some(slots) = self.by_line.get_mut(&line) {
             slots.retain(|held| *held != slot);
@@ -451,6 +501,7 @@ impl ControllerSite for Site {
         self.meet_boundary(tag, post);
         self.advance(tag.order, post);
         self.admit(post);
+        self.keep_account(tag.order, None, post);
     }
 
     fn overlay(&self, line: u64, mask: u128, bytes: &mut [u8; 128]) -> bool {
@@ -511,6 +562,10 @@ impl ControllerSite for Site {
         lines
     }
 
+    fn held(&self) -> Held {
+        Held { stores: self.entries.len() as u64, entries: self.held_entries }
+    }
+
     fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
         let Tally {
             committed,
@@ -532,6 +587,10 @@ impl ControllerSite for Site {
         add("wpq_hits_merged", hits_merged);
         add("wpq_hit_fallbacks", hit_fallbacks);
         add("wpq_most_entries_summed", most_entries);
+    }
+
+    fn region_report(&self) -> Option<RegionReport> {
+        Some(self.account.report())
     }
 
     fn waits(&self) -> Option<String> {

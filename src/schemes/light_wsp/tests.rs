@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::letters::{Copied, Tag, Word};
 use super::*;
 use crate::persist::journal::Author;
+use crate::persist::regions::{Checkpoints, Overflow, WarpWaits};
 use crate::persist::site::{FrontEnd, PathStore, Peer, Post, opened};
 use crate::schemes::entry::values_of;
 
@@ -49,6 +50,12 @@ impl Controller {
 
     fn hears(&mut self, from: Peer, word: Word) -> &mut Self {
         self.site.letter(from, Box::new(word), &mut self.post);
+        self
+    }
+
+    /// What follows happens then.
+    fn at(&mut self, now: u64) -> &mut Self {
+        self.post.at(now);
         self
     }
 
@@ -305,6 +312,29 @@ fn atomics_on_a_line_have_ids_in_the_order_in_which_they_are_performed() {
     assert_eq!(granted(1, Word::Performed(0)), [(Peer::Sm(1), 3)]);
 }
 
+#[test]
+fn a_controller_tells_what_its_oldest_region_waited_for_and_for_whom() {
+    let mut mc = Controller::new(&spec(|spec| spec.wpq_entries = 2), 0, 2);
+    mc.at(10).stores(0, 0).stores(0, 128);
+    mc.at(30).ends(0);
+    mc.at(50).hears(Peer::Controller(1), Word::BoundaryAck(tag(0)));
+    mc.at(80).written();
+    mc.at(100).hears(Peer::Controller(1), Word::FlushAck(tag(0)));
+    let report = mc.site.region_report().unwrap();
+    let waits = &report.controllers[0];
+    assert_eq!([waits.boundary_ticks, waits.boundary_ack_ticks], [20, 20]);
+    assert_eq!([waits.flush_ticks, waits.flush_ack_ticks], [30, 20]);
+    assert_eq!(waits.for_controller_ticks, [0, 20 + 20]);
+    assert_eq!((report.sizes.largest_entries, report.sizes.beyond_queue, report.overflow_episodes), (2, 0, 0));
+    // Nothing is under way until a third entry of the next region comes, and the queue has two.
+    mc.at(500).stores(1, 0).stores(1, 128).stores(2, 256).stores(1, 384);
+    let report = mc.site.region_report().unwrap();
+    assert_eq!(report.controllers[0].boundary_ticks, 20);
+    assert_eq!((report.sizes.largest_entries, report.sizes.beyond_queue), (3, 1));
+    let overflow = Overflow { at_ticks: 500, controller: 0, order: 0, region: 1, stores: 2, waiting: 1 };
+    assert_eq!((report.overflows, report.overflow_episodes), (vec![overflow], 1));
+}
+
 /// An SM's site, 1 tick an ns.
 fn front_end(change: impl Fn(&mut LightWspSpec)) -> (front_end::Site, Post) {
     (front_end::Site::new(spec(change), seat(1, 2)), Post::default())
@@ -312,7 +342,10 @@ fn front_end(change: impl Fn(&mut LightWspSpec)) -> (front_end::Site, Post) {
 
 fn store(site: &mut front_end::Site, post: &mut Post, warp: u8, line: u64) {
     let bytes = [7; 128];
-    site.copy(&PathStore { warp, author: Author::default(), line, mask: u128::MAX, bytes: &bytes }, post);
+    site.copy(
+        &PathStore { warp, author: Author::default(), line, mask: u128::MAX, bytes: &bytes, checkpoint: false },
+        post,
+    );
 }
 
 #[test]
@@ -335,6 +368,31 @@ fn copies_leave_with_their_regions_id_at_the_paths_bandwidth_and_the_boundary_be
         site.letter(Peer::Controller(0), Box::new(Word::Bounded(tag(5), 3)), &mut post);
     }
     assert!(site.is_drained(3));
+}
+
+#[test]
+fn an_sm_tells_how_large_regions_were_what_was_checkpoints_and_what_warps_waited_for() {
+    let (mut site, mut post) = front_end(|spec| spec.feb_entries = 3);
+    let bytes = [7; 128];
+    let stores = |site: &mut front_end::Site, post: &mut Post, warp: u8, mask: u128, checkpoint: bool| {
+        site.copy(&PathStore { warp, author: Author::default(), line: 0, mask, bytes: &bytes, checkpoint }, post);
+    };
+    stores(&mut site, &mut post, 3, u128::MAX, false);
+    stores(&mut site, &mut post, 3, 0xff, true);
+    site.end_region(3, Author::default(), &mut post);
+    stores(&mut site, &mut post, 4, 0xf, true);
+    // Full: the buffer lets a warp in that has nothing in it.
+    site.awaits_admission(3, true);
+    post.at(40);
+    assert!(!site.asks_leave(5, &[128], &mut post));
+    post.at(100);
+    site.letter(Peer::Hub, Box::new(Word::Granted(5, tag(0))), &mut post);
+    let report = site.region_report().unwrap();
+    let sizes = &report.sizes;
+    assert_eq!((sizes.regions, sizes.stores, sizes.entries, sizes.bytes), (1, 3, 3, 128 + 8 + 4));
+    assert_eq!(sizes.by_stores, BTreeMap::from([(2, 1)]));
+    assert_eq!(report.checkpoints, Checkpoints { stores: 2, bytes: 12 });
+    assert_eq!(report.warps, WarpWaits { room: 1, ids: 0, turns: 1, turn_ticks: 60 });
 }
 
 #[test]

@@ -16,7 +16,8 @@ fn what_is_not_whole_is_not_judged() {
     let mut some = bars(&[0.1, 0.2, 0.3, 0.4]);
     some.0[2].1 = None;
     for bars in [some, Bars::default()] {
-        for asks in [defaults, queues, thresholds, victims, bandwidths, warps, memories] {
+        let with_events: [fn(&Bars) -> Vec<Ask>; 2] = [|bars| queues(bars, 1), |bars| victims(bars, 1)];
+        for asks in [defaults, thresholds, bandwidths, warps, memories].into_iter().chain(with_events) {
             assert!(asks(&bars).iter().all(|ask| ask.verdict == NotApplicable), "{:?}", asks(&bars));
         }
     }
@@ -36,19 +37,20 @@ fn figures_as_published_meet_every_ask_and_each_can_be_missed() {
         }
     };
     check(defaults, &[0.09], &[(&[0.21], &[NotMet])]);
-    check(queues, &[0.09, 0.08, 0.08], &[(&[0.09, 0.08, 0.081], &[NotMet])]);
+    let of_queues = |bars: &Bars| queues(bars, 1);
+    check(of_queues, &[0.09, 0.08, 0.08, 0.1], &[(&[0.09, 0.08, 0.081, 0.0], &[NotMet])]);
     check(
         thresholds,
         &[0.2, 0.12, 0.09, 0.1, 0.11],
         &[(&[0.05, 0.12, 0.09, 0.1, 0.11], &[NotMet]), (&[0.2, 0.12, 0.1, 0.09, 0.09], &[NotMet])],
     );
-    check(victims, &[0.09, 0.091, 0.09], &[(&[0.09, 0.11, 0.09], &[NotMet])]);
+    check(|bars| victims(bars, 1), &[0.09, 0.091, 0.09], &[(&[0.09, 0.11, 0.09], &[NotMet])]);
     check(
         bandwidths,
         &[0.3, 0.12, 0.09],
         &[(&[0.125, 0.12, 0.09], &[Met, NotMet]), (&[0.3, 0.09, 0.12], &[NotMet, Met])],
     );
-    check(warps, &[0.09, 0.1, 0.1, 0.2], &[(&[0.09, 0.2, 0.1, 0.3], &[NotMet]), (&[0.1, 0.1, 0.1, 0.1], &[NotMet])]);
+    check(warps, &[0.09, 0.1, 0.1, 0.2], &[(&[0.09, 0.2, 0.1, 0.3], &[NotMet]), (&[0.2, 0.1, 0.1, 0.1], &[NotMet])]);
     check(
         memories,
         &[0.05, 0.06, 0.10, 0.16],
@@ -63,4 +65,18 @@ fn rates_are_below_their_bounds_or_not() {
     assert_eq!([efficiency(Some(0.999)).verdict, efficiency(Some(0.893)).verdict], [Met, NotMet]);
     assert_eq!([overflows(Some(1.9), Some(0.36)).verdict, overflows(Some(1.9), Some(1.0)).verdict], [Met, NotMet]);
     assert_eq!([whole(&[]).verdict, whole(&["atax: no".to_owned()]).verdict], [Met, NotMet]);
+}
+
+#[test]
+fn what_never_arose_is_not_judged_and_said() {
+    let same = bars(&[0.1, 0.1, 0.1, 0.1]);
+    let [queue, victim, warp] = [queues(&same, 0), victims(&same, 0), warps(&same)].map(|mut asks| asks.remove(0));
+    for (ask, why) in [
+        (queue, "no store waited for room in a WPQ of 64"),
+        (victim, "no dirty line had to leave"),
+        (warp, "no kernel fills an SM's fewest warps"),
+    ] {
+        assert_eq!(ask.verdict, NotApplicable);
+        assert!(ask.evidence.starts_with(&format!("{why}: these sizes say nothing")), "{}", ask.evidence);
+    }
 }
