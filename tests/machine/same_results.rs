@@ -99,8 +99,8 @@ macro_rules! on_table4 {
 
 on_table4! {
     atax, backprop, bfs, bplus_tree, bplus_tree_dram, conv2d, fma, gemm, gemm_tiled, gesummv, grid_binning, grid_reorder,
-    histogram, kv_store, mm2, mm3, mvt, nw, pathfinder, pointer_chase, ra, sad, sgemm, split_sort, sssp, stencil,
-    stream_triad, vecadd,
+    histogram, kv_store, mm2, mm3, mvt, nw, pathfinder, pointer_chase, ra, sad, sad_shared_log, sgemm, split_sort, sssp,
+    stencil, stream_triad, vecadd,
 }
 
 #[test]

@@ -72,7 +72,8 @@ impl Sm {
     fn send_next(&mut self, access: LineAccess, cx: &mut Ctx<'_, Msg>) -> bool {
         let Some(head) = self.lsu.queue.front_mut() else { unreachable!("there is a head") };
         let after = head.after;
-        let cta = self.slots[usize::from(head.warp)].cta;
+        // A marker of a barrier of the kernel is no warp's.
+        let cta = self.slots.get(usize::from(head.warp)).map_or(0, |slot| slot.cta);
         let admission = self.gate.as_ref().map(|gate| gate.admits(cta, access.line, head.kind, after));
         let held = admission == Some(Admission::Held);
         if admission == Some(Admission::Waits) || !held && !self.network.has_room() {
