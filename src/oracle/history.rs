@@ -428,6 +428,17 @@ mod tests {
     }
 
     #[test]
+    fn of_a_word_merged_at_the_media_each_byte_is_that_of_some_version() {
+        let judged = |value: u32| {
+            let mut script = Script::default();
+            script.store(warp(0), 0, 0x0101_0101).store(warp(0), 0, 0x0202_0202).at_media(0, value);
+            judge(&script, Domain::Media, Guarantees::default(), false).len()
+        };
+        assert_eq!([0x0202_0101, 0x0102_0102, 0x0202_0202].map(judged), [0; 3]);
+        assert_eq!([0x0202_0901, 0x0902_0102, 0x0209_0202].map(judged), [1; 3], "whichever byte it is");
+    }
+
+    #[test]
     fn strict_persistency_is_broken_when_a_later_store_is_durable_first() {
         let mut script = Script::default();
         script.store(warp(0), 0, 1).store(warp(0), 128, 2).accepted(128, 2).accepted(0, 1);

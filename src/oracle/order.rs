@@ -330,8 +330,11 @@ struct Reader<'o, 'a> {
     /// Stores of a CTA (or of a launch: no CTA) whose end guarantees them.
     epochs: BTreeMap<(u32, Option<u32>), Vec<u32>>,
     /// By SM, where the machine orders them: stores past the caches that nothing guarantees yet, in the order of issue.
-    paths: BTreeMap<(u16, Option<(u32, u32)>), VecDeque<u32>>,
+    paths: BTreeMap<Path, VecDeque<u32>>,
 }
+
+/// Whose stores past the caches are kept in order: an SM's, or those of one launch and CTA there.
+type Path = (u16, Option<(u32, u32)>);
 
 impl Reader<'_, '_> {
     fn read(mut self) {
@@ -538,7 +541,7 @@ impl Reader<'_, '_> {
     }
 
     /// Among which stores past the caches the machine keeps a store in order: those of its SM, or of its CTA alone.
-    fn path_of(&self, fact: &Fact) -> (u16, Option<(u32, u32)>) {
+    fn path_of(&self, fact: &Fact) -> Path {
         let Author { sm, launch, cta, .. } = fact.author;
         (sm, (self.model.guarantees.past == PastOrder::BeforeCachedOfCta).then_some((launch, cta)))
     }
