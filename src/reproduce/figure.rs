@@ -3,6 +3,8 @@
 use super::request::Request;
 use super::runs::{Run, Runs};
 use super::{Ask, Table};
+use crate::outcome::Outcome;
+use crate::outcome::validity::Kind;
 use crate::report::figure::Figure as Drawing;
 
 /// A figure or table of a paper.
@@ -36,12 +38,25 @@ pub struct Finding {
 /// The profile that has a paper's sizes.
 pub const PAPER_SIZES: &str = "paper";
 
+fn is_undurable(outcome: &Outcome) -> bool {
+    outcome.validity.iter().any(|caveat| caveat.kind == Kind::Undurable)
+}
+
 impl Figure {
     /// What is found of it, with what must be known of the sizes.
     pub fn found(&self, request: &Request, runs: &Runs<'_>) -> Finding {
         let mut finding = (self.finding)(request, runs);
         if !request.has_paper_sizes() && !(self.runs)(request).is_empty() {
             finding.notes.push(format!("sizes are those of profile `{}`, not the paper's", request.profile));
+        }
+        let of_figure = (self.runs)(request);
+        let undurable = of_figure.iter().filter(|run| runs.outcome(run).is_some_and(is_undurable)).count();
+        if undurable > 0 {
+            finding.notes.push(format!(
+                "in {undurable} of {} runs fences make nothing durable that the program takes for it: write-backs end at the L2 \
+                 (persist.clwb), and `durawarp crash` finds what a power failure loses",
+                of_figure.len()
+            ));
         }
         finding
     }

@@ -11,9 +11,13 @@ use durawarp::sweep::{Done, Sweep, SweepFile};
 use durawarp::workload::{FlagBarrier, Overrides};
 
 fn plan(figures: &[&str], kernels: &[&str], instrument: Overrides) -> Plan {
+    plan_on(&["sm.count=4"], figures, kernels, instrument)
+}
+
+fn plan_on(set: &[&str], figures: &[&str], kernels: &[&str], instrument: Overrides) -> Plan {
     let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     let request = Request::new(&agpm::PAPER).only(&owned(figures), &owned(kernels)).unwrap();
-    let set = vec![Override::parse("sm.count=4").unwrap()];
+    let set = set.iter().map(|text| Override::parse(text).unwrap()).collect();
     let request = Request { profile: "ci".to_owned(), set, instrument, bracket: false, ..request };
     Plan::new(request).unwrap_or_else(|faults| panic!("{faults}"))
 }
@@ -65,6 +69,25 @@ fn figure_3_of_two_kernels_has_their_times_over_base() {
         finding.asks.iter().filter(|ask| ask.verdict != Verdict::NotApplicable).map(|ask| ask.text).collect();
     assert_eq!(judged, ["no kernel is faster with undo logging than without"]);
     assert!(finding.notes.iter().any(|note| note.contains("`ci`")), "{:?}", finding.notes);
+}
+
+#[test]
+fn a_figure_of_runs_in_which_write_backs_end_at_the_l2_says_that_nothing_is_durable_by_them() {
+    let told = |set: &[&str]| {
+        let plan = plan_on(set, &["fig3"], &["StreamTriad"], PUBLISHED);
+        let results = run(&plan);
+        let found = Reproduction::of(&plan, &results);
+        found.findings[0]
+            .1
+            .notes
+            .iter()
+            .filter(|note| note.contains("make nothing durable"))
+            .cloned()
+            .collect::<Vec<_>>()
+    };
+    let found = told(&["sm.count=4", "persist.clwb=l2"]);
+    assert!(matches!(&found[..], [note] if note.starts_with("in 2 of 3 runs")), "{found:?}");
+    assert_eq!(told(&["sm.count=4"]), Vec::<String>::new());
 }
 
 #[test]
