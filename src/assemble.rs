@@ -97,8 +97,8 @@ pub struct Persistency {
     pub journal: bool,
     /// Components keep timelines, each of up to so many spans and values of a kind.
     pub timeline: Option<usize>,
-    /// The simulation halts once, when the host program is over, so that what has not drained can be looked at. It goes on from there
-    /// as if it had not.
+    /// The simulation halts once, when the host program is over, so that what has not drained can be looked
+    /// at. It goes on from there as if it had not.
     pub halts_at_end: bool,
 }
 
@@ -426,7 +426,8 @@ impl Assembly {
         self.component(self.dispatch)
     }
 
-    /// What the scheme tells about the run: its own component, and of recoverable regions all its sites together.
+    /// What the scheme tells about the run: its own component, and of recoverable regions all its sites
+    /// together.
     pub fn scheme_report(&self) -> Option<serde_json::Value> {
         let mut told = self.component::<Hub>(self.hub?).report();
         if let (Some(told), Some(regions)) = (told.as_object_mut(), self.region_report())

@@ -56,7 +56,8 @@ pub struct Outcome {
     /// Where persists waited; `None` when there were none, and nobody waited for any.
     #[serde(default)]
     pub persists: Option<Persists>,
-    /// What was left to be written when the program was over; `None` where it was not, and in results kept before there was this.
+    /// What was left to be written when the program was over; `None` where it was not, and in results kept
+    /// before there was this.
     #[serde(default)]
     pub backlog: Option<Backlog>,
     /// What the scheme's own component tells about the run; under AGPM a [`Selection`], under
@@ -261,8 +262,8 @@ impl Spread {
     }
 }
 
-/// What a program leaves behind: the time of a run ends with the host program's last step, writes to memory may go on.
-/// What is held in caches is no part of it.
+/// What a program leaves behind: the time of a run ends with the host program's last step, writes to memory
+/// may go on. What is held in caches is no part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Backlog {
     /// Stores of lines that a scheme's controllers held back, not yet handed to the write-pending queues.

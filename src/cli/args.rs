@@ -95,7 +95,8 @@ pub(super) struct Subject {
     /// Undo logging: another mode than the manifest's (cta_undo, kernel_undo, idempotent_cta, none)
     #[arg(long, value_name = "MODE")]
     pub(super) instrument: Option<Mode>,
-    /// Undo logging as `reproduce PAPER` has it (agpm: every update, no barrier behind the flag); the options above come first
+    /// Undo logging as `reproduce PAPER` has it (agpm: every update, no barrier behind the flag); the options
+    /// above come first
     #[arg(long, value_name = "PAPER")]
     pub(super) program: Option<String>,
     /// Every buffer in persistent memory, as under schemes of recoverable regions: for comparisons with them
@@ -186,7 +187,8 @@ pub(super) struct SchemesArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct ExplainArgs {
-    /// Persistency scheme, by name or file: agpm, nvw-fifo, light-wsp, or a file that starts from one of these
+    /// Persistency scheme, by name or file: agpm, nvw-fifo, light-wsp, or a file that starts from one of
+    /// these
     pub(super) scheme: String,
     /// Workload: a built-in name, a folder, or a manifest; profile `ci` unless another is named
     pub(super) workload: String,
@@ -198,7 +200,8 @@ pub(super) struct ExplainArgs {
     /// Write all of it as JSON
     #[arg(long, value_name = "FILE")]
     pub(super) json: Option<PathBuf>,
-    /// Draw threshold, CWPPR and way over AGPM's periods as SVG, with the data as CSV beside it (NAME.svg, NAME.csv)
+    /// Draw threshold, CWPPR and way over AGPM's periods as SVG, with the data as CSV beside it (NAME.svg,
+    /// NAME.csv)
     #[arg(long, value_name = "FILE")]
     pub(super) svg: Option<PathBuf>,
     /// No progress and no table

@@ -163,7 +163,8 @@ pub struct Launch {
     pub textures: Vec<Texture>,
     /// What is allocated in global memory.
     pub addresses: Arc<AddressMap>,
-    /// Its threads communicate through shared memory, or not, where that is stated: a scheme may use it, no value depends on it.
+    /// Its threads communicate through shared memory, or not, where that is stated: a scheme may use it, no
+    /// value depends on it.
     pub communicates: Option<bool>,
 }
 

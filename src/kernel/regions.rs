@@ -32,8 +32,8 @@
 //! this kind may have happened since the last. The SIMT stack is then no part of the checkpoint: a restart groups lanes by
 //! their program counters and lets them meet at the nearest post-dominator they have in common (`regions/resume.rs`).
 //!
-//! A register that all lanes share the value of may have one word instead of one a lane ([`RegionOptions::uniform_once`], ours):
-//! `regions/homes.rs` says where that is sound.
+//! A register that all lanes share the value of may have one word instead of one a lane
+//! ([`RegionOptions::uniform_once`], ours): `regions/homes.rs` says where that is sound.
 //!
 //! # Memory that does not persist, and barriers
 //! The paper's whole system has only memory that persists. Here shared and local memory get a *shadow* in the checkpoint
@@ -100,8 +100,8 @@ pub struct RegionOptions {
     /// Shared and local memory have shadows that persist, shared atomics order threads, and barriers are counted: without,
     /// a kernel that uses them cannot be resumed in its middle. The paper's whole system has no memory that does not persist.
     pub scratch: bool,
-    /// A register that all lanes of a warp share the value of is checkpointed as one word of 8 bytes, not as one a lane, where that
-    /// is sound (`regions/homes.rs`). Ours: the paper's machine has no warps.
+    /// A register that all lanes of a warp share the value of is checkpointed as one word of 8 bytes, not as
+    /// one a lane, where that is sound (`regions/homes.rs`). Ours: the paper's machine has no warps.
     pub uniform_once: bool,
 }
 
@@ -437,7 +437,8 @@ impl Formed {
         code::words(&self.kernel.code[pc as usize], false)
     }
 
-    /// Bytes that a checkpoint store of these lanes of a warp writes: once where all lanes store one word, which each group of 32 has.
+    /// Bytes that a checkpoint store of these lanes of a warp writes: once where all lanes store one word,
+    /// which each group of 32 has.
     pub fn checkpoint_bytes(&self, pc: u32, lanes: u64) -> u64 {
         let inst = &self.kernel.code[pc as usize];
         let Op::Mem(mem) = inst.op else { return 0 };

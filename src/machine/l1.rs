@@ -346,8 +346,8 @@ impl L1 {
         true
     }
 
-    /// A store to the line passes by and leaves its bytes in a copy; a line with a fill under way leaves, as the fill is older.
-    /// True when it was there.
+    /// A store to the line passes by and leaves its bytes in a copy; a line with a fill under way leaves, as
+    /// the fill is older. True when it was there.
     pub fn update(&mut self, line: u64, store: Option<&Line>) -> bool {
         let Some(place) = self.tags.find(line >> self.line_shift) else {
             return false;

@@ -4,11 +4,12 @@
 //!  requesters ─[ejection port]─> input buffer ─> tags ──hit──> data ─[injection port]─> requesters
 //!                                                 └─miss─> MSHR ──> memory controller ──fill──> MSHR's queue in order
 //! ```
-//! Requests are served in the order of arrival, one at a time; each occupies the data port for its bytes. A store
-//! writes its bytes at once and marks them (no fetch on a write miss, unless `write_miss` has it; GPGPU-Sim's policies
-//! are its other readings: fetch-on-write, and the naive one, by which a write that misses goes on to memory and reads its sectors); a load fetches the sectors it lacks, and the fill
-//! leaves marked bytes alone. Every request to a line with a fill under way queues behind it, so that requests to one
-//! line take effect in the order of their arrival. Atomics are performed here, lane by lane.
+//! Requests are served in the order of arrival, one at a time; each occupies the data port for its bytes. A
+//! store writes its bytes at once and marks them (no fetch on a write miss, unless `write_miss` has it;
+//! GPGPU-Sim's policies are its other readings: fetch-on-write, and the naive one, by which a write that
+//! misses goes on to memory and reads its sectors); a load fetches the sectors it lacks, and the fill leaves
+//! marked bytes alone. Every request to a line with a fill under way queues behind it, so that requests to
+//! one line take effect in the order of their arrival. Atomics are performed here, lane by lane.
 //!
 //! Source: AGPM Table IV (128 KB a partition, 16-way, 128 B, 256 MSHRs, WBWA, XOR index, LRU, allocate-on-miss);
 //! `SM6_TITANX` for sectors, the pipeline before the tags (a part of the request link's latency here) and the port
@@ -76,8 +77,8 @@ spec! {
         reply_flits: u32 where 1..=4096,
         /// A line that leaves the L2 leaves the L1s: these hear of it.
         inclusive: bool,
-        /// What a store to a line that is not there does: validate (its bytes), fetch (what it writes in part) or naive (goes
-        /// on to memory, and fetches).
+        /// What a store to a line that is not there does: validate (its bytes), fetch (what it writes in
+        /// part) or naive (goes on to memory, and fetches).
         write_miss: WriteMiss,
         /// Bytes of consecutive addresses on one slice, before the next slice's.
         interleave_bytes: u32 where 32..=65536,

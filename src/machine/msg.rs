@@ -164,7 +164,8 @@ impl RequestKind {
         }
     }
 
-    /// Its acknowledgement is what fences wait for: it says that something is durable, as this machine reads it.
+    /// Its acknowledgement is what fences wait for: it says that something is durable, as this machine reads
+    /// it.
     pub fn persists(self) -> bool {
         matches!(
             self,

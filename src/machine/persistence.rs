@@ -1,10 +1,10 @@
-//! Parameters of persistency: what survives a power failure, what ordinary fences mean for it, and how the two ways to
-//! persistent memory, a store and `clwb` through the caches and a store past them, are read.
+//! Parameters of persistency: what survives a power failure, what ordinary fences mean for it, and how the
+//! two ways to persistent memory, a store and `clwb` through the caches and a store past them, are read.
 //!
-//! Source: AGPM section II for the ways and where each is durable. What its simulator did is not told: PACT 2019's public
-//! header makes `CLWB` of a streaming store, which ends in GPGPU-Sim's L2 (`clwb = "l2"`), and its `st.wt` is answered
-//! behind the DRAM's queue (`past_ack = "media"`). Readings beside the defaults are for experiments; the crash oracle
-//! judges each by what it leaves behind.
+//! Source: AGPM section II for the ways and where each is durable. What its simulator did is not told: PACT
+//! 2019's public header makes `CLWB` of a streaming store, which ends in GPGPU-Sim's L2 (`clwb = "l2"`), and
+//! its `st.wt` is answered behind the DRAM's queue (`past_ack = "media"`). Readings beside the defaults are
+//! for experiments; the crash oracle judges each by what it leaves behind.
 
 use crate::choice;
 use crate::persist::vocab::Domain;
@@ -27,8 +27,8 @@ choice! {
     pub enum Clwb {
         /// The L2 writes the line's dirty bytes to memory and acknowledges when they are durable.
         Write = "write",
-        /// The L2 acknowledges when the line's bytes have come to it, and writes nothing: what is fenced so is durable only
-        /// where the L2 survives.
+        /// The L2 acknowledges when the line's bytes have come to it, and writes nothing: what is fenced so
+        /// is durable only where the L2 survives.
         L2 = "l2",
     }
 }
@@ -78,7 +78,8 @@ spec! {
         membar_sys: MembarRule,
         /// Where a write-back that a program asks for (`pm.clwb`) is done with: write (memory) or l2.
         clwb: Clwb,
-        /// When a store past the caches is acknowledged in domain adr: accept (by its controller) or media (cells written).
+        /// When a store past the caches is acknowledged in domain adr: accept (by its controller) or media
+        /// (cells written).
         past_ack: PastAck,
         /// What a store past the caches does to a copy in the L1: evict or update.
         past_l1: PastL1,

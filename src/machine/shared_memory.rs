@@ -1,8 +1,9 @@
 //! Shared memory: banks, and how many passes an access takes through them.
 //!
-//! Source: CUDA's description of 32 banks of 4-byte words; lanes that read one word are served together. Accesses of 8
-//! (16) bytes a lane are served a half (quarter) warp at a time. `SM6_TITANX` measures +31 cycles for a 32-way conflict.
-//! For schemes that ask whether warps communicate, a CTA's memory remembers its writers, word by word. A reduction counts as a read.
+//! Source: CUDA's description of 32 banks of 4-byte words; lanes that read one word are served together.
+//! Accesses of 8 (16) bytes a lane are served a half (quarter) warp at a time. `SM6_TITANX` measures +31
+//! cycles for a 32-way conflict. For schemes that ask whether warps communicate, a CTA's memory remembers its
+//! writers, word by word. A reduction counts as a read.
 //!
 //! Invariants: an access without conflict takes one pass a lane group; never more passes than lanes.
 
@@ -21,7 +22,8 @@ spec! {
     }
 }
 
-/// Which warp wrote each word of a CTA's shared memory last, kept for a scheme that wants to know whether warps communicate.
+/// Which warp wrote each word of a CTA's shared memory last, kept for a scheme that wants to know whether
+/// warps communicate.
 #[derive(Debug, Default)]
 pub(super) struct Writers {
     /// A word's last writer, its warp slot and 1; 0 where none has written. Empty where nobody wants to know.

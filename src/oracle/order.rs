@@ -540,7 +540,8 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Among which stores past the caches the machine keeps a store in order: those of its SM, or of its CTA alone.
+    /// Among which stores past the caches the machine keeps a store in order: those of its SM, or of its CTA
+    /// alone.
     fn path_of(&self, fact: &Fact) -> Path {
         let Author { sm, launch, cta, .. } = fact.author;
         (sm, (self.model.guarantees.past == PastOrder::BeforeCachedOfCta).then_some((launch, cta)))

@@ -122,9 +122,10 @@ fn words_of(mask: u128, bytes: &[u8; LINE]) -> impl Iterator<Item = (usize, u64,
 }
 
 impl<'a> RegionFacts<'a> {
-    /// Reads the facts of a run that began with `initial`, on a machine of so many controllers. `host` is the SM number of
-    /// the host's facts. A region is of a warp or, `of_ctas`, of the warps of a CTA. Controllers go on to the next region when all
-    /// have written one ([`committed_by`](Self::committed_by) says otherwise).
+    /// Reads the facts of a run that began with `initial`, on a machine of so many controllers. `host` is the
+    /// SM number of the host's facts. A region is of a warp or, `of_ctas`, of the warps of a CTA. Controllers
+    /// go on to the next region when all have written one ([`committed_by`](Self::committed_by) says
+    /// otherwise).
     ///
     /// # Errors
     /// A store or write is not all inside the image.

@@ -306,7 +306,8 @@ impl Judge<'_> {
         texts
     }
 
-    /// A region had more entries for a controller than its gated WPQ has, or the threshold of stores allows so many.
+    /// A region had more entries for a controller than its gated WPQ has, or the threshold of stores allows
+    /// so many.
     fn region_beyond_its_queue(&self) -> Option<String> {
         let o = self.outcome;
         if let Some(sizes) = o.regions().map(|report| report.sizes).filter(|sizes| sizes.beyond_queue > 0) {

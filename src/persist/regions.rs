@@ -1,8 +1,8 @@
 //! What a scheme of recoverable regions tells about them: plain data for outcomes and reports.
 //!
-//! Every site of the scheme fills in what it sees; [`RegionReport::merge`] adds the sites of a machine up. Source: LightWSP sections
-//! III and IV. A region's *stores* are line accesses of its warps, its *entries* what these take in buffers. Times are in ticks.
-//! Invariant: nothing here is read by the model.
+//! Every site of the scheme fills in what it sees; [`RegionReport::merge`] adds the sites of a machine up.
+//! Source: LightWSP sections III and IV. A region's *stores* are line accesses of its warps, its *entries*
+//! what these take in buffers. Times are in ticks. Invariant: nothing here is read by the model.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,8 @@ pub struct RegionSizes {
     pub by_stores: BTreeMap<u64, u64>,
     /// The most entries that one controller got of a region.
     pub largest_entries: u64,
-    /// Regions of which one controller got more entries than its gated queue has, once for each such controller.
+    /// Regions of which one controller got more entries than its gated queue has, once for each such
+    /// controller.
     pub beyond_queue: u64,
 }
 
@@ -66,7 +67,8 @@ pub struct ControllerWaits {
     pub for_several_ticks: u64,
 }
 
-/// An episode of the fallback: a full gated queue, whose oldest region is written before its boundary has come.
+/// An episode of the fallback: a full gated queue, whose oldest region is written before its boundary has
+/// come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Overflow {
     /// When it began.

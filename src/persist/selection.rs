@@ -45,11 +45,13 @@ pub struct Period {
     pub logs: u64,
     /// Log updates of the launch up to its end.
     pub launch_logs: u64,
-    /// When the selector began to count it (ticks): at its kernel's start, or at the end of the period before. 0 with
+    /// When the selector began to count it (ticks): at its kernel's start, or at the end of the period
+    /// before. 0 with
     /// [`Period::end_ticks`] in outcomes that do not say.
     #[serde(default)]
     pub begin_ticks: u64,
-    /// When the selector had counted its log updates, or heard that its kernel ended (ticks); answers come later.
+    /// When the selector had counted its log updates, or heard that its kernel ended (ticks); answers come
+    /// later.
     #[serde(default)]
     pub end_ticks: u64,
     /// Log-update instructions of it that went through the caches. Fewer than `logs`, which counts accesses.

@@ -237,7 +237,8 @@ pub enum RegionStep {
     Bounded,
     /// At a controller: bytes of a buffered store went on to memory. They survive from now on.
     Flushed,
-    /// At a controller: all of the region's stores here are flushed. Its acknowledgement goes to others, surely.
+    /// At a controller: all of the region's stores here are flushed. Its acknowledgement goes to others,
+    /// surely.
     Done,
     /// At a controller: the region is committed here; the flush ID is that of the next.
     Committed,

@@ -1,5 +1,5 @@
-//! What a scheme did in a run, and why: for each scheme that can be explained a renderer, found by the scheme's name, and
-//! for some a drawing.
+//! What a scheme did in a run, and why: for each scheme that can be explained a renderer, found by the
+//! scheme's name, and for some a drawing.
 
 mod markers;
 mod regions;

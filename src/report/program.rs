@@ -1,7 +1,8 @@
 //! Which program runs had: how undo logging was added to their kernels, and how many log updates these made.
 //!
-//! The same workload is another program under other logging (`[instrument]` of its manifest, `--instrument`, `--loop-log`,
-//! `--flag-barrier`, `--program`), so that runs can only be compared when this line is the same.
+//! The same workload is another program under other logging (`[instrument]` of its manifest, `--instrument`,
+//! `--loop-log`, `--flag-barrier`, `--program`), so that runs can only be compared when this line is the
+//! same.
 
 use std::collections::BTreeMap;
 

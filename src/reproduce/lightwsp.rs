@@ -1,13 +1,15 @@
-//! LightWSP (Zhou, Zeng, Jung, "LightWSP: Whole-System Persistence on the Cheap"): Figures 7, 11 to 13 and 15 to 18,
-//! formula (1) of section V-C, region statistics of section V-G3, hardware of section V-G4. A GPU port of a CPU scheme, and labelled so: what runs are
-//! kernels of ours on a GPU of ours, a warp where the paper has a thread, not its 38 programs on 8 cores.
+//! LightWSP (Zhou, Zeng, Jung, "LightWSP: Whole-System Persistence on the Cheap"): Figures 7, 11 to 13 and 15
+//! to 18, formula (1) of section V-C, region statistics of section V-G3, hardware of section V-G4. A GPU port
+//! of a CPU scheme, and labelled so: what runs are kernels of ours on a GPU of ours, a warp where the paper
+//! has a thread, not its 38 programs on 8 cores.
 //!
 //! Every time is that of the kernels' launches under `light-wsp`, formed into regions, over that under `base` as they are,
 //! with the same machine and every buffer in persistent memory both times. Means are geometric, over the kernels of which
 //! every bar of the figure is there; the paper does not say how it averages.
 //!
-//! Left out, with reasons and published values in `absent`: Capri, PPA, cWSP and the ideal PSP scheme (their numbers stand beside ours
-//! in Figure 7; Figures 9 and 10 are of them), the DRAM cache of the paper's base, and Figure 14.
+//! Left out, with reasons and published values in `absent`: Capri, PPA, cWSP and the ideal PSP scheme (their
+//! numbers stand beside ours in Figure 7; Figures 9 and 10 are of them), the DRAM cache of the paper's base,
+//! and Figure 14.
 
 mod absent;
 pub mod ask;

@@ -1,7 +1,8 @@
 //! What is left to be written when the host program is over, and how long that takes.
 //!
-//! The simulation halts once, at the end of the round of the host program's end, and goes on: so what is counted is of that round's
-//! end, up to a lookahead later than the program's. Not counted: lines that are dirty in caches, which nobody writes.
+//! The simulation halts once, at the end of the round of the host program's end, and goes on: so what is
+//! counted is of that round's end, up to a lookahead later than the program's. Not counted: lines that are
+//! dirty in caches, which nobody writes.
 
 use crate::assemble::Assembly;
 use crate::engine::Time;

@@ -1,8 +1,8 @@
-//! From what the components of a machine kept to the tracks of a timeline: the command processor, a selector of data paths,
-//! persist barriers by scope, SMs, slices, controllers, from the top down.
+//! From what the components of a machine kept to the tracks of a timeline: the command processor, a selector
+//! of data paths, persist barriers by scope, SMs, slices, controllers, from the top down.
 //!
-//! A selector's tracks are of the periods that it reports (`persist::selection`), from when until when it counted each. The
-//! period that a run cut short is none of them.
+//! A selector's tracks are of the periods that it reports (`persist::selection`), from when until when it
+//! counted each. The period that a run cut short is none of them.
 
 use std::collections::BTreeMap;
 

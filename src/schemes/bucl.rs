@@ -54,7 +54,8 @@ spec! {
         tucd: u32 where 1..=32,
         /// A load that stalls in the L1 goes past it.
         stall_bypass: bool,
-        /// What becomes of loads by the read-only path (`ld.global.nc`): cached or steered. Textures are never steered.
+        /// What becomes of loads by the read-only path (`ld.global.nc`): cached or steered. Textures are
+        /// never steered.
         read_only: ReadOnly,
         /// Which stores go past the caches when they are un-coalesced.
         routed: Routed,

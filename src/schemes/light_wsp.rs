@@ -6,10 +6,10 @@
 //!     └──copy──> front-end buffer ──persist path──> gated WPQ of a controller ──region by region──> write queue ──> NVM
 //!                                     boundaries to all ──> bdry-ACKs, flush-ACKs among controllers
 //! ```
-//! A kernel runs formed into regions ([`crate::persist::RegionRule`]). A store's copy is tagged with its region's ID; the region's
-//! end is broadcast to all controllers behind its stores. A controller has the stores of the oldest region written once it knows
-//! that all have that region's boundary, and goes on to the next region once all have written theirs (or, `commit = "pipelined"`,
-//! once it has).
+//! A kernel runs formed into regions ([`crate::persist::RegionRule`]). A store's copy is tagged with its
+//! region's ID; the region's end is broadcast to all controllers behind its stores. A controller has the
+//! stores of the oldest region written once it knows that all have that region's boundary, and goes on to the
+//! next region once all have written theirs (or, `commit = "pipelined"`, once it has).
 //!
 //! Source: Zhou, Zeng, Jung, "LightWSP: Whole-System Persistence on the Cheap", sections III and IV, Table I. Readings: the
 //! owner of a region is a warp, or a CTA whose warps share it (L14); IDs are drawn from one sequencer (L1), when a region stores first.
@@ -111,11 +111,13 @@ choice! {
 }
 
 choice! {
-    /// How many words a checkpoint store of a warp writes. Ours: the paper's registers are 8 bytes of one thread.
+    /// How many words a checkpoint store of a warp writes. Ours: the paper's registers are 8 bytes of one
+    /// thread.
     pub enum Checkpoints {
         /// One for each lane.
         Lanes = "lanes",
-        /// One for all lanes where they share the register's value, as far as that is sound; else one for each lane.
+        /// One for all lanes where they share the register's value, as far as that is sound; else one for
+        /// each lane.
         UniformOnce = "uniform_once",
     }
 }

@@ -15,12 +15,13 @@
 //! | `paper` | past the caches |
 //! | `agpm` | through the caches if one of their lines was stored to within the last `wcb_entries` lines of the SM's stores, else past them |
 //!
-//! Source: "(Almost) Fence-less Persist Ordering" (MICRO 2020) for the order; AGPM section V-B for mode `agpm`: its Themis
-//! selects paths by the temporal locality of stores. Readings: Themis has its check where dirty lines leave an L1; ours holds
-//! none, so it is where stores leave the SM, and one buffer serves all warps of an SM. Its order is a core's, so a thread's;
-//! an SM has many CTAs, which nothing of AGPM's protocol orders, so that by default each has an order of its own
-//! (`order_scope`). The program's write-back of a log
-//! update that went past the caches is dropped. Left out: what the host leaves out (combining, bits that wrap).
+//! Source: "(Almost) Fence-less Persist Ordering" (MICRO 2020) for the order; AGPM section V-B for mode
+//! `agpm`: its Themis selects paths by the temporal locality of stores. Readings: Themis has its check where
+//! dirty lines leave an L1; ours holds none, so it is where stores leave the SM, and one buffer serves all
+//! warps of an SM. Its order is a core's, so a thread's; an SM has many CTAs, which nothing of AGPM's
+//! protocol orders, so that by default each has an order of its own (`order_scope`). The program's write-back
+//! of a log update that went past the caches is dropped. Left out: what the host leaves out (combining, bits
+//! that wrap).
 
 use std::collections::VecDeque;
 use std::sync::Arc;

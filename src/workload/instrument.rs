@@ -9,10 +9,11 @@
 //! Source: AGPM section II-B and Fig. 1 (a CTA's transaction), the public PACT 2019 kernels (values of the flag, kernel
 //! undo logs, idempotent CTAs).
 //!
-//! A log mirrors its buffer: the old value of element `i` goes to element `i` of the log, unless the manifest has it elsewhere
-//! (`log_index`), where CTAs may share slots, as in a published kernel, and lose each other's old values. A log serves all launches,
-//! because a launch's transactions are complete, durably, before the next launch begins; flags are a word a
-//! transaction, in the order in which transactions begin, and never used twice.
+//! A log mirrors its buffer: the old value of element `i` goes to element `i` of the log, unless the manifest
+//! has it elsewhere (`log_index`), where CTAs may share slots, as in a published kernel, and lose each
+//! other's old values. A log serves all launches, because a launch's transactions are complete, durably,
+//! before the next launch begins; flags are a word a transaction, in the order in which transactions begin,
+//! and never used twice.
 //!
 //! Invariants: without [`Choice::logs`](super::Choice::logs) the kernels are the manifest's own and addresses are the
 //! same as with it (but for the loop log, which comes last); every original line of PTX keeps its number.

@@ -431,7 +431,8 @@ fn a_store_past_the_array_leaves_a_copy_that_has_its_bytes_or_none() {
         assert_eq!(ran.answers[&3].bytes[..4], [9, 9, 7, initial(3)]);
         (ran.counters.writebacks, ran.answers[&3].at - 3000 > MISS)
     };
-    // The store before had fetched nothing, so that the load misses anyhow; the other dirty byte leaves with the copy.
+    // The store before had fetched nothing, so that the load misses anyhow; the other dirty byte leaves with
+    // the copy.
     assert_eq!(ran(PastL2::Update).0, 0);
     assert_eq!(ran(PastL2::Invalidate), (1, true));
 }

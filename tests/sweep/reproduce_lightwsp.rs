@@ -139,7 +139,8 @@ fn figures_share_their_runs_and_what_is_as_it_is_anyway_is_run_once() {
     assert_eq!(points(&["fig7", "fig18", "efficiency"], &[]), 2 * kernels);
     // The last bandwidth, the last queue, the middle threshold and the first policy are the scheme's own.
     assert_eq!(points(&["fig7", "fig11", "fig12", "fig13", "fig15"], &[]), (2 + 7 + 4 + 2 + 2) * kernels);
-    // So are 64 warps the machine's. With a queue of 64 entries four numbers of warps; with 64 warps six more queues.
+    // So are 64 warps the machine's. With a queue of 64 entries four numbers of warps; with 64 warps six more
+    // queues.
     assert_eq!(points(&["fig7", "fig16"], &[]), (8 + 4 + 6) * kernels);
     assert_eq!(points(&["fig17"], &[]), 8 * kernels);
     assert_eq!(points(&["fig7"], &["sm.count=2"]), 2 * kernels);

@@ -58,8 +58,8 @@ fn check_sound(workload: &Workload, choice: &Choice) {
         let mut at = 0;
         for slot in &transaction.slots {
             let bytes = slot.bytes as usize;
-            // A log serves every launch: what an earlier one kept there may be overwritten. So may what another CTA did, where
-            // the manifest has slots shared.
+            // A log serves every launch: what an earlier one kept there may be overwritten. So may what
+            // another CTA did, where the manifest has slots shared.
             let shared = undo.transactions.iter().any(|other| {
                 let may_overwrite = other.launch > transaction.launch
                     || other.launch == transaction.launch && other.cta != transaction.cta;

@@ -230,8 +230,8 @@ fn a_parameter_and_what_is_computed_from_it_is_not_stored() {
     assert!(stored.report.checkpoints >= 3, "the address, the number and the sum");
 }
 
-/// A kernel's regions with one word for what all lanes share, all its cuts resumed: how many registers each region loads as
-/// lanes' words, and as one.
+/// A kernel's regions with one word for what all lanes share, all its cuts resumed: how many registers each
+/// region loads as lanes' words, and as one.
 fn shared_words_of(body: &str) -> Vec<(usize, usize)> {
     let options = RegionOptions { uniform_once: true, ..RegionOptions::default() };
     let (launch, memory) = kernel_of(&text_of(body), 2, 70);
@@ -247,7 +247,8 @@ fn shared_words_of(body: &str) -> Vec<(usize, usize)> {
 
 #[test]
 fn what_all_lanes_share_is_checkpointed_in_one_word() {
-    // A number that a load gave, the same for all, one of each lane, and its address are alive behind the fence.
+    // A number that a load gave, the same for all, one of each lane, and its address are alive behind the
+    // fence.
     let body = "ld.param.u64 %d3, [a];\nld.global.u32 %r5, [%d3+60];\nld.global.u32 %r6, [%d1+56];\nmembar.gl;\n\
         add.s32 %r6, %r6, %r5;\nst.global.u32 [%d1], %r6;\n";
     assert_eq!(shared_words_of(body), [(0, 0), (2, 1), (0, 0)]);
@@ -256,7 +257,8 @@ fn what_all_lanes_share_is_checkpointed_in_one_word() {
     let lanes = form(kernel, &RegionOptions::default()).unwrap();
     assert_eq!((once.report.once, once.report.checkpoints, lanes.report.once, lanes.report.checkpoints), (1, 3, 0, 3));
     assert_eq!(once.kernel.code.len(), lanes.kernel.code.len(), "no instruction more");
-    // The program counter and three registers in rows of 256 bytes; or one of these in a word, which opens a row of words.
+    // The program counter and three registers in rows of 256 bytes; or one of these in a word, which opens a
+    // row of words.
     assert_eq!((lanes.checkpoint.group_bytes(), once.checkpoint.group_bytes()), (4 * 256, 4 * 256));
     let store = |formed: &durawarp::kernel::regions::Formed, lanes: u64| {
         let stores = (0..formed.roles.len()).filter(|&pc| formed.roles[pc] == Role::Checkpoint);
@@ -288,13 +290,15 @@ fn a_loop_counter_is_one_word_where_all_lanes_go_round_together() {
 
 #[test]
 fn a_word_that_waiting_lanes_would_restart_with_is_not_shared() {
-    // All lanes have one number. The even ones change theirs and pass boundaries while the odd ones wait with the old one.
+    // All lanes have one number. The even ones change theirs and pass boundaries while the odd ones wait with
+    // the old one.
     let apart = "ld.param.u64 %d3, [a];\nld.global.u32 %r5, [%d3+60];\nand.b32 %r2, %id, 1;\nsetp.eq.s32 %p1, %r2, 1;\n\
         membar.gl;\n@%p1 bra ODD;\nadd.s32 %r5, %r5, 1;\nst.global.u32 [%d1], %r5;\nmembar.gl;\n\
         st.global.u32 [%d1+4], %r5;\nbra END;\nODD:\nst.global.u32 [%d1+8], %r5;\nEND:\n";
     let shared = shared_words_of(apart);
     assert!(shared.iter().any(|&(_, once)| once == 1), "before the branch, {shared:?}");
-    // One path is empty, as where threads beyond the data are left out: nobody restarts with what changes on the other.
+    // One path is empty, as where threads beyond the data are left out: nobody restarts with what changes on
+    // the other.
     let guarded = "ld.param.u64 %d3, [a];\nmembar.gl;\nsetp.gt.u32 %p1, %id, 40;\n@%p1 bra END;\n\
         ld.global.u32 %r5, [%d3+60];\nmembar.gl;\nadd.s32 %r5, %r5, 1;\nst.global.u32 [%d1], %r5;\nmembar.gl;\n\
         st.global.u32 [%d1+4], %r5;\nEND:\n";

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
-/// A cache line's round trip between two threads, in ns: the median of short bursts. It changes from second to second.
+/// A cache line's round trip between two threads, in ns: the median of short bursts. It changes from second
+/// to second.
 pub(crate) fn round_trip_ns() -> f64 {
     const TRIPS: u64 = 2000;
     let ball = AtomicU64::new(0);

@@ -12,8 +12,9 @@
 //! red.shared   add.u64 %x, %h, address;  red.global [%x + offset], data;  red.shared ...
 //! atom.shared  add.u64 %x, %h, address;  red.shared ...;  atom.global %r, [%x + offset], data
 //! ```
-//! `%w` is what `%a` is before the lane is added. Registers of the kernel keep their slots; `%group`, `%lane_of_group` (later
-//! `%s`), `%cta`, `%a`, `%w`, `%b`, `%h` and `%x` get new ones, as far as they are needed. What is in capitals, [`Formed::bind`](super::Formed::bind) fills in for a launch.
+//! `%w` is what `%a` is before the lane is added. Registers of the kernel keep their slots; `%group`,
+//! `%lane_of_group` (later `%s`), `%cta`, `%a`, `%w`, `%b`, `%h` and `%x` get new ones, as far as they are
+//! needed. What is in capitals, [`Formed::bind`](super::Formed::bind) fills in for a launch.
 //!
 //! An atomic on shared memory whose result is used happens at the shadow, and a reduction brings shared memory to the same:
 //! both see the same operations, which commute, and results are in the order of the shadow's atomics, which is the order in
@@ -355,7 +356,8 @@ impl Emitter<'_> {
         self.store([slot, self.address], true, Some(board), imm, guard, pos, Role::Count);
     }
 
-    /// Stores a register (old scoreboard index) to its place in the checkpoint: that of each lane, or the `one` of all.
+    /// Stores a register (old scoreboard index) to its place in the checkpoint: that of each lane, or the
+    /// `one` of all.
     fn save(&mut self, register: u16, one: bool, guard: Guard, pos: SourcePos) {
         let (n32, n64) = (self.old.slots32, self.old.slots64);
         let board = self.board(register);

@@ -1,9 +1,10 @@
 //! Where checkpoints keep registers: a word for each lane, or one word for all lanes.
 //!
-//! LightWSP works on CPU code: a checkpoint store is 8 bytes. A warp's is 32 words, also where all lanes hold one value. With
+//! LightWSP works on CPU code: a checkpoint store is 8 bytes. A warp's is 32 words, also where all lanes hold
+//! one value. With
 //! [`RegionOptions::uniform_once`](super::RegionOptions::uniform_once) such a register is stored as one word of its group of 32
-//! threads, to which all active lanes store the same 8 bytes, and a restart gives that to every lane. This is ours: the
-//! paper has no warps.
+//! threads, to which all active lanes store the same 8 bytes, and a restart gives that to every lane. This is
+//! ours: the paper has no warps.
 //!
 //! | a store goes to the one word if | because |
 //! |---|---|
@@ -11,16 +12,19 @@
 //! | every restart that loads what it stored can load the one word | a restart looks in one place |
 //! | no lane waits meanwhile that would restart with that word | the word would hold another's value |
 //!
-//! A restart can load the one word if the register is uniform at its boundary, every store that reaches the boundary goes there,
-//! and no exit with a guard follows: lanes that have exited there look at that guard again, whatever others have stored since.
+//! A restart can load the one word if the register is uniform at its boundary, every store that reaches the
+//! boundary goes there, and no exit with a guard follows: lanes that have exited there look at that guard
+//! again, whatever others have stored since.
 //!
-//! Lanes wait at a branch that splits the warp: with a boundary before the branch while others are on its paths, and with one
-//! on their own path while others are on the other path. Between their boundary and the branch, or the end of their path, no
-//! lane has stored anything if another boundary lies on the paths ([`plan`](super::plan), fault 2). So the loads of the
-//! former boundaries and the stores on the paths are all that can meet.
+//! Lanes wait at a branch that splits the warp: with a boundary before the branch while others are on its
+//! paths, and with one on their own path while others are on the other path. Between their boundary and the
+//! branch, or the end of their path, no lane has stored anything if another boundary lies on the paths
+//! ([`plan`](super::plan), fault 2). So the loads of the former boundaries and the stores on the paths are
+//! all that can meet.
 //!
-//! Everything starts with one word; what breaks a rule falls back to words of lanes until nothing does. Invariant: a store and
-//! all loads that it reaches agree. Not modelled: program counters and counts of barriers in one word.
+//! Everything starts with one word; what breaks a rule falls back to words of lanes until nothing does.
+//! Invariant: a store and all loads that it reaches agree. Not modelled: program counters and counts of
+//! barriers in one word.
 
 use super::super::cfg::BitSet;
 use super::super::ir::{Guard, NEVER, Op};
@@ -28,8 +32,8 @@ use super::code::Code;
 use super::plan::Plan;
 use super::uniform::{Divergence, Fork};
 
-/// Which checkpoint stores, and which loads of restarts, are of one word for all lanes. Registers are scoreboard indices of the
-/// kernel as it was.
+/// Which checkpoint stores, and which loads of restarts, are of one word for all lanes. Registers are
+/// scoreboard indices of the kernel as it was.
 #[derive(Debug)]
 pub(super) struct Homes {
     /// Stores behind each item.
@@ -77,7 +81,8 @@ impl Homes {
         homes
     }
 
-    /// Registers that are stored as lanes' words, and those that are stored as one word; a register may be both.
+    /// Registers that are stored as lanes' words, and those that are stored as one word; a register may be
+    /// both.
     pub(super) fn stored(&self, plan: &Plan) -> [Vec<u16>; 2] {
         let mut stored = [Vec::new(), Vec::new()];
         let places = plan.behind.iter().zip(&self.behind).chain(plan.at.iter().zip(&self.at));
@@ -98,7 +103,8 @@ impl Homes {
         self.behind.iter().chain(&self.at).map(|once| once.iter().count() as u32).sum()
     }
 
-    /// Takes the one word from loads that a store of lanes' words reaches, and from stores that reach a load of those. True if any.
+    /// Takes the one word from loads that a store of lanes' words reaches, and from stores that reach a load
+    /// of those. True if any.
     fn part_from_rows(&mut self, code: &Code, plan: &Plan) -> bool {
         let rows = code.edges.forward_some(&BitSet::new(code.registers), |pc, rows| {
             kinds(&plan.at[pc], &self.at[pc], true, rows);

@@ -1,5 +1,5 @@
-//! Which registers vary among lanes, and which branches may split a warp: a register is *uniform* where all lanes that
-//! execute together hold one value in it.
+//! Which registers vary among lanes, and which branches may split a warp: a register is *uniform* where all
+//! lanes that execute together hold one value in it.
 //!
 //! A forward analysis: lane numbers and what is loaded from different places vary; a result varies when an operand does.
 //! Where the paths of a branch that splits meet again, whatever was written on them varies (Coutinho et al., "Divergence

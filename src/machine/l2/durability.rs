@@ -128,8 +128,8 @@ impl Durability {
 }
 
 impl L2Slice {
-    /// What survives a power failure, and hence when a write is acknowledged as durable, with what stores past the array
-    /// do; and whether it keeps a journal.
+    /// What survives a power failure, and hence when a write is acknowledged as durable, with what stores
+    /// past the array do; and whether it keeps a journal.
     pub fn set_persistence(&mut self, spec: &PersistSpec, journal: bool) {
         self.durability.domain = spec.domain;
         self.durability.past_ack = spec.past_ack;
@@ -272,8 +272,8 @@ impl L2Slice {
         }
     }
 
-    /// Performs a write-through: a copy in the cache takes the bytes too, but has nothing to write back for them; or it
-    /// leaves, by the reading of that. Returns the bytes moved.
+    /// Performs a write-through: a copy in the cache takes the bytes too, but has nothing to write back for
+    /// them; or it leaves, by the reading of that. Returns the bytes moved.
     pub(super) fn write_through(&mut self, place: Option<usize>, request: Request, cx: &mut Ctx<'_, Msg>) -> u32 {
         let Request { line: address, tag, from, kind, payload, .. } = request;
         let (line, persist) = match payload {

@@ -229,13 +229,15 @@ impl L2Slice {
         Served::Done(bytes)
     }
 
-    /// Whether a write that misses goes on to memory. Where dirty lines of persistent memory are never written, none does.
+    /// Whether a write that misses goes on to memory. Where dirty lines of persistent memory are never
+    /// written, none does.
     fn writes_on(&self, request: &Request) -> bool {
         let kept_back = self.drops && Medium::of(request.line) == Medium::Nvm;
         self.spec.write_miss == WriteMiss::Naive && request.kind == RequestKind::Write && !kept_back
     }
 
-    /// A write that misses goes on to memory; its place waits for what memory has then. Returns the bytes moved.
+    /// A write that misses goes on to memory; its place waits for what memory has then. Returns the bytes
+    /// moved.
     fn write_on(&mut self, place: usize, request: Request, cx: &mut Ctx<'_, Msg>) -> u32 {
         let Request { line: address, tag, from, kind, sectors, payload } = request;
         let Payload::Line(line) = payload else { panic!("a write without a line") };

@@ -1,5 +1,6 @@
-//! The timeline of a memory controller: occupancy of its write-pending queue, writes to its media; under a scheme of recoverable
-//! regions what its gated queue holds, its flush ID, and what each region waits for here. Nothing here is read by the model.
+//! The timeline of a memory controller: occupancy of its write-pending queue, writes to its media; under a
+//! scheme of recoverable regions what its gated queue holds, its flush ID, and what each region waits for
+//! here. Nothing here is read by the model.
 //!
 //! ```text
 //!   boundary here ──bdry-ACKs──> first flush ──flush──> all flushed ──flush-ACKs──> committed

@@ -5,9 +5,10 @@
 //!   LSU ──> [gate] ─────────────────────────────────> miss queue ──> crossbar
 //!              └─ has to wait ─> held, in order ──────────▲   when what it waits for is durable
 //! ```
-//! Stores past the caches are numbered as warps issue them (the numbers are a FIFO of `past_entries`: a store that finds
-//! none free waits in the load-store unit). Numbers are the SM's, or each CTA slot has its own: the *scope* of order. A request
-//! has a number up to which those of its scope must be durable before it leaves:
+//! Stores past the caches are numbered as warps issue them (the numbers are a FIFO of `past_entries`: a store
+//! that finds none free waits in the load-store unit). Numbers are the SM's, or each CTA slot has its own:
+//! the *scope* of order. A request has a number up to which those of its scope must be durable before it
+//! leaves:
 //!
 //! | request | waits for |
 //! |---|---|
@@ -23,10 +24,11 @@
 //! other by a round trip each. A write-back needs no order: what it writes passed the gate, and a cache may evict it any
 //! time. Whatever goes to a line with a held request queues behind it; a load of such a line waits in the load-store unit.
 //!
-//! Source: Themis (MICRO 2020): write-combining buffer with `ack_head`, a snapshot of its tail beside later lines. Here no
-//! line in an L1 is dirty, so the store itself is held. Invariants: held requests of a scope leave in order, each waits for
-//! earlier requests only, so that there is no cycle; requests to one line keep their order. Not modelled: combining of stores in
-//! the buffer, bits of pointers that wrap, a port between the held requests and the miss queue.
+//! Source: Themis (MICRO 2020): write-combining buffer with `ack_head`, a snapshot of its tail beside later
+//! lines. Here no line in an L1 is dirty, so the store itself is held. Invariants: held requests of a scope
+//! leave in order, each waits for earlier requests only, so that there is no cycle; requests to one line keep
+//! their order. Not modelled: combining of stores in the buffer, bits of pointers that wrap, a port between
+//! the held requests and the miss queue.
 
 use std::collections::VecDeque;
 
@@ -107,8 +109,8 @@ impl Gate {
         &self.orders[self.scope(cta)]
     }
 
-    /// A warp of a CTA issues a store or an atomic that is performed in the caches, or at DRAM: what it waits for, when the
-    /// warp knows of fences up to `fenced`.
+    /// A warp of a CTA issues a store or an atomic that is performed in the caches, or at DRAM: what it waits
+    /// for, when the warp knows of fences up to `fenced`.
     pub(super) fn cached(&self, cta: u8, persistent: bool, fenced: u64) -> u64 {
         if persistent { self.order(cta).issued } else { fenced }
     }

@@ -1,8 +1,10 @@
-//! The timeline of an SM: its CTAs, its warps' waits for durability, its CTAs' persist barriers, its warps' recoverable regions.
+//! The timeline of an SM: its CTAs, its warps' waits for durability, its CTAs' persist barriers, its warps'
+//! recoverable regions.
 //!
-//! A wait begins in the cycle after its instruction issued and is over in the cycle in which the warp goes on, as the
-//! counters of stalls have it. A region lasts from its first store's leaving the front-end buffer until its boundary does; one
-//! that several warps share is that of the warp whose store left first. Nothing here is read by the model.
+//! A wait begins in the cycle after its instruction issued and is over in the cycle in which the warp goes
+//! on, as the counters of stalls have it. A region lasts from its first store's leaving the front-end buffer
+//! until its boundary does; one that several warps share is that of the warp whose store left first. Nothing
+//! here is read by the model.
 
 use crate::engine::Time;
 use crate::persist::journal::Author;

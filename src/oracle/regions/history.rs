@@ -2,8 +2,8 @@
 //! the program allows.
 //!
 //! *Protocol*: each controller commits the regions of an order one after the other; none flushes a region before all have
-//! its boundary, none commits it before all are done with it ([`CommitRule::Pipelined`]: before it is itself); a boundary comes
-//! behind the stores.
+//! its boundary, none commits it before all are done with it ([`CommitRule::Pipelined`]: before it is
+//! itself); a boundary comes behind the stores.
 //! *Program*: a region is before another when one of its stores is, by program order, a barrier of the CTA, the end of a
 //! launch; and by *coherence*: of two stores of different values to a byte, the region of the one performed first commits
 //! first. Atomics are stores; so regions drawn before an atomic (the published order) that then happens late are seen. Clocks

@@ -6,8 +6,9 @@
 //! 6. What is left is discarded; bytes that a region which did not commit wrote over are taken from the undo log, the
 //!    last saved first (IV-D).
 //!
-//! Under [`CommitRule::Pipelined`](crate::persist::vocab::CommitRule) flush IDs differ when power fails, and step 2 is each controller's own:
-//! it goes on from there by steps 3 to 5, in which those ahead are done already.
+//! Under [`CommitRule::Pipelined`](crate::persist::vocab::CommitRule) flush IDs differ when power fails, and
+//! step 2 is each controller's own: it goes on from there by steps 3 to 5, in which those ahead are done
+//! already.
 //!
 //! The log stays valid until all of it is back, so that writing back can start again. Invariants: nothing is used
 //! that a controller has not noted or been told; steps are in an order in which hardware could take them.

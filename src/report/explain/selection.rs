@@ -1,9 +1,10 @@
 //! Why a scheme that selects data paths chose as it did, period by period.
 //!
-//! A row is a period: its threshold and log updates, cycles that a persist waited on average (CWPPR), the localities that the
-//! buffers counted (temporal and spatial, of all accesses and of log updates), the reason, and the way before and after. A
-//! period that its kernel's end cut short decides nothing, and has its reason in brackets. The drawing has threshold, CWPPR
-//! and way of every period that was kept, kernels told apart.
+//! A row is a period: its threshold and log updates, cycles that a persist waited on average (CWPPR), the
+//! localities that the buffers counted (temporal and spatial, of all accesses and of log updates), the
+//! reason, and the way before and after. A period that its kernel's end cut short decides nothing, and has
+//! its reason in brackets. The drawing has threshold, CWPPR and way of every period that was kept, kernels
+//! told apart.
 
 use super::Explanation;
 use crate::outcome::{Outcome, ratio};

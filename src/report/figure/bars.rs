@@ -1,5 +1,5 @@
-//! Grouped bars: kernels by schemes, over a baseline, with their means. This file has the data, what follows from it, and
-//! its CSV; `bars_draw` draws.
+//! Grouped bars: kernels by schemes, over a baseline, with their means. This file has the data, what follows
+//! from it, and its CSV; `bars_draw` draws.
 //!
 //! The mean is over the groups in which every series has a value above 0, so that the means of series can be compared; a
 //! series without any value is left out of that. The error of the baseline does not enter those of others.
@@ -59,8 +59,8 @@ pub struct BarSeries {
     pub name: String,
     /// A bar a group.
     pub bars: Vec<Bar>,
-    /// What was published for its mean, relative to the baseline where there is one; else the mean of its bars' published
-    /// values, where all of them have one.
+    /// What was published for its mean, relative to the baseline where there is one; else the mean of its
+    /// bars' published values, where all of them have one.
     #[serde(default)]
     pub published_mean: Option<f64>,
 }

@@ -47,8 +47,8 @@ pub(super) struct Wanted<'a> {
     pub(super) right: f64,
 }
 
-/// A part of a sheet: from where to where down it, where its data begins at the least, and how much longer than its data
-/// the name beside that may be.
+/// A part of a sheet: from where to where down it, where its data begins at the least, and how much longer
+/// than its data the name beside that may be.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Window {
     pub(super) top: f64,

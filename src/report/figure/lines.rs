@@ -94,8 +94,8 @@ impl Lines {
         lines_draw::draw(self)
     }
 
-    /// Its data as CSV: series, x, y, error. The ideal line is one of the series; published values are of a series' name
-    /// with ", published", and have no place.
+    /// Its data as CSV: series, x, y, error. The ideal line is one of the series; published values are of a
+    /// series' name with ", published", and have no place.
     ///
     /// # Errors
     /// When there are no series or points.

@@ -1,5 +1,5 @@
-//! Quantities that are constant for a step and then change: a panel each, one below the other over the same steps, with a
-//! strip below that says which state each step was in.
+//! Quantities that are constant for a step and then change: a panel each, one below the other over the same
+//! steps, with a strip below that says which state each step was in.
 //!
 //! ```text
 //!   cycles |      __       a line a series: its colour and dashes tell it from the others
@@ -9,8 +9,8 @@
 //!   way    [//][   ]       the state of each step
 //!           0  1  2  3     steps in order
 //! ```
-//! Each step belongs to one series. A line is broken where the series changes, where a `begins` step is, and at a missing
-//! value. Steps are as wide as each other, whatever time they took.
+//! Each step belongs to one series. A line is broken where the series changes, where a `begins` step is, and
+//! at a missing value. Steps are as wide as each other, whatever time they took.
 
 use serde::{Deserialize, Serialize};
 
@@ -81,7 +81,8 @@ impl Steps {
     /// The figure as an SVG document.
     ///
     /// # Errors
-    /// When there are no steps or panels, a step has not one value a panel, a value is negative, or the paper is too small.
+    /// When there are no steps or panels, a step has not one value a panel, a value is negative, or the paper
+    /// is too small.
     pub fn svg(&self) -> Result<String, FigureError> {
         self.check()?;
         let spans: Vec<Span> = (0..self.panels.len()).map(|panel| self.span(panel)).collect();

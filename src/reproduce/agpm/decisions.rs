@@ -1,4 +1,5 @@
-//! What AGPM's selector decided of each of the paper's kernels: its periods by reason, and by which way log updates went.
+//! What AGPM's selector decided of each of the paper's kernels: its periods by reason, and by which way log
+//! updates went.
 //!
 //! | what | of which launches |
 //! |---|---|
@@ -7,9 +8,9 @@
 //!
 //! To the selector a launch that logs whole buffers is a kernel of its own, with periods of its own.
 //!
-//! A period that its kernel's end cut short decides nothing. Its reason counts only for a kernel without a complete period,
-//! and stands in brackets. Invariant: of reasons with equally many periods, the one with more log updates comes first, then
-//! the one that is first in the alphabet.
+//! A period that its kernel's end cut short decides nothing. Its reason counts only for a kernel without a
+//! complete period, and stands in brackets. Invariant: of reasons with equally many periods, the one with
+//! more log updates comes first, then the one that is first in the alphabet.
 
 use std::collections::BTreeMap;
 
@@ -85,7 +86,8 @@ impl Decisions {
         Reason::of(most.0)
     }
 
-    /// The most frequent reason as tables show it: "b", "(e)" where no period is complete, "-" where there is none at all.
+    /// The most frequent reason as tables show it: "b", "(e)" where no period is complete, "-" where there is
+    /// none at all.
     pub fn most_shown(&self) -> String {
         match self.most() {
             Some(reason) if self.is_decided() => reason.letter().to_owned(),

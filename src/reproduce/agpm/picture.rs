@@ -1,8 +1,8 @@
-//! Drawings of findings, from their tables: Figures 3, 5 and 7 as grouped bars over `base`, Figure 4 as distributions, the
-//! selector's reasons as stacked bars.
+//! Drawings of findings, from their tables: Figures 3, 5 and 7 as grouped bars over `base`, Figure 4 as
+//! distributions, the selector's reasons as stacked bars.
 //!
-//! Invariant: nothing is drawn that a table of the finding does not show. Most of the paper's own bars are in no text: where
-//! its text has one, or a mean of all 22 kernels, a mark stands at our bar.
+//! Invariant: nothing is drawn that a table of the finding does not show. Most of the paper's own bars are in
+//! no text: where its text has one, or a mean of all 22 kernels, a mark stands at our bar.
 
 use super::super::{Cell, Table};
 use super::kernels;
@@ -100,7 +100,8 @@ fn shares_of_reasons(table: &Table) -> StackedBars {
     }
 }
 
-/// Means are arithmetic, as the paper's are. A published mean is of all kernels: beside that of fewer it is not drawn.
+/// Means are arithmetic, as the paper's are. A published mean is of all kernels: beside that of fewer it is
+/// not drawn.
 fn bars_of_times(table: &Table, told: Option<&Table>) -> GroupedBars {
     let rows: Vec<&Vec<Cell>> = of_kernels(table).collect();
     let scheme = |column: &str| !["kernel", "type", "base"].contains(&column);

@@ -1,5 +1,6 @@
-//! What of the paper does not exist here, each with its reason: Figures 9, 10 and 14, the DRAM cache, and the schemes that the paper
-//! compares with. Published values stand alone; nothing of it is measured, and nothing of it is asked.
+//! What of the paper does not exist here, each with its reason: Figures 9, 10 and 14, the DRAM cache, and the
+//! schemes that the paper compares with. Published values stand alone; nothing of it is measured, and nothing
+//! of it is asked.
 
 use super::LABEL;
 use super::published::PUBLISHED;

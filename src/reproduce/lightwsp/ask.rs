@@ -1,8 +1,8 @@
 //! What may be asked of LightWSP's figures, as pure functions of their numbers.
 //!
-//! Orders and broad bands about what the paper's text says, of means over the kernels. "Clearly" is a difference of a point. An ask
-//! about what was not run whole is not applicable. Nor is one whose cause never arose in the runs: an order of queue sizes where no
-//! queue was full says nothing.
+//! Orders and broad bands about what the paper's text says, of means over the kernels. "Clearly" is a
+//! difference of a point. An ask about what was not run whole is not applicable. Nor is one whose cause never
+//! arose in the runs: an order of queue sizes where no queue was full says nothing.
 
 use super::runs::PAPER_WPQS;
 pub use crate::reproduce::Ask;
@@ -132,7 +132,8 @@ pub fn warps(bars: &Bars) -> Vec<Ask> {
     })]
 }
 
-/// Section V-F5: overflows by 10,000 instructions with 64 entries in the WPQ, and with 256 (published: 5.22 times fewer).
+/// Section V-F5: overflows by 10,000 instructions with 64 entries in the WPQ, and with 256 (published: 5.22
+/// times fewer).
 pub fn overflows(small: Option<f64>, large: Option<f64>) -> Ask {
     let text = "a WPQ of 256 entries overflows less than half as often as one of 64";
     match small.zip(large) {

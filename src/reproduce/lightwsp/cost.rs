@@ -1,9 +1,11 @@
-//! Section V-G4: bytes of hardware, the port's beside the paper's. Arithmetic on parameters; no run has a part in it.
+//! Section V-G4: bytes of hardware, the port's beside the paper's. Arithmetic on parameters; no run has a
+//! part in it.
 //!
-//! Counted as the paper counts: data bytes of buffers, without tags; what a core is there is an SM here. The paper adds the flush
-//! IDs alone, since a core has a write-combining buffer and a controller a WPQ of those sizes anyway: a GPU's controller has no WPQ of
-//! the port's size. Not counted on either side: region IDs of entries, and here the sequencer's table of lines under atomics and the
-//! slices' counts of copies on their way.
+//! Counted as the paper counts: data bytes of buffers, without tags; what a core is there is an SM here. The
+//! paper adds the flush IDs alone, since a core has a write-combining buffer and a controller a WPQ of those
+//! sizes anyway: a GPU's controller has no WPQ of the port's size. Not counted on either side: region IDs of
+//! entries, and here the sequencer's table of lines under atomics and the slices' counts of copies on their
+//! way.
 
 use super::published::PUBLISHED;
 use super::runs;

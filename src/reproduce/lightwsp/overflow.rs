@@ -1,8 +1,10 @@
-//! Pressure on the gated WPQs by their size: stores that wait for room, and overflows (section V-F5), over all kernels together.
+//! Pressure on the gated WPQs by their size: stores that wait for room, and overflows (section V-F5), over
+//! all kernels together.
 //!
-//! The paper counts "overflows per 10000 instructions" and does not say what one is: a store, or an episode of the fallback
-//! (section IV-D). The rate here is of episodes, each at one controller, over warp instructions of the formed kernels; stores
-//! that went to memory in one stand beside it. Bytes are of data, as in the paper, without tags.
+//! The paper counts "overflows per 10000 instructions" and does not say what one is: a store, or an episode
+//! of the fallback (section IV-D). The rate here is of episodes, each at one controller, over warp
+//! instructions of the formed kernels; stores that went to memory in one stand beside it. Bytes are of data,
+//! as in the paper, without tags.
 
 use super::counts::{parameter, scheme_count};
 use super::runs::Variant;

@@ -1,7 +1,7 @@
 //! The runs that LightWSP's figures need: kernels under `base` and under `light-wsp`, and what is changed about them.
 //!
-//! Thresholds and bandwidths are multiples of the scheme's own, as the paper's are of its 32 stores and 4 GB/s. Sizes of the
-//! gated WPQ are the paper's 64, 128 and 256 entries, then doubled up to the scheme's own.
+//! Thresholds and bandwidths are multiples of the scheme's own, as the paper's are of its 32 stores and 4
+//! GB/s. Sizes of the gated WPQ are the paper's 64, 128 and 256 entries, then doubled up to the scheme's own.
 
 use crate::config::SchemeConfig;
 use crate::reproduce::agpm;
@@ -105,15 +105,16 @@ pub fn default() -> Variant {
     Variant::named(SCHEME)
 }
 
-/// Entries of the gated WPQ: the paper's, then doubled while they are fewer than the scheme's own, then these.
+/// Entries of the gated WPQ: the paper's, then doubled while they are fewer than the scheme's own, then
+/// these.
 fn wpqs(own: u64) -> Vec<u64> {
     let doubled = std::iter::successors(PAPER_WPQS.last().copied(), |entries| Some(entries * 2)).skip(1);
     let ours = doubled.take_while(|&entries| entries < own).chain([own]).filter(|own| !PAPER_WPQS.contains(own));
     PAPER_WPQS.into_iter().chain(ours).collect()
 }
 
-/// Fig. 11: of each size of the gated WPQ half as threshold and as many entries in the front-end buffer, as in the paper; last the
-/// scheme as it is.
+/// Fig. 11: of each size of the gated WPQ half as threshold and as many entries in the front-end buffer, as
+/// in the paper; last the scheme as it is.
 pub fn by_queue(request: &Request) -> Vec<Variant> {
     let Some([own, threshold]) = parameters(request, ["wpq_entries", "threshold_stores"]) else { return Vec::new() };
     let of = |entries: u64| Variant {
@@ -176,8 +177,8 @@ pub fn by_warps_as_it_is() -> Vec<Variant> {
     WARPS.into_iter().map(with_warps).collect()
 }
 
-/// Fig. 16's text: the most warps with each size of the gated WPQ, all else as it is; the first has the paper's bytes, where that is
-/// an entry or more, and not the paper's entries.
+/// Fig. 16's text: the most warps with each size of the gated WPQ, all else as it is; the first has the
+/// paper's bytes, where that is an entry or more, and not the paper's entries.
 pub fn overflowing(request: &Request) -> Vec<Variant> {
     let Some([own, bytes]) = parameters(request, ["wpq_entries", "entry_bytes"]) else { return Vec::new() };
     let few = Some(PAPER_WPQ_BYTES / bytes.max(1)).filter(|entries| (1..PAPER_WPQS[0]).contains(entries));

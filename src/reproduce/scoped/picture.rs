@@ -1,7 +1,8 @@
 //! Drawings of the figures by size: a line a column, times over the baseline.
 //!
-//! Invariant: nothing is drawn of ours that the first table of the finding does not show. Where the paper's text has the
-//! overhead of a line, a value or both ends of a range, these stand beside it; a bound alone ("at most") is in the tables.
+//! Invariant: nothing is drawn of ours that the first table of the finding does not show. Where the paper's
+//! text has the overhead of a line, a value or both ends of a range, these stand beside it; a bound alone
+//! ("at most") is in the tables.
 
 use super::published::PUBLISHED;
 use crate::report::figure::Figure as Drawing;

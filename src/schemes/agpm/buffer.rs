@@ -3,17 +3,18 @@
 //! ```text
 //!   entry = tag | log way: 128 byte counters, block counter | all way: the same
 //! ```
-//! The log way counts references of log updates, the all way all. An entry comes with a log update and leaves to make room,
-//! when its line leaves the cache, or at the end of a period. Counters saturate.
+//! The log way counts references of log updates, the all way all. An entry comes with a log update and leaves
+//! to make room, when its line leaves the cache, or at the end of a period. Counters saturate.
 //!
 //! | placement | an entry makes room for |
 //! |---|---|
 //! | `indexed` | another line of its set, which is the line's number modulo the sets |
 //! | `associative` | any, when the buffer is full and it is the least recently used |
 //!
-//! Source: AGPM section IV-B: "similar to a 2-way set-associative cache", one way for log updates, the other for all
-//! requests, so that a set has one line (`indexed`). Readings: a log update gives bytes that it is first to touch a count of 1, other accesses leave
-//! them at 0 (A5); the two ways of a line are one entry here, so `lines` is half the number of the paper's entries.
+//! Source: AGPM section IV-B: "similar to a 2-way set-associative cache", one way for log updates, the other
+//! for all requests, so that a set has one line (`indexed`). Readings: a log update gives bytes that it is
+//! first to touch a count of 1, other accesses leave them at 0 (A5); the two ways of a line are one entry
+//! here, so `lines` is half the number of the paper's entries.
 
 use hashbrown::HashMap;
 

@@ -252,7 +252,8 @@ spec! {
         sampled_sm: u32 where 0..=65_535,
         /// Entries of a buffer, both ways together; the L2's is divided among its slices.
         entries: u32 where 2..=1_048_576,
-        /// Which entry makes room for another: that of its set (indexed) or the least recently used (associative).
+        /// Which entry makes room for another: that of its set (indexed) or the least recently used
+        /// (associative).
         placement: Placement,
         /// The way of log updates: decided, or forced for experiments.
         path: Path,

@@ -7,8 +7,8 @@
 //! CWPPR, cycles waited per PM request: if it rose, the period was too short to show the pattern and the threshold grows by a
 //! tenth; else it shrinks. A period lasts until its buffers have answered; log updates in between belong to the next.
 //!
-//! The way is decided once a period, for all log updates of the next; the paper's "path selector in each SM" may decide request by request,
-//! but its inputs change once a period only.
+//! The way is decided once a period, for all log updates of the next; the paper's "path selector in each SM"
+//! may decide request by request, but its inputs change once a period only.
 //!
 //! Source: AGPM sections IV-A and IV-B. Readings: literally the threshold of a steady kernel shrinks for ever, so by default it
 //! is clamped and a change within 2 % moves nothing (A9); a kernel that is known to have fewer log updates than the first

@@ -5,10 +5,10 @@
 //!   SM: selector ── log updates past the caches or through them
 //!       L1 buffer ──line leaves the L1──> L2 bank ──line leaves the L2──> reservation buffer ──line comes back──> L2 bank
 //! ```
-//! The L2's buffer is one; a line has one slice, so each slice keeps the entries of its own lines: what is counted does not
-//! depend on the cut. Nor does who makes room for whom where sets are indexed, as far as a set's lines are of one slice; where
-//! the buffer is associative, each slice has its share of it. The reservation buffer lies in memory; what moves to it and back is
-//! counted in bytes.
+//! The L2's buffer is one; a line has one slice, so each slice keeps the entries of its own lines: what is
+//! counted does not depend on the cut. Nor does who makes room for whom where sets are indexed, as far as a
+//! set's lines are of one slice; where the buffer is associative, each slice has its share of it. The
+//! reservation buffer lies in memory; what moves to it and back is counted in bytes.
 //!
 //! Source: AGPM section IV-B. Readings, each a parameter ([`AgpmSpec`](super::parameters::AgpmSpec)): which address a log
 //! update is tracked under (A2), what a hit is (A4). While the caches are bypassed nothing hits in them; as a shadow
@@ -66,7 +66,8 @@ impl Level {
     }
 }
 
-/// The places of one of so many banks of a buffer. A line's set is that of the whole buffer, and a bank sees its own lines'.
+/// The places of one of so many banks of a buffer. A line's set is that of the whole buffer, and a bank sees
+/// its own lines'.
 fn places(spec: &AgpmSpec, banks: u32) -> Places {
     let lines = spec.entries / 2;
     match spec.placement {

@@ -1,8 +1,10 @@
-//! What a controller's oldest regions wait for, who is waited for, and what overflows: a report that no decision reads.
+//! What a controller's oldest regions wait for, who is waited for, and what overflows: a report that no
+//! decision reads.
 //!
-//! After every event the controller says in which stage the oldest region of an order is; the time since the stage began is the
-//! stage's. A wait for ACKs is put down to the controller whose ACK ends it, or to several where another's came at the same instant, as
-//! links of one latency have it. Invariant: an order with nothing under way waits for nothing.
+//! After every event the controller says in which stage the oldest region of an order is; the time since the
+//! stage began is the stage's. A wait for ACKs is put down to the controller whose ACK ends it, or to several
+//! where another's came at the same instant, as links of one latency have it. Invariant: an order with
+//! nothing under way waits for nothing.
 
 use crate::engine::Time;
 use crate::persist::regions::{ControllerWaits, Overflow, RegionReport, RegionSizes};
@@ -56,7 +58,8 @@ impl Account {
         }
     }
 
-    /// The oldest region of an order is this one, in this stage, behind an event that came `from` a controller or not.
+    /// The oldest region of an order is this one, in this stage, behind an event that came `from` a
+    /// controller or not.
     pub(super) fn see(&mut self, order: usize, region: u32, stage: Stage, from: Option<u16>, now: Time) {
         let watch = &mut self.watches[order];
         if (watch.region, watch.stage) == (region, stage) {

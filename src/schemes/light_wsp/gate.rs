@@ -18,16 +18,18 @@
 //! | gated entries, the write queue, the flush ID, an undo log | stores and boundaries on the persist path |
 //! | bdry-ACKs and flush-ACKs, also those under way; those that have come stay known until their region's turn is over | what only caches have |
 //!
-//! Let f be the first region whose boundary is not in at every controller. A boundary is in when all its region's stores here are,
-//! and each controller comes to know of it by ACKs that survive: so all controllers flush the regions below f in recovery, and none
-//! flushes f. A state is sound if what each controller has written is a prefix of its stores in the order of IDs, from regions below f
-//! alone, and of the next region what has an undo log. That does not ask for flush-ACKs.
+//! Let f be the first region whose boundary is not in at every controller. A boundary is in when all its
+//! region's stores here are, and each controller comes to know of it by ACKs that survive: so all controllers
+//! flush the regions below f in recovery, and none flushes f. A state is sound if what each controller has
+//! written is a prefix of its stores in the order of IDs, from regions below f alone, and of the next region
+//! what has an undo log. That does not ask for flush-ACKs.
 //!
-//! `commit = "acked"`, the paper's, waits for them all the same: flush IDs are equal but for ACKs under way, and a region takes an
-//! exchange of ACKs at least. `commit = "pipelined"` (ours) moves a controller's flush ID once its own stores are written. The next
-//! region is written only with the bdry-ACKs of all, which come after those of this one; its undo log begins when this one is written.
-//! So controllers are apart by any number of regions, all below f, and each goes on from its own flush ID in recovery. Flush-ACKs
-//! go to the first controller alone, which tells a region's SM when all have written it: then its ID may be used again.
+//! `commit = "acked"`, the paper's, waits for them all the same: flush IDs are equal but for ACKs under way,
+//! and a region takes an exchange of ACKs at least. `commit = "pipelined"` (ours) moves a controller's flush
+//! ID once its own stores are written. The next region is written only with the bdry-ACKs of all, which come
+//! after those of this one; its undo log begins when this one is written. So controllers are apart by any
+//! number of regions, all below f, and each goes on from its own flush ID in recovery. Flush-ACKs go to the
+//! first controller alone, which tells a region's SM when all have written it: then its ID may be used again.
 //!
 //! Invariants: entries in use never exceed the queue, but for one store of more entries than it has; a boundary counts when all stores of its region that came before it are in; regions commit in the order of their IDs.
 

@@ -366,7 +366,8 @@ impl Job<'_> {
         Ok([before, format!(" {guard}pm.clwb [{at}]; {guard}pm.sfence;")])
     }
 
-    /// Adds to the register `to` how far the slot of the element at `base` and `offset` is from where it would be by itself.
+    /// Adds to the register `to` how far the slot of the element at `base` and `offset` is from where it
+    /// would be by itself.
     fn shift_to_slot(&self, code: &mut Code<'_>, home: usize, base: &str, offset: i64, to: &str) -> Result<(), String> {
         let of_home = self.outputs.iter().filter(|(other, _)| *other == home);
         let Some(log_index) = of_home.into_iter().find_map(|(_, output)| output.log_index.as_ref()) else {

@@ -42,7 +42,8 @@ mod tests {
     use super::*;
     use crate::reproduce::Verdict;
 
-    /// Every kernel as published, but for the reasons of the first `reasons` and the ways of the first `ways`.
+    /// Every kernel as published, but for the reasons of the first `reasons` and the ways of the first
+    /// `ways`.
     fn judged(reasons: usize, ways: usize) -> Vec<Judged> {
         let one = |(at, kernel): (usize, &crate::reproduce::agpm::kernels::PaperKernel)| Judged {
             kernel: kernel.name,

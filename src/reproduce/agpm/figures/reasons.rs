@@ -1,7 +1,8 @@
 //! The selector's decisions: its reasons by period beside Table II's, and by which way log updates went.
 //!
-//! The published way is that of the published type (Table II): type I through the caches, types II and III past them. 2DCONV is
-//! of type I in Table I and of type III here. The way found is the one that follows from the most frequent reason.
+//! The published way is that of the published type (Table II): type I through the caches, types II and III
+//! past them. 2DCONV is of type I in Table I and of type III here. The way found is the one that follows from
+//! the most frequent reason.
 
 use crate::reproduce::agpm::ask::{Judged, reasons as ask_reasons};
 use crate::reproduce::agpm::decisions::{Decisions, way};

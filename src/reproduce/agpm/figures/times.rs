@@ -75,7 +75,8 @@ fn told(name: &str, times: &Times) -> Table {
     table
 }
 
-/// Table I's types of our own times: beyond 5 % store+clwb is better (I) or nt-store (II), else neither (III).
+/// Table I's types of our own times: beyond 5 % store+clwb is better (I) or nt-store (II), else neither
+/// (III).
 fn types(request: &Request, times: &Times) -> Table {
     let columns = ["kernel", "nt-store", "store+clwb", "points", "type", "relative", "type by it", "type, published"];
     let mut table = Table::new("table1", "types by the difference of the static ways", &columns);
