@@ -4,7 +4,7 @@
 //!   SM i ──port s──> slice s        crossbar + miss path + L2 pipeline
 //!   slice s ──port i──> SM i        crossbar + fill path (replies and credits)
 //!   slice s ──port `sms + 1`──> its memory controller     front end;  back: back end
-//!   SM i ──port `slices + 2 + c`──> controller c, and back; controller ──> controller (under schemes with sites there)
+//!   SM i ──port `slices + 2 + c`──> controller c, and back; controller ──> controller (under schemes with handlers there)
 //!   hub (under schemes that have one): SMs, slices and the command processor write to it by their last ports; latency as commands
 //!   with `crossbar.switch = "input_queued"`: requesters ──last port──> switch of requests ──port s──> slice s,
 //!                          slices ──last port──> switch of replies ──port i──> requester i; the rest goes as without
@@ -33,9 +33,9 @@ use crate::machine::on_dram::OnDram;
 use crate::machine::sm::{Sm, SmParameters, SmWiring};
 use crate::machine::stalls::{LinkParts, PersistStalls};
 use crate::machine::switch::{Direction, Switch};
+use crate::persist::handler::{HandlerPlace, Scheme};
 use crate::persist::journal::Journal;
 use crate::persist::regions::RegionReport;
-use crate::persist::site::{Scheme, Seat};
 use crate::schemes::baseline::BASE;
 
 /// A machine on links, ready to run, and which component is what.
@@ -73,7 +73,7 @@ fn extents(memory: &FlatMemory, local_bytes: u64) -> ([u64; 2], u64) {
     (extents, local)
 }
 
-/// Lines of DRAM that each slice's site may move bytes to.
+/// Lines of DRAM that each slice's handler may move bytes to.
 const RESERVED_LINES: u64 = 64;
 
 /// Reserves lines of every slice behind all that DRAM holds.
@@ -117,9 +117,9 @@ pub fn assemble(spec: &MachineSpec, memory: FlatMemory, local_bytes: u32, host: 
     assemble_with(spec, memory, local_bytes, host, &Persistency::default())
 }
 
-/// What a scheme's sites are told of a machine; the first of each kind.
-pub fn first_seat(spec: &MachineSpec) -> Seat {
-    Seat {
+/// What a scheme's handlers are told of a machine; the first of each kind.
+pub fn first_seat(spec: &MachineSpec) -> HandlerPlace {
+    HandlerPlace {
         index: 0,
         sms: spec.sm.count as u16,
         slices: spec.l2.slices as u16,
@@ -158,9 +158,9 @@ pub fn assemble_with(
     let mut shares = cut(memory, map, spec.controller.channels, extents);
 
     let first = first_seat(spec);
-    let seat = |index| Seat { index, ..first };
+    let place = |index| HandlerPlace { index, ..first };
     let paths = persistency.scheme.path_links();
-    let hub = persistency.scheme.hub_site(seat(0));
+    let hub = persistency.scheme.hub_handler(place(0));
     // Ports are dense: the one to a switch comes behind all others.
     let switched = spec.crossbar.switch == SwitchKind::InputQueued;
     let behind = |ports: usize| switched.then_some(Port((ports + usize::from(hub.is_some())) as u16));
@@ -193,8 +193,8 @@ pub fn assemble_with(
                     pipeline: l2_clock.cycles(u64::from(spec.l2.pipeline_cycles)),
                 },
             };
-            let site = persistency.scheme.sm_site(seat(index as u16));
-            let mut sm = Sm::new(sm_parameters.clone(), wiring, site, persistency.journal);
+            let handler = persistency.scheme.sm_handler(place(index as u16));
+            let mut sm = Sm::new(sm_parameters.clone(), wiring, handler, persistency.journal);
             persistency.timeline.into_iter().for_each(|spans| sm.keep_timeline(spans));
             t.add(format!("sm{index}"), Box::new(sm))
         })
@@ -218,7 +218,7 @@ pub fn assemble_with(
             if paths.is_some() {
                 component.drop_write_backs();
             }
-            component.host(persistency.scheme.slice_site(seat(slice as u16)), own.collect());
+            component.host(persistency.scheme.slice_handler(place(slice as u16)), own.collect());
             t.add(format!("l2.{slice}"), Box::new(component))
         })
         .collect();
@@ -232,7 +232,7 @@ pub fn assemble_with(
                 MemoryController::new(spec.controller.clone(), memory_clock, forward, map, media, images);
             controller.set_persistence(&spec.persist, persistency.journal);
             persistency.timeline.into_iter().for_each(|spans| controller.keep_timeline(spans));
-            controller.host(persistency.scheme.controller_site(seat(channel as u16)), channel as u16, ports);
+            controller.host(persistency.scheme.controller_handler(place(channel as u16)), channel as u16, ports);
             t.add(format!("mc{channel}"), Box::new(controller))
         })
         .collect();
@@ -244,9 +244,9 @@ pub fn assemble_with(
         crossbar: (spec.crossbar.clone(), port.clone()),
         switch: dispatch_switch,
     };
-    let site = persistency.scheme.host_site();
+    let handler = persistency.scheme.host_handler();
     let mut dispatch =
-        CommandProcessor::new(spec.dispatch.clone(), spec.sm.clone(), spec.shared.clone(), wiring, host, site);
+        CommandProcessor::new(spec.dispatch.clone(), spec.sm.clone(), spec.shared.clone(), wiring, host, handler);
     if persistency.journal {
         dispatch.keep_journal();
     }
@@ -255,7 +255,7 @@ pub fn assemble_with(
         dispatch.halt_at_end();
     }
     let dispatch = t.add("command_processor", Box::new(dispatch));
-    let hub = hub.map(|site| t.add("hub", Box::new(Hub::new(site, sms as u16, spec.l2.slices as u16))));
+    let hub = hub.map(|handler| t.add("hub", Box::new(Hub::new(handler, sms as u16, spec.l2.slices as u16))));
 
     let hop = crossbar.cycles(u64::from(spec.crossbar.latency_cycles));
     let to_tags = hop + l2_clock.cycles(u64::from(spec.l2.pipeline_cycles));
@@ -426,14 +426,14 @@ impl Assembly {
         self.component(self.dispatch)
     }
 
-    /// What the scheme tells about the run: its own component, and of recoverable regions all its sites
+    /// What the scheme tells about the run: its own component, and of recoverable regions all its handlers
     /// together.
     pub fn scheme_report(&self) -> Option<serde_json::Value> {
         let mut told = self.component::<Hub>(self.hub?).report();
         if let (Some(told), Some(regions)) = (told.as_object_mut(), self.region_report())
             && let Ok(serde_json::Value::Object(regions)) = serde_json::to_value(regions)
         {
-            // What the component itself tells is not what sites leave at zero.
+            // What the component itself tells is not what handlers leave at zero.
             regions.into_iter().for_each(|(key, value)| {
                 told.entry(key).or_insert(value);
             });
@@ -441,7 +441,7 @@ impl Assembly {
         Some(told)
     }
 
-    /// What sites saw of recoverable regions; none under a scheme without.
+    /// What handlers saw of recoverable regions; none under a scheme without.
     fn region_report(&self) -> Option<RegionReport> {
         let of_sms = self.sms().map(Sm::region_report);
         let of_controllers = self.controllers().map(MemoryController::region_report);

@@ -37,8 +37,8 @@ use crate::oracle::regions::Resumes;
 use crate::oracle::undo::{Expected, UndoRule};
 use crate::oracle::verdict::{Failure, Persist, Verdict, WrongBytes};
 use crate::outcome::Outcome;
-use crate::persist::vocab::{Boundary, PastOrder, PersistScope, StoreClass};
-use crate::persist::{FactKind, Journal, PmImage, Post, Scheme, Seat, Store};
+use crate::persist::vocab::{Boundary, NonTemporalOrder, PersistScope, StoreClass};
+use crate::persist::{FactKind, HandlerPlace, Journal, Outbox, PmImage, Scheme, Store};
 use crate::run::{Conduct, Experiment, run};
 use crate::schemes::catalogue;
 use crate::workload::{FormedProgram, Resolved, Role, Space};
@@ -136,13 +136,13 @@ fn initial_image(memory: &FlatMemory) -> PmImage {
 }
 
 /// What a scheme promises at the ends of CTAs and kernels, and whether it makes every store durable before the next:
-/// asked of its sites, as the machine asks them.
+/// asked of its handlers, as the machine asks them.
 fn promises(scheme: &dyn Scheme) -> (Guarantees, bool) {
-    let (mut sm, post) = (scheme.sm_site(Seat::default()), &mut Post::default());
-    let cta_end = sm.cta_end(post) == Boundary::WriteBackL2;
-    let kernel_end = scheme.host_site().kernel_end(post) == Boundary::WriteBackL2;
-    let past = scheme.past_order();
-    let strict = past == PastOrder::Fifo || sm.store(&Store::of(StoreClass::Data), post).wait;
+    let (mut sm, outbox) = (scheme.sm_handler(HandlerPlace::default()), &mut Outbox::default());
+    let cta_end = sm.cta_end(outbox) == Boundary::WriteBackL2;
+    let kernel_end = scheme.host_handler().kernel_end(outbox) == Boundary::WriteBackL2;
+    let past = scheme.non_temporal_order();
+    let strict = past == NonTemporalOrder::Fifo || sm.store(&Store::of(StoreClass::Data), outbox).wait;
     (Guarantees { cta_end, kernel_end, past }, strict)
 }
 
@@ -291,8 +291,8 @@ pub fn crash(experiment: &Experiment, request: &Request, watching: &Watching<'_>
     let judges = Judges {
         scheme,
         workload,
-        stores: fact(&[FactKind::Stored, FactKind::StoredThrough]),
-        order: strict || guarantees.cta_end || guarantees.kernel_end || guarantees.past != PastOrder::ByFences,
+        stores: fact(&[FactKind::Stored, FactKind::StoredNonTemporal]),
+        order: strict || guarantees.cta_end || guarantees.kernel_end || guarantees.past != NonTemporalOrder::ByFences,
         fences: barriers || fact(&[FactKind::FencePassed, FactKind::FenceOrdered, FactKind::FenceSettled]),
         recovery: undo.is_some() || kernels.is_some(),
         conditions: bound.iter().any(Bound::is_expected),
@@ -318,10 +318,10 @@ pub fn crash(experiment: &Experiment, request: &Request, watching: &Watching<'_>
         barriers && request.claim.is_none(),
         "what a scope stored before a persist barrier is durable before what it stored after (P2)",
     );
-    let epochs = guarantees.past == PastOrder::Epochs;
-    let in_order = guarantees.past != PastOrder::ByFences && !epochs;
+    let epochs = guarantees.past == NonTemporalOrder::Epochs;
+    let in_order = guarantees.past != NonTemporalOrder::ByFences && !epochs;
     promise(epochs, "what a warp stored before a fence is durable before what the program orders behind it (P5)");
-    let of_cta = guarantees.past == PastOrder::BeforeCachedOfCta;
+    let of_cta = guarantees.past == NonTemporalOrder::BeforeCachedOfCta;
     promise(
         of_cta,
         "stores past the caches are durable before later ones of their CTA through them are performed (P5)",

@@ -64,7 +64,7 @@ pub struct Outcome {
     /// LightWSP a [`RegionReport`].
     #[serde(default)]
     pub scheme_report: Option<serde_json::Value>,
-    /// What the scheme's sites counted, by names with units last.
+    /// What the scheme's handlers counted, by names with units last.
     #[serde(default)]
     pub scheme_counters: BTreeMap<String, u64>,
     /// What is odd about the program but no fault, in the order of launches.

@@ -3,26 +3,27 @@
 //!
 //! Invariants: nothing here knows a component, a scheme or the judge; everything is plain data or a trait.
 
+pub mod handler;
 pub mod image;
 pub mod journal;
 pub mod kernel_order;
-pub mod past;
+pub mod non_temporal;
+pub mod outbox;
 pub mod path;
-pub mod post;
 pub mod regions;
 pub mod selection;
-pub mod site;
 pub mod storage;
 pub mod undo;
 pub mod vocab;
 
+pub use handler::{
+    Access, AccessKind, ControllerHandler, Flush, FrontEnd, GateSpec, HandlerPlace, HostHandler, HubHandler, Joining,
+    KernelFacts, Load, Marker, Outbox, PathLinks, PathStore, Peer, Salvage, Scheme, SchemeMessage, SliceHandler,
+    SmHandler, Store, WriteBack, opened,
+};
 pub use image::PmImage;
 pub use journal::{Fact, FactKind, Journal, Notebook};
-pub use site::{
-    Access, AccessKind, ControllerSite, Flush, FrontEnd, GateSpec, HostSite, HubSite, Joining, KernelFacts, Letter,
-    Load, Marker, PathLinks, PathStore, Peer, Post, Salvage, Scheme, Seat, SliceSite, SmSite, Store, WriteBack, opened,
-};
 pub use vocab::{
-    Boundary, CommitRule, Domain, FenceKind, FenceRule, PastOrder, PersistScope, RegionRule, RegionStep, Route,
+    Boundary, CommitRule, Domain, FenceKind, FenceRule, NonTemporalOrder, PersistScope, RegionRule, RegionStep, Route,
     StoreClass, StoreRule, WriteBackClass, WriteBackRule,
 };

@@ -1,4 +1,4 @@
-//! Persistency schemes: each a factory of site handlers (see [`persist::site`](crate::persist::site)).
+//! Persistency schemes: each a factory of handler handlers (see [`persist::handler`](crate::persist::handler)).
 //!
 //! A scheme lives in a file of its own, knows no other scheme and no component, and has one line in [`catalogue`].
 

@@ -236,7 +236,7 @@ pub enum CacheOp {
     /// `.cv` / `.volatile` / `.relaxed`: do not use a cached copy of the L1.
     Volatile,
     /// `.wt`: write through.
-    WriteThrough,
+    NonTemporal,
     /// `.nc`: read-only data path.
     ReadOnly,
 }

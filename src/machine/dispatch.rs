@@ -18,8 +18,8 @@ use crate::counters;
 use crate::engine::{Clock, Component, Ctx, Port, Progress, StateDigest, Time, Wait};
 use crate::kernel::host::{HostAction, HostProgram};
 use crate::kernel::launch::Launch;
+use crate::persist::handler::{HostHandler, Outbox, Peer};
 use crate::persist::journal::{Author, FactKind, Notebook};
-use crate::persist::site::{HostSite, Peer, Post};
 use crate::persist::vocab::{Boundary, FenceKind};
 use crate::spec;
 use crate::stats::Histogram;
@@ -28,7 +28,7 @@ use crate::timeline::{Label, Recorder};
 use super::address::Interleave;
 use super::crossbar::{CrossbarSpec, PortEnd};
 use super::kernel_facts::kernel_facts;
-use super::msg::{GridStep, Msg, Payload, Reply, Request, RequestKind, Rooms};
+use super::msg::{GridStep, LinePool, Msg, Payload, Reply, Request, RequestKind};
 use super::network::Network;
 use super::occupancy::Occupancy;
 use super::shared_memory::SharedSpec;
@@ -131,13 +131,13 @@ pub struct CommandProcessor {
     /// Port `first_sm_port + i` leads to SM `i`; ports below to slices.
     first_sm_port: u16,
     host: Box<dyn HostProgram>,
-    site: Box<dyn HostSite>,
-    post: Post,
+    handler: Box<dyn HostHandler>,
+    outbox: Outbox,
     journal: Option<Box<Notebook>>,
     timeline: Option<Box<Recorder>>,
     map: Interleave,
     network: Network,
-    rooms: Rooms,
+    line_pool: LinePool,
     step: Step,
     in_flight: Vec<Option<Piece>>,
     /// What the host's last read returned.
@@ -180,7 +180,7 @@ impl CommandProcessor {
         shared: SharedSpec,
         w: DispatchWiring,
         host: Box<dyn HostProgram>,
-        site: Box<dyn HostSite>,
+        handler: Box<dyn HostHandler>,
     ) -> Self {
         CommandProcessor {
             clock: w.clock,
@@ -190,12 +190,12 @@ impl CommandProcessor {
             first_sm_port: w.map.slices() as u16,
             map: w.map,
             host,
-            site,
-            post: Post::default(),
+            handler,
+            outbox: Outbox::default(),
             journal: None,
             timeline: None,
             network: Network::new(&w.crossbar.0, w.map, w.crossbar.1, w.switch, spec.host_requests),
-            rooms: Rooms::default(),
+            line_pool: LinePool::default(),
             step: Step::Idle,
             in_flight: vec![None; spec.host_requests as usize],
             read: None,
@@ -317,9 +317,9 @@ impl CommandProcessor {
         self.excused -= excused;
         let launch_ticks = self.launch_ticks - excused;
         let facts = kernel_facts(&launch, self.records.len() as u32, self.sm.warp_size);
-        self.post.at(cx.now());
-        self.site.kernel_start(&facts, &mut self.post);
-        self.send_letters(cx);
+        self.outbox.at(cx.now());
+        self.handler.kernel_start(&facts, &mut self.outbox);
+        self.send_messages(cx);
         for sm in 0..self.sm.count as u16 {
             cx.send(Port(self.first_sm_port + sm), Msg::Start(launch.clone()), launch_ticks);
         }
@@ -366,9 +366,9 @@ impl CommandProcessor {
         *done += 1;
         self.counters.ctas += 1;
         if *done == launch.ctas() {
-            self.post.at(cx.now());
-            let boundary = self.site.kernel_end(&mut self.post);
-            self.send_letters(cx);
+            self.outbox.at(cx.now());
+            let boundary = self.handler.kernel_end(&mut self.outbox);
+            self.send_messages(cx);
             if boundary == Boundary::WriteBackL2 {
                 let slices = u32::from(self.first_sm_port);
                 self.step = Step::WritingBack { left: slices, since: cx.now() };
@@ -441,12 +441,12 @@ impl CommandProcessor {
         }
     }
 
-    /// Sends what the site has written.
-    fn send_letters(&mut self, cx: &mut Ctx<'_, Msg>) {
-        for (to, letter) in self.post.take() {
-            assert_eq!(to, Peer::Hub, "the host's site writes to the hub only");
+    /// Sends what the handler has written.
+    fn send_messages(&mut self, cx: &mut Ctx<'_, Msg>) {
+        for (to, message) in self.outbox.take() {
+            assert_eq!(to, Peer::Hub, "the host's handler writes to the hub only");
             let hub = Port(self.first_sm_port + self.requester);
-            cx.send(hub, Msg::Letter { from: Peer::Host, letter }, 0);
+            cx.send(hub, Msg::Scheme { from: Peer::Host, message }, 0);
         }
     }
 

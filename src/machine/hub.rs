@@ -1,41 +1,41 @@
-//! The component that hosts a scheme's hub: a role that all its sites write to (AGPM's path selector, a sequencer).
+//! The component that hosts a scheme's hub: a role that all its handlers write to (AGPM's path selector, a sequencer).
 //!
-//! It exists only under schemes that have one. It answers letters at once; its links have the latency of the command
+//! It exists only under schemes that have one. It answers messages at once; its links have the latency of the command
 //! processor's unless the scheme says otherwise. Not modelled: what the hub's own logic takes, and the wires' bandwidth: few
-//! letters come here, never one an access. Ports: SMs, slices, controllers.
+//! messages come here, never one an access. Ports: SMs, slices, controllers.
 
 use crate::engine::{Component, Ctx, Port, StateDigest};
-use crate::persist::site::{HubSite, Peer, Post};
+use crate::persist::handler::{HubHandler, Outbox, Peer};
 
 use super::msg::Msg;
 
 /// A scheme's own component.
 #[derive(Debug)]
 pub struct Hub {
-    site: Box<dyn HubSite>,
+    handler: Box<dyn HubHandler>,
     sms: u16,
     slices: u16,
-    post: Post,
+    outbox: Outbox,
 }
 
 impl Hub {
     /// A hub beside so many SMs and slices.
-    pub fn new(site: Box<dyn HubSite>, sms: u16, slices: u16) -> Self {
-        Hub { site, sms, slices, post: Post::default() }
+    pub fn new(handler: Box<dyn HubHandler>, sms: u16, slices: u16) -> Self {
+        Hub { handler, sms, slices, outbox: Outbox::default() }
     }
 
     /// What the scheme tells about the run.
     pub fn report(&self) -> serde_json::Value {
-        self.site.report()
+        self.handler.report()
     }
 }
 
 impl Component<Msg> for Hub {
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
-        let Msg::Letter { from, letter } = message else { panic!("a scheme's hub received {message:?}") };
-        self.post.at(cx.now());
-        self.site.letter(from, letter, &mut self.post);
-        for (to, letter) in self.post.take() {
+        let Msg::Scheme { from, message } = message else { panic!("a scheme's hub received {message:?}") };
+        self.outbox.at(cx.now());
+        self.handler.message(from, message, &mut self.outbox);
+        for (to, message) in self.outbox.take() {
             let port = match to {
                 Peer::Sm(sm) => sm,
                 Peer::Slice(slice) => self.sms + slice,
@@ -44,7 +44,7 @@ impl Component<Msg> for Hub {
                     panic!("no link leads from a hub to {to:?}")
                 }
             };
-            cx.send(Port(port), Msg::Letter { from: Peer::Hub, letter }, 0);
+            cx.send(Port(port), Msg::Scheme { from: Peer::Hub, message }, 0);
         }
     }
 
@@ -52,7 +52,7 @@ impl Component<Msg> for Hub {
 
     fn digest(&self) -> u64 {
         let mut digest = StateDigest::default();
-        self.site.state(&mut |word| digest.word(word));
+        self.handler.state(&mut |word| digest.word(word));
         digest.value()
     }
 }

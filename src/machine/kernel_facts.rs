@@ -7,7 +7,7 @@
 use crate::kernel::ir::{MemKind, Op, PmOp, Space, StoreHint};
 use crate::kernel::launch::Launch;
 use crate::machine::coalescer::HALF_WARP;
-use crate::persist::site::KernelFacts;
+use crate::persist::handler::KernelFacts;
 
 /// The facts of a launch, the `number`th of the program from 0.
 pub(super) fn kernel_facts(launch: &Launch, number: u32, warp_size: u32) -> KernelFacts {

@@ -30,12 +30,12 @@ use crate::engine::{Clock, Component, Ctx, Port, StateDigest, Time, Wait};
 use crate::kernel::memory::Medium;
 use crate::spec;
 
-use crate::persist::site::{Access, Move, Peer, Post, SliceSite};
+use crate::persist::handler::{Access, Move, Outbox, Peer, SliceHandler};
 
 use super::address::Interleave;
 use super::cache::TagArray;
 use super::crossbar::PortEnd;
-use super::msg::{MAX_LINE_BYTES, MemoryRead, Msg, Payload, Reply, Request, Rooms, sectors_touched};
+use super::msg::{LinePool, MAX_LINE_BYTES, MemoryRead, Msg, Payload, Reply, Request, sectors_touched};
 
 use durability::Durability;
 pub use durability::SliceTimeline;
@@ -190,15 +190,15 @@ pub struct L2Slice {
     stalled: bool,
     credit_batch: u16,
     credits_due: Vec<u16>,
-    rooms: Rooms,
+    line_pool: LinePool,
     durability: Durability,
-    site: Option<Box<dyn SliceSite>>,
-    /// The site wants to hear when lines are durable.
+    handler: Option<Box<dyn SliceHandler>>,
+    /// The handler wants to hear when lines are durable.
     tracks: bool,
-    /// Dirty lines of persistent memory leave without being written: a controller's site has their bytes.
+    /// Dirty lines of persistent memory leave without being written: a controller's handler has their bytes.
     drops: bool,
-    post: Post,
-    /// Lines of DRAM of this slice that the site moves bytes to, in turn.
+    outbox: Outbox,
+    /// Lines of DRAM of this slice that the handler moves bytes to, in turn.
     reserved: Vec<u64>,
     next_reserved: usize,
     /// Moves from memory that wait for a read credit, by their bytes.
@@ -257,12 +257,12 @@ impl L2Slice {
             stalled: false,
             credit_batch: (wiring.buffer_packets / 4).max(1) as u16,
             credits_due: vec![0; wiring.requesters],
-            rooms: Rooms::default(),
+            line_pool: LinePool::default(),
             durability: Durability::new(),
-            site: None,
+            handler: None,
             tracks: false,
             drops: false,
-            post: Post::default(),
+            outbox: Outbox::default(),
             reserved: Vec::new(),
             next_reserved: 0,
             moves_in: VecDeque::new(),
@@ -271,10 +271,10 @@ impl L2Slice {
         }
     }
 
-    /// Hosts a scheme's site from now on, which may move bytes to these lines of DRAM.
-    pub fn host(&mut self, site: Option<Box<dyn SliceSite>>, reserved: Vec<u64>) {
-        self.tracks = site.as_ref().is_some_and(|site| site.tracks_durability());
-        self.site = site;
+    /// Hosts a scheme's handler from now on, which may move bytes to these lines of DRAM.
+    pub fn host(&mut self, handler: Option<Box<dyn SliceHandler>>, reserved: Vec<u64>) {
+        self.tracks = handler.as_ref().is_some_and(|handler| handler.tracks_durability());
+        self.handler = handler;
         self.reserved = reserved;
     }
 
@@ -288,13 +288,13 @@ impl L2Slice {
         self.reserved[self.next_reserved]
     }
 
-    /// Moves what the site has asked for: writes and reads of DRAM that nobody waits for.
+    /// Moves what the handler has asked for: writes and reads of DRAM that nobody waits for.
     fn transfer(&mut self, cx: &mut Ctx<'_, Msg>) {
-        for bytes in self.post.take_moves() {
+        for bytes in self.outbox.take_moves() {
             match bytes {
                 Move::Out(bytes) => {
                     let bytes = bytes.min(self.line_bytes);
-                    let mut data = self.rooms.take();
+                    let mut data = self.line_pool.take();
                     data.mask = u128::MAX >> (MAX_LINE_BYTES as u32 - bytes);
                     let line = self.next_reserved();
                     self.write_memory(line, data, cx);
@@ -306,16 +306,16 @@ impl L2Slice {
             let Some(bytes) = self.moves_in.pop_front() else { return };
             self.read_credits -= 1;
             let sectors = sectors_touched(u128::MAX >> (MAX_LINE_BYTES as u32 - bytes));
-            let (line, room) = (self.next_reserved(), self.rooms.take());
+            let (line, room) = (self.next_reserved(), self.line_pool.take());
             let read = MemoryRead { line, tag: NO_MSHR, slice: self.at_controller, sectors, room };
             self.send_to_memory(Msg::MemoryRead(read), cx);
         }
     }
 
-    /// Tells the site of a request that was served.
+    /// Tells the handler of a request that was served.
     fn tell(&mut self, access: &Access) {
-        if let Some(site) = &mut self.site {
-            site.access(access, &mut self.post);
+        if let Some(handler) = &mut self.handler {
+            handler.access(access, &mut self.outbox);
         }
     }
 
@@ -334,27 +334,27 @@ impl L2Slice {
         }
     }
 
-    /// Tells the site that a line of persistent memory makes room for another.
+    /// Tells the handler that a line of persistent memory makes room for another.
     fn tell_replaced(&mut self, place: usize) {
         let line = self.address[place];
-        if let Some(site) = &mut self.site
+        if let Some(handler) = &mut self.handler
             && self.tags.line_at(place).is_some()
             && Medium::of(line) == Medium::Nvm
         {
-            site.replaced(line, &mut self.post);
+            handler.replaced(line, &mut self.outbox);
         }
     }
 
-    /// Sends what the site has written.
-    fn send_letters(&mut self, cx: &mut Ctx<'_, Msg>) {
-        if !self.post.cleans().is_empty() {
+    /// Sends what the handler has written.
+    fn send_messages(&mut self, cx: &mut Ctx<'_, Msg>) {
+        if !self.outbox.cleans().is_empty() {
             self.clean_asked(cx);
         }
-        if self.post.is_empty() && self.moves_in.is_empty() {
+        if self.outbox.is_empty() && self.moves_in.is_empty() {
             return;
         }
         self.transfer(cx);
-        for (to, letter) in self.post.take() {
+        for (to, message) in self.outbox.take() {
             let port = match to {
                 // The command processor is the last requester.
                 Peer::Sm(sm) => Port(sm),
@@ -363,14 +363,14 @@ impl L2Slice {
                     panic!("no link leads from a slice to {to:?}")
                 }
             };
-            cx.send(port, Msg::Letter { from: Peer::Slice(self.slice), letter }, 0);
+            cx.send(port, Msg::Scheme { from: Peer::Slice(self.slice), message }, 0);
         }
     }
 
-    /// What its site counted.
+    /// What its handler counted.
     pub fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
-        if let Some(site) = &self.site {
-            site.tally(add);
+        if let Some(handler) = &self.handler {
+            handler.tally(add);
         }
     }
 
@@ -414,7 +414,7 @@ impl L2Slice {
 
 impl Component<Msg> for L2Slice {
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
-        self.post.at(cx.now());
+        self.outbox.at(cx.now());
         match message {
             Msg::Request(mut request) => {
                 let bytes = request.payload_bytes();
@@ -430,12 +430,12 @@ impl Component<Msg> for L2Slice {
             }
             Msg::MemoryData { tag: NO_MSHR, data, .. } => {
                 self.read_credits += 1;
-                self.rooms.give(data);
+                self.line_pool.give(data);
             }
             Msg::MemoryData { tag, sectors, data } => self.fill(tag, sectors, data, cx),
             Msg::MemoryAccepted { token, durable, at, room } => {
                 self.write_credits += 1;
-                self.rooms.give(room);
+                self.line_pool.give(room);
                 self.pump_memory(cx);
                 self.accepted(token, at);
                 if durable {
@@ -445,21 +445,21 @@ impl Component<Msg> for L2Slice {
             Msg::MemoryDurable { token, at } => self.durable(token, at, cx),
             Msg::Look(look) => self.look(&look, cx),
             Msg::Lines(lines) => self.looked(lines, cx),
-            Msg::Letter { from, letter } => {
-                if let Some(site) = &mut self.site {
-                    site.letter(from, letter, &mut self.post);
+            Msg::Scheme { from, message } => {
+                if let Some(handler) = &mut self.handler {
+                    handler.message(from, message, &mut self.outbox);
                 }
             }
             other => panic!("an L2 slice received {other:?}"),
         }
         self.serve_input(cx);
-        self.send_letters(cx);
+        self.send_messages(cx);
     }
 
     fn wake(&mut self, cx: &mut Ctx<'_, Msg>) {
-        self.post.at(cx.now());
+        self.outbox.at(cx.now());
         self.serve_input(cx);
-        self.send_letters(cx);
+        self.send_messages(cx);
     }
 
     fn waits(&self, out: &mut Vec<Wait>) {

@@ -170,7 +170,7 @@ pub struct MemoryController {
     may_idle: bool,
     journal: Option<Box<Notebook>>,
     timeline: Option<Box<ControllerTimeline>>,
-    /// A scheme's site here, where it has one.
+    /// A scheme's handler here, where it has one.
     gated: Option<Box<Gated>>,
     counters: ControllerCounters,
 }
@@ -307,7 +307,7 @@ impl MemoryController {
         } else {
             return false;
         }
-        // What a site writes is noted by what it says of it.
+        // What a handler writes is noted by what it says of it.
         if Medium::of(write.line) == Medium::Nvm && write.slice != NOBODY {
             self.accept_persistent(place, write, now);
         }
@@ -369,7 +369,7 @@ impl MemoryController {
             Medium::Nvm => self.counters.nvm_reads += 1,
         }
         self.begin_read(read, cx);
-        // A site has asked for something where the read waits for it.
+        // A handler has asked for something where the read waits for it.
         self.carry_out(cx);
     }
 
@@ -404,11 +404,11 @@ impl MemoryController {
         }
     }
 
-    /// Sends the data of a read, `delay` from now, unless a site has it wait.
+    /// Sends the data of a read, `delay` from now, unless a handler has it wait.
     fn answer(&mut self, read: MemoryRead, delay: Time, cx: &mut Ctx<'_, Msg>) {
         let mut read = read;
         if read.slice == NOBODY {
-            // For a site's undo log.
+            // For a handler's undo log.
             if let Some(gated) = &mut self.gated {
                 gated.undo_log.has_read(read.tag);
             }
@@ -443,7 +443,7 @@ impl Component<Msg> for MemoryController {
                 self.look(lines, cx);
                 return;
             }
-            Msg::Letter { from, letter } => self.receive_letter(from, letter, cx),
+            Msg::Scheme { from, message } => self.receive_message(from, message, cx),
             other => panic!("a memory controller received {other:?}"),
         }
         if !(self.reads.is_empty() && self.writes.is_empty()) {
@@ -456,7 +456,7 @@ impl Component<Msg> for MemoryController {
     }
 
     fn waits(&self, out: &mut Vec<Wait>) {
-        if let Some(what) = self.gated.as_ref().and_then(|gated| gated.site.waits()) {
+        if let Some(what) = self.gated.as_ref().and_then(|gated| gated.handler.waits()) {
             out.push(Wait { who: "gated WPQ".to_owned(), what, on: None, since: self.occupancy_since });
         }
         if let Some(parked) = self.gated.as_ref().map(|gated| gated.parked()).filter(|&parked| parked > 0) {

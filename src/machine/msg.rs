@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::engine::{Message, Time};
 use crate::kernel::ir::{AtomOp, Elem};
 use crate::kernel::launch::Launch;
-use crate::persist::site::{AccessKind, Letter, Peer};
+use crate::persist::handler::{AccessKind, Peer, SchemeMessage};
 
 use super::look::{Lines, Look};
 
@@ -44,12 +44,12 @@ impl Default for Line {
 
 /// Boxes for lines, used again and again.
 #[derive(Debug, Default)]
-pub struct Rooms {
+pub struct LinePool {
     #[allow(clippy::vec_box, reason = "boxes are what is recycled: they travel in messages")]
     free: Vec<Box<Line>>,
 }
 
-impl Rooms {
+impl LinePool {
     /// A box with any content and an empty mask.
     pub fn take(&mut self) -> Box<Line> {
         let mut room = self.free.pop().unwrap_or_default();
@@ -126,7 +126,7 @@ pub enum RequestKind {
     /// Perform the atomics, return the old values.
     Atomic,
     /// Write the payload's masked bytes past the array; acknowledged when they are durable.
-    WriteThrough,
+    NonTemporal,
     /// Write the line's dirty bytes back and keep it clean; acknowledged when all its bytes are durable.
     WriteBack,
     /// Have the line's bytes here, where they stay dirty; acknowledged at once.
@@ -135,26 +135,26 @@ pub enum RequestKind {
     Flush,
     /// Write back every dirty line of persistent memory; acknowledged when all are durable.
     WriteBackAll,
-    /// A marker of a persist barrier: write back what the slice's site names; acknowledged when that is durable.
+    /// A marker of a persist barrier: write back what the slice's handler names; acknowledged when that is durable.
     Marker,
 }
 
 impl RequestKind {
     /// Its payload is written.
     pub fn writes(self) -> bool {
-        matches!(self, RequestKind::Write | RequestKind::WriteThrough)
+        matches!(self, RequestKind::Write | RequestKind::NonTemporal)
     }
 
     /// It changes what the line holds.
     pub fn stores(self) -> bool {
-        matches!(self, RequestKind::Write | RequestKind::Atomic | RequestKind::WriteThrough)
+        matches!(self, RequestKind::Write | RequestKind::Atomic | RequestKind::NonTemporal)
     }
 
     /// What it is to a persistency scheme.
     pub fn access(self) -> AccessKind {
         match self {
             RequestKind::Read => AccessKind::Load,
-            RequestKind::Write | RequestKind::WriteThrough => AccessKind::Store,
+            RequestKind::Write | RequestKind::NonTemporal => AccessKind::Store,
             RequestKind::Atomic => AccessKind::Atomic,
             RequestKind::WriteBack
             | RequestKind::WriteBackToL2
@@ -169,7 +169,7 @@ impl RequestKind {
     pub fn persists(self) -> bool {
         matches!(
             self,
-            RequestKind::WriteThrough
+            RequestKind::NonTemporal
                 | RequestKind::WriteBack
                 | RequestKind::WriteBackToL2
                 | RequestKind::Flush
@@ -245,7 +245,7 @@ impl Payload {
         }
     }
 
-    /// The mark of a store past the caches.
+    /// The mark of a non-temporal store.
     pub fn mark(&self) -> u64 {
         if let Payload::Persist(persist) = self { persist.mark } else { 0 }
     }
@@ -430,12 +430,12 @@ pub enum Msg {
     Lines(Box<Lines>),
     /// Between SMs and the command processor.
     Grid(GridStep),
-    /// Between sites of a persistency scheme.
-    Letter {
-        /// Whose site has written it.
+    /// Between handlers of a persistency scheme.
+    Scheme {
+        /// Whose handler has written it.
         from: Peer,
         /// The scheme's own message.
-        letter: Box<dyn Letter>,
+        message: Box<dyn SchemeMessage>,
     },
 }
 
@@ -463,7 +463,7 @@ impl Message for Msg {
             Msg::Cta(cta) => 8 << 60 ^ cta,
             Msg::CtaDone { sm } => 9 << 60 | u64::from(*sm),
             Msg::Invalidate { line } => 13 << 60 ^ line,
-            Msg::Letter { letter, .. } => 11 << 60 ^ letter.digest(),
+            Msg::Scheme { message, .. } => 11 << 60 ^ message.digest(),
             Msg::Look(look) => 14 << 60 | look.ranges.len() as u64,
             Msg::Lines(lines) => 15 << 60 | lines.lines.len() as u64,
             Msg::Grid(step) => {

@@ -34,7 +34,7 @@ choice! {
 }
 
 choice! {
-    /// When a store past the caches is acknowledged, where the domain is `adr`.
+    /// When a non-temporal store is acknowledged, where the domain is `adr`.
     pub enum PastAck {
         /// When its controller has accepted it.
         Accept = "accept",
@@ -44,7 +44,7 @@ choice! {
 }
 
 choice! {
-    /// What a store past the caches does to a copy of its line in the L1.
+    /// What a non-temporal store does to a copy of its line in the L1.
     pub enum PastL1 {
         /// The copy leaves, as it does for a store through the caches.
         Evict = "evict",
@@ -54,7 +54,7 @@ choice! {
 }
 
 choice! {
-    /// What a store past the caches does to a copy of its line in the L2.
+    /// What a non-temporal store does to a copy of its line in the L2.
     pub enum PastL2 {
         /// The copy takes the store's bytes.
         Update = "update",
@@ -78,12 +78,12 @@ spec! {
         membar_sys: MembarRule,
         /// Where a write-back that a program asks for (`pm.clwb`) is done with: write (memory) or l2.
         clwb: Clwb,
-        /// When a store past the caches is acknowledged in domain adr: accept (by its controller) or media
+        /// When a non-temporal store is acknowledged in domain adr: accept (by its controller) or media
         /// (cells written).
         past_ack: PastAck,
-        /// What a store past the caches does to a copy in the L1: evict or update.
+        /// What a non-temporal store does to a copy in the L1: evict or update.
         past_l1: PastL1,
-        /// What a store past the caches does to a copy in the L2: update or invalidate.
+        /// What a non-temporal store does to a copy in the L2: update or invalidate.
         past_l2: PastL2,
     }
 }

@@ -37,15 +37,15 @@ use crate::engine::{Clock, Component, Ctx, Port, Progress, StateDigest, Time, Ti
 use crate::kernel::fault::{FaultKind, ProgramFault};
 use crate::kernel::ir::Class;
 use crate::kernel::launch::Launch;
+use crate::persist::handler::{Outbox, Peer, SmHandler};
 use crate::persist::journal::Notebook;
 use crate::persist::regions::RegionReport;
-use crate::persist::site::{Peer, Post, SmSite};
 
 use super::address::Interleave;
 use super::coalescer::LineAccess;
 use super::crossbar::{CrossbarSpec, PortEnd};
 use super::l1::{L1, L1Spec, L1Writes, Waiter};
-use super::msg::{Atomics, Msg, Persist, Rooms};
+use super::msg::{Atomics, LinePool, Msg, Persist};
 use super::network::Network;
 use super::on_dram::OnDram;
 use super::persistence::PersistSpec;
@@ -62,7 +62,7 @@ use combine::Cleaning;
 use cta::CtaSlot;
 use gate::Gate;
 use lsu::Lsu;
-use ordered::Books;
+use ordered::PersistOrder;
 use slots::{Accounts, State, WarpSlot};
 
 /// How an SM is wired and what it shares with its neighbours' specifications.
@@ -124,27 +124,27 @@ pub struct Sm {
     l1: L1,
     /// Lines that leave a write-combining L1.
     cleaning: Cleaning,
-    /// Of a combining L1 whose site orders what leaves.
-    books: Option<Box<Books>>,
+    /// Of a combining L1 whose handler orders what leaves.
+    books: Option<Box<PersistOrder>>,
     /// Fences and CTAs that wait for cleanings.
     releases: u32,
     /// Slices that have not acknowledged the kernel's marker.
     grid_left: u32,
     network: Network,
-    rooms: Rooms,
+    line_pool: LinePool,
     #[allow(clippy::vec_box, reason = "boxes are what is recycled: they travel in messages")]
     spare_atomics: Vec<Box<Atomics>>,
     accesses: Vec<LineAccess>,
     /// Lines of one write-back instruction.
     lines: Vec<u64>,
-    site: Box<dyn SmSite>,
-    /// The site wants to hear of accesses.
+    handler: Box<dyn SmHandler>,
+    /// The handler wants to hear of accesses.
     watched: bool,
-    /// The site's fences order what they do not wait for.
+    /// The handler's fences order what they do not wait for.
     orders: bool,
-    /// The site wants to be asked about loads.
+    /// The handler wants to be asked about loads.
     steers: bool,
-    /// The site has a front-end buffer.
+    /// The handler has a front-end buffer.
     paths: bool,
     /// Warps that wait for it, and those that have exited and wait for their copies to arrive.
     path_waiting: u64,
@@ -152,9 +152,9 @@ pub struct Sm {
     /// The launch's checkpoint area: its first address, and that behind it.
     checkpoint_area: (u64, u64),
     path_draining: u64,
-    /// What it keeps in order for the site.
+    /// What it keeps in order for the handler.
     gate: Option<Box<Gate>>,
-    post: Post,
+    outbox: Outbox,
     journal: Option<Box<Notebook>>,
     timeline: Option<Box<SmTimeline>>,
     stalls: PersistStalls,
@@ -176,8 +176,8 @@ pub struct Sm {
 }
 
 impl Sm {
-    /// An idle SM that hosts a scheme's site, and keeps a journal if asked to.
-    pub fn new(p: SmParameters, w: SmWiring, mut site: Box<dyn SmSite>, journal: bool) -> Self {
+    /// An idle SM that hosts a scheme's handler, and keeps a journal if asked to.
+    pub fn new(p: SmParameters, w: SmWiring, mut handler: Box<dyn SmHandler>, journal: bool) -> Self {
         let l = &p.latency;
         let i = &p.interval;
         let latency = [
@@ -230,25 +230,25 @@ impl Sm {
             lsu: Lsu::new(p.sm.lsu_entries),
             l1: L1::new(&p.l1, w.line_bytes),
             cleaning: Cleaning::default(),
-            books: (site.orders_persists() && p.l1.writes == L1Writes::Combine).then(Box::default),
-            orders: site.orders_persists(),
+            books: (handler.orders_persists() && p.l1.writes == L1Writes::Combine).then(Box::default),
+            orders: handler.orders_persists(),
             releases: 0,
             grid_left: 0,
             network: Network::new(&p.crossbar, w.map, w.port.clone(), w.switch, p.l1.miss_queue_entries),
-            rooms: Rooms::default(),
+            line_pool: LinePool::default(),
             spare_atomics: Vec::new(),
             accesses: Vec::new(),
             lines: Vec::new(),
-            watched: site.watches(),
-            steers: site.steers_loads(),
-            paths: site.front_end().is_some(),
+            watched: handler.watches(),
+            steers: handler.steers_loads(),
+            paths: handler.front_end().is_some(),
             path_waiting: 0,
             path_full: 0,
             checkpoint_area: (0, 0),
             path_draining: 0,
-            gate: site.gate().map(|spec| Box::new(Gate::new(spec, p.sm.ctas as usize))),
-            site,
-            post: Post::of_host(journal),
+            gate: handler.gate().map(|spec| Box::new(Gate::new(spec, p.sm.ctas as usize))),
+            handler,
+            outbox: Outbox::of_host(journal),
             journal: journal.then(Box::default),
             timeline: None,
             stalls: PersistStalls::default(),
@@ -266,14 +266,14 @@ impl Sm {
         }
     }
 
-    /// What its site counted.
+    /// What its handler counted.
     pub fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
-        self.site.tally(add);
+        self.handler.tally(add);
     }
 
-    /// What its site saw of recoverable regions.
+    /// What its handler saw of recoverable regions.
     pub fn region_report(&self) -> Option<RegionReport> {
-        self.site.region_report()
+        self.handler.region_report()
     }
 
     /// What it counted.
@@ -333,14 +333,14 @@ impl Sm {
         Port(self.w.map.slices() as u16 + 1)
     }
 
-    /// Sends what the site has written.
-    fn send_letters(&mut self, cx: &mut Ctx<'_, Msg>) {
-        if self.post.is_empty() {
+    /// Sends what the handler has written.
+    fn send_messages(&mut self, cx: &mut Ctx<'_, Msg>) {
+        if self.outbox.is_empty() {
             return;
         }
         self.note_regions();
         let (map, hub) = (self.w.map, self.hub_port());
-        for (to, letter, delay) in self.post.take_timed() {
+        for (to, message, delay) in self.outbox.take_timed() {
             let port = match to {
                 Peer::Hub => hub,
                 Peer::Slice(slice) => Port(slice),
@@ -351,7 +351,7 @@ impl Sm {
                 }
                 Peer::Sm(_) | Peer::Host => panic!("no link leads from an SM to {to:?}"),
             };
-            cx.send(port, Msg::Letter { from: Peer::Sm(self.w.index), letter }, delay);
+            cx.send(port, Msg::Scheme { from: Peer::Sm(self.w.index), message }, delay);
         }
     }
 
@@ -466,8 +466,8 @@ impl Sm {
                 }
             }
         }
-        let cleans = self.cleaning.is_pending() || !self.post.cleans().is_empty();
-        let leaves = !self.post.persists().is_empty() && self.network.has_room();
+        let cleans = self.cleaning.is_pending() || !self.outbox.cleans().is_empty();
+        let leaves = !self.outbox.persists().is_empty() && self.network.has_room();
         if leaves || (cleans || !self.lsu.queue.is_empty()) && !self.lsu.blocked {
             next = next.min(self.lsu.free_at.max(cycle + 1));
         }
@@ -511,7 +511,7 @@ impl Component<Msg> for Sm {
             return;
         }
         self.now = cx.now();
-        self.post.at(self.now);
+        self.outbox.at(self.now);
         let cycle = self.cycle_from(cx.now());
         self.accounts.advance(cycle);
         match message {
@@ -530,8 +530,8 @@ impl Component<Msg> for Sm {
             Msg::Invalidate { line } => self.give_up(line),
             Msg::Start(launch) => self.start(launch),
             Msg::Cta(cta) => self.start_cta(cta, cycle),
-            Msg::Letter { from, letter } => {
-                self.site.letter(from, letter, &mut self.post);
+            Msg::Scheme { from, message } => {
+                self.handler.message(from, message, &mut self.outbox);
                 if self.paths {
                     self.path_changed(cycle, cx);
                 }
@@ -543,7 +543,7 @@ impl Component<Msg> for Sm {
             }
             other => panic!("an SM received {other:?}"),
         }
-        self.send_letters(cx);
+        self.send_messages(cx);
         cx.wake_at(self.w.clock.cycles(u64::from(cycle)));
     }
 
@@ -553,7 +553,7 @@ impl Component<Msg> for Sm {
         }
         let now = cx.now();
         self.now = now;
-        self.post.at(now);
+        self.outbox.at(now);
         let cycle = self.cycle_from(now);
         let Some(launch) = self.launch.take() else { return };
         self.accounts.advance(cycle);
@@ -568,7 +568,7 @@ impl Component<Msg> for Sm {
             cx.wake_at(self.w.clock.cycles(u64::from(cycle)));
         }
         self.launch = Some(launch);
-        self.send_letters(cx);
+        self.send_messages(cx);
     }
 
     fn waits(&self, out: &mut Vec<Wait>) {

@@ -71,7 +71,7 @@ pub fn stages(passed: &Passed, parts: LinkParts, now: Time) -> [Time; STAGE_COUN
 }
 
 impl PersistStalls {
-    /// Books a persist whose acknowledgement came at `now`.
+    /// PersistOrder a persist whose acknowledgement came at `now`.
     pub(super) fn record(&mut self, passed: &Passed, parts: LinkParts, now: Time) {
         for (histogram, ticks) in self.stages.iter_mut().zip(stages(passed, parts, now)) {
             histogram.record(ticks);

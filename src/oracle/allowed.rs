@@ -5,7 +5,7 @@
 //!  line b        ├──┤                  or, torn, one of each 8-byte word
 //!  line c        ┤                     (nothing to choose)
 //! ```
-//! A store past the caches may also be durable while older bytes of its line still lie in a cache.
+//! A non-temporal store may also be durable while older bytes of its line still lie in a cache.
 //!
 //! All combinations are judged when they are few; else everything at its oldest, everything at its newest, each line
 //! alone, pairs of a log, a flag and data, and some drawn. Each image is a number: the same instant, number and budget
@@ -31,7 +31,7 @@ use crate::persist::image::PmImage;
 use crate::persist::journal::FactKind;
 use parts::Parts;
 
-/// At most how many states of one line in which stores past the caches are ahead of others.
+/// At most how many states of one line in which non-temporal stores are ahead of others.
 const AHEAD: usize = 64;
 
 /// How much of what is allowed to judge.
@@ -168,7 +168,7 @@ impl<'a> Allowed<'a> {
 }
 
 /// A line that may be in several states, which are numbered: first its versions, oldest first, then those in which
-/// stores past the caches are ahead of others.
+/// non-temporal stores are ahead of others.
 #[derive(Debug, Clone)]
 struct Open {
     line: usize,
@@ -183,7 +183,7 @@ impl Open {
     fn new(order: &Order<'_>, line: usize, bounds: Bounds) -> Open {
         let Bounds { must, through, may } = bounds;
         let past = |version: &u32| order.lines[line].versions[*version as usize - 1].through;
-        // Where the version after the prefix went past the caches itself, a longer prefix is the same.
+        // Where the version after the prefix bypassed the caches itself, a longer prefix is the same.
         let left_behind: Vec<u32> = (must..may).filter(|prefix| !past(&(prefix + 1))).collect();
         let late = (through.max(must) + 1..=may).rev().filter(past);
         let behind = |late: u32| left_behind.iter().take_while(move |&&prefix| prefix < late);
@@ -201,7 +201,7 @@ impl Open {
         u64::from(self.newest()) + 1 + self.ahead.len() as u64
     }
 
-    /// Prefix and stores past the caches of a state.
+    /// Prefix and non-temporal stores of a state.
     fn state(&self, number: u32) -> (u32, u32) {
         let Bounds { must, through, .. } = self.bounds;
         match number.checked_sub(self.newest() + 1) {

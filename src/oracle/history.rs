@@ -105,7 +105,7 @@ impl History<'_, '_> {
             }
             while let Some(event) = events.get(next_event).filter(|event| event.fact as usize == at) {
                 // What is performed is durable where the L2 survives: nothing to judge.
-                if fact.kind != FactKind::Performed || event.effect == Effect::Through {
+                if fact.kind != FactKind::Performed || event.effect == Effect::NonTemporal {
                     self.guaranteed(at, fact, event.line as usize, event.version, event.effect);
                 }
                 next_event += 1;
@@ -374,7 +374,7 @@ mod tests {
     use super::*;
     use crate::persist::image::PmImage;
     use crate::persist::journal::Author;
-    use crate::persist::vocab::PastOrder;
+    use crate::persist::vocab::NonTemporalOrder;
 
     fn judge(script: &Script, domain: Domain, guarantees: Guarantees, strict: bool) -> Vec<Failure> {
         let initial = PmImage::new(0, vec![0; 1024]);
@@ -500,7 +500,7 @@ mod tests {
 
     #[test]
     fn a_store_must_not_be_performed_before_what_the_machine_orders_before_it_is_durable() {
-        let ordered = Guarantees { past: PastOrder::BeforeCached, ..Guarantees::default() };
+        let ordered = Guarantees { past: NonTemporalOrder::BeforeCached, ..Guarantees::default() };
         for domain in [Domain::Adr, Domain::Media] {
             let mut early = Script::default();
             early.through(warp(0), 0, 1).store(warp(1), 128, 2).accepted(0, 1).at_media(0, 1);
@@ -657,7 +657,7 @@ mod tests {
         different.data(FactKind::Stored, 0, &[1, 0, 0, 0], warp(0)).performed(0, 0, 2);
         assert_eq!(properties(&different, false), [Property::Facts]);
         let mut never = Script::default();
-        never.data(FactKind::StoredThrough, 0, &[1], warp(0)).fence(warp(0));
+        never.data(FactKind::StoredNonTemporal, 0, &[1], warp(0)).fence(warp(0));
         assert_eq!(properties(&never, false), [Property::Facts]);
         let mut host = Script::default();
         host.performed(HOST, 0, 1);
@@ -677,7 +677,7 @@ mod tests {
 
     /// The failures' texts, where all that can be promised is.
     fn told(script: &Script, strict: bool) -> Vec<String> {
-        let guarantees = Guarantees { cta_end: true, kernel_end: true, past: PastOrder::BeforeCached };
+        let guarantees = Guarantees { cta_end: true, kernel_end: true, past: NonTemporalOrder::BeforeCached };
         judge(script, Domain::Adr, guarantees, strict).into_iter().map(|failure| failure.what).collect()
     }
 

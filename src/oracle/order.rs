@@ -8,15 +8,15 @@
 //! ```
 //! A line's content is a prefix of its versions: where version v is durable, so is what came before it. A version is
 //! *guaranteed* when its own warp stored it through the caches, wrote the line back later, and then passed a fence; or
-//! stored it past the caches and then passed a fence. A store past the caches takes along earlier ones of the line that
+//! stored it around the caches and then passed a fence. A non-temporal store takes along earlier ones of the line that
 //! went the same way, but nothing that still lies in a cache: such versions are kept apart (`through`) and laid over the
-//! prefix. The host's writes go past the caches and are guaranteed when a kernel starts. Anything performed may be
+//! prefix. The host's writes bypass the caches and are guaranteed when a kernel starts. Anything performed may be
 //! durable, since a cache may evict at any time.
 //!
 //! A persist barrier guarantees what all warps of its scope stored before they came to it. Stores that an L1 combined are one
 //! version: they are performed together.
 //!
-//! Hardware may order stores past the caches without a fence that waits ([`PastOrder`]): where a scheme promises it, the
+//! Hardware may order non-temporal stores without a fence that waits ([`NonTemporalOrder`]): where a scheme promises it, the
 //! performance of a later store of the SM guarantees them. A fence that did not wait for them guarantees what was written
 //! back; the rest is guaranteed when it is noted to be settled.
 //!
@@ -30,7 +30,7 @@ use std::collections::{BTreeMap, VecDeque};
 use super::{LINE, WORDS, runs};
 use crate::persist::image::PmImage;
 use crate::persist::journal::{Author, Fact, FactKind, Journal};
-use crate::persist::vocab::{Domain, PastOrder, PersistScope};
+use crate::persist::vocab::{Domain, NonTemporalOrder, PersistScope};
 
 const NONE: u32 = u32::MAX;
 
@@ -41,8 +41,8 @@ pub struct Guarantees {
     pub cta_end: bool,
     /// At the end of a kernel all its stores are durable.
     pub kernel_end: bool,
-    /// What the machine orders of stores past the caches.
-    pub past: PastOrder,
+    /// What the machine orders of non-temporal stores.
+    pub past: NonTemporalOrder,
 }
 
 /// What the model has to know besides the facts.
@@ -65,7 +65,7 @@ pub struct Version {
     pub program: Option<u32>,
     /// Where the others that were combined into it lie in the order's list, and how many.
     pub(super) combined: (u32, u32),
-    /// It went past the caches.
+    /// It bypassed the caches.
     pub through: bool,
 }
 
@@ -104,8 +104,8 @@ pub(super) enum Effect {
     May,
     /// All versions up to this one must be.
     Prefix,
-    /// All versions up to this one that went past the caches must be.
-    Through,
+    /// All versions up to this one that bypassed the caches must be.
+    NonTemporal,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,7 +131,7 @@ pub struct Fault {
 pub struct Bounds {
     /// Every version up to this one is durable.
     pub must: u32,
-    /// Every version past the caches up to this one is durable.
+    /// Every version around the caches up to this one is durable.
     pub through: u32,
     /// No later version is durable.
     pub may: u32,
@@ -144,8 +144,8 @@ pub struct Order<'a> {
     pub(super) lines: Vec<Line>,
     pub(super) warps: Vec<Warp>,
     pub(super) events: Vec<Event>,
-    /// What the machine orders of stores past the caches.
-    pub(super) past: PastOrder,
+    /// What the machine orders of non-temporal stores.
+    pub(super) past: NonTemporalOrder,
     /// Line and version of each fact that is a store, an atomic or a performance.
     place: Vec<(u32, u32)>,
     /// Stores that were combined with a later one, by version.
@@ -160,11 +160,11 @@ struct Pending {
     stores: Vec<u32>,
     /// By line, the last store through the caches that no write-back covers yet.
     cached: BTreeMap<u32, u32>,
-    /// What the next fence guarantees: stores, and whether they went past the caches.
+    /// What the next fence guarantees: stores, and whether they bypassed the caches.
     covered: Vec<(u32, bool)>,
     /// For each fence that did not wait, and is not settled, the stores that it did not wait for.
     unsettled: VecDeque<Vec<(u32, bool)>>,
-    /// Its stores that no persist barrier covers yet, and whether they went past the caches.
+    /// Its stores that no persist barrier covers yet, and whether they bypassed the caches.
     open: Vec<(u32, bool)>,
     /// Of each scope, how many persist barriers it has come to, and passed.
     barriers: [(u32, u32); 3],
@@ -175,7 +175,7 @@ pub(super) fn warp_key(author: Author) -> WarpKey {
 }
 
 pub(super) fn is_store(kind: FactKind) -> bool {
-    matches!(kind, FactKind::Stored | FactKind::StoredThrough | FactKind::Updated)
+    matches!(kind, FactKind::Stored | FactKind::StoredNonTemporal | FactKind::Updated)
 }
 
 /// A line's bytes in an image; those outside are 0.
@@ -276,7 +276,7 @@ impl<'a> Order<'a> {
         self.combined[first as usize..(first + count) as usize].iter().copied().chain(version.program)
     }
 
-    /// A line's content when all versions up to `prefix` are there, and those past the caches up to `through`.
+    /// A line's content when all versions up to `prefix` are there, and those around the caches up to `through`.
     pub fn content(&self, line: usize, prefix: u32, through: u32) -> [u8; LINE] {
         let Line { words, versions, .. } = &self.lines[line];
         let mut bytes = [0; LINE];
@@ -329,11 +329,11 @@ struct Reader<'o, 'a> {
     warps: BTreeMap<WarpKey, Pending>,
     /// Stores of a CTA (or of a launch: no CTA) whose end guarantees them.
     epochs: BTreeMap<(u32, Option<u32>), Vec<u32>>,
-    /// By SM, where the machine orders them: stores past the caches that nothing guarantees yet, in the order of issue.
+    /// By SM, where the machine orders them: non-temporal stores that nothing guarantees yet, in the order of issue.
     paths: BTreeMap<Path, VecDeque<u32>>,
 }
 
-/// Whose stores past the caches are kept in order: an SM's, or those of one launch and CTA there.
+/// Whose non-temporal stores are kept in order: an SM's, or those of one launch and CTA there.
 type Path = (u16, Option<(u32, u32)>);
 
 impl Reader<'_, '_> {
@@ -341,7 +341,7 @@ impl Reader<'_, '_> {
         for (at, fact) in self.order.journal.facts().iter().enumerate() {
             let at = at as u32;
             match fact.kind {
-                FactKind::Stored | FactKind::StoredThrough | FactKind::Updated => self.issue(at, fact),
+                FactKind::Stored | FactKind::StoredNonTemporal | FactKind::Updated => self.issue(at, fact),
                 FactKind::Performed => self.perform(at, fact),
                 FactKind::WroteBack => {
                     let line = self.line(fact.line);
@@ -409,10 +409,10 @@ impl Reader<'_, '_> {
         self.issued.entry((fact.author.sm, line)).or_default().push_back(at);
         let pending = self.warps.entry(warp_key(fact.author)).or_default();
         pending.stores.push(at);
-        pending.open.push((at, fact.kind == FactKind::StoredThrough));
-        if fact.kind == FactKind::StoredThrough {
+        pending.open.push((at, fact.kind == FactKind::StoredNonTemporal));
+        if fact.kind == FactKind::StoredNonTemporal {
             pending.covered.push((at, true));
-            if self.model.guarantees.past != PastOrder::ByFences {
+            if self.model.guarantees.past != NonTemporalOrder::ByFences {
                 self.paths.entry(self.path_of(fact)).or_default().push_back(at);
             }
         } else {
@@ -446,7 +446,7 @@ impl Reader<'_, '_> {
             }
         }
         let through =
-            program.map_or(by_host, |program| journal.facts()[program as usize].kind == FactKind::StoredThrough);
+            program.map_or(by_host, |program| journal.facts()[program as usize].kind == FactKind::StoredNonTemporal);
         let history = &mut self.order.lines[line as usize];
         let list = (self.order.combined.len() as u32, combined.len() as u32);
         self.order.combined.extend_from_slice(&combined);
@@ -471,18 +471,18 @@ impl Reader<'_, '_> {
         } else if by_host {
             self.epochs.entry((NONE, None)).or_default().push(at);
         }
-        if let Some(program) = program.filter(|_| self.model.guarantees.past != PastOrder::ByFences) {
+        if let Some(program) = program.filter(|_| self.model.guarantees.past != NonTemporalOrder::ByFences) {
             self.come_before(at, program);
         }
     }
 
-    /// The store that joins its line in an SM's L1. What goes past the L1, atomics and mostly stores past the caches, may be
+    /// The store that joins its line in an SM's L1. What goes past the L1, atomics and mostly non-temporal stores, may be
     /// on its way still: these do not join, unless the scheme has all of the latter join.
     fn take_merged(&mut self, key: (u16, u32)) -> Option<u32> {
         let issued = self.issued.get_mut(&key)?;
         let facts = self.order.journal.facts();
         let first = |kind: FactKind| issued.iter().position(|&store| facts[store as usize].kind == kind);
-        let at = first(FactKind::Stored).or_else(|| first(FactKind::StoredThrough))?;
+        let at = first(FactKind::Stored).or_else(|| first(FactKind::StoredNonTemporal))?;
         issued.remove(at)
     }
 
@@ -540,11 +540,11 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Among which stores past the caches the machine keeps a store in order: those of its SM, or of its CTA
+    /// Among which non-temporal stores the machine keeps a store in order: those of its SM, or of its CTA
     /// alone.
     fn path_of(&self, fact: &Fact) -> Path {
         let Author { sm, launch, cta, .. } = fact.author;
-        (sm, (self.model.guarantees.past == PastOrder::BeforeCachedOfCta).then_some((launch, cta)))
+        (sm, (self.model.guarantees.past == NonTemporalOrder::BeforeCachedOfCta).then_some((launch, cta)))
     }
 
     /// What the machine orders before a store is guaranteed when that is performed.
@@ -554,11 +554,14 @@ impl Reader<'_, '_> {
         let path = self.path_of(own);
         let Some(waiting) = self.paths.get_mut(&path) else { return };
         let mut count = match (own.kind, self.model.guarantees.past) {
-            (FactKind::StoredThrough, PastOrder::ByFences | PastOrder::BeforeCached | PastOrder::BeforeCachedOfCta)
-            | (_, PastOrder::Epochs) => 0,
+            (
+                FactKind::StoredNonTemporal,
+                NonTemporalOrder::ByFences | NonTemporalOrder::BeforeCached | NonTemporalOrder::BeforeCachedOfCta,
+            )
+            | (_, NonTemporalOrder::Epochs) => 0,
             _ => waiting.partition_point(|&past| past < store),
         };
-        if own.kind == FactKind::StoredThrough {
+        if own.kind == FactKind::StoredNonTemporal {
             let last = |count: usize| &facts[waiting[count - 1] as usize];
             while count > 0 && same_instruction(last(count), own) {
                 count -= 1;
@@ -601,7 +604,7 @@ impl Reader<'_, '_> {
             }
         }
         for ((line, through), version) in latest {
-            let effect = if through { Effect::Through } else { Effect::Prefix };
+            let effect = if through { Effect::NonTemporal } else { Effect::Prefix };
             self.order.events.push(Event { fact: at, line, version, effect });
         }
     }
@@ -662,7 +665,7 @@ impl Instant<'_> {
             match event.effect {
                 Effect::May => bounds.may = event.version,
                 Effect::Prefix => bounds.must = bounds.must.max(event.version),
-                Effect::Through => bounds.through = bounds.through.max(event.version),
+                Effect::NonTemporal => bounds.through = bounds.through.max(event.version),
             }
             let versions = &self.order.lines[event.line as usize].versions;
             while bounds.must < bounds.through && versions[bounds.must as usize].through {

@@ -9,7 +9,7 @@
 //! Here each store of the program is a state of its own: the store is durable, and of everything else only what must
 //! be durable whenever that store has been issued. Between warps of a CTA that follows from *happens-before*: program order,
 //! barriers, and whatever else warps can pass messages by. What other CTAs and launches made durable is as it was in time.
-//! Where the machine orders stores past the caches by itself, those that come before the store in this sense are durable, too:
+//! Where the machine orders non-temporal stores by itself, those that come before the store in this sense are durable, too:
 //! warps of a CTA are of one SM, and issue in an order that respects it. What persist barriers order before the store is
 //! durable as well, whether they wait or not: the state is closed under their order (`scopes`), also between CTAs.
 //!
@@ -29,7 +29,7 @@ use super::{Draw, inside};
 use crate::engine::Time;
 use crate::persist::image::PmImage;
 use crate::persist::journal::{Fact, FactKind};
-use crate::persist::vocab::{PastOrder, PersistScope};
+use crate::persist::vocab::{NonTemporalOrder, PersistScope};
 
 /// A warp's knowledge of the warps of its CTA: of each, how many of its facts come before.
 type Clock = BTreeMap<u16, u32>;
@@ -61,7 +61,7 @@ pub struct Overtaking<'a> {
     stands: BTreeMap<u32, Stand>,
     clocks: Vec<Clock>,
     guarantees: Vec<Guarantee>,
-    /// Where the machine orders them: of each CTA, its stores past the caches, and its fences that did not wait for them.
+    /// Where the machine orders them: of each CTA, its non-temporal stores, and its fences that did not wait for them.
     paths: BTreeMap<(u32, u32), [Vec<u32>; 2]>,
     /// What persist barriers order.
     scopes: Scopes,
@@ -92,11 +92,11 @@ impl<'a> Overtaking<'a> {
                 continue;
             }
             let which = match fact.kind {
-                FactKind::StoredThrough => Some(0),
+                FactKind::StoredNonTemporal => Some(0),
                 FactKind::FenceOrdered => Some(1),
                 _ => None,
             };
-            if let Some(which) = which.filter(|_| order.past != PastOrder::ByFences) {
+            if let Some(which) = which.filter(|_| order.past != NonTemporalOrder::ByFences) {
                 paths.entry((fact.author.launch, fact.author.cta)).or_default()[which].push(at as u32);
             }
             let (number, clock) = readers.entry(warp_key(fact.author)).or_default();
@@ -127,7 +127,7 @@ impl<'a> Overtaking<'a> {
             let through = match event.effect {
                 Effect::May => return None,
                 Effect::Prefix => false,
-                Effect::Through => true,
+                Effect::NonTemporal => true,
             };
             Some(Guarantee { fact: event.fact, line: event.line, version: event.version, through })
         };
@@ -201,7 +201,7 @@ impl<'a> Overtaking<'a> {
             FactKind::FencePassed | FactKind::FenceOrdered | FactKind::FenceSettled | FactKind::PersistPassed(_) => {
                 Some((fact.author.launch, fact.author.cta))
             }
-            // Performed is durable (eADR), or orders what went past the caches before. But another warp of the CTA had no way to count on it without a fence.
+            // Performed is durable (eADR), or orders what bypassed the caches before. But another warp of the CTA had no way to count on it without a fence.
             FactKind::Performed => {
                 version().program.map(|store| facts[store as usize].author).map(|author| (author.launch, author.cta))
             }
@@ -235,16 +235,16 @@ impl<'a> Overtaking<'a> {
         self.stands.get(&fact).zip(known).is_some_and(|(stand, known)| stand.number < *known)
     }
 
-    /// The stores past the caches that the machine makes durable before it performs a store of the same CTA.
+    /// The non-temporal stores that the machine makes durable before it performs a store of the same CTA.
     fn ordered_before(&self, store: u32) -> Vec<u32> {
         let own = self.fact(store);
         let Some([past, fences]) = self.paths.get(&(own.author.launch, own.author.cta)) else { return Vec::new() };
         let clock = self.clock_at(store);
         let whole = match self.order.past {
-            PastOrder::Fifo => true,
-            PastOrder::Epochs => false,
-            PastOrder::ByFences | PastOrder::BeforeCached | PastOrder::BeforeCachedOfCta => {
-                own.kind != FactKind::StoredThrough
+            NonTemporalOrder::Fifo => true,
+            NonTemporalOrder::Epochs => false,
+            NonTemporalOrder::ByFences | NonTemporalOrder::BeforeCached | NonTemporalOrder::BeforeCachedOfCta => {
+                own.kind != FactKind::StoredNonTemporal
             }
         };
         let clock = if whole {
@@ -271,7 +271,7 @@ impl<'a> Overtaking<'a> {
         let mut followed: BTreeMap<WarpKey, (u32, bool)> = BTreeMap::new();
         while let Some(store) = stores.pop() {
             let own = self.fact(store);
-            let through = own.kind == FactKind::StoredThrough;
+            let through = own.kind == FactKind::StoredNonTemporal;
             let latest = followed.entry(warp_key(own.author)).or_insert((0, true));
             if store >= latest.0 || latest.1 && !through {
                 *latest = (store.max(latest.0), latest.1 && through);
@@ -289,7 +289,7 @@ impl<'a> Overtaking<'a> {
                 *done = epoch.max(*done);
                 for &earlier in before {
                     let Some((line, version)) = self.order.version_of(earlier as usize) else { continue };
-                    let through = self.fact(earlier).kind == FactKind::StoredThrough;
+                    let through = self.fact(earlier).kind == FactKind::StoredNonTemporal;
                     let bounds = bounds.entry(line as u32).or_default();
                     let bound = if through { &mut bounds.through } else { &mut bounds.must };
                     let from = std::mem::replace(bound, version.max(*bound));
@@ -299,7 +299,7 @@ impl<'a> Overtaking<'a> {
         }
     }
 
-    /// The stores of these versions of a line, or of those past the caches among them.
+    /// The stores of these versions of a line, or of those around the caches among them.
     fn along(&self, line: usize, versions: Range<u32>, through: bool) -> impl Iterator<Item = u32> {
         let versions = self.order.lines()[line].versions.get(versions.start as usize..versions.end as usize);
         let versions = versions.unwrap_or_default().iter().filter(move |version| !through || version.through);
@@ -311,7 +311,7 @@ impl<'a> Overtaking<'a> {
     pub fn image(&self, store: usize) -> Option<PmImage> {
         let fact = self.order.journal.facts().get(store)?;
         let (line, version) = self.order.version_of(store).filter(|_| is_store(fact.kind))?;
-        let through = fact.kind == FactKind::StoredThrough;
+        let through = fact.kind == FactKind::StoredNonTemporal;
         // Earlier versions of its line come with it, and what these could count on.
         let with = || self.along(line, 0..version, through);
         let knowledge = self.knowledge(with());
@@ -328,7 +328,7 @@ impl<'a> Overtaking<'a> {
         *bound = version.max(*bound);
         let mut stores: Vec<u32> = with().collect();
         // So does what is in a line with a store that is certain, where the machine orders it by itself.
-        if self.order.past != PastOrder::ByFences {
+        if self.order.past != NonTemporalOrder::ByFences {
             for (&line, bounds) in &bounds {
                 stores.extend(self.along(line as usize, 0..bounds.must, false));
                 stores.extend(self.along(line as usize, 0..bounds.through, true));
@@ -377,15 +377,15 @@ mod tests {
 
     /// The image in which the `nth` store from the end is durable: the first byte of each of three lines.
     fn state(script: &Script, nth_from_end: usize) -> [u8; 3] {
-        state_of(script, nth_from_end, PastOrder::ByFences)
+        state_of(script, nth_from_end, NonTemporalOrder::ByFences)
     }
 
-    /// The same of the last store, where the machine orders stores past the caches.
-    fn ordered_state(script: &Script, past: PastOrder) -> [u8; 3] {
+    /// The same of the last store, where the machine orders non-temporal stores.
+    fn ordered_state(script: &Script, past: NonTemporalOrder) -> [u8; 3] {
         state_of(script, 0, past)
     }
 
-    fn state_of(script: &Script, nth_from_end: usize, past: PastOrder) -> [u8; 3] {
+    fn state_of(script: &Script, nth_from_end: usize, past: NonTemporalOrder) -> [u8; 3] {
         let initial = PmImage::new(0, vec![0; 512]);
         let guarantees = Guarantees { past, ..Guarantees::default() };
         let model = Model { domain: Domain::Adr, guarantees, host: HOST };
@@ -447,7 +447,7 @@ mod tests {
 
     #[test]
     fn what_the_machine_orders_before_a_store_is_certain_with_it() {
-        // Warp 0 logs past the caches, its fence does not wait; behind a barrier, warp 1 stores data, long afterwards.
+        // Warp 0 logs around the caches, its fence does not wait; behind a barrier, warp 1 stores data, long afterwards.
         let run = |fence: bool, barrier_between: bool, past: bool| {
             let mut script = Script::default();
             script.through(warp(0), LOG, 1);
@@ -468,19 +468,19 @@ mod tests {
         };
         let certain = |script: &Script, past| ordered_state(script, past)[0] == 1;
         for fence in [false, true] {
-            assert!(certain(&run(fence, true, false), PastOrder::BeforeCached));
-            assert!(!certain(&run(fence, false, false), PastOrder::BeforeCached), "warp 1 may run ahead");
-            assert!(!certain(&run(fence, true, false), PastOrder::ByFences));
-            assert!(certain(&run(fence, true, true), PastOrder::Fifo));
+            assert!(certain(&run(fence, true, false), NonTemporalOrder::BeforeCached));
+            assert!(!certain(&run(fence, false, false), NonTemporalOrder::BeforeCached), "warp 1 may run ahead");
+            assert!(!certain(&run(fence, true, false), NonTemporalOrder::ByFences));
+            assert!(certain(&run(fence, true, true), NonTemporalOrder::Fifo));
         }
-        assert!(certain(&run(true, true, true), PastOrder::BeforeCached), "the fence orders both");
-        assert!(!certain(&run(false, true, true), PastOrder::BeforeCached), "nothing does");
+        assert!(certain(&run(true, true, true), NonTemporalOrder::BeforeCached), "the fence orders both");
+        assert!(!certain(&run(false, true, true), NonTemporalOrder::BeforeCached), "nothing does");
         // Another warp's fence is none of this warp's stores.
         let mut other = Script::default();
         other.through(warp(0), LOG, 1);
         barrier(&mut other);
         other.through(warp(1), FLAG, 2).ordered(warp(1)).through(warp(1), DATA, 3);
-        assert_eq!(ordered_state(&other, PastOrder::BeforeCached), [0, 2, 3]);
+        assert_eq!(ordered_state(&other, NonTemporalOrder::BeforeCached), [0, 2, 3]);
     }
 
     #[test]
@@ -491,7 +491,7 @@ mod tests {
             script.through(warp(0), LOG, 1);
             script.fact(FactKind::PersistReached(scope), 0, warp(0)).fact(FactKind::PersistReached(scope), 0, who);
             script.through(who, DATA, 3);
-            ordered_state(&script, PastOrder::Epochs)
+            ordered_state(&script, NonTemporalOrder::Epochs)
         };
         assert_eq!(run(PersistScope::Cta, warp(1)), [1, 0, 3]);
         assert_eq!(run(PersistScope::Kernel, other), [1, 0, 3]);
@@ -502,7 +502,7 @@ mod tests {
         script.through(warp(0), LOG, 1).ordered(warp(0));
         barrier(&mut script);
         script.through(warp(1), DATA, 3);
-        assert_eq!(ordered_state(&script, PastOrder::Epochs), [1, 0, 3]);
+        assert_eq!(ordered_state(&script, NonTemporalOrder::Epochs), [1, 0, 3]);
     }
 
     #[test]
@@ -511,8 +511,8 @@ mod tests {
         let mut script = Script::default();
         script.through(warp(1), LOG, 1).fact(reached, 0, warp(1)).through(warp(1), FLAG + 8, 9);
         script.through(warp(0), FLAG, 2).fact(reached, 0, warp(0)).through(warp(0), DATA, 3);
-        assert_eq!(ordered_state(&script, PastOrder::Epochs), [1, 2, 3]);
-        assert_eq!(state_of(&script, 2, PastOrder::Epochs), [1, 0, 0]);
+        assert_eq!(ordered_state(&script, NonTemporalOrder::Epochs), [1, 2, 3]);
+        assert_eq!(state_of(&script, 2, NonTemporalOrder::Epochs), [1, 0, 0]);
     }
 
     #[test]
@@ -531,7 +531,7 @@ mod tests {
             by_order.through(warp(1), FLAG, 2).ordered(warp(1)).through(warp(1), DATA, 3);
             by_fence.through(warp(1), FLAG, 2).fact(FactKind::FencePassed, 0, warp(1)).store(warp(1), DATA, 3);
             for script in [by_order, by_fence] {
-                assert_eq!(ordered_state(&script, PastOrder::Epochs), expected);
+                assert_eq!(ordered_state(&script, NonTemporalOrder::Epochs), expected);
             }
         }
     }

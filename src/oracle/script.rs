@@ -46,9 +46,9 @@ impl Script {
         self.performed(author.sm, address, value)
     }
 
-    /// A store past the caches, performed at once.
+    /// A non-temporal store, performed at once.
     pub(crate) fn through(&mut self, author: Author, address: u64, value: u32) -> &mut Script {
-        self.data(FactKind::StoredThrough, address, &value.to_le_bytes(), author);
+        self.data(FactKind::StoredNonTemporal, address, &value.to_le_bytes(), author);
         self.performed(author.sm, address, value)
     }
 
@@ -67,7 +67,7 @@ impl Script {
         self.fact(FactKind::FencePassed, 0, author)
     }
 
-    /// A fence that did not wait for stores past the caches.
+    /// A fence that did not wait for non-temporal stores.
     pub(crate) fn ordered(&mut self, author: Author) -> &mut Script {
         self.fact(FactKind::FenceOrdered, 0, author)
     }

@@ -32,7 +32,7 @@ pub enum Property {
     Regions,
     /// P4: from there the program runs on to the result that it has without a failure.
     Resume,
-    /// P5: stores past the caches are durable before what the machine orders behind them.
+    /// P5: non-temporal stores are durable before what the machine orders behind them.
     Ordered,
     /// P8: recovery that is cut off and starts again comes to the same image.
     Idempotent,

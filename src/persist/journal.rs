@@ -23,16 +23,16 @@ pub enum FactKind {
     AtMedia,
     /// A warp's fence let it go on: every persist of the warp before it was acknowledged.
     FencePassed,
-    /// A warp's fence let it go on: every write-back of the warp before it was acknowledged, stores past the caches were not
+    /// A warp's fence let it go on: every write-back of the warp before it was acknowledged, non-temporal stores were not
     /// all.
     FenceOrdered,
-    /// What was stored past the caches before a warp's first such fence that this was not said of yet is durable, as its
+    /// What was stored non-temporally before a warp's first such fence that this was not said of yet is durable, as its
     /// SM knows.
     FenceSettled,
     /// A warp issued a store through the caches (program order within a warp).
     Stored,
-    /// A warp issued a store past the caches, which a fence of the warp covers without a write-back.
-    StoredThrough,
+    /// A warp issued a non-temporal store, which a fence of the warp covers without a write-back.
+    StoredNonTemporal,
     /// A warp issued an atomic on the line; what it wrote is in the [`FactKind::Performed`] that follows from it.
     Updated,
     /// A warp issued a write-back of the line (program order within a warp).
@@ -252,7 +252,7 @@ impl Journal {
             | FactKind::Accepted
             | FactKind::AtMedia
             | FactKind::Stored
-            | FactKind::StoredThrough
+            | FactKind::StoredNonTemporal
             | FactKind::Region(_) => {
                 self.chunks.get(chunk).and_then(|chunk| chunk.get(start..start + bytes)).unwrap_or_default()
             }

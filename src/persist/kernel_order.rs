@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use super::site::{HubSite, Letter, Peer, Post, opened};
+use super::handler::{HubHandler, Outbox, Peer, SchemeMessage, opened};
 
 /// What SMs and hub tell each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ enum Word {
     Go(u64),
 }
 
-impl Letter for Word {
+impl SchemeMessage for Word {
     fn digest(&self) -> u64 {
         match self {
             Word::Done(barrier) => *barrier,
@@ -64,19 +64,19 @@ impl KernelOrder {
     }
 
     /// Every store of the SM up to this number is durable.
-    pub fn durable(&mut self, number: u64, post: &mut Post) {
+    pub fn durable(&mut self, number: u64, outbox: &mut Outbox) {
         while self.last.get(self.done).is_some_and(|&last| last <= number) {
             self.done += 1;
-            post.send(Peer::Hub, Word::Done(self.done as u64));
+            outbox.send(Peer::Hub, Word::Done(self.done as u64));
         }
     }
 
     /// The hub has written.
     ///
     /// # Panics
-    /// When the letter is not the hub's.
-    pub fn letter(&mut self, letter: Box<dyn Letter>) {
-        match opened(letter) {
+    /// When the message is not the hub's.
+    pub fn message(&mut self, message: Box<dyn SchemeMessage>) {
+        match opened(message) {
             Word::Go(barrier) => self.open = self.open.max(barrier as usize),
             word @ Word::Done(_) => panic!("an SM received {word:?}"),
         }
@@ -100,14 +100,14 @@ impl Gathering {
     }
 }
 
-impl HubSite for Gathering {
-    fn letter(&mut self, from: Peer, letter: Box<dyn Letter>, post: &mut Post) {
-        let Word::Done(barrier) = opened(letter) else { panic!("a hub received a letter of {from:?} to SMs") };
+impl HubHandler for Gathering {
+    fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
+        let Word::Done(barrier) = opened(message) else { panic!("a hub received a message of {from:?} to SMs") };
         let done = self.done.entry(barrier).or_default();
         *done += 1;
         if *done == self.sms {
             self.done.remove(&barrier);
-            (0..self.sms).for_each(|sm| post.send(Peer::Sm(sm), Word::Go(barrier)));
+            (0..self.sms).for_each(|sm| outbox.send(Peer::Sm(sm), Word::Go(barrier)));
             self.opened = self.opened.max(barrier);
         }
     }
@@ -127,34 +127,34 @@ mod tests {
 
     #[test]
     fn what_is_behind_a_barrier_leaves_when_every_sm_is_done_with_what_was_before() {
-        let (mut hub, post) = (Gathering::new(2), &mut Post::default());
+        let (mut hub, outbox) = (Gathering::new(2), &mut Outbox::default());
         let mut sms = [KernelOrder::default(), KernelOrder::default()];
         sms[0].barrier(3);
         sms[1].barrier(0);
         assert_eq!([3, 4].map(|number| sms[0].epoch_of(number)), [0, 1]);
         // The second SM stored nothing; the first is done only with its third store.
-        sms[1].durable(0, post);
-        sms[0].durable(2, post);
-        let deliver = |hub: &mut Gathering, sms: &mut [KernelOrder; 2], post: &mut Post| {
-            for (_, letter) in post.take() {
-                hub.letter(Peer::Sm(0), letter, post);
+        sms[1].durable(0, outbox);
+        sms[0].durable(2, outbox);
+        let deliver = |hub: &mut Gathering, sms: &mut [KernelOrder; 2], outbox: &mut Outbox| {
+            for (_, message) in outbox.take() {
+                hub.message(Peer::Sm(0), message, outbox);
             }
-            for (to, letter) in post.take() {
+            for (to, message) in outbox.take() {
                 let Peer::Sm(sm) = to else { panic!("{to:?}") };
-                sms[usize::from(sm)].letter(letter);
+                sms[usize::from(sm)].message(message);
             }
         };
-        deliver(&mut hub, &mut sms, post);
+        deliver(&mut hub, &mut sms, outbox);
         assert!(sms.iter().all(|sm| sm.may_leave(0) && !sm.may_leave(1)));
-        sms[0].durable(3, post);
-        deliver(&mut hub, &mut sms, post);
+        sms[0].durable(3, outbox);
+        deliver(&mut hub, &mut sms, outbox);
         assert!(sms.iter().all(|sm| sm.may_leave(1) && !sm.may_leave(2)));
     }
 
     #[test]
     fn letters_and_what_the_hub_holds_have_numbers_of_their_own() {
         assert_eq!([Word::Done(3), Word::Go(3)].map(|word| word.digest()), [3, 1 << 56 | 3]);
-        let (mut hub, post) = (Gathering::new(3), &mut Post::default());
+        let (mut hub, outbox) = (Gathering::new(3), &mut Outbox::default());
         let state = |hub: &Gathering| {
             let mut words = Vec::new();
             hub.state(&mut |word| words.push(word));
@@ -162,38 +162,38 @@ mod tests {
         };
         // SM 0 is done with two barriers, SM 1 with one.
         for barrier in [1, 2, 1] {
-            hub.letter(Peer::Sm(0), Box::new(Word::Done(barrier)), post);
+            hub.message(Peer::Sm(0), Box::new(Word::Done(barrier)), outbox);
         }
-        assert!(post.is_empty());
+        assert!(outbox.is_empty());
         assert_eq!(state(&hub), [0, 1, 2, 2, 1]);
-        hub.letter(Peer::Sm(2), Box::new(Word::Done(1)), post);
+        hub.message(Peer::Sm(2), Box::new(Word::Done(1)), outbox);
         assert_eq!(state(&hub), [1, 2, 1]);
-        let sent: Vec<(Peer, Word)> = post.take().into_iter().map(|(to, letter)| (to, opened(letter))).collect();
+        let sent: Vec<(Peer, Word)> = outbox.take().into_iter().map(|(to, message)| (to, opened(message))).collect();
         assert_eq!(sent, [0, 1, 2].map(|sm| (Peer::Sm(sm), Word::Go(1))));
     }
 
     #[test]
     fn an_sm_tells_of_every_barrier_whose_stores_are_durable_once() {
-        let (mut sm, post) = (KernelOrder::default(), &mut Post::default());
+        let (mut sm, outbox) = (KernelOrder::default(), &mut Outbox::default());
         [2, 2, 5].into_iter().for_each(|number| sm.barrier(number));
         assert_eq!((sm.barriers(), [2, 3, 5, 6].map(|number| sm.epoch_of(number))), (3, [0, 2, 2, 3]));
         let mut told = |sm: &mut KernelOrder, number| {
-            sm.durable(number, post);
-            post.take().into_iter().map(|(to, letter)| (to, opened(letter))).collect::<Vec<(Peer, Word)>>()
+            sm.durable(number, outbox);
+            outbox.take().into_iter().map(|(to, message)| (to, opened(message))).collect::<Vec<(Peer, Word)>>()
         };
         assert_eq!(told(&mut sm, 1), []);
         assert_eq!(told(&mut sm, 4), [1, 2].map(|barrier| (Peer::Hub, Word::Done(barrier))));
         assert_eq!(told(&mut sm, 4), []);
         assert_eq!(told(&mut sm, 5), [(Peer::Hub, Word::Done(3))]);
-        // An older letter takes nothing back.
-        sm.letter(Box::new(Word::Go(2)));
-        sm.letter(Box::new(Word::Go(1)));
+        // An older message takes nothing back.
+        sm.message(Box::new(Word::Go(2)));
+        sm.message(Box::new(Word::Go(1)));
         assert_eq!([0, 2, 3].map(|epoch| sm.may_leave(epoch)), [true, true, false]);
     }
 
     #[test]
     #[should_panic(expected = "an SM received Done(1)")]
     fn an_sm_is_told_of_no_other_sm() {
-        KernelOrder::default().letter(Box::new(Word::Done(1)));
+        KernelOrder::default().message(Box::new(Word::Done(1)));
     }
 }

@@ -1,9 +1,9 @@
-//! The seam of a persist path beside the caches: a front-end buffer in each SM, links, and a scheme's site in each memory
+//! The seam of a persist path beside the caches: a front-end buffer in each SM, links, and a scheme's handler in each memory
 //! controller.
 //!
 //! ```text
 //!   warp ──stores──> caches, whose dirty lines are dropped
-//!     └──copies──> front-end buffer ──letters──> controller's site ──flushes──> write queue
+//!     └──copies──> front-end buffer ──messages──> controller's handler ──flushes──> write queue
 //! ```
 //! Source: LightWSP (Zhou, Zeng, Jung), sections III and IV. Invariant: a host asks about persistent memory only.
 
@@ -13,10 +13,10 @@ use std::fmt::Debug;
 use smallvec::SmallVec;
 
 use super::journal::Author;
-use super::post::{Letter, Peer, Post};
+use super::outbox::{Outbox, Peer, SchemeMessage};
 use super::regions::RegionReport;
 
-/// Bytes of a line that a warp has stored, on their way past the caches beside the store itself.
+/// Bytes of a line that a warp has stored, on their way around the caches beside the store itself.
 #[derive(Debug, Clone, Copy)]
 pub struct PathStore<'a> {
     /// Warp slot.
@@ -45,32 +45,32 @@ pub trait FrontEnd {
     fn awaits_admission(&mut self, _warp: u8, _waits: bool) {}
 
     /// A warp has stored, in program order.
-    fn copy(&mut self, store: &PathStore<'_>, post: &mut Post);
+    fn copy(&mut self, store: &PathStore<'_>, outbox: &mut Outbox);
 
-    /// A warp wants to issue an atomic on these lines: true when it may now; else it asks again when a letter has come.
-    fn asks_leave(&mut self, warp: u8, lines: &[u64], post: &mut Post) -> bool;
+    /// A warp wants to issue an atomic on these lines: true when it may now; else it asks again when a message has come.
+    fn asks_leave(&mut self, warp: u8, lines: &[u64], outbox: &mut Outbox) -> bool;
 
     /// A warp has asked for an atomic, and there is no answer yet.
     fn awaits_leave(&self, warp: u8) -> bool;
 
     /// An atomic is performed, and what it wrote has been stored here.
-    fn performed(&mut self, warp: u8, post: &mut Post);
+    fn performed(&mut self, warp: u8, outbox: &mut Outbox);
 
     /// A warp has issued a fence: what it stores behind it may depend on what others stored.
     fn fenced(&mut self, _warp: u8) {}
 
     /// A warp's region ends.
-    fn end_region(&mut self, warp: u8, author: Author, post: &mut Post);
+    fn end_region(&mut self, warp: u8, author: Author, outbox: &mut Outbox);
 
     /// A warp has exited.
-    fn exit(&mut self, warp: u8, author: Author, post: &mut Post);
+    fn exit(&mut self, warp: u8, author: Author, outbox: &mut Outbox);
 
     /// A warp that has exited may be retired: all that it has stored is at its controllers, and they know of the end of its regions.
-    /// A site may wait for more.
+    /// A handler may wait for more.
     fn is_drained(&self, warp: u8) -> bool;
 }
 
-/// What a controller's site holds back from memory.
+/// What a controller's handler holds back from memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Held {
     /// Stores of lines.
@@ -79,7 +79,7 @@ pub struct Held {
     pub entries: u64,
 }
 
-/// Latencies of links between sites, in ps.
+/// Latencies of links between handlers, in ps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathLinks {
     /// Between an SM and the first controller.
@@ -94,12 +94,12 @@ pub struct PathLinks {
 
 /// A scheme's handler in a memory controller, for a scheme that writes persistent memory by itself: then dirty lines of
 /// persistent memory leave the L2 without being written.
-pub trait ControllerSite: Send + Debug {
+pub trait ControllerHandler: Send + Debug {
     /// A peer has written.
-    fn letter(&mut self, from: Peer, letter: Box<dyn Letter>, post: &mut Post);
+    fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox);
 
     /// The write queue has taken a flush: memory has its bytes, and they survive.
-    fn flushed(&mut self, token: u64, post: &mut Post);
+    fn flushed(&mut self, token: u64, outbox: &mut Outbox);
 
     /// Puts what it holds of a line's bytes over what memory has; true where there is any of `mask`.
     fn overlay(&self, line: u64, mask: u128, bytes: &mut [u8; 128]) -> bool;
@@ -109,8 +109,8 @@ pub trait ControllerSite: Send + Debug {
 
     /// Which stores such a read waits for, by the tokens of their flushes: the host repeats it once these are written, and does not
     /// ask again then. None: it returns what is held. Invariant: they will be written though the read has not been
-    /// answered; the site may see to that now.
-    fn awaited(&mut self, _line: u64, _mask: u128, _post: &mut Post) -> SmallVec<[u64; 2]> {
+    /// answered; the handler may see to that now.
+    fn awaited(&mut self, _line: u64, _mask: u128, _outbox: &mut Outbox) -> SmallVec<[u64; 2]> {
         SmallVec::new()
     }
 
@@ -125,7 +125,7 @@ pub trait ControllerSite: Send + Debug {
         Held::default()
     }
 
-    /// What it counted, added up over all sites of a machine: names with units last.
+    /// What it counted, added up over all handlers of a machine: names with units last.
     fn tally(&self, _add: &mut dyn FnMut(&'static str, u64)) {}
 
     /// What it saw of recoverable regions, under a scheme that has them.

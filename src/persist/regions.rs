@@ -1,6 +1,6 @@
 //! What a scheme of recoverable regions tells about them: plain data for outcomes and reports.
 //!
-//! Every site of the scheme fills in what it sees; [`RegionReport::merge`] adds the sites of a machine up.
+//! Every handler of the scheme fills in what it sees; [`RegionReport::merge`] adds the handlers of a machine up.
 //! Source: LightWSP sections III and IV. A region's *stores* are line accesses of its warps, its *entries*
 //! what these take in buffers. Times are in ticks. Invariant: nothing here is read by the model.
 
@@ -120,7 +120,7 @@ impl RegionReport {
     /// Episodes that a controller keeps.
     pub const KEPT: usize = 1_000;
 
-    /// Adds what another site saw; controllers come one behind another.
+    /// Adds what another handler saw; controllers come one behind another.
     pub fn merge(&mut self, other: RegionReport) {
         let (sizes, of) = (&mut self.sizes, other.sizes);
         sizes.regions += of.regions;

@@ -57,7 +57,7 @@ pub struct Period {
     /// Log-update instructions of it that went through the caches. Fewer than `logs`, which counts accesses.
     #[serde(default)]
     pub temporal_logs: u64,
-    /// Log-update instructions of it that went past the caches.
+    /// Log-update instructions of it that bypassed the caches.
     #[serde(default)]
     pub non_temporal_logs: u64,
     /// Persists that were acknowledged in it.
@@ -76,7 +76,7 @@ pub struct Period {
     pub refills: u64,
     /// The way of log updates in it: "temporal" or "non_temporal".
     pub path: String,
-    /// Why the next way was chosen: the paper's letter, or "none".
+    /// Why the next way was chosen: the paper's message, or "none".
     pub reason: String,
     /// The way that follows from the reason.
     pub next_path: String,
@@ -102,9 +102,9 @@ pub struct Selection {
     pub reasons: std::collections::BTreeMap<String, u64>,
     /// Log updates that went through the caches, and past them.
     pub temporal_logs: u64,
-    /// Log updates that went past the caches.
+    /// Log updates that bypassed the caches.
     pub non_temporal_logs: u64,
-    /// Write-backs of log updates that were dropped, since these had gone past the caches.
+    /// Write-backs of log updates that were dropped, since these had gone around the caches.
     pub dropped_write_backs: u64,
     /// Bytes of entries moved to the reservation buffer and back.
     pub reservation_bytes: u64,

@@ -155,29 +155,29 @@ pub enum FenceRule {
     Pass,
     /// It waits until every earlier persist of the warp is durable.
     WaitDurable,
-    /// It waits until every earlier write-back of the warp is durable. The host, or the site where it orders what leaves a
-    /// combining L1, orders the other stores before whatever follows ([`PastOrder`]).
+    /// It waits until every earlier write-back of the warp is durable. The host, or the handler where it orders what leaves a
+    /// combining L1, orders the other stores before whatever follows ([`NonTemporalOrder`]).
     Ordered,
-    /// It waits for a marker, which brings all that its scope has stored to durability: caches flush what their sites
-    /// name, in order ([`SmSite::drain`](super::SmSite::drain)).
+    /// It waits for a marker, which brings all that its scope has stored to durability: caches flush what their handlers
+    /// name, in order ([`SmHandler::drain`](super::SmHandler::drain)).
     Marker,
 }
 
-/// What hardware orders of stores past the caches, beyond what fences wait for. Stores are of one SM, in the order of issue.
+/// What hardware orders of non-temporal stores, beyond what fences wait for. Stores are of one SM, in the order of issue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum PastOrder {
+pub enum NonTemporalOrder {
     /// Nothing.
     #[default]
     ByFences,
     /// They are durable before a later store through the caches is performed. Those of a warp before a fence that did not
     /// wait for them are durable before anything that the program orders behind the fence is performed.
     BeforeCached,
-    /// As [`PastOrder::BeforeCached`], of stores of one CTA.
+    /// As [`NonTemporalOrder::BeforeCached`], of stores of one CTA.
     BeforeCachedOfCta,
     /// Those of a warp before a fence that did not wait for them are durable before any store to persistent memory that the
     /// program orders behind the fence is performed.
     Epochs,
-    /// As [`PastOrder::BeforeCached`], and one is durable before that of a later instruction is performed, unless both are of one line.
+    /// As [`NonTemporalOrder::BeforeCached`], and one is durable before that of a later instruction is performed, unless both are of one line.
     Fifo,
 }
 

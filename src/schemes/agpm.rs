@@ -13,19 +13,19 @@
 //! entries from buffer to buffer; that of the reservation buffer in memory is, by request.
 
 mod buffer;
-mod letters;
+mod handlers;
+mod messages;
 pub mod parameters;
 pub mod reason;
 mod selector;
-mod sites;
 
 use std::sync::Arc;
 
-use crate::persist::{HostSite, HubSite, Scheme, Seat, SliceSite, SmSite};
+use crate::persist::{HandlerPlace, HostHandler, HubHandler, Scheme, SliceHandler, SmHandler};
 
+use handlers::{Bank, SmSelector};
 use parameters::AgpmSpec;
 use selector::{Host, Selector};
-use sites::{Bank, SmSelector};
 
 /// The scheme.
 #[derive(Debug, Clone)]
@@ -49,19 +49,19 @@ impl Scheme for Agpm {
         "undo logging, log updates through the caches or past them by their locality, period by period (AGPM)"
     }
 
-    fn sm_site(&self, seat: Seat) -> Box<dyn SmSite> {
-        Box::new(SmSelector::new(&self.spec, seat))
+    fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
+        Box::new(SmSelector::new(&self.spec, place))
     }
 
-    fn slice_site(&self, seat: Seat) -> Option<Box<dyn SliceSite>> {
-        Some(Box::new(Bank::new(&self.spec, seat)))
+    fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn SliceHandler>> {
+        Some(Box::new(Bank::new(&self.spec, place)))
     }
 
-    fn hub_site(&self, seat: Seat) -> Option<Box<dyn HubSite>> {
-        Some(Box::new(Selector::new(&self.spec, seat)))
+    fn hub_handler(&self, place: HandlerPlace) -> Option<Box<dyn HubHandler>> {
+        Some(Box::new(Selector::new(&self.spec, place)))
     }
 
-    fn host_site(&self) -> Box<dyn HostSite> {
+    fn host_handler(&self) -> Box<dyn HostHandler> {
         Box::new(Host)
     }
 

@@ -3,20 +3,20 @@
 //! | scheme | log updates | data | fences | boundaries |
 //! |---|---|---|---|---|
 //! | `base` | none | as without persistency | none | none |
-//! | `strict` | none | past the caches, the warp waits for each | none needed | none |
+//! | `strict` | none | around the caches, the warp waits for each | none needed | none |
 //! | `epoch-cta` | none | cached | none | L2 written back at the end of each CTA |
 //! | `epoch-kernel` | none | cached | none | L2 written back at the end of each kernel |
-//! | `nt-store` | past the caches | cached, written back by the program | wait | none |
+//! | `nt-store` | non-temporal | cached, written back by the program | wait | none |
 //! | `store+clwb` | cached, written back by the program | the same | wait | none |
 //!
 //! Sources: AGPM section V-A (base, nt-store, store+clwb); Lin et al., "Exploring Memory Persistency Models for GPUs"
 //! (PACT 2019) for strict and epoch persistency. What they keep of a program's own persistency operations differs: the
 //! first four replace them, the last two rely on them.
 
-use crate::persist::past::PastStores;
+use crate::persist::non_temporal::NonTemporalStores;
 use crate::persist::{
-    Boundary, FenceKind, FenceRule, HostSite, Post, Route, Scheme, Seat, SmSite, Store, StoreClass, StoreRule,
-    WriteBack, WriteBackClass, WriteBackRule,
+    Boundary, FenceKind, FenceRule, HandlerPlace, HostHandler, Outbox, Route, Scheme, SmHandler, Store, StoreClass,
+    StoreRule, WriteBack, WriteBackClass, WriteBackRule,
 };
 
 use crate::choice;
@@ -29,7 +29,7 @@ pub struct Baseline {
     description: &'static str,
     /// Programs keep undo logs, and their own write-backs and fences act.
     logs: bool,
-    /// Ways of ordinary stores, of stores that the program sends past the caches, of log updates.
+    /// Ways of ordinary stores, of stores that the program sends around the caches, of log updates.
     data: Route,
     non_temporal: Route,
     log: Route,
@@ -78,7 +78,7 @@ pub const EPOCH_KERNEL: Baseline = Baseline {
     ..BASE
 };
 
-/// Undo logging with log updates past the caches; data is written back by the program. [`nt_store`] has data past them
+/// Undo logging with non-temporal log updates; data is written back by the program. [`nt_store`] has data past them
 /// too, by request.
 pub const NT_STORE: Baseline = Baseline {
     name: "nt-store",
@@ -98,7 +98,7 @@ pub const STORE_CLWB: Baseline = Baseline {
 };
 
 choice! {
-    /// Which stores go past the caches under `nt-store`.
+    /// Which stores bypass the caches under `nt-store`.
     pub enum Routed {
         /// Log updates.
         LogUpdates = "log_updates",
@@ -110,7 +110,7 @@ choice! {
 spec! {
     /// Parameters of `nt-store`.
     pub struct NtStoreSpec {
-        /// Which stores go past the caches: log updates, as AGPM's text has it, or requests: all stores to persistent
+        /// Which stores bypass the caches: log updates, as AGPM's text has it, or requests: all stores to persistent
         /// memory, as its counts of log updates have it.
         routed: Routed,
     }
@@ -132,11 +132,11 @@ pub fn nt_store(spec: &NtStoreSpec) -> Baseline {
 #[derive(Debug)]
 struct Site {
     of: Baseline,
-    past: PastStores,
+    past: NonTemporalStores,
 }
 
-impl SmSite for Site {
-    fn store(&mut self, store: &Store<'_>, _: &mut Post) -> StoreRule {
+impl SmHandler for Site {
+    fn store(&mut self, store: &Store<'_>, _: &mut Outbox) -> StoreRule {
         let rule = match store.class {
             StoreClass::Data => StoreRule { route: self.of.data, wait: self.of.wait },
             StoreClass::NonTemporal => StoreRule { route: self.of.non_temporal, wait: self.of.wait },
@@ -148,8 +148,8 @@ impl SmSite for Site {
         rule
     }
 
-    fn write_back(&mut self, write_back: &WriteBack<'_>, _: &mut Post) -> WriteBackRule {
-        // A store that went past the caches left nothing to write back.
+    fn write_back(&mut self, write_back: &WriteBack<'_>, _: &mut Outbox) -> WriteBackRule {
+        // A store that bypassed the caches left nothing to write back.
         let nothing_left = match write_back.class {
             WriteBackClass::Log => self.of.log != Route::Temporal,
             WriteBackClass::Data => self.past.covers(write_back),
@@ -162,13 +162,13 @@ impl SmSite for Site {
         if self.of.logs { FenceRule::WaitDurable } else { FenceRule::Pass }
     }
 
-    fn cta_end(&mut self, _: &mut Post) -> Boundary {
+    fn cta_end(&mut self, _: &mut Outbox) -> Boundary {
         self.of.cta_end
     }
 }
 
-impl HostSite for Baseline {
-    fn kernel_end(&mut self, _: &mut Post) -> Boundary {
+impl HostHandler for Baseline {
+    fn kernel_end(&mut self, _: &mut Outbox) -> Boundary {
         self.kernel_end
     }
 }
@@ -182,11 +182,11 @@ impl Scheme for Baseline {
         self.description
     }
 
-    fn sm_site(&self, _: Seat) -> Box<dyn SmSite> {
-        Box::new(Site { of: *self, past: PastStores::default() })
+    fn sm_handler(&self, _: HandlerPlace) -> Box<dyn SmHandler> {
+        Box::new(Site { of: *self, past: NonTemporalStores::default() })
     }
 
-    fn host_site(&self) -> Box<dyn HostSite> {
+    fn host_handler(&self) -> Box<dyn HostHandler> {
         Box::new(*self)
     }
 
@@ -203,17 +203,18 @@ impl Scheme for Baseline {
 mod tests {
     use super::*;
 
-    fn stored(site: &mut dyn SmSite, class: StoreClass) -> StoreRule {
-        site.store(&Store::of(class), &mut Post::default())
+    fn stored(handler: &mut dyn SmHandler, class: StoreClass) -> StoreRule {
+        handler.store(&Store::of(class), &mut Outbox::default())
     }
 
-    fn written_back(site: &mut dyn SmSite, class: WriteBackClass) -> WriteBackRule {
-        site.write_back(&WriteBack { class, warp: 0, lines: &[] }, &mut Post::default())
+    fn written_back(handler: &mut dyn SmHandler, class: WriteBackClass) -> WriteBackRule {
+        handler.write_back(&WriteBack { class, warp: 0, lines: &[] }, &mut Outbox::default())
     }
 
     #[test]
     fn static_paths_differ_in_log_updates_only() {
-        let (mut nt, mut temporal) = (NT_STORE.sm_site(Seat::default()), STORE_CLWB.sm_site(Seat::default()));
+        let (mut nt, mut temporal) =
+            (NT_STORE.sm_handler(HandlerPlace::default()), STORE_CLWB.sm_handler(HandlerPlace::default()));
         let (nt, temporal) = (&mut *nt, &mut *temporal);
         assert_eq!(stored(nt, StoreClass::Data), stored(temporal, StoreClass::Data));
         assert_eq!(stored(nt, StoreClass::NonTemporal), stored(temporal, StoreClass::NonTemporal));
@@ -228,9 +229,9 @@ mod tests {
     fn data_that_went_past_the_caches_needs_no_write_back_and_log_updates_say_nothing_of_data() {
         let requests = nt_store(&NtStoreSpec { routed: Routed::Requests });
         let after = |stored: StoreClass, atomic: bool| {
-            let (mut site, post) = (requests.sm_site(Seat::default()), &mut Post::default());
-            site.store(&Store { class: stored, warp: 0, degree: 1, atomic, lines: &[128] }, post);
-            site.write_back(&WriteBack { class: WriteBackClass::Data, warp: 0, lines: &[128] }, post)
+            let (mut handler, outbox) = (requests.sm_handler(HandlerPlace::default()), &mut Outbox::default());
+            handler.store(&Store { class: stored, warp: 0, degree: 1, atomic, lines: &[128] }, outbox);
+            handler.write_back(&WriteBack { class: WriteBackClass::Data, warp: 0, lines: &[128] }, outbox)
         };
         assert_eq!(after(StoreClass::Data, false), WriteBackRule::Dropped);
         assert_eq!(after(StoreClass::Data, true), WriteBackRule::Done, "an atomic's bytes are in the L2");
@@ -239,10 +240,10 @@ mod tests {
 
     #[test]
     fn epochs_end_where_they_say() {
-        let post = &mut Post::default();
-        assert_eq!(EPOCH_CTA.sm_site(Seat::default()).cta_end(post), Boundary::WriteBackL2);
-        assert_eq!(EPOCH_CTA.host_site().kernel_end(post), Boundary::None);
-        assert_eq!(EPOCH_KERNEL.sm_site(Seat::default()).cta_end(post), Boundary::None);
-        assert_eq!(EPOCH_KERNEL.host_site().kernel_end(post), Boundary::WriteBackL2);
+        let outbox = &mut Outbox::default();
+        assert_eq!(EPOCH_CTA.sm_handler(HandlerPlace::default()).cta_end(outbox), Boundary::WriteBackL2);
+        assert_eq!(EPOCH_CTA.host_handler().kernel_end(outbox), Boundary::None);
+        assert_eq!(EPOCH_KERNEL.sm_handler(HandlerPlace::default()).cta_end(outbox), Boundary::None);
+        assert_eq!(EPOCH_KERNEL.host_handler().kernel_end(outbox), Boundary::WriteBackL2);
     }
 }

@@ -1,11 +1,11 @@
-//! BUCL: un-coalesced accesses go past the caches, and so do loads that the L1 has no room for.
+//! BUCL: un-coalesced accesses bypass the caches, and so do loads that the L1 has no room for.
 //!
 //! | access | way |
 //! |---|---|
 //! | load by the read-only path (`.nc`), texture | the cache; or as other loads |
 //! | global load of more than `tucd` line accesses | past the L1 |
 //! | line access of another load that stalls in the L1 | past the L1, if its slice takes requests |
-//! | log update of more than `tucd` line accesses | past the caches; the program's write-back of it is dropped |
+//! | log update of more than `tucd` line accesses | around the caches; the program's write-back of it is dropped |
 //! | other log updates, data | through the caches, written back by the program |
 //!
 //! Source: "Bypassing un-coalesced loads" (ICPADS 2016) for loads, at instructions and at accesses; AGPM section V-B for log
@@ -17,10 +17,10 @@
 use std::sync::Arc;
 
 use crate::choice;
-use crate::persist::past::PastStores;
+use crate::persist::non_temporal::NonTemporalStores;
 use crate::persist::{
-    HostSite, Load, Post, Route, Scheme, Seat, SmSite, Store, StoreClass, StoreRule, WriteBack, WriteBackClass,
-    WriteBackRule,
+    HandlerPlace, HostHandler, Load, Outbox, Route, Scheme, SmHandler, Store, StoreClass, StoreRule, WriteBack,
+    WriteBackClass, WriteBackRule,
 };
 use crate::spec;
 
@@ -57,7 +57,7 @@ spec! {
         /// What becomes of loads by the read-only path (`ld.global.nc`): cached or steered. Textures are
         /// never steered.
         read_only: ReadOnly,
-        /// Which stores go past the caches when they are un-coalesced.
+        /// Which stores bypass the caches when they are un-coalesced.
         routed: Routed,
     }
 }
@@ -78,22 +78,22 @@ impl Bucl {
 #[derive(Debug)]
 struct Site {
     spec: Arc<BuclSpec>,
-    past: PastStores,
+    past: NonTemporalStores,
 }
 
-impl SmSite for Site {
+impl SmHandler for Site {
     fn steers_loads(&self) -> bool {
         true
     }
 
-    fn load_past(&mut self, load: &Load) -> bool {
+    fn bypasses_l1(&mut self, load: &Load) -> bool {
         if load.read_only && self.spec.read_only == ReadOnly::Cached {
             return false;
         }
         if load.stalled { self.spec.stall_bypass && !load.slice_busy } else { load.degree > self.spec.tucd }
     }
 
-    fn store(&mut self, store: &Store<'_>, _: &mut Post) -> StoreRule {
+    fn store(&mut self, store: &Store<'_>, _: &mut Outbox) -> StoreRule {
         let decided = match store.class {
             StoreClass::Log => true,
             StoreClass::Data => !store.atomic && self.spec.routed == Routed::Requests,
@@ -104,7 +104,7 @@ impl SmSite for Site {
         StoreRule { route, wait: false }
     }
 
-    fn write_back(&mut self, write_back: &WriteBack<'_>, _: &mut Post) -> WriteBackRule {
+    fn write_back(&mut self, write_back: &WriteBack<'_>, _: &mut Outbox) -> WriteBackRule {
         let nothing_left = write_back.class != WriteBackClass::Flush && self.past.covers(write_back);
         if nothing_left { WriteBackRule::Dropped } else { WriteBackRule::Done }
     }
@@ -113,7 +113,7 @@ impl SmSite for Site {
 #[derive(Debug)]
 struct Host;
 
-impl HostSite for Host {}
+impl HostHandler for Host {}
 
 impl Scheme for Bucl {
     fn name(&self) -> &'static str {
@@ -124,11 +124,11 @@ impl Scheme for Bucl {
         "undo logging, un-coalesced loads past the L1 and un-coalesced log updates past the caches (BUCL, as AGPM ran it)"
     }
 
-    fn sm_site(&self, _: Seat) -> Box<dyn SmSite> {
-        Box::new(Site { spec: self.spec.clone(), past: PastStores::default() })
+    fn sm_handler(&self, _: HandlerPlace) -> Box<dyn SmHandler> {
+        Box::new(Site { spec: self.spec.clone(), past: NonTemporalStores::default() })
     }
 
-    fn host_site(&self) -> Box<dyn HostSite> {
+    fn host_handler(&self) -> Box<dyn HostHandler> {
         Box::new(Host)
     }
 
@@ -141,27 +141,30 @@ impl Scheme for Bucl {
 mod tests {
     use super::*;
 
-    fn site(stall_bypass: bool, routed: Routed) -> Site {
+    fn handler(stall_bypass: bool, routed: Routed) -> Site {
         let read_only = ReadOnly::Cached;
-        Site { spec: Arc::new(BuclSpec { tucd: 4, stall_bypass, read_only, routed }), past: PastStores::default() }
+        Site {
+            spec: Arc::new(BuclSpec { tucd: 4, stall_bypass, read_only, routed }),
+            past: NonTemporalStores::default(),
+        }
     }
 
     const LOAD: Load = Load { degree: 1, read_only: false, stalled: false, slice_busy: false };
 
-    fn route(site: &mut Site, class: StoreClass, degree: u32, atomic: bool) -> Route {
-        site.store(&Store { class, warp: 0, degree, atomic, lines: &[128] }, &mut Post::default()).route
+    fn route(handler: &mut Site, class: StoreClass, degree: u32, atomic: bool) -> Route {
+        handler.store(&Store { class, warp: 0, degree, atomic, lines: &[128] }, &mut Outbox::default()).route
     }
 
     #[test]
     fn the_degree_decides_about_loads_and_log_updates() {
-        let mut site = site(true, Routed::LogUpdates);
+        let mut handler = handler(true, Routed::LogUpdates);
         for (degree, past) in [(1, false), (4, false), (5, true), (32, true)] {
-            assert_eq!(site.load_past(&Load { degree, ..LOAD }), past);
+            assert_eq!(handler.bypasses_l1(&Load { degree, ..LOAD }), past);
             let expected = if past { Route::NonTemporal } else { Route::Temporal };
-            assert_eq!(route(&mut site, StoreClass::Log, degree, false), expected);
-            assert_eq!(route(&mut site, StoreClass::Data, degree, false), Route::Temporal);
+            assert_eq!(route(&mut handler, StoreClass::Log, degree, false), expected);
+            assert_eq!(route(&mut handler, StoreClass::Data, degree, false), Route::Temporal);
             assert_eq!(
-                route(&mut site, StoreClass::NonTemporal, degree, false),
+                route(&mut handler, StoreClass::NonTemporal, degree, false),
                 Route::NonTemporal,
                 "the program's own"
             );
@@ -170,36 +173,37 @@ mod tests {
 
     #[test]
     fn data_follows_the_degree_by_request_but_an_atomic_never() {
-        let mut site = site(true, Routed::Requests);
-        assert_eq!(route(&mut site, StoreClass::Data, 5, false), Route::NonTemporal);
-        assert_eq!(route(&mut site, StoreClass::Data, 4, false), Route::Temporal);
-        assert_eq!(route(&mut site, StoreClass::Data, 32, true), Route::Temporal);
+        let mut handler = handler(true, Routed::Requests);
+        assert_eq!(route(&mut handler, StoreClass::Data, 5, false), Route::NonTemporal);
+        assert_eq!(route(&mut handler, StoreClass::Data, 4, false), Route::Temporal);
+        assert_eq!(route(&mut handler, StoreClass::Data, 32, true), Route::Temporal);
     }
 
     #[test]
     fn a_stalled_load_goes_past_where_its_slice_takes_it() {
         let stalled = |slice_busy| Load { stalled: true, slice_busy, ..LOAD };
-        assert!(site(true, Routed::LogUpdates).load_past(&stalled(false)));
-        assert!(!site(true, Routed::LogUpdates).load_past(&stalled(true)));
-        assert!(!site(false, Routed::LogUpdates).load_past(&stalled(false)));
+        assert!(handler(true, Routed::LogUpdates).bypasses_l1(&stalled(false)));
+        assert!(!handler(true, Routed::LogUpdates).bypasses_l1(&stalled(true)));
+        assert!(!handler(false, Routed::LogUpdates).bypasses_l1(&stalled(false)));
     }
 
     #[test]
     fn a_load_by_the_read_only_path_stays_in_its_cache_unless_it_is_steered_too() {
         for load in [Load { degree: 32, ..LOAD }, Load { stalled: true, ..LOAD }] {
-            let mut site = site(true, Routed::LogUpdates);
-            assert!(site.load_past(&load) && !site.load_past(&Load { read_only: true, ..load }));
-            site.spec = Arc::new(BuclSpec { read_only: ReadOnly::Steered, ..*site.spec });
-            assert!(site.load_past(&Load { read_only: true, ..load }));
+            let mut handler = handler(true, Routed::LogUpdates);
+            assert!(handler.bypasses_l1(&load) && !handler.bypasses_l1(&Load { read_only: true, ..load }));
+            handler.spec = Arc::new(BuclSpec { read_only: ReadOnly::Steered, ..*handler.spec });
+            assert!(handler.bypasses_l1(&Load { read_only: true, ..load }));
         }
     }
 
     #[test]
     fn the_write_back_of_what_went_past_is_dropped_and_no_other() {
-        let mut site = site(true, Routed::LogUpdates);
+        let mut handler = handler(true, Routed::LogUpdates);
         let mut asked = |degree| {
-            route(&mut site, StoreClass::Log, degree, false);
-            site.write_back(&WriteBack { class: WriteBackClass::Log, warp: 0, lines: &[128] }, &mut Post::default())
+            route(&mut handler, StoreClass::Log, degree, false);
+            handler
+                .write_back(&WriteBack { class: WriteBackClass::Log, warp: 0, lines: &[128] }, &mut Outbox::default())
         };
         assert_eq!(asked(5), WriteBackRule::Dropped);
         assert_eq!(asked(4), WriteBackRule::Done);

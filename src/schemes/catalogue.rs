@@ -69,7 +69,7 @@ pub fn find(name: &str) -> Result<Arc<dyn Scheme>, Diagnostics> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::persist::{Post, Route, Seat, Store, StoreClass};
+    use crate::persist::{HandlerPlace, Outbox, Route, Store, StoreClass};
 
     #[test]
     fn names_are_distinct_and_found() {
@@ -87,9 +87,9 @@ mod tests {
 
     #[test]
     fn who_drops_log_updates_says_so() {
-        let seat = Seat { sms: 2, slices: 2, controllers: 1, tick_khz: 1_000_000, ..Seat::default() };
+        let place = HandlerPlace { sms: 2, slices: 2, controllers: 1, tick_khz: 1_000_000, ..HandlerPlace::default() };
         for scheme in all() {
-            let rule = scheme.sm_site(seat).store(&Store::of(StoreClass::Log), &mut Post::default());
+            let rule = scheme.sm_handler(place).store(&Store::of(StoreClass::Log), &mut Outbox::default());
             assert_eq!(rule.route == Route::Dropped, scheme.drops_log_stores(), "{}", scheme.name());
             assert!(!(scheme.logs() && scheme.drops_log_stores()), "{}", scheme.name());
         }

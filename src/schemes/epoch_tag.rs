@@ -18,7 +18,7 @@
 //! twice, at the price of a round trip to memory between epochs. Write-backs of the program are dropped; `pm.dfence` waits.
 //! An atomic on persistent memory waits until its CTA's earlier stores and itself are durable.
 //!
-//! Where L1s do not combine stores nothing is dirty there: stores go past the caches at once, the SM's gate keeps the
+//! Where L1s do not combine stores nothing is dirty there: stores bypass the caches at once, the SM's gate keeps the
 //! order, and a barrier of a kernel waits for durability. Invariants: a line waits for lines of lower places of its
 //! instance, or of earlier barriers of the kernel, only: there is no cycle. Not modelled: time and area of tag walks.
 
@@ -27,8 +27,8 @@ use std::sync::Arc;
 
 use crate::persist::kernel_order::{Gathering, KernelOrder};
 use crate::persist::{
-    FenceKind, FenceRule, GateSpec, HostSite, HubSite, Joining, Letter, PastOrder, Peer, Post, Route, Scheme, Seat,
-    SmSite, Store, StoreRule, WriteBack, WriteBackClass, WriteBackRule,
+    FenceKind, FenceRule, GateSpec, HandlerPlace, HostHandler, HubHandler, Joining, NonTemporalOrder, Outbox, Peer,
+    Route, Scheme, SchemeMessage, SmHandler, Store, StoreRule, WriteBack, WriteBackClass, WriteBackRule,
 };
 use crate::spec;
 
@@ -38,7 +38,7 @@ pub const DEFAULTS: &str = include_str!("epoch_tag.toml");
 spec! {
     /// Parameters of the tags' stand-in where L1s do not combine stores.
     pub struct EpochTagSpec {
-        /// Stores past the caches that may be under way, of an SM whose L1 does not combine stores.
+        /// Non-temporal stores that may be under way, of an SM whose L1 does not combine stores.
         past_entries: u32 where 1..=65536,
         /// Requests that such an SM may hold back until these are durable.
         held_entries: u32 where 1..=65536,
@@ -136,35 +136,35 @@ impl Site {
     }
 
     /// What is wanted and may leaves; what the SM has done is told.
-    fn pump(&mut self, post: &mut Post) {
+    fn pump(&mut self, outbox: &mut Outbox) {
         for at in 0..self.versions.len() {
             let Version { id, line, wanted, left, .. } = self.versions[at];
             if wanted && !left && self.may_leave(at) {
                 self.versions[at].left = true;
-                post.persist(line, id);
+                outbox.persist(line, id);
             }
         }
         let durable = self.versions.first().map_or(self.seen, |oldest| oldest.id - 1);
-        self.kernel.durable(durable, post);
+        self.kernel.durable(durable, outbox);
     }
 }
 
-impl SmSite for Site {
+impl SmHandler for Site {
     fn orders_persists(&self) -> bool {
         true
     }
 
     fn gate(&self) -> Option<GateSpec> {
         let EpochTagSpec { past_entries, held_entries } = *self.spec;
-        (!self.combines).then_some(GateSpec { order: PastOrder::BeforeCached, past_entries, held_entries })
+        (!self.combines).then_some(GateSpec { order: NonTemporalOrder::BeforeCached, past_entries, held_entries })
     }
 
-    fn store(&mut self, store: &Store<'_>, _: &mut Post) -> StoreRule {
+    fn store(&mut self, store: &Store<'_>, _: &mut Outbox) -> StoreRule {
         // It is performed at the L2, where nothing has a tag.
         StoreRule { route: Route::NonTemporal, wait: store.atomic }
     }
 
-    fn write_back(&mut self, write_back: &WriteBack<'_>, _: &mut Post) -> WriteBackRule {
+    fn write_back(&mut self, write_back: &WriteBack<'_>, _: &mut Outbox) -> WriteBackRule {
         if write_back.class == WriteBackClass::Flush { WriteBackRule::Done } else { WriteBackRule::Dropped }
     }
 
@@ -176,7 +176,7 @@ impl SmSite for Site {
         }
     }
 
-    fn join(&mut self, store: &Joining, post: &mut Post) -> bool {
+    fn join(&mut self, store: &Joining, outbox: &mut Outbox) -> bool {
         let cta = store.by.1;
         let kernel = self.kernel.epoch_of(store.number);
         // What comes late to what is being drained leaves at once.
@@ -190,7 +190,7 @@ impl SmSite for Site {
                     let tally = if same_cta { &mut self.tally.older } else { &mut self.tally.foreign };
                     *tally += u64::from(!version.wanted);
                     self.want(at);
-                    self.pump(post);
+                    self.pump(outbox);
                     return false;
                 }
                 version.after = version.after.max(store.after);
@@ -208,40 +208,40 @@ impl SmSite for Site {
         if wanted || self.versions[at].wanted {
             self.want(at);
         }
-        self.pump(post);
+        self.pump(outbox);
         true
     }
 
-    fn wanted(&mut self, line: u64, post: &mut Post) {
+    fn wanted(&mut self, line: u64, outbox: &mut Outbox) {
         if let Some(at) = self.of(line) {
             self.want(at);
-            self.pump(post);
+            self.pump(outbox);
         }
     }
 
-    fn flush(&mut self, cta: u8, number: u64, post: &mut Post) {
+    fn flush(&mut self, cta: u8, number: u64, outbox: &mut Outbox) {
         let last = self.flushed.entry(cta).or_default();
         *last = number.max(*last);
         for version in self.versions.iter_mut().filter(|version| version.cta == cta && version.id <= number) {
             version.wanted = true;
         }
-        self.pump(post);
+        self.pump(outbox);
     }
 
-    fn kernel_barrier(&mut self, number: u64, post: &mut Post) {
+    fn kernel_barrier(&mut self, number: u64, outbox: &mut Outbox) {
         self.kernel.barrier(number);
         self.versions.iter_mut().for_each(|version| version.wanted = true);
-        self.pump(post);
+        self.pump(outbox);
     }
 
-    fn persisted(&mut self, id: u64, post: &mut Post) {
+    fn persisted(&mut self, id: u64, outbox: &mut Outbox) {
         self.versions.retain(|version| version.id != id);
-        self.pump(post);
+        self.pump(outbox);
     }
 
-    fn letter(&mut self, _: Peer, letter: Box<dyn Letter>, post: &mut Post) {
-        self.kernel.letter(letter);
-        self.pump(post);
+    fn message(&mut self, _: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
+        self.kernel.message(message);
+        self.pump(outbox);
     }
 
     fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
@@ -257,7 +257,7 @@ impl SmSite for Site {
 #[derive(Debug)]
 struct Host;
 
-impl HostSite for Host {}
+impl HostHandler for Host {}
 
 impl Scheme for EpochTag {
     fn name(&self) -> &'static str {
@@ -268,20 +268,20 @@ impl Scheme for EpochTag {
         "scoped persist barriers that do not wait: lines leave L1s in the order of their epochs' tags (Gope et al., BPFS)"
     }
 
-    fn sm_site(&self, seat: Seat) -> Box<dyn SmSite> {
-        Box::new(Site::new(&self.spec, seat.l1_combines))
+    fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
+        Box::new(Site::new(&self.spec, place.l1_combines))
     }
 
-    fn hub_site(&self, seat: Seat) -> Option<Box<dyn HubSite>> {
-        seat.l1_combines.then(|| Box::new(Gathering::new(seat.sms)) as Box<dyn HubSite>)
+    fn hub_handler(&self, place: HandlerPlace) -> Option<Box<dyn HubHandler>> {
+        place.l1_combines.then(|| Box::new(Gathering::new(place.sms)) as Box<dyn HubHandler>)
     }
 
-    fn host_site(&self) -> Box<dyn HostSite> {
+    fn host_handler(&self) -> Box<dyn HostHandler> {
         Box::new(Host)
     }
 
-    fn past_order(&self) -> PastOrder {
-        PastOrder::Epochs
+    fn non_temporal_order(&self) -> NonTemporalOrder {
+        NonTemporalOrder::Epochs
     }
 
     fn logs(&self) -> bool {

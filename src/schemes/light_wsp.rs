@@ -26,7 +26,7 @@
 mod account;
 mod front_end;
 mod gate;
-pub mod letters;
+pub mod messages;
 mod sequencer;
 mod snoop;
 #[cfg(test)]
@@ -36,11 +36,12 @@ use std::sync::Arc;
 
 use crate::choice;
 use crate::persist::{
-    CommitRule, ControllerSite, HostSite, HubSite, PathLinks, RegionRule, Scheme, Seat, SliceSite, SmSite,
+    CommitRule, ControllerHandler, HandlerPlace, HostHandler, HubHandler, PathLinks, RegionRule, Scheme, SliceHandler,
+    SmHandler,
 };
 use crate::spec;
 use crate::spec::Nanos;
-use letters::Tag;
+use messages::Tag;
 
 /// The defaults, with sources, as a scheme file.
 pub const DEFAULTS: &str = include_str!("light_wsp.toml");
@@ -246,7 +247,7 @@ impl LightWsp {
 #[derive(Debug)]
 struct Host;
 
-impl HostSite for Host {}
+impl HostHandler for Host {}
 
 impl Scheme for LightWsp {
     fn name(&self) -> &'static str {
@@ -257,17 +258,17 @@ impl Scheme for LightWsp {
         "LightWSP (a port to GPUs): recoverable regions, a persist path beside the caches, WPQs gated by region ID"
     }
 
-    fn sm_site(&self, seat: Seat) -> Box<dyn SmSite> {
-        Box::new(front_end::Site::new(self.spec.clone(), seat))
+    fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
+        Box::new(front_end::Site::new(self.spec.clone(), place))
     }
 
-    fn slice_site(&self, _: Seat) -> Option<Box<dyn SliceSite>> {
+    fn slice_handler(&self, _: HandlerPlace) -> Option<Box<dyn SliceHandler>> {
         (self.spec.victims != Victims::Stale)
-            .then(|| -> Box<dyn SliceSite> { Box::new(snoop::Site::new(self.spec.victims)) })
+            .then(|| -> Box<dyn SliceHandler> { Box::new(snoop::Site::new(self.spec.victims)) })
     }
 
-    fn controller_site(&self, seat: Seat) -> Option<Box<dyn ControllerSite>> {
-        Some(Box::new(gate::Site::new(self.spec.clone(), seat)))
+    fn controller_handler(&self, place: HandlerPlace) -> Option<Box<dyn ControllerHandler>> {
+        Some(Box::new(gate::Site::new(self.spec.clone(), place)))
     }
 
     fn path_links(&self) -> Option<PathLinks> {
@@ -280,22 +281,22 @@ impl Scheme for LightWsp {
         })
     }
 
-    fn hub_site(&self, _: Seat) -> Option<Box<dyn HubSite>> {
+    fn hub_handler(&self, _: HandlerPlace) -> Option<Box<dyn HubHandler>> {
         Some(Box::new(sequencer::Site::new(self.spec.clone())))
     }
 
-    fn host_site(&self) -> Box<dyn HostSite> {
+    fn host_handler(&self) -> Box<dyn HostHandler> {
         Box::new(Host)
     }
 
-    fn unfit(&self, seat: Seat) -> Option<(String, String)> {
+    fn unfit(&self, place: HandlerPlace) -> Option<(String, String)> {
         let spec = &self.spec;
-        (spec.share(seat.sms) == 0).then(|| {
+        (spec.share(place.sms) == 0).then(|| {
             let why = format!(
                 "{} bits are {} IDs in use at a time, less than one for each of {} SMs: the SMs share them",
                 spec.id_bits,
                 spec.window() - 1,
-                seat.sms
+                place.sms
             );
             ("light_wsp.id_bits".to_owned(), why)
         })

@@ -31,8 +31,8 @@ use std::sync::Arc;
 use crate::choice;
 use crate::persist::storage::StorageCost;
 use crate::persist::{
-    Access, AccessKind, Boundary, FenceKind, FenceRule, HostSite, Marker, PersistScope, Post, Route, Scheme, Seat,
-    SliceSite, SmSite, Store, StoreRule, WriteBack, WriteBackRule,
+    Access, AccessKind, Boundary, FenceKind, FenceRule, HandlerPlace, HostHandler, Marker, Outbox, PersistScope, Route,
+    Scheme, SliceHandler, SmHandler, Store, StoreRule, WriteBack, WriteBackRule,
 };
 use crate::spec;
 
@@ -110,16 +110,16 @@ struct L1Site {
     tally: Tally,
 }
 
-impl SmSite for L1Site {
+impl SmHandler for L1Site {
     fn watches(&self) -> bool {
         self.combines
     }
 
-    fn store(&mut self, _: &Store<'_>, _: &mut Post) -> StoreRule {
+    fn store(&mut self, _: &Store<'_>, _: &mut Outbox) -> StoreRule {
         StoreRule { route: Route::Temporal, wait: false }
     }
 
-    fn write_back(&mut self, _: &WriteBack<'_>, _: &mut Post) -> WriteBackRule {
+    fn write_back(&mut self, _: &WriteBack<'_>, _: &mut Outbox) -> WriteBackRule {
         WriteBackRule::Dropped
     }
 
@@ -127,13 +127,13 @@ impl SmSite for L1Site {
         FenceRule::Marker
     }
 
-    fn access(&mut self, access: &Access, post: &mut Post) {
+    fn access(&mut self, access: &Access, outbox: &mut Outbox) {
         match access.kind {
             AccessKind::Load => {}
             AccessKind::Store => {
                 if let Some(head) = self.fifo.push(access.line, access.by) {
                     self.tally.early += 1;
-                    post.clean(head);
+                    outbox.clean(head);
                 }
             }
             // It is performed at the L2, behind what the L1 had of its line.
@@ -191,12 +191,12 @@ struct L2Site {
     evicted: u64,
 }
 
-impl SliceSite for L2Site {
+impl SliceHandler for L2Site {
     fn tracks_durability(&self) -> bool {
         true
     }
 
-    fn access(&mut self, access: &Access, post: &mut Post) {
+    fn access(&mut self, access: &Access, outbox: &mut Outbox) {
         if !matches!(access.kind, AccessKind::Store | AccessKind::Atomic) {
             return;
         }
@@ -209,11 +209,11 @@ impl SliceSite for L2Site {
         if let Some(head) = head {
             self.early += 1;
             self.leaving.push((head, access.from));
-            post.clean(head);
+            outbox.clean(head);
         }
     }
 
-    fn replaced(&mut self, line: u64, _: &mut Post) {
+    fn replaced(&mut self, line: u64, _: &mut Outbox) {
         while let Some(of) = self.fifo.take(line) {
             self.evicted += 1;
             self.leaving.push((line, of));
@@ -250,8 +250,8 @@ struct Host {
     kernel_end: KernelEnd,
 }
 
-impl HostSite for Host {
-    fn kernel_end(&mut self, _: &mut Post) -> Boundary {
+impl HostHandler for Host {
+    fn kernel_end(&mut self, _: &mut Outbox) -> Boundary {
         match self.kernel_end {
             KernelEnd::None => Boundary::None,
             KernelEnd::WriteBack => Boundary::WriteBackL2,
@@ -268,13 +268,13 @@ impl Scheme for NvwFifo {
         "scoped persist barriers: markers drain non-volatile-write FIFOs beside L1s and L2 (Gope et al.)"
     }
 
-    fn sm_site(&self, seat: Seat) -> Box<dyn SmSite> {
+    fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
         let fifo = Fifo::new(self.spec.l1_entries as usize);
-        Box::new(L1Site { fifo, combines: seat.l1_combines, tally: Tally::default() })
+        Box::new(L1Site { fifo, combines: place.l1_combines, tally: Tally::default() })
     }
 
-    fn slice_site(&self, seat: Seat) -> Option<Box<dyn SliceSite>> {
-        let entries = self.spec.l2_entries.div_ceil(u32::from(seat.slices).max(1));
+    fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn SliceHandler>> {
+        let entries = self.spec.l2_entries.div_ceil(u32::from(place.slices).max(1));
         Some(Box::new(L2Site {
             fifo: Fifo::new(entries as usize),
             per_cu: self.spec.l2_fifo == L2Fifo::PerCu,
@@ -287,12 +287,12 @@ impl Scheme for NvwFifo {
         }))
     }
 
-    fn host_site(&self) -> Box<dyn HostSite> {
+    fn host_handler(&self) -> Box<dyn HostHandler> {
         Box::new(Host { kernel_end: self.spec.kernel_end })
     }
 
-    fn storage(&self, seat: Seat) -> Vec<StorageCost> {
-        let (sms, slices) = (u32::from(seat.sms), u32::from(seat.slices).max(1));
+    fn storage(&self, place: HandlerPlace) -> Vec<StorageCost> {
+        let (sms, slices) = (u32::from(place.sms), u32::from(place.slices).max(1));
         let parts = if self.spec.l2_fifo == L2Fifo::PerCu { sms } else { 1 };
         vec![
             StorageCost {

@@ -1,4 +1,4 @@
-//! PMEM-Spec: every store to persistent memory goes past the caches on a path of its own, loads come through them; hardware
+//! PMEM-Spec: every store to persistent memory bypasses the caches on a path of its own, loads come through them; hardware
 //! detects where the two, or stores of several cores, may have met in a wrong order.
 //!
 //! | order | stores of an SM | fences of order |
@@ -23,10 +23,10 @@ pub mod detection;
 use std::sync::Arc;
 
 use crate::choice;
-use crate::persist::past::PastStores;
+use crate::persist::non_temporal::NonTemporalStores;
 use crate::persist::{
-    Boundary, FenceKind, FenceRule, GateSpec, HostSite, HubSite, Letter, PastOrder, Peer, Post, Route, Scheme, Seat,
-    SliceSite, SmSite, Store, StoreRule, WriteBack, WriteBackClass, WriteBackRule,
+    Boundary, FenceKind, FenceRule, GateSpec, HandlerPlace, HostHandler, HubHandler, NonTemporalOrder, Outbox, Peer,
+    Route, Scheme, SchemeMessage, SliceHandler, SmHandler, Store, StoreRule, WriteBack, WriteBackClass, WriteBackRule,
 };
 use crate::spec;
 use crate::spec::Nanos;
@@ -37,7 +37,7 @@ use detection::{Counter, Detector, Word};
 pub const DEFAULTS: &str = include_str!("pmem_spec/pmem_spec.toml");
 
 choice! {
-    /// What keeps stores past the caches in order.
+    /// What keeps non-temporal stores in order.
     pub enum Order {
         /// The program's fences.
         Fence = "fence",
@@ -49,7 +49,7 @@ choice! {
 spec! {
     /// Parameters of PMEM-Spec.
     pub struct PmemSpecSpec {
-        /// What keeps stores past the caches in order.
+        /// What keeps non-temporal stores in order.
         order: Order,
         /// Persist path of an SM, where it keeps order: stores that are not durable yet.
         path_entries: u32 where 1..=4096,
@@ -80,23 +80,23 @@ impl PmemSpec {
 #[derive(Debug)]
 struct Site {
     spec: Arc<PmemSpecSpec>,
-    past: PastStores,
+    past: NonTemporalStores,
     /// The latest speculation id that a lock gave this SM.
     id: u64,
 }
 
-impl SmSite for Site {
+impl SmHandler for Site {
     fn watches(&self) -> bool {
         self.spec.detect
     }
 
     fn gate(&self) -> Option<GateSpec> {
         let entries = self.spec.path_entries;
-        let gate = GateSpec { order: PastOrder::Fifo, past_entries: entries, held_entries: entries };
+        let gate = GateSpec { order: NonTemporalOrder::Fifo, past_entries: entries, held_entries: entries };
         (self.spec.order == Order::Fifo).then_some(gate)
     }
 
-    fn store(&mut self, store: &Store<'_>, _: &mut Post) -> StoreRule {
+    fn store(&mut self, store: &Store<'_>, _: &mut Outbox) -> StoreRule {
         let route = if store.atomic { Route::Temporal } else { Route::NonTemporal };
         self.past.stored(store, route);
         StoreRule { route, wait: store.atomic && self.spec.order == Order::Fifo }
@@ -106,11 +106,11 @@ impl SmSite for Site {
         self.id
     }
 
-    fn atomic(&mut self, post: &mut Post) {
-        post.send(Peer::Hub, Word::Acquire);
+    fn atomic(&mut self, outbox: &mut Outbox) {
+        outbox.send(Peer::Hub, Word::Acquire);
     }
 
-    fn write_back(&mut self, write_back: &WriteBack<'_>, _: &mut Post) -> WriteBackRule {
+    fn write_back(&mut self, write_back: &WriteBack<'_>, _: &mut Outbox) -> WriteBackRule {
         let nothing_left = write_back.class != WriteBackClass::Flush && self.past.covers(write_back);
         if nothing_left { WriteBackRule::Dropped } else { WriteBackRule::Done }
     }
@@ -122,10 +122,10 @@ impl SmSite for Site {
         }
     }
 
-    fn letter(&mut self, _: Peer, letter: Box<dyn Letter>, _: &mut Post) {
-        match Word::of(letter) {
+    fn message(&mut self, _: Peer, message: Box<dyn SchemeMessage>, _: &mut Outbox) {
+        match Word::of(message) {
             Word::Id(id) => self.id = self.id.max(id),
-            other => panic!("PMEM-Spec's site in an SM received {other:?}"),
+            other => panic!("PMEM-Spec's handler in an SM received {other:?}"),
         }
     }
 }
@@ -135,10 +135,10 @@ struct Host {
     detects: bool,
 }
 
-impl HostSite for Host {
-    fn kernel_end(&mut self, post: &mut Post) -> Boundary {
+impl HostHandler for Host {
+    fn kernel_end(&mut self, outbox: &mut Outbox) -> Boundary {
         if self.detects {
-            post.send(Peer::Hub, Word::KernelEnd);
+            outbox.send(Peer::Hub, Word::KernelEnd);
         }
         Boundary::None
     }
@@ -153,25 +153,25 @@ impl Scheme for PmemSpec {
         "undo logging, all stores to persistent memory past the caches, loads through them (PMEM-Spec, as AGPM ran it)"
     }
 
-    fn sm_site(&self, _: Seat) -> Box<dyn SmSite> {
-        Box::new(Site { spec: self.spec.clone(), past: PastStores::default(), id: 0 })
+    fn sm_handler(&self, _: HandlerPlace) -> Box<dyn SmHandler> {
+        Box::new(Site { spec: self.spec.clone(), past: NonTemporalStores::default(), id: 0 })
     }
 
-    fn slice_site(&self, seat: Seat) -> Option<Box<dyn SliceSite>> {
-        self.spec.detect.then(|| Box::new(Detector::new(&self.spec, seat)) as Box<dyn SliceSite>)
+    fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn SliceHandler>> {
+        self.spec.detect.then(|| Box::new(Detector::new(&self.spec, place)) as Box<dyn SliceHandler>)
     }
 
-    fn hub_site(&self, seat: Seat) -> Option<Box<dyn HubSite>> {
-        let counter = || Box::new(Counter::new(seat, self.spec.order == Order::Fence)) as Box<dyn HubSite>;
+    fn hub_handler(&self, place: HandlerPlace) -> Option<Box<dyn HubHandler>> {
+        let counter = || Box::new(Counter::new(place, self.spec.order == Order::Fence)) as Box<dyn HubHandler>;
         self.spec.detect.then(counter)
     }
 
-    fn host_site(&self) -> Box<dyn HostSite> {
+    fn host_handler(&self) -> Box<dyn HostHandler> {
         Box::new(Host { detects: self.spec.detect })
     }
 
-    fn past_order(&self) -> PastOrder {
-        if self.spec.order == Order::Fifo { PastOrder::Fifo } else { PastOrder::ByFences }
+    fn non_temporal_order(&self) -> NonTemporalOrder {
+        if self.spec.order == Order::Fifo { NonTemporalOrder::Fifo } else { NonTemporalOrder::ByFences }
     }
 
     fn logs(&self) -> bool {
@@ -184,21 +184,21 @@ mod tests {
     use super::*;
     use crate::persist::StoreClass;
 
-    fn site(order: Order) -> Site {
+    fn handler(order: Order) -> Site {
         let values = crate::schemes::entry::values_of(DEFAULTS);
         let spec: PmemSpecSpec = serde_json::from_value(values.into()).unwrap();
-        Site { spec: Arc::new(PmemSpecSpec { order, ..spec }), past: PastStores::default(), id: 0 }
+        Site { spec: Arc::new(PmemSpecSpec { order, ..spec }), past: NonTemporalStores::default(), id: 0 }
     }
 
     #[test]
     fn all_stores_go_past_the_caches_and_leave_nothing_to_write_back_but_atomics() {
-        let mut site = site(Order::Fence);
+        let mut handler = handler(Order::Fence);
         let mut asked = |class, atomic, write_back| {
             let store = Store { class, warp: 0, degree: 1, atomic, lines: &[128] };
-            let rule = site.store(&store, &mut Post::default());
+            let rule = handler.store(&store, &mut Outbox::default());
             assert!(!rule.wait);
             let write_back = WriteBack { class: write_back, warp: 0, lines: &[128] };
-            (rule.route, site.write_back(&write_back, &mut Post::default()))
+            (rule.route, handler.write_back(&write_back, &mut Outbox::default()))
         };
         let past = (Route::NonTemporal, WriteBackRule::Dropped);
         assert_eq!(asked(StoreClass::Log, false, WriteBackClass::Log), past);
@@ -210,27 +210,27 @@ mod tests {
 
     #[test]
     fn an_atomic_asks_for_an_id_and_the_newest_id_marks_stores() {
-        let (mut site, mut post) = (site(Order::Fence), Post::default());
-        site.atomic(&mut post);
-        let sent: Vec<(Peer, Word)> = post.take().into_iter().map(|(to, letter)| (to, Word::of(letter))).collect();
+        let (mut handler, mut outbox) = (handler(Order::Fence), Outbox::default());
+        handler.atomic(&mut outbox);
+        let sent: Vec<(Peer, Word)> = outbox.take().into_iter().map(|(to, message)| (to, Word::of(message))).collect();
         assert!(matches!(sent[..], [(Peer::Hub, Word::Acquire)]), "{sent:?}");
         for (id, mark) in [(7, 7), (3, 7), (8, 8)] {
-            site.letter(Peer::Hub, Box::new(Word::Id(id)), &mut post);
-            assert_eq!(site.mark(), mark);
+            handler.message(Peer::Hub, Box::new(Word::Id(id)), &mut outbox);
+            assert_eq!(handler.mark(), mark);
         }
     }
 
     #[test]
     fn fences_wait_unless_the_path_keeps_order_where_an_atomic_is_waited_for() {
-        let mut fifo = site(Order::Fifo);
+        let mut fifo = handler(Order::Fifo);
         assert_eq!(
             (fifo.fence(FenceKind::Sfence), fifo.fence(FenceKind::Dfence)),
             (FenceRule::Ordered, FenceRule::WaitDurable)
         );
-        assert_eq!(fifo.gate().map(|gate| gate.order), Some(PastOrder::Fifo));
+        assert_eq!(fifo.gate().map(|gate| gate.order), Some(NonTemporalOrder::Fifo));
         let atomic = Store { atomic: true, ..Store::of(StoreClass::Data) };
-        assert_eq!(fifo.store(&atomic, &mut Post::default()), StoreRule { route: Route::Temporal, wait: true });
-        let mut fence = site(Order::Fence);
+        assert_eq!(fifo.store(&atomic, &mut Outbox::default()), StoreRule { route: Route::Temporal, wait: true });
+        let mut fence = handler(Order::Fence);
         assert_eq!((fence.fence(FenceKind::Sfence), fence.gate()), (FenceRule::WaitDurable, None));
     }
 }

@@ -17,15 +17,15 @@
 //! `pm.barrier.kr` waits for durability (SBRP has no order across SMs without a wait). Warps behind a fence keep their
 //! priority. Write-backs of the program are dropped. An atomic on persistent memory waits until it is durable.
 //!
-//! Where L1s do not combine stores nothing is dirty there: stores go past the caches, and the SM's gate
+//! Where L1s do not combine stores nothing is dirty there: stores bypass the caches, and the SM's gate
 //! keeps the order. Invariants: blocks leave in the order in which they came; a block comes behind earlier ones only.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use crate::persist::{
-    FenceKind, FenceRule, GateSpec, HostSite, Joining, PastOrder, Post, Route, Scheme, Seat, SmSite, Store, StoreRule,
-    WriteBack, WriteBackClass, WriteBackRule,
+    FenceKind, FenceRule, GateSpec, HandlerPlace, HostHandler, Joining, NonTemporalOrder, Outbox, Route, Scheme,
+    SmHandler, Store, StoreRule, WriteBack, WriteBackClass, WriteBackRule,
 };
 use crate::spec;
 
@@ -119,7 +119,7 @@ impl Site {
     }
 
     /// Flushes from the head as far as the window and orders allow.
-    fn flush_head(&mut self, post: &mut Post) {
+    fn flush_head(&mut self, outbox: &mut Outbox) {
         while let Some(head) = self.buffer.front() {
             if let Entry::Block(block) = *head {
                 let behind = |other: &Block| other.cta == block.cta && other.id <= block.after;
@@ -127,7 +127,7 @@ impl Site {
                     return;
                 }
                 self.flushing.push(block);
-                post.persist(block.line, block.id);
+                outbox.persist(block.line, block.id);
             }
             self.buffer.pop_front();
         }
@@ -148,7 +148,7 @@ impl Site {
     }
 }
 
-impl SmSite for Site {
+impl SmHandler for Site {
     fn orders_persists(&self) -> bool {
         true
     }
@@ -156,18 +156,18 @@ impl SmSite for Site {
     fn gate(&self) -> Option<GateSpec> {
         let entries = self.spec.pb_entries;
         (!self.combines).then_some(GateSpec {
-            order: PastOrder::BeforeCached,
+            order: NonTemporalOrder::BeforeCached,
             past_entries: self.spec.window,
             held_entries: entries,
         })
     }
 
-    fn store(&mut self, store: &Store<'_>, _: &mut Post) -> StoreRule {
+    fn store(&mut self, store: &Store<'_>, _: &mut Outbox) -> StoreRule {
         // It is performed at the L2, which has no buffer.
         StoreRule { route: Route::NonTemporal, wait: store.atomic }
     }
 
-    fn write_back(&mut self, write_back: &WriteBack<'_>, _: &mut Post) -> WriteBackRule {
+    fn write_back(&mut self, write_back: &WriteBack<'_>, _: &mut Outbox) -> WriteBackRule {
         if write_back.class == WriteBackClass::Flush { WriteBackRule::Done } else { WriteBackRule::Dropped }
     }
 
@@ -188,7 +188,7 @@ impl SmSite for Site {
         wide
     }
 
-    fn join(&mut self, store: &Joining, post: &mut Post) -> bool {
+    fn join(&mut self, store: &Joining, outbox: &mut Outbox) -> bool {
         let Joining { line, by: (warp, cta), number, after } = *store;
         if let Some(block) = self.block_of(line) {
             let merges = block.cta == cta && after < block.id;
@@ -214,13 +214,13 @@ impl SmSite for Site {
         self.buffer.push_back(Entry::Block(Block { id: number, line, cta, after }));
         self.tally.blocks += 1;
         self.tally.most = self.tally.most.max(self.buffer.len() as u64);
-        self.flush_head(post);
+        self.flush_head(outbox);
         true
     }
 
-    fn persisted(&mut self, id: u64, post: &mut Post) {
+    fn persisted(&mut self, id: u64, outbox: &mut Outbox) {
         self.flushing.retain(|block| block.id != id);
-        self.flush_head(post);
+        self.flush_head(outbox);
     }
 
     fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
@@ -237,7 +237,7 @@ impl SmSite for Site {
 #[derive(Debug)]
 struct Host;
 
-impl HostSite for Host {}
+impl HostHandler for Host {}
 
 impl Scheme for Sbrp {
     fn name(&self) -> &'static str {
@@ -248,16 +248,16 @@ impl Scheme for Sbrp {
         "scoped buffered release persistency: a persist buffer in each SM keeps the order that fences and releases ask for"
     }
 
-    fn sm_site(&self, seat: Seat) -> Box<dyn SmSite> {
-        Box::new(Site::new(&self.spec, seat.l1_combines))
+    fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
+        Box::new(Site::new(&self.spec, place.l1_combines))
     }
 
-    fn host_site(&self) -> Box<dyn HostSite> {
+    fn host_handler(&self) -> Box<dyn HostHandler> {
         Box::new(Host)
     }
 
-    fn past_order(&self) -> PastOrder {
-        PastOrder::Epochs
+    fn non_temporal_order(&self) -> NonTemporalOrder {
+        NonTemporalOrder::Epochs
     }
 
     fn logs(&self) -> bool {

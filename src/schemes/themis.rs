@@ -1,18 +1,18 @@
-//! Themis: stores past the caches are ordered before later stores through them by hardware, so that fences between the two
+//! Themis: non-temporal stores are ordered before later stores through them by hardware, so that fences between the two
 //! do not wait.
 //!
 //! ```text
-//!   log updates ──past the caches──> write-combining buffer, FIFO ──> controllers, which acknowledge
+//!   log updates ──around the caches──> write-combining buffer, FIFO ──> controllers, which acknowledge
 //!   data, flags ──through them─────> held at the SM's gate until all earlier ones in the buffer are acknowledged
 //! ```
 //! What a fence does not wait for, the gate of its SM orders (see [`GateSpec`]): stores through the caches always wait for
-//! earlier ones past them, and so does every store and atomic, also past the caches and to DRAM, of a warp that can know of
+//! earlier ones past them, and so does every store and atomic, also around the caches and to DRAM, of a warp that can know of
 //! such a fence.
 //! A fence waits for write-backs, and one that names durability (`pm.dfence`), or a scope, waits for all.
 //!
 //! | mode | log updates |
 //! |---|---|
-//! | `paper` | past the caches |
+//! | `paper` | non-temporal |
 //! | `agpm` | through the caches if one of their lines was stored to within the last `wcb_entries` lines of the SM's stores, else past them |
 //!
 //! Source: "(Almost) Fence-less Persist Ordering" (MICRO 2020) for the order; AGPM section V-B for mode
@@ -20,17 +20,17 @@
 //! dirty lines leave an L1; ours holds none, so it is where stores leave the SM, and one buffer serves all
 //! warps of an SM. Its order is a core's, so a thread's; an SM has many CTAs, which nothing of AGPM's
 //! protocol orders, so that by default each has an order of its own (`order_scope`). The program's write-back
-//! of a log update that went past the caches is dropped. Left out: what the host leaves out (combining, bits
+//! of a log update that bypassed the caches is dropped. Left out: what the host leaves out (combining, bits
 //! that wrap).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::choice;
-use crate::persist::past::PastStores;
+use crate::persist::non_temporal::NonTemporalStores;
 use crate::persist::{
-    FenceKind, FenceRule, GateSpec, HostSite, PastOrder, Post, Route, Scheme, Seat, SmSite, Store, StoreClass,
-    StoreRule, WriteBack, WriteBackClass, WriteBackRule,
+    FenceKind, FenceRule, GateSpec, HandlerPlace, HostHandler, NonTemporalOrder, Outbox, Route, Scheme, SmHandler,
+    Store, StoreClass, StoreRule, WriteBack, WriteBackClass, WriteBackRule,
 };
 use crate::spec;
 
@@ -64,18 +64,18 @@ spec! {
         mode: Mode,
         /// Among whose stores order is kept: cta or sm.
         order_scope: OrderScope,
-        /// Write-combining buffer of an SM: stores past the caches that are not durable yet.
+        /// Write-combining buffer of an SM: non-temporal stores that are not durable yet.
         wcb_entries: u32 where 1..=4096,
-        /// Requests of an SM that may be held until earlier stores past the caches are durable.
+        /// Requests of an SM that may be held until earlier non-temporal stores are durable.
         write_back_entries: u32 where 1..=4096,
     }
 }
 
 impl ThemisSpec {
-    fn order(&self) -> PastOrder {
+    fn order(&self) -> NonTemporalOrder {
         match self.order_scope {
-            OrderScope::Cta => PastOrder::BeforeCachedOfCta,
-            OrderScope::Sm => PastOrder::BeforeCached,
+            OrderScope::Cta => NonTemporalOrder::BeforeCachedOfCta,
+            OrderScope::Sm => NonTemporalOrder::BeforeCached,
         }
     }
 }
@@ -96,7 +96,7 @@ impl Themis {
 #[derive(Debug)]
 struct Site {
     spec: Arc<ThemisSpec>,
-    past: PastStores,
+    past: NonTemporalStores,
     /// The lines of the SM's last stores, each once, the latest last.
     window: VecDeque<u64>,
 }
@@ -117,13 +117,13 @@ impl Site {
     }
 }
 
-impl SmSite for Site {
+impl SmHandler for Site {
     fn gate(&self) -> Option<GateSpec> {
         let ThemisSpec { wcb_entries, write_back_entries, .. } = *self.spec;
         Some(GateSpec { order: self.spec.order(), past_entries: wcb_entries, held_entries: write_back_entries })
     }
 
-    fn store(&mut self, store: &Store<'_>, _: &mut Post) -> StoreRule {
+    fn store(&mut self, store: &Store<'_>, _: &mut Outbox) -> StoreRule {
         let again = self.spec.mode == Mode::Agpm && self.touch(store.lines);
         let route = match store.class {
             StoreClass::NonTemporal => Route::NonTemporal,
@@ -136,7 +136,7 @@ impl SmSite for Site {
         StoreRule { route, wait: false }
     }
 
-    fn write_back(&mut self, write_back: &WriteBack<'_>, _: &mut Post) -> WriteBackRule {
+    fn write_back(&mut self, write_back: &WriteBack<'_>, _: &mut Outbox) -> WriteBackRule {
         let nothing_left = write_back.class != WriteBackClass::Flush && self.past.covers(write_back);
         if nothing_left { WriteBackRule::Dropped } else { WriteBackRule::Done }
     }
@@ -152,7 +152,7 @@ impl SmSite for Site {
 #[derive(Debug)]
 struct Host;
 
-impl HostSite for Host {}
+impl HostHandler for Host {}
 
 impl Scheme for Themis {
     fn name(&self) -> &'static str {
@@ -163,15 +163,15 @@ impl Scheme for Themis {
         "undo logging, hardware orders stores past the caches before later ones, so fences seldom wait (Themis)"
     }
 
-    fn sm_site(&self, _: Seat) -> Box<dyn SmSite> {
-        Box::new(Site { spec: self.spec.clone(), past: PastStores::default(), window: VecDeque::new() })
+    fn sm_handler(&self, _: HandlerPlace) -> Box<dyn SmHandler> {
+        Box::new(Site { spec: self.spec.clone(), past: NonTemporalStores::default(), window: VecDeque::new() })
     }
 
-    fn host_site(&self) -> Box<dyn HostSite> {
+    fn host_handler(&self) -> Box<dyn HostHandler> {
         Box::new(Host)
     }
 
-    fn past_order(&self) -> PastOrder {
+    fn non_temporal_order(&self) -> NonTemporalOrder {
         self.spec.order()
     }
 
@@ -184,48 +184,48 @@ impl Scheme for Themis {
 mod tests {
     use super::*;
 
-    fn site(mode: Mode) -> Site {
+    fn handler(mode: Mode) -> Site {
         let spec = ThemisSpec { mode, order_scope: OrderScope::Cta, wcb_entries: 2, write_back_entries: 4 };
-        Site { spec: Arc::new(spec), past: PastStores::default(), window: VecDeque::new() }
+        Site { spec: Arc::new(spec), past: NonTemporalStores::default(), window: VecDeque::new() }
     }
 
-    fn route(site: &mut Site, class: StoreClass, lines: &[u64]) -> Route {
-        site.store(&Store { class, warp: 0, degree: 1, atomic: false, lines }, &mut Post::default()).route
+    fn route(handler: &mut Site, class: StoreClass, lines: &[u64]) -> Route {
+        handler.store(&Store { class, warp: 0, degree: 1, atomic: false, lines }, &mut Outbox::default()).route
     }
 
     #[test]
     fn a_log_update_whose_line_was_stored_to_lately_goes_through_the_caches() {
-        let mut site = site(Mode::Agpm);
-        assert_eq!(route(&mut site, StoreClass::Log, &[0]), Route::NonTemporal);
-        assert_eq!(route(&mut site, StoreClass::Log, &[0]), Route::Temporal, "again");
-        assert_eq!(route(&mut site, StoreClass::Log, &[128]), Route::NonTemporal);
+        let mut handler = handler(Mode::Agpm);
+        assert_eq!(route(&mut handler, StoreClass::Log, &[0]), Route::NonTemporal);
+        assert_eq!(route(&mut handler, StoreClass::Log, &[0]), Route::Temporal, "again");
+        assert_eq!(route(&mut handler, StoreClass::Log, &[128]), Route::NonTemporal);
         // The window of two holds 0 and 128; data counts, too.
-        assert_eq!(route(&mut site, StoreClass::Data, &[256]), Route::Temporal);
-        assert_eq!(route(&mut site, StoreClass::Log, &[0]), Route::NonTemporal, "0 has left the window");
-        assert_eq!(route(&mut site, StoreClass::Log, &[512, 256]), Route::Temporal, "one line of two");
+        assert_eq!(route(&mut handler, StoreClass::Data, &[256]), Route::Temporal);
+        assert_eq!(route(&mut handler, StoreClass::Log, &[0]), Route::NonTemporal, "0 has left the window");
+        assert_eq!(route(&mut handler, StoreClass::Log, &[512, 256]), Route::Temporal, "one line of two");
     }
 
     #[test]
     fn in_the_papers_mode_log_updates_go_past_the_caches() {
-        let mut site = site(Mode::Paper);
+        let mut handler = handler(Mode::Paper);
         for _ in 0..2 {
-            assert_eq!(route(&mut site, StoreClass::Log, &[0]), Route::NonTemporal);
+            assert_eq!(route(&mut handler, StoreClass::Log, &[0]), Route::NonTemporal);
             let write_back = WriteBack { class: WriteBackClass::Log, warp: 0, lines: &[0] };
-            assert_eq!(site.write_back(&write_back, &mut Post::default()), WriteBackRule::Dropped);
+            assert_eq!(handler.write_back(&write_back, &mut Outbox::default()), WriteBackRule::Dropped);
         }
-        assert_eq!(route(&mut site, StoreClass::Data, &[0]), Route::Temporal);
+        assert_eq!(route(&mut handler, StoreClass::Data, &[0]), Route::Temporal);
         let write_back = WriteBack { class: WriteBackClass::Data, warp: 0, lines: &[0] };
-        assert_eq!(site.write_back(&write_back, &mut Post::default()), WriteBackRule::Done);
+        assert_eq!(handler.write_back(&write_back, &mut Outbox::default()), WriteBackRule::Done);
     }
 
     #[test]
     fn fences_of_order_leave_order_to_the_gate_and_others_wait() {
-        let mut site = site(Mode::Paper);
-        assert_eq!(site.fence(FenceKind::Sfence), FenceRule::Ordered);
-        assert_eq!(site.fence(FenceKind::Ofence), FenceRule::Ordered);
+        let mut handler = handler(Mode::Paper);
+        assert_eq!(handler.fence(FenceKind::Sfence), FenceRule::Ordered);
+        assert_eq!(handler.fence(FenceKind::Ofence), FenceRule::Ordered);
         for kind in [FenceKind::Dfence, FenceKind::BarrierThread, FenceKind::BarrierCta, FenceKind::BarrierKernel] {
-            assert_eq!(site.fence(kind), FenceRule::WaitDurable);
+            assert_eq!(handler.fence(kind), FenceRule::WaitDurable);
         }
-        assert!(site.gate().is_some(), "what does not wait must be kept in order");
+        assert!(handler.gate().is_some(), "what does not wait must be kept in order");
     }
 }

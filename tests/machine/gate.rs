@@ -1,4 +1,4 @@
-//! What an SM keeps in order under a scheme whose fences do not wait for stores past the caches, as a data sheet: who waits
+//! What an SM keeps in order under a scheme whose fences do not wait for non-temporal stores, as a data sheet: who waits
 //! for what, and no longer.
 
 use crate::bench_machine::{Bench, Ran, one_gigahertz};

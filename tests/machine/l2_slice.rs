@@ -184,7 +184,7 @@ fn write(line: u64, tag: u32, byte: u8, mask: u128) -> Request {
 }
 
 fn past(line: u64, tag: u32, byte: u8, mask: u128) -> Request {
-    Request { kind: RequestKind::WriteThrough, ..write(line, tag, byte, mask) }
+    Request { kind: RequestKind::NonTemporal, ..write(line, tag, byte, mask) }
 }
 
 fn clwb(kind: RequestKind, line: u64, tag: u32) -> Request {

@@ -17,7 +17,7 @@ use durawarp::machine::msg::{Line, MemoryRead, MemoryWrite, Msg};
 use durawarp::machine::persistence::{Clwb, MembarRule, PastAck, PastL1, PastL2, PersistSpec};
 use durawarp::persist::journal::{Author, FactKind, Journal};
 use durawarp::persist::vocab::Domain;
-use durawarp::persist::{ControllerSite, Flush, Letter, Peer, Post, opened};
+use durawarp::persist::{ControllerHandler, Flush, Outbox, Peer, SchemeMessage, opened};
 use durawarp::spec::Nanos;
 use smallvec::SmallVec;
 
@@ -143,13 +143,13 @@ fn run(spec: ControllerSpec, script: Vec<(Time, Msg)>) -> (Vec<Seen>, Controller
     run_with(spec, None, script)
 }
 
-/// The same with a scheme's site in the controller.
+/// The same with a scheme's handler in the controller.
 fn run_with(
     spec: ControllerSpec,
-    site: Option<Box<dyn ControllerSite>>,
+    handler: Option<Box<dyn ControllerHandler>>,
     script: Vec<(Time, Msg)>,
 ) -> (Vec<Seen>, ControllerCounters, Vec<u8>) {
-    let ran = run_on(spec, &NvmSpec::through(&dram(), ns(480)), Domain::Adr, site, script);
+    let ran = run_on(spec, &NvmSpec::through(&dram(), ns(480)), Domain::Adr, handler, script);
     (ran.seen, ran.counters, ran.dram)
 }
 
@@ -180,7 +180,7 @@ pub(super) fn run_on(
     spec: ControllerSpec,
     nvm: &NvmSpec,
     domain: Domain,
-    site: Option<Box<dyn ControllerSite>>,
+    handler: Option<Box<dyn ControllerHandler>>,
     script: Vec<(Time, Msg)>,
 ) -> Ran {
     let clock = Clock::of_period(1);
@@ -191,7 +191,7 @@ pub(super) fn run_on(
     let map = Interleave::new(1, 1, 256);
     let forward = base.ticks_of_ps(spec.forward_ns.ps);
     let mut controller = MemoryController::new(spec, clock, forward, map, media, [filled(&image), filled(&image)]);
-    controller.host(site, 0, SitePorts { sms: 0, controllers: 1 });
+    controller.host(handler, 0, SitePorts { sms: 0, controllers: 1 });
     controller.set_persistence(&persist(domain), true);
     let mut t = Topology::new();
     let first = script.first().map_or(0, |s| s.0);
@@ -410,20 +410,20 @@ fn writes_that_may_idle_wait_for_others_to_merge_with_them() {
     assert_eq!(media_writes(2), (0, 1), "both stay, and the last write merges");
 }
 
-/// What a site is told: to hold this value for the first bytes of a line, or to have the oldest that it holds written.
+/// What a handler is told: to hold this value for the first bytes of a line, or to have the oldest that it holds written.
 #[derive(Debug)]
 enum Told {
     Hold(u8),
     Write,
 }
 
-impl Letter for Told {
+impl SchemeMessage for Told {
     fn digest(&self) -> u64 {
         0
     }
 }
 
-/// A site that holds values of one line, and has every read wait for all of them.
+/// A handler that holds values of one line, and has every read wait for all of them.
 #[derive(Debug, Default)]
 struct Holder {
     mask: u128,
@@ -434,9 +434,9 @@ struct Holder {
     written_at: Arc<Mutex<Vec<Time>>>,
 }
 
-impl ControllerSite for Holder {
-    fn letter(&mut self, _: Peer, letter: Box<dyn Letter>, post: &mut Post) {
-        match opened(letter) {
+impl ControllerHandler for Holder {
+    fn message(&mut self, _: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
+        match opened(message) {
             Told::Hold(value) => {
                 self.held.push((self.tokens, value));
                 self.tokens += 1;
@@ -448,13 +448,13 @@ impl ControllerSite for Holder {
                 }
                 let (author, bytes) = (Author::default(), Box::new([value; 128]));
                 let line = NVM_BASE + if self.logs { bank0(token % 15) } else { 0 };
-                post.flush(Flush { token, author, line, mask: self.mask, bytes, logged: self.logs });
+                outbox.flush(Flush { token, author, line, mask: self.mask, bytes, logged: self.logs });
             }
         }
     }
 
-    fn flushed(&mut self, token: u64, post: &mut Post) {
-        self.written_at.lock().unwrap().push(post.now());
+    fn flushed(&mut self, token: u64, outbox: &mut Outbox) {
+        self.written_at.lock().unwrap().push(outbox.now());
         self.held.retain(|held| held.0 != token);
     }
 
@@ -466,7 +466,7 @@ impl ControllerSite for Holder {
 
     fn hit(&mut self) {}
 
-    fn awaited(&mut self, _: u64, _: u128, _: &mut Post) -> SmallVec<[u64; 2]> {
+    fn awaited(&mut self, _: u64, _: u128, _: &mut Outbox) -> SmallVec<[u64; 2]> {
         self.held.iter().map(|held| held.0).collect()
     }
 
@@ -484,7 +484,7 @@ impl ControllerSite for Holder {
 }
 
 fn told(at: Time, told: Told) -> (Time, Msg) {
-    (at, Msg::Letter { from: Peer::Sm(0), letter: Box::new(told) })
+    (at, Msg::Scheme { from: Peer::Sm(0), message: Box::new(told) })
 }
 
 #[test]
@@ -519,8 +519,8 @@ fn flushes(spec: ControllerSpec, mask: u128, logs: bool, times: &[Time]) -> (Vec
         times.iter().flat_map(|&at| [told(at, Told::Hold(1)), told(at, Told::Write)]).collect();
     script.push((30_050, read(NVM_BASE + 2048, 9)));
     script.sort_by_key(|(at, _)| *at);
-    let site = Holder { mask, logs, written_at: written_at.clone(), ..Holder::default() };
-    let (seen, ..) = run_with(spec, Some(Box::new(site)), script);
+    let handler = Holder { mask, logs, written_at: written_at.clone(), ..Holder::default() };
+    let (seen, ..) = run_with(spec, Some(Box::new(handler)), script);
     let written_at = written_at.lock().unwrap().clone();
     (written_at, data_times(&seen).first().map(|(_, at)| at - 30_050))
 }

@@ -99,7 +99,7 @@ fn the_domain_decides_which_stage_ends_the_way() {
     assert_eq!(usual[5], at(FactKind::AtMedia) - at(FactKind::Accepted));
 }
 
-/// A warp that writes `lines` lines, `apart` bytes apart, past the caches, on a machine of one channel.
+/// A warp that writes `lines` lines, `apart` bytes apart, around the caches, on a machine of one channel.
 fn lines(overrides: &str, lines: u32, apart: u32) -> PersistStalls {
     let body = format!(
         "mul.wide.u32 %d0, %tid, {apart};\nadd.u64 %d1, %out, %d0;\npm.st.nt.global.u32 [%d1], %tid;\npm.sfence;\n"

@@ -6,7 +6,7 @@
 
 use durawarp::config::{Override, SchemeConfig};
 use durawarp::persist::{
-    FenceKind, FenceRule, Post, Route, Scheme, Seat, SmSite, Store, StoreClass, WriteBack, WriteBackClass,
+    FenceKind, FenceRule, HandlerPlace, Outbox, Route, Scheme, SmHandler, Store, StoreClass, WriteBack, WriteBackClass,
     WriteBackRule,
 };
 use durawarp::schemes::catalogue;
@@ -21,8 +21,8 @@ const DEGREES: [u32; 2] = [1, 32];
 /// Ways that are selected while a program runs, one after the other.
 const SELECTED: [(&str, [&str; 2]); 1] = [("agpm", ["agpm.path=temporal", "agpm.path=non_temporal"])];
 
-fn seat() -> Seat {
-    Seat { sms: 2, slices: 2, controllers: 1, tick_khz: 1_000_000, ..Seat::default() }
+fn place() -> HandlerPlace {
+    HandlerPlace { sms: 2, slices: 2, controllers: 1, tick_khz: 1_000_000, ..HandlerPlace::default() }
 }
 
 /// Words that are there once each, in the order of their coming.
@@ -36,20 +36,20 @@ fn once(words: impl IntoIterator<Item = String>) -> String {
     all.join(", or ")
 }
 
-fn stores(sites: &mut dyn FnMut() -> Box<dyn SmSite>, class: StoreClass, atomic: bool) -> String {
+fn stores(handlers: &mut dyn FnMut() -> Box<dyn SmHandler>, class: StoreClass, atomic: bool) -> String {
     let mut words = Vec::new();
     for degree in DEGREES {
-        let (mut site, post) = (sites(), &mut Post::default());
+        let (mut handler, outbox) = (handlers(), &mut Outbox::default());
         let store = Store { class, warp: 0, degree, atomic, lines: &[LINE] };
         for _first_and_again in 0..2 {
-            let rule = site.store(&store, post);
+            let rule = handler.store(&store, outbox);
             let route = match rule.route {
                 _ if atomic => "at the L2",
                 Route::Temporal => "cached",
                 Route::NonTemporal => "past the caches",
                 Route::Dropped => "left out",
             };
-            let copy = if site.front_end().is_some() { ", and into its region" } else { "" };
+            let copy = if handler.front_end().is_some() { ", and into its region" } else { "" };
             words.push(format!("{route}{copy}{}", if rule.wait { ", waits" } else { "" }));
         }
     }
@@ -57,12 +57,12 @@ fn stores(sites: &mut dyn FnMut() -> Box<dyn SmSite>, class: StoreClass, atomic:
 }
 
 /// What a write-back does behind a store.
-fn write_backs(sites: &mut dyn FnMut() -> Box<dyn SmSite>, stored: StoreClass, class: WriteBackClass) -> String {
+fn write_backs(handlers: &mut dyn FnMut() -> Box<dyn SmHandler>, stored: StoreClass, class: WriteBackClass) -> String {
     let mut words = Vec::new();
     for degree in DEGREES {
-        let (mut site, post) = (sites(), &mut Post::default());
-        site.store(&Store { class: stored, warp: 0, degree, atomic: false, lines: &[LINE] }, post);
-        let rule = site.write_back(&WriteBack { class, warp: 0, lines: &[LINE] }, post);
+        let (mut handler, outbox) = (handlers(), &mut Outbox::default());
+        handler.store(&Store { class: stored, warp: 0, degree, atomic: false, lines: &[LINE] }, outbox);
+        let rule = handler.write_back(&WriteBack { class, warp: 0, lines: &[LINE] }, outbox);
         words.push(if rule == WriteBackRule::Done { "writes back" } else { "-" }.to_owned());
     }
     once(words)
@@ -78,14 +78,14 @@ fn rule_word(rule: FenceRule) -> String {
     word.to_owned()
 }
 
-fn released(site: &mut dyn SmSite, wide: bool) -> String {
-    rule_word(if site.orders_persists() { site.release(wide) } else { FenceRule::Pass })
+fn released(handler: &mut dyn SmHandler, wide: bool) -> String {
+    rule_word(if handler.orders_persists() { handler.release(wide) } else { FenceRule::Pass })
 }
 
 /// An acquire takes over what releases of its CTA have ordered.
-fn acquired(site: &mut dyn SmSite, wide: bool) -> String {
-    let orders = site.orders_persists() && site.release(wide) != FenceRule::Pass;
-    let forgets = site.orders_persists() && site.acquire(wide);
+fn acquired(handler: &mut dyn SmHandler, wide: bool) -> String {
+    let orders = handler.orders_persists() && handler.release(wide) != FenceRule::Pass;
+    let forgets = handler.orders_persists() && handler.acquire(wide);
     match (orders, forgets) {
         (true, true) => "orders, L1 forgets",
         (true, false) => "orders",
@@ -100,15 +100,15 @@ type Column = Vec<(&'static str, String)>;
 
 /// The cells of a scheme, one an instruction.
 fn column(scheme: &dyn Scheme) -> Column {
-    let sites = &mut || scheme.sm_site(seat());
+    let handlers = &mut || scheme.sm_handler(place());
     let mut cells = vec![
-        ("`st`", stores(sites, StoreClass::Data, false)),
-        ("`atom`, `red`", stores(sites, StoreClass::Data, true)),
-        ("`pm.st.nt`", stores(sites, StoreClass::NonTemporal, false)),
-        ("`pm.st.log`", stores(sites, StoreClass::Log, false)),
-        ("`pm.clwb` behind `st`", write_backs(sites, StoreClass::Data, WriteBackClass::Data)),
-        ("`pm.clwb.log` behind `pm.st.log`", write_backs(sites, StoreClass::Log, WriteBackClass::Log)),
-        ("`pm.clflushopt` behind `st`", write_backs(sites, StoreClass::Data, WriteBackClass::Flush)),
+        ("`st`", stores(handlers, StoreClass::Data, false)),
+        ("`atom`, `red`", stores(handlers, StoreClass::Data, true)),
+        ("`pm.st.nt`", stores(handlers, StoreClass::NonTemporal, false)),
+        ("`pm.st.log`", stores(handlers, StoreClass::Log, false)),
+        ("`pm.clwb` behind `st`", write_backs(handlers, StoreClass::Data, WriteBackClass::Data)),
+        ("`pm.clwb.log` behind `pm.st.log`", write_backs(handlers, StoreClass::Log, WriteBackClass::Log)),
+        ("`pm.clflushopt` behind `st`", write_backs(handlers, StoreClass::Data, WriteBackClass::Flush)),
     ];
     let fences = [
         ("`pm.sfence`", FenceKind::Sfence),
@@ -118,13 +118,13 @@ fn column(scheme: &dyn Scheme) -> Column {
         ("`pm.barrier.wg`", FenceKind::BarrierCta),
         ("`pm.barrier.kr`", FenceKind::BarrierKernel),
     ];
-    cells.extend(fences.map(|(name, kind)| (name, rule_word(sites().fence(kind)))));
+    cells.extend(fences.map(|(name, kind)| (name, rule_word(handlers().fence(kind)))));
     cells.extend([
-        ("`pm.rel.cta`", released(&mut *sites(), false)),
-        ("`pm.rel.gpu`, `.sys`", released(&mut *sites(), true)),
-        ("`pm.acq.cta`", acquired(&mut *sites(), false)),
-        ("`pm.acq.gpu`, `.sys`", acquired(&mut *sites(), true)),
-        ("`pm.region`", if sites().front_end().is_some() { "ends the region" } else { "-" }.to_owned()),
+        ("`pm.rel.cta`", released(&mut *handlers(), false)),
+        ("`pm.rel.gpu`, `.sys`", released(&mut *handlers(), true)),
+        ("`pm.acq.cta`", acquired(&mut *handlers(), false)),
+        ("`pm.acq.gpu`, `.sys`", acquired(&mut *handlers(), true)),
+        ("`pm.region`", if handlers().front_end().is_some() { "ends the region" } else { "-" }.to_owned()),
     ]);
     cells
 }

@@ -1,8 +1,8 @@
-//! Faults of LightWSP that a machine really has: decorators around the scheme's sites change its letters on their way, the
+//! Faults of LightWSP that a machine really has: decorators around the scheme's handlers change its messages on their way, the
 //! machine runs so, and the oracle must find it in the history or in the states that the run left (level A), or the machine gets
 //! stuck; and faults of the hardware's recovery, after failures of the right machine.
 //!
-//! The last of four controllers is far off (its letters from SMs take longer), so that there is a controller that
+//! The last of four controllers is far off (its messages from SMs take longer), so that there is a controller that
 //! knows less than the others; queues are of a few stores, so that stores wait for room and spill. Lines that leave the L2
 //! without a look at buffers (`victims=stale`) are in `light_wsp.rs` and, with power failures, in `litmus.rs`. Over 500 lines by a few:
 //! decorators pass on what they do not change.
@@ -30,16 +30,17 @@ use durawarp::outcome::End;
 use durawarp::persist::journal::Author;
 use durawarp::persist::vocab::CommitRule;
 use durawarp::persist::{
-    ControllerSite, Domain, FenceKind, FenceRule, FrontEnd, HostSite, HubSite, Letter, PathLinks, PathStore, Peer,
-    Post, RegionRule, Scheme, Seat, SliceSite, SmSite, Store, StoreRule, WriteBack, WriteBackRule, opened,
+    ControllerHandler, Domain, FenceKind, FenceRule, FrontEnd, HandlerPlace, HostHandler, HubHandler, Outbox,
+    PathLinks, PathStore, Peer, RegionRule, Scheme, SchemeMessage, SliceHandler, SmHandler, Store, StoreRule,
+    WriteBack, WriteBackRule, opened,
 };
 use durawarp::run::{Conduct, Experiment};
-use durawarp::schemes::light_wsp::letters::Word;
+use durawarp::schemes::light_wsp::messages::Word;
 use durawarp::workload::{Choice, Workload};
 use recoveries::{AsksNobody, DoesNotRollBack, Drains};
 use smallvec::SmallVec;
 
-/// How much longer letters from SMs to the last controller take: less than an exchange of bdry-ACKs, so that machines with faults
+/// How much longer messages from SMs to the last controller take: less than an exchange of bdry-ACKs, so that machines with faults
 /// come to their end.
 const FAR_NS: u64 = 30;
 /// How long stores are held back that their boundaries overtake: less than controllers need to commit a region.
@@ -82,10 +83,10 @@ struct Mutant {
 }
 
 impl Mutant {
-    /// A seat as the scheme's site is told of it.
-    fn told(&self, seat: Seat) -> Seat {
+    /// A place as the scheme's handler is told of it.
+    fn told(&self, place: HandlerPlace) -> HandlerPlace {
         let out = u16::from(self.fault == Fault::LastLeftOut);
-        Seat { controllers: seat.controllers - out, ..seat }
+        HandlerPlace { controllers: place.controllers - out, ..place }
     }
 }
 
@@ -98,32 +99,32 @@ impl Scheme for Mutant {
         self.of.description()
     }
 
-    fn sm_site(&self, seat: Seat) -> Box<dyn SmSite> {
-        let ticks = |ns: u64| ns * seat.tick_khz / 1_000_000;
+    fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
+        let ticks = |ns: u64| ns * place.tick_khz / 1_000_000;
         let (far, held_back) = (ticks(FAR_NS), ticks(HELD_BACK_NS));
-        let of = RefCell::new(self.of.sm_site(self.told(seat)));
+        let of = RefCell::new(self.of.sm_handler(self.told(place)));
         Box::new(Sm { of, fault: self.fault, map: self.map, far, held_back })
     }
 
-    fn slice_site(&self, seat: Seat) -> Option<Box<dyn SliceSite>> {
-        self.of.slice_site(seat)
+    fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn SliceHandler>> {
+        self.of.slice_handler(place)
     }
 
-    fn hub_site(&self, seat: Seat) -> Option<Box<dyn HubSite>> {
-        self.of.hub_site(seat)
+    fn hub_handler(&self, place: HandlerPlace) -> Option<Box<dyn HubHandler>> {
+        self.of.hub_handler(place)
     }
 
-    fn controller_site(&self, seat: Seat) -> Option<Box<dyn ControllerSite>> {
-        let of = self.of.controller_site(if seat.index == LAST { seat } else { self.told(seat) })?;
-        Some(Box::new(Controller { of, fault: self.fault, seat, seen: BTreeSet::new() }))
+    fn controller_handler(&self, place: HandlerPlace) -> Option<Box<dyn ControllerHandler>> {
+        let of = self.of.controller_handler(if place.index == LAST { place } else { self.told(place) })?;
+        Some(Box::new(Controller { of, fault: self.fault, place, seen: BTreeSet::new() }))
     }
 
     fn path_links(&self) -> Option<PathLinks> {
         self.of.path_links()
     }
 
-    fn host_site(&self) -> Box<dyn HostSite> {
-        self.of.host_site()
+    fn host_handler(&self) -> Box<dyn HostHandler> {
+        self.of.host_handler()
     }
 
     fn regions(&self) -> Option<RegionRule> {
@@ -138,15 +139,15 @@ impl Scheme for Mutant {
 /// Letters, to whom, and when they leave.
 type Letters = Vec<(Peer, Word, Time)>;
 
-fn taken(post: &mut Post) -> Letters {
-    post.take_timed().map(|(to, letter, delay)| (to, opened(letter), delay)).collect()
+fn taken(outbox: &mut Outbox) -> Letters {
+    outbox.take_timed().map(|(to, message, delay)| (to, opened(message), delay)).collect()
 }
 
-/// An SM's site with a fault.
+/// An SM's handler with a fault.
 #[derive(Debug)]
 struct Sm {
     /// Asked in turns; its front-end buffer cannot be borrowed to be asked only.
-    of: RefCell<Box<dyn SmSite>>,
+    of: RefCell<Box<dyn SmHandler>>,
     fault: Fault,
     map: Interleave,
     /// In ticks.
@@ -160,17 +161,17 @@ impl Sm {
     }
 
     /// The front-end buffer does something; what it sends leaves as the fault has it.
-    fn does<T>(&mut self, post: &mut Post, act: impl FnOnce(&mut dyn FrontEnd, &mut Post) -> T) -> T {
-        let before = taken(post);
-        let done = act(self.of.get_mut().front_end().expect("LightWSP has a front-end buffer"), post);
-        self.send(before, post);
+    fn does<T>(&mut self, outbox: &mut Outbox, act: impl FnOnce(&mut dyn FrontEnd, &mut Outbox) -> T) -> T {
+        let before = taken(outbox);
+        let done = act(self.of.get_mut().front_end().expect("LightWSP has a front-end buffer"), outbox);
+        self.send(before, outbox);
         done
     }
 
     /// Sends on what was sent `before`, and with the fault what has been since.
-    fn send(&mut self, before: Letters, post: &mut Post) {
-        let since = taken(post);
-        before.into_iter().for_each(|(to, word, delay)| post.send_in(delay, to, word));
+    fn send(&mut self, before: Letters, outbox: &mut Outbox) {
+        let since = taken(outbox);
+        before.into_iter().for_each(|(to, word, delay)| outbox.send_in(delay, to, word));
         for (to, word, mut delay) in since {
             let to_last = match to {
                 Peer::Controller(controller) => controller == LAST,
@@ -181,24 +182,24 @@ impl Sm {
             match (self.fault, &word) {
                 (Fault::BoundaryNotSent, Word::Boundary(..)) if to_last => continue,
                 (Fault::BoundaryTakenFromAck, &Word::Boundary(tag, owner)) if to_last => {
-                    self.of.get_mut().letter(Peer::Controller(LAST), Box::new(Word::Bounded(tag, owner)), post);
+                    self.of.get_mut().message(Peer::Controller(LAST), Box::new(Word::Bounded(tag, owner)), outbox);
                     continue;
                 }
                 (Fault::BoundaryOvertakesStores, Word::Store(..)) => delay += self.held_back,
                 _ => {}
             }
-            post.send_in(delay, to, word);
+            outbox.send_in(delay, to, word);
         }
     }
 }
 
 impl FrontEnd for Sm {
     fn enter(&mut self, warp: u8, cta: u8) {
-        self.does(&mut Post::default(), |of, _| of.enter(warp, cta));
+        self.does(&mut Outbox::default(), |of, _| of.enter(warp, cta));
     }
 
     fn fenced(&mut self, warp: u8) {
-        self.does(&mut Post::default(), |of, _| of.fenced(warp));
+        self.does(&mut Outbox::default(), |of, _| of.fenced(warp));
     }
 
     fn admitted(&self) -> u64 {
@@ -206,31 +207,31 @@ impl FrontEnd for Sm {
     }
 
     fn awaits_admission(&mut self, warp: u8, waits: bool) {
-        self.does(&mut Post::default(), |of, _| of.awaits_admission(warp, waits));
+        self.does(&mut Outbox::default(), |of, _| of.awaits_admission(warp, waits));
     }
 
-    fn copy(&mut self, store: &PathStore<'_>, post: &mut Post) {
-        self.does(post, |of, post| of.copy(store, post));
+    fn copy(&mut self, store: &PathStore<'_>, outbox: &mut Outbox) {
+        self.does(outbox, |of, outbox| of.copy(store, outbox));
     }
 
-    fn asks_leave(&mut self, warp: u8, lines: &[u64], post: &mut Post) -> bool {
-        self.does(post, |of, post| of.asks_leave(warp, lines, post))
+    fn asks_leave(&mut self, warp: u8, lines: &[u64], outbox: &mut Outbox) -> bool {
+        self.does(outbox, |of, outbox| of.asks_leave(warp, lines, outbox))
     }
 
     fn awaits_leave(&self, warp: u8) -> bool {
         self.asked(|of| of.awaits_leave(warp))
     }
 
-    fn performed(&mut self, warp: u8, post: &mut Post) {
-        self.does(post, |of, post| of.performed(warp, post));
+    fn performed(&mut self, warp: u8, outbox: &mut Outbox) {
+        self.does(outbox, |of, outbox| of.performed(warp, outbox));
     }
 
-    fn end_region(&mut self, warp: u8, author: Author, post: &mut Post) {
-        self.does(post, |of, post| of.end_region(warp, author, post));
+    fn end_region(&mut self, warp: u8, author: Author, outbox: &mut Outbox) {
+        self.does(outbox, |of, outbox| of.end_region(warp, author, outbox));
     }
 
-    fn exit(&mut self, warp: u8, author: Author, post: &mut Post) {
-        self.does(post, |of, post| of.exit(warp, author, post));
+    fn exit(&mut self, warp: u8, author: Author, outbox: &mut Outbox) {
+        self.does(outbox, |of, outbox| of.exit(warp, author, outbox));
     }
 
     fn is_drained(&self, warp: u8) -> bool {
@@ -238,27 +239,27 @@ impl FrontEnd for Sm {
     }
 }
 
-impl SmSite for Sm {
+impl SmHandler for Sm {
     fn front_end(&mut self) -> Option<&mut dyn FrontEnd> {
         Some(self)
     }
 
-    fn store(&mut self, store: &Store<'_>, post: &mut Post) -> StoreRule {
-        self.of.get_mut().store(store, post)
+    fn store(&mut self, store: &Store<'_>, outbox: &mut Outbox) -> StoreRule {
+        self.of.get_mut().store(store, outbox)
     }
 
-    fn write_back(&mut self, write_back: &WriteBack<'_>, post: &mut Post) -> WriteBackRule {
-        self.of.get_mut().write_back(write_back, post)
+    fn write_back(&mut self, write_back: &WriteBack<'_>, outbox: &mut Outbox) -> WriteBackRule {
+        self.of.get_mut().write_back(write_back, outbox)
     }
 
     fn fence(&mut self, kind: FenceKind) -> FenceRule {
         self.of.get_mut().fence(kind)
     }
 
-    fn letter(&mut self, from: Peer, letter: Box<dyn Letter>, post: &mut Post) {
-        let before = taken(post);
-        self.of.get_mut().letter(from, letter, post);
-        self.send(before, post);
+    fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
+        let before = taken(outbox);
+        self.of.get_mut().message(from, message, outbox);
+        self.send(before, outbox);
     }
 
     fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
@@ -266,60 +267,60 @@ impl SmSite for Sm {
     }
 }
 
-/// A controller's site with a fault.
+/// A controller's handler with a fault.
 #[derive(Debug)]
 struct Controller {
-    of: Box<dyn ControllerSite>,
+    of: Box<dyn ControllerHandler>,
     fault: Fault,
-    seat: Seat,
+    place: HandlerPlace,
     /// Regions, by number, whose boundary was made up.
     seen: BTreeSet<u32>,
 }
 
 /// The other controllers.
-fn others(seat: Seat) -> impl Iterator<Item = Peer> {
-    (0..seat.controllers).filter(move |&other| other != seat.index).map(Peer::Controller)
+fn others(place: HandlerPlace) -> impl Iterator<Item = Peer> {
+    (0..place.controllers).filter(move |&other| other != place.index).map(Peer::Controller)
 }
 
 impl Controller {
-    /// What has been asked for and sent since these letters leaves as the fault has it.
-    fn send(&mut self, before: Letters, post: &mut Post) {
-        let since = taken(post);
-        before.into_iter().for_each(|(to, word, delay)| post.send_in(delay, to, word));
+    /// What has been asked for and sent since these messages leaves as the fault has it.
+    fn send(&mut self, before: Letters, outbox: &mut Outbox) {
+        let since = taken(outbox);
+        before.into_iter().for_each(|(to, word, delay)| outbox.send_in(delay, to, word));
         for (to, word, delay) in since {
             let lost = match self.fault {
                 // Sent already.
                 Fault::AckedBeforeStoresAreIn => matches!(word, Word::BoundaryAck(_)),
                 // To nobody: the boundary was made up.
-                Fault::BoundaryTakenFromAck => self.seat.index == LAST && matches!(word, Word::Bounded(..)),
+                Fault::BoundaryTakenFromAck => self.place.index == LAST && matches!(word, Word::Bounded(..)),
                 _ => false,
             };
             if !lost {
-                post.send_in(delay, to, word);
+                outbox.send_in(delay, to, word);
             }
         }
         if self.fault == Fault::SpilledWithoutLog {
-            post.flushes().iter_mut().for_each(|flush| flush.logged = false);
+            outbox.flushes().iter_mut().for_each(|flush| flush.logged = false);
         }
     }
 }
 
-impl ControllerSite for Controller {
-    fn letter(&mut self, from: Peer, letter: Box<dyn Letter>, post: &mut Post) {
-        let word: Word = opened(letter);
-        let mut before = taken(post);
-        let mut hears = |from: Peer, word: Word| self.of.letter(from, Box::new(word), post);
+impl ControllerHandler for Controller {
+    fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
+        let word: Word = opened(message);
+        let mut before = taken(outbox);
+        let mut hears = |from: Peer, word: Word| self.of.message(from, Box::new(word), outbox);
         match (self.fault, &word) {
             (Fault::BoundaryTakenFromAck, &Word::BoundaryAck(tag))
-                if self.seat.index == LAST && self.seen.insert(tag.number) =>
+                if self.place.index == LAST && self.seen.insert(tag.number) =>
             {
                 hears(Peer::Sm(0), Word::Boundary(tag, 0));
             }
             (Fault::AckedBeforeStoresAreIn, &Word::Boundary(tag, _)) => {
-                before.extend(others(self.seat).map(|other| (other, Word::BoundaryAck(tag), 0)));
+                before.extend(others(self.place).map(|other| (other, Word::BoundaryAck(tag), 0)));
             }
             (_, &Word::Boundary(tag, _)) => {
-                for other in others(self.seat) {
+                for other in others(self.place) {
                     if matches!(self.fault, Fault::BoundaryAcksTakenAsGiven | Fault::AllAcksTakenAsGiven) {
                         hears(other, Word::BoundaryAck(tag));
                     }
@@ -334,13 +335,13 @@ impl ControllerSite for Controller {
             _ => {}
         }
         hears(from, word);
-        self.send(before, post);
+        self.send(before, outbox);
     }
 
-    fn flushed(&mut self, token: u64, post: &mut Post) {
-        let before = taken(post);
-        self.of.flushed(token, post);
-        self.send(before, post);
+    fn flushed(&mut self, token: u64, outbox: &mut Outbox) {
+        let before = taken(outbox);
+        self.of.flushed(token, outbox);
+        self.send(before, outbox);
     }
 
     fn overlay(&self, line: u64, mask: u128, bytes: &mut [u8; 128]) -> bool {
@@ -351,10 +352,10 @@ impl ControllerSite for Controller {
         self.of.hit();
     }
 
-    fn awaited(&mut self, line: u64, mask: u128, post: &mut Post) -> SmallVec<[u64; 2]> {
-        let before = taken(post);
-        let awaited = self.of.awaited(line, mask, post);
-        self.send(before, post);
+    fn awaited(&mut self, line: u64, mask: u128, outbox: &mut Outbox) -> SmallVec<[u64; 2]> {
+        let before = taken(outbox);
+        let awaited = self.of.awaited(line, mask, outbox);
+        self.send(before, outbox);
         awaited
     }
 

@@ -1,6 +1,6 @@
 //! Faults that a machine, a scheme or a program could have, each of which the oracle must find, and at which level it does.
 //!
-//! Over 500 lines, since every fault stands beside the others of its kind. Three kinds: decorators around a scheme's site
+//! Over 500 lines, since every fault stands beside the others of its kind. Three kinds: decorators around a scheme's handler
 //! (the machine runs the faulty scheme), programs with a fault, and journals in which the machine's facts were changed as a
 //! faulty machine would have noted them.
 
@@ -19,15 +19,15 @@ use durawarp::oracle::order::{Guarantees, Model, Order};
 use durawarp::oracle::undo::{Expected, UndoRule};
 use durawarp::oracle::verdict::Property;
 use durawarp::persist::{
-    Access, Boundary, Domain, Fact, FactKind, FenceKind, FenceRule, GateSpec, HostSite, HubSite, Joining, Journal,
-    KernelFacts, Letter, Load, Marker, PastOrder, Peer, PmImage, Post, Route, Scheme, Seat, SliceSite, SmSite, Store,
-    StoreClass, StoreRule, WriteBack, WriteBackClass, WriteBackRule,
+    Access, Boundary, Domain, Fact, FactKind, FenceKind, FenceRule, GateSpec, HandlerPlace, HostHandler, HubHandler,
+    Joining, Journal, KernelFacts, Load, Marker, NonTemporalOrder, Outbox, Peer, PmImage, Route, Scheme, SchemeMessage,
+    SliceHandler, SmHandler, Store, StoreClass, StoreRule, WriteBack, WriteBackClass, WriteBackRule,
 };
 use durawarp::run::{Conduct, Experiment};
 use durawarp::schemes::catalogue;
 use durawarp::workload::{Choice, FlagBarrier, Overrides, Workload};
 
-/// What a decorator does to the answers of a site.
+/// What a decorator does to the answers of a handler.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Fault {
     None,
@@ -52,7 +52,7 @@ struct Mutant {
 
 #[derive(Debug)]
 struct Site {
-    of: Box<dyn SmSite>,
+    of: Box<dyn SmHandler>,
     fault: Fault,
     asked: u64,
     /// The way of the last log update, and lines of those that were the first through the caches after others past them.
@@ -60,7 +60,7 @@ struct Site {
     changed: Vec<u64>,
 }
 
-impl SmSite for Site {
+impl SmHandler for Site {
     fn watches(&self) -> bool {
         self.of.watches()
     }
@@ -77,24 +77,24 @@ impl SmSite for Site {
         self.of.orders_persists()
     }
 
-    fn join(&mut self, store: &Joining, post: &mut Post) -> bool {
-        self.of.join(store, post)
+    fn join(&mut self, store: &Joining, outbox: &mut Outbox) -> bool {
+        self.of.join(store, outbox)
     }
 
-    fn wanted(&mut self, line: u64, post: &mut Post) {
-        self.of.wanted(line, post);
+    fn wanted(&mut self, line: u64, outbox: &mut Outbox) {
+        self.of.wanted(line, outbox);
     }
 
-    fn flush(&mut self, cta: u8, number: u64, post: &mut Post) {
-        self.of.flush(cta, number, post);
+    fn flush(&mut self, cta: u8, number: u64, outbox: &mut Outbox) {
+        self.of.flush(cta, number, outbox);
     }
 
-    fn kernel_barrier(&mut self, number: u64, post: &mut Post) {
-        self.of.kernel_barrier(number, post);
+    fn kernel_barrier(&mut self, number: u64, outbox: &mut Outbox) {
+        self.of.kernel_barrier(number, outbox);
     }
 
-    fn persisted(&mut self, id: u64, post: &mut Post) {
-        self.of.persisted(id, post);
+    fn persisted(&mut self, id: u64, outbox: &mut Outbox) {
+        self.of.persisted(id, outbox);
     }
 
     fn release(&mut self, wide: bool) -> FenceRule {
@@ -109,40 +109,40 @@ impl SmSite for Site {
         self.of.mark()
     }
 
-    fn atomic(&mut self, post: &mut Post) {
-        self.of.atomic(post);
+    fn atomic(&mut self, outbox: &mut Outbox) {
+        self.of.atomic(outbox);
     }
 
     fn drain(&mut self, marker: &Marker, lines: &mut Vec<u64>) {
         self.of.drain(marker, lines);
     }
 
-    fn kernel_start(&mut self, kernel: &KernelFacts, post: &mut Post) {
-        self.of.kernel_start(kernel, post);
+    fn kernel_start(&mut self, kernel: &KernelFacts, outbox: &mut Outbox) {
+        self.of.kernel_start(kernel, outbox);
     }
 
-    fn load_past(&mut self, load: &Load) -> bool {
-        self.of.load_past(load)
+    fn bypasses_l1(&mut self, load: &Load) -> bool {
+        self.of.bypasses_l1(load)
     }
 
-    fn access(&mut self, access: &Access, post: &mut Post) {
-        self.of.access(access, post);
+    fn access(&mut self, access: &Access, outbox: &mut Outbox) {
+        self.of.access(access, outbox);
     }
 
-    fn replaced(&mut self, line: u64, post: &mut Post) {
-        self.of.replaced(line, post);
+    fn replaced(&mut self, line: u64, outbox: &mut Outbox) {
+        self.of.replaced(line, outbox);
     }
 
     fn acknowledged(&mut self, cycles: u64) {
         self.of.acknowledged(cycles);
     }
 
-    fn letter(&mut self, from: Peer, letter: Box<dyn Letter>, post: &mut Post) {
-        self.of.letter(from, letter, post);
+    fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
+        self.of.message(from, message, outbox);
     }
 
-    fn store(&mut self, store: &Store<'_>, post: &mut Post) -> StoreRule {
-        let rule = self.of.store(store, post);
+    fn store(&mut self, store: &Store<'_>, outbox: &mut Outbox) -> StoreRule {
+        let rule = self.of.store(store, outbox);
         if store.class == StoreClass::Log {
             if (self.last, rule.route) == (Some(Route::NonTemporal), Route::Temporal) {
                 self.changed.extend(store.lines);
@@ -158,7 +158,7 @@ impl SmSite for Site {
         }
     }
 
-    fn write_back(&mut self, write_back: &WriteBack<'_>, post: &mut Post) -> WriteBackRule {
+    fn write_back(&mut self, write_back: &WriteBack<'_>, outbox: &mut Outbox) -> WriteBackRule {
         self.asked += 1;
         let class = write_back.class;
         let lost = match self.fault {
@@ -172,15 +172,15 @@ impl SmSite for Site {
             }
             _ => false,
         };
-        if lost { WriteBackRule::Dropped } else { self.of.write_back(write_back, post) }
+        if lost { WriteBackRule::Dropped } else { self.of.write_back(write_back, outbox) }
     }
 
     fn fence(&mut self, kind: FenceKind) -> FenceRule {
         if self.fault == Fault::FencesPass { FenceRule::Pass } else { self.of.fence(kind) }
     }
 
-    fn cta_end(&mut self, post: &mut Post) -> Boundary {
-        if self.fault == Fault::EpochEndsAtOnce { Boundary::None } else { self.of.cta_end(post) }
+    fn cta_end(&mut self, outbox: &mut Outbox) -> Boundary {
+        if self.fault == Fault::EpochEndsAtOnce { Boundary::None } else { self.of.cta_end(outbox) }
     }
 }
 
@@ -193,25 +193,25 @@ impl Scheme for Mutant {
         self.of.description()
     }
 
-    fn sm_site(&self, seat: Seat) -> Box<dyn SmSite> {
-        let (of, fault) = (self.of.sm_site(seat), self.fault);
+    fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
+        let (of, fault) = (self.of.sm_handler(place), self.fault);
         Box::new(Site { of, fault, asked: 0, last: None, changed: Vec::new() })
     }
 
-    fn slice_site(&self, seat: Seat) -> Option<Box<dyn SliceSite>> {
-        self.of.slice_site(seat)
+    fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn SliceHandler>> {
+        self.of.slice_handler(place)
     }
 
-    fn hub_site(&self, seat: Seat) -> Option<Box<dyn HubSite>> {
-        self.of.hub_site(seat)
+    fn hub_handler(&self, place: HandlerPlace) -> Option<Box<dyn HubHandler>> {
+        self.of.hub_handler(place)
     }
 
-    fn host_site(&self) -> Box<dyn HostSite> {
-        self.of.host_site()
+    fn host_handler(&self) -> Box<dyn HostHandler> {
+        self.of.host_handler()
     }
 
-    fn past_order(&self) -> PastOrder {
-        self.of.past_order()
+    fn non_temporal_order(&self) -> NonTemporalOrder {
+        self.of.non_temporal_order()
     }
 
     fn logs(&self) -> bool {
@@ -263,8 +263,8 @@ fn judged(experiment: &Experiment) -> CrashReport {
 /// The levels that found something: H(istory), A, B, C.
 fn levels(report: &CrashReport) -> String {
     let failed = |(name, judgement): (&str, &durawarp::crash::Judgement)| {
-        let letter = name.strip_prefix("level ").unwrap_or("H").chars().next().unwrap();
-        (!judgement.verdict.holds()).then_some(letter)
+        let message = name.strip_prefix("level ").unwrap_or("H").chars().next().unwrap();
+        (!judgement.verdict.holds()).then_some(message)
     };
     report.judgements().filter_map(failed).collect()
 }
@@ -321,7 +321,7 @@ fn faults_of_a_scheme_are_found() {
     assert_eq!(under(ALTERNATING, Fault::None), "");
     // Stores that overtake a log update are seen in the history of the very run, not only in states that might be.
     assert!(at("themis", Fault::GateIgnored).contains('H'), "{found:?}");
-    // With log updates past the caches alone, the way to a write-pending queue is too short for a flag to overtake one.
+    // With non-temporal log updates alone, the way to a write-pending queue is too short for a flag to overtake one.
     let media = judged(&experiment("themis themis.mode=paper", Fault::GateIgnored, FlagBarrier::Safe, "media"));
     assert!(levels(&media).contains('H'), "{}", levels(&media));
     // A lost log shows in the states that the machine really left.
@@ -379,7 +379,7 @@ fn judged_as(
 }
 
 const NOTHING: (Guarantees, bool) =
-    (Guarantees { cta_end: false, kernel_end: false, past: PastOrder::ByFences }, false);
+    (Guarantees { cta_end: false, kernel_end: false, past: NonTemporalOrder::ByFences }, false);
 
 fn same(journal: &Journal) -> Journal {
     journal.clone()

@@ -118,7 +118,7 @@ fn the_history_of_every_scheme_in_every_domain_is_without_fault() {
                 let guarantees = Guarantees {
                     cta_end: scheme.name() == "epoch-cta",
                     kernel_end: scheme.name() == "epoch-kernel",
-                    past: scheme.past_order(),
+                    past: scheme.non_temporal_order(),
                 };
                 let order = Order::new(&journal, &initial, Model { domain, guarantees, host });
                 assert_eq!(order.faults(), [], "{} {overrides}", scheme.name());

@@ -16,8 +16,8 @@ use durawarp::oracle::history::judge_history;
 use durawarp::oracle::order::{Guarantees, Model, Order};
 use durawarp::oracle::verdict::{Property, Verdict};
 use durawarp::persist::{
-    Domain, Fact, FactKind, FenceKind, FenceRule, HostSite, Joining, PastOrder, PmImage, Post, Route, Scheme, Seat,
-    SmSite, Store, StoreRule,
+    Domain, Fact, FactKind, FenceKind, FenceRule, HandlerPlace, HostHandler, Joining, NonTemporalOrder, Outbox,
+    PmImage, Route, Scheme, SmHandler, Store, StoreRule,
 };
 use durawarp::run::{Conduct, Experiment};
 use durawarp::workload::{Choice, Workload};
@@ -62,7 +62,7 @@ fn history(bench: &Bench, ran: &Ran) -> Verdict {
     let initial = PmImage::new(start, vec![0; (end - start) as usize]);
     let journal = ran.assembly.journal();
     let domain = ran.spec.persist.domain;
-    let guarantees = Guarantees { past: PastOrder::Epochs, ..Guarantees::default() };
+    let guarantees = Guarantees { past: NonTemporalOrder::Epochs, ..Guarantees::default() };
     let order = Order::new(&journal, &initial, Model { domain, guarantees, host: ran.spec.sm.count as u16 });
     assert_eq!(order.faults(), []);
     let states = CrashStates::new(&journal, &initial, domain).unwrap();
@@ -278,12 +278,12 @@ fn transactions_survive_on_a_combining_l1() {
 #[derive(Debug)]
 struct Disorder;
 
-impl SmSite for Disorder {
+impl SmHandler for Disorder {
     fn orders_persists(&self) -> bool {
         true
     }
 
-    fn store(&mut self, store: &Store<'_>, _: &mut Post) -> StoreRule {
+    fn store(&mut self, store: &Store<'_>, _: &mut Outbox) -> StoreRule {
         StoreRule { route: Route::NonTemporal, wait: store.atomic }
     }
 
@@ -291,13 +291,13 @@ impl SmSite for Disorder {
         FenceRule::Ordered
     }
 
-    fn join(&mut self, store: &Joining, post: &mut Post) -> bool {
-        post.persist(store.line, store.number);
+    fn join(&mut self, store: &Joining, outbox: &mut Outbox) -> bool {
+        outbox.persist(store.line, store.number);
         true
     }
 }
 
-impl HostSite for Disorder {}
+impl HostHandler for Disorder {}
 
 impl Scheme for Disorder {
     fn name(&self) -> &'static str {
@@ -308,16 +308,16 @@ impl Scheme for Disorder {
         "a fault"
     }
 
-    fn sm_site(&self, _: Seat) -> Box<dyn SmSite> {
+    fn sm_handler(&self, _: HandlerPlace) -> Box<dyn SmHandler> {
         Box::new(Disorder)
     }
 
-    fn host_site(&self) -> Box<dyn HostSite> {
+    fn host_handler(&self) -> Box<dyn HostHandler> {
         Box::new(Disorder)
     }
 
-    fn past_order(&self) -> PastOrder {
-        PastOrder::Epochs
+    fn non_temporal_order(&self) -> NonTemporalOrder {
+        NonTemporalOrder::Epochs
     }
 
     fn logs(&self) -> bool {

@@ -54,7 +54,7 @@ fn a_store_past_the_caches_is_durable_without_a_write_back() {
     );
     let ran = bench.run_scheme("store+clwb");
     assert_eq!((ran.mc("nvm_writes"), ran.l2("writebacks"), ran.l2("write_throughs")), (1, 0, 1));
-    assert!(when(&ran, FactKind::StoredThrough) < when(&ran, FactKind::Performed));
+    assert!(when(&ran, FactKind::StoredNonTemporal) < when(&ran, FactKind::Performed));
     assert!(when(&ran, FactKind::Performed) < when(&ran, FactKind::Accepted));
     assert!(when(&ran, FactKind::Accepted) < when(&ran, FactKind::FencePassed));
     assert_eq!(ran.u32s(out, 32), (0..32).collect::<Vec<_>>());
@@ -190,10 +190,14 @@ fn strict_makes_each_store_durable_before_the_next() {
     let body = "mov.u32 %r1, 7;\nst.global.u32 [%out], %r1;\nst.global.u32 [%out+512], %r1;\natom.global.add.u32 %r2, [%a], 3;\nst.global.u32 [%out+1024], %r1;\n";
     let (bench, ..) = one_cta("", 1, body);
     let journal = bench.run_scheme("strict").assembly.journal();
-    let kinds = |fact: &&Fact| matches!(fact.kind, FactKind::StoredThrough | FactKind::Updated | FactKind::Accepted);
+    let kinds =
+        |fact: &&Fact| matches!(fact.kind, FactKind::StoredNonTemporal | FactKind::Updated | FactKind::Accepted);
     let order: Vec<FactKind> = journal.facts().iter().filter(kinds).map(|fact| fact.kind).collect();
-    use FactKind::{Accepted, StoredThrough, Updated};
-    assert_eq!(order, [StoredThrough, Accepted, StoredThrough, Accepted, Updated, Accepted, StoredThrough, Accepted]);
+    use FactKind::{Accepted, StoredNonTemporal, Updated};
+    assert_eq!(
+        order,
+        [StoredNonTemporal, Accepted, StoredNonTemporal, Accepted, Updated, Accepted, StoredNonTemporal, Accepted]
+    );
 }
 
 #[test]
@@ -260,7 +264,7 @@ fn persistency_operations_on_dram_are_plain_and_counted() {
 
 #[test]
 fn a_write_of_a_part_of_a_granule_reads_it_first() {
-    // Sixteen writes to one bank, past the caches: what each costs is how long it holds the bank.
+    // Sixteen writes to one bank, around the caches: what each costs is how long it holds the bank.
     let time = |bytes: u32, granule: u32| {
         let store = if bytes == 16 {
             "pm.st.nt.global.v4.u32 [%d1], {%r1, %r1, %r1, %r1};"
@@ -375,7 +379,7 @@ proptest! {
             let mine: Vec<&Fact> = facts[..at].iter().filter(of_warp).collect();
             for (i, store) in mine.iter().enumerate() {
                 let asked = match store.kind {
-                    FactKind::StoredThrough => true,
+                    FactKind::StoredNonTemporal => true,
                     FactKind::Stored => mine[i..].iter().any(|f| f.kind == FactKind::WroteBack && f.line == store.line),
                     _ => false,
                 };

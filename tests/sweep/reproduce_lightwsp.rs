@@ -83,7 +83,7 @@ fn every_figure_is_found_of_runs_that_are_right() {
         assert!(finding.notes.iter().any(|note| note.contains("GPU port of a CPU scheme")), "{}", figure.name);
     }
 
-    // Both runs have everything in persistent memory, and what the controllers get past the caches is the scheme's alone.
+    // Both runs have everything in persistent memory, and what the controllers get around the caches is the scheme's alone.
     let [scheme, base] = [runs::default().run("atax"), runs::default().base("atax")];
     for run in [&scheme, &base] {
         let outcome = outcome(&plan, &results, run);

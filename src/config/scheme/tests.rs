@@ -2,11 +2,11 @@
 //! them, so that nothing depends on what AGPM does with them.
 
 use super::*;
-use crate::persist::{HostSite, Seat, SmSite};
+use crate::persist::{HandlerPlace, HostHandler, SmHandler};
 use crate::schemes::agpm::parameters::{AgpmSpec, DEFAULTS, Decision, Hit, ThresholdRule};
 use crate::schemes::baseline::{BASE, NT_STORE};
 
-/// A scheme that is its parameters, with the sites of another.
+/// A scheme that is its parameters, with the handlers of another.
 #[derive(Debug, Clone, PartialEq)]
 struct Probe(AgpmSpec);
 
@@ -19,12 +19,12 @@ impl Scheme for Probe {
         "a probe"
     }
 
-    fn sm_site(&self, seat: Seat) -> Box<dyn SmSite> {
-        NT_STORE.sm_site(seat)
+    fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
+        NT_STORE.sm_handler(place)
     }
 
-    fn host_site(&self) -> Box<dyn HostSite> {
-        NT_STORE.host_site()
+    fn host_handler(&self) -> Box<dyn HostHandler> {
+        NT_STORE.host_handler()
     }
 
     fn logs(&self) -> bool {

@@ -11,7 +11,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use super::exchange::{Post, Seat};
+use super::exchange::{Mailboxes, WorkerPlace};
 use super::lines::{Abandoned, Patience};
 use super::rounds::{self, Follow, Lead, Left, Start, Watch};
 use crate::engine::component::Message;
@@ -20,7 +20,7 @@ use crate::engine::partition::Partition;
 /// All workers of a run.
 #[derive(Debug)]
 pub(crate) struct Crew<M> {
-    post: Post<M>,
+    mailboxes: Mailboxes<M>,
     desks: Vec<Mutex<Desk<M>>>,
     board: Mutex<Board>,
     /// Rung for a new leg, and when the crew is dismissed.
@@ -41,7 +41,7 @@ struct Board {
     /// Counts legs.
     leg: u64,
     start: Option<Start>,
-    /// Rounds that the post has seen before this leg.
+    /// Rounds that the mailboxes have seen before this leg.
     first_round: u64,
     done: usize,
     dismissed: bool,
@@ -53,7 +53,7 @@ impl<M: Message> Crew<M> {
         let patience = if workers <= cores { Patience::OWN_CORE } else { Patience::SHARED_CORE };
         let desk = || Mutex::new(Desk { partition: None, left: None, blocked: Duration::ZERO });
         Crew {
-            post: Post::new(workers, patience),
+            mailboxes: Mailboxes::new(workers, patience),
             desks: (0..workers).map(|_| desk()).collect(),
             board: Mutex::new(Board::default()),
             bell: Condvar::new(),
@@ -79,7 +79,7 @@ impl<M: Message> Crew<M> {
         self.bell.notify_all();
         let round = self.run(0, first_round, start, lead);
         let mut board = lock(&self.board);
-        while round.is_ok() && board.done < self.desks.len() - 1 && !self.post.lines.is_abandoned() {
+        while round.is_ok() && board.done < self.desks.len() - 1 && !self.mailboxes.lines.is_abandoned() {
             board = self.done.wait(board).unwrap_or_else(PoisonError::into_inner);
         }
         match round {
@@ -126,12 +126,12 @@ impl<M: Message> Crew<M> {
         drop(guard);
     }
 
-    /// Runs the partition on a desk through a leg, and lays it back. Returns how many rounds the post has seen.
+    /// Runs the partition on a desk through a leg, and lays it back. Returns how many rounds the mailboxes have seen.
     fn run(&self, worker: usize, first_round: u64, start: Start, watch: &mut impl Watch) -> Result<u64, Abandoned> {
         let Some(mut partition) = lock(&self.desks[worker]).partition.take() else {
             return Err(Abandoned);
         };
-        let mut seat = Seat::new(&self.post, worker, first_round);
+        let mut seat = WorkerPlace::new(&self.mailboxes, worker, first_round);
         let left = rounds::run(&mut partition, &mut seat, watch, start)?;
         let mut desk = lock(&self.desks[worker]);
         desk.blocked += seat.blocked;
@@ -151,7 +151,7 @@ pub(crate) struct Dismissal<'a, M: Message>(pub(crate) &'a Crew<M>);
 impl<M: Message> Drop for Dismissal<'_, M> {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.0.post.lines.abandon();
+            self.0.mailboxes.lines.abandon();
         }
         lock(&self.0.board).dismissed = true;
         self.0.bell.notify_all();
@@ -164,7 +164,7 @@ struct OnUnwind<'a, M: Message>(&'a Crew<M>);
 impl<M: Message> Drop for OnUnwind<'_, M> {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.0.post.lines.abandon();
+            self.0.mailboxes.lines.abandon();
             let _board = lock(&self.0.board);
             self.0.done.notify_all();
         }

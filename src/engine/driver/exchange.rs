@@ -39,23 +39,23 @@ impl<M: Message> Exchange<M> for Alone {
 
 /// Where the batches between partitions lie, and the barrier.
 #[derive(Debug)]
-pub(crate) struct Post<M> {
+pub(crate) struct Mailboxes<M> {
     pub(crate) lines: Lines,
     /// `boxes[from * workers + to]`, by parity of the round.
     boxes: Vec<[Mutex<Vec<Event<M>>>; 2]>,
 }
 
-impl<M> Post<M> {
+impl<M> Mailboxes<M> {
     pub(crate) fn new(workers: usize, patience: Patience) -> Self {
         let boxes = (0..workers * workers).map(|_| [Mutex::new(Vec::new()), Mutex::new(Vec::new())]);
-        Post { lines: Lines::new(workers, patience), boxes: boxes.collect() }
+        Mailboxes { lines: Lines::new(workers, patience), boxes: boxes.collect() }
     }
 }
 
-/// One worker's place at the post.
+/// One worker's place at the mailboxes.
 #[derive(Debug)]
-pub(crate) struct Seat<'a, M> {
-    post: &'a Post<M>,
+pub(crate) struct WorkerPlace<'a, M> {
+    mailboxes: &'a Mailboxes<M>,
     worker: usize,
     round: u64,
     spare: Vec<Event<M>>,
@@ -63,47 +63,47 @@ pub(crate) struct Seat<'a, M> {
     pub(crate) blocked: Duration,
 }
 
-impl<'a, M> Seat<'a, M> {
-    /// The place of `worker`, on the calling thread, from `round` on: the number of rounds this post has seen.
-    pub(crate) fn new(post: &'a Post<M>, worker: usize, round: u64) -> Self {
-        post.lines.sit_down(worker);
-        Seat { post, worker, round, spare: Vec::new(), blocked: Duration::ZERO }
+impl<'a, M> WorkerPlace<'a, M> {
+    /// The place of `worker`, on the calling thread, from `round` on: the number of rounds these mailboxes have seen.
+    pub(crate) fn new(mailboxes: &'a Mailboxes<M>, worker: usize, round: u64) -> Self {
+        mailboxes.lines.sit_down(worker);
+        WorkerPlace { mailboxes, worker, round, spare: Vec::new(), blocked: Duration::ZERO }
     }
 
-    /// How many rounds the post has seen.
+    /// How many rounds the mailboxes have seen.
     pub(crate) fn round(&self) -> u64 {
         self.round
     }
 }
 
-impl<M: Message> Exchange<M> for Seat<'_, M> {
+impl<M: Message> Exchange<M> for WorkerPlace<'_, M> {
     fn meet(&mut self, partition: &mut Partition<M>, mut report: Report) -> Result<Report, Abandoned> {
         let (me, round) = (self.worker, self.round);
-        let workers = self.post.lines.workers();
+        let workers = self.mailboxes.lines.workers();
         let parity = (round & 1) as usize;
         report.sent = 0;
         for (to, outbox) in partition.sink.outboxes.iter_mut().enumerate() {
             if !outbox.is_empty() {
                 partition.sent_away += outbox.len() as u64;
-                let letter_box = &self.post.boxes[me * workers + to][parity];
+                let letter_box = &self.mailboxes.boxes[me * workers + to][parity];
                 mem::swap(outbox, &mut letter_box.lock().unwrap_or_else(PoisonError::into_inner));
                 debug_assert!(outbox.is_empty(), "a batch was not taken out in two rounds");
                 report.sent |= 1 << (to % 64);
             }
         }
-        self.post.lines.publish(me, round, report);
+        self.mailboxes.lines.publish(me, round, report);
         let mut all = report;
         for other in (0..workers).filter(|&other| other != me) {
-            let theirs = if self.post.lines.is_there(other, round) {
-                self.post.lines.read(me, other, round)?
+            let theirs = if self.mailboxes.lines.is_there(other, round) {
+                self.mailboxes.lines.read(me, other, round)?
             } else {
                 let since = Instant::now();
-                let theirs = self.post.lines.read(me, other, round)?;
+                let theirs = self.mailboxes.lines.read(me, other, round)?;
                 self.blocked += since.elapsed();
                 theirs
             };
             if theirs.sent & 1 << (me % 64) != 0 {
-                let letter_box = &self.post.boxes[other * workers + me][parity];
+                let letter_box = &self.mailboxes.boxes[other * workers + me][parity];
                 mem::swap(&mut self.spare, &mut letter_box.lock().unwrap_or_else(PoisonError::into_inner));
                 partition.deliver(&mut self.spare);
             }

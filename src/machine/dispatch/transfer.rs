@@ -59,7 +59,7 @@ impl CommandProcessor {
                 return;
             };
             self.in_flight[tag] = Some(piece);
-            let mut room = self.rooms.take();
+            let mut room = self.line_pool.take();
             let request = match (piece.from, piece.to) {
                 (Some(from), _) => {
                     let at = (from % u64::from(self.line_bytes)) as u32;
@@ -96,7 +96,7 @@ impl CommandProcessor {
                 let mut word = [0; 8];
                 word[..bytes].copy_from_slice(&line.bytes[at..at + bytes]);
                 self.read = Some(u64::from_le_bytes(word));
-                self.rooms.give(line);
+                self.line_pool.give(line);
                 self.in_flight[tag] = None;
             }
             (RequestKind::Read, Some(from), Some(to)) => {
@@ -110,7 +110,7 @@ impl CommandProcessor {
                 self.network.push(request, cx);
             }
             _ => {
-                self.rooms.give(line);
+                self.line_pool.give(line);
                 self.in_flight[tag] = None;
             }
         }
@@ -123,6 +123,6 @@ impl CommandProcessor {
 fn host_write(address: u64) -> RequestKind {
     match Medium::of(address) {
         Medium::Dram => RequestKind::Write,
-        Medium::Nvm => RequestKind::WriteThrough,
+        Medium::Nvm => RequestKind::NonTemporal,
     }
 }

@@ -222,14 +222,14 @@ impl L2Slice {
         self.tell_durable(line);
     }
 
-    /// Tells a site that tracks durability of a line that has no write on its way any more.
+    /// Tells a handler that tracks durability of a line that has no write on its way any more.
     pub(super) fn tell_durable(&mut self, line: u64) {
         if self.tracks
             && Medium::of(line) == Medium::Nvm
             && (self.durability.domain == Domain::Eadr || self.durability.of_line(line).next().is_none())
-            && let Some(site) = &mut self.site
+            && let Some(handler) = &mut self.handler
         {
-            site.durable(line);
+            handler.durable(line);
         }
     }
 
@@ -247,7 +247,7 @@ impl L2Slice {
     fn acknowledge(&mut self, asked: Asked, times: [Time; 2], cx: &mut Ctx<'_, Msg>) {
         let Asked { from, tag, kind, persist } = asked;
         // A write-through brought a box, which went to the controller: another one goes back.
-        let line = (kind == RequestKind::WriteThrough).then(|| self.rooms.take());
+        let line = (kind == RequestKind::NonTemporal).then(|| self.line_pool.take());
         let payload = match (persist, line) {
             (Some(mut persist), line) => {
                 persist.line = line;
@@ -375,9 +375,9 @@ impl L2Slice {
         })
     }
 
-    /// Writes back what the site wants to leave early; a line with a fill under way later.
+    /// Writes back what the handler wants to leave early; a line with a fill under way later.
     pub(super) fn clean_asked(&mut self, cx: &mut Ctx<'_, Msg>) {
-        let mut lines = std::mem::take(self.post.cleans());
+        let mut lines = std::mem::take(self.outbox.cleans());
         lines.retain(|&line| {
             let place = self.tags.find(self.line_number(line)).filter(|&place| self.dirty[place] != 0);
             let filling = place.is_some_and(|place| self.mshr_of[place] != NO_MSHR);
@@ -389,18 +389,18 @@ impl L2Slice {
             }
             filling
         });
-        *self.post.cleans() = lines;
+        *self.outbox.cleans() = lines;
     }
 
-    /// A marker of a persist barrier: what the site names is written back, and the marker waits for it.
+    /// A marker of a persist barrier: what the handler names is written back, and the marker waits for it.
     pub(super) fn marker(&mut self, request: Request, cx: &mut Ctx<'_, Msg>) -> Served {
         if self.fills_hold_stores() {
             return Served::Stalled(request);
         }
         let mut lines = std::mem::take(&mut self.durability.named);
         lines.clear();
-        if let Some(site) = &mut self.site {
-            site.drain(request.from, &mut lines);
+        if let Some(handler) = &mut self.handler {
+            handler.drain(request.from, &mut lines);
         }
         let Request { tag, from, kind, payload, .. } = request;
         let persist = match payload {

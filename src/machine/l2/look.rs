@@ -2,7 +2,7 @@
 //!
 //! Lines that a warm start brings are clean, whole, and used in the order of their coming; they never displace a dirty line
 //! nor one with a fill under way. Of more lines than the slice has room for only the last are brought. Not modelled: what a
-//! scheme's site would learn of an access; it learns only that a line was replaced,
+//! scheme's handler would learn of an access; it learns only that a line was replaced,
 //! and when what that line had is durable.
 
 use crate::engine::Ctx;

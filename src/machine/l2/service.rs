@@ -11,7 +11,7 @@ use crate::kernel::semantics::atomic::apply_atomic;
 use crate::machine::msg::{Atomics, Line, MemoryRead, Msg, Payload, Reply, Request, RequestKind};
 use crate::machine::msg::{SECTOR_BYTES, copy_masked, sector_bytes, sectors_covered};
 
-use crate::persist::site::Access;
+use crate::persist::handler::Access;
 
 use super::{Arrival, L2Slice, Mshr, NO_MSHR, Served, WriteMiss};
 
@@ -25,7 +25,7 @@ impl L2Slice {
                 request.sectors & !sectors_covered(mask | dirty)
             }
             RequestKind::Write
-            | RequestKind::WriteThrough
+            | RequestKind::NonTemporal
             | RequestKind::WriteBack
             | RequestKind::WriteBackToL2
             | RequestKind::Flush => 0,
@@ -47,7 +47,7 @@ impl L2Slice {
     /// Performs a request on a line that satisfies it, replies, and returns the bytes moved through the data port.
     fn perform(&mut self, place: usize, request: Request, cx: &mut Ctx<'_, Msg>) -> u32 {
         match request.kind {
-            RequestKind::WriteThrough => return self.write_through(Some(place), request, cx),
+            RequestKind::NonTemporal => return self.write_through(Some(place), request, cx),
             RequestKind::WriteBack | RequestKind::WriteBackToL2 | RequestKind::Flush => {
                 return self.write_back_line(Some(place), request, cx);
             }
@@ -118,7 +118,7 @@ impl L2Slice {
         *pending |= sectors;
         self.read_credits -= 1;
         self.counters.fetches += 1;
-        let room = self.rooms.take();
+        let room = self.line_pool.take();
         let read = MemoryRead { line, tag: mshr, slice: self.at_controller, sectors, room };
         self.send_to_memory(Msg::MemoryRead(read), cx);
     }
@@ -134,7 +134,7 @@ impl L2Slice {
             return;
         }
         self.counters.writebacks += 1;
-        let mut data = self.rooms.take();
+        let mut data = self.line_pool.take();
         *data = Line { bytes: self.data[place], mask: self.dirty[place], log: false };
         self.dirty[place] = 0;
         self.write_memory(self.address[place], data, cx);
@@ -175,8 +175,8 @@ impl L2Slice {
             }
         }
         match request.kind {
-            RequestKind::WriteThrough if self.write_credits == 0 => return Served::Stalled(request),
-            RequestKind::WriteThrough => return Served::Done(self.write_through(None, request, cx)),
+            RequestKind::NonTemporal if self.write_credits == 0 => return Served::Stalled(request),
+            RequestKind::NonTemporal => return Served::Done(self.write_through(None, request, cx)),
             RequestKind::WriteBack | RequestKind::WriteBackToL2 | RequestKind::Flush => {
                 return Served::Done(self.write_back_line(None, request, cx));
             }
@@ -243,7 +243,7 @@ impl L2Slice {
         let Payload::Line(line) = payload else { panic!("a write without a line") };
         copy_masked(&mut self.data[place], &line.bytes, line.mask);
         self.note_performed(place, line.mask, from, cx);
-        let mut data = self.rooms.take();
+        let mut data = self.line_pool.take();
         *data = Line { bytes: line.bytes, mask: line.mask, log: false };
         self.write_memory(address, data, cx);
         let bytes = line.mask.count_ones();
@@ -251,18 +251,18 @@ impl L2Slice {
         bytes
     }
 
-    /// The place that a line may take: the least recently used, or the first of those that the site wants to look at which it
+    /// The place that a line may take: the least recently used, or the first of those that the handler wants to look at which it
     /// does not keep.
     fn victim(&mut self, number: u64) -> Option<usize> {
-        let Some((site, count)) = self.site.as_mut().and_then(|site| {
-            let count = site.victims(self.spec.ways as usize)?;
-            Some((site, count))
+        let Some((handler, count)) = self.handler.as_mut().and_then(|handler| {
+            let count = handler.victims(self.spec.ways as usize)?;
+            Some((handler, count))
         }) else {
             return self.tags.victim(number);
         };
         let (tags, dirty, address) = (&self.tags, &self.dirty, &self.address);
         tags.victims(number).take(count).find(|&place| {
-            dirty[place] == 0 || Medium::of(address[place]) == Medium::Dram || !site.keeps(address[place])
+            dirty[place] == 0 || Medium::of(address[place]) == Medium::Dram || !handler.keeps(address[place])
         })
     }
 
@@ -305,9 +305,9 @@ impl L2Slice {
         }
     }
 
-    /// What the site will be told of a request, if it is to be told.
+    /// What the handler will be told of a request, if it is to be told.
     fn seen(&self, request: &Request) -> Option<Access> {
-        let concerns = self.site.is_some()
+        let concerns = self.handler.is_some()
             && Medium::of(request.line) == Medium::Nvm
             && usize::from(request.from) + 1 < self.requesters
             && !matches!(request.kind, RequestKind::WriteBackAll | RequestKind::Marker);
@@ -338,7 +338,7 @@ impl L2Slice {
         copy_masked(&mut self.data[place], &data.bytes, mask);
         self.valid[place] |= sectors;
         self.mshrs[usize::from(mshr)].pending &= !sectors;
-        self.rooms.give(data);
+        self.line_pool.give(data);
         while let Some(request) = self.mshrs[usize::from(mshr)].queue.pop_front() {
             if self.satisfies(place, &request) {
                 let bytes = self.perform(place, request, cx);

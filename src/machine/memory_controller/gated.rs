@@ -1,13 +1,13 @@
-//! A scheme's site in a controller: stores that come past the caches, which the site holds back and has written in its order.
+//! A scheme's handler in a controller: stores that bypass the caches, which the handler holds back and has written in its order.
 //!
 //! ```text
-//!  SMs ──letters──> site (holds) ──flushes, in order──> write queue ──> media
-//!  other controllers <──letters──>  └── over what reads return
+//!  SMs ──messages──> handler (holds) ──flushes, in order──> write queue ──> media
+//!  other controllers <──messages──>  └── over what reads return
 //! ```
-//! Source: LightWSP section IV (the WPQ gated by region); what is gated, and until when, is the site's. Invariants: flushes enter the
+//! Source: LightWSP section IV (the WPQ gated by region); what is gated, and until when, is the handler's. Invariants: flushes enter the
 //! write queue in the order of asking, each when the queue has room, and count as durable from then on (the queue is of the
-//! domain ADR); a write of the host to a line that the site holds something of waits; a read returns memory's bytes under those held,
-//! all as they are when it is answered. A read that the site has wait for flushes is repeated when these are in the write queue, once: it
+//! domain ADR); a write of the host to a line that the handler holds something of waits; a read returns memory's bytes under those held,
+//! all as they are when it is answered. A read that the handler has wait for flushes is repeated when these are in the write queue, once: it
 //! cannot be overtaken by stores for ever. A slice has one read of a line under way, so that none is answered with older bytes behind
 //! one with newer.
 //! A flush with an undo log waits for the read of the old bytes: see [`undo_log`](super::undo_log).
@@ -17,9 +17,9 @@ use smallvec::SmallVec;
 use crate::engine::{Ctx, Port, Time};
 use crate::kernel::memory::Medium;
 use crate::machine::msg::{Line, MAX_LINE_BYTES, MemoryRead, MemoryWrite, Msg};
+use crate::persist::handler::{ControllerHandler, Flush, Held, Outbox, Peer};
 use crate::persist::journal::FactKind;
 use crate::persist::regions::RegionReport;
-use crate::persist::site::{ControllerSite, Flush, Held, Peer, Post};
 use crate::persist::vocab::RegionStep;
 
 use super::MemoryController;
@@ -28,7 +28,7 @@ use super::undo_log::UndoLog;
 /// A read that nobody waits for: its place at the controller instead of a slice's.
 pub(super) const NOBODY: u8 = u8::MAX;
 
-/// Where the links of a controller's site begin, behind those to its slices.
+/// Where the links of a controller's handler begin, behind those to its slices.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SitePorts {
     /// SMs of the machine.
@@ -54,7 +54,7 @@ impl SitePorts {
     }
 }
 
-/// A read that waits for stores which the site holds.
+/// A read that waits for stores which the handler holds.
 #[derive(Debug)]
 struct Parked {
     read: MemoryRead,
@@ -62,15 +62,15 @@ struct Parked {
     tokens: SmallVec<[u64; 2]>,
 }
 
-/// A site and what its host does for it.
+/// A handler and what its host does for it.
 #[derive(Debug)]
 pub(super) struct Gated {
-    pub(super) site: Box<dyn ControllerSite>,
-    pub(super) post: Post,
+    pub(super) handler: Box<dyn ControllerHandler>,
+    pub(super) outbox: Outbox,
     channel: u16,
     ports: SitePorts,
     pub(super) undo_log: UndoLog,
-    /// Writes of the host to lines that the site holds something of.
+    /// Writes of the host to lines that the handler holds something of.
     host_writes: Vec<MemoryWrite>,
     parked: Vec<Parked>,
     /// Reads that have waited, by slice and MSHR: they wait no more.
@@ -94,73 +94,82 @@ impl Gated {
 }
 
 impl MemoryController {
-    /// Hosts a scheme's site from now on.
-    pub fn host(&mut self, site: Option<Box<dyn ControllerSite>>, channel: u16, ports: SitePorts) {
-        self.gated = site.map(|site| {
-            let post = Post::of_host(self.journal.is_some() || self.timeline.is_some());
+    /// Hosts a scheme's handler from now on.
+    pub fn host(&mut self, handler: Option<Box<dyn ControllerHandler>>, channel: u16, ports: SitePorts) {
+        self.gated = handler.map(|handler| {
+            let outbox = Outbox::of_host(self.journal.is_some() || self.timeline.is_some());
             let (host_writes, parked, repeated) = (Vec::new(), Vec::new(), Vec::new());
-            Box::new(Gated { site, post, channel, ports, undo_log: UndoLog::default(), host_writes, parked, repeated })
+            Box::new(Gated {
+                handler,
+                outbox,
+                channel,
+                ports,
+                undo_log: UndoLog::default(),
+                host_writes,
+                parked,
+                repeated,
+            })
         });
     }
 
-    /// What its site counted.
+    /// What its handler counted.
     pub fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
         if let Some(gated) = &self.gated {
-            gated.site.tally(add);
+            gated.handler.tally(add);
         }
     }
 
-    /// What its site saw of recoverable regions.
+    /// What its handler saw of recoverable regions.
     pub fn region_report(&self) -> Option<RegionReport> {
-        self.gated.as_ref()?.site.region_report()
+        self.gated.as_ref()?.handler.region_report()
     }
 
-    /// How much its site holds.
+    /// How much its handler holds.
     pub fn held(&self) -> Held {
-        self.gated.as_ref().map_or_else(Held::default, |gated| gated.site.held())
+        self.gated.as_ref().map_or_else(Held::default, |gated| gated.handler.held())
     }
 
-    /// What its site holds of lines: address, content, bytes held.
+    /// What its handler holds of lines: address, content, bytes held.
     pub fn held_lines(&self) -> impl Iterator<Item = (u64, Box<[u8; MAX_LINE_BYTES]>, u128)> {
         self.gated.iter().flat_map(|gated| {
-            let site = &gated.site;
-            site.lines().into_iter().map(|(line, held)| {
+            let handler = &gated.handler;
+            handler.lines().into_iter().map(|(line, held)| {
                 let mut bytes = Box::new([0; MAX_LINE_BYTES]);
-                site.overlay(line, held, &mut bytes);
+                handler.overlay(line, held, &mut bytes);
                 (line, bytes, held)
             })
         })
     }
 
-    /// A letter for the site.
-    pub(super) fn receive_letter(
+    /// A message for the handler.
+    pub(super) fn receive_message(
         &mut self,
         from: Peer,
-        letter: Box<dyn crate::persist::site::Letter>,
+        message: Box<dyn crate::persist::handler::SchemeMessage>,
         cx: &mut Ctx<'_, Msg>,
     ) {
-        let Some(gated) = &mut self.gated else { panic!("a controller without a site received a letter") };
-        gated.post.at(cx.now());
-        gated.site.letter(from, letter, &mut gated.post);
+        let Some(gated) = &mut self.gated else { panic!("a controller without a handler received a message") };
+        gated.outbox.at(cx.now());
+        gated.handler.message(from, message, &mut gated.outbox);
         self.carry_out(cx);
     }
 
-    /// Does what the site has asked for, as far as the write queue has room.
+    /// Does what the handler has asked for, as far as the write queue has room.
     pub(super) fn carry_out(&mut self, cx: &mut Ctx<'_, Msg>) {
         let Some(mut gated) = self.gated.take() else { return };
-        gated.post.at(cx.now());
+        gated.outbox.at(cx.now());
         let mut ready = Vec::new();
         while let Some(flush) = self.next_flush(&mut gated, cx.now()) {
             let token = flush.token;
             self.note_regions(&mut gated, cx.now());
             self.write_flush(flush, cx);
-            gated.site.flushed(token, &mut gated.post);
+            gated.handler.flushed(token, &mut gated.outbox);
             gated.written(token, &mut ready);
         }
         self.note_regions(&mut gated, cx.now());
         let slices = self.map.slices_per_channel() as u16;
         let from = Peer::Controller(gated.channel);
-        for (to, letter, delay) in gated.post.take_timed() {
+        for (to, message, delay) in gated.outbox.take_timed() {
             let port = match to {
                 Peer::Sm(sm) => gated.ports.sm(slices, sm),
                 Peer::Controller(controller) => gated.ports.controller(slices, gated.channel, controller),
@@ -170,12 +179,12 @@ impl MemoryController {
                     panic!("no link leads from a controller to {to:?}")
                 }
             };
-            cx.send(port, Msg::Letter { from, letter }, delay);
+            cx.send(port, Msg::Scheme { from, message }, delay);
         }
         if !gated.host_writes.is_empty() {
             let (held, free) = std::mem::take(&mut gated.host_writes)
                 .into_iter()
-                .partition::<Vec<_>, _>(|write| gated.site.holds(write.line));
+                .partition::<Vec<_>, _>(|write| gated.handler.holds(write.line));
             gated.host_writes = held;
             self.gated = Some(gated);
             for write in free {
@@ -191,28 +200,28 @@ impl MemoryController {
 
     /// The next flush, where the write queue has room for it and its undo log is there.
     fn next_flush(&mut self, gated: &mut Gated, now: Time) -> Option<Flush> {
-        let logged = gated.post.flushes().front()?.logged;
+        let logged = gated.outbox.flushes().front()?.logged;
         if logged && !self.is_logged(gated, now) || !self.has_room() {
             return None;
         }
         gated.undo_log.begin_next();
-        gated.post.flushes().pop_front()
+        gated.outbox.flushes().pop_front()
     }
 
-    /// The write queue takes one more of a site.
+    /// The write queue takes one more of a handler.
     pub(super) fn has_room(&self) -> bool {
         self.waiting_writes.is_empty() && self.writes.len() < self.spec.write_queue_entries as usize
     }
 
     /// Flushes wait for room.
     pub(super) fn flush_waits(&self) -> bool {
-        self.gated.as_ref().is_some_and(|gated| gated.post.has_flushes())
+        self.gated.as_ref().is_some_and(|gated| gated.outbox.has_flushes())
     }
 
-    /// A write of the host to a line that the site holds something of: it has to come behind that.
+    /// A write of the host to a line that the handler holds something of: it has to come behind that.
     pub(super) fn holds_back(&mut self, write: MemoryWrite) -> Option<MemoryWrite> {
         match &mut self.gated {
-            Some(gated) if Medium::of(write.line) == Medium::Nvm && gated.site.holds(write.line) => {
+            Some(gated) if Medium::of(write.line) == Medium::Nvm && gated.handler.holds(write.line) => {
                 gated.host_writes.push(write);
                 None
             }
@@ -220,20 +229,20 @@ impl MemoryController {
         }
     }
 
-    /// Puts what the site holds over what a read got from memory; none where the read has to wait for some of that.
+    /// Puts what the handler holds over what a read got from memory; none where the read has to wait for some of that.
     pub(super) fn overlay(&mut self, read: MemoryRead, now: Time) -> Option<MemoryRead> {
         let mut read = read;
         let Some(gated) = self.gated.as_deref_mut().filter(|_| Medium::of(read.line) == Medium::Nvm) else {
             return Some(read);
         };
         let repeated = gated.repeated.iter().position(|&who| who == (read.slice, read.tag));
-        let finds = gated.site.overlay(read.line, read.room.mask, &mut read.room.bytes);
+        let finds = gated.handler.overlay(read.line, read.room.mask, &mut read.room.bytes);
         if let Some(place) = repeated {
             gated.repeated.swap_remove(place);
         } else if finds {
-            gated.site.hit();
-            gated.post.at(now);
-            let tokens = gated.site.awaited(read.line, read.room.mask, &mut gated.post);
+            gated.handler.hit();
+            gated.outbox.at(now);
+            let tokens = gated.handler.awaited(read.line, read.room.mask, &mut gated.outbox);
             if !tokens.is_empty() {
                 gated.parked.push(Parked { read, tokens });
                 return None;

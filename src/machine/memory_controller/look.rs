@@ -19,7 +19,7 @@ impl MemoryController {
             let there = length.min(self.images[medium].len() - start);
             self.images[medium].read(start, &mut bytes[..there]);
             if let Some(gated) = self.gated.as_deref_mut().filter(|_| Medium::of(*line) == Medium::Nvm) {
-                gated.site.overlay(*line, mask, bytes);
+                gated.handler.overlay(*line, mask, bytes);
             }
         }
         cx.send(Port(u16::from(lines.slice)), Msg::Lines(lines), 0);

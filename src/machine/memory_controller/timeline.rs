@@ -97,17 +97,17 @@ impl MemoryController {
         self.timeline = Some(Box::new(ControllerTimeline { media, wpq, regions }));
     }
 
-    /// Notes what a site says of regions, in the journal and in the timeline, where there are such.
+    /// Notes what a handler says of regions, in the journal and in the timeline, where there are such.
     pub(super) fn note_regions(&mut self, gated: &mut Gated, now: Time) {
         if let Some(timeline) = &mut self.timeline {
             let regions = &mut timeline.regions;
-            gated.post.notes().for_each(|(step, author)| regions.step(step, author.warp, author.pc, now));
-            regions.gated.note(now, gated.site.held().entries);
+            gated.outbox.notes().for_each(|(step, author)| regions.step(step, author.warp, author.pc, now));
+            regions.gated.note(now, gated.handler.held().entries);
         }
         if self.journal.is_some() {
-            gated.post.write_notes(self.journal.as_deref_mut(), now);
+            gated.outbox.write_notes(self.journal.as_deref_mut(), now);
         } else {
-            gated.post.drop_notes();
+            gated.outbox.drop_notes();
         }
     }
 

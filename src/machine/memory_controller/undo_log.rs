@@ -1,4 +1,4 @@
-//! The undo log of writes that a scheme's site has made before their region is sure to persist.
+//! The undo log of writes that a scheme's handler has made before their region is sure to persist.
 //!
 //! ```text
 //!   logged flush ──> read of the old bytes ──column──> log's line into the write queue ──> the flush itself
@@ -69,12 +69,12 @@ impl MemoryController {
 
     /// Begins to read what the next flushes replace.
     fn read_old_bytes(&mut self, gated: &mut Gated) {
-        let Gated { post, undo_log, .. } = gated;
+        let Gated { outbox, undo_log, .. } = gated;
         let begun = undo_log.reads.len();
         // A line of the log and a write each.
         let room = (self.spec.write_queue_entries as usize - self.writes.len()).div_ceil(2).saturating_sub(begun);
         let next = begun + usize::from(undo_log.written);
-        for flush in post.flushes().iter().take_while(|flush| flush.logged).skip(next).take(room) {
+        for flush in outbox.flushes().iter().take_while(|flush| flush.logged).skip(next).take(room) {
             let (line, sectors) = (flush.line, sectors_touched(flush.mask));
             if self.forwards(line, sectors) {
                 undo_log.begin(true);
@@ -89,9 +89,9 @@ impl MemoryController {
 
     /// Puts the first flush's line of the log into the write queue: line after line of rows behind everything that the channel has.
     fn write_log(&mut self, gated: &mut Gated, now: Time) {
-        let Some(flush) = gated.post.flushes().front() else { unreachable!("it has been read for") };
+        let Some(flush) = gated.outbox.flushes().front() else { unreachable!("it has been read for") };
         let (author, line, mask) = (flush.author, flush.line, flush.mask);
-        gated.post.write_notes(self.journal.as_deref_mut(), now);
+        gated.outbox.write_notes(self.journal.as_deref_mut(), now);
         let mut old = Line::default();
         self.read_image(line, sectors_touched(mask), &mut old);
         if let Some(journal) = &mut self.journal {

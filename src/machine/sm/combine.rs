@@ -19,8 +19,8 @@ use crate::kernel::launch::Launch;
 use crate::kernel::memory::Medium;
 use crate::machine::coalescer::LineAccess;
 use crate::machine::msg::{Msg, Payload, Request, RequestKind, sectors_touched};
+use crate::persist::handler::{Access, AccessKind};
 use crate::persist::journal::{Author, FactKind};
-use crate::persist::site::{Access, AccessKind};
 use crate::persist::vocab::Boundary;
 
 use super::Sm;
@@ -106,16 +106,16 @@ impl Sm {
     }
 
     fn send_cleaning(&mut self, number: u64, line: u64, cx: &mut Ctx<'_, Msg>) -> bool {
-        let mut room = self.rooms.take();
+        let mut room = self.line_pool.take();
         if !self.l1.clean(line, &mut room) {
-            self.rooms.give(room);
+            self.line_pool.give(room);
             self.cleaning.perform(number);
             return false;
         }
         self.counters.l1_cleanings += 1;
         self.note_line(FactKind::Cleaned, line);
         if self.watched && Medium::of(line) == Medium::Nvm {
-            self.site.cleaned(line);
+            self.handler.cleaned(line);
         }
         let request = Request {
             line,
@@ -139,11 +139,11 @@ impl Sm {
 
     /// Cleans the next line that is to be cleaned; true when that, or want of room for it, takes the cycle.
     pub(super) fn step_cleaning(&mut self, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) -> bool {
-        for line in std::mem::take(self.post.cleans()) {
+        for line in std::mem::take(self.outbox.cleans()) {
             self.cleaning.ask(line);
         }
         loop {
-            let persist = self.post.persists().front().copied();
+            let persist = self.outbox.persists().front().copied();
             if persist.is_none() {
                 let Some(&(number, line)) = self.cleaning.queue.front() else { return false };
                 if self.must_leave(line) {
@@ -159,7 +159,7 @@ impl Sm {
                 return true;
             }
             if let Some((line, id)) = persist {
-                self.post.persists().pop_front();
+                self.outbox.persists().pop_front();
                 self.send_persist(line, id, cx);
                 return true;
             }
@@ -226,11 +226,11 @@ impl Sm {
                 let (bytes, kind, hit) = (store.mask, AccessKind::Store, combined);
                 let half_warps = access.half_warps();
                 let access = Access { line, bytes, kind, half_warps, by, from: 0, mark: 0, log, hit };
-                self.site.access(&access, &mut self.post);
+                self.handler.access(&access, &mut self.outbox);
             }
         }
         self.tell_replaced();
-        self.rooms.give(store);
+        self.line_pool.give(store);
         self.slots[warp].stores -= 1;
         self.resume(warp, cycle, launch, cx);
         true
@@ -250,7 +250,7 @@ impl Sm {
         true
     }
 
-    /// The S-FIFO has no room for a line, as its head waits for its site's word to leave.
+    /// The S-FIFO has no room for a line, as its head waits for its handler's word to leave.
     fn is_full_for(&mut self, line: u64) -> bool {
         self.books.is_some() && !self.l1.is_dirty(line) && self.l1.overflow().is_some_and(|head| self.must_leave(head))
     }

@@ -76,7 +76,7 @@ impl Sm {
         self.l1.begin_launch();
         if self.watched {
             let facts = kernel_facts(&launch, self.launches, self.p.sm.warp_size);
-            self.site.kernel_start(&facts, &mut self.post);
+            self.handler.kernel_start(&facts, &mut self.outbox);
         }
         self.checkpoint_area = launch.addresses.extent_of(CHECKPOINT_AREA).unwrap_or_default();
         self.by_kernel.begin(&launch.kernel.name, self.counters());
@@ -98,7 +98,7 @@ impl Sm {
         slot.fenced = 0;
         slot.shared.clear();
         slot.shared.resize(launch.shared_bytes as usize, 0);
-        slot.writers.begin(if self.site.watches_shared_memory() { launch.shared_bytes } else { 0 });
+        slot.writers.begin(if self.handler.watches_shared_memory() { launch.shared_bytes } else { 0 });
         slot.barriers = [BarrierState::default(); 16];
         slot.arrivals = [Arrival::default(); 2];
         let mut free = 0;
@@ -133,7 +133,7 @@ impl Sm {
         let slots = &mut self.slots;
         let rank = self.schedulers[scheduler].admit(at as u8, |slot, rank| slots[usize::from(slot)].rank = rank);
         self.slots[at].rank = rank;
-        if let Some(front_end) = self.site.front_end() {
+        if let Some(front_end) = self.handler.front_end() {
             front_end.enter(at as u8, cta_slot as u8);
         }
         self.settle(at, cycle, launch);

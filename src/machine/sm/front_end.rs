@@ -2,11 +2,11 @@
 //!
 //! ```text
 //!   issue ──stores──> LSU, caches            atomics: ──> L2 ──old and new values──> registers, and the copy
-//!     └────copies────> front-end buffer (the scheme's site) ──letters──> memory controllers
+//!     └────copies────> front-end buffer (the scheme's handler) ──messages──> memory controllers
 //! ```
 //! Source: LightWSP sections III and IV (stores go to the cache and to a buffer of their own). A warp waits, before it issues
 //! an instruction that stores or ends a region, for room; before an atomic, for leave; before a region's end, for its atomics. It is retired when its copies have arrived,
-//! or what more its site waits for.
+//! or what more its handler waits for.
 //! Invariants: copies are made in program order; a wait holds nobody else of the SM up. An instruction enters whole, so that
 //! the buffer may be over its entries by one instruction a warp.
 
@@ -16,7 +16,7 @@ use crate::kernel::launch::Launch;
 use crate::kernel::memory::{Medium, resolve_generic};
 use crate::machine::coalescer::coalesce;
 use crate::machine::msg::{Atomics, Line, Msg, Payload};
-use crate::persist::site::PathStore;
+use crate::persist::handler::PathStore;
 
 use super::Sm;
 use super::lsu::Entry;
@@ -27,7 +27,7 @@ impl Sm {
     /// The picked warp's next instruction has to wait for the front-end buffer; it is set aside then.
     pub(super) fn held_by_path(&mut self, warp: usize, cycle: u32, launch: &Launch) -> bool {
         let waits = self.path_blocks(warp, launch, true);
-        if let Some(front_end) = self.site.front_end() {
+        if let Some(front_end) = self.handler.front_end() {
             front_end.awaits_admission(warp as u8, waits && self.path_full >> warp & 1 == 1);
         }
         if waits {
@@ -54,7 +54,7 @@ impl Sm {
         if lanes == 0 {
             return false;
         }
-        let Some(front_end) = self.site.front_end() else { unreachable!("asked only where there is one") };
+        let Some(front_end) = self.handler.front_end() else { unreachable!("asked only where there is one") };
         if ends {
             return copying > 0;
         }
@@ -86,15 +86,15 @@ impl Sm {
                 self.lines.push(access.line);
             }
         }
-        let Some(front_end) = self.site.front_end() else { unreachable!("asked only where there is one") };
-        self.lines.is_empty() || front_end.asks_leave(warp as u8, &self.lines, &mut self.post)
+        let Some(front_end) = self.handler.front_end() else { unreachable!("asked only where there is one") };
+        self.lines.is_empty() || front_end.asks_leave(warp as u8, &self.lines, &mut self.outbox)
     }
 
-    /// A letter has come: whoever waited for the front-end buffer looks again.
+    /// A message has come: whoever waited for the front-end buffer looks again.
     pub(super) fn path_changed(&mut self, cycle: u32, cx: &mut Ctx<'_, Msg>) {
         let Some(launch) = self.launch.take() else { return };
-        let Some(front_end) = self.site.front_end() else { unreachable!("only a front-end buffer gets letters") };
-        // Whoever waits at the end of a region waits for its own atomics, not for letters.
+        let Some(front_end) = self.handler.front_end() else { unreachable!("only a front-end buffer gets messages") };
+        // Whoever waits at the end of a region waits for its own atomics, not for messages.
         let mut waiting = self.path_waiting & front_end.admitted();
         self.path_waiting &= !waiting;
         while waiting != 0 {
@@ -124,8 +124,8 @@ impl Sm {
         let author = self.author(warp);
         let checkpoint = (self.checkpoint_area.0..self.checkpoint_area.1).contains(&line);
         let store = PathStore { warp: warp as u8, author, line, mask: content.mask, bytes: &content.bytes, checkpoint };
-        if let Some(front_end) = self.site.front_end() {
-            front_end.copy(&store, &mut self.post);
+        if let Some(front_end) = self.handler.front_end() {
+            front_end.copy(&store, &mut self.outbox);
         }
     }
 
@@ -144,7 +144,7 @@ impl Sm {
         if Medium::of(atomics.line) != Medium::Nvm {
             return;
         }
-        let mut content = self.rooms.take();
+        let mut content = self.line_pool.take();
         let size = atomics.elem.bytes() as usize;
         for i in 0..usize::from(atomics.count) {
             let at = usize::from(atomics.offset[i]);
@@ -152,18 +152,18 @@ impl Sm {
             content.mask |= ((1u128 << size) - 1) << at;
         }
         self.copy_store(warp, atomics.line, &content);
-        self.rooms.give(content);
+        self.line_pool.give(content);
         self.slots[warp].copying -= 1;
         if self.slots[warp].copying == 0
-            && let Some(front_end) = self.site.front_end()
+            && let Some(front_end) = self.handler.front_end()
         {
-            front_end.performed(warp as u8, &mut self.post);
+            front_end.performed(warp as u8, &mut self.outbox);
         }
     }
 
     /// The picked warp issues a fence.
     pub(super) fn orders_copies(&mut self, warp: usize) {
-        if let Some(front_end) = self.site.front_end() {
+        if let Some(front_end) = self.handler.front_end() {
             front_end.fenced(warp as u8);
         }
     }
@@ -172,8 +172,8 @@ impl Sm {
     pub(super) fn end_region(&mut self, warp: usize) {
         if self.paths {
             let author = self.author(warp);
-            if let Some(front_end) = self.site.front_end() {
-                front_end.end_region(warp as u8, author, &mut self.post);
+            if let Some(front_end) = self.handler.front_end() {
+                front_end.end_region(warp as u8, author, &mut self.outbox);
             }
         }
     }
@@ -181,8 +181,8 @@ impl Sm {
     /// A warp has exited, and nothing of it is under way but copies.
     pub(super) fn is_copied(&mut self, warp: usize) -> bool {
         let author = self.author(warp);
-        let Some(front_end) = self.site.front_end() else { return true };
-        front_end.exit(warp as u8, author, &mut self.post);
+        let Some(front_end) = self.handler.front_end() else { return true };
+        front_end.exit(warp as u8, author, &mut self.outbox);
         front_end.is_drained(warp as u8)
     }
 }

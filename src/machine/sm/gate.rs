@@ -1,11 +1,11 @@
 //! The gate: what an SM keeps in order on the way of its requests to the slices, for a scheme whose fences do not wait for
-//! stores past the caches.
+//! non-temporal stores.
 //!
 //! ```text
 //!   LSU ──> [gate] ─────────────────────────────────> miss queue ──> crossbar
 //!              └─ has to wait ─> held, in order ──────────▲   when what it waits for is durable
 //! ```
-//! Stores past the caches are numbered as warps issue them (the numbers are a FIFO of `past_entries`: a store
+//! Non-temporal stores are numbered as warps issue them (the numbers are a FIFO of `past_entries`: a store
 //! that finds none free waits in the load-store unit). Numbers are the SM's, or each CTA slot has its own:
 //! the *scope* of order. A request has a number up to which those of its scope must be durable before it
 //! leaves:
@@ -13,8 +13,8 @@
 //! | request | waits for |
 //! |---|---|
 //! | store through the caches, atomic, on persistent memory | all earlier ones of its scope |
-//! | store past the caches, store or atomic on DRAM | those that its warp knows to be behind a fence that did not wait |
-//! | store past the caches in a FIFO | all of earlier instructions, but a run of stores to one line |
+//! | non-temporal store, store or atomic on DRAM | those that its warp knows to be behind a fence that did not wait |
+//! | non-temporal store in a FIFO | all of earlier instructions, but a run of stores to one line |
 //! | load, write-back, flush | none |
 //!
 //! So what a fence would have waited for is durable before anything that the program orders behind the fence becomes
@@ -33,9 +33,9 @@
 use std::collections::VecDeque;
 
 use crate::machine::msg::{Request, RequestKind};
+use crate::persist::handler::GateSpec;
 use crate::persist::journal::Author;
-use crate::persist::site::GateSpec;
-use crate::persist::vocab::PastOrder;
+use crate::persist::vocab::NonTemporalOrder;
 
 /// What becomes of a request that comes out of the load-store unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +55,7 @@ struct Held {
     after: u64,
 }
 
-/// The stores past the caches of a scope, by their numbers.
+/// The non-temporal stores of a scope, by their numbers.
 #[derive(Debug, Default)]
 struct Order {
     /// Those that warps have issued.
@@ -72,7 +72,7 @@ struct Order {
 }
 
 impl Order {
-    /// A store past the caches is durable.
+    /// A non-temporal store is durable.
     fn acknowledge(&mut self, number: u64) {
         self.acknowledged[(number - self.durable - 1) as usize] = true;
         while self.acknowledged.front() == Some(&true) {
@@ -97,7 +97,7 @@ pub(super) struct Gate {
 impl Gate {
     /// The gate of an SM with so many CTA slots.
     pub(super) fn new(spec: GateSpec, cta_slots: usize) -> Self {
-        let scopes = if spec.order == PastOrder::BeforeCachedOfCta { cta_slots } else { 1 };
+        let scopes = if spec.order == NonTemporalOrder::BeforeCachedOfCta { cta_slots } else { 1 };
         Gate { spec, orders: (0..scopes).map(|_| Order::default()).collect(), held: VecDeque::new() }
     }
 
@@ -115,15 +115,15 @@ impl Gate {
         if persistent { self.order(cta).issued } else { fenced }
     }
 
-    /// A warp issues a store past the caches to `lines`: what it waits for.
+    /// A warp issues a non-temporal store to `lines`: what it waits for.
     pub(super) fn past(&mut self, cta: u8, lines: impl ExactSizeIterator<Item = u64>, fenced: u64) -> u64 {
         let count = lines.len() as u64;
         let only = lines.into_iter().next().filter(|_| count == 1);
         let scope = self.scope(cta);
         let order = &mut self.orders[scope];
         let after = match (self.spec.order, order.run) {
-            (PastOrder::Fifo, Some((line, after))) if only == Some(line) => after.max(fenced),
-            (PastOrder::Fifo, _) => order.issued,
+            (NonTemporalOrder::Fifo, Some((line, after))) if only == Some(line) => after.max(fenced),
+            (NonTemporalOrder::Fifo, _) => order.issued,
             _ => fenced,
         };
         order.run = only.map(|line| (line, after));
@@ -131,12 +131,12 @@ impl Gate {
         after
     }
 
-    /// The number of the last store past the caches that was issued.
+    /// The number of the last non-temporal store that was issued.
     pub(super) fn issued(&self, cta: u8) -> u64 {
         self.order(cta).issued
     }
 
-    /// A fence lets its warp go on without having waited for its stores past the caches, the last of which is `number`.
+    /// A fence lets its warp go on without having waited for its non-temporal stores, the last of which is `number`.
     pub(super) fn fence(&mut self, cta: u8, number: u64, author: Author) {
         let scope = self.scope(cta);
         self.orders[scope].unsettled.push((number, author));
@@ -158,7 +158,7 @@ impl Gate {
     /// What becomes of the next request.
     pub(super) fn admits(&self, cta: u8, line: u64, kind: RequestKind, after: u64) -> Admission {
         let under_way: u64 = self.orders.iter().map(|order| order.entered - order.durable).sum();
-        if kind == RequestKind::WriteThrough && under_way >= u64::from(self.spec.past_entries) {
+        if kind == RequestKind::NonTemporal && under_way >= u64::from(self.spec.past_entries) {
             return Admission::Waits;
         }
         if self.order(cta).durable >= after && !self.holds(line) {
@@ -170,7 +170,7 @@ impl Gate {
         }
     }
 
-    /// A store past the caches leaves the load-store unit: its ticket, which is not 0.
+    /// A non-temporal store leaves the load-store unit: its ticket, which is not 0.
     pub(super) fn enter(&mut self, cta: u8) -> u64 {
         let scope = self.scope(cta);
         let order = &mut self.orders[scope];
@@ -184,7 +184,7 @@ impl Gate {
         self.held.push_back(Held { request, scope: self.scope(cta), after });
     }
 
-    /// The store past the caches that has this ticket is durable.
+    /// The non-temporal store that has this ticket is durable.
     pub(super) fn acknowledge(&mut self, ticket: u64) {
         self.orders[(ticket >> NUMBER_BITS) as usize].acknowledge(ticket & ((1 << NUMBER_BITS) - 1));
     }
@@ -217,7 +217,7 @@ mod tests {
 
     const LINE: u64 = 1 << 40;
 
-    fn gate(order: PastOrder, past_entries: u32, held_entries: u32) -> Gate {
+    fn gate(order: NonTemporalOrder, past_entries: u32, held_entries: u32) -> Gate {
         Gate::new(GateSpec { order, past_entries, held_entries }, 4)
     }
 
@@ -225,7 +225,7 @@ mod tests {
         Request { line, tag: 0, from: 0, kind: RequestKind::Write, sectors: 1, payload: Payload::None }
     }
 
-    /// Issues a store past the caches to one line and takes it through the gate.
+    /// Issues a non-temporal store to one line and takes it through the gate.
     fn past(gate: &mut Gate, line: u64) -> u64 {
         past_of(gate, 0, line)
     }
@@ -233,13 +233,13 @@ mod tests {
     /// The same of a CTA.
     fn past_of(gate: &mut Gate, cta: u8, line: u64) -> u64 {
         let after = gate.past(cta, [line].into_iter(), 0);
-        assert_eq!(gate.admits(cta, line, RequestKind::WriteThrough, after), Admission::Leaves);
+        assert_eq!(gate.admits(cta, line, RequestKind::NonTemporal, after), Admission::Leaves);
         gate.enter(cta)
     }
 
     #[test]
     fn a_store_through_the_caches_waits_for_the_last_of_those_past_them_and_no_longer() {
-        let mut gate = gate(PastOrder::BeforeCached, 8, 8);
+        let mut gate = gate(NonTemporalOrder::BeforeCached, 8, 8);
         let numbers = [past(&mut gate, 0), past(&mut gate, 128), past(&mut gate, 256)];
         let after = gate.cached(0, true, 0);
         assert_eq!(gate.admits(0, LINE, RequestKind::Write, after), Admission::Held);
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn stores_past_the_caches_and_on_dram_wait_behind_a_known_fence_only() {
-        let mut gate = gate(PastOrder::BeforeCached, 8, 8);
+        let mut gate = gate(NonTemporalOrder::BeforeCached, 8, 8);
         let first = past(&mut gate, 0);
         let second = past(&mut gate, 128);
         let fenced = 2;
@@ -269,20 +269,20 @@ mod tests {
         assert_eq!(behind, (2, 2));
         assert_eq!(gate.admits(0, 512, RequestKind::Atomic, behind.0), Admission::Held);
         gate.acknowledge(first);
-        assert_eq!(gate.admits(0, 256, RequestKind::WriteThrough, behind.1), Admission::Held);
+        assert_eq!(gate.admits(0, 256, RequestKind::NonTemporal, behind.1), Admission::Held);
         assert_eq!(gate.settled(), None);
         gate.acknowledge(second);
-        assert_eq!(gate.admits(0, 256, RequestKind::WriteThrough, behind.1), Admission::Leaves);
+        assert_eq!(gate.admits(0, 256, RequestKind::NonTemporal, behind.1), Admission::Leaves);
         assert_eq!((gate.settled(), gate.settled()), (Some(author), None));
     }
 
     #[test]
     fn nothing_overtakes_a_held_request_to_its_line() {
-        let mut gate = gate(PastOrder::BeforeCached, 8, 2);
+        let mut gate = gate(NonTemporalOrder::BeforeCached, 8, 2);
         let first = past(&mut gate, 0);
         gate.hold(0, request(LINE), 1);
         assert_eq!(gate.admits(0, LINE, RequestKind::WriteBack, 0), Admission::Held);
-        assert_eq!(gate.admits(0, LINE, RequestKind::WriteThrough, 0), Admission::Held);
+        assert_eq!(gate.admits(0, LINE, RequestKind::NonTemporal, 0), Admission::Held);
         assert_eq!(gate.admits(0, 0, RequestKind::WriteBack, 0), Admission::Leaves, "another line's");
         gate.hold(0, request(LINE), 0);
         assert_eq!(gate.admits(0, LINE, RequestKind::WriteBack, 0), Admission::Waits, "full");
@@ -293,18 +293,18 @@ mod tests {
 
     #[test]
     fn so_many_stores_past_the_caches_are_under_way() {
-        let mut gate = gate(PastOrder::BeforeCached, 2, 2);
+        let mut gate = gate(NonTemporalOrder::BeforeCached, 2, 2);
         let first = past(&mut gate, 0);
         let second = past(&mut gate, 128);
         gate.acknowledge(second);
-        assert_eq!(gate.admits(0, 256, RequestKind::WriteThrough, 0), Admission::Waits, "the buffer is a FIFO");
+        assert_eq!(gate.admits(0, 256, RequestKind::NonTemporal, 0), Admission::Waits, "the buffer is a FIFO");
         gate.acknowledge(first);
-        assert_eq!(gate.admits(0, 256, RequestKind::WriteThrough, 0), Admission::Leaves);
+        assert_eq!(gate.admits(0, 256, RequestKind::NonTemporal, 0), Admission::Leaves);
     }
 
     #[test]
     fn a_fifo_orders_instructions_but_not_a_run_to_one_line() {
-        let mut gate = gate(PastOrder::Fifo, 64, 8);
+        let mut gate = gate(NonTemporalOrder::Fifo, 64, 8);
         assert_eq!(gate.past(0, [0, 128].into_iter(), 0), 0);
         assert_eq!(gate.past(0, [256].into_iter(), 0), 2, "lanes of one instruction have no order, the next one waits");
         assert_eq!(gate.past(0, [256].into_iter(), 0), 2, "coherence orders these two");
@@ -314,7 +314,7 @@ mod tests {
 
     #[test]
     fn with_an_order_a_cta_a_store_waits_for_those_of_its_own_cta_alone() {
-        let spec = GateSpec { order: PastOrder::BeforeCachedOfCta, past_entries: 3, held_entries: 8 };
+        let spec = GateSpec { order: NonTemporalOrder::BeforeCachedOfCta, past_entries: 3, held_entries: 8 };
         let mut gate = Gate::new(spec, 2);
         let (first, other) = (past_of(&mut gate, 0, 0), past_of(&mut gate, 1, 128));
         assert_eq!((gate.cached(0, true, 0), gate.cached(1, true, 0)), (1, 1));
@@ -328,12 +328,12 @@ mod tests {
         // The buffer is the SM's.
         past_of(&mut gate, 1, 256);
         past_of(&mut gate, 1, 384);
-        assert_eq!(gate.admits(1, 512, RequestKind::WriteThrough, 0), Admission::Waits);
+        assert_eq!(gate.admits(1, 512, RequestKind::NonTemporal, 0), Admission::Waits);
         gate.acknowledge(first);
         assert_eq!(
             [gate.release(), gate.release()].map(|request| request.map(|request| request.line)),
             [Some(LINE); 2]
         );
-        assert_eq!(gate.admits(1, 512, RequestKind::WriteThrough, 0), Admission::Leaves);
+        assert_eq!(gate.admits(1, 512, RequestKind::NonTemporal, 0), Admission::Leaves);
     }
 }

@@ -72,7 +72,7 @@ impl Sm {
                         self.share_fences(warp);
                     }
                     if self.watched && matches!(mem.space, Space::Global | Space::Generic) {
-                        self.site.atomic(&mut self.post);
+                        self.handler.atomic(&mut self.outbox);
                     }
                 }
                 if let Err(fault) = self.issue_memory(warp, pc, inst, mem, lanes, cycle, launch) {
@@ -203,7 +203,7 @@ impl Sm {
         if let Some((kind, rule)) = self.slots[warp].then.take() {
             self.persist_fence(warp, kind, rule, cycle, launch, cx);
         } else if std::mem::take(&mut self.slots[warp].hold) {
-            let rule = self.site.fence(FenceKind::Sfence);
+            let rule = self.handler.fence(FenceKind::Sfence);
             self.persist_fence(warp, FenceKind::Sfence, rule, cycle, launch, cx);
         } else {
             self.settle(warp, cycle, launch);

@@ -13,7 +13,7 @@ use crate::engine::Time;
 use crate::kernel::ir::Inst;
 use crate::machine::coalescer::LineAccess;
 use crate::machine::msg::{Payload, RequestKind};
-use crate::persist::site::Marker;
+use crate::persist::handler::Marker;
 
 /// What an entry does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -27,7 +27,7 @@ pub(super) enum Work {
     LoadPast,
     /// Stores or atomics: requests whose payloads are ready.
     Send,
-    /// A marker that has not been to the site yet; then `Send`.
+    /// A marker that has not been to the handler yet; then `Send`.
     Mark,
 }
 

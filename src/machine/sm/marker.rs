@@ -1,7 +1,7 @@
 //! Persist barriers at an SM: who waits for whom, and the marker that brings a scope's stores to durability.
 //!
 //! ```text
-//!   pm.barrier.wi   warp ──────────────────────────────> marker ─> L1: lines of the site's FIFO are cleaned, in order
+//!   pm.barrier.wi   warp ──────────────────────────────> marker ─> L1: lines of the handler's FIFO are cleaned, in order
 //!   pm.barrier.wg   all warps of the CTA ──────────────> marker        then one marker to each slice, behind them
 //!   pm.barrier.kr   all CTAs ─> command processor ─> every SM: marker ─> command processor ─> all go on
 //! ```
@@ -19,8 +19,8 @@ use crate::kernel::ir::Class;
 use crate::kernel::launch::Launch;
 use crate::machine::coalescer::LineAccess;
 use crate::machine::msg::{GridStep, Msg, Payload, RequestKind};
+use crate::persist::handler::Marker;
 use crate::persist::journal::FactKind;
-use crate::persist::site::Marker;
 use crate::persist::vocab::{FenceKind, FenceRule, PersistScope};
 
 use super::Sm;
@@ -220,14 +220,14 @@ impl Sm {
         entry
     }
 
-    /// A marker is at the head of the load-store unit: what its site names leaves the L1 before it.
+    /// A marker is at the head of the load-store unit: what its handler names leaves the L1 before it.
     pub(super) fn drain(&mut self) {
         let Some(head) = self.lsu.queue.front_mut() else { unreachable!("there is a head") };
         head.work = Work::Send;
         let Some(marker) = head.marker.take() else { unreachable!("a marker's entry") };
         let mut lines = std::mem::take(&mut self.lines);
         lines.clear();
-        self.site.drain(&marker, &mut lines);
+        self.handler.drain(&marker, &mut lines);
         if self.l1.combines() {
             for &line in &lines {
                 self.cleaning.ask(line);
@@ -267,7 +267,7 @@ impl Sm {
                     self.l1.invalidate_all();
                 }
                 if let Some(books) = &self.books {
-                    self.site.kernel_barrier(books.issued(), &mut self.post);
+                    self.handler.kernel_barrier(books.issued(), &mut self.outbox);
                 }
                 for cta in ctas(self) {
                     self.open_arrival(cta, PersistScope::Kernel, cycle, launch);

@@ -205,7 +205,7 @@ impl Sm {
         }
         let accessed = lanes_of(lanes).map(|lane| address[lane]);
         if cta.writers.access(warp as u8, mem.kind, accessed, bytes) {
-            self.site.read_of_another_warp();
+            self.handler.read_of_another_warp();
         }
         let memory = &mut cta.shared;
         match mem.kind {
@@ -285,7 +285,7 @@ impl Sm {
                 entry.accesses.push(*access);
                 entry.parts.push(part as u8);
                 if is_store {
-                    let mut line = self.rooms.take();
+                    let mut line = self.line_pool.take();
                     for lane in lanes_of(access.lanes) {
                         let to = (physical[lane] - access.line) as usize;
                         let from = 16 * lane + 4 * part as usize;
@@ -312,7 +312,7 @@ impl Sm {
         if entry.kind.persists() {
             entry.issued = self.now;
             self.slots[warp].persists += accesses;
-            self.slots[warp].throughs += if entry.kind == RequestKind::WriteThrough { accesses } else { 0 };
+            self.slots[warp].throughs += if entry.kind == RequestKind::NonTemporal { accesses } else { 0 };
             self.counters.persists += u64::from(accesses);
         } else if load == NO_LOAD {
             self.slots[warp].stores += accesses;
@@ -332,7 +332,7 @@ impl Sm {
                 let through = self.p.l1.global_loads || matches!(mem.kind, MemKind::Texture(_));
                 match mem.cache {
                     CacheOp::ReadOnly => Work::Load,
-                    CacheOp::All | CacheOp::Streaming | CacheOp::WriteThrough if through => Work::Load,
+                    CacheOp::All | CacheOp::Streaming | CacheOp::NonTemporal if through => Work::Load,
                     _ => Work::LoadPast,
                 }
             }
@@ -358,10 +358,10 @@ impl Sm {
             }
             MemKind::Store => {
                 self.counters.count_degree(entry.accesses.len());
-                entry.past_l1 = matches!(mem.cache, CacheOp::L2Only | CacheOp::Volatile | CacheOp::WriteThrough);
+                entry.past_l1 = matches!(mem.cache, CacheOp::L2Only | CacheOp::Volatile | CacheOp::NonTemporal);
                 let warp = &self.slots[warp].warp;
                 for access in &mut entry.accesses {
-                    let mut line = self.rooms.take();
+                    let mut line = self.line_pool.take();
                     warp.gather(inst, launch, access.lanes, &offset, &mut line.bytes);
                     let one = (1u128 << bytes) - 1;
                     if form == Form::Consecutive {

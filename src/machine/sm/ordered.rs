@@ -1,12 +1,12 @@
 //! Lines of persistent memory that leave a combining L1 in the order of a scheme: the books of who waits for what.
 //!
 //! ```text
-//!   store ──[site: join?]──> line in the L1 ──[site: Post::persist]──> write-through ──> memory
-//!              ▲ number, and what is ordered before it                       └──acknowledged──> site, fences, releases
+//!   store ──[handler: join?]──> line in the L1 ──[handler: Outbox::persist]──> write-through ──> memory
+//!              ▲ number, and what is ordered before it                       └──acknowledged──> handler, fences, releases
 //! ```
 //! Stores are numbered in the order of issue, and join their lines in it. A fence that does not wait makes its warp's later
 //! stores come after the numbers so far; who passes a barrier of the CTA, reads its shared memory, or follows an atomic or a
-//! memory fence of the CTA knows of the fences before. The *site* decides which line leaves when; where the machine needs a
+//! memory fence of the CTA knows of the fences before. The *handler* decides which line leaves when; where the machine needs a
 //! line to leave (its way, its place in the S-FIFO, a release, a load or an atomic of other bytes), it asks and waits.
 //!
 //! Source: Gope et al. section 6.1 (alternative implementation), after BPFS. Invariants: what waits is the head of the
@@ -21,8 +21,8 @@ use crate::engine::Ctx;
 use crate::kernel::launch::Launch;
 use crate::kernel::memory::Medium;
 use crate::machine::msg::{Msg, Payload, Persist, Request, RequestKind, sectors_touched};
+use crate::persist::handler::Joining;
 use crate::persist::journal::{Author, FactKind};
-use crate::persist::site::Joining;
 
 use super::Sm;
 use super::slots::State;
@@ -40,13 +40,13 @@ struct Left {
 
 /// The books of stores to persistent memory that are not durable yet.
 #[derive(Debug, Default)]
-pub(super) struct Books {
+pub(super) struct PersistOrder {
     issued: u64,
     joined: u64,
     pending: BTreeSet<Numbered>,
     /// By line, the stores in its dirty bytes.
     dirty: BTreeMap<u64, Vec<Numbered>>,
-    /// By the site's name for it, what is under way.
+    /// By the handler's name for it, what is under way.
     left: BTreeMap<u64, Left>,
     /// Lines that are to be cleaned, with the numbers of the cleanings.
     wanted: Vec<(u64, u64)>,
@@ -54,7 +54,7 @@ pub(super) struct Books {
     unsettled: Vec<(u8, u64, Author)>,
 }
 
-impl Books {
+impl PersistOrder {
     /// A warp of a CTA issues so many stores: the number of the last.
     pub(super) fn issue(&mut self, cta: u8, count: u64) -> u64 {
         self.pending.extend((1..=count).map(|nth| (cta, self.issued + nth)));
@@ -116,16 +116,16 @@ impl Books {
 }
 
 impl Sm {
-    /// A line leaves the L1 by its site's word alone.
+    /// A line leaves the L1 by its handler's word alone.
     pub(super) fn is_ordered(&self, line: u64) -> bool {
         self.books.is_some() && Medium::of(line) == Medium::Nvm
     }
 
-    /// True when a line has dirty bytes that only its site lets leave; it is told that they must.
+    /// True when a line has dirty bytes that only its handler lets leave; it is told that they must.
     pub(super) fn must_leave(&mut self, line: u64) -> bool {
         let waits = self.is_ordered(line) && self.l1.is_dirty(line);
         if waits {
-            self.site.wanted(line, &mut self.post);
+            self.handler.wanted(line, &mut self.outbox);
         }
         waits
     }
@@ -135,7 +135,7 @@ impl Sm {
         let cta = self.slots[warp].cta;
         let Some(books) = &mut self.books else { return true };
         let store = Joining { line, by: (warp as u8, cta), number: books.joined + 1, after };
-        let joins = self.site.join(&store, &mut self.post);
+        let joins = self.handler.join(&store, &mut self.outbox);
         if joins {
             books.join(line, cta);
         }
@@ -148,7 +148,7 @@ impl Sm {
         let waits =
             Medium::of(line) == Medium::Nvm && self.books.as_ref().is_some_and(|books| books.is_pending(cta, after));
         if waits {
-            self.site.flush(cta, after, &mut self.post);
+            self.handler.flush(cta, after, &mut self.outbox);
         }
         waits
     }
@@ -167,11 +167,11 @@ impl Sm {
         slot.fenced = cta.fenced;
     }
 
-    /// Sends a line's bytes to memory, as the site has said. The caller has made sure of room in the miss queue.
+    /// Sends a line's bytes to memory, as the handler has said. The caller has made sure of room in the miss queue.
     pub(super) fn send_persist(&mut self, line: u64, id: u64, cx: &mut Ctx<'_, Msg>) {
-        let mut room = self.rooms.take();
+        let mut room = self.line_pool.take();
         let dirty = self.l1.clean(line, &mut room);
-        assert!(dirty, "a site has a line leave that has no dirty bytes");
+        assert!(dirty, "a handler has a line leave that has no dirty bytes");
         self.counters.l1_cleanings += 1;
         self.counters.persists += 1;
         self.note_line(FactKind::Cleaned, line);
@@ -182,14 +182,14 @@ impl Sm {
         let sectors = sectors_touched(room.mask);
         let payload = self.begin_persist(Payload::Line(room), self.now, id);
         let (tag, from) = (Self::cleaning_tag(number), self.w.index);
-        self.network.push(Request { line, tag, from, kind: RequestKind::WriteThrough, sectors, payload }, cx);
+        self.network.push(Request { line, tag, from, kind: RequestKind::NonTemporal, sectors, payload }, cx);
     }
 
     /// What left is durable.
     pub(super) fn persisted(&mut self, persist: Box<Persist>, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
         let id = persist.mark;
         self.end_persist(persist);
-        let Some(books) = &mut self.books else { unreachable!("a line left by its site's word") };
+        let Some(books) = &mut self.books else { unreachable!("a line left by its handler's word") };
         let (cleanings, settled) = books.arrive(id);
         for author in settled {
             if let Some(journal) = &mut self.journal {
@@ -199,7 +199,7 @@ impl Sm {
         for number in cleanings {
             self.cleaning.perform(number);
         }
-        self.site.persisted(id, &mut self.post);
+        self.handler.persisted(id, &mut self.outbox);
         for warp in 0..self.slots.len() {
             if self.slots[warp].flushing && self.slots[warp].state == State::Persist && !self.is_unpersisted(warp) {
                 self.slots[warp].flushing = false;
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn a_fence_is_settled_when_its_ctas_stores_before_it_are_durable_in_whatever_order() {
-        let mut books = Books::default();
+        let mut books = PersistOrder::default();
         let author = Author { warp: 3, ..Author::default() };
         assert_eq!((books.issue(0, 2), books.issue(1, 1), books.issue(0, 1)), (2, 3, 4));
         books.fence(0, 2, author);

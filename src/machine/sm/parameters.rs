@@ -221,7 +221,7 @@ counters! {
         pm_stores,
         /// Of these, log updates (warp instructions)
         pm_log_stores,
-        /// Of these, sent past the caches (warp instructions)
+        /// Of these, sent non-temporally (warp instructions)
         pm_log_stores_past,
         /// Log updates that the scheme has no use for, and that were left out (warp instructions)
         pm_log_stores_dropped,
@@ -237,7 +237,7 @@ counters! {
         pm_log_write_back_accesses,
         /// Persistency fences issued (warp instructions)
         pm_fences,
-        /// Of these and of others that persist, passed before stores past the caches were durable (warp instructions)
+        /// Of these and of others that persist, passed before non-temporal stores were durable (warp instructions)
         pm_fences_ordered,
         /// Markers of persist barriers that this SM sent to the slices (markers)
         pm_markers,
@@ -257,7 +257,7 @@ counters! {
         path_wait_cycles,
         /// Of these, for room in it: not for an atomic's turn (warp cycles)
         path_full_cycles,
-        /// Line accesses that the gate held until earlier stores past the caches were durable (accesses)
+        /// Line accesses that the gate held until earlier non-temporal stores were durable (accesses)
         pm_held,
         /// Persistency operations and stores on DRAM, which have their plain meaning there (warp instructions)
         pm_on_dram,

@@ -1,8 +1,8 @@
 //! Persistency at an SM: the way of stores to persistent memory, write-backs, fences, and what a CTA must make durable.
 //!
-//! What a scheme decides comes from its site ([`SmSite`](crate::persist::SmSite)); the traffic, and the waiting, is done
+//! What a scheme decides comes from its handler ([`SmHandler`](crate::persist::SmHandler)); the traffic, and the waiting, is done
 //! here. A *persist* is a write-through or a write-back whose acknowledgement says that it is durable; a warp counts its
-//! own. Accesses to DRAM never come to a site: persistency operations on them have their plain meaning and are counted.
+//! own. Accesses to DRAM never come to a handler: persistency operations on them have their plain meaning and are counted.
 //!
 //! Invariants: requests of one SM to one line are performed in the order of issue, so that a write-back covers every
 //! earlier store of the SM; a fence that waits passes only when the warp has no persist under way. Over 500 lines by a few:
@@ -19,8 +19,8 @@ use crate::machine::on_dram::OnDram;
 use crate::machine::persistence::Clwb;
 use crate::machine::persistence::MembarRule;
 use crate::machine::stalls::PersistStalls;
+use crate::persist::handler::{Access, AccessKind, Load, Store, WriteBack};
 use crate::persist::journal::{Author, FactKind, Notebook};
-use crate::persist::site::{Access, AccessKind, Load, Store, WriteBack};
 use crate::persist::vocab::{Boundary, FenceKind, FenceRule, Route, StoreClass, WriteBackClass, WriteBackRule};
 
 use super::Sm;
@@ -83,7 +83,7 @@ impl Sm {
         Payload::Persist(persist)
     }
 
-    /// Tells the site of a load's access to a line of persistent memory, and of the line that left the L1 for it.
+    /// Tells the handler of a load's access to a line of persistent memory, and of the line that left the L1 for it.
     pub(super) fn tell_load(&mut self, access: LineAccess, load: u16, hit: bool) {
         self.tell_replaced();
         if Medium::of(access.line) != Medium::Nvm {
@@ -102,20 +102,20 @@ impl Sm {
         let by = (pending.warp, self.slots[usize::from(pending.warp)].cta);
         let (line, kind, half_warps) = (access.line, AccessKind::Load, access.half_warps());
         let access = Access { line, bytes, kind, half_warps, by, from: 0, mark: 0, log, hit };
-        self.site.access(&access, &mut self.post);
+        self.handler.access(&access, &mut self.outbox);
     }
 
-    /// Tells a site that watches of the line that left the L1 since it was told last.
+    /// Tells a handler that watches of the line that left the L1 since it was told last.
     pub(super) fn tell_replaced(&mut self) {
         if let Some(line) = self.l1.take_replaced()
             && self.watched
             && Medium::of(line) == Medium::Nvm
         {
-            self.site.replaced(line, &mut self.post);
+            self.handler.replaced(line, &mut self.outbox);
         }
     }
 
-    /// Tells the site of a request that passes the L1.
+    /// Tells the handler of a request that passes the L1.
     pub(super) fn tell_passing(
         &mut self,
         access: LineAccess,
@@ -129,14 +129,14 @@ impl Sm {
             let (bytes, log) = (payload.bytes(), payload.is_log());
             let (line, kind, half_warps) = (access.line, kind.access(), access.half_warps());
             let access = Access { line, bytes, kind, half_warps, by, from: 0, mark: 0, log, hit };
-            self.site.access(&access, &mut self.post);
+            self.handler.access(&access, &mut self.outbox);
         }
     }
 
     /// A persist's acknowledgement is here.
     pub(super) fn end_persist(&mut self, mut persist: Box<Persist>) {
         if let Some(line) = persist.line.take() {
-            self.rooms.give(line);
+            self.line_pool.give(line);
         }
         if let Some(gate) = self.gate.as_mut().filter(|_| persist.number != 0) {
             gate.acknowledge(std::mem::take(&mut persist.number));
@@ -148,15 +148,15 @@ impl Sm {
         }
         self.stalls.record(&persist.passed, self.w.link, self.now);
         if self.watched {
-            self.site.acknowledged((self.now - persist.passed.issued) / self.w.clock.period_ticks());
+            self.handler.acknowledged((self.now - persist.passed.issued) / self.w.clock.period_ticks());
         }
         self.spare_persists.push(persist);
     }
 
-    /// Asks a site that steers loads whether one goes past the L1.
+    /// Asks a handler that steers loads whether one goes past the L1.
     pub(super) fn steer_load(&mut self, entry: &mut Entry, read_only: bool) {
         let degree = entry.accesses.len() as u32;
-        if self.site.load_past(&Load { degree, read_only, stalled: false, slice_busy: false }) {
+        if self.handler.bypasses_l1(&Load { degree, read_only, stalled: false, slice_busy: false }) {
             entry.work = Work::LoadPast;
             self.counters.l1_loads_steered += u64::from(degree);
         }
@@ -175,7 +175,7 @@ impl Sm {
         self.keep_lines(&entry);
         let (degree, lines) = (entry.accesses.len() as u32, &self.lines[..]);
         let store = Store { class, warp: warp as u8, degree, atomic: false, lines };
-        let rule = self.site.store(&store, &mut self.post);
+        let rule = self.handler.store(&store, &mut self.outbox);
         self.counters.pm_stores += 1;
         if class == StoreClass::Log {
             self.counters.pm_log_stores += 1;
@@ -187,9 +187,9 @@ impl Sm {
         entry.log = class == StoreClass::Log;
         let mut past = self.lsu.entry(warp as u8, Work::Send, NO_LOAD);
         past.log = entry.log;
-        // Where the site orders what leaves a combining L1, such a store joins its line there.
-        past.kind = if self.books.is_some() { RequestKind::Write } else { RequestKind::WriteThrough };
-        past.mark = if self.watched { self.site.mark() } else { 0 };
+        // Where the handler orders what leaves a combining L1, such a store joins its line there.
+        past.kind = if self.books.is_some() { RequestKind::Write } else { RequestKind::NonTemporal };
+        past.mark = if self.watched { self.handler.mark() } else { 0 };
         let mut at = 0;
         while at < entry.accesses.len() {
             let persistent = Medium::of(entry.accesses[at].line) == Medium::Nvm;
@@ -197,7 +197,7 @@ impl Sm {
                 self.counters.pm_store_accesses += 1;
                 self.counters.pm_log_store_accesses += u64::from(class == StoreClass::Log);
                 let past = rule.route == Route::NonTemporal;
-                let kind = if past { FactKind::StoredThrough } else { FactKind::Stored };
+                let kind = if past { FactKind::StoredNonTemporal } else { FactKind::Stored };
                 self.note_store(warp, kind, &entry, at);
                 if self.paths
                     && let Payload::Line(content) = std::mem::replace(&mut entry.payloads[at], Payload::None)
@@ -213,7 +213,7 @@ impl Sm {
                     past.accesses.push(access);
                     past.payloads.push(payload);
                 } else if let Payload::Line(room) = payload {
-                    self.rooms.give(room);
+                    self.line_pool.give(room);
                 }
             } else {
                 at += 1;
@@ -261,7 +261,7 @@ impl Sm {
             self.keep_lines(&entry);
             let (degree, lines) = (entry.accesses.len() as u32, &self.lines[..]);
             let store = Store { class: StoreClass::Data, warp: warp as u8, degree, atomic: true, lines };
-            wait = self.site.store(&store, &mut self.post).wait;
+            wait = self.handler.store(&store, &mut self.outbox).wait;
         }
         if self.journal.is_some() {
             for access in entry.accesses.iter().filter(|access| Medium::of(access.line) == Medium::Nvm) {
@@ -340,15 +340,15 @@ impl Sm {
         };
         self.orders_copies(warp);
         self.counters.pm_fences += 1;
-        Ok(Some((fence, self.site.fence(fence))))
+        Ok(Some((fence, self.handler.fence(fence))))
     }
 
-    /// A warp releases: where its site orders persists, a fence whose order passes on to who acquires.
+    /// A warp releases: where its handler orders persists, a fence whose order passes on to who acquires.
     fn release_persists(&mut self, warp: usize, wide: bool) -> Option<(FenceKind, FenceRule)> {
         if !self.orders {
             return None;
         }
-        let rule = self.site.release(wide);
+        let rule = self.handler.release(wide);
         if rule == FenceRule::Pass {
             return None;
         }
@@ -367,7 +367,7 @@ impl Sm {
         }
         self.note(warp, FactKind::Synchronised, 0);
         self.share_fences(warp);
-        if self.site.acquire(wide) {
+        if self.handler.acquire(wide) {
             self.l1.invalidate_all();
         }
     }
@@ -403,7 +403,7 @@ impl Sm {
         }
         self.counters.pm_write_backs += 1;
         let write_back = WriteBack { class, warp: warp as u8, lines: &self.lines };
-        if !self.lines.is_empty() && self.site.write_back(&write_back, &mut self.post) == WriteBackRule::Done {
+        if !self.lines.is_empty() && self.handler.write_back(&write_back, &mut self.outbox) == WriteBackRule::Done {
             self.counters.pm_write_back_accesses += persistent as u64;
             self.counters.pm_log_write_back_accesses +=
                 if class == WriteBackClass::Log { persistent as u64 } else { 0 };
@@ -442,7 +442,7 @@ impl Sm {
         if !ordered && self.is_unpersisted(warp) {
             let (cta, past) = (self.slots[warp].cta, self.slots[warp].past);
             self.slots[warp].flushing = true;
-            self.site.flush(cta, past, &mut self.post);
+            self.handler.flush(cta, past, &mut self.outbox);
         }
         if self.slots[warp].awaited() == 0 && !self.slots[warp].flushing {
             self.slots[warp].since = from;
@@ -488,7 +488,7 @@ impl Sm {
 
     /// A CTA's last warp is gone: ends the CTA, once what its scheme wants durable is.
     pub(super) fn end_cta(&mut self, cta: usize, cx: &mut Ctx<'_, Msg>) {
-        self.ctas[cta].boundary = self.site.cta_end(&mut self.post);
+        self.ctas[cta].boundary = self.handler.cta_end(&mut self.outbox);
         if !self.release_cta(cta) {
             self.leave_cta(cta, cx);
         }

@@ -11,7 +11,7 @@ use crate::machine::coalescer::LineAccess;
 use crate::machine::l1::{Lookup, Waiter};
 use crate::machine::msg::{Msg, Payload, Reply, Request, RequestKind, sectors_touched};
 use crate::machine::persistence::PastL1;
-use crate::persist::site::Load;
+use crate::persist::handler::Load;
 
 use super::Sm;
 use super::gate::Admission;
@@ -23,7 +23,7 @@ use super::slots::State;
 impl Sm {
     /// One cycle of the load-store unit: the next access of the head entry.
     pub(super) fn step_lsu(&mut self, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
-        self.lsu.blocked &= self.post.persists().is_empty() || !self.network.has_room();
+        self.lsu.blocked &= self.outbox.persists().is_empty() || !self.network.has_room();
         if self.lsu.blocked || self.lsu.free_at > cycle || self.step_cleaning(cycle, launch, cx) {
             return;
         }
@@ -48,11 +48,11 @@ impl Sm {
             // What is held for the line has not been performed.
             _ if self.gate.as_ref().is_some_and(|gate| gate.holds(access.line)) => false,
             Work::Load => self.look_up(access, part, load, cycle, launch, cx),
-            Work::LoadPast | Work::Shared => self.load_past(access, part, load, cx),
+            Work::LoadPast | Work::Shared => self.bypasses_l1(access, part, load, cx),
         };
         if !done {
             // What the head waits for may have to leave first.
-            self.lsu.blocked = self.post.persists().is_empty();
+            self.lsu.blocked = self.outbox.persists().is_empty();
             return;
         }
         let Some(head) = self.lsu.queue.front_mut() else { unreachable!("the head is still there") };
@@ -107,7 +107,7 @@ impl Sm {
         let hit = match kind {
             RequestKind::Marker => false,
             RequestKind::WriteBack | RequestKind::WriteBackToL2 => self.watched && self.l1.hits(access.line, 0),
-            RequestKind::WriteThrough if self.w.persist.past_l1 == PastL1::Update => {
+            RequestKind::NonTemporal if self.w.persist.past_l1 == PastL1::Update => {
                 self.l1.update(access.line, payload.line())
             }
             _ => self.l1.evict(access.line),
@@ -121,7 +121,7 @@ impl Sm {
         }
         let sectors = payload.line().map_or(access.sectors, |line| sectors_touched(line.mask));
         let mut payload = if kind.persists() { self.begin_persist(payload, issued, mark) } else { payload };
-        if kind == RequestKind::WriteThrough
+        if kind == RequestKind::NonTemporal
             && let (Some(gate), Payload::Persist(persist)) = (&mut self.gate, &mut payload)
         {
             persist.number = gate.enter(cta);
@@ -189,22 +189,22 @@ impl Sm {
         let read_only = mem.cache == CacheOp::ReadOnly;
         let degree = self.lsu.queue.front().map_or(0, |head| head.accesses.len() as u32);
         let slice_busy = !self.network.has_credit(access.line);
-        if !global || !self.site.load_past(&Load { degree, read_only, stalled: true, slice_busy }) {
+        if !global || !self.handler.bypasses_l1(&Load { degree, read_only, stalled: true, slice_busy }) {
             return false;
         }
-        let past = self.load_past(access, part, load, cx);
+        let past = self.bypasses_l1(access, part, load, cx);
         self.counters.l1_stalls_past += u64::from(past);
         past
     }
 
-    fn load_past(&mut self, access: LineAccess, part: u8, load: u16, cx: &mut Ctx<'_, Msg>) -> bool {
+    fn bypasses_l1(&mut self, access: LineAccess, part: u8, load: u16, cx: &mut Ctx<'_, Msg>) -> bool {
         if !self.network.has_room_for(if self.l1.may_be_dirty() { 2 } else { 1 }) || self.must_leave(access.line) {
             return false;
         }
         self.clean_now(access.line, cx);
         // A copy in the L1 must not answer later loads with older bytes than this one returns.
         self.l1.evict(access.line);
-        match self.l1.load_past(access.line, access.sectors, Waiter { load, part, lanes: access.lanes }) {
+        match self.l1.bypasses_l1(access.line, access.sectors, Waiter { load, part, lanes: access.lanes }) {
             Lookup::Miss(mshr) => {
                 self.counters.l1_bypasses += 1;
                 if self.watched {
@@ -218,7 +218,7 @@ impl Sm {
     }
 
     fn send_read(&mut self, access: LineAccess, load: u16, mshr: u16, cx: &mut Ctx<'_, Msg>) {
-        let mut room = self.rooms.take();
+        let mut room = self.line_pool.take();
         room.log = matches!(self.lsu.load(load).inst.op, Op::Mem(mem) if mem.hint == StoreHint::Log);
         let request = Request {
             line: access.line,
@@ -285,10 +285,10 @@ impl Sm {
                     self.answered(load, 1, cycle, cycle, launch, cx);
                 }
                 self.waiters = waiters;
-                self.rooms.give(line);
+                self.line_pool.give(line);
             }
             (RequestKind::Write, Payload::Line(line)) => {
-                self.rooms.give(line);
+                self.line_pool.give(line);
                 if Sm::is_cleaning(reply.tag) {
                     self.cleaned(reply.tag, cycle, launch, cx);
                     return;
@@ -319,7 +319,7 @@ impl Sm {
                 self.answered(load, 1, cycle, cycle, launch, cx);
             }
             (RequestKind::WriteBackAll, _) => self.slice_written_back(reply.tag as usize, cx),
-            (RequestKind::WriteThrough, Payload::Persist(persist)) if Sm::is_cleaning(reply.tag) => {
+            (RequestKind::NonTemporal, Payload::Persist(persist)) if Sm::is_cleaning(reply.tag) => {
                 self.persisted(persist, cycle, launch, cx);
             }
             (_, Payload::Persist(persist)) => {
@@ -330,7 +330,7 @@ impl Sm {
                 }
                 let warp = reply.tag as usize;
                 self.slots[warp].persists -= 1;
-                self.slots[warp].throughs -= u32::from(reply.kind == RequestKind::WriteThrough);
+                self.slots[warp].throughs -= u32::from(reply.kind == RequestKind::NonTemporal);
                 self.resume(warp, cycle, launch, cx);
             }
             (kind, payload) => panic!("a reply to a {kind:?} with {payload:?}"),

@@ -72,13 +72,13 @@ pub(super) struct WarpSlot {
     pub(super) throughs: u32,
     /// Line accesses of atomics whose results the front-end buffer waits for.
     pub(super) copying: u32,
-    /// The gate's number of its last store past the caches.
+    /// The gate's number of its last non-temporal store.
     pub(super) past: u64,
     /// What must be durable before what it stores from now on, by the gate's numbers: it knows of fences that did not wait.
     pub(super) fenced: u64,
     /// Where it waits for persists: for its write-backs alone.
     pub(super) ordered: bool,
-    /// It waits until all that it has stored is durable, in an L1 whose site orders what leaves.
+    /// It waits until all that it has stored is durable, in an L1 whose handler orders what leaves.
     pub(super) flushing: bool,
     /// The cleaning that its fence waits for; 0 for none.
     pub(super) releasing: u64,

@@ -35,21 +35,21 @@ impl Sm {
         let recorder = || Recorder::new(spans);
         let (ctas, stalls, barriers, regions) = (recorder(), recorder(), recorder(), recorder());
         self.timeline = Some(Box::new(SmTimeline { ctas, stalls, barriers, regions, open: Vec::new() }));
-        self.post.keep_notes();
+        self.outbox.keep_notes();
     }
 
-    /// Notes what the site says of regions, in the journal and in the timeline, where there are such.
+    /// Notes what the handler says of regions, in the journal and in the timeline, where there are such.
     pub(super) fn note_regions(&mut self) {
         if self.timeline.is_some() {
-            let said: Vec<(RegionStep, Author)> = self.post.notes().collect();
+            let said: Vec<(RegionStep, Author)> = self.outbox.notes().collect();
             for (step, author) in said {
                 self.region_step(step, author);
             }
         }
         if self.journal.is_some() {
-            self.post.write_notes(self.journal.as_deref_mut(), self.now);
+            self.outbox.write_notes(self.journal.as_deref_mut(), self.now);
         } else {
-            self.post.drop_notes();
+            self.outbox.drop_notes();
         }
     }
 

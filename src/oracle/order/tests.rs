@@ -193,8 +193,8 @@ fn ends_of_ctas_and_kernels_guarantee_what_the_scheme_says() {
     }
 }
 
-/// (must, through, may) of the lines at 0 and 128 after so many facts, where the machine orders stores past the caches.
-fn ordered(script: &Script, past: PastOrder, facts: usize) -> [(u32, u32, u32); 2] {
+/// (must, through, may) of the lines at 0 and 128 after so many facts, where the machine orders non-temporal stores.
+fn ordered(script: &Script, past: NonTemporalOrder, facts: usize) -> [(u32, u32, u32); 2] {
     let guarantees = Guarantees { past, ..Guarantees::default() };
     let order = Order::new(&script.journal, &blank(), Model { guarantees, ..model(Domain::Adr) });
     assert_eq!(order.faults(), []);
@@ -209,23 +209,23 @@ fn a_store_past_the_caches_is_guaranteed_when_a_later_one_through_them_is_perfor
     script.through(warp(0), 0, 1).data(FactKind::Stored, 128, &2u32.to_le_bytes(), warp(1));
     script.performed(0, 128, 2);
     let bounds = |past, facts| ordered(&script, past, facts)[0].1;
-    assert_eq!((bounds(PastOrder::BeforeCached, 3), bounds(PastOrder::BeforeCached, 4)), (0, 1));
-    assert_eq!(bounds(PastOrder::Fifo, 4), 1);
-    assert_eq!(bounds(PastOrder::ByFences, 4), 0);
+    assert_eq!((bounds(NonTemporalOrder::BeforeCached, 3), bounds(NonTemporalOrder::BeforeCached, 4)), (0, 1));
+    assert_eq!(bounds(NonTemporalOrder::Fifo, 4), 1);
+    assert_eq!(bounds(NonTemporalOrder::ByFences, 4), 0);
     // Of another CTA, where the order is a CTA's, it is not.
     for (cta, expected) in [(0, 1), (1, 0)] {
         let mut script = Script::default();
         script.through(Author { cta, ..warp(0) }, 0, 1).data(FactKind::Stored, 128, &2u32.to_le_bytes(), warp(1));
         script.performed(0, 128, 2);
-        assert_eq!(ordered(&script, PastOrder::BeforeCachedOfCta, 4)[0].1, expected);
-        assert_eq!(ordered(&script, PastOrder::BeforeCached, 4)[0].1, 1);
+        assert_eq!(ordered(&script, NonTemporalOrder::BeforeCachedOfCta, 4)[0].1, expected);
+        assert_eq!(ordered(&script, NonTemporalOrder::BeforeCached, 4)[0].1, 1);
     }
     // One that was issued later, or by another SM, is not.
     let far = Author { sm: 1, ..Author::default() };
     for late in [warp(0), far] {
         let mut script = Script::default();
         script.data(FactKind::Stored, 128, &2u32.to_le_bytes(), warp(1)).through(late, 0, 1).performed(0, 128, 2);
-        assert_eq!(ordered(&script, PastOrder::Fifo, 4), [(0, 0, 1), (0, 0, 1)]);
+        assert_eq!(ordered(&script, NonTemporalOrder::Fifo, 4), [(0, 0, 1), (0, 0, 1)]);
     }
 }
 
@@ -237,7 +237,7 @@ fn a_fence_that_did_not_wait_guarantees_write_backs_and_the_rest_when_it_is_sett
     script.through(warp(0), 4, 2).ordered(warp(0)).settled(warp(1)).settled(warp(0));
     let settled_at = script.journal.facts().len();
     script.settled(warp(0)).fence(warp(0));
-    let bounds = |facts| ordered(&script, PastOrder::ByFences, facts);
+    let bounds = |facts| ordered(&script, NonTemporalOrder::ByFences, facts);
     assert_eq!(bounds(ordered_at - 1), [(0, 0, 1), (0, 0, 1)]);
     assert_eq!(bounds(ordered_at), [(0, 0, 1), (1, 0, 1)]);
     assert_eq!(bounds(settled_at - 1), [(0, 0, 2), (1, 0, 1)], "another warp's");
@@ -246,20 +246,20 @@ fn a_fence_that_did_not_wait_guarantees_write_backs_and_the_rest_when_it_is_sett
     // A fence that waits covers what others left.
     let mut script = Script::default();
     script.through(warp(0), 0, 1).ordered(warp(0)).through(warp(1), 128, 2).fence(warp(0));
-    assert_eq!(ordered(&script, PastOrder::BeforeCached, 5), [(0, 0, 1), (0, 0, 1)]);
-    assert_eq!(ordered(&script, PastOrder::BeforeCached, 6), [(1, 1, 1), (0, 0, 1)]);
+    assert_eq!(ordered(&script, NonTemporalOrder::BeforeCached, 5), [(0, 0, 1), (0, 0, 1)]);
+    assert_eq!(ordered(&script, NonTemporalOrder::BeforeCached, 6), [(1, 1, 1), (0, 0, 1)]);
 }
 
 #[test]
 fn a_fifo_orders_instructions_and_neither_lanes_nor_one_line() {
-    let past = PastOrder::Fifo;
+    let past = NonTemporalOrder::Fifo;
     let mut script = Script::default();
     script.through(warp(0), 0, 1).through(warp(1), 128, 2).through(warp(1), 132, 3);
     assert_eq!(ordered(&script, past, 4), [(1, 1, 1), (0, 0, 1)]);
     assert_eq!(ordered(&script, past, 6), [(1, 1, 1), (0, 0, 2)], "coherence orders the two of a line");
     let mut lanes = Script::default();
     for line in [0, 128] {
-        lanes.journal.note_data(1, FactKind::StoredThrough, line, 1, warp(0), &[7; 128]);
+        lanes.journal.note_data(1, FactKind::StoredNonTemporal, line, 1, warp(0), &[7; 128]);
     }
     lanes.time = 1;
     lanes.data(FactKind::Performed, 0, &[7], warp(0)).data(FactKind::Performed, 128, &[7], warp(0));
@@ -310,7 +310,7 @@ fn covered(facts: &[Fact], store: usize, noted: usize) -> bool {
     let own = |fact: &Fact| warp_key(fact.author) == warp_key(author);
     (store + 1..noted).any(|at| match facts[store].kind {
         FactKind::Performed => facts[at].kind == FactKind::KernelStarted,
-        FactKind::StoredThrough => facts[at].kind == FactKind::FencePassed && own(&facts[at]),
+        FactKind::StoredNonTemporal => facts[at].kind == FactKind::FencePassed && own(&facts[at]),
         _ => {
             facts[at].kind == FactKind::FencePassed
                 && own(&facts[at])
@@ -350,11 +350,11 @@ proptest! {
         walk.advance_to(noted / 2);
         walk.advance_to(noted);
         for (number, line) in order.lines().iter().enumerate() {
-            // (store, past the caches, performed), in the order of coherence.
+            // (store, around the caches, performed), in the order of coherence.
             let versions: Vec<(usize, bool, usize)> = (0..facts.len())
                 .filter(|&at| facts[at].kind == FactKind::Performed && facts[at].line == line.address)
                 .map(|at| if facts[at].author.sm == HOST { (at, true, at) } else {
-                    (at - 1, facts[at - 1].kind == FactKind::StoredThrough, at)
+                    (at - 1, facts[at - 1].kind == FactKind::StoredNonTemporal, at)
                 })
                 .collect();
             let may = versions.iter().filter(|version| version.2 < noted).count();

@@ -7,14 +7,16 @@ use super::runs::{self, SCHEMES, Scope};
 use super::times::tree_mb;
 use crate::config::SchemeConfig;
 use crate::outcome::Outcome;
-use crate::persist::Seat;
+use crate::persist::HandlerPlace;
 use crate::persist::storage::StorageCost;
 use crate::reproduce::{Cell, Finding, Request, Runs, Table};
 
 /// What the paper publishes of the FIFOs of the L1s and of the L2, as the scheme has it.
 fn costs() -> Vec<StorageCost> {
     let scheme = SchemeConfig::load(SCHEMES[0], &[]).ok();
-    scheme.map_or_else(Vec::new, |scheme| scheme.built.storage(Seat { sms: 4, slices: 1, ..Seat::default() }))
+    scheme.map_or_else(Vec::new, |scheme| {
+        scheme.built.storage(HandlerPlace { sms: 4, slices: 1, ..HandlerPlace::default() })
+    })
 }
 
 /// Energy of a run's accesses to a FIFO, in pJ.

@@ -2,9 +2,9 @@
 //!
 //! | reason | condition | type | way |
 //! |---|---|---|---|
-//! | h | the kernel communicates through shared memory | II | past the caches |
-//! | e | at most 100 log updates | III | past the caches |
-//! | f | no locality, neither in the L1 nor in the L2 | II, III | past the caches |
+//! | h | the kernel communicates through shared memory | II | non-temporal |
+//! | e | at most 100 log updates | III | non-temporal |
+//! | f | no locality, neither in the L1 nor in the L2 | II, III | non-temporal |
 //! | c | none in the L1; all four kinds in the L2 | I | through the caches |
 //! | g | in the L1 no temporal locality, but spatial, of log updates too | I | through the caches |
 //! | a | in the L1 both kinds, none of it of log updates | I | through the caches |
@@ -13,7 +13,7 @@
 //! Source: AGPM Table III and section IV-B. The paper gives no precedence; h, e before the others is forced by its Table
 //! II, the rest do not overlap. Section IV-B lists g for both ways: its type is I, hence through the caches. Where a share
 //! of temporal and one of spatial locality lie on different sides of 0.25, the larger decides. Invariant: a pattern that
-//! no rule covers is [`Reason::None`], past the caches (16 of 36 patterns of zeros are).
+//! no rule covers is [`Reason::None`], non-temporal (16 of 36 patterns of zeros are).
 
 use super::parameters::{AgpmSpec, MixedShare};
 use crate::persist::Route;

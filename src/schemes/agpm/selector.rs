@@ -19,27 +19,27 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::letters::{Report, Word};
+use super::handlers::first_path;
+use super::messages::{Report, Word};
 use super::parameters::{
     AgpmSpec, Counted, Decision, FewLogsOver, L1Buffers, LogUnit, SharedMemory, ThresholdRule, Uncovered,
 };
 use super::reason::{Evidence, Reason, Rules};
-use super::sites::first_path;
 use crate::engine::Time;
 use crate::persist::selection::{Locality, Period, Selection};
-use crate::persist::{HostSite, HubSite, KernelFacts, Letter, Peer, Post, Route, Seat};
+use crate::persist::{HandlerPlace, HostHandler, HubHandler, KernelFacts, Outbox, Peer, Route, SchemeMessage};
 
 /// The command processor tells the hub what runs.
 #[derive(Debug)]
 pub(super) struct Host;
 
-impl HostSite for Host {
-    fn kernel_start(&mut self, kernel: &KernelFacts, post: &mut Post) {
-        post.send(Peer::Hub, Word::KernelStart(kernel.clone()));
+impl HostHandler for Host {
+    fn kernel_start(&mut self, kernel: &KernelFacts, outbox: &mut Outbox) {
+        outbox.send(Peer::Hub, Word::KernelStart(kernel.clone()));
     }
 
-    fn kernel_end(&mut self, post: &mut Post) -> crate::persist::Boundary {
-        post.send(Peer::Hub, Word::KernelEnd);
+    fn kernel_end(&mut self, outbox: &mut Outbox) -> crate::persist::Boundary {
+        outbox.send(Peer::Hub, Word::KernelEnd);
         crate::persist::Boundary::None
     }
 }
@@ -86,7 +86,7 @@ struct Asking {
 #[derive(Debug)]
 pub(super) struct Selector {
     spec: Arc<AgpmSpec>,
-    seat: Seat,
+    place: HandlerPlace,
     known: BTreeMap<String, Known>,
     running: Option<Running>,
     /// Reports since the last period ended.
@@ -154,10 +154,10 @@ fn expected_logs(spec: &AgpmSpec, facts: &KernelFacts) -> Option<u64> {
 }
 
 impl Selector {
-    pub(super) fn new(spec: &Arc<AgpmSpec>, seat: Seat) -> Self {
+    pub(super) fn new(spec: &Arc<AgpmSpec>, place: HandlerPlace) -> Self {
         Selector {
             spec: spec.clone(),
-            seat,
+            place,
             known: BTreeMap::new(),
             running: None,
             period: Report::default(),
@@ -181,9 +181,9 @@ impl Selector {
         self.period = Report::default();
     }
 
-    fn end(&mut self, post: &mut Post) {
+    fn end(&mut self, outbox: &mut Outbox) {
         let Some(mut running) = self.running.take() else { return };
-        running.span[1] = post.now();
+        running.span[1] = outbox.now();
         if let Some(known) = self.known.get_mut(&running.facts.kernel) {
             known.logs = Some(running.logs);
         }
@@ -191,11 +191,11 @@ impl Selector {
         if self.asking.is_some() {
             self.ended = Some((running, period));
         } else {
-            self.ask(running, period, false, post);
+            self.ask(running, period, false, outbox);
         }
     }
 
-    fn report(&mut self, report: &Report, post: &mut Post) {
+    fn report(&mut self, report: &Report, outbox: &mut Outbox) {
         self.selection.temporal_logs += report.temporal;
         self.selection.non_temporal_logs += report.non_temporal;
         self.selection.dropped_write_backs += report.dropped_write_backs;
@@ -210,24 +210,24 @@ impl Selector {
         let threshold = self.known.get(&running.facts.kernel).map_or(u64::MAX, |known| known.threshold);
         if self.asking.is_none() && self.period.logs >= threshold {
             running.periods += 1;
-            running.span[1] = post.now();
+            running.span[1] = outbox.now();
             let ended = running.clone();
-            running.span[0] = post.now();
+            running.span[0] = outbox.now();
             let period = std::mem::take(&mut self.period);
-            self.ask(ended, period, true, post);
+            self.ask(ended, period, true, outbox);
         }
     }
 
     /// SMs that have a buffer.
     fn sampled(&self) -> impl Iterator<Item = u16> + use<> {
         let (each, one) = (self.spec.l1_buffers == L1Buffers::Each, self.spec.sampled_sm);
-        (0..self.seat.sms).filter(move |&sm| each || u32::from(sm) == one)
+        (0..self.place.sms).filter(move |&sm| each || u32::from(sm) == one)
     }
 
-    fn ask(&mut self, running: Running, period: Report, complete: bool, post: &mut Post) {
+    fn ask(&mut self, running: Running, period: Report, complete: bool, outbox: &mut Outbox) {
         let mut left = 0;
-        for peer in self.sampled().map(Peer::Sm).chain((0..self.seat.slices).map(Peer::Slice)) {
-            post.send(peer, Word::Count);
+        for peer in self.sampled().map(Peer::Sm).chain((0..self.place.slices).map(Peer::Slice)) {
+            outbox.send(peer, Word::Count);
             left += 1;
         }
         let (l1, l2) = (BTreeMap::new(), Locality::default());
@@ -261,7 +261,7 @@ impl Selector {
     }
 
     /// Every buffer has answered.
-    fn decide(&mut self, asking: Asking, post: &mut Post) {
+    fn decide(&mut self, asking: Asking, outbox: &mut Outbox) {
         let rules = Rules::of(&self.spec);
         let kernel = asking.running.facts.kernel.clone();
         let Some(known) = self.known.get(&kernel).cloned() else { return };
@@ -273,12 +273,12 @@ impl Selector {
         if !asking.complete {
             return;
         }
-        let mut tell = |sm: u16, route: Route| post.send(Peer::Sm(sm), Word::Path { kernel: kernel.clone(), route });
+        let mut tell = |sm: u16, route: Route| outbox.send(Peer::Sm(sm), Word::Path { kernel: kernel.clone(), route });
         let mut reasons = Vec::new();
         match self.spec.decision {
             Decision::Shared => {
                 reasons.push(shared);
-                (0..self.seat.sms).for_each(|sm| tell(sm, route));
+                (0..self.place.sms).for_each(|sm| tell(sm, route));
             }
             Decision::Sm => {
                 for (&sm, &l1) in &asking.l1 {
@@ -331,7 +331,7 @@ impl Selector {
         });
     }
 
-    fn counts(&mut self, from: Peer, word: Word, post: &mut Post) {
+    fn counts(&mut self, from: Peer, word: Word, outbox: &mut Outbox) {
         let Word::Counts { locality, saturated, spills, refills } = word else { unreachable!("the caller looked") };
         let Some(asking) = &mut self.asking else { panic!("counts that nobody asked for") };
         match from {
@@ -348,21 +348,21 @@ impl Selector {
             return;
         }
         if let Some(asking) = self.asking.take() {
-            self.decide(asking, post);
+            self.decide(asking, outbox);
         }
         if let Some((running, period)) = self.ended.take() {
-            self.ask(running, period, false, post);
+            self.ask(running, period, false, outbox);
         }
     }
 }
 
-impl HubSite for Selector {
-    fn letter(&mut self, from: Peer, letter: Box<dyn Letter>, post: &mut Post) {
-        match Word::of(letter) {
-            Word::KernelStart(facts) => self.start(facts, post.now()),
-            Word::KernelEnd => self.end(post),
-            Word::Report(report) => self.report(&report, post),
-            counts @ Word::Counts { .. } => self.counts(from, counts, post),
+impl HubHandler for Selector {
+    fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
+        match Word::of(message) {
+            Word::KernelStart(facts) => self.start(facts, outbox.now()),
+            Word::KernelEnd => self.end(outbox),
+            Word::Report(report) => self.report(&report, outbox),
+            counts @ Word::Counts { .. } => self.counts(from, counts, outbox),
             other => panic!("AGPM's hub received {other:?}"),
         }
     }

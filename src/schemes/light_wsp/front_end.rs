@@ -27,12 +27,14 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::engine::Time;
+use crate::persist::handler::{
+    FrontEnd, HandlerPlace, Outbox, PathStore, Peer, SchemeMessage, SmHandler, Store, WriteBack, opened,
+};
 use crate::persist::journal::Author;
 use crate::persist::regions::RegionReport;
-use crate::persist::site::{FrontEnd, Letter, PathStore, Peer, Post, Seat, SmSite, Store, WriteBack, opened};
 use crate::persist::vocab::{FenceKind, FenceRule, RegionStep, Route, StoreRule, WriteBackRule};
 
-use super::letters::{Copied, Tag, Word};
+use super::messages::{Copied, Tag, Word};
 use super::{IdDraw, LightWspSpec, RegionOrder, RegionOwner};
 
 /// Warps of an SM, at most.
@@ -143,11 +145,11 @@ struct Tally {
     persisting_ticks: u64,
 }
 
-/// The site of an SM.
+/// The handler of an SM.
 #[derive(Debug)]
 pub(super) struct Site {
     spec: Arc<LightWspSpec>,
-    seat: Seat,
+    place: HandlerPlace,
     warps: Vec<Warp>,
     owners: Vec<Owner>,
     used: u32,
@@ -172,11 +174,11 @@ pub(super) struct Site {
 }
 
 impl Site {
-    pub(super) fn new(spec: Arc<LightWspSpec>, seat: Seat) -> Self {
-        let (scale, share) = (u128::from(spec.path_mb_s) * 1000, spec.share(seat.sms));
+    pub(super) fn new(spec: Arc<LightWspSpec>, place: HandlerPlace) -> Self {
+        let (scale, share) = (u128::from(spec.path_mb_s) * 1000, spec.share(place.sms));
         Site {
             spec,
-            seat,
+            place,
             warps: (0..WARPS).map(|warp| Warp { owner: warp as u8, ..Warp::default() }).collect(),
             owners: (0..WARPS).map(|_| Owner::default()).collect(),
             used: 0,
@@ -202,20 +204,20 @@ impl Site {
     fn transmit(&mut self, entries: u32, now: Time) -> Time {
         let bytes = u128::from(entries * self.spec.entry_bytes);
         let free = self.path_free.max(u128::from(now) * self.scale);
-        self.path_free = free + bytes * u128::from(self.seat.tick_khz);
+        self.path_free = free + bytes * u128::from(self.place.tick_khz);
         (self.path_free.div_ceil(self.scale)) as Time - now
     }
 
     /// A warp opens a region, which needs an ID; an atomic's keeps its lines.
-    fn open(&mut self, warp: u8, lines: Option<&[u64]>, post: &mut Post) {
-        let controllers = self.seat.controllers;
+    fn open(&mut self, warp: u8, lines: Option<&[u64]>, outbox: &mut Outbox) {
+        let controllers = self.place.controllers;
         self.owner(warp).open(warp, lines.is_some(), controllers);
         let number = self.opened;
         self.opened += 1;
         self.inside |= 1 << warp;
         match self.spec.order {
-            RegionOrder::Global => post.send(Peer::Hub, Word::Draw(warp, lines.unwrap_or_default().to_vec())),
-            RegionOrder::Sm => self.granted(warp, self.spec.tag(self.seat.index, number), post),
+            RegionOrder::Global => outbox.send(Peer::Hub, Word::Draw(warp, lines.unwrap_or_default().to_vec())),
+            RegionOrder::Sm => self.granted(warp, self.spec.tag(self.place.index, number), outbox),
         }
     }
 
@@ -234,7 +236,7 @@ impl Site {
         }
     }
 
-    fn granted(&mut self, warp: u8, tag: Tag, post: &mut Post) {
+    fn granted(&mut self, warp: u8, tag: Tag, outbox: &mut Outbox) {
         let owner = self.owner(warp);
         let opened = owner.opened;
         let Some(place) = owner.regions.iter().position(|of| of.tag.is_none() && of.opener == warp) else {
@@ -245,16 +247,16 @@ impl Site {
         let alone = region.alone;
         let warp_state = &mut self.warps[usize::from(warp)];
         if alone && warp_state.leave == Leave::WithId {
-            self.report.warps.turn_ticks += post.now() - warp_state.asked;
+            self.report.warps.turn_ticks += outbox.now() - warp_state.asked;
             warp_state.leave = Leave::Granted;
             // Regions opened meanwhile may have earlier IDs.
             warp_state.since = opened;
         }
-        self.pump(warp, place, post);
+        self.pump(warp, place, outbox);
     }
 
     /// What a region has and may leave, leaves.
-    fn pump(&mut self, warp: u8, place: usize, post: &mut Post) {
+    fn pump(&mut self, warp: u8, place: usize, outbox: &mut Outbox) {
         let owner = self.warps[usize::from(warp)].owner;
         loop {
             let region = &mut self.owners[usize::from(owner)].regions[place];
@@ -262,15 +264,15 @@ impl Site {
             match region.items.pop_front() {
                 Some(Item::Store(warp, author, copied)) => {
                     let author = Author { pc: tag.number, ..author };
-                    post.note_bytes(RegionStep::Stored, author, copied.line, copied.mask, &copied.bytes);
-                    let delay = self.transmit(u32::from(copied.entries), post.now());
-                    post.send_in(delay, Peer::ControllerOf(copied.line), Word::Store(tag, warp, copied));
+                    outbox.note_bytes(RegionStep::Stored, author, copied.line, copied.mask, &copied.bytes);
+                    let delay = self.transmit(u32::from(copied.entries), outbox.now());
+                    outbox.send_in(delay, Peer::ControllerOf(copied.line), Word::Store(tag, warp, copied));
                 }
                 Some(Item::End(author)) => {
-                    post.note(RegionStep::Ended, Author { pc: tag.number, ..author });
-                    let delay = self.transmit(1, post.now());
-                    for controller in 0..self.seat.controllers {
-                        post.send_in(delay, Peer::Controller(controller), Word::Boundary(tag, owner));
+                    outbox.note(RegionStep::Ended, Author { pc: tag.number, ..author });
+                    let delay = self.transmit(1, outbox.now());
+                    for controller in 0..self.place.controllers {
+                        outbox.send_in(delay, Peer::Controller(controller), Word::Boundary(tag, owner));
                     }
                 }
                 None => return,
@@ -279,7 +281,7 @@ impl Site {
     }
 
     /// A warp is at a boundary: it leaves its region, which ends with the last.
-    fn leave(&mut self, warp: u8, author: Author, post: &mut Post) {
+    fn leave(&mut self, warp: u8, author: Author, outbox: &mut Outbox) {
         let owner = &mut self.owners[usize::from(self.warps[usize::from(warp)].owner)];
         let Some(place) = owner.place_of(warp) else { return };
         let region = &mut owner.regions[place];
@@ -289,9 +291,9 @@ impl Site {
         *since = (*since).max(region.opened + 1);
         if region.inside == 0 {
             self.report.sizes.ended(region.stores);
-            region.ended = post.now();
+            region.ended = outbox.now();
             region.items.push_back(Item::End(author));
-            self.pump(warp, place, post);
+            self.pump(warp, place, outbox);
         }
     }
 
@@ -328,7 +330,7 @@ impl FrontEnd for Site {
         }
     }
 
-    fn copy(&mut self, store: &PathStore<'_>, post: &mut Post) {
+    fn copy(&mut self, store: &PathStore<'_>, outbox: &mut Outbox) {
         let entries = self.spec.entries_of(store.mask);
         self.used += entries;
         self.tally.stores += 1;
@@ -357,7 +359,7 @@ impl FrontEnd for Site {
                     self.inside |= 1 << store.warp;
                     self.tally.joined += 1;
                 }
-                None => self.open(store.warp, None, post),
+                None => self.open(store.warp, None, outbox),
             }
         }
         let owner = self.owner(store.warp);
@@ -369,10 +371,10 @@ impl FrontEnd for Site {
         if self.spec.order == RegionOrder::Sm {
             self.warps[usize::from(store.warp)].behind = numbered;
         }
-        self.pump(store.warp, place, post);
+        self.pump(store.warp, place, outbox);
     }
 
-    fn asks_leave(&mut self, warp: u8, lines: &[u64], post: &mut Post) -> bool {
+    fn asks_leave(&mut self, warp: u8, lines: &[u64], outbox: &mut Outbox) -> bool {
         let inside = self.inside >> warp & 1 == 1;
         if self.spec.id_draw == IdDraw::Paper {
             if !inside {
@@ -383,7 +385,7 @@ impl FrontEnd for Site {
         }
         if self.spec.order == RegionOrder::Sm {
             if !inside {
-                self.open(warp, Some(lines), post);
+                self.open(warp, Some(lines), outbox);
             }
             self.renew(warp);
             return true;
@@ -398,17 +400,17 @@ impl FrontEnd for Site {
             Leave::WithId | Leave::Asked | Leave::Used => return false,
             Leave::None => {}
         }
-        self.warps[usize::from(warp)].asked = post.now();
+        self.warps[usize::from(warp)].asked = outbox.now();
         self.report.warps.turns += 1;
         let leave = &mut self.warps[usize::from(warp)].leave;
         if inside {
             // The region has stored before: its ID is older than this atomic. Formed kernels have a boundary between.
             *leave = Leave::Asked;
             self.tally.late_atomics += 1;
-            post.send(Peer::Hub, Word::Keep(warp, lines.to_vec()));
+            outbox.send(Peer::Hub, Word::Keep(warp, lines.to_vec()));
         } else {
             *leave = Leave::WithId;
-            self.open(warp, Some(lines), post);
+            self.open(warp, Some(lines), outbox);
         }
         false
     }
@@ -417,11 +419,11 @@ impl FrontEnd for Site {
         matches!(self.warps[usize::from(warp)].leave, Leave::WithId | Leave::Asked | Leave::Used)
     }
 
-    fn performed(&mut self, warp: u8, post: &mut Post) {
+    fn performed(&mut self, warp: u8, outbox: &mut Outbox) {
         let leave = &mut self.warps[usize::from(warp)].leave;
         if *leave == Leave::Used {
             *leave = Leave::None;
-            post.send(Peer::Hub, Word::Performed(warp));
+            outbox.send(Peer::Hub, Word::Performed(warp));
         }
     }
 
@@ -429,16 +431,16 @@ impl FrontEnd for Site {
         self.renew(warp);
     }
 
-    fn end_region(&mut self, warp: u8, author: Author, post: &mut Post) {
-        self.leave(warp, author, post);
+    fn end_region(&mut self, warp: u8, author: Author, outbox: &mut Outbox) {
+        self.leave(warp, author, outbox);
         // Without an ID left it is drawn with the first store.
         if self.spec.id_draw == IdDraw::Paper && self.ids() > 0 {
-            self.open(warp, None, post);
+            self.open(warp, None, outbox);
         }
     }
 
-    fn exit(&mut self, warp: u8, author: Author, post: &mut Post) {
-        self.leave(warp, author, post);
+    fn exit(&mut self, warp: u8, author: Author, outbox: &mut Outbox) {
+        self.leave(warp, author, outbox);
     }
 
     fn is_drained(&self, warp: u8) -> bool {
@@ -449,17 +451,17 @@ impl FrontEnd for Site {
     }
 }
 
-impl SmSite for Site {
+impl SmHandler for Site {
     fn front_end(&mut self) -> Option<&mut dyn FrontEnd> {
         Some(self)
     }
 
-    fn store(&mut self, _: &Store<'_>, _: &mut Post) -> StoreRule {
+    fn store(&mut self, _: &Store<'_>, _: &mut Outbox) -> StoreRule {
         // Past the caches goes the copy: what the program says of a store makes no difference.
         StoreRule { route: Route::Temporal, wait: false }
     }
 
-    fn write_back(&mut self, _: &WriteBack<'_>, _: &mut Post) -> WriteBackRule {
+    fn write_back(&mut self, _: &WriteBack<'_>, _: &mut Outbox) -> WriteBackRule {
         WriteBackRule::Dropped
     }
 
@@ -468,13 +470,13 @@ impl SmSite for Site {
         FenceRule::Pass
     }
 
-    fn letter(&mut self, _: Peer, letter: Box<dyn Letter>, post: &mut Post) {
-        match opened(letter) {
-            Word::Granted(warp, tag) => self.granted(warp, tag, post),
+    fn message(&mut self, _: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
+        match opened(message) {
+            Word::Granted(warp, tag) => self.granted(warp, tag, outbox),
             Word::Kept(warp) => {
                 let warp = &mut self.warps[usize::from(warp)];
                 warp.leave = Leave::Granted;
-                self.report.warps.turn_ticks += post.now() - warp.asked;
+                self.report.warps.turn_ticks += outbox.now() - warp.asked;
             }
             Word::Taken(warp, entries) => {
                 self.used -= u32::from(entries);
@@ -489,7 +491,7 @@ impl SmSite for Site {
                 };
                 regions[place].unconfirmed -= 1;
                 if regions[place].unconfirmed == 0 {
-                    self.tally.persisting_ticks += post.now() - regions[place].ended;
+                    self.tally.persisting_ticks += outbox.now() - regions[place].ended;
                     regions.remove(place);
                 }
             }
@@ -510,7 +512,7 @@ impl SmSite for Site {
         add("feb_entries", entries);
         add("feb_most_entries_summed", most_entries);
         add("late_atomics", late_atomics);
-        let persisting = u128::from(persisting_ticks) * 1_000_000 / u128::from(self.seat.tick_khz.max(1));
+        let persisting = u128::from(persisting_ticks) * 1_000_000 / u128::from(self.place.tick_khz.max(1));
         add("regions_persisting_ns", persisting as u64);
     }
 }

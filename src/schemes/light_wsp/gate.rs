@@ -40,12 +40,12 @@ use hashbrown::HashMap;
 use slab::Slab;
 use smallvec::SmallVec;
 
+use crate::persist::handler::{ControllerHandler, Flush, HandlerPlace, Held, Outbox, Peer, SchemeMessage, opened};
 use crate::persist::regions::{Overflow, RegionReport};
-use crate::persist::site::{ControllerSite, Flush, Held, Letter, Peer, Post, Seat, opened};
 use crate::persist::vocab::RegionStep;
 
 use super::account::{Account, Stage};
-use super::letters::{Copied, Tag, Word};
+use super::messages::{Copied, Tag, Word};
 use super::{Commit, LightWspSpec, RegionOrder, Victims, WpqHit};
 
 /// A store that memory does not have yet.
@@ -149,11 +149,11 @@ struct Tally {
     most_entries: u64,
 }
 
-/// The site of a controller.
+/// The handler of a controller.
 #[derive(Debug)]
 pub(super) struct Site {
     spec: Arc<LightWspSpec>,
-    seat: Seat,
+    place: HandlerPlace,
     entries: Slab<Entry>,
     /// By line: what is held, in the order of arrival. Looked up alone.
     by_line: HashMap<u64, SmallVec<[usize; 2]>>,
@@ -169,11 +169,11 @@ pub(super) struct Site {
 }
 
 impl Site {
-    pub(super) fn new(spec: Arc<LightWspSpec>, seat: Seat) -> Self {
-        let orders = if spec.order == RegionOrder::Global { 1 } else { seat.sms };
+    pub(super) fn new(spec: Arc<LightWspSpec>, place: HandlerPlace) -> Self {
+        let orders = if spec.order == RegionOrder::Global { 1 } else { place.sms };
         Site {
             spec,
-            seat,
+            place,
             entries: Slab::new(),
             by_line: HashMap::new(),
             waiting: BTreeMap::new(),
@@ -182,7 +182,7 @@ impl Site {
             held_entries: 0,
             orders: (0..orders).map(|_| Order::default()).collect(),
             tally: Tally::default(),
-            account: Account::new(orders.into(), seat.controllers),
+            account: Account::new(orders.into(), place.controllers),
         }
     }
 
@@ -220,20 +220,20 @@ impl Site {
     }
 
     /// Notes down what the oldest region of an order waits for now.
-    fn keep_account(&mut self, order: u16, from: Option<u16>, post: &Post) {
+    fn keep_account(&mut self, order: u16, from: Option<u16>, outbox: &Outbox) {
         let at = usize::from(order);
-        self.account.see(at, self.orders[at].number, self.stage(at), from, post.now());
+        self.account.see(at, self.orders[at].number, self.stage(at), from, outbox.now());
     }
 
-    fn to_others(&self, post: &mut Post, word: impl Fn() -> Word) {
-        for controller in (0..self.seat.controllers).filter(|&controller| controller != self.seat.index) {
-            post.send(Peer::Controller(controller), word());
+    fn to_others(&self, outbox: &mut Outbox, word: impl Fn() -> Word) {
+        for controller in (0..self.place.controllers).filter(|&controller| controller != self.place.index) {
+            outbox.send(Peer::Controller(controller), word());
         }
     }
 
-    fn store(&mut self, tag: Tag, from: (u16, u8), copied: Copied, post: &mut Post) {
+    fn store(&mut self, tag: Tag, from: (u16, u8), copied: Copied, outbox: &mut Outbox) {
         if self.spec.victims != Victims::Stale {
-            post.send(Peer::SliceOf(copied.line), Word::Arrived(copied.line));
+            outbox.send(Peer::SliceOf(copied.line), Word::Arrived(copied.line));
         }
         let (line, entries) = (copied.line, u32::from(copied.entries));
         let region = self.region(tag);
@@ -244,18 +244,18 @@ impl Site {
         let slot = self.entries.insert(Entry { tag, from, copied, taken: false, counted: false });
         self.by_line.entry(line).or_default().push(slot);
         if self.place(tag) == 0 && self.region(tag).spills {
-            self.spill(slot, post);
+            self.spill(slot, outbox);
             return;
         }
         self.arrivals += 1;
         self.region(tag).waiting += 1;
         self.waiting.insert((tag.number, self.arrivals), slot);
-        self.admit(post);
+        self.admit(outbox);
         self.tally.waited += u64::from(!self.entries[slot].taken);
     }
 
     /// Stores that wait are let in as there is room, unless a fallback keeps it for itself.
-    fn admit(&mut self, post: &mut Post) {
+    fn admit(&mut self, outbox: &mut Outbox) {
         while let Some((&key, &slot)) = self.waiting.first_key_value() {
             let entry = &mut self.entries[slot];
             let (tag, entries) = (entry.tag, entry.copied.entries);
@@ -265,31 +265,31 @@ impl Site {
                 break;
             }
             entry.counted = true;
-            let (author, copied) = (tag.at(self.seat.index), &entry.copied);
-            post.note_bytes(RegionStep::Buffered, author, copied.line, copied.mask, &copied.bytes);
+            let (author, copied) = (tag.at(self.place.index), &entry.copied);
+            outbox.note_bytes(RegionStep::Buffered, author, copied.line, copied.mask, &copied.bytes);
             self.waiting.remove(&key);
             self.used += u32::from(entries);
             self.tally.most_entries = self.tally.most_entries.max(u64::from(self.used));
             let region = self.region(tag);
             region.waiting -= 1;
             region.held.push(slot);
-            self.take(slot, post);
-            self.meet_boundary(tag, post);
+            self.take(slot, outbox);
+            self.meet_boundary(tag, outbox);
         }
-        self.fall_back(post);
+        self.fall_back(outbox);
     }
 
     /// The front-end buffer may forget a store.
-    fn take(&mut self, slot: usize, post: &mut Post) {
+    fn take(&mut self, slot: usize, outbox: &mut Outbox) {
         let entry = &mut self.entries[slot];
         entry.taken = true;
         let (sm, warp) = entry.from;
-        post.send(Peer::Sm(sm), Word::Taken(warp, entry.copied.entries));
+        outbox.send(Peer::Sm(sm), Word::Taken(warp, entry.copied.entries));
     }
 
     /// Where stores wait, and the oldest region lacks its boundary or stores before it, its stores are written with an undo
     /// log.
-    fn fall_back(&mut self, post: &mut Post) {
+    fn fall_back(&mut self, outbox: &mut Outbox) {
         if self.waiting.is_empty() {
             return;
         }
@@ -305,10 +305,10 @@ impl Site {
             }
             self.tally.overflows += 1;
             let before = self.tally.spilled;
-            self.spill_all(tag, post);
+            self.spill_all(tag, outbox);
             self.account.overflowed(Overflow {
-                at_ticks: post.now(),
-                controller: self.seat.index,
+                at_ticks: outbox.now(),
+                controller: self.place.index,
                 order: tag.order,
                 region: tag.number,
                 stores: self.tally.spilled - before,
@@ -318,7 +318,7 @@ impl Site {
     }
 
     /// Writes what is here of the oldest region, and from now on what comes of it, until its boundary does.
-    fn spill_all(&mut self, tag: Tag, post: &mut Post) {
+    fn spill_all(&mut self, tag: Tag, outbox: &mut Outbox) {
         let front = self.region(tag);
         front.spills = true;
         let held = std::mem::take(&mut front.held);
@@ -326,7 +326,7 @@ impl Site {
             let entry = &mut self.entries[slot];
             self.used -= u32::from(entry.copied.entries);
             entry.counted = false;
-            self.spill(slot, post);
+            self.spill(slot, outbox);
         }
         let own: Vec<((u32, u64), usize)> =
             self.waiting.range((tag.number, 0)..(tag.number + 1, 0)).map(|(&key, &slot)| (key, slot)).collect();
@@ -334,12 +334,12 @@ impl Site {
             if self.entries[slot].tag.order == tag.order {
                 self.waiting.remove(&key);
                 self.region(tag).waiting -= 1;
-                self.spill(slot, post);
+                self.spill(slot, outbox);
             }
         }
         let front = self.region(tag);
         front.spills = front.boundary.is_none();
-        self.meet_boundary(tag, post);
+        self.meet_boundary(tag, outbox);
     }
 
     /// A region's stores here will be written whatever warps do: it is the oldest, or has ended with all before it.
@@ -349,21 +349,21 @@ impl Site {
     }
 
     /// Writes a store of the oldest region before the region's boundary has come.
-    fn spill(&mut self, slot: usize, post: &mut Post) {
+    fn spill(&mut self, slot: usize, outbox: &mut Outbox) {
         let Entry { tag, taken, .. } = self.entries[slot];
         self.tally.spilled += 1;
         self.region(tag).flushing += 1;
-        self.write(slot, true, post);
+        self.write(slot, true, outbox);
         if !taken {
-            self.take(slot, post);
+            self.take(slot, outbox);
         }
     }
 
-    fn write(&self, slot: usize, logged: bool, post: &mut Post) {
+    fn write(&self, slot: usize, logged: bool, outbox: &mut Outbox) {
         let Entry { tag, copied, .. } = &self.entries[slot];
-        post.flush(Flush {
+        outbox.flush(Flush {
             token: slot as u64,
-            author: tag.at(self.seat.index),
+            author: tag.at(self.place.index),
             line: copied.line,
             mask: copied.mask,
             bytes: copied.bytes.clone(),
@@ -373,22 +373,22 @@ impl Site {
 
     /// A region's boundary counts once all its stores that came before it are in: a spill that waits for the write queue would be
     /// lost in a power failure, and the region count as persisted.
-    fn meet_boundary(&mut self, tag: Tag, post: &mut Post) {
-        let (index, others) = (self.seat.index, self.seat.controllers - 1);
+    fn meet_boundary(&mut self, tag: Tag, outbox: &mut Outbox) {
+        let (index, others) = (self.place.index, self.place.controllers - 1);
         let region = self.region(tag);
         let Some((sm, owner)) = region.boundary.filter(|_| region.is_in() && !region.bounded) else { return };
         region.bounded = true;
-        post.note(RegionStep::Bounded, tag.at(index));
-        post.send(Peer::Sm(sm), Word::Bounded(tag, owner));
+        outbox.note(RegionStep::Bounded, tag.at(index));
+        outbox.send(Peer::Sm(sm), Word::Bounded(tag, owner));
         if others > 0 {
-            self.to_others(post, || Word::BoundaryAck(tag));
+            self.to_others(outbox, || Word::BoundaryAck(tag));
         }
-        self.advance(tag.order, post);
+        self.advance(tag.order, outbox);
     }
 
     /// Does what is due for the oldest regions of an order.
-    fn advance(&mut self, order: u16, post: &mut Post) {
-        let (index, others) = (self.seat.index, self.seat.controllers - 1);
+    fn advance(&mut self, order: u16, outbox: &mut Outbox) {
+        let (index, others) = (self.place.index, self.place.controllers - 1);
         let at = usize::from(order);
         loop {
             let tag = self.oldest(at);
@@ -401,7 +401,7 @@ impl Site {
                 let held = std::mem::take(&mut front.held);
                 front.flushing += held.len() as u32;
                 for slot in held {
-                    self.write(slot, false, post);
+                    self.write(slot, false, outbox);
                 }
             }
             let Some(front) = self.orders[at].regions.front_mut() else { return };
@@ -410,17 +410,17 @@ impl Site {
             }
             if !front.done {
                 front.done = true;
-                post.note(RegionStep::Done, tag.at(index));
+                outbox.note(RegionStep::Done, tag.at(index));
                 match self.spec.commit {
-                    Commit::Acked => self.to_others(post, || Word::FlushAck(tag)),
-                    Commit::Pipelined if index != 0 => post.send(Peer::Controller(0), Word::FlushAck(tag)),
+                    Commit::Acked => self.to_others(outbox, || Word::FlushAck(tag)),
+                    Commit::Pipelined if index != 0 => outbox.send(Peer::Controller(0), Word::FlushAck(tag)),
                     Commit::Pipelined => {}
                 }
             }
             if self.spec.commit == Commit::Acked && self.orders[at].regions[0].flush_acks < others {
                 return;
             }
-            post.note(RegionStep::Committed, tag.at(index));
+            outbox.note(RegionStep::Committed, tag.at(index));
             self.tally.committed += 1;
             let order = &mut self.orders[at];
             order.number += 1;
@@ -428,66 +428,66 @@ impl Site {
                 && index == 0
             {
                 match self.spec.commit {
-                    Commit::Acked => post.send(Peer::Sm(sm), Word::Committed),
+                    Commit::Acked => outbox.send(Peer::Sm(sm), Word::Committed),
                     Commit::Pipelined => {
                         order.elsewhere.sms.push_back(sm);
-                        self.tell_committed(at, post);
+                        self.tell_committed(at, outbox);
                     }
                 }
             }
-            self.admit(post);
+            self.admit(outbox);
         }
     }
 
     /// Tells SMs of regions that all controllers have written now.
-    fn tell_committed(&mut self, order: usize, post: &mut Post) {
-        let Seat { index, controllers, .. } = self.seat;
+    fn tell_committed(&mut self, order: usize, outbox: &mut Outbox) {
+        let HandlerPlace { index, controllers, .. } = self.place;
         while let Some(sm) = self.orders[order].elsewhere.next(index, controllers) {
-            post.send(Peer::Sm(sm), Word::Committed);
+            outbox.send(Peer::Sm(sm), Word::Committed);
         }
     }
 }
 
-impl ControllerSite for Site {
-    fn letter(&mut self, from: Peer, letter: Box<dyn Letter>, post: &mut Post) {
-        let order = match (opened(letter), from) {
+impl ControllerHandler for Site {
+    fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
+        let order = match (opened(message), from) {
             (Word::Store(tag, warp, copied), Peer::Sm(sm)) => {
-                self.store(tag, (sm, warp), copied, post);
+                self.store(tag, (sm, warp), copied, outbox);
                 tag.order
             }
             (Word::Boundary(tag, owner), Peer::Sm(sm)) => {
                 self.region(tag).boundary = Some((sm, owner));
                 // It ends the fallback: others are let in again.
                 let spilled = std::mem::take(&mut self.region(tag).spills);
-                self.meet_boundary(tag, post);
+                self.meet_boundary(tag, outbox);
                 if spilled {
-                    self.admit(post);
+                    self.admit(outbox);
                 }
                 tag.order
             }
             (Word::BoundaryAck(tag), _) => {
                 self.region(tag).boundary_acks += 1;
-                self.advance(tag.order, post);
+                self.advance(tag.order, outbox);
                 tag.order
             }
             (Word::FlushAck(tag), Peer::Controller(other)) if self.spec.commit == Commit::Pipelined => {
                 let order = usize::from(tag.order);
                 self.orders[order].elsewhere.acked_by(other);
-                self.tell_committed(order, post);
+                self.tell_committed(order, outbox);
                 tag.order
             }
             (Word::FlushAck(tag), _) => {
                 self.region(tag).flush_acks += 1;
-                self.advance(tag.order, post);
+                self.advance(tag.order, outbox);
                 tag.order
             }
             (other, from) => panic!("a controller received {other:?} from {from:?}"),
         };
         let from = if let Peer::Controller(other) = from { Some(other) } else { None };
-        self.keep_account(order, from, post);
+        self.keep_account(order, from, outbox);
     }
 
-    fn flushed(&mut self, token: u64, post: &mut Post) {
+    fn flushed(&mut self, token: u64, outbox: &mut Outbox) {
         let slot = token as usize;
         let entry = self.entries.remove(slot);
         self.held_entries -= u64::from(entry.copied.entries);
@@ -500,10 +500,10 @@ impl ControllerSite for Site {
         }
         self.used -= if entry.counted { u32::from(entry.copied.entries) } else { 0 };
         self.region(tag).flushing -= 1;
-        self.meet_boundary(tag, post);
-        self.advance(tag.order, post);
-        self.admit(post);
-        self.keep_account(tag.order, None, post);
+        self.meet_boundary(tag, outbox);
+        self.advance(tag.order, outbox);
+        self.admit(outbox);
+        self.keep_account(tag.order, None, outbox);
     }
 
     fn overlay(&self, line: u64, mask: u128, bytes: &mut [u8; 128]) -> bool {
@@ -530,7 +530,7 @@ impl ControllerSite for Site {
         self.tally.hits += 1;
     }
 
-    fn awaited(&mut self, line: u64, mask: u128, post: &mut Post) -> SmallVec<[u64; 2]> {
+    fn awaited(&mut self, line: u64, mask: u128, outbox: &mut Outbox) -> SmallVec<[u64; 2]> {
         let mut awaited = SmallVec::new();
         let found = self.by_line.get(&line).filter(|_| self.spec.wpq_hit == WpqHit::Wait);
         for slot in found.cloned().unwrap_or_default() {
@@ -544,7 +544,7 @@ impl ControllerSite for Site {
             let region = self.region(tag);
             if place == 0 && region.boundary.is_none() && !region.spills {
                 self.tally.hit_fallbacks += 1;
-                self.spill_all(tag, post);
+                self.spill_all(tag, outbox);
             }
         }
         self.tally.hits_waited += u64::from(!awaited.is_empty());

@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use crate::persist::site::{HubSite, Letter, Peer, Post, opened};
+use crate::persist::handler::{HubHandler, Outbox, Peer, SchemeMessage, opened};
 
 use super::LightWspSpec;
-use super::letters::Word;
+use super::messages::Word;
 
 /// An atomic that has lines or waits for them.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ struct Keeper {
     has_id: bool,
 }
 
-/// The site.
+/// The handler.
 #[derive(Debug)]
 pub(super) struct Site {
     spec: Arc<LightWspSpec>,
@@ -55,12 +55,12 @@ impl Site {
         }
     }
 
-    fn give(&mut self, sm: u16, warp: u8, post: &mut Post) {
-        post.send(Peer::Sm(sm), Word::Granted(warp, self.spec.tag(0, self.numbered)));
+    fn give(&mut self, sm: u16, warp: u8, outbox: &mut Outbox) {
+        outbox.send(Peer::Sm(sm), Word::Granted(warp, self.spec.tag(0, self.numbered)));
         self.numbered += 1;
     }
 
-    fn keep(&mut self, keeper: Keeper, post: &mut Post) {
+    fn keep(&mut self, keeper: Keeper, outbox: &mut Outbox) {
         let number = self.next_keeper;
         self.next_keeper += 1;
         let mut keeper = keeper;
@@ -74,21 +74,21 @@ impl Site {
         self.waited_for_lines += u64::from(!free);
         self.keepers.insert(number, keeper);
         if free {
-            self.let_go(number, post);
+            self.let_go(number, outbox);
         }
     }
 
     /// A keeper has all its lines.
-    fn let_go(&mut self, number: u64, post: &mut Post) {
+    fn let_go(&mut self, number: u64, outbox: &mut Outbox) {
         let Some(&Keeper { sm, warp, has_id, .. }) = self.keepers.get(&number) else { return };
         if has_id {
-            post.send(Peer::Sm(sm), Word::Kept(warp));
+            outbox.send(Peer::Sm(sm), Word::Kept(warp));
         } else {
-            self.give(sm, warp, post);
+            self.give(sm, warp, outbox);
         }
     }
 
-    fn performed(&mut self, sm: u16, warp: u8, post: &mut Post) {
+    fn performed(&mut self, sm: u16, warp: u8, outbox: &mut Outbox) {
         let keeper = self.keeper_of.remove(&(sm, warp)).and_then(|number| self.keepers.remove(&number));
         let Some(keeper) = keeper else { unreachable!("an atomic that had no leave") };
         for line in keeper.lines {
@@ -103,24 +103,24 @@ impl Site {
             {
                 keeper.blocked -= 1;
                 if keeper.blocked == 0 {
-                    self.let_go(next, post);
+                    self.let_go(next, outbox);
                 }
             }
         }
     }
 }
 
-impl HubSite for Site {
-    fn letter(&mut self, from: Peer, letter: Box<dyn Letter>, post: &mut Post) {
-        match (opened(letter), from) {
-            (Word::Draw(warp, lines), Peer::Sm(sm)) if lines.is_empty() => self.give(sm, warp, post),
+impl HubHandler for Site {
+    fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
+        match (opened(message), from) {
+            (Word::Draw(warp, lines), Peer::Sm(sm)) if lines.is_empty() => self.give(sm, warp, outbox),
             (Word::Draw(warp, lines), Peer::Sm(sm)) => {
-                self.keep(Keeper { sm, warp, lines, blocked: 0, has_id: false }, post);
+                self.keep(Keeper { sm, warp, lines, blocked: 0, has_id: false }, outbox);
             }
             (Word::Keep(warp, lines), Peer::Sm(sm)) => {
-                self.keep(Keeper { sm, warp, lines, blocked: 0, has_id: true }, post);
+                self.keep(Keeper { sm, warp, lines, blocked: 0, has_id: true }, outbox);
             }
-            (Word::Performed(warp), Peer::Sm(sm)) => self.performed(sm, warp, post),
+            (Word::Performed(warp), Peer::Sm(sm)) => self.performed(sm, warp, outbox),
             (other, from) => panic!("the sequencer received {other:?} from {from:?}"),
         }
     }

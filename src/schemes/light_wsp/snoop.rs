@@ -9,12 +9,12 @@
 
 use hashbrown::HashMap;
 
-use crate::persist::site::{Access, AccessKind, Letter, Peer, Post, SliceSite, opened};
+use crate::persist::handler::{Access, AccessKind, Outbox, Peer, SchemeMessage, SliceHandler, opened};
 
 use super::Victims;
-use super::letters::Word;
+use super::messages::Word;
 
-/// The site of a slice.
+/// The handler of a slice.
 #[derive(Debug)]
 pub(super) struct Site {
     victims: Victims,
@@ -38,8 +38,8 @@ impl Site {
     }
 }
 
-impl SliceSite for Site {
-    fn access(&mut self, access: &Access, _: &mut Post) {
+impl SliceHandler for Site {
+    fn access(&mut self, access: &Access, _: &mut Outbox) {
         if matches!(access.kind, AccessKind::Store | AccessKind::Atomic) {
             self.add(access.line, 1);
         }
@@ -61,8 +61,8 @@ impl SliceSite for Site {
         keeps
     }
 
-    fn letter(&mut self, _: Peer, letter: Box<dyn Letter>, _: &mut Post) {
-        if let Word::Arrived(line) = opened(letter) {
+    fn message(&mut self, _: Peer, message: Box<dyn SchemeMessage>, _: &mut Outbox) {
+        if let Word::Arrived(line) = opened(message) {
             self.add(line, -1);
         }
     }

@@ -1,15 +1,15 @@
-//! LightWSP's sites one by one: who waits for whom.
+//! LightWSP's handlers one by one: who waits for whom.
 
 mod overlay;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::letters::{Copied, Tag, Word};
+use super::messages::{Copied, Tag, Word};
 use super::*;
+use crate::persist::handler::{FrontEnd, Outbox, PathStore, Peer, opened};
 use crate::persist::journal::Author;
 use crate::persist::regions::{Checkpoints, Overflow, WarpWaits};
-use crate::persist::site::{FrontEnd, PathStore, Peer, Post, opened};
 use crate::schemes::entry::values_of;
 
 fn spec(change: impl Fn(&mut LightWspSpec)) -> Arc<LightWspSpec> {
@@ -20,13 +20,13 @@ fn spec(change: impl Fn(&mut LightWspSpec)) -> Arc<LightWspSpec> {
 }
 
 /// A GHz of ticks.
-fn seat(index: u16, controllers: u16) -> Seat {
-    Seat { index, sms: 2, slices: controllers, controllers, tick_khz: 1_000_000, ..Seat::default() }
+fn place(index: u16, controllers: u16) -> HandlerPlace {
+    HandlerPlace { index, sms: 2, slices: controllers, controllers, tick_khz: 1_000_000, ..HandlerPlace::default() }
 }
 
 /// What was sent, and when it leaves.
-fn sent(post: &mut Post) -> Vec<(Peer, Word, u64)> {
-    post.take_timed().map(|(to, letter, delay)| (to, opened(letter), delay)).collect()
+fn sent(outbox: &mut Outbox) -> Vec<(Peer, Word, u64)> {
+    outbox.take_timed().map(|(to, message, delay)| (to, opened(message), delay)).collect()
 }
 
 fn tag(number: u32) -> Tag {
@@ -37,25 +37,25 @@ fn copied(line: u64, byte: u8) -> Copied {
     Copied { line, mask: 1, bytes: Box::new([byte; 128]), entries: 1 }
 }
 
-/// A controller's site with its post.
+/// A controller's handler with its outbox.
 struct Controller {
-    site: gate::Site,
-    post: Post,
+    handler: gate::Site,
+    outbox: Outbox,
 }
 
 impl Controller {
     fn new(spec: &Arc<LightWspSpec>, index: u16, controllers: u16) -> Self {
-        Controller { site: gate::Site::new(spec.clone(), seat(index, controllers)), post: Post::default() }
+        Controller { handler: gate::Site::new(spec.clone(), place(index, controllers)), outbox: Outbox::default() }
     }
 
     fn hears(&mut self, from: Peer, word: Word) -> &mut Self {
-        self.site.letter(from, Box::new(word), &mut self.post);
+        self.handler.message(from, Box::new(word), &mut self.outbox);
         self
     }
 
     /// What follows happens then.
     fn at(&mut self, now: u64) -> &mut Self {
-        self.post.at(now);
+        self.outbox.at(now);
         self
     }
 
@@ -69,26 +69,26 @@ impl Controller {
 
     /// The lines that it has asked to be written since, and whether with a log.
     fn writes(&mut self) -> Vec<(u64, bool)> {
-        self.post.flushes().iter().map(|flush| (flush.line, flush.logged)).collect()
+        self.outbox.flushes().iter().map(|flush| (flush.line, flush.logged)).collect()
     }
 
     /// The write queue takes all of it.
     fn written(&mut self) -> &mut Self {
-        while let Some(flush) = self.post.flushes().pop_front() {
-            self.site.flushed(flush.token, &mut self.post);
+        while let Some(flush) = self.outbox.flushes().pop_front() {
+            self.handler.flushed(flush.token, &mut self.outbox);
         }
         self
     }
 
     /// The write queue takes the first of it.
     fn written_once(&mut self) -> &mut Self {
-        let flush = self.post.flushes().pop_front().expect("something to write");
-        self.site.flushed(flush.token, &mut self.post);
+        let flush = self.outbox.flushes().pop_front().expect("something to write");
+        self.handler.flushed(flush.token, &mut self.outbox);
         self
     }
 
     fn sent(&mut self) -> Vec<(Peer, Word)> {
-        sent(&mut self.post).into_iter().map(|(to, word, _)| (to, word)).collect()
+        sent(&mut self.outbox).into_iter().map(|(to, word, _)| (to, word)).collect()
     }
 
     /// Warps whose stores it has taken since.
@@ -178,13 +178,13 @@ fn a_younger_region_waits_for_older_ones_whatever_comes_first() {
     mc.stores(1, 128).ends(1).stores(0, 0);
     assert_eq!(mc.writes(), [(0u64, false); 0]);
     let mut bytes = [0; 128];
-    assert!(mc.site.overlay(128, 3, &mut bytes) && !mc.site.overlay(128, 2, &mut bytes));
+    assert!(mc.handler.overlay(128, 3, &mut bytes) && !mc.handler.overlay(128, 2, &mut bytes));
     assert_eq!(bytes[..2], [2, 0], "a read takes what is held");
     mc.ends(0);
     assert_eq!(mc.writes(), [(0, false)]);
     mc.written();
     assert_eq!(mc.writes(), [(0u64, false); 0], "all is written");
-    assert!(mc.site.lines().is_empty());
+    assert!(mc.handler.lines().is_empty());
 }
 
 #[test]
@@ -202,8 +202,8 @@ fn a_full_queue_lets_in_the_oldest_region_with_a_log_and_nobody_else_until_its_b
     mc.written().ends(0);
     assert_eq!(mc.taken(), [2], "its boundary ends it");
     mc.ends(1).written().ends(2).written();
-    assert!(mc.site.lines().is_empty());
-    assert_eq!(mc.site.waits(), None);
+    assert!(mc.handler.lines().is_empty());
+    assert_eq!(mc.handler.waits(), None);
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn a_boundary_behind_a_store_that_waits_counts_when_that_is_in() {
 
 /// How many stores a read of the line's first byte waits for.
 fn awaited(mc: &mut Controller, line: u64) -> usize {
-    mc.site.awaited(line, 1, &mut mc.post).len()
+    mc.handler.awaited(line, 1, &mut mc.outbox).len()
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn a_read_waits_for_a_store_when_its_region_and_all_before_it_have_ended_here() 
     assert_eq!([128, 256].map(|line| awaited(&mut mc, line)), [0, 0], "one early");
     mc.ends(1);
     assert_eq!([0, 128, 256].map(|line| awaited(&mut mc, line)), [1, 2, 1], "on time");
-    assert_eq!(mc.site.awaited(0, 2, &mut mc.post).len(), 0, "other bytes");
+    assert_eq!(mc.handler.awaited(0, 2, &mut mc.outbox).len(), 0, "other bytes");
     assert_eq!(mc.writes(), [(0u64, false); 0], "what has ended needs no fallback");
     let mut merges = Controller::new(&spec(|_| {}), 0, 2);
     assert_eq!(awaited(merges.stores(0, 0).ends(0), 0), 0);
@@ -250,16 +250,16 @@ fn a_read_of_the_oldest_regions_store_has_the_region_written_with_a_log() {
     assert_eq!(awaited(&mut mc, 0), 1);
     assert_eq!(mc.writes(), [(0, true), (256, true)]);
     assert_eq!((awaited(&mut mc, 256), mc.writes().len()), (1, 2), "under way already");
-    assert!(!mc.written().site.holds(0) && mc.site.holds(128));
+    assert!(!mc.written().handler.holds(0) && mc.handler.holds(128));
     // What comes of it later goes the same way, others wait; the boundary ends that.
     mc.stores(0, 384).stores(2, 512);
     assert_eq!((mc.writes(), mc.taken()), (vec![(384, true)], vec![1, 0, 0, 0]));
     assert_eq!(mc.written().ends(0).taken(), [2]);
     assert_eq!(awaited(&mut mc, 128), 1, "it is the oldest now");
     mc.written().ends(1).ends(2).written();
-    assert!(mc.site.lines().is_empty() && mc.site.waits().is_none());
+    assert!(mc.handler.lines().is_empty() && mc.handler.waits().is_none());
     let mut counted = BTreeMap::new();
-    mc.site.tally(&mut |name, count| counted.extend([(name, count)]));
+    mc.handler.tally(&mut |name, count| counted.extend([(name, count)]));
     let counted =
         ["hit_fallbacks", "hits_waited", "hits_merged", "overflows"].map(|name| counted[&*format!("wpq_{name}")]);
     assert_eq!(counted, [2, 3, 1, 0]);
@@ -293,12 +293,12 @@ fn ids_wrap() {
 
 #[test]
 fn atomics_on_a_line_have_ids_in_the_order_in_which_they_are_performed() {
-    let mut site = sequencer::Site::new(spec(|_| {}));
-    let mut post = Post::default();
+    let mut handler = sequencer::Site::new(spec(|_| {}));
+    let mut outbox = Outbox::default();
     let mut granted = |sm: u16, word: Word| {
-        site.letter(Peer::Sm(sm), Box::new(word), &mut post);
+        handler.message(Peer::Sm(sm), Box::new(word), &mut outbox);
         let granted = |(to, word, _)| if let Word::Granted(_, tag) = word { Some((to, tag.number)) } else { None };
-        sent(&mut post).into_iter().filter_map(granted).collect::<Vec<_>>()
+        sent(&mut outbox).into_iter().filter_map(granted).collect::<Vec<_>>()
     };
     assert_eq!(granted(0, Word::Draw(0, vec![0, 128])), [(Peer::Sm(0), 0)]);
     assert_eq!(granted(1, Word::Draw(0, vec![128, 256])), [(Peer::Hub, 0); 0], "a line is another's");
@@ -320,7 +320,7 @@ fn a_controller_tells_what_its_oldest_region_waited_for_and_for_whom() {
     mc.at(50).hears(Peer::Controller(1), Word::BoundaryAck(tag(0)));
     mc.at(80).written();
     mc.at(100).hears(Peer::Controller(1), Word::FlushAck(tag(0)));
-    let report = mc.site.region_report().unwrap();
+    let report = mc.handler.region_report().unwrap();
     let waits = &report.controllers[0];
     assert_eq!([waits.boundary_ticks, waits.boundary_ack_ticks], [20, 20]);
     assert_eq!([waits.flush_ticks, waits.flush_ack_ticks], [30, 20]);
@@ -328,66 +328,66 @@ fn a_controller_tells_what_its_oldest_region_waited_for_and_for_whom() {
     assert_eq!((report.sizes.largest_entries, report.sizes.beyond_queue, report.overflow_episodes), (2, 0, 0));
     // Nothing is under way until a third entry of the next region comes, and the queue has two.
     mc.at(500).stores(1, 0).stores(1, 128).stores(2, 256).stores(1, 384);
-    let report = mc.site.region_report().unwrap();
+    let report = mc.handler.region_report().unwrap();
     assert_eq!(report.controllers[0].boundary_ticks, 20);
     assert_eq!((report.sizes.largest_entries, report.sizes.beyond_queue), (3, 1));
     let overflow = Overflow { at_ticks: 500, controller: 0, order: 0, region: 1, stores: 2, waiting: 1 };
     assert_eq!((report.overflows, report.overflow_episodes), (vec![overflow], 1));
 }
 
-/// An SM's site, 1 tick an ns.
-fn front_end(change: impl Fn(&mut LightWspSpec)) -> (front_end::Site, Post) {
-    (front_end::Site::new(spec(change), seat(1, 2)), Post::default())
+/// An SM's handler, 1 tick an ns.
+fn front_end(change: impl Fn(&mut LightWspSpec)) -> (front_end::Site, Outbox) {
+    (front_end::Site::new(spec(change), place(1, 2)), Outbox::default())
 }
 
-fn store(site: &mut front_end::Site, post: &mut Post, warp: u8, line: u64) {
+fn store(handler: &mut front_end::Site, outbox: &mut Outbox, warp: u8, line: u64) {
     let bytes = [7; 128];
-    site.copy(
+    handler.copy(
         &PathStore { warp, author: Author::default(), line, mask: u128::MAX, bytes: &bytes, checkpoint: false },
-        post,
+        outbox,
     );
 }
 
 #[test]
 fn copies_leave_with_their_regions_id_at_the_paths_bandwidth_and_the_boundary_behind_them() {
     // 16 entries of 8 bytes at 4 GB/s: 32 ns.
-    let (mut site, mut post) = front_end(|spec| (spec.entry_bytes, spec.path_mb_s) = (8, 4000));
-    store(&mut site, &mut post, 3, 0);
-    store(&mut site, &mut post, 3, 128);
-    site.end_region(3, Author::default(), &mut post);
-    let drawn = sent(&mut post);
+    let (mut handler, mut outbox) = front_end(|spec| (spec.entry_bytes, spec.path_mb_s) = (8, 4000));
+    store(&mut handler, &mut outbox, 3, 0);
+    store(&mut handler, &mut outbox, 3, 128);
+    handler.end_region(3, Author::default(), &mut outbox);
+    let drawn = sent(&mut outbox);
     assert!(matches!(drawn[..], [(Peer::Hub, Word::Draw(3, _), 0)]), "one ID for both, {drawn:?}");
-    site.letter(Peer::Hub, Box::new(Word::Granted(3, tag(5))), &mut post);
-    let left = sent(&mut post);
+    handler.message(Peer::Hub, Box::new(Word::Granted(3, tag(5))), &mut outbox);
+    let left = sent(&mut outbox);
     let times: Vec<u64> = left.iter().map(|(.., delay)| *delay).collect();
     assert_eq!(times, [32, 64, 66, 66], "two stores, and a boundary for each controller");
     assert!(matches!(left[3], (Peer::Controller(1), Word::Boundary(tag, 3), _) if tag.id == 5), "{left:?}");
-    assert!(!site.is_drained(3));
+    assert!(!handler.is_drained(3));
     for _ in 0..2 {
-        site.letter(Peer::Controller(0), Box::new(Word::Taken(3, 16)), &mut post);
-        site.letter(Peer::Controller(0), Box::new(Word::Bounded(tag(5), 3)), &mut post);
+        handler.message(Peer::Controller(0), Box::new(Word::Taken(3, 16)), &mut outbox);
+        handler.message(Peer::Controller(0), Box::new(Word::Bounded(tag(5), 3)), &mut outbox);
     }
-    assert!(site.is_drained(3));
+    assert!(handler.is_drained(3));
 }
 
 #[test]
 fn an_sm_tells_how_large_regions_were_what_was_checkpoints_and_what_warps_waited_for() {
-    let (mut site, mut post) = front_end(|spec| spec.feb_entries = 3);
+    let (mut handler, mut outbox) = front_end(|spec| spec.feb_entries = 3);
     let bytes = [7; 128];
-    let stores = |site: &mut front_end::Site, post: &mut Post, warp: u8, mask: u128, checkpoint: bool| {
-        site.copy(&PathStore { warp, author: Author::default(), line: 0, mask, bytes: &bytes, checkpoint }, post);
+    let stores = |handler: &mut front_end::Site, outbox: &mut Outbox, warp: u8, mask: u128, checkpoint: bool| {
+        handler.copy(&PathStore { warp, author: Author::default(), line: 0, mask, bytes: &bytes, checkpoint }, outbox);
     };
-    stores(&mut site, &mut post, 3, u128::MAX, false);
-    stores(&mut site, &mut post, 3, 0xff, true);
-    site.end_region(3, Author::default(), &mut post);
-    stores(&mut site, &mut post, 4, 0xf, true);
+    stores(&mut handler, &mut outbox, 3, u128::MAX, false);
+    stores(&mut handler, &mut outbox, 3, 0xff, true);
+    handler.end_region(3, Author::default(), &mut outbox);
+    stores(&mut handler, &mut outbox, 4, 0xf, true);
     // Full: the buffer lets a warp in that has nothing in it.
-    site.awaits_admission(3, true);
-    post.at(40);
-    assert!(!site.asks_leave(5, &[128], &mut post));
-    post.at(100);
-    site.letter(Peer::Hub, Box::new(Word::Granted(5, tag(0))), &mut post);
-    let report = site.region_report().unwrap();
+    handler.awaits_admission(3, true);
+    outbox.at(40);
+    assert!(!handler.asks_leave(5, &[128], &mut outbox));
+    outbox.at(100);
+    handler.message(Peer::Hub, Box::new(Word::Granted(5, tag(0))), &mut outbox);
+    let report = handler.region_report().unwrap();
     let sizes = &report.sizes;
     assert_eq!((sizes.regions, sizes.stores, sizes.entries, sizes.bytes), (1, 3, 3, 128 + 8 + 4));
     assert_eq!(sizes.by_stores, BTreeMap::from([(2, 1)]));
@@ -398,42 +398,42 @@ fn an_sm_tells_how_large_regions_were_what_was_checkpoints_and_what_warps_waited
 #[test]
 fn in_an_order_of_its_own_a_warp_is_done_when_its_regions_have_committed() {
     // What the next launch stores may be in another SM's order, which knows nothing of this one.
-    let (mut site, mut post) = front_end(|spec| spec.order = RegionOrder::Sm);
+    let (mut handler, mut outbox) = front_end(|spec| spec.order = RegionOrder::Sm);
     for warp in [3, 4] {
-        store(&mut site, &mut post, warp, 0);
-        site.exit(warp, Author::default(), &mut post);
-        site.letter(Peer::Controller(0), Box::new(Word::Taken(warp, 1)), &mut post);
+        store(&mut handler, &mut outbox, warp, 0);
+        handler.exit(warp, Author::default(), &mut outbox);
+        handler.message(Peer::Controller(0), Box::new(Word::Taken(warp, 1)), &mut outbox);
         let tag = Tag { order: 1, ..tag(u32::from(warp) - 3) };
         for controller in 0..2 {
-            site.letter(Peer::Controller(controller), Box::new(Word::Bounded(tag, warp)), &mut post);
+            handler.message(Peer::Controller(controller), Box::new(Word::Bounded(tag, warp)), &mut outbox);
         }
     }
-    assert!(!site.is_drained(3) && !site.is_drained(4), "controllers have all of it");
-    site.letter(Peer::Controller(0), Box::new(Word::Committed), &mut post);
-    assert!(site.is_drained(3) && !site.is_drained(4));
-    site.letter(Peer::Controller(0), Box::new(Word::Committed), &mut post);
-    assert!(site.is_drained(4));
+    assert!(!handler.is_drained(3) && !handler.is_drained(4), "controllers have all of it");
+    handler.message(Peer::Controller(0), Box::new(Word::Committed), &mut outbox);
+    assert!(handler.is_drained(3) && !handler.is_drained(4));
+    handler.message(Peer::Controller(0), Box::new(Word::Committed), &mut outbox);
+    assert!(handler.is_drained(4));
 }
 
 #[test]
 fn an_atomic_goes_with_the_id_of_its_own_region_not_of_an_earlier_one() {
-    let (mut site, mut post) = front_end(|_| {});
-    store(&mut site, &mut post, 3, 0);
-    site.end_region(3, Author::default(), &mut post);
-    assert!(!site.asks_leave(3, &[128], &mut post));
-    site.letter(Peer::Hub, Box::new(Word::Granted(3, tag(0))), &mut post);
-    assert!(site.awaits_leave(3), "one early");
-    site.letter(Peer::Hub, Box::new(Word::Granted(3, tag(1))), &mut post);
-    assert!(!site.awaits_leave(3) && site.asks_leave(3, &[128], &mut post), "on time");
-    assert!(site.awaits_leave(3), "the next has to wait until it is performed");
-    site.performed(3, &mut post);
-    assert!(!site.awaits_leave(3));
+    let (mut handler, mut outbox) = front_end(|_| {});
+    store(&mut handler, &mut outbox, 3, 0);
+    handler.end_region(3, Author::default(), &mut outbox);
+    assert!(!handler.asks_leave(3, &[128], &mut outbox));
+    handler.message(Peer::Hub, Box::new(Word::Granted(3, tag(0))), &mut outbox);
+    assert!(handler.awaits_leave(3), "one early");
+    handler.message(Peer::Hub, Box::new(Word::Granted(3, tag(1))), &mut outbox);
+    assert!(!handler.awaits_leave(3) && handler.asks_leave(3, &[128], &mut outbox), "on time");
+    assert!(handler.awaits_leave(3), "the next has to wait until it is performed");
+    handler.performed(3, &mut outbox);
+    assert!(!handler.awaits_leave(3));
 }
 
 /// Regions whose stores, and whose boundaries, have left for controller 0.
-fn left(post: &mut Post) -> (Vec<u32>, Vec<u32>) {
+fn left(outbox: &mut Outbox) -> (Vec<u32>, Vec<u32>) {
     let (mut stores, mut ends) = (Vec::new(), Vec::new());
-    for (to, word, _) in sent(post) {
+    for (to, word, _) in sent(outbox) {
         match word {
             Word::Store(tag, ..) => stores.push(tag.number),
             Word::Boundary(tag, _) if to == Peer::Controller(0) => ends.push(tag.number),
@@ -443,33 +443,33 @@ fn left(post: &mut Post) -> (Vec<u32>, Vec<u32>) {
     (stores, ends)
 }
 
-/// The site of an SM whose regions are CTAs', with warps 0 to 2 of CTA 0 and warp 3 of CTA 1. Each region gets its ID at once.
+/// The handler of an SM whose regions are CTAs', with warps 0 to 2 of CTA 0 and warp 3 of CTA 1. Each region gets its ID at once.
 struct Shared {
-    site: front_end::Site,
-    post: Post,
+    handler: front_end::Site,
+    outbox: Outbox,
 }
 
 impl Shared {
     fn new() -> Self {
-        let (mut site, post) = front_end(|spec| (spec.owner, spec.order) = (RegionOwner::Cta, RegionOrder::Sm));
+        let (mut handler, outbox) = front_end(|spec| (spec.owner, spec.order) = (RegionOwner::Cta, RegionOrder::Sm));
         for (warp, cta) in [(0, 0), (1, 0), (2, 0), (3, 1)] {
-            site.enter(warp, cta);
+            handler.enter(warp, cta);
         }
-        Shared { site, post }
+        Shared { handler, outbox }
     }
 
     fn stores(&mut self, warp: u8) -> &mut Self {
-        store(&mut self.site, &mut self.post, warp, 0);
+        store(&mut self.handler, &mut self.outbox, warp, 0);
         self
     }
 
     fn passes(&mut self, warp: u8) -> &mut Self {
-        self.site.end_region(warp, Author::default(), &mut self.post);
+        self.handler.end_region(warp, Author::default(), &mut self.outbox);
         self
     }
 
     fn left(&mut self) -> (Vec<u32>, Vec<u32>) {
-        left(&mut self.post)
+        left(&mut self.outbox)
     }
 }
 
@@ -483,7 +483,7 @@ fn a_ctas_region_ends_when_every_warp_in_it_has_come_to_a_boundary() {
     assert_eq!(sm.left(), (vec![2, 0], vec![]), "one early");
     sm.passes(1).stores(1).stores(2);
     assert_eq!(sm.left(), (vec![2, 2], vec![0]), "on time");
-    sm.site.exit(0, Author::default(), &mut sm.post);
+    sm.handler.exit(0, Author::default(), &mut sm.outbox);
     sm.passes(1).passes(2);
     assert_eq!(sm.left(), (vec![], vec![2]));
 }
@@ -493,116 +493,116 @@ fn a_fence_and_an_atomic_take_a_warp_out_of_regions_that_have_their_ids() {
     let mut sm = Shared::new();
     sm.stores(0).stores(1);
     assert_eq!(sm.left().0, [0, 0], "one early");
-    sm.passes(1).site.fenced(2);
+    sm.passes(1).handler.fenced(2);
     sm.stores(0).stores(2).stores(1);
     assert_eq!(sm.left().0, [0, 1, 1], "it was opened behind the fence");
-    sm.site.fenced(2);
-    assert!(sm.site.asks_leave(0, &[128], &mut sm.post));
+    sm.handler.fenced(2);
+    assert!(sm.handler.asks_leave(0, &[128], &mut sm.outbox));
     sm.passes(0).stores(0).passes(2).stores(2);
     assert_eq!(sm.left().0, [2, 2]);
 }
 
 #[test]
 fn an_atomics_region_is_its_warps_alone_and_what_follows_is_behind_it() {
-    let (mut site, mut post) = front_end(|spec| spec.owner = RegionOwner::Cta);
+    let (mut handler, mut outbox) = front_end(|spec| spec.owner = RegionOwner::Cta);
     for warp in [0, 1] {
-        site.enter(warp, 0);
+        handler.enter(warp, 0);
     }
-    assert!(!site.asks_leave(0, &[128], &mut post));
-    store(&mut site, &mut post, 1, 0);
+    assert!(!handler.asks_leave(0, &[128], &mut outbox));
+    store(&mut handler, &mut outbox, 1, 0);
     let draws =
         |sent: Vec<(Peer, Word, u64)>| sent.iter().filter(|(_, word, _)| matches!(word, Word::Draw(..))).count();
-    assert_eq!(draws(sent(&mut post)), 2, "another warp does not join it");
+    assert_eq!(draws(sent(&mut outbox)), 2, "another warp does not join it");
     // The atomic waited for its line: the region opened behind it has the earlier ID.
-    site.letter(Peer::Hub, Box::new(Word::Granted(1, tag(0))), &mut post);
-    site.letter(Peer::Hub, Box::new(Word::Granted(0, tag(1))), &mut post);
-    assert!(site.asks_leave(0, &[128], &mut post));
-    store(&mut site, &mut post, 0, 128);
-    site.performed(0, &mut post);
-    site.end_region(0, Author::default(), &mut post);
-    assert_eq!(left(&mut post), (vec![0, 1], vec![1]));
-    store(&mut site, &mut post, 0, 256);
-    assert_eq!(draws(sent(&mut post)), 1, "the open region's ID is the earlier one");
-    assert!(!site.is_drained(0) && !site.is_drained(1));
+    handler.message(Peer::Hub, Box::new(Word::Granted(1, tag(0))), &mut outbox);
+    handler.message(Peer::Hub, Box::new(Word::Granted(0, tag(1))), &mut outbox);
+    assert!(handler.asks_leave(0, &[128], &mut outbox));
+    store(&mut handler, &mut outbox, 0, 128);
+    handler.performed(0, &mut outbox);
+    handler.end_region(0, Author::default(), &mut outbox);
+    assert_eq!(left(&mut outbox), (vec![0, 1], vec![1]));
+    store(&mut handler, &mut outbox, 0, 256);
+    assert_eq!(draws(sent(&mut outbox)), 1, "the open region's ID is the earlier one");
+    assert!(!handler.is_drained(0) && !handler.is_drained(1));
 }
 
-fn admits(site: &front_end::Site, warp: u8) -> bool {
-    site.admitted() >> warp & 1 == 1
+fn admits(handler: &front_end::Site, warp: u8) -> bool {
+    handler.admitted() >> warp & 1 == 1
 }
 
 #[test]
 fn half_of_all_ids_are_in_use_at_most_an_equal_share_in_each_sm() {
-    let (mut site, mut post) = front_end(|spec| spec.id_bits = 4);
+    let (mut handler, mut outbox) = front_end(|spec| spec.id_bits = 4);
     for warp in 0..3 {
-        assert!(admits(&site, warp), "7 for 2 SMs; one early");
-        store(&mut site, &mut post, warp, 0);
+        assert!(admits(&handler, warp), "7 for 2 SMs; one early");
+        store(&mut handler, &mut outbox, warp, 0);
     }
-    assert!(!admits(&site, 4) && admits(&site, 2), "who is inside of a region needs none");
-    site.end_region(2, Author::default(), &mut post);
-    assert!(!admits(&site, 2));
-    site.awaits_admission(4, true);
-    site.awaits_admission(2, true);
-    site.letter(Peer::Controller(0), Box::new(Word::Committed), &mut post);
-    assert!(admits(&site, 4) && !admits(&site, 2) && !admits(&site, 5), "on time, whoever waits longest");
-    site.letter(Peer::Controller(0), Box::new(Word::Committed), &mut post);
-    assert!(admits(&site, 2) && !admits(&site, 5));
-    site.awaits_admission(4, false);
-    assert!(admits(&site, 5), "it needed none");
+    assert!(!admits(&handler, 4) && admits(&handler, 2), "who is inside of a region needs none");
+    handler.end_region(2, Author::default(), &mut outbox);
+    assert!(!admits(&handler, 2));
+    handler.awaits_admission(4, true);
+    handler.awaits_admission(2, true);
+    handler.message(Peer::Controller(0), Box::new(Word::Committed), &mut outbox);
+    assert!(admits(&handler, 4) && !admits(&handler, 2) && !admits(&handler, 5), "on time, whoever waits longest");
+    handler.message(Peer::Controller(0), Box::new(Word::Committed), &mut outbox);
+    assert!(admits(&handler, 2) && !admits(&handler, 5));
+    handler.awaits_admission(4, false);
+    assert!(admits(&handler, 5), "it needed none");
     let fits = |id_bits, sms| {
         let scheme = LightWsp { spec: spec(|spec| spec.id_bits = id_bits) };
-        scheme.unfit(Seat { sms, ..Seat::default() }).is_none()
+        scheme.unfit(HandlerPlace { sms, ..HandlerPlace::default() }).is_none()
     };
     assert!(fits(4, 7) && !fits(4, 8) && fits(5, 8));
 }
 
 #[test]
 fn who_waits_for_room_keeps_its_place_among_those_that_wait_for_ids() {
-    let (mut site, mut post) = front_end(|spec| (spec.id_bits, spec.feb_entries, spec.entry_bytes) = (4, 2, 128));
-    store(&mut site, &mut post, 0, 0);
-    site.end_region(0, Author::default(), &mut post);
-    store(&mut site, &mut post, 1, 0);
-    assert!(!admits(&site, 0), "there is an ID, and no room");
-    site.awaits_admission(0, true);
+    let (mut handler, mut outbox) = front_end(|spec| (spec.id_bits, spec.feb_entries, spec.entry_bytes) = (4, 2, 128));
+    store(&mut handler, &mut outbox, 0, 0);
+    handler.end_region(0, Author::default(), &mut outbox);
+    store(&mut handler, &mut outbox, 1, 0);
+    assert!(!admits(&handler, 0), "there is an ID, and no room");
+    handler.awaits_admission(0, true);
     // Others, which spin perhaps, have the IDs when there is room.
-    store(&mut site, &mut post, 2, 0);
-    site.awaits_admission(3, true);
+    store(&mut handler, &mut outbox, 2, 0);
+    handler.awaits_admission(3, true);
     for warp in [0, 1, 2] {
-        site.letter(Peer::Controller(0), Box::new(Word::Taken(warp, 1)), &mut post);
+        handler.message(Peer::Controller(0), Box::new(Word::Taken(warp, 1)), &mut outbox);
     }
-    assert!(!admits(&site, 0) && !admits(&site, 3));
-    site.letter(Peer::Controller(0), Box::new(Word::Committed), &mut post);
-    assert!(admits(&site, 0) && !admits(&site, 3), "one ID, for the first");
+    assert!(!admits(&handler, 0) && !admits(&handler, 3));
+    handler.message(Peer::Controller(0), Box::new(Word::Committed), &mut outbox);
+    assert!(admits(&handler, 0) && !admits(&handler, 3), "one ID, for the first");
 }
 
 #[test]
 fn an_id_is_kept_for_the_region_that_an_atomic_begins_when_it_is_back() {
-    let (mut site, mut post) = front_end(|spec| (spec.id_bits, spec.id_draw) = (4, IdDraw::Paper));
+    let (mut handler, mut outbox) = front_end(|spec| (spec.id_bits, spec.id_draw) = (4, IdDraw::Paper));
     for warp in 0..2 {
-        store(&mut site, &mut post, warp, 0);
+        store(&mut handler, &mut outbox, warp, 0);
     }
-    assert!(admits(&site, 8) && site.asks_leave(7, &[0], &mut post));
-    assert!(!admits(&site, 8));
-    store(&mut site, &mut post, 7, 0);
-    assert!(!admits(&site, 8), "it is that one");
-    site.letter(Peer::Controller(0), Box::new(Word::Committed), &mut post);
-    assert!(admits(&site, 8));
+    assert!(admits(&handler, 8) && handler.asks_leave(7, &[0], &mut outbox));
+    assert!(!admits(&handler, 8));
+    store(&mut handler, &mut outbox, 7, 0);
+    assert!(!admits(&handler, 8), "it is that one");
+    handler.message(Peer::Controller(0), Box::new(Word::Committed), &mut outbox);
+    assert!(admits(&handler, 8));
 }
 
 #[test]
 fn a_full_buffer_lets_a_warp_in_that_has_nothing_in_it() {
-    let (mut site, mut post) = front_end(|spec| (spec.feb_entries, spec.entry_bytes) = (16, 8));
-    assert!(admits(&site, 0));
-    store(&mut site, &mut post, 0, 0);
-    assert!(!admits(&site, 0) && admits(&site, 1), "the oldest region may be another's");
-    site.letter(Peer::Controller(0), Box::new(Word::Taken(0, 1)), &mut post);
-    assert!(admits(&site, 0));
+    let (mut handler, mut outbox) = front_end(|spec| (spec.feb_entries, spec.entry_bytes) = (16, 8));
+    assert!(admits(&handler, 0));
+    store(&mut handler, &mut outbox, 0, 0);
+    assert!(!admits(&handler, 0) && admits(&handler, 1), "the oldest region may be another's");
+    handler.message(Peer::Controller(0), Box::new(Word::Taken(0, 1)), &mut outbox);
+    assert!(admits(&handler, 0));
 }
 
 #[test]
 fn a_line_leaves_the_l2_when_the_copies_of_its_stores_have_come() {
-    use crate::persist::site::{Access, AccessKind};
-    let mut site = snoop::Site::new(Victims::Half);
-    let mut post = Post::default();
+    use crate::persist::handler::{Access, AccessKind};
+    let mut handler = snoop::Site::new(Victims::Half);
+    let mut outbox = Outbox::default();
     let access = Access {
         line: 128,
         bytes: 1,
@@ -615,13 +615,13 @@ fn a_line_leaves_the_l2_when_the_copies_of_its_stores_have_come() {
         hit: true,
     };
     let mut arrives =
-        |site: &mut snoop::Site| site.letter(Peer::Controller(0), Box::new(Word::Arrived(128)), &mut post);
+        |handler: &mut snoop::Site| handler.message(Peer::Controller(0), Box::new(Word::Arrived(128)), &mut outbox);
     // Its copy was faster.
-    arrives(&mut site);
-    let mut post = Post::default();
-    site.access(&access, &mut post);
-    assert!(!site.keeps(128));
-    site.access(&access, &mut post);
-    assert!(site.keeps(128) && !site.keeps(256));
-    assert_eq!((site.victims(16), site.victims(1)), (Some(8), Some(1)));
+    arrives(&mut handler);
+    let mut outbox = Outbox::default();
+    handler.access(&access, &mut outbox);
+    assert!(!handler.keeps(128));
+    handler.access(&access, &mut outbox);
+    assert!(handler.keeps(128) && !handler.keeps(256));
+    assert_eq!((handler.victims(16), handler.victims(1)), (Some(8), Some(1)));
 }

@@ -6,8 +6,8 @@ fn spec(l1_entries: u32, l2_entries: u32, l2_fifo: L2Fifo) -> NvwFifo {
     NvwFifo::new(NvwFifoSpec { l1_entries, l2_entries, l2_fifo, kernel_end: KernelEnd::None })
 }
 
-fn seat() -> Seat {
-    Seat { sms: 2, slices: 1, l1_combines: true, ..Seat::default() }
+fn place() -> HandlerPlace {
+    HandlerPlace { sms: 2, slices: 1, l1_combines: true, ..HandlerPlace::default() }
 }
 
 fn stored(line: u64, by: (u8, u8), from: u16) -> Access {
@@ -16,55 +16,55 @@ fn stored(line: u64, by: (u8, u8), from: u16) -> Access {
 
 #[test]
 fn a_line_has_one_entry_and_a_full_fifo_flushes_its_head_early() {
-    let mut site = spec(2, 2, L2Fifo::Shared).sm_site(seat());
-    let post = &mut Post::default();
+    let mut handler = spec(2, 2, L2Fifo::Shared).sm_handler(place());
+    let outbox = &mut Outbox::default();
     for line in [0, 128, 0, 128] {
-        site.access(&stored(line, (0, 0), 0), post);
+        handler.access(&stored(line, (0, 0), 0), outbox);
     }
-    assert!(post.cleans().is_empty(), "two lines fit");
-    site.access(&stored(256, (0, 0), 0), post);
-    assert_eq!(*post.cleans(), [0], "the oldest line goes first");
+    assert!(outbox.cleans().is_empty(), "two lines fit");
+    handler.access(&stored(256, (0, 0), 0), outbox);
+    assert_eq!(*outbox.cleans(), [0], "the oldest line goes first");
 }
 
 #[test]
 fn a_marker_drains_what_is_ahead_in_order_whoever_stored_it() {
-    let mut site = spec(16, 64, L2Fifo::Shared).sm_site(seat());
-    let post = &mut Post::default();
+    let mut handler = spec(16, 64, L2Fifo::Shared).sm_handler(place());
+    let outbox = &mut Outbox::default();
     for (line, by) in [(384, (0, 0)), (0, (1, 0)), (128, (2, 1))] {
-        site.access(&stored(line, by, 0), post);
+        handler.access(&stored(line, by, 0), outbox);
     }
     let mut lines = Vec::new();
-    site.drain(&Marker { scope: PersistScope::Cta, by: (0, 0) }, &mut lines);
+    handler.drain(&Marker { scope: PersistScope::Cta, by: (0, 0) }, &mut lines);
     assert_eq!(lines, [384, 0, 128]);
     let mut counts = Vec::new();
-    site.tally(&mut |name, count| counts.push((name, count)));
+    handler.tally(&mut |name, count| counts.push((name, count)));
     let count = |wanted: &str| counts.iter().find(|(name, _)| *name == wanted).unwrap().1;
     assert_eq!((count("l1_wg_own_entries"), count("l1_wg_other_entries")), (2, 1));
     lines.clear();
-    site.drain(&Marker { scope: PersistScope::Cta, by: (0, 0) }, &mut lines);
+    handler.drain(&Marker { scope: PersistScope::Cta, by: (0, 0) }, &mut lines);
     assert!(lines.is_empty(), "nothing was stored since");
 }
 
 #[test]
 fn a_line_that_is_cleaned_takes_its_entry_along() {
-    let count = |site: &dyn SmSite, wanted: &str| {
+    let count = |handler: &dyn SmHandler, wanted: &str| {
         let mut found = None;
-        site.tally(&mut |name, count| found = if name == wanted { Some(count) } else { found });
+        handler.tally(&mut |name, count| found = if name == wanted { Some(count) } else { found });
         found.unwrap()
     };
-    let mut site = spec(2, 64, L2Fifo::Shared).sm_site(seat());
-    let post = &mut Post::default();
-    site.access(&stored(0, (0, 0), 0), post);
-    site.access(&stored(128, (0, 0), 0), post);
-    site.cleaned(0);
-    site.cleaned(512);
-    assert_eq!(count(&*site, "l1_evicted_entries"), 1, "the other line had none");
-    site.access(&stored(256, (0, 0), 0), post);
-    assert!(post.cleans().is_empty(), "its place is free");
-    site.access(&stored(384, (0, 0), 0), post);
-    assert_eq!((&**post.cleans(), count(&*site, "l1_early_entries")), (&[128][..], 1));
+    let mut handler = spec(2, 64, L2Fifo::Shared).sm_handler(place());
+    let outbox = &mut Outbox::default();
+    handler.access(&stored(0, (0, 0), 0), outbox);
+    handler.access(&stored(128, (0, 0), 0), outbox);
+    handler.cleaned(0);
+    handler.cleaned(512);
+    assert_eq!(count(&*handler, "l1_evicted_entries"), 1, "the other line had none");
+    handler.access(&stored(256, (0, 0), 0), outbox);
+    assert!(outbox.cleans().is_empty(), "its place is free");
+    handler.access(&stored(384, (0, 0), 0), outbox);
+    assert_eq!((&**outbox.cleans(), count(&*handler, "l1_early_entries")), (&[128][..], 1));
     let mut lines = Vec::new();
-    site.drain(&Marker { scope: PersistScope::Thread, by: (0, 0) }, &mut lines);
+    handler.drain(&Marker { scope: PersistScope::Thread, by: (0, 0) }, &mut lines);
     assert_eq!(lines, [256, 384]);
 }
 
@@ -73,42 +73,42 @@ fn what_an_atomic_or_a_write_back_performs_at_the_l2_has_no_entry_in_the_l1() {
     for (kind, left) in
         [(AccessKind::Load, &[0, 128][..]), (AccessKind::Atomic, &[128]), (AccessKind::WriteBack, &[128])]
     {
-        let mut site = spec(16, 64, L2Fifo::Shared).sm_site(seat());
-        let post = &mut Post::default();
-        site.access(&stored(0, (0, 0), 0), post);
-        site.access(&stored(128, (0, 0), 0), post);
-        site.access(&Access { kind, ..stored(0, (0, 0), 0) }, post);
+        let mut handler = spec(16, 64, L2Fifo::Shared).sm_handler(place());
+        let outbox = &mut Outbox::default();
+        handler.access(&stored(0, (0, 0), 0), outbox);
+        handler.access(&stored(128, (0, 0), 0), outbox);
+        handler.access(&Access { kind, ..stored(0, (0, 0), 0) }, outbox);
         let mut lines = Vec::new();
-        site.drain(&Marker { scope: PersistScope::Thread, by: (0, 0) }, &mut lines);
+        handler.drain(&Marker { scope: PersistScope::Thread, by: (0, 0) }, &mut lines);
         assert_eq!(lines, left, "{kind:?}");
     }
 }
 
 #[test]
 fn what_left_the_l2_by_itself_is_the_next_markers_until_it_is_durable() {
-    let mut site = spec(16, 64, L2Fifo::Shared).slice_site(seat()).unwrap();
-    let post = &mut Post::default();
-    site.access(&stored(0, (0, 0), 0), post);
-    site.replaced(0, post);
-    let drained = |site: &mut Box<dyn SliceSite>, from| {
+    let mut handler = spec(16, 64, L2Fifo::Shared).slice_handler(place()).unwrap();
+    let outbox = &mut Outbox::default();
+    handler.access(&stored(0, (0, 0), 0), outbox);
+    handler.replaced(0, outbox);
+    let drained = |handler: &mut Box<dyn SliceHandler>, from| {
         let mut lines = Vec::new();
-        site.drain(from, &mut lines);
+        handler.drain(from, &mut lines);
         lines
     };
-    assert_eq!(drained(&mut site, 1), [0], "every marker waits for it");
-    assert_eq!(drained(&mut site, 0), [0]);
-    site.durable(0);
-    assert!(drained(&mut site, 0).is_empty());
+    assert_eq!(drained(&mut handler, 1), [0], "every marker waits for it");
+    assert_eq!(drained(&mut handler, 0), [0]);
+    handler.durable(0);
+    assert!(drained(&mut handler, 0).is_empty());
 }
 
 #[test]
 fn a_part_of_its_own_keeps_a_marker_from_others_lines() {
-    let mut site = spec(16, 1, L2Fifo::PerCu).slice_site(seat()).unwrap();
-    let post = &mut Post::default();
-    site.access(&stored(0, (0, 0), 0), post);
-    site.access(&stored(128, (0, 0), 1), post);
-    assert!(post.cleans().is_empty(), "each has its entry");
+    let mut handler = spec(16, 1, L2Fifo::PerCu).slice_handler(place()).unwrap();
+    let outbox = &mut Outbox::default();
+    handler.access(&stored(0, (0, 0), 0), outbox);
+    handler.access(&stored(128, (0, 0), 1), outbox);
+    assert!(outbox.cleans().is_empty(), "each has its entry");
     let mut lines = Vec::new();
-    site.drain(0, &mut lines);
+    handler.drain(0, &mut lines);
     assert_eq!(lines, [0]);
 }

@@ -5,7 +5,7 @@
 //!   store:  SM ──atomic──> hub ──next id──> SM ──stores marked with it──> slice: a lower id after a higher one in a bucket
 //! ```
 //! Source: PMEM-Spec (ASPLOS 2021): stale reads past the persist path, and the order of cores that pass a lock on. Readings:
-//! an atomic takes a lock; its id is there when the hub's letter is, about as late as the atomic's own answer, and holds for
+//! an atomic takes a lock; its id is there when the hub's message is, about as late as the atomic's own answer, and holds for
 //! the whole SM. A store of an SM that never took one has no id. Ids are kept by slice, for buckets of addresses, the least
 //! recently used is forgotten; our memory has a controller for each part of a bucket.
 //!
@@ -21,7 +21,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::PmemSpecSpec;
-use crate::persist::{Access, AccessKind, HubSite, Letter, Peer, Post, Seat, SliceSite, opened};
+use crate::persist::{Access, AccessKind, HandlerPlace, HubHandler, Outbox, Peer, SchemeMessage, SliceHandler, opened};
 
 /// What was detected.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(super) struct Found {
     pub(super) stores: u64,
 }
 
-/// A letter.
+/// A message.
 #[derive(Debug)]
 pub(super) enum Word {
     /// SM to hub: an atomic was issued.
@@ -46,13 +46,13 @@ pub(super) enum Word {
 }
 
 impl Word {
-    /// What a letter of this scheme says.
-    pub(super) fn of(letter: Box<dyn Letter>) -> Word {
-        opened(letter)
+    /// What a message of this scheme says.
+    pub(super) fn of(message: Box<dyn SchemeMessage>) -> Word {
+        opened(message)
     }
 }
 
-impl Letter for Word {
+impl SchemeMessage for Word {
     fn digest(&self) -> u64 {
         match self {
             Word::Acquire => 1,
@@ -86,9 +86,9 @@ pub(super) struct Detector {
 }
 
 impl Detector {
-    pub(super) fn new(spec: &Arc<PmemSpecSpec>, seat: Seat) -> Self {
+    pub(super) fn new(spec: &Arc<PmemSpecSpec>, place: HandlerPlace) -> Self {
         Detector {
-            window_ticks: (u128::from(spec.window_ns.ps) * u128::from(seat.tick_khz) / 1_000_000_000) as u64,
+            window_ticks: (u128::from(spec.window_ns.ps) * u128::from(place.tick_khz) / 1_000_000_000) as u64,
             bucket_bytes: spec.bucket_bytes,
             bucket_entries: spec.bucket_entries as usize,
             evicted: VecDeque::new(),
@@ -116,9 +116,9 @@ impl Detector {
     }
 }
 
-impl SliceSite for Detector {
-    fn access(&mut self, access: &Access, post: &mut Post) {
-        self.expire(post.now());
+impl SliceHandler for Detector {
+    fn access(&mut self, access: &Access, outbox: &mut Outbox) {
+        self.expire(outbox.now());
         let late = self.evicted.iter().position(|evicted| evicted.line == access.line);
         match (access.kind, late) {
             (AccessKind::Load | AccessKind::Atomic, Some(at)) if !access.hit => self.evicted[at].read = true,
@@ -133,15 +133,15 @@ impl SliceSite for Detector {
         }
     }
 
-    fn replaced(&mut self, line: u64, post: &mut Post) {
-        self.expire(post.now());
+    fn replaced(&mut self, line: u64, outbox: &mut Outbox) {
+        self.expire(outbox.now());
         self.evicted.retain(|evicted| evicted.line != line);
-        self.evicted.push_back(Evicted { line, at: post.now(), read: false });
+        self.evicted.push_back(Evicted { line, at: outbox.now(), read: false });
     }
 
-    fn letter(&mut self, _: Peer, letter: Box<dyn Letter>, post: &mut Post) {
-        match Word::of(letter) {
-            Word::Tell => post.send(Peer::Hub, Word::Told(std::mem::take(&mut self.found))),
+    fn message(&mut self, _: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
+        match Word::of(message) {
+            Word::Tell => outbox.send(Peer::Hub, Word::Told(std::mem::take(&mut self.found))),
             other => panic!("PMEM-Spec's detector received {other:?}"),
         }
     }
@@ -158,19 +158,19 @@ pub(super) struct Counter {
 }
 
 impl Counter {
-    pub(super) fn new(seat: Seat, fenced: bool) -> Self {
-        Counter { slices: seat.slices, fenced, acquires: 0, found: Found::default() }
+    pub(super) fn new(place: HandlerPlace, fenced: bool) -> Self {
+        Counter { slices: place.slices, fenced, acquires: 0, found: Found::default() }
     }
 }
 
-impl HubSite for Counter {
-    fn letter(&mut self, from: Peer, letter: Box<dyn Letter>, post: &mut Post) {
-        match Word::of(letter) {
+impl HubHandler for Counter {
+    fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
+        match Word::of(message) {
             Word::Acquire => {
                 self.acquires += 1;
-                post.send(from, Word::Id(self.acquires));
+                outbox.send(from, Word::Id(self.acquires));
             }
-            Word::KernelEnd => (0..self.slices).for_each(|slice| post.send(Peer::Slice(slice), Word::Tell)),
+            Word::KernelEnd => (0..self.slices).for_each(|slice| outbox.send(Peer::Slice(slice), Word::Tell)),
             Word::Told(found) => {
                 self.found.loads += found.loads;
                 self.found.stores += found.stores;
@@ -198,13 +198,14 @@ impl HubSite for Counter {
 mod tests {
     use super::*;
 
-    const SEAT: Seat = Seat { index: 0, sms: 2, slices: 3, controllers: 1, tick_khz: 1_000_000, l1_combines: false };
+    const SEAT: HandlerPlace =
+        HandlerPlace { index: 0, sms: 2, slices: 3, controllers: 1, tick_khz: 1_000_000, l1_combines: false };
 
-    fn detector(bucket_entries: u32) -> (Detector, Post) {
+    fn detector(bucket_entries: u32) -> (Detector, Outbox) {
         let values = crate::schemes::entry::values_of(super::super::DEFAULTS);
         let spec: PmemSpecSpec = serde_json::from_value(values.into()).unwrap();
         // A tick is a nanosecond, and the window 20 of them.
-        (Detector::new(&Arc::new(PmemSpecSpec { bucket_entries, ..spec }), SEAT), Post::default())
+        (Detector::new(&Arc::new(PmemSpecSpec { bucket_entries, ..spec }), SEAT), Outbox::default())
     }
 
     fn access(kind: AccessKind, line: u64, hit: bool, mark: u64) -> Access {
@@ -214,15 +215,15 @@ mod tests {
     #[test]
     fn a_store_that_comes_after_its_line_was_evicted_and_read_is_found_within_the_window() {
         let found = |read: Option<(bool, u64)>, stored_at: u64| {
-            let (mut detector, mut post) = detector(64);
-            post.at(1000);
-            detector.replaced(128, &mut post);
+            let (mut detector, mut outbox) = detector(64);
+            outbox.at(1000);
+            detector.replaced(128, &mut outbox);
             if let Some((hit, line)) = read {
-                detector.access(&access(AccessKind::Load, line, hit, 0), &mut post);
+                detector.access(&access(AccessKind::Load, line, hit, 0), &mut outbox);
             }
-            post.at(stored_at);
-            detector.access(&access(AccessKind::Store, 128, false, 0), &mut post);
-            detector.access(&access(AccessKind::Store, 128, false, 0), &mut post);
+            outbox.at(stored_at);
+            detector.access(&access(AccessKind::Store, 128, false, 0), &mut outbox);
+            detector.access(&access(AccessKind::Store, 128, false, 0), &mut outbox);
             detector.found.loads
         };
         assert_eq!(found(Some((false, 128)), 1020), 1, "once");
@@ -235,9 +236,9 @@ mod tests {
     #[test]
     fn a_lower_id_after_a_higher_one_in_a_bucket_is_found() {
         let found = |entries: u32, stores: &[(u64, u64)]| {
-            let (mut detector, mut post) = detector(entries);
+            let (mut detector, mut outbox) = detector(entries);
             for &(line, id) in stores {
-                detector.access(&access(AccessKind::Store, line, false, id), &mut post);
+                detector.access(&access(AccessKind::Store, line, false, id), &mut outbox);
             }
             detector.found.stores
         };
@@ -250,18 +251,18 @@ mod tests {
 
     #[test]
     fn the_hub_hands_out_ids_and_sums_what_slices_found() {
-        let (mut hub, mut post) = (Counter::new(SEAT, true), Post::default());
+        let (mut hub, mut outbox) = (Counter::new(SEAT, true), Outbox::default());
         for (sm, id) in [(1, 1), (0, 2)] {
-            hub.letter(Peer::Sm(sm), Box::new(Word::Acquire), &mut post);
-            let sent = post.take();
+            hub.message(Peer::Sm(sm), Box::new(Word::Acquire), &mut outbox);
+            let sent = outbox.take();
             assert_eq!((sent.len(), sent[0].0), (1, Peer::Sm(sm)));
-            assert!(sent.into_iter().all(|(_, letter)| matches!(Word::of(letter), Word::Id(given) if given == id)));
+            assert!(sent.into_iter().all(|(_, message)| matches!(Word::of(message), Word::Id(given) if given == id)));
         }
-        hub.letter(Peer::Host, Box::new(Word::KernelEnd), &mut post);
-        let asked: Vec<Peer> = post.take().into_iter().map(|(to, _)| to).collect();
+        hub.message(Peer::Host, Box::new(Word::KernelEnd), &mut outbox);
+        let asked: Vec<Peer> = outbox.take().into_iter().map(|(to, _)| to).collect();
         assert_eq!(asked, [Peer::Slice(0), Peer::Slice(1), Peer::Slice(2)]);
         for slice in 0..3 {
-            hub.letter(Peer::Slice(slice), Box::new(Word::Told(Found { loads: 1, stores: 2 })), &mut post);
+            hub.message(Peer::Slice(slice), Box::new(Word::Told(Found { loads: 1, stores: 2 })), &mut outbox);
         }
         let report = hub.report();
         assert_eq!(report["load_mis_speculations"], json!({ "detected": 3, "false_positives": 3 }));

@@ -1,109 +1,109 @@
-//! Tests of the site by itself: what joins, what leaves when, what is kept back.
+//! Tests of the handler by itself: what joins, what leaves when, what is kept back.
 
 use super::*;
 
-fn site(pb_entries: u32, window: u32) -> Site {
+fn handler(pb_entries: u32, window: u32) -> Site {
     Site::new(&Arc::new(SbrpSpec { pb_entries, window }), true)
 }
 
 /// A store of a warp of CTA 0; true when it joins.
-fn store(site: &mut Site, post: &mut Post, line: u64, warp: u8, number: u64, after: u64) -> bool {
-    site.join(&Joining { line, by: (warp, 0), number, after }, post)
+fn store(handler: &mut Site, outbox: &mut Outbox, line: u64, warp: u8, number: u64, after: u64) -> bool {
+    handler.join(&Joining { line, by: (warp, 0), number, after }, outbox)
 }
 
-fn left(post: &mut Post) -> Vec<(u64, u64)> {
-    post.persists().drain(..).collect()
+fn left(outbox: &mut Outbox) -> Vec<(u64, u64)> {
+    outbox.persists().drain(..).collect()
 }
 
-fn count(site: &Site, wanted: &str) -> u64 {
+fn count(handler: &Site, wanted: &str) -> u64 {
     let mut found = None;
-    site.tally(&mut |name, count| found = found.or((name == wanted).then_some(count)));
+    handler.tally(&mut |name, count| found = found.or((name == wanted).then_some(count)));
     found.unwrap()
 }
 
 #[test]
 fn so_many_lines_are_under_way_and_the_next_leaves_when_one_is_durable() {
-    let (mut site, post) = (site(8, 2), &mut Post::default());
+    let (mut handler, outbox) = (handler(8, 2), &mut Outbox::default());
     for number in 1..=4 {
-        assert!(store(&mut site, post, 128 * number, 0, number, 0));
+        assert!(store(&mut handler, outbox, 128 * number, 0, number, 0));
     }
-    assert_eq!(left(post), [(128, 1), (256, 2)]);
-    site.persisted(2, post);
-    assert_eq!(left(post), [(384, 3)]);
+    assert_eq!(left(outbox), [(128, 1), (256, 2)]);
+    handler.persisted(2, outbox);
+    assert_eq!(left(outbox), [(384, 3)]);
 }
 
 #[test]
 fn a_block_behind_a_fence_waits_for_its_ctas_blocks_before_it_and_holds_up_the_rest() {
-    let (mut site, post) = (site(8, 8), &mut Post::default());
-    store(&mut site, post, 0, 0, 1, 0);
-    store(&mut site, post, 128, 0, 2, 1);
-    store(&mut site, post, 256, 1, 3, 0);
-    assert_eq!(left(post), [(0, 1)], "the buffer is a FIFO");
-    site.persisted(1, post);
-    assert_eq!(left(post), [(128, 2), (256, 3)]);
+    let (mut handler, outbox) = (handler(8, 8), &mut Outbox::default());
+    store(&mut handler, outbox, 0, 0, 1, 0);
+    store(&mut handler, outbox, 128, 0, 2, 1);
+    store(&mut handler, outbox, 256, 1, 3, 0);
+    assert_eq!(left(outbox), [(0, 1)], "the buffer is a FIFO");
+    handler.persisted(1, outbox);
+    assert_eq!(left(outbox), [(128, 2), (256, 3)]);
 }
 
 #[test]
 fn a_store_merges_unless_an_order_lies_between() {
-    let (mut site, post) = (site(8, 1), &mut Post::default());
-    store(&mut site, post, 0, 0, 1, 0);
-    store(&mut site, post, 128, 0, 2, 0);
-    assert!(store(&mut site, post, 128, 1, 3, 0));
-    assert!(!store(&mut site, post, 128, 0, 4, 3), "the warp's own fence lies between");
-    assert!(!store(&mut site, post, 128, 0, 4, 3), "asked again");
-    assert_eq!((count(&site, "pb_merged_stores"), count(&site, "pb_delayed_stores")), (1, 1));
-    left(post);
-    site.persisted(1, post);
-    assert_eq!(left(post), [(128, 2)]);
-    assert!(store(&mut site, post, 128, 0, 4, 3));
-    assert_eq!(left(post), [], "behind what is under way");
+    let (mut handler, outbox) = (handler(8, 1), &mut Outbox::default());
+    store(&mut handler, outbox, 0, 0, 1, 0);
+    store(&mut handler, outbox, 128, 0, 2, 0);
+    assert!(store(&mut handler, outbox, 128, 1, 3, 0));
+    assert!(!store(&mut handler, outbox, 128, 0, 4, 3), "the warp's own fence lies between");
+    assert!(!store(&mut handler, outbox, 128, 0, 4, 3), "asked again");
+    assert_eq!((count(&handler, "pb_merged_stores"), count(&handler, "pb_delayed_stores")), (1, 1));
+    left(outbox);
+    handler.persisted(1, outbox);
+    assert_eq!(left(outbox), [(128, 2)]);
+    assert!(store(&mut handler, outbox, 128, 0, 4, 3));
+    assert_eq!(left(outbox), [], "behind what is under way");
 }
 
 #[test]
 fn a_fence_is_one_entry_ahead_of_the_first_block_behind_it() {
-    let (mut site, post) = (site(8, 1), &mut Post::default());
+    let (mut handler, outbox) = (handler(8, 1), &mut Outbox::default());
     for (number, warp) in [(1, 0), (2, 1)] {
-        store(&mut site, post, 128 * number, warp, number, 0);
+        store(&mut handler, outbox, 128 * number, warp, number, 0);
     }
-    store(&mut site, post, 512, 0, 3, 2);
-    store(&mut site, post, 640, 0, 4, 2);
-    assert_eq!(count(&site, "pb_orders"), 1, "the second store is behind the same fence");
-    store(&mut site, post, 768, 1, 5, 2);
-    assert_eq!(count(&site, "pb_orders"), 2, "another warp's, with a block between");
+    store(&mut handler, outbox, 512, 0, 3, 2);
+    store(&mut handler, outbox, 640, 0, 4, 2);
+    assert_eq!(count(&handler, "pb_orders"), 1, "the second store is behind the same fence");
+    store(&mut handler, outbox, 768, 1, 5, 2);
+    assert_eq!(count(&handler, "pb_orders"), 2, "another warp's, with a block between");
 }
 
 #[test]
 fn a_store_behind_a_fence_needs_two_entries_and_any_other_one() {
     let full = |behind_fence: bool| {
-        let (mut site, post) = (site(2, 1), &mut Post::default());
-        assert!(store(&mut site, post, 128, 0, 1, 0), "it leaves at once");
-        assert!(store(&mut site, post, 256, 0, 2, 0), "one of two entries");
-        !store(&mut site, post, 384, 0, 3, if behind_fence { 2 } else { 0 })
+        let (mut handler, outbox) = (handler(2, 1), &mut Outbox::default());
+        assert!(store(&mut handler, outbox, 128, 0, 1, 0), "it leaves at once");
+        assert!(store(&mut handler, outbox, 256, 0, 2, 0), "one of two entries");
+        !store(&mut handler, outbox, 384, 0, 3, if behind_fence { 2 } else { 0 })
     };
     assert_eq!([false, true].map(full), [false, true]);
 }
 
 #[test]
 fn a_full_buffer_keeps_stores_back_and_one_of_a_single_entry_works() {
-    let (mut site, post) = (site(1, 1), &mut Post::default());
-    assert!(store(&mut site, post, 0, 0, 1, 0), "it leaves at once");
-    assert!(store(&mut site, post, 128, 0, 2, 1));
-    assert!(!store(&mut site, post, 256, 0, 3, 2));
-    assert_eq!((left(post), count(&site, "pb_full_stores")), (vec![(0, 1)], 1));
-    site.persisted(1, post);
-    assert!(store(&mut site, post, 256, 0, 3, 2));
-    assert_eq!(left(post), [(128, 2)]);
+    let (mut handler, outbox) = (handler(1, 1), &mut Outbox::default());
+    assert!(store(&mut handler, outbox, 0, 0, 1, 0), "it leaves at once");
+    assert!(store(&mut handler, outbox, 128, 0, 2, 1));
+    assert!(!store(&mut handler, outbox, 256, 0, 3, 2));
+    assert_eq!((left(outbox), count(&handler, "pb_full_stores")), (vec![(0, 1)], 1));
+    handler.persisted(1, outbox);
+    assert!(store(&mut handler, outbox, 256, 0, 3, 2));
+    assert_eq!(left(outbox), [(128, 2)]);
 }
 
 #[test]
 fn what_orders_and_what_waits() {
-    let mut site = site(1, 1);
+    let mut handler = handler(1, 1);
     for kind in [FenceKind::Sfence, FenceKind::Ofence, FenceKind::BarrierThread, FenceKind::BarrierCta] {
-        assert_eq!(site.fence(kind), FenceRule::Ordered);
+        assert_eq!(handler.fence(kind), FenceRule::Ordered);
     }
     for kind in [FenceKind::Dfence, FenceKind::BarrierKernel] {
-        assert_eq!(site.fence(kind), FenceRule::WaitDurable);
+        assert_eq!(handler.fence(kind), FenceRule::WaitDurable);
     }
-    assert_eq!([false, true].map(|wide| site.release(wide)), [FenceRule::Ordered, FenceRule::WaitDurable]);
-    assert!(site.acquire(true) && !site.acquire(false));
+    assert_eq!([false, true].map(|wide| handler.release(wide)), [FenceRule::Ordered, FenceRule::WaitDurable]);
+    assert!(handler.acquire(true) && !handler.acquire(false));
 }

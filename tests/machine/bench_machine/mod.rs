@@ -272,7 +272,7 @@ impl Ran {
         sum(self.assembly.controllers().map(|s| *s.counters()), name)
     }
 
-    /// What the scheme's sites counted.
+    /// What the scheme's handlers counted.
     pub fn scheme(&self, name: &str) -> u64 {
         let mut total = 0;
         let mut add = |counted: &'static str, count: u64| total += if counted == name { count } else { 0 };

@@ -34,7 +34,7 @@ const CACHE: [(&str, CacheOp); 15] = [
     ("cs", CacheOp::Streaming),
     ("lu", CacheOp::Streaming),
     ("cv", CacheOp::Volatile),
-    ("wt", CacheOp::WriteThrough),
+    ("wt", CacheOp::NonTemporal),
     ("nc", CacheOp::ReadOnly),
     ("volatile", CacheOp::Volatile),
     ("relaxed", CacheOp::Volatile),

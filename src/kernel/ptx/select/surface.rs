@@ -30,7 +30,7 @@ const LOAD_OPERATORS: [(&str, CacheOp); 4] =
     [("ca", CacheOp::All), ("cg", CacheOp::L2Only), ("cs", CacheOp::Streaming), ("cv", CacheOp::Volatile)];
 
 const STORE_OPERATORS: [(&str, CacheOp); 4] =
-    [("wb", CacheOp::All), ("cg", CacheOp::L2Only), ("cs", CacheOp::Streaming), ("wt", CacheOp::WriteThrough)];
+    [("wb", CacheOp::All), ("cg", CacheOp::L2Only), ("cs", CacheOp::Streaming), ("wt", CacheOp::NonTemporal)];
 
 /// What an access outside the bounds does.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! The hub by itself: letters in, letters and periods out.
+//! The hub by itself: messages in, messages and periods out.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,8 @@ fn spec(changes: &[(&str, Value)]) -> Arc<AgpmSpec> {
     AgpmSpec::with(changes)
 }
 
-const SEAT: Seat = Seat { index: 0, sms: 3, slices: 2, controllers: 1, tick_khz: 1, l1_combines: false };
+const SEAT: HandlerPlace =
+    HandlerPlace { index: 0, sms: 3, slices: 2, controllers: 1, tick_khz: 1, l1_combines: false };
 
 struct Bench {
     hub: Selector,
@@ -26,11 +27,11 @@ impl Bench {
     }
 
     fn tell(&mut self, from: Peer, word: Word) -> Vec<(Peer, Word)> {
-        let mut post = Post::default();
+        let mut outbox = Outbox::default();
         self.now += 10;
-        post.at(self.now);
-        self.hub.letter(from, Box::new(word), &mut post);
-        post.take().into_iter().map(|(to, letter)| (to, Word::of(letter))).collect()
+        outbox.at(self.now);
+        self.hub.message(from, Box::new(word), &mut outbox);
+        outbox.take().into_iter().map(|(to, message)| (to, Word::of(message))).collect()
     }
 
     fn start(&mut self, kernel: &str, persists_per_warp: Option<u64>, warps: u64) {
@@ -214,7 +215,7 @@ fn every_period_tells_of_itself_alone_and_the_selection_of_all() {
         reservation_bytes: (18 + 36 + 3 + 3) * 89,
     };
     assert_eq!(bench.hub.selection, expected);
-    assert_eq!(HubSite::report(&bench.hub), serde_json::to_value(&expected).unwrap());
+    assert_eq!(HubHandler::report(&bench.hub), serde_json::to_value(&expected).unwrap());
     // Its threshold, way, log updates, cycles and requests; then the counts since, and complete periods.
     bench.tell(Peer::Sm(1), report(59, 61, 67, [0; 3]));
     let mut words = Vec::new();
@@ -339,11 +340,11 @@ fn an_sm_decides_by_its_own_l1_and_the_l2_of_all() {
 
 #[test]
 fn the_host_tells_the_hub_of_every_kernel_and_writes_nothing_back() {
-    let (mut host, mut post) = (Host, Post::default());
+    let (mut host, mut outbox) = (Host, Outbox::default());
     let facts = KernelFacts { kernel: "k".to_owned(), launch: 3, warps: 70, ..KernelFacts::default() };
-    host.kernel_start(&facts, &mut post);
-    assert_eq!(host.kernel_end(&mut post), crate::persist::Boundary::None);
-    let told: Vec<(Peer, Word)> = post.take().into_iter().map(|(to, letter)| (to, Word::of(letter))).collect();
+    host.kernel_start(&facts, &mut outbox);
+    assert_eq!(host.kernel_end(&mut outbox), crate::persist::Boundary::None);
+    let told: Vec<(Peer, Word)> = outbox.take().into_iter().map(|(to, message)| (to, Word::of(message))).collect();
     let [(Peer::Hub, Word::KernelStart(started)), (Peer::Hub, Word::KernelEnd)] = &told[..] else { panic!("{told:?}") };
     assert_eq!(started, &facts);
 }

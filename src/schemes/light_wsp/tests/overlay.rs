@@ -5,7 +5,7 @@ use super::*;
 /// Bytes 0 and 1 of line 128 as a read of `mask` sees them; 99 where it finds no store.
 fn seen(mc: &Controller, mask: u128) -> [u8; 2] {
     let mut bytes = [99; 128];
-    assert!(mc.site.overlay(128, mask, &mut bytes));
+    assert!(mc.handler.overlay(128, mask, &mut bytes));
     [bytes[0], bytes[1]]
 }
 

@@ -2,7 +2,7 @@
 //! reservation buffer in each L2 slice.
 //!
 //! ```text
-//!   SM: selector ── log updates past the caches or through them
+//!   SM: selector ── non-temporal log updates or through them
 //!       L1 buffer ──line leaves the L1──> L2 bank ──line leaves the L2──> reservation buffer ──line comes back──> L2 bank
 //! ```
 //! The L2's buffer is one; a line has one slice, so each slice keeps the entries of its own lines: what is
@@ -20,17 +20,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::buffer::{Buffer, Counting, Entry, Places};
-use super::letters::{Report, Word};
+use super::messages::{Report, Word};
 use super::parameters::{
     AgpmSpec, Counted, FirstPath, Hit, L1Buffers, LogKey, LogUnit, Path, Placement, PmFirstByte, Routed, SharedMemory,
     Statistics,
 };
-use crate::persist::past::PastStores;
+use crate::persist::handler::Move;
+use crate::persist::non_temporal::NonTemporalStores;
 use crate::persist::selection::Locality;
-use crate::persist::site::Move;
 use crate::persist::{
-    Access, AccessKind, Boundary, KernelFacts, Letter, Peer, Post, Route, Seat, SliceSite, SmSite, Store, StoreClass,
-    StoreRule, WriteBack, WriteBackClass, WriteBackRule,
+    Access, AccessKind, Boundary, HandlerPlace, KernelFacts, Outbox, Peer, Route, SchemeMessage, SliceHandler,
+    SmHandler, Store, StoreClass, StoreRule, WriteBack, WriteBackClass, WriteBackRule,
 };
 
 /// A buffer and the readings of what happens at it.
@@ -104,13 +104,13 @@ pub(super) struct SmSelector {
     report: Report,
     /// Log updates since `alternate` changed the way.
     alternated: u64,
-    /// What went past the caches has no write-back to do.
-    past: PastStores,
+    /// What bypassed the caches has no write-back to do.
+    past: NonTemporalStores,
 }
 
 impl SmSelector {
-    pub(super) fn new(spec: &Arc<AgpmSpec>, seat: Seat) -> Self {
-        let sampled = spec.l1_buffers == L1Buffers::Each || u32::from(seat.index) == spec.sampled_sm;
+    pub(super) fn new(spec: &Arc<AgpmSpec>, place: HandlerPlace) -> Self {
+        let sampled = spec.l1_buffers == L1Buffers::Each || u32::from(place.index) == spec.sampled_sm;
         SmSelector {
             spec: spec.clone(),
             l1: sampled.then(|| Level::new(spec, places(spec, 1))),
@@ -119,7 +119,7 @@ impl SmSelector {
             kernel: String::new(),
             report: Report::default(),
             alternated: 0,
-            past: PastStores::default(),
+            past: NonTemporalStores::default(),
         }
     }
 
@@ -140,15 +140,15 @@ impl SmSelector {
         }
     }
 
-    fn tell(&mut self, post: &mut Post) {
+    fn tell(&mut self, outbox: &mut Outbox) {
         if self.report != Report::default() {
-            post.send(Peer::Hub, Word::Report(std::mem::take(&mut self.report)));
+            outbox.send(Peer::Hub, Word::Report(std::mem::take(&mut self.report)));
         }
     }
 
-    fn leaves(entry: Option<Entry>, post: &mut Post) {
+    fn leaves(entry: Option<Entry>, outbox: &mut Outbox) {
         if let Some(entry) = entry {
-            post.send(Peer::SliceOf(entry.line), Word::Moved(Box::new(entry)));
+            outbox.send(Peer::SliceOf(entry.line), Word::Moved(Box::new(entry)));
         }
     }
 }
@@ -165,7 +165,7 @@ fn other(path: Route) -> Route {
     if path == Route::Temporal { Route::NonTemporal } else { Route::Temporal }
 }
 
-impl SmSite for SmSelector {
+impl SmHandler for SmSelector {
     fn watches(&self) -> bool {
         true
     }
@@ -178,12 +178,12 @@ impl SmSite for SmSelector {
         self.report.exchanges += 1;
     }
 
-    fn kernel_start(&mut self, kernel: &KernelFacts, _: &mut Post) {
+    fn kernel_start(&mut self, kernel: &KernelFacts, _: &mut Outbox) {
         self.path = self.known.get(&kernel.kernel).copied().unwrap_or_else(|| first_path(&self.spec));
         self.kernel.clone_from(&kernel.kernel);
     }
 
-    fn store(&mut self, store: &Store<'_>, _: &mut Post) -> StoreRule {
+    fn store(&mut self, store: &Store<'_>, _: &mut Outbox) -> StoreRule {
         let selected = store.class == StoreClass::Log
             || store.class == StoreClass::Data && !store.atomic && self.spec.routed == Routed::Requests;
         let route = match store.class {
@@ -201,8 +201,8 @@ impl SmSite for SmSelector {
         StoreRule { route, wait: false }
     }
 
-    /// What went past the caches left nothing to write back, whatever the way is now; what went through them did.
-    fn write_back(&mut self, write_back: &WriteBack<'_>, _: &mut Post) -> WriteBackRule {
+    /// What bypassed the caches left nothing to write back, whatever the way is now; what went through them did.
+    fn write_back(&mut self, write_back: &WriteBack<'_>, _: &mut Outbox) -> WriteBackRule {
         if write_back.class != WriteBackClass::Flush && self.past.covers(write_back) {
             self.report.dropped_write_backs += 1;
             WriteBackRule::Dropped
@@ -211,12 +211,12 @@ impl SmSite for SmSelector {
         }
     }
 
-    fn cta_end(&mut self, post: &mut Post) -> Boundary {
-        self.tell(post);
+    fn cta_end(&mut self, outbox: &mut Outbox) -> Boundary {
+        self.tell(outbox);
         Boundary::None
     }
 
-    fn access(&mut self, access: &Access, post: &mut Post) {
+    fn access(&mut self, access: &Access, outbox: &mut Outbox) {
         let counts = match self.spec.counted {
             Counted::Requests => access.kind != AccessKind::Load,
             Counted::LogUpdates => access.kind == AccessKind::Store && access.log,
@@ -227,20 +227,20 @@ impl SmSite for SmSelector {
                 LogUnit::Accesses => 1,
             };
             if self.report.logs >= self.spec.report_logs {
-                self.tell(post);
+                self.tell(outbox);
             }
         }
         let Some(l1) = &mut self.l1 else { return };
-        Self::leaves(l1.serve(access), post);
+        Self::leaves(l1.serve(access), outbox);
         let passes = matches!(access.kind, AccessKind::Store | AccessKind::Atomic);
         if passes && access.hit && self.spec.hit == Hit::Cache {
-            Self::leaves(l1.buffer.take(access.line), post);
+            Self::leaves(l1.buffer.take(access.line), outbox);
         }
     }
 
-    fn replaced(&mut self, line: u64, post: &mut Post) {
+    fn replaced(&mut self, line: u64, outbox: &mut Outbox) {
         if let Some(l1) = &mut self.l1 {
-            Self::leaves(l1.buffer.take(line), post);
+            Self::leaves(l1.buffer.take(line), outbox);
         }
     }
 
@@ -249,8 +249,8 @@ impl SmSite for SmSelector {
         self.report.wait_cycles += cycles;
     }
 
-    fn letter(&mut self, _: Peer, letter: Box<dyn Letter>, post: &mut Post) {
-        match Word::of(letter) {
+    fn message(&mut self, _: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
+        match Word::of(message) {
             Word::Path { kernel, route } => {
                 if kernel == self.kernel {
                     self.path = route;
@@ -263,7 +263,7 @@ impl SmSite for SmSelector {
                     (locality, saturated) = (l1.locality(), l1.buffer.saturated());
                     l1.buffer.flush();
                 }
-                post.send(Peer::Hub, Word::Counts { locality, saturated, spills: 0, refills: 0 });
+                outbox.send(Peer::Hub, Word::Counts { locality, saturated, spills: 0, refills: 0 });
             }
             other => panic!("AGPM's selector in an SM received {other:?}"),
         }
@@ -280,61 +280,61 @@ pub(super) struct Bank {
 }
 
 impl Bank {
-    pub(super) fn new(spec: &Arc<AgpmSpec>, seat: Seat) -> Self {
+    pub(super) fn new(spec: &Arc<AgpmSpec>, place: HandlerPlace) -> Self {
         Bank {
-            l2: Level::new(spec, places(spec, u32::from(seat.slices))),
+            l2: Level::new(spec, places(spec, u32::from(place.slices))),
             reserved: BTreeMap::new(),
             spills: 0,
             refills: 0,
         }
     }
 
-    fn reserve(&mut self, entry: Option<Entry>, post: &mut Post) {
+    fn reserve(&mut self, entry: Option<Entry>, outbox: &mut Outbox) {
         if let Some(entry) = entry {
             self.spills += 1;
-            self.charge(Move::Out, post);
+            self.charge(Move::Out, outbox);
             self.reserved.insert(entry.line, entry);
         }
     }
 
     /// An entry moves to the reservation buffer or back.
-    fn charge(&self, way: fn(u32) -> Move, post: &mut Post) {
+    fn charge(&self, way: fn(u32) -> Move, outbox: &mut Outbox) {
         if self.l2.spec.charge_reservation {
-            post.transfer(way(self.l2.spec.reservation_bytes));
+            outbox.transfer(way(self.l2.spec.reservation_bytes));
         }
     }
 }
 
-impl SliceSite for Bank {
-    fn access(&mut self, access: &Access, post: &mut Post) {
+impl SliceHandler for Bank {
+    fn access(&mut self, access: &Access, outbox: &mut Outbox) {
         let shadow = self.l2.spec.hit == Hit::Shadow;
         let fetches = access.kind == AccessKind::Load;
         if (shadow || fetches)
             && let Some(entry) = self.reserved.remove(&access.line)
         {
             self.refills += 1;
-            self.charge(Move::In, post);
+            self.charge(Move::In, outbox);
             let gone = self.l2.buffer.insert(entry);
-            self.reserve(gone, post);
+            self.reserve(gone, outbox);
         }
         let gone = self.l2.serve(access);
-        self.reserve(gone, post);
+        self.reserve(gone, outbox);
         if access.kind == AccessKind::WriteBack && !shadow {
             let written = self.l2.buffer.take(access.line);
-            self.reserve(written, post);
+            self.reserve(written, outbox);
         }
     }
 
-    fn replaced(&mut self, line: u64, post: &mut Post) {
+    fn replaced(&mut self, line: u64, outbox: &mut Outbox) {
         let gone = self.l2.buffer.take(line);
-        self.reserve(gone, post);
+        self.reserve(gone, outbox);
     }
 
-    fn letter(&mut self, _: Peer, letter: Box<dyn Letter>, post: &mut Post) {
-        match Word::of(letter) {
+    fn message(&mut self, _: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
+        match Word::of(message) {
             Word::Moved(entry) => {
                 let gone = self.l2.buffer.insert(*entry);
-                self.reserve(gone, post);
+                self.reserve(gone, outbox);
             }
             Word::Count => {
                 let locality = self.l2.locality();
@@ -342,7 +342,7 @@ impl SliceSite for Bank {
                 self.l2.buffer.flush();
                 self.reserved.clear();
                 let (spills, refills) = (std::mem::take(&mut self.spills), std::mem::take(&mut self.refills));
-                post.send(Peer::Hub, Word::Counts { locality, saturated, spills, refills });
+                outbox.send(Peer::Hub, Word::Counts { locality, saturated, spills, refills });
             }
             other => panic!("AGPM's bank in an L2 slice received {other:?}"),
         }

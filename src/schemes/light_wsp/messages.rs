@@ -1,12 +1,12 @@
-//! What LightWSP's sites tell each other.
+//! What LightWSP's handlers tell each other.
 //!
 //! A region is known by its order (one for the machine, or an SM's) and its ID in that order. Beside the ID, which hardware has
 //! and which wraps, goes the region's number, which never wraps: journals need it, decisions never look at it.
 //!
-//! Public, so that a decorator around a site can change letters on their way: tests make faulty machines so.
+//! Public, so that a decorator around a handler can change messages on their way: tests make faulty machines so.
 
+use crate::persist::handler::SchemeMessage;
 use crate::persist::journal::Author;
-use crate::persist::site::Letter;
 
 /// A region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -39,7 +39,7 @@ pub struct Copied {
     pub entries: u16,
 }
 
-/// A letter.
+/// A message.
 #[derive(Debug)]
 pub enum Word {
     /// SM to controller: a store of a region of a warp.
@@ -70,7 +70,7 @@ pub enum Word {
     Committed,
 }
 
-impl Letter for Word {
+impl SchemeMessage for Word {
     fn digest(&self) -> u64 {
         let of = |kind: u64, a: u64, b: u64| kind << 56 ^ a << 24 ^ b;
         let tag = |tag: &Tag| u64::from(tag.order) << 16 | u64::from(tag.id);

@@ -8,13 +8,13 @@ mod bank;
 mod buffers;
 
 /// A machine of three SMs and four slices, at this place.
-fn seat(index: u16) -> Seat {
-    Seat { index, sms: 3, slices: 4, controllers: 1, tick_khz: 1, l1_combines: false }
+fn place(index: u16) -> HandlerPlace {
+    HandlerPlace { index, sms: 3, slices: 4, controllers: 1, tick_khz: 1, l1_combines: false }
 }
 
-/// What a site has written.
-fn written(post: &mut Post) -> Vec<(Peer, Word)> {
-    post.take().into_iter().map(|(to, letter)| (to, Word::of(letter))).collect()
+/// What a handler has written.
+fn written(outbox: &mut Outbox) -> Vec<(Peer, Word)> {
+    outbox.take().into_iter().map(|(to, message)| (to, Word::of(message))).collect()
 }
 
 fn access(kind: AccessKind, line: u64, bytes: u128) -> Access {
@@ -22,8 +22,8 @@ fn access(kind: AccessKind, line: u64, bytes: u128) -> Access {
 }
 
 /// What a buffer answers when it is asked: locality, saturated counters, spills, refills.
-fn counted(letters: Vec<(Peer, Word)>) -> (Locality, u64, u64, u64) {
-    match letters.as_slice() {
+fn counted(messages: Vec<(Peer, Word)>) -> (Locality, u64, u64, u64) {
+    match messages.as_slice() {
         &[(Peer::Hub, Word::Counts { locality, saturated, spills, refills })] => (locality, saturated, spills, refills),
         other => panic!("{other:?}"),
     }
@@ -31,8 +31,8 @@ fn counted(letters: Vec<(Peer, Word)>) -> (Locality, u64, u64, u64) {
 
 /// The selector of an SM.
 struct Sm {
-    site: SmSelector,
-    post: Post,
+    handler: SmSelector,
+    outbox: Outbox,
 }
 
 impl Sm {
@@ -41,25 +41,25 @@ impl Sm {
     }
 
     fn at(index: u16, changes: &[(&str, Value)]) -> Sm {
-        Sm { site: SmSelector::new(&AgpmSpec::with(changes), seat(index)), post: Post::default() }
+        Sm { handler: SmSelector::new(&AgpmSpec::with(changes), place(index)), outbox: Outbox::default() }
     }
 
     fn start(&mut self, kernel: &str) {
         let facts = KernelFacts { kernel: kernel.to_owned(), ..KernelFacts::default() };
-        self.site.kernel_start(&facts, &mut self.post);
+        self.handler.kernel_start(&facts, &mut self.outbox);
     }
 
     fn path(&mut self, kernel: &str, route: Route) {
-        self.letter(Word::Path { kernel: kernel.to_owned(), route });
+        self.message(Word::Path { kernel: kernel.to_owned(), route });
     }
 
-    fn letter(&mut self, word: Word) -> Vec<(Peer, Word)> {
-        self.site.letter(Peer::Hub, Box::new(word), &mut self.post);
-        written(&mut self.post)
+    fn message(&mut self, word: Word) -> Vec<(Peer, Word)> {
+        self.handler.message(Peer::Hub, Box::new(word), &mut self.outbox);
+        written(&mut self.outbox)
     }
 
     fn store(&mut self, class: StoreClass, atomic: bool, lines: &[u64]) -> Route {
-        let rule = self.site.store(&Store { class, warp: 1, degree: 1, atomic, lines }, &mut self.post);
+        let rule = self.handler.store(&Store { class, warp: 1, degree: 1, atomic, lines }, &mut self.outbox);
         assert!(!rule.wait);
         rule.route
     }
@@ -69,18 +69,18 @@ impl Sm {
     }
 
     fn write_back(&mut self, class: WriteBackClass, lines: &[u64]) -> WriteBackRule {
-        self.site.write_back(&WriteBack { class, warp: 1, lines }, &mut self.post)
+        self.handler.write_back(&WriteBack { class, warp: 1, lines }, &mut self.outbox)
     }
 
     fn access(&mut self, access: Access) -> Vec<(Peer, Word)> {
-        self.site.access(&access, &mut self.post);
-        written(&mut self.post)
+        self.handler.access(&access, &mut self.outbox);
+        written(&mut self.outbox)
     }
 
     /// What it tells the hub at the end of a CTA.
     fn report(&mut self) -> Option<Report> {
-        assert_eq!(self.site.cta_end(&mut self.post), Boundary::None);
-        match written(&mut self.post).as_slice() {
+        assert_eq!(self.handler.cta_end(&mut self.outbox), Boundary::None);
+        match written(&mut self.outbox).as_slice() {
             [] => None,
             &[(Peer::Hub, Word::Report(report))] => Some(report),
             other => panic!("{other:?}"),
@@ -167,7 +167,7 @@ fn the_write_back_of_what_went_past_the_caches_is_dropped_once_and_counted() {
     assert_eq!(sm.write_back(WriteBackClass::Log, &[0]), dropped);
     assert_eq!(sm.write_back(WriteBackClass::Log, &[0]), done);
     assert_eq!(sm.write_back(WriteBackClass::Data, &[128]), dropped);
-    // What the program itself stores past the caches is not the scheme's.
+    // What the program itself non-temporal stores is not the scheme's.
     sm.store(StoreClass::NonTemporal, false, &[256]);
     assert_eq!(sm.write_back(WriteBackClass::Data, &[256]), done);
     sm.store(StoreClass::Log, false, &[384]);
@@ -180,9 +180,9 @@ fn the_write_back_of_what_went_past_the_caches_is_dropped_once_and_counted() {
 #[test]
 fn persists_and_what_they_waited_are_added_up() {
     let mut sm = Sm::new(&[]);
-    [300, 50].into_iter().for_each(|cycles| sm.site.acknowledged(cycles));
+    [300, 50].into_iter().for_each(|cycles| sm.handler.acknowledged(cycles));
     assert_eq!(sm.report(), Some(Report { requests: 2, wait_cycles: 350, ..Report::default() }));
-    sm.site.acknowledged(7);
+    sm.handler.acknowledged(7);
     assert_eq!(sm.report(), Some(Report { requests: 1, wait_cycles: 7, ..Report::default() }));
 }
 
@@ -204,8 +204,8 @@ fn what_counts_as_a_log_is_told_after_so_many() {
     assert_eq!(told("requests"), [false, false, true, true, true, true, true]);
     assert_eq!(told("log_updates"), [false, false, false, true, false, false, false]);
     let mut sm = Sm::new(&[("report_logs", json!(3))]);
-    let letters = [0; 7].map(|_| sm.access(access(AccessKind::Store, 0, 1)).len());
-    assert_eq!(letters, [0, 0, 1, 0, 0, 1, 0]);
+    let messages = [0; 7].map(|_| sm.access(access(AccessKind::Store, 0, 1)).len());
+    assert_eq!(messages, [0, 0, 1, 0, 0, 1, 0]);
     assert_eq!(sm.report(), Some(Report { logs: 1, ..Report::default() }));
 }
 

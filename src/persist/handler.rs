@@ -1,34 +1,34 @@
 //! The seam between a persistency scheme and the components that host it.
 //!
-//! A scheme is a factory of *sites*: one for each SM, one for the command processor, and, where it wants them, one for each
-//! L2 slice and one for a component of its own, the *hub*. A site belongs to its host, hence to one partition. It decides
+//! A scheme is a factory of *handlers*: one for each SM, one for the command processor, and, where it wants them, one for each
+//! L2 slice and one for a component of its own, the *hub*. A handler belongs to its host, hence to one partition. It decides
 //! only what the schemes differ in: the way of a store, what a fence waits for, what a boundary brings to durability; and
 //! what it tells its peers. The host does the rest: traffic, acknowledgements, credits. A scheme has no other state and no
 //! other way to act, so it cannot break the engine's order.
 //!
 //! ```text
-//!   SM site ──letters──> hub site <──letters── slice sites        host site ──> hub site
-//!           <──letters──          ──letters──>                 SM site ──> slice site
+//!   SM handler ──messages──> hub handler <──messages── slice handlers        host handler ──> hub handler
+//!           <──messages──          ──messages──>                 SM handler ──> slice handler
 //! ```
-//! Letters travel over links of their own latency and take no bandwidth of the crossbar; a slice's site may have bytes moved
-//! to memory reserved for it and back, as traffic of its slice. Invariant: a host asks a site about accesses to persistent memory only; a site that
+//! Letters travel over links of their own latency and take no bandwidth of the crossbar; a slice's handler may have bytes moved
+//! to memory reserved for it and back, as traffic of its slice. Invariant: a host asks a handler about accesses to persistent memory only; a handler that
 //! steers loads is asked about global loads of either memory.
 
 use std::fmt::Debug;
 
 use super::image::PmImage;
-pub use super::path::{ControllerSite, FrontEnd, Held, PathLinks, PathStore};
-pub use super::post::{Flush, Letter, Move, Peer, Post, opened};
+pub use super::outbox::{Flush, Move, Outbox, Peer, SchemeMessage, opened};
+pub use super::path::{ControllerHandler, FrontEnd, Held, PathLinks, PathStore};
 use super::regions::RegionReport;
 use super::storage::StorageCost;
 use super::vocab::{
-    Boundary, FenceKind, FenceRule, PastOrder, PersistScope, RegionRule, Route, StoreClass, StoreRule, WriteBackClass,
-    WriteBackRule,
+    Boundary, FenceKind, FenceRule, NonTemporalOrder, PersistScope, RegionRule, Route, StoreClass, StoreRule,
+    WriteBackClass, WriteBackRule,
 };
 
-/// Where a site sits.
+/// Where a handler sits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Seat {
+pub struct HandlerPlace {
     /// Number of its host among those of its kind.
     pub index: u16,
     /// SMs of the machine.
@@ -60,7 +60,7 @@ pub struct KernelFacts {
     pub stated_to_communicate: Option<bool>,
     /// Half-warps of 16 lanes that a warp has.
     pub half_warps_per_warp: u64,
-    /// Stores past the caches, log updates and write-backs of data that each warp executes; none when some are in a loop.
+    /// Non-temporal stores, log updates and write-backs of data that each warp executes; none when some are in a loop.
     pub persists_per_warp: Option<u64>,
     /// Write-backs of log updates that each warp executes, loops apart.
     pub log_write_backs_per_warp: u64,
@@ -141,7 +141,7 @@ pub struct Access {
     pub by: (u8, u8),
     /// At a slice, its requester; else 0.
     pub from: u16,
-    /// At a slice, of a store past the caches: the mark that its SM's site gave it ([`SmSite::mark`]); else 0.
+    /// At a slice, of a non-temporal store: the mark that its SM's handler gave it ([`SmHandler::mark`]); else 0.
     pub mark: u64,
     /// It belongs to a log update: it writes the log, or reads what the log saves.
     pub log: bool,
@@ -173,19 +173,19 @@ pub struct Joining {
     pub after: u64,
 }
 
-/// How the host of an SM's site keeps stores in order, for a scheme whose fences do not wait for those past the caches.
+/// How the host of an SM's handler keeps stores in order, for a scheme whose fences do not wait for those around the caches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GateSpec {
     /// What is kept in order.
-    pub order: PastOrder,
-    /// Stores past the caches that may be under way.
+    pub order: NonTemporalOrder,
+    /// Non-temporal stores that may be under way.
     pub past_entries: u32,
     /// Requests that may be held until these are durable.
     pub held_entries: u32,
 }
 
 /// A scheme's handler in an SM.
-pub trait SmSite: Send + Debug {
+pub trait SmHandler: Send + Debug {
     /// It wants to hear of accesses, evictions and acknowledgements.
     fn watches(&self) -> bool {
         false
@@ -196,7 +196,7 @@ pub trait SmSite: Send + Debug {
         false
     }
 
-    /// A warp read in shared memory what another warp of its CTA wrote. Told to a site that watches it.
+    /// A warp read in shared memory what another warp of its CTA wrote. Told to a handler that watches it.
     fn read_of_another_warp(&mut self) {}
 
     /// It wants to be asked which loads go past the L1.
@@ -204,41 +204,41 @@ pub trait SmSite: Send + Debug {
         false
     }
 
-    /// What its host has to keep in order. A site whose fences are [`FenceRule::Ordered`] relies on it.
+    /// What its host has to keep in order. A handler whose fences are [`FenceRule::Ordered`] relies on it.
     fn gate(&self) -> Option<GateSpec> {
         None
     }
 
     /// Its fences order what they do not wait for. Where the L1 combines stores, lines of persistent memory leave it then
-    /// by [`Post::persist`] alone, when this site says so; where it does not, the site has a gate.
+    /// by [`Outbox::persist`] alone, when this handler says so; where it does not, the handler has a gate.
     fn orders_persists(&self) -> bool {
         false
     }
 
     /// A store is about to join its line. False: it has to wait, as an older version of the line must leave first, or for
     /// want of room; the host asks again. True: it joins now, before anything of it can leave.
-    fn join(&mut self, _store: &Joining, _post: &mut Post) -> bool {
+    fn join(&mut self, _store: &Joining, _outbox: &mut Outbox) -> bool {
         true
     }
 
     /// Something waits for a dirty line to leave. Told again until it has.
-    fn wanted(&mut self, _line: u64, _post: &mut Post) {}
+    fn wanted(&mut self, _line: u64, _outbox: &mut Outbox) {}
 
     /// Something waits for the stores of a CTA up to this number to be durable, those to come to the L1 yet among them.
-    fn flush(&mut self, _cta: u8, _number: u64, _post: &mut Post) {}
+    fn flush(&mut self, _cta: u8, _number: u64, _outbox: &mut Outbox) {}
 
     /// A persist barrier of the kernel opens at this SM: its stores up to this number are before the barrier.
-    fn kernel_barrier(&mut self, _number: u64, _post: &mut Post) {}
+    fn kernel_barrier(&mut self, _number: u64, _outbox: &mut Outbox) {}
 
     /// What left as `id` is durable.
-    fn persisted(&mut self, _id: u64, _post: &mut Post) {}
+    fn persisted(&mut self, _id: u64, _outbox: &mut Outbox) {}
 
-    /// A warp releases what it stored, to its CTA or `wide`: to other SMs. Asked of a site that orders persists.
+    /// A warp releases what it stored, to its CTA or `wide`: to other SMs. Asked of a handler that orders persists.
     fn release(&mut self, _wide: bool) -> FenceRule {
         FenceRule::Pass
     }
 
-    /// A warp acquires, from its CTA or `wide`: the L1 forgets what is clean. Asked of a site that orders persists.
+    /// A warp acquires, from its CTA or `wide`: the L1 forgets what is clean. Asked of a handler that orders persists.
     fn acquire(&mut self, _wide: bool) -> bool {
         false
     }
@@ -249,29 +249,29 @@ pub trait SmSite: Send + Debug {
     }
 
     /// A kernel starts; its CTAs follow.
-    fn kernel_start(&mut self, _kernel: &KernelFacts, _post: &mut Post) {}
+    fn kernel_start(&mut self, _kernel: &KernelFacts, _outbox: &mut Outbox) {}
 
     /// A load that would use the L1 goes past it. Asked when a warp issues it, and in each cycle that it stalls.
-    fn load_past(&mut self, _load: &Load) -> bool {
+    fn bypasses_l1(&mut self, _load: &Load) -> bool {
         false
     }
 
     /// A warp stores to persistent memory.
-    fn store(&mut self, store: &Store<'_>, _post: &mut Post) -> StoreRule {
+    fn store(&mut self, store: &Store<'_>, _outbox: &mut Outbox) -> StoreRule {
         let route = if store.class == StoreClass::NonTemporal { Route::NonTemporal } else { Route::Temporal };
         StoreRule { route, wait: false }
     }
 
-    /// The mark of stores past the caches that a warp issues now. Asked of a site that watches.
+    /// The mark of non-temporal stores that a warp issues now. Asked of a handler that watches.
     fn mark(&self) -> u64 {
         0
     }
 
-    /// A warp issues an atomic on global memory, of either kind. Told to a site that watches.
-    fn atomic(&mut self, _post: &mut Post) {}
+    /// A warp issues an atomic on global memory, of either kind. Told to a handler that watches.
+    fn atomic(&mut self, _outbox: &mut Outbox) {}
 
     /// A warp asks for the write-back of lines of persistent memory.
-    fn write_back(&mut self, _write_back: &WriteBack<'_>, _post: &mut Post) -> WriteBackRule {
+    fn write_back(&mut self, _write_back: &WriteBack<'_>, _outbox: &mut Outbox) -> WriteBackRule {
         WriteBackRule::Done
     }
 
@@ -284,26 +284,26 @@ pub trait SmSite: Send + Debug {
     fn drain(&mut self, _marker: &Marker, _lines: &mut Vec<u64>) {}
 
     /// The last warp of a CTA has exited and all its stores are performed.
-    fn cta_end(&mut self, _post: &mut Post) -> Boundary {
+    fn cta_end(&mut self, _outbox: &mut Outbox) -> Boundary {
         Boundary::None
     }
 
     /// The L1 serves an access. Stores and atomics pass by, and evict the line where it is.
-    fn access(&mut self, _access: &Access, _post: &mut Post) {}
+    fn access(&mut self, _access: &Access, _outbox: &mut Outbox) {}
 
     /// A line leaves the L1 to make room for another.
-    fn replaced(&mut self, _line: u64, _post: &mut Post) {}
+    fn replaced(&mut self, _line: u64, _outbox: &mut Outbox) {}
 
-    /// Where the L1 combines stores: the dirty bytes of a line have left it, at its site's word or not.
+    /// Where the L1 combines stores: the dirty bytes of a line have left it, at its handler's word or not.
     fn cleaned(&mut self, _line: u64) {}
 
     /// A write-through or a write-back was acknowledged, so many core cycles after its warp issued it.
     fn acknowledged(&mut self, _cycles: u64) {}
 
     /// A peer has written.
-    fn letter(&mut self, _from: Peer, _letter: Box<dyn Letter>, _post: &mut Post) {}
+    fn message(&mut self, _from: Peer, _message: Box<dyn SchemeMessage>, _outbox: &mut Outbox) {}
 
-    /// What it counted, added up over all sites of a machine: names with units last.
+    /// What it counted, added up over all handlers of a machine: names with units last.
     fn tally(&self, _add: &mut dyn FnMut(&'static str, u64)) {}
 
     /// What it saw of recoverable regions, under a scheme that has them.
@@ -313,12 +313,12 @@ pub trait SmSite: Send + Debug {
 }
 
 /// A scheme's handler in an L2 slice.
-pub trait SliceSite: Send + Debug {
+pub trait SliceHandler: Send + Debug {
     /// The slice serves an access.
-    fn access(&mut self, _access: &Access, _post: &mut Post) {}
+    fn access(&mut self, _access: &Access, _outbox: &mut Outbox) {}
 
     /// A line leaves the slice to make room for another; its dirty bytes are written back.
-    fn replaced(&mut self, _line: u64, _post: &mut Post) {}
+    fn replaced(&mut self, _line: u64, _outbox: &mut Outbox) {}
 
     /// Of `ways` of a set, how many it wants to look at for one to make room, least recently used first; none to take
     /// the first as it is.
@@ -341,20 +341,20 @@ pub trait SliceSite: Send + Debug {
     fn drain(&mut self, _from: u16, _lines: &mut Vec<u64>) {}
 
     /// No write of a line that has left the slice, or that a marker named, is on its way to durability any more. Told
-    /// to a site that tracks durability.
+    /// to a handler that tracks durability.
     fn durable(&mut self, _line: u64) {}
 
-    /// What it counted, added up over all sites of a machine: names with units last.
+    /// What it counted, added up over all handlers of a machine: names with units last.
     fn tally(&self, _add: &mut dyn FnMut(&'static str, u64)) {}
 
     /// A peer has written.
-    fn letter(&mut self, _from: Peer, _letter: Box<dyn Letter>, _post: &mut Post) {}
+    fn message(&mut self, _from: Peer, _message: Box<dyn SchemeMessage>, _outbox: &mut Outbox) {}
 }
 
 /// A scheme's handler in a component of its own.
-pub trait HubSite: Send + Debug {
+pub trait HubHandler: Send + Debug {
     /// A peer has written.
-    fn letter(&mut self, from: Peer, letter: Box<dyn Letter>, post: &mut Post);
+    fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox);
 
     /// Every word of its state in order, for the run's digest.
     fn state(&self, take: &mut dyn FnMut(u64));
@@ -366,12 +366,12 @@ pub trait HubSite: Send + Debug {
 }
 
 /// A scheme's handler in the command processor.
-pub trait HostSite: Send + Debug {
+pub trait HostHandler: Send + Debug {
     /// A kernel starts. May write to the hub.
-    fn kernel_start(&mut self, _kernel: &KernelFacts, _post: &mut Post) {}
+    fn kernel_start(&mut self, _kernel: &KernelFacts, _outbox: &mut Outbox) {}
 
     /// The last CTA of a kernel is done. May write to the hub.
-    fn kernel_end(&mut self, _post: &mut Post) -> Boundary {
+    fn kernel_end(&mut self, _outbox: &mut Outbox) -> Boundary {
         Boundary::None
     }
 }
@@ -380,7 +380,7 @@ pub trait HostSite: Send + Debug {
 /// give the same result, whatever the run before them was.
 pub type Salvage = fn(&mut PmImage);
 
-/// A persistency scheme: what it is called, and a site for every host.
+/// A persistency scheme: what it is called, and a handler for every host.
 pub trait Scheme: Send + Sync + Debug {
     /// Its name, as typed.
     fn name(&self) -> &'static str;
@@ -389,38 +389,38 @@ pub trait Scheme: Send + Sync + Debug {
     fn description(&self) -> &'static str;
 
     /// The handler of an SM.
-    fn sm_site(&self, seat: Seat) -> Box<dyn SmSite>;
+    fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler>;
 
     /// The handler of an L2 slice, for a scheme that has one there.
-    fn slice_site(&self, _seat: Seat) -> Option<Box<dyn SliceSite>> {
+    fn slice_handler(&self, _place: HandlerPlace) -> Option<Box<dyn SliceHandler>> {
         None
     }
 
     /// The handler of the scheme's own component, for a scheme that has one.
-    fn hub_site(&self, _seat: Seat) -> Option<Box<dyn HubSite>> {
+    fn hub_handler(&self, _place: HandlerPlace) -> Option<Box<dyn HubHandler>> {
         None
     }
 
     /// The handler of a memory controller, for a scheme that has one there.
-    fn controller_site(&self, _seat: Seat) -> Option<Box<dyn ControllerSite>> {
+    fn controller_handler(&self, _place: HandlerPlace) -> Option<Box<dyn ControllerHandler>> {
         None
     }
 
-    /// Latencies of the links that a scheme with controllers' sites has.
+    /// Latencies of the links that a scheme with controllers' handlers has.
     fn path_links(&self) -> Option<PathLinks> {
         None
     }
 
     /// The handler of the command processor.
-    fn host_site(&self) -> Box<dyn HostSite>;
+    fn host_handler(&self) -> Box<dyn HostHandler>;
 
-    /// Its slices' sites move bytes to memory of their own and back, which takes bandwidth.
+    /// Its slices' handlers move bytes to memory of their own and back, which takes bandwidth.
     fn reserves_memory(&self) -> bool {
         false
     }
 
     /// What it cannot do on a machine of so many components: the parameter to blame, and why.
-    fn unfit(&self, _: Seat) -> Option<(String, String)> {
+    fn unfit(&self, _: HandlerPlace) -> Option<(String, String)> {
         None
     }
 
@@ -429,13 +429,13 @@ pub trait Scheme: Send + Sync + Debug {
         None
     }
 
-    /// What it promises about the order of stores past the caches.
-    fn past_order(&self) -> PastOrder {
-        PastOrder::ByFences
+    /// What it promises about the order of non-temporal stores.
+    fn non_temporal_order(&self) -> NonTemporalOrder {
+        NonTemporalOrder::ByFences
     }
 
     /// What the storage that it adds to a machine of these SMs and slices costs, where its paper says so.
-    fn storage(&self, _: Seat) -> Vec<StorageCost> {
+    fn storage(&self, _: HandlerPlace) -> Vec<StorageCost> {
         Vec::new()
     }
 
@@ -447,7 +447,7 @@ pub trait Scheme: Send + Sync + Debug {
     /// Programs keep undo logs under it: automatic instrumentation applies, and log updates are performed.
     fn logs(&self) -> bool;
 
-    /// Its SM sites drop every log update ([`Route::Dropped`]): one that a program makes itself is not performed.
+    /// Its SM handlers drop every log update ([`Route::Dropped`]): one that a program makes itself is not performed.
     fn drops_log_stores(&self) -> bool {
         false
     }
@@ -457,44 +457,52 @@ pub trait Scheme: Send + Sync + Debug {
 mod tests {
     use super::*;
 
-    /// A site that decides nothing.
+    /// A handler that decides nothing.
     #[derive(Debug)]
     struct Plain;
 
-    impl SmSite for Plain {}
-    impl SliceSite for Plain {}
-    impl HostSite for Plain {}
+    impl SmHandler for Plain {}
+    impl SliceHandler for Plain {}
+    impl HostHandler for Plain {}
 
     #[test]
     fn a_site_of_an_sm_that_decides_nothing_has_stores_take_their_own_way_and_fences_wait() {
-        let (mut site, post) = (Plain, &mut Post::default());
-        let wants = [SmSite::watches(&site), site.steers_loads(), site.orders_persists(), site.front_end().is_some()];
-        assert_eq!((wants, site.gate(), site.mark()), ([false; 4], None, 0));
+        let (mut handler, outbox) = (Plain, &mut Outbox::default());
+        let wants = [
+            SmHandler::watches(&handler),
+            handler.steers_loads(),
+            handler.orders_persists(),
+            handler.front_end().is_some(),
+        ];
+        assert_eq!((wants, handler.gate(), handler.mark()), ([false; 4], None, 0));
         for (class, route) in [
             (StoreClass::Data, Route::Temporal),
             (StoreClass::Log, Route::Temporal),
             (StoreClass::NonTemporal, Route::NonTemporal),
         ] {
-            assert_eq!(SmSite::store(&mut site, &Store::of(class), post), StoreRule { route, wait: false });
+            assert_eq!(SmHandler::store(&mut handler, &Store::of(class), outbox), StoreRule { route, wait: false });
         }
         let of = Store::of(StoreClass::Log);
         assert_eq!((of.class, of.warp, of.degree, of.atomic, of.lines), (StoreClass::Log, 0, 1, false, &[][..]));
-        assert!(site.join(&Joining { line: 0, by: (0, 0), number: 1, after: 0 }, post));
-        assert!(!site.load_past(&Load { degree: 32, read_only: false, stalled: true, slice_busy: true }));
+        assert!(handler.join(&Joining { line: 0, by: (0, 0), number: 1, after: 0 }, outbox));
+        assert!(!handler.bypasses_l1(&Load { degree: 32, read_only: false, stalled: true, slice_busy: true }));
         let write_back = WriteBack { class: WriteBackClass::Log, warp: 0, lines: &[] };
-        assert_eq!(site.write_back(&write_back, post), WriteBackRule::Done);
-        assert_eq!((site.fence(FenceKind::Ofence), site.release(true)), (FenceRule::WaitDurable, FenceRule::Pass));
-        assert_eq!((site.acquire(true), site.cta_end(post)), (false, Boundary::None));
-        assert!(post.is_empty());
+        assert_eq!(handler.write_back(&write_back, outbox), WriteBackRule::Done);
+        assert_eq!(
+            (handler.fence(FenceKind::Ofence), handler.release(true)),
+            (FenceRule::WaitDurable, FenceRule::Pass)
+        );
+        assert_eq!((handler.acquire(true), handler.cta_end(outbox)), (false, Boundary::None));
+        assert!(outbox.is_empty());
     }
 
     #[test]
     fn sites_of_slices_and_of_the_host_that_decide_nothing_keep_no_line_and_no_boundary() {
-        let (mut site, post) = (Plain, &mut Post::default());
-        assert_eq!((site.victims(16), site.keeps(0), site.tracks_durability()), (None, false, false));
+        let (mut handler, outbox) = (Plain, &mut Outbox::default());
+        assert_eq!((handler.victims(16), handler.keeps(0), handler.tracks_durability()), (None, false, false));
         let mut lines = vec![128];
-        SliceSite::drain(&mut site, 0, &mut lines);
+        SliceHandler::drain(&mut handler, 0, &mut lines);
         assert_eq!(lines, [128]);
-        assert_eq!((site.kernel_end(post), post.is_empty()), (Boundary::None, true));
+        assert_eq!((handler.kernel_end(outbox), outbox.is_empty()), (Boundary::None, true));
     }
 }

@@ -1,25 +1,25 @@
-//! Which stores of a warp went past the caches and still have a write-back of the program's to come: that write-back has
+//! Which stores of a warp bypassed the caches and still have a write-back of the program's to come: that write-back has
 //! nothing to do, and a scheme drops it.
 //!
 //! Source: AGPM section IV-B ("if a log update's path is changed from the temporal to the non-temporal one, the original clwb
-//! should be dropped"). Invariant: a write-back is dropped only when each of its lines was last stored past the caches by the
+//! should be dropped"). Invariant: a write-back is dropped only when each of its lines was last stored non-temporally by the
 //! same warp; where that is not known, as after more lines than are kept, it is done.
 
 use std::collections::VecDeque;
 
-use super::site::{Store, WriteBack};
+use super::handler::{Store, WriteBack};
 use super::vocab::Route;
 
 /// Lines kept of a warp.
 const KEPT: usize = 32;
 
-/// Lines that warps of an SM stored past the caches, by warp slot.
+/// Lines that warps of an SM stored non-temporally, by warp slot.
 #[derive(Debug, Clone, Default)]
-pub struct PastStores {
+pub struct NonTemporalStores {
     warps: Vec<VecDeque<u64>>,
 }
 
-impl PastStores {
+impl NonTemporalStores {
     fn of(&mut self, warp: u8) -> &mut VecDeque<u64> {
         let warp = usize::from(warp);
         if self.warps.len() <= warp {
@@ -61,17 +61,17 @@ mod tests {
     use super::*;
     use crate::persist::vocab::{StoreClass, WriteBackClass};
 
-    fn store(past: &mut PastStores, warp: u8, lines: &[u64], route: Route) {
+    fn store(past: &mut NonTemporalStores, warp: u8, lines: &[u64], route: Route) {
         past.stored(&Store { class: StoreClass::Log, warp, degree: 1, atomic: false, lines }, route);
     }
 
-    fn covers(past: &mut PastStores, warp: u8, lines: &[u64]) -> bool {
+    fn covers(past: &mut NonTemporalStores, warp: u8, lines: &[u64]) -> bool {
         past.covers(&WriteBack { class: WriteBackClass::Log, warp, lines })
     }
 
     #[test]
     fn the_way_that_a_store_took_decides_not_the_one_that_others_take() {
-        let mut past = PastStores::default();
+        let mut past = NonTemporalStores::default();
         store(&mut past, 3, &[0, 128], Route::NonTemporal);
         store(&mut past, 3, &[256], Route::Temporal);
         assert!(covers(&mut past, 3, &[0]));
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_write_back_of_a_line_that_is_not_known_is_done() {
-        let mut past = PastStores::default();
+        let mut past = NonTemporalStores::default();
         store(&mut past, 0, &[0], Route::NonTemporal);
         assert!(!covers(&mut past, 0, &[0, 128]));
         for line in 1..=KEPT as u64 {
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn thirty_two_lines_of_a_warp_are_kept_each_once() {
-        let mut past = PastStores::default();
+        let mut past = NonTemporalStores::default();
         let lines: Vec<u64> = (0..KEPT as u64).map(|line| 128 * line).collect();
         store(&mut past, 1, &lines, Route::NonTemporal);
         store(&mut past, 1, &lines[5..9], Route::NonTemporal);

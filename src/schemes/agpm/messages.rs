@@ -4,7 +4,7 @@
 
 use super::buffer::Entry;
 use crate::persist::selection::Locality;
-use crate::persist::{KernelFacts, Letter, Route, opened};
+use crate::persist::{KernelFacts, Route, SchemeMessage, opened};
 
 /// What an SM counted since it reported last.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(super) struct Report {
     pub(super) exchanges: u64,
 }
 
-/// A letter.
+/// A message.
 #[derive(Debug)]
 pub(super) enum Word {
     /// Host to hub.
@@ -42,13 +42,13 @@ pub(super) enum Word {
 }
 
 impl Word {
-    /// What a letter of this scheme says.
-    pub(super) fn of(letter: Box<dyn Letter>) -> Word {
-        opened(letter)
+    /// What a message of this scheme says.
+    pub(super) fn of(message: Box<dyn SchemeMessage>) -> Word {
+        opened(message)
     }
 }
 
-impl Letter for Word {
+impl SchemeMessage for Word {
     fn digest(&self) -> u64 {
         match self {
             Word::KernelStart(facts) => facts.warps ^ u64::from(facts.launch) << 40,
@@ -77,17 +77,17 @@ mod tests {
             Word::Counts { locality, saturated: 0, spills, refills }
         };
         let path = |route| Word::Path { kernel: "k".to_owned(), route };
-        let mut letters = vec![facts(0, 64), facts(1, 64), facts(0, 65), Word::KernelEnd, Word::Count];
-        letters.extend([report(64, 7), report(65, 7), report(64, 8)]);
-        letters.extend([path(Route::Temporal), path(Route::NonTemporal), counts([0; 5])]);
+        let mut messages = vec![facts(0, 64), facts(1, 64), facts(0, 65), Word::KernelEnd, Word::Count];
+        messages.extend([report(64, 7), report(65, 7), report(64, 8)]);
+        messages.extend([path(Route::Temporal), path(Route::NonTemporal), counts([0; 5])]);
         for nth in 0..5 {
             let mut numbers = [0; 5];
             numbers[nth] = 1 << nth;
-            letters.push(counts(numbers));
+            messages.push(counts(numbers));
         }
-        let mut digests: Vec<u64> = letters.iter().map(Letter::digest).collect();
+        let mut digests: Vec<u64> = messages.iter().map(SchemeMessage::digest).collect();
         digests.sort_unstable();
         digests.dedup();
-        assert_eq!(digests.len(), letters.len(), "{letters:?}");
+        assert_eq!(digests.len(), messages.len(), "{messages:?}");
     }
 }

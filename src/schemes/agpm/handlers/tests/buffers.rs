@@ -11,8 +11,8 @@ fn load(line: u64, bytes: u128) -> Access {
 }
 
 /// Lines of entries that leave, with whom they go to.
-fn moved(letters: Vec<(Peer, Word)>) -> Vec<(Peer, u64)> {
-    letters
+fn moved(messages: Vec<(Peer, Word)>) -> Vec<(Peer, u64)> {
+    messages
         .into_iter()
         .map(|(to, word)| match word {
             Word::Moved(entry) => (to, entry.line),
@@ -28,7 +28,7 @@ fn the_sampled_sm_has_a_buffer_or_each_has() {
         (&[("sampled_sm", json!(2))], [false, false, true]),
         (&[("l1_buffers", json!("each"))], [true, true, true]),
     ] {
-        let have = [0, 1, 2].map(|index| Sm::at(index, changes).site.l1.is_some());
+        let have = [0, 1, 2].map(|index| Sm::at(index, changes).handler.l1.is_some());
         assert_eq!(have, expected, "{changes:?}");
     }
 }
@@ -44,10 +44,10 @@ fn a_buffer_tells_what_it_counted_and_forgets_it() {
         for access in [store(0, 0b11), store(0, 0b11), load(0, 0b11)] {
             assert!(sm.access(access).is_empty());
         }
-        assert_eq!(counted(sm.letter(Word::Count)), (locality, 0, 0, 0), "{statistics}");
-        assert_eq!(counted(sm.letter(Word::Count)), (Locality::default(), 0, 0, 0), "{statistics}");
+        assert_eq!(counted(sm.message(Word::Count)), (locality, 0, 0, 0), "{statistics}");
+        assert_eq!(counted(sm.message(Word::Count)), (Locality::default(), 0, 0, 0), "{statistics}");
         sm.access(load(0, 0b11));
-        assert_eq!(counted(sm.letter(Word::Count)).0, Locality::default(), "{statistics}: no entry is left");
+        assert_eq!(counted(sm.message(Word::Count)).0, Locality::default(), "{statistics}: no entry is left");
     }
 }
 
@@ -55,7 +55,7 @@ fn a_buffer_tells_what_it_counted_and_forgets_it() {
 fn an_sm_without_a_buffer_counts_nothing() {
     let mut sm = Sm::at(1, &[]);
     (0..3).for_each(|_| assert!(sm.access(store(0, 1)).is_empty()));
-    assert_eq!(counted(sm.letter(Word::Count)), (Locality::default(), 0, 0, 0));
+    assert_eq!(counted(sm.message(Word::Count)), (Locality::default(), 0, 0, 0));
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn counters_of_so_many_bits_saturate_and_are_told() {
     let mut sm = Sm::new(&[("counter_bits", json!(3))]);
     (0..10).for_each(|_| assert!(sm.access(store(0, 1)).is_empty()));
     // Ten references, nine of them repetitions; a counter holds 7.
-    assert_eq!(counted(sm.letter(Word::Count)), (Locality { t_all: 7, t_log: 7, s_all: 14, s_log: 14 }, 10, 0, 0));
+    assert_eq!(counted(sm.message(Word::Count)), (Locality { t_all: 7, t_log: 7, s_all: 14, s_log: 14 }, 10, 0, 0));
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn a_byte_that_a_log_update_is_first_to_touch_counts_or_does_not() {
     for (first_byte, t_all) in [("set", 1), ("literal", 0)] {
         let mut sm = Sm::new(&[("pm_first_byte", json!(first_byte)), ("statistics", json!("hits"))]);
         [0b01, 0b10, 0b10].into_iter().for_each(|bytes| assert!(sm.access(store(0, bytes)).is_empty()));
-        assert_eq!(counted(sm.letter(Word::Count)).0, Locality { t_all, t_log: t_all, s_all: 2, s_log: 2 });
+        assert_eq!(counted(sm.message(Word::Count)).0, Locality { t_all, t_log: t_all, s_all: 2, s_log: 2 });
     }
 }
 
@@ -81,10 +81,10 @@ fn an_entry_leaves_for_its_lines_slice_when_there_is_no_room_or_its_line_is_repl
     assert!(moved(sm.access(store(0, 1))).is_empty());
     assert!(moved(sm.access(store(128, 1))).is_empty(), "two lines have room");
     assert_eq!(moved(sm.access(store(256, 1))), [(Peer::SliceOf(0), 0)]);
-    sm.site.replaced(256, &mut sm.post);
-    assert_eq!(moved(written(&mut sm.post)), [(Peer::SliceOf(256), 256)]);
-    sm.site.replaced(0, &mut sm.post);
-    assert!(written(&mut sm.post).is_empty(), "it has left already");
+    sm.handler.replaced(256, &mut sm.outbox);
+    assert_eq!(moved(written(&mut sm.outbox)), [(Peer::SliceOf(256), 256)]);
+    sm.handler.replaced(0, &mut sm.outbox);
+    assert!(written(&mut sm.outbox).is_empty(), "it has left already");
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn a_write_back_and_the_logs_own_lines_are_not_counted() {
     sm.access(store(0, 1));
     sm.access(access(AccessKind::WriteBack, 0, 1));
     sm.access(Access { log: true, ..store(0, 1) });
-    assert_eq!(counted(sm.letter(Word::Count)).0, Locality::default());
+    assert_eq!(counted(sm.message(Word::Count)).0, Locality::default());
 }
 
 #[test]
@@ -101,10 +101,10 @@ fn a_write_back_and_the_logs_own_lines_make_no_entry() {
     let mut sm = Sm::new(&[]);
     sm.access(access(AccessKind::WriteBack, 0, 1));
     sm.access(Access { log: true, ..store(128, 1) });
-    assert_eq!([0, 128].map(|line| sm.site.l1.as_ref().unwrap().buffer.has(line)), [false, false]);
+    assert_eq!([0, 128].map(|line| sm.handler.l1.as_ref().unwrap().buffer.has(line)), [false, false]);
     let mut slot = Sm::new(&[("key", json!("slot"))]);
     slot.access(Access { log: true, ..store(128, 1) });
-    assert!(slot.site.l1.as_ref().unwrap().buffer.has(128));
+    assert!(slot.handler.l1.as_ref().unwrap().buffer.has(128));
 }
 
 #[test]
@@ -114,7 +114,11 @@ fn a_shadow_counts_whatever_the_cache_holds_and_else_hits_count_alone() {
         sm.access(store(0, 1));
         sm.access(load(0, 1));
         sm.access(Access { hit: true, ..load(0, 1) });
-        assert_eq!(counted(sm.letter(Word::Count)).0, Locality { t_all: s_all, s_all, ..Locality::default() }, "{hit}");
+        assert_eq!(
+            counted(sm.message(Word::Count)).0,
+            Locality { t_all: s_all, s_all, ..Locality::default() },
+            "{hit}"
+        );
     }
 }
 

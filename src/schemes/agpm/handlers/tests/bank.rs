@@ -4,7 +4,7 @@ use super::*;
 
 struct Slice {
     bank: Bank,
-    post: Post,
+    outbox: Outbox,
 }
 
 impl Slice {
@@ -12,13 +12,13 @@ impl Slice {
     fn new(changes: &[(&str, Value)]) -> Slice {
         let own = [("entries", json!(12)), ("charge_reservation", json!(true)), ("placement", json!("associative"))];
         let all = [&own, changes].concat();
-        Slice { bank: Bank::new(&AgpmSpec::with(&all), seat(0)), post: Post::default() }
+        Slice { bank: Bank::new(&AgpmSpec::with(&all), place(0)), outbox: Outbox::default() }
     }
 
     /// An access; what it moves to the reservation buffer and back.
     fn access(&mut self, access: Access) -> Vec<Move> {
-        self.bank.access(&access, &mut self.post);
-        self.post.take_moves()
+        self.bank.access(&access, &mut self.outbox);
+        self.outbox.take_moves()
     }
 
     fn store(&mut self, line: u64) -> Vec<Move> {
@@ -30,8 +30,8 @@ impl Slice {
     }
 
     fn count(&mut self) -> (Locality, u64, u64, u64) {
-        self.bank.letter(Peer::Hub, Box::new(Word::Count), &mut self.post);
-        counted(written(&mut self.post))
+        self.bank.message(Peer::Hub, Box::new(Word::Count), &mut self.outbox);
+        counted(written(&mut self.outbox))
     }
 }
 
@@ -76,8 +76,8 @@ fn the_l2s_entries_are_divided_among_its_slices_rounded_up() {
     for (entries, slices, lines) in [(12, 4, 2), (14, 4, 2), (16, 4, 2), (18, 4, 3), (12, 1, 6), (2, 4, 1)] {
         let associative = ("placement", json!("associative"));
         let spec = AgpmSpec::with(&[("entries", json!(entries)), ("charge_reservation", json!(true)), associative]);
-        let bank = Bank::new(&spec, Seat { slices, ..seat(0) });
-        let mut slice = Slice { bank, post: Post::default() };
+        let bank = Bank::new(&spec, HandlerPlace { slices, ..place(0) });
+        let mut slice = Slice { bank, outbox: Outbox::default() };
         let first = (0..).position(|line| !slice.store(128 * line).is_empty());
         assert_eq!(first, Some(lines), "{entries} entries, {slices} slices");
     }
@@ -109,8 +109,8 @@ fn an_entry_from_the_l1_joins_that_of_the_line_or_takes_room() {
     let entry = l1.take(0).unwrap();
     let mut slice = Slice::new(&[]);
     let moved = |slice: &mut Slice| {
-        slice.bank.letter(Peer::Sm(0), Box::new(Word::Moved(Box::new(entry.clone()))), &mut slice.post);
-        slice.post.take_moves()
+        slice.bank.message(Peer::Sm(0), Box::new(Word::Moved(Box::new(entry.clone()))), &mut slice.outbox);
+        slice.outbox.take_moves()
     };
     slice.store(0);
     assert_eq!(moved(&mut slice), []);
@@ -125,10 +125,10 @@ fn an_entry_from_the_l1_joins_that_of_the_line_or_takes_room() {
 fn a_line_that_is_replaced_takes_its_entry_to_the_reservation_buffer() {
     let mut slice = Slice::new(&[]);
     slice.store(0);
-    slice.bank.replaced(128, &mut slice.post);
-    assert_eq!(slice.post.take_moves(), []);
-    slice.bank.replaced(0, &mut slice.post);
-    assert_eq!(slice.post.take_moves(), [OUT]);
+    slice.bank.replaced(128, &mut slice.outbox);
+    assert_eq!(slice.outbox.take_moves(), []);
+    slice.bank.replaced(0, &mut slice.outbox);
+    assert_eq!(slice.outbox.take_moves(), [OUT]);
     assert_eq!(slice.count(), (Locality::default(), 0, 1, 0));
 }
 
@@ -137,8 +137,8 @@ fn with_a_shadow_every_access_fetches_and_a_write_back_keeps_the_entry() {
     let mut slice = Slice::new(&[]);
     for kind in [AccessKind::Store, AccessKind::Load, AccessKind::Atomic, AccessKind::WriteBack] {
         slice.store(0);
-        slice.bank.replaced(0, &mut slice.post);
-        slice.post.take_moves();
+        slice.bank.replaced(0, &mut slice.outbox);
+        slice.outbox.take_moves();
         assert_eq!(slice.access(access(kind, 0, 1)), [IN], "{kind:?}");
     }
     assert_eq!(slice.access(access(AccessKind::WriteBack, 0, 1)), []);
