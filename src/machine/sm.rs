@@ -41,7 +41,6 @@ use crate::persist::handler::{Outbox, Peer, SmHandler};
 use crate::persist::journal::Notebook;
 use crate::persist::regions::RegionReport;
 
-use super::address::Interleave;
 use super::coalescer::LineAccess;
 use super::crossbar::{CrossbarSpec, PortEnd};
 use super::l1::{L1, L1Spec, L1Writes, Waiter};
@@ -49,6 +48,7 @@ use super::msg::{Atomics, LinePool, Msg, Persist};
 use super::network::Network;
 use super::on_dram::OnDram;
 use super::persistence::PersistSpec;
+use super::ports::{Ports, Role};
 use super::scheduler::{Scheduler, UNITS, Unit};
 use super::shared_memory::SharedSpec;
 use super::stalls::{LinkParts, PersistStalls};
@@ -76,12 +76,10 @@ pub struct SmWiring {
     pub timebase: Timebase,
     /// Bytes of a cache line.
     pub line_bytes: u32,
-    /// Address mapping; port `i` leads to slice `i`, the next one to the command processor.
-    pub map: Interleave,
+    /// Its ports, and the address mapping.
+    pub ports: Ports,
     /// The crossbar's port at this end, as made for both directions.
     pub port: PortEnd,
-    /// The port to the crossbar's switch, where it has one.
-    pub switch: Option<Port>,
     /// Where the local memory of this SM's threads lies, and bytes a thread.
     pub local: (u64, u32),
     /// What fences mean for persistency.
@@ -234,7 +232,7 @@ impl Sm {
             orders: handler.orders_persists(),
             releases: 0,
             grid_left: 0,
-            network: Network::new(&p.crossbar, w.map, w.port.clone(), w.switch, p.l1.miss_queue_entries),
+            network: Network::new(&p.crossbar, w.ports, w.port.clone(), p.l1.miss_queue_entries),
             line_pool: LinePool::default(),
             spare_atomics: Vec::new(),
             accesses: Vec::new(),
@@ -325,12 +323,7 @@ impl Sm {
 
     /// Port to the command processor.
     fn dispatch_port(&self) -> Port {
-        Port(self.w.map.slices() as u16)
-    }
-
-    /// Port to the scheme's own component.
-    fn hub_port(&self) -> Port {
-        Port(self.w.map.slices() as u16 + 1)
+        self.w.ports.to(Role::CommandProcessor)
     }
 
     /// Sends what the handler has written.
@@ -339,19 +332,8 @@ impl Sm {
             return;
         }
         self.note_regions();
-        let (map, hub) = (self.w.map, self.hub_port());
         for (to, message, delay) in self.outbox.take_timed() {
-            let port = match to {
-                Peer::Hub => hub,
-                Peer::Slice(slice) => Port(slice),
-                Peer::SliceOf(address) => Port(map.slice_of(address) as u16),
-                Peer::Controller(controller) => Port(hub.0 + 1 + controller),
-                Peer::ControllerOf(address) => {
-                    Port(hub.0 + 1 + (map.slice_of(address) / map.slices_per_channel()) as u16)
-                }
-                Peer::Sm(_) | Peer::Host => panic!("no link leads from an SM to {to:?}"),
-            };
-            cx.send(port, Msg::Scheme { from: Peer::Sm(self.w.index), message }, delay);
+            cx.send(self.w.ports.to_peer(to), Msg::Scheme { from: Peer::Sm(self.w.index), message }, delay);
         }
     }
 

@@ -212,8 +212,8 @@ impl Sm {
         entry.kind = RequestKind::Marker;
         entry.marker = Some(marker);
         entry.issued = self.now;
-        for slice in 0..self.w.map.slices() {
-            entry.accesses.push(LineAccess { line: self.w.map.some_line_of(slice), sectors: 0, lanes: 0 });
+        for slice in 0..self.w.ports.map().slices() {
+            entry.accesses.push(LineAccess { line: self.w.ports.map().some_line_of(slice), sectors: 0, lanes: 0 });
             entry.payloads.push(Payload::None);
         }
         self.counters.pm_markers += 1;
@@ -257,7 +257,7 @@ impl Sm {
                     self.wait_grouped(cta, PersistScope::Kernel, cycle);
                 }
                 let entry = self.marker_entry(GRID, Marker { scope: PersistScope::Kernel, by: (0, 0) });
-                self.grid_left = self.w.map.slices();
+                self.grid_left = self.w.ports.map().slices();
                 self.counters.persists += u64::from(self.grid_left);
                 self.lsu.queue.push_back(entry);
             }

@@ -181,7 +181,7 @@ impl Sm {
         }
         let sectors = sectors_touched(room.mask);
         let payload = self.begin_persist(Payload::Line(room), self.now, id);
-        let (tag, from) = (Self::cleaning_tag(number), self.w.index);
+        let (tag, from) = (Self::cleaning_tag(number), self.w.ports.requester());
         self.network.push(Request { line, tag, from, kind: RequestKind::NonTemporal, sectors, payload }, cx);
     }
 
