@@ -30,10 +30,11 @@ mod persist;
 mod requests;
 mod slots;
 mod timeline;
+mod wait;
 
 use std::sync::Arc;
 
-use crate::engine::{Clock, Component, Ctx, Port, Progress, StateDigest, Time, Timebase, Wait};
+use crate::engine::{Clock, Component, Ctx, Port, Progress, StateDigest, Time, Timebase};
 use crate::kernel::fault::{FaultKind, ProgramFault};
 use crate::kernel::ir::Class;
 use crate::kernel::launch::Launch;
@@ -63,7 +64,8 @@ use cta::CtaSlot;
 use gate::Gate;
 use lsu::Lsu;
 use ordered::PersistOrder;
-use slots::{Accounts, State, WarpSlot};
+use slots::{Accounts, WarpSlot};
+use wait::{Account, Wait};
 
 /// How an SM is wired and what it shares with its neighbours' specifications.
 #[derive(Debug, Clone)]
@@ -144,7 +146,7 @@ pub struct Sm {
     steers: bool,
     /// The handler has a front-end buffer.
     paths: bool,
-    /// Warps that wait for it, and those that have exited and wait for their copies to arrive.
+    /// Warps that wait for it; those that found it full; those that have exited and wait for their copies to arrive.
     path_waiting: u64,
     path_full: u64,
     /// The launch's checkpoint area: its first address, and that behind it.
@@ -169,6 +171,8 @@ pub struct Sm {
     class_counts: [u64; Class::ALL.len()],
     counters: SmCounters,
     by_kernel: ByKernel,
+    /// The scheme has the warp that issues now wait until its store is durable.
+    store_waits: bool,
     /// The program failed here: nothing issues any more.
     failed: bool,
 }
@@ -258,6 +262,7 @@ impl Sm {
             class_counts: [0; Class::ALL.len()],
             counters: SmCounters::default(),
             by_kernel: ByKernel::default(),
+            store_waits: false,
             failed: false,
             p,
             w,
@@ -306,12 +311,12 @@ impl Sm {
             slots_not_selected: a.not_selected,
             slots_unit_busy: a.unit_busy,
             slots_memory_full: a.memory_full,
-            slots_execution: a.total[State::Execution as usize],
-            slots_memory: a.total[State::Memory as usize],
-            slots_barrier: a.total[State::Barrier as usize],
-            slots_fence: a.total[State::Fence as usize],
-            slots_persist: a.total[State::Persist as usize],
-            slots_draining: a.total[State::Draining as usize],
+            slots_execution: a.total[Account::Execution as usize],
+            slots_memory: a.total[Account::Memory as usize],
+            slots_barrier: a.total[Account::Barrier as usize],
+            slots_fence: a.total[Account::Fence as usize],
+            slots_persist: a.total[Account::Persist as usize],
+            slots_draining: a.total[Account::Draining as usize],
             ..self.counters
         }
     }
@@ -342,19 +347,19 @@ impl Sm {
         self.w.clock.cycle_at_or_after(now) as u32
     }
 
-    fn enter(&mut self, warp: usize, state: State, cycle: u32) {
+    fn enter(&mut self, warp: usize, wait: Wait, cycle: u32) {
         let slot = &mut self.slots[warp];
-        let issued = slot.state != State::Empty && slot.issued_at == self.accounts.cycle();
-        self.accounts.moved(slot.state, state, issued);
-        if state == State::Empty {
+        let issued = slot.wait != Wait::NoWarp && slot.issued_at == self.accounts.cycle();
+        self.accounts.moved(slot.wait.account(), wait.account(), issued);
+        if wait == Wait::NoWarp {
             slot.issued_at = u32::MAX;
         }
-        slot.state = state;
+        slot.wait = wait;
         slot.since = cycle;
     }
 
     /// Finds out what a warp's next instruction waits for; the earliest it can issue is `from`.
-    fn settle(&mut self, warp: usize, from: u32, launch: &Launch) -> State {
+    fn settle(&mut self, warp: usize, from: u32, launch: &Launch) {
         let kernel = &*launch.kernel;
         let slot = &mut self.slots[warp];
         let pc = slot.warp.pc() as usize;
@@ -364,18 +369,17 @@ impl Sm {
         for &register in &kernel.hazards[pc].check {
             at = at.max(slot.ready_at[usize::from(register)]);
         }
-        let state = if at == slots::PENDING {
-            State::Memory
+        let wait = if at == slots::PENDING {
+            Wait::Register
         } else if at <= from {
             self.schedulers[usize::from(slot.scheduler)].set_ready(slot.rank, slot.unit);
-            State::Ready
+            Wait::Issue
         } else {
             slot.until = at;
             self.timers.insert(from, at, warp as u8);
-            State::Execution
+            Wait::Latency
         };
-        self.enter(warp, state, from);
-        state
+        self.enter(warp, wait, from);
     }
 
     /// One core cycle.
@@ -392,7 +396,7 @@ impl Sm {
                 // Nothing but time could hold it back: the registers it needs are not written by anybody else.
                 let slot = &self.slots[warp];
                 self.schedulers[usize::from(slot.scheduler)].set_ready(slot.rank, slot.unit);
-                self.enter(warp, State::Ready, cycle);
+                self.enter(warp, Wait::Issue, cycle);
             }
         }
         self.step_lsu(cycle, launch, cx);
@@ -553,14 +557,14 @@ impl Component<Msg> for Sm {
         self.send_messages(cx);
     }
 
-    fn waits(&self, out: &mut Vec<Wait>) {
+    fn waits(&self, out: &mut Vec<crate::engine::Wait>) {
         self.report_waits(out);
     }
 
     fn digest(&self) -> u64 {
         let mut digest = StateDigest::default();
-        for slot in self.slots.iter().filter(|slot| slot.state != State::Empty) {
-            digest.word(slot.state as u64);
+        for slot in self.slots.iter().filter(|slot| slot.wait != Wait::NoWarp) {
+            digest.word(slot.wait.account() as u64);
             slot.warp.each_word(&mut |word| digest.word(word));
         }
         self.ctas.iter().filter(|cta| cta.left > 0).for_each(|cta| digest.bytes(&cta.shared));

@@ -25,7 +25,7 @@ use crate::persist::vocab::Boundary;
 
 use super::Sm;
 use super::gate::Admission;
-use super::slots::State;
+use super::wait::{AfterFence, Wait};
 
 /// Tags of cleanings begin here; warps' tags are below.
 const CLEANING: u32 = 1 << 31;
@@ -264,14 +264,24 @@ impl Sm {
     }
 
     /// A fence whose warp has nothing under way: it passes when all that was stored by this SM is performed.
-    pub(super) fn release(&mut self, warp: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+    pub(super) fn release(
+        &mut self,
+        warp: usize,
+        then: AfterFence,
+        cycle: u32,
+        launch: &Launch,
+        cx: &mut Ctx<'_, Msg>,
+    ) {
         match self.release_all() {
-            None => self.pass_fence(warp, cycle, launch, cx),
-            Some(last) => {
-                self.slots[warp].releasing = last;
+            None => self.pass_fence(warp, then, cycle, launch, cx),
+            Some(cleaning) => {
                 self.releases += 1;
-                if self.slots[warp].state != State::Fence {
-                    self.enter(warp, State::Fence, cycle);
+                let wait = Wait::Performed { then, cleaning };
+                if matches!(self.slots[warp].wait, Wait::Performed { .. }) {
+                    // It waits at its fence already, since then.
+                    self.slots[warp].wait = wait;
+                } else {
+                    self.enter(warp, wait, cycle);
                 }
             }
         }
@@ -298,10 +308,11 @@ impl Sm {
         let settled = self.cleaning.settled;
         let complete = |releasing: u64| releasing != 0 && releasing <= settled;
         for warp in 0..self.slots.len() {
-            if complete(self.slots[warp].releasing) {
-                self.slots[warp].releasing = 0;
+            if let Wait::Performed { then, cleaning } = self.slots[warp].wait
+                && complete(cleaning)
+            {
                 self.releases -= 1;
-                self.pass_fence(warp, cycle, launch, cx);
+                self.pass_fence(warp, then, cycle, launch, cx);
             }
         }
         for cta in 0..self.ctas.len() {

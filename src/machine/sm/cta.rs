@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::{Ctx, Time, Wait};
+use crate::engine::{self, Ctx, Time};
 use crate::kernel::ir::{Barrier, Class, Op};
 use crate::kernel::launch::Launch;
 use crate::kernel::memory::CHECKPOINT_AREA;
@@ -16,7 +16,7 @@ use crate::persist::vocab::Boundary;
 
 use super::Sm;
 use super::marker::Arrival;
-use super::slots::State;
+use super::wait::Wait;
 
 /// One of a CTA's 16 barriers.
 #[derive(Debug, Clone, Copy, Default)]
@@ -103,7 +103,7 @@ impl Sm {
         slot.arrivals = [Arrival::default(); 2];
         let mut free = 0;
         for warp in 0..warps {
-            while self.slots[free].state != State::Empty {
+            while self.slots[free].wait != Wait::NoWarp {
                 free += 1;
             }
             self.start_warp(free, index, cta, warp, cycle, &launch);
@@ -126,8 +126,6 @@ impl Sm {
         slot.throughs = 0;
         slot.past = 0;
         slot.fenced = 0;
-        slot.hold = false;
-        slot.flushing = false;
         self.ctas[cta_slot].live |= 1 << at;
         let scheduler = usize::from(self.slots[at].scheduler);
         let slots = &mut self.slots;
@@ -153,7 +151,7 @@ impl Sm {
         state.voters += lanes.count_ones();
         if barrier.wait {
             state.waiting |= 1 << warp;
-            self.enter(warp, State::Barrier, cycle);
+            self.enter(warp, Wait::Barrier, cycle);
         } else {
             self.slots[warp].warp.advance();
             self.settle(warp, cycle + 1, launch);
@@ -208,7 +206,7 @@ impl Sm {
         let cta = usize::from(self.slots[warp].cta);
         self.ctas[cta].live &= !(1 << warp);
         self.ctas[cta].fenced = self.ctas[cta].fenced.max(self.slots[warp].fenced);
-        self.enter(warp, State::Draining, cycle);
+        self.enter(warp, Wait::Drained, cycle);
         self.retire_if_drained(warp, cycle, cx);
         if self.ctas[cta].live != 0 {
             self.open_barriers(cta, cycle, launch);
@@ -219,7 +217,7 @@ impl Sm {
     /// Frees an exited warp's slot when its last load and store are done; the last warp ends the CTA.
     pub(super) fn retire_if_drained(&mut self, warp: usize, cycle: u32, cx: &mut Ctx<'_, Msg>) {
         let slot = &self.slots[warp];
-        if slot.state != State::Draining || slot.loads > 0 || slot.stores > 0 || slot.persists > 0 {
+        if slot.wait != Wait::Drained || slot.loads > 0 || slot.stores > 0 || slot.persists > 0 {
             return;
         }
         if self.paths && !self.is_copied(warp) {
@@ -230,7 +228,7 @@ impl Sm {
         let (cta, rank) = (usize::from(slot.cta), slot.rank);
         let scheduler = usize::from(slot.scheduler);
         self.schedulers[scheduler].release(rank);
-        self.enter(warp, State::Empty, cycle);
+        self.enter(warp, Wait::NoWarp, cycle);
         self.ctas[cta].left -= 1;
         if self.ctas[cta].left == 0 {
             self.end_cta(cta, cx);
@@ -238,37 +236,38 @@ impl Sm {
     }
 
     /// What every resident warp, and the load-store unit, waits for.
-    pub(super) fn report_waits(&self, out: &mut Vec<Wait>) {
+    pub(super) fn report_waits(&self, out: &mut Vec<engine::Wait>) {
         let Some(launch) = &self.launch else { return };
         let kernel = &launch.kernel;
-        for (index, slot) in self.slots.iter().enumerate().filter(|(_, s)| s.state != State::Empty) {
+        for (index, slot) in self.slots.iter().enumerate().filter(|(_, s)| s.wait != Wait::NoWarp) {
             let pc = slot.warp.pc() as usize;
             let pos = kernel.pos.get(pc).copied().unwrap_or_default();
-            let what = match slot.state {
-                State::Memory => "memory data for its next instruction's registers".to_owned(),
-                State::Fence if slot.releasing > 0 => "what the L1 has combined to be performed".to_owned(),
-                State::Fence => format!("{} stores and {} loads to be performed", slot.stores, slot.loads),
-                State::Persist if self.path_waiting >> index & 1 == 1 && slot.copying > 0 => {
-                    format!("{} line accesses of its atomics, before its region ends", slot.copying)
-                }
-                State::Persist if self.path_waiting >> index & 1 == 1 => {
-                    "the front-end buffer: room, a region's ID, or its atomic's turn".to_owned()
-                }
-                State::Persist if slot.grouped => "a marker of its CTA or kernel".to_owned(),
-                State::Persist => format!("{} persists to be durable", slot.awaited()),
-                State::Draining => {
-                    let (stores, loads, persists) = (slot.stores, slot.loads, slot.persists);
-                    format!("{stores} stores, {loads} loads and {persists} persists after its exit")
-                }
-                State::Barrier => self.describe_barrier(index),
-                State::Ready => match kernel.code.get(pc).map(|i| i.op) {
+            let what = match slot.wait {
+                Wait::NoWarp => continue,
+                Wait::Issue => match kernel.code.get(pc).map(|i| i.op) {
                     Some(Op::Mem(_)) => "room in the load-store unit".to_owned(),
                     _ => "its unit".to_owned(),
                 },
-                State::Execution => "a result of fixed latency".to_owned(),
-                State::Empty => continue,
+                Wait::Latency => "a result of fixed latency".to_owned(),
+                Wait::Register => "memory data for its next instruction's registers".to_owned(),
+                Wait::Barrier => self.describe_barrier(index),
+                Wait::Performed { cleaning: 0, .. } => {
+                    format!("{} stores and {} loads to be performed", slot.stores, slot.loads)
+                }
+                Wait::Performed { .. } => "what the L1 has combined to be performed".to_owned(),
+                Wait::Durable { ordered, .. } => format!("{} persists to be durable", slot.awaited(ordered)),
+                Wait::Marker(_) => format!("{} persists to be durable", slot.persists),
+                Wait::Peers(_) => "a marker of its CTA or kernel".to_owned(),
+                Wait::FrontEnd if slot.copying > 0 => {
+                    format!("{} line accesses of its atomics, before its region ends", slot.copying)
+                }
+                Wait::FrontEnd => "the front-end buffer: room, a region's ID, or its atomic's turn".to_owned(),
+                Wait::Drained => {
+                    let (stores, loads, persists) = (slot.stores, slot.loads, slot.persists);
+                    format!("{stores} stores, {loads} loads and {persists} persists after its exit")
+                }
             };
-            out.push(Wait {
+            out.push(engine::Wait {
                 who: format!(
                     "warp {index} of CTA {} at {}:{}:{}",
                     self.ctas[usize::from(slot.cta)].cta,
@@ -282,15 +281,15 @@ impl Sm {
             });
         }
         if let Some((requests, line, stores)) = self.gate.as_ref().and_then(|gate| gate.waiting()) {
-            out.push(Wait {
+            out.push(engine::Wait {
                 who: format!("gate, {requests} requests"),
-                what: format!("{stores} stores past the caches to be durable, before line {line:#x}"),
+                what: format!("{stores} non-temporal stores to be durable, before line {line:#x}"),
                 on: None,
                 since: 0,
             });
         }
         if let Some((dirty, left, stores)) = self.books.as_ref().and_then(|books| books.waiting()) {
-            out.push(Wait {
+            out.push(engine::Wait {
                 who: format!("L1, {dirty} lines that leave in order"),
                 what: format!("{left} of them on their way, with {stores} stores, to be durable"),
                 on: None,
@@ -298,7 +297,7 @@ impl Sm {
             });
         }
         if let Some((requests, line)) = self.network.waiting() {
-            out.push(Wait {
+            out.push(engine::Wait {
                 who: format!("miss queue, {requests} requests"),
                 what: format!("a credit or the injection port, for line {line:#x}"),
                 on: None,

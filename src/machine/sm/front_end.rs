@@ -21,7 +21,7 @@ use crate::persist::handler::PathStore;
 use super::Sm;
 use super::lsu::Entry;
 use super::memory::lanes_of;
-use super::slots::State;
+use super::wait::Wait;
 
 impl Sm {
     /// The picked warp's next instruction has to wait for the front-end buffer; it is set aside then.
@@ -32,7 +32,7 @@ impl Sm {
         }
         if waits {
             self.path_waiting |= 1 << warp;
-            self.enter(warp, State::Persist, cycle);
+            self.enter(warp, Wait::FrontEnd, cycle);
         }
         waits
     }

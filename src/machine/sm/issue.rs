@@ -10,7 +10,8 @@ use crate::persist::journal::FactKind;
 use crate::persist::vocab::{FenceKind, PersistScope};
 
 use super::Sm;
-use super::slots::{PENDING, State};
+use super::slots::PENDING;
+use super::wait::{Account, AfterFence, Wait};
 
 impl Sm {
     /// Issues the next instruction of a warp that its scheduler has picked, and a second one where the machine can.
@@ -29,9 +30,9 @@ impl Sm {
             let rank = self.slots[warp].rank;
             self.schedulers[scheduler].unready(rank);
         }
-        let state = self.slots[warp].state;
-        self.accounts.issued_into(state);
-        if state != State::Empty {
+        let account = self.slots[warp].wait.account();
+        self.accounts.issued_into(account);
+        if account != Account::Empty {
             self.slots[warp].issued_at = cycle;
         }
     }
@@ -39,7 +40,7 @@ impl Sm {
     /// A warp that has just issued can issue again in the same cycle, to a unit not in `units`.
     fn can_pair(&mut self, warp: usize, units: u8, cycle: u32, launch: &Launch) -> bool {
         let slot = &self.slots[warp];
-        if slot.state != State::Ready || slot.not_before > cycle || self.failed {
+        if slot.wait != Wait::Issue || slot.not_before > cycle || self.failed {
             return false;
         }
         let pc = slot.warp.pc() as usize;
@@ -80,8 +81,8 @@ impl Sm {
                     return;
                 }
                 self.slots[warp].warp.advance();
-                if std::mem::take(&mut self.slots[warp].hold) {
-                    self.wait_durable(warp, false, cycle + 1, launch, cx);
+                if std::mem::take(&mut self.store_waits) {
+                    self.wait_durable(warp, false, None, cycle + 1, launch, cx);
                     return;
                 }
             }
@@ -120,8 +121,9 @@ impl Sm {
                     }
                 }
                 if lanes != 0 && scope != Scope::Cta {
-                    self.slots[warp].hold = self.fence_persists(scope);
-                    self.fence(warp, cycle, launch, cx);
+                    let durable = self.fence_persists(scope);
+                    let then = if durable { AfterFence::Sfence } else { AfterFence::Nothing };
+                    self.fence(warp, then, cycle, launch, cx);
                     return;
                 }
             }
@@ -150,8 +152,7 @@ impl Sm {
                     Ok(Some((kind, rule))) => {
                         if kind.scope() == PersistScope::Kernel {
                             // CTAs synchronise there, in memory too: a fence of scope gpu comes first.
-                            self.slots[warp].then = Some((kind, rule));
-                            self.fence(warp, cycle, launch, cx);
+                            self.fence(warp, AfterFence::Barrier(kind, rule), cycle, launch, cx);
                         } else {
                             self.persist_fence(warp, kind, rule, cycle + 1, launch, cx);
                         }
@@ -186,27 +187,34 @@ impl Sm {
         self.write_from(warp, pc, PENDING, launch);
     }
 
-    fn fence(&mut self, warp: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+    fn fence(&mut self, warp: usize, then: AfterFence, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
         let slot = &mut self.slots[warp];
         if slot.loads == 0 && slot.stores == 0 {
-            self.release(warp, cycle + 1, launch, cx);
+            self.release(warp, then, cycle + 1, launch, cx);
         } else {
-            self.enter(warp, State::Fence, cycle + 1);
+            self.enter(warp, Wait::Performed { then, cleaning: 0 }, cycle + 1);
         }
     }
 
     /// A fence's loads and stores are done: what others wrote must be seen from here on.
-    pub(super) fn pass_fence(&mut self, warp: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+    pub(super) fn pass_fence(
+        &mut self,
+        warp: usize,
+        then: AfterFence,
+        cycle: u32,
+        launch: &Launch,
+        cx: &mut Ctx<'_, Msg>,
+    ) {
         if self.p.l1.fence_invalidates {
             self.l1.invalidate_all();
         }
-        if let Some((kind, rule)) = self.slots[warp].then.take() {
-            self.persist_fence(warp, kind, rule, cycle, launch, cx);
-        } else if std::mem::take(&mut self.slots[warp].hold) {
-            let rule = self.handler.fence(FenceKind::Sfence);
-            self.persist_fence(warp, FenceKind::Sfence, rule, cycle, launch, cx);
-        } else {
-            self.settle(warp, cycle, launch);
+        match then {
+            AfterFence::Nothing => self.settle(warp, cycle, launch),
+            AfterFence::Sfence => {
+                let rule = self.handler.fence(FenceKind::Sfence);
+                self.persist_fence(warp, FenceKind::Sfence, rule, cycle, launch, cx);
+            }
+            AfterFence::Barrier(kind, rule) => self.persist_fence(warp, kind, rule, cycle, launch, cx),
         }
     }
 

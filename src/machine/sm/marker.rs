@@ -25,7 +25,7 @@ use crate::persist::vocab::{FenceKind, FenceRule, PersistScope};
 
 use super::Sm;
 use super::lsu::{NO_LOAD, Work};
-use super::slots::State;
+use super::wait::Wait;
 
 /// Stands for the kernel where a warp would be named.
 pub(super) const GRID: u8 = u8::MAX;
@@ -85,14 +85,14 @@ impl Sm {
             (PersistScope::Thread, FenceRule::Marker) => {
                 self.note(warp, FactKind::PersistReached(scope), 0);
                 self.mark(warp, scope);
-                self.enter(warp, State::Persist, from);
+                self.enter(warp, Wait::Marker(scope), from);
             }
             (_, FenceRule::Pass | FenceRule::Marker) => {
                 self.arrive_persist(warp, scope, rule == FenceRule::Marker, from, launch, cx);
             }
             (_, FenceRule::WaitDurable | FenceRule::Ordered) => {
-                self.slots[warp].arriving = (scope != PersistScope::Thread).then_some(scope);
-                self.wait_durable(warp, rule == FenceRule::Ordered, from, launch, cx);
+                let then = (scope != PersistScope::Thread).then_some(scope);
+                self.wait_durable(warp, rule == FenceRule::Ordered, then, from, launch, cx);
             }
         }
     }
@@ -120,7 +120,7 @@ impl Sm {
         }
         arrival.waiting |= 1 << warp;
         arrival.marks = marks;
-        self.enter(warp, State::Barrier, cycle);
+        self.enter(warp, Wait::Barrier, cycle);
         self.check_arrivals(cta, cycle, launch, cx);
     }
 
@@ -142,21 +142,21 @@ impl Sm {
                 }
                 (_, true) => {
                     self.mark(first, scope);
-                    self.wait_grouped(cta, scope, cycle);
+                    self.wait_grouped(cta, scope, Some(first), cycle);
                 }
                 (_, false) => self.open_arrival(cta, scope, cycle, launch),
             }
         }
     }
 
-    /// The warps of a CTA wait for durability from now on, together.
-    fn wait_grouped(&mut self, cta: usize, scope: PersistScope, cycle: u32) {
+    /// The warps of a CTA wait for durability from now on, together; one of them may have issued the marker.
+    fn wait_grouped(&mut self, cta: usize, scope: PersistScope, marker: Option<usize>, cycle: u32) {
         let mut waiting = self.ctas[cta].arrivals[place(scope)].waiting;
         while waiting != 0 {
             let warp = waiting.trailing_zeros() as usize;
             waiting &= waiting - 1;
-            self.enter(warp, State::Persist, cycle);
-            self.slots[warp].grouped = self.slots[warp].marked.is_none();
+            let wait = if marker == Some(warp) { Wait::Marker(scope) } else { Wait::Peers(scope) };
+            self.enter(warp, wait, cycle);
         }
     }
 
@@ -180,7 +180,6 @@ impl Sm {
             }
             self.stall_ends(warp, cycle);
             let slot = &mut self.slots[warp];
-            slot.grouped = false;
             slot.fenced = slot.fenced.max(fenced);
             slot.not_before = slot.not_before.max(cycle + self.latency[Class::Control as usize]);
             self.settle(warp, cycle, launch);
@@ -201,8 +200,6 @@ impl Sm {
 
     /// Appends a marker behind all that the SM has issued.
     fn mark(&mut self, warp: usize, scope: PersistScope) {
-        self.slots[warp].marked = Some(scope);
-        self.slots[warp].ordered = false;
         let entry = self.marker_entry(warp as u8, Marker { scope, by: (warp as u8, self.slots[warp].cta) });
         self.enqueue(warp, NO_LOAD, entry);
     }
@@ -254,7 +251,7 @@ impl Sm {
         match step {
             GridStep::Drain => {
                 for cta in ctas(self) {
-                    self.wait_grouped(cta, PersistScope::Kernel, cycle);
+                    self.wait_grouped(cta, PersistScope::Kernel, None, cycle);
                 }
                 let entry = self.marker_entry(GRID, Marker { scope: PersistScope::Kernel, by: (0, 0) });
                 self.grid_left = self.w.ports.map().slices();

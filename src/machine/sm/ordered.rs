@@ -25,7 +25,7 @@ use crate::persist::handler::Joining;
 use crate::persist::journal::{Author, FactKind};
 
 use super::Sm;
-use super::slots::State;
+use super::wait::Wait;
 
 /// A store: its CTA's slot and its number.
 type Numbered = (u8, u64);
@@ -201,8 +201,10 @@ impl Sm {
         }
         self.handler.persisted(id, &mut self.outbox);
         for warp in 0..self.slots.len() {
-            if self.slots[warp].flushing && self.slots[warp].state == State::Persist && !self.is_unpersisted(warp) {
-                self.slots[warp].flushing = false;
+            if let Wait::Durable { ordered, flushing: true, then } = self.slots[warp].wait
+                && !self.is_unpersisted(warp)
+            {
+                self.slots[warp].wait = Wait::Durable { ordered, flushing: false, then };
                 self.resume(warp, cycle, launch, cx);
             }
         }

@@ -21,12 +21,14 @@ use crate::machine::persistence::MembarRule;
 use crate::machine::stalls::PersistStalls;
 use crate::persist::handler::{Access, AccessKind, Load, Store, WriteBack};
 use crate::persist::journal::{Author, FactKind, Notebook};
-use crate::persist::vocab::{Boundary, FenceKind, FenceRule, Route, StoreClass, WriteBackClass, WriteBackRule};
+use crate::persist::vocab::{
+    Boundary, FenceKind, FenceRule, PersistScope, Route, StoreClass, WriteBackClass, WriteBackRule,
+};
 
 use super::Sm;
 use super::lsu::{Entry, NO_LOAD, Work};
 use super::memory::{Fault, lanes_of};
-use super::slots::State;
+use super::wait::Wait;
 
 /// What a store of the program is to a scheme.
 pub(super) fn class_of(hint: StoreHint) -> StoreClass {
@@ -182,7 +184,7 @@ impl Sm {
             self.counters.pm_log_stores_past += u64::from(rule.route == Route::NonTemporal);
             self.counters.pm_log_stores_dropped += u64::from(rule.route == Route::Dropped);
         }
-        self.slots[warp].hold |= rule.wait && rule.route != Route::Dropped;
+        self.store_waits |= rule.wait && rule.route != Route::Dropped;
         // Lanes may store to both media; each line goes its way.
         entry.log = class == StoreClass::Log;
         let mut past = self.lsu.entry(warp as u8, Work::Send, NO_LOAD);
@@ -273,7 +275,7 @@ impl Sm {
         }
         self.enqueue(warp, load, entry);
         if wait {
-            self.slots[warp].hold = true;
+            self.store_waits = true;
             self.write_back_lines(warp, RequestKind::WriteBack);
         }
     }
@@ -427,37 +429,41 @@ impl Sm {
         rule == MembarRule::Sfence
     }
 
-    /// The warp goes on when all its persists are durable, or its write-backs where the others are `ordered`.
+    /// The warp goes on, or comes to the persist barrier that follows, when all its persists are durable; where the others
+    /// are `ordered`, when its write-backs are.
     pub(super) fn wait_durable(
         &mut self,
         warp: usize,
         ordered: bool,
+        then: Option<PersistScope>,
         from: u32,
         launch: &Launch,
         cx: &mut Ctx<'_, Msg>,
     ) {
-        self.slots[warp].ordered = ordered;
         // One that is no fence is a store that its scheme has the warp wait for.
         self.stall_begins(warp, "durable store", from);
-        if !ordered && self.is_unpersisted(warp) {
+        let flushing = !ordered && self.is_unpersisted(warp);
+        if flushing {
             let (cta, past) = (self.slots[warp].cta, self.slots[warp].past);
-            self.slots[warp].flushing = true;
             self.handler.flush(cta, past, &mut self.outbox);
         }
-        if self.slots[warp].awaited() == 0 && !self.slots[warp].flushing {
+        if self.slots[warp].awaited(ordered) == 0 && !flushing {
             self.slots[warp].since = from;
-            self.pass_durable(warp, from, launch, cx);
+            self.pass_durable(warp, then, from, launch, cx);
         } else {
-            self.enter(warp, State::Persist, from);
+            self.enter(warp, Wait::Durable { ordered, flushing, then }, from);
         }
     }
 
     /// What a warp waited for is durable.
-    pub(super) fn pass_durable(&mut self, warp: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
-        if let Some(scope) = self.slots[warp].marked.take() {
-            self.marker_passed(warp, scope, cycle, launch);
-            return;
-        }
+    pub(super) fn pass_durable(
+        &mut self,
+        warp: usize,
+        then: Option<PersistScope>,
+        cycle: u32,
+        launch: &Launch,
+        cx: &mut Ctx<'_, Msg>,
+    ) {
         let waited = cycle - self.slots[warp].since.min(cycle);
         self.stalls.fences.record(self.w.clock.cycles(u64::from(waited)));
         if self.slots[warp].persists == 0 && !self.is_unpersisted(warp) {
@@ -477,7 +483,7 @@ impl Sm {
                 }
             }
         }
-        match self.slots[warp].arriving.take() {
+        match then {
             Some(scope) => self.arrive_persist(warp, scope, false, cycle, launch, cx),
             None => {
                 self.stall_ends(warp, cycle);

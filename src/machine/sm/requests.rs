@@ -18,7 +18,7 @@ use super::gate::Admission;
 use super::lsu::{Entry, NO_LOAD, Work};
 use super::marker::GRID;
 use super::memory::lanes_of;
-use super::slots::State;
+use super::wait::Wait;
 
 impl Sm {
     /// One cycle of the load-store unit: the next access of the head entry.
@@ -254,19 +254,16 @@ impl Sm {
     /// Something a warp may have waited for has come.
     pub(super) fn resume(&mut self, warp: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
         let slot = &self.slots[warp];
-        match slot.state {
-            State::Memory => {
-                self.settle(warp, cycle, launch);
+        match slot.wait {
+            Wait::Register => self.settle(warp, cycle, launch),
+            Wait::Performed { then, cleaning: 0 } if slot.loads == 0 && slot.stores == 0 => {
+                self.release(warp, then, cycle, launch, cx);
             }
-            State::Fence if slot.loads == 0 && slot.stores == 0 && slot.releasing == 0 => {
-                self.release(warp, cycle, launch, cx);
+            Wait::Durable { ordered, flushing: false, then } if slot.awaited(ordered) == 0 => {
+                self.pass_durable(warp, then, cycle, launch, cx);
             }
-            State::Persist
-                if slot.awaited() == 0 && !slot.grouped && !slot.flushing && self.path_waiting >> warp & 1 == 0 =>
-            {
-                self.pass_durable(warp, cycle, launch, cx)
-            }
-            State::Draining => self.retire_if_drained(warp, cycle, cx),
+            Wait::Marker(scope) if slot.persists == 0 => self.marker_passed(warp, scope, cycle, launch),
+            Wait::Drained => self.retire_if_drained(warp, cycle, cx),
             _ => {}
         }
     }

@@ -12,7 +12,7 @@ use crate::persist::vocab::{PersistScope, RegionStep};
 use crate::timeline::{Label, Recorder};
 
 use super::Sm;
-use super::slots::State;
+use super::wait::Wait;
 
 /// What an SM keeps.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl Sm {
     fn region_step(&mut self, step: RegionStep, author: Author) {
         let is_author = |&warp: &usize| {
             let of = |own: Author| (own.cta, own.warp) == (author.cta, author.warp);
-            self.slots[warp].state != State::Empty && of(self.author(warp))
+            self.slots[warp].wait != Wait::NoWarp && of(self.author(warp))
         };
         let slot = (0..self.slots.len()).find(is_author).unwrap_or_default();
         let (now, order) = (self.now, self.w.index);
