@@ -45,11 +45,11 @@ use crate::kernel::launch::Launch;
 use crate::persist::handler::{Peer, SmHandler};
 use crate::persist::regions::RegionReport;
 
-use super::address::Interleave;
 use super::crossbar::{CrossbarSpec, PortEnd};
 use super::l1::{L1, L1Spec, L1Writes};
 use super::msg::Msg;
 use super::persistence::PersistSpec;
+use super::ports::{Ports, Role};
 use super::scheduler::{UNITS, Unit};
 use super::shared_memory::SharedSpec;
 use super::stalls::LinkParts;
@@ -77,12 +77,10 @@ pub struct SmWiring {
     pub timebase: Timebase,
     /// Bytes of a cache line.
     pub line_bytes: u32,
-    /// Address mapping; port `i` leads to slice `i`, the next one to the command processor.
-    pub map: Interleave,
+    /// Its ports, and the address mapping.
+    pub ports: Ports,
     /// The crossbar's port at this end, as made for both directions.
     pub port: PortEnd,
-    /// The port to the crossbar's switch, where it has one.
-    pub switch: Option<Port>,
     /// Where the local memory of this SM's threads lies, and bytes a thread.
     pub local: (u64, u32),
     /// What fences mean for persistency.
@@ -217,12 +215,7 @@ impl Sm {
 
     /// Port to the command processor.
     fn dispatch_port(&self) -> Port {
-        Port(self.w.map.slices() as u16)
-    }
-
-    /// Port to the scheme's own component.
-    fn hub_port(&self) -> Port {
-        Port(self.w.map.slices() as u16 + 1)
+        self.w.ports.to(Role::CommandProcessor)
     }
 
     /// Sends what the handler has written.
@@ -231,19 +224,8 @@ impl Sm {
             return;
         }
         self.record.note_regions(&mut self.host.outbox, &self.core.slots);
-        let (map, hub) = (self.w.map, self.hub_port());
         for (to, message, delay) in self.host.outbox.take_timed() {
-            let port = match to {
-                Peer::Hub => hub,
-                Peer::Slice(slice) => Port(slice),
-                Peer::SliceOf(address) => Port(map.slice_of(address) as u16),
-                Peer::Controller(controller) => Port(hub.0 + 1 + controller),
-                Peer::ControllerOf(address) => {
-                    Port(hub.0 + 1 + (map.slice_of(address) / map.slices_per_channel()) as u16)
-                }
-                Peer::Sm(_) | Peer::Host => panic!("no link leads from an SM to {to:?}"),
-            };
-            cx.send(port, Msg::Scheme { from: Peer::Sm(self.w.index), message }, delay);
+            cx.send(self.w.ports.to_peer(to), Msg::Scheme { from: Peer::Sm(self.w.index), message }, delay);
         }
     }
 

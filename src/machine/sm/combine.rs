@@ -138,7 +138,7 @@ impl Sm {
         let request = Request {
             line,
             tag: Self::cleaning_tag(number),
-            from: self.w.index,
+            from: self.w.ports.requester(),
             kind: RequestKind::Write,
             sectors: sectors_touched(room.mask),
             payload: Payload::Line(room),

@@ -197,8 +197,8 @@ impl Sm {
         entry.kind = RequestKind::Marker;
         entry.marker = Some(marker);
         entry.issued = self.record.now;
-        for slice in 0..self.w.map.slices() {
-            entry.accesses.push(LineAccess { line: self.w.map.some_line_of(slice), sectors: 0, lanes: 0 });
+        for slice in 0..self.w.ports.map().slices() {
+            entry.accesses.push(LineAccess { line: self.w.ports.map().some_line_of(slice), sectors: 0, lanes: 0 });
             entry.payloads.push(Payload::None);
         }
         self.record.counters.pm_markers += 1;
@@ -243,7 +243,7 @@ impl Sm {
                     self.wait_grouped(cta, PersistScope::Kernel, None, cycle);
                 }
                 let entry = self.marker_entry(GRID, Marker { scope: PersistScope::Kernel, by: (0, 0) });
-                self.host.grid_left = self.w.map.slices();
+                self.host.grid_left = self.w.ports.map().slices();
                 self.record.counters.persists += u64::from(self.host.grid_left);
                 self.lsu.queue.push_back(entry);
             }

@@ -173,7 +173,7 @@ impl Sm {
         }
         let sectors = sectors_touched(room.mask);
         let payload = self.port.begin_persist(Payload::Line(room), self.record.now, id, self.record.now);
-        let (tag, from) = (Self::cleaning_tag(number), self.w.index);
+        let (tag, from) = (Self::cleaning_tag(number), self.w.ports.requester());
         self.port.network.push(Request { line, tag, from, kind: RequestKind::NonTemporal, sectors, payload }, cx);
     }
 

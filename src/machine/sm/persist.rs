@@ -487,7 +487,7 @@ impl Sm {
     /// Ends a CTA all of whose stores are performed.
     pub(super) fn leave_cta(&mut self, cta: usize, cx: &mut Ctx<'_, Msg>) {
         if self.core.ctas[cta].boundary == Boundary::WriteBackL2 {
-            let slices = self.w.map.slices();
+            let slices = self.w.ports.map().slices();
             self.core.ctas[cta].flushing = slices;
             self.core.ctas[cta].ended = cx.now();
             for slice in 0..slices {
@@ -499,8 +499,15 @@ impl Sm {
     }
 
     fn write_back_slice(&self, slice: u32, tag: u32) -> Request {
-        let line = self.w.map.some_line_of(slice);
-        Request { line, tag, from: self.w.index, kind: RequestKind::WriteBackAll, sectors: 0, payload: Payload::None }
+        let line = self.w.ports.map().some_line_of(slice);
+        Request {
+            line,
+            tag,
+            from: self.w.ports.requester(),
+            kind: RequestKind::WriteBackAll,
+            sectors: 0,
+            payload: Payload::None,
+        }
     }
 
     /// A slice has written back everything for a CTA that ends.

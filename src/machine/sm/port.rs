@@ -19,7 +19,7 @@ impl MemoryPort {
     /// An idle port.
     pub(super) fn new(p: &SmParameters, w: &SmWiring) -> Self {
         MemoryPort {
-            network: Network::new(&p.crossbar, w.map, w.port.clone(), w.switch, p.l1.miss_queue_entries),
+            network: Network::new(&p.crossbar, w.ports, w.port.clone(), p.l1.miss_queue_entries),
             line_pool: LinePool::default(),
             spare_persists: Vec::new(),
         }

@@ -127,7 +127,7 @@ impl Sm {
         {
             persist.number = gate.enter(cta);
         }
-        let request = Request { line: access.line, tag, from: self.w.index, kind, sectors, payload };
+        let request = Request { line: access.line, tag, from: self.w.ports.requester(), kind, sectors, payload };
         match &mut self.host.gate {
             Some(gate) if held => {
                 self.record.counters.pm_held += 1;
@@ -224,7 +224,7 @@ impl Sm {
         let request = Request {
             line: access.line,
             tag: u32::from(mshr),
-            from: self.w.index,
+            from: self.w.ports.requester(),
             kind: RequestKind::Read,
             sectors: access.sectors,
             payload: Payload::Line(room),
