@@ -140,7 +140,7 @@ fn initial_image(memory: &FlatMemory) -> PmImage {
 /// asked of its handlers, as the machine asks them.
 fn promises(scheme: &dyn Scheme) -> (Guarantees, bool) {
     let (mut sm, outbox) = (scheme.sm_handler(HandlerPlace::default()), &mut Outbox::default());
-    let cta_end = sm.cta_end(outbox) == Boundary::WriteBackL2;
+    let cta_end = sm.boundary(outbox) == Boundary::WriteBackL2;
     let kernel_end = scheme.host_handler().kernel_end(outbox) == Boundary::WriteBackL2;
     let past = scheme.non_temporal_order();
     let strict = past == NonTemporalOrder::Fifo || sm.store(&Store::of(StoreClass::Data), outbox).wait;

@@ -3,6 +3,7 @@
 //!
 //! Invariants: nothing here knows a component, a scheme or the judge; everything is plain data or a trait.
 
+pub mod event;
 pub mod handler;
 pub mod image;
 pub mod journal;
@@ -17,13 +18,14 @@ pub mod undo;
 pub mod vocab;
 
 pub use handler::{
-    Access, AccessKind, ControllerHandler, Flush, FrontEnd, GateSpec, HandlerPlace, HostHandler, HubHandler, Joining,
-    KernelFacts, Load, Marker, Outbox, PathLinks, PathStore, Peer, Salvage, Scheme, SchemeMessage, SliceHandler,
-    SmHandler, Store, WriteBack, opened,
+    Access, AccessKind, Admission, ControllerHandler, Departure, Event, Flush, Handler, HandlerPlace, HandlerReport,
+    HostHandler, HubHandler, Interests, Joining, KernelFacts, Load, Marker, Offer, Outbox, PathLinks, PathStore, Peer,
+    Salvage, Scheme, SchemeMessage, SliceHandler, SmHandler, Store, Synchronisation, SynchronisationRule, WriteBack,
+    opened,
 };
 pub use image::PmImage;
 pub use journal::{Fact, FactKind, Journal, Notebook};
 pub use vocab::{
-    Boundary, CommitRule, Domain, FenceKind, FenceRule, NonTemporalOrder, PersistScope, RegionRule, RegionStep, Route,
-    StoreClass, StoreRule, WriteBackClass, WriteBackRule,
+    Boundary, CommitRule, Domain, FenceKind, FenceRule, IssueOrder, NonTemporalOrder, PersistScope, RegionRule,
+    RegionStep, Route, StoreClass, StoreRule, WriteBackClass, WriteBackRule,
 };

@@ -1,4 +1,4 @@
-//! Persistency schemes: each a factory of handler handlers (see [`persist::handler`](crate::persist::handler)).
+//! Persistency schemes: each a factory of handlers (see [`persist::handler`](crate::persist::handler)).
 //!
 //! A scheme lives in a file of its own, knows no other scheme and no component, and has one line in [`catalogue`].
 
@@ -12,4 +12,5 @@ pub mod light_wsp;
 pub mod nvw_fifo;
 pub mod pmem_spec;
 pub mod sbrp;
+pub mod store_order;
 pub mod themis;

@@ -20,7 +20,6 @@ mod combine;
 mod core;
 mod cta;
 mod front_end;
-mod gate;
 mod handler_host;
 mod issue;
 mod lsu;
@@ -127,8 +126,9 @@ pub struct Sm {
 
 impl Sm {
     /// An idle SM that hosts a scheme's handler, and keeps a journal if asked to.
-    pub fn new(p: SmParameters, w: SmWiring, mut handler: Box<dyn SmHandler>, journal: bool) -> Self {
-        let ordered = handler.orders_persists() && p.l1.writes == L1Writes::Combine;
+    pub fn new(p: SmParameters, w: SmWiring, handler: Box<dyn SmHandler>, journal: bool) -> Self {
+        let wants = handler.interests();
+        let ordered = wants.persist_order && p.l1.writes == L1Writes::Combine;
         Sm {
             launch: None,
             core: Core::new(&p),
@@ -136,8 +136,8 @@ impl Sm {
             l1: L1::new(&p.l1, w.line_bytes),
             leaving: Leaving::new(ordered),
             port: MemoryPort::new(&p, &w),
-            front_end: FrontEndWaits { present: handler.front_end().is_some(), ..FrontEndWaits::default() },
-            host: HandlerHost::new(handler, p.sm.ctas as usize, journal),
+            front_end: FrontEndWaits { present: wants.front_end, ..FrontEndWaits::default() },
+            host: HandlerHost::new(handler, journal),
             record: Record::new(journal, &w, p.sm.warp_size),
             failed: false,
             p,
@@ -147,12 +147,12 @@ impl Sm {
 
     /// What its handler counted.
     pub fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
-        self.host.handler.tally(add);
+        self.host.report().counters.into_iter().for_each(|(name, value)| add(name, value));
     }
 
     /// What its handler saw of recoverable regions.
     pub fn region_report(&self) -> Option<RegionReport> {
-        self.host.handler.region_report()
+        self.host.report().regions
     }
 
     /// Keeps a timeline from now on, of up to so many spans of each kind.

@@ -16,10 +16,10 @@
 
 use std::fmt::Debug;
 
+pub use super::event::{Admission, Departure, Event, HandlerReport, Interests, Offer};
 use super::image::PmImage;
 pub use super::outbox::{Flush, Move, Outbox, Peer, SchemeMessage, opened};
-pub use super::path::{ControllerHandler, FrontEnd, Held, PathLinks, PathStore};
-use super::regions::RegionReport;
+pub use super::path::{ControllerHandler, Held, PathLinks, PathStore};
 use super::storage::StorageCost;
 use super::vocab::{
     Boundary, FenceKind, FenceRule, NonTemporalOrder, PersistScope, RegionRule, Route, StoreClass, StoreRule,
@@ -79,12 +79,23 @@ pub struct Store<'a> {
     pub atomic: bool,
     /// The lines of persistent memory, each once.
     pub lines: &'a [u64],
+    /// Line accesses to persistent memory; as many as lines, unless the coalescer makes several of one.
+    pub accesses: u32,
+    /// Slot of its CTA.
+    pub cta: u8,
+    /// Numbers of its CTA or SM that are behind a fence that its warp knows of, up to this one ([`IssueOrder::number`]).
+    pub knows: u64,
 }
 
-impl Store<'static> {
-    /// One of no particular warp.
+impl<'a> Store<'a> {
+    /// One of no particular warp, to no line.
     pub fn of(class: StoreClass) -> Self {
-        Store { class, warp: 0, degree: 1, atomic: false, lines: &[] }
+        Store { class, warp: 0, degree: 1, atomic: false, lines: &[], accesses: 0, cta: 0, knows: 0 }
+    }
+
+    /// One of no particular warp, to these lines, an access each.
+    pub fn to(class: StoreClass, lines: &'a [u64]) -> Self {
+        Store { lines, accesses: lines.len() as u32, degree: lines.len() as u32, ..Store::of(class) }
     }
 }
 
@@ -141,7 +152,7 @@ pub struct Access {
     pub by: (u8, u8),
     /// At a slice, its requester; else 0.
     pub from: u16,
-    /// At a slice, of a non-temporal store: the mark that its SM's handler gave it ([`SmHandler::mark`]); else 0.
+    /// At a slice, of a non-temporal store: the mark that its SM's handler gave it ([`StoreRule::mark`]); else 0.
     pub mark: u64,
     /// It belongs to a log update: it writes the log, or reads what the log saves.
     pub log: bool,
@@ -173,102 +184,69 @@ pub struct Joining {
     pub after: u64,
 }
 
-/// How the host of an SM's handler keeps stores in order, for a scheme whose fences do not wait for those around the caches.
+/// How warps pass on what is in order: by an instruction of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GateSpec {
-    /// What is kept in order.
-    pub order: NonTemporalOrder,
-    /// Non-temporal stores that may be under way.
-    pub past_entries: u32,
-    /// Requests that may be held until these are durable.
-    pub held_entries: u32,
+pub enum Synchronisation {
+    /// A warp releases what it stored, to its CTA, or `wide`: to other SMs.
+    Release {
+        /// To other SMs.
+        wide: bool,
+    },
+    /// A warp acquires, from its CTA, or `wide`: from other SMs.
+    Acquire {
+        /// From other SMs.
+        wide: bool,
+    },
 }
 
-/// A scheme's handler in an SM.
-pub trait SmHandler: Send + Debug {
-    /// It wants to hear of accesses, evictions and acknowledgements.
-    fn watches(&self) -> bool {
-        false
+/// What follows a [`Synchronisation`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SynchronisationRule {
+    /// What a release waits for.
+    pub fence: FenceRule,
+    /// The L1 forgets what is clean.
+    pub forgets: bool,
+}
+
+/// A scheme's handler in a component: what its mechanism sees of what passes there, and how it acts.
+pub trait Handler: Send + Debug {
+    /// What it wants to hear of. Asked once.
+    fn interests(&self) -> Interests {
+        Interests::default()
     }
 
-    /// It wants to hear of warps that read in shared memory what another warp wrote.
-    fn watches_shared_memory(&self) -> bool {
-        false
+    /// Something is about to happen.
+    fn offer(&mut self, _offer: &Offer<'_>, _outbox: &mut Outbox) -> Admission {
+        Admission::Goes
     }
 
-    /// A warp read in shared memory what another warp of its CTA wrote. Told to a handler that watches it.
-    fn read_of_another_warp(&mut self) {}
+    /// Something has happened.
+    fn event(&mut self, _event: &Event<'_>, _outbox: &mut Outbox) {}
 
-    /// It wants to be asked which loads go past the L1.
-    fn steers_loads(&self) -> bool {
-        false
+    /// A CTA, in the command processor a kernel, has ended, and all its stores are performed.
+    fn boundary(&mut self, _outbox: &mut Outbox) -> Boundary {
+        Boundary::None
     }
 
-    /// What its host has to keep in order. A handler whose fences are [`FenceRule::Ordered`] relies on it.
-    fn gate(&self) -> Option<GateSpec> {
-        None
+    /// A peer has written.
+    fn message(&mut self, _from: Peer, _message: Box<dyn SchemeMessage>, _outbox: &mut Outbox) {}
+
+    /// Adds what it has to tell to a report.
+    fn report(&self, _report: &mut HandlerReport) {}
+}
+
+/// A scheme's handler in an SM: its policy, beside its mechanism.
+pub trait SmHandler: Handler {
+    /// A warp stores to persistent memory.
+    fn store(&mut self, store: &Store<'_>, _outbox: &mut Outbox) -> StoreRule {
+        let past = store.class == StoreClass::NonTemporal;
+        StoreRule::new(if past { Route::NonTemporal } else { Route::Temporal }, false)
     }
-
-    /// Its fences order what they do not wait for. Where the L1 combines stores, lines of persistent memory leave it then
-    /// by [`Outbox::persist`] alone, when this handler says so; where it does not, the handler has a gate.
-    fn orders_persists(&self) -> bool {
-        false
-    }
-
-    /// A store is about to join its line. False: it has to wait, as an older version of the line must leave first, or for
-    /// want of room; the host asks again. True: it joins now, before anything of it can leave.
-    fn join(&mut self, _store: &Joining, _outbox: &mut Outbox) -> bool {
-        true
-    }
-
-    /// Something waits for a dirty line to leave. Told again until it has.
-    fn wanted(&mut self, _line: u64, _outbox: &mut Outbox) {}
-
-    /// Something waits for the stores of a CTA up to this number to be durable, those to come to the L1 yet among them.
-    fn flush(&mut self, _cta: u8, _number: u64, _outbox: &mut Outbox) {}
-
-    /// A persist barrier of the kernel opens at this SM: its stores up to this number are before the barrier.
-    fn kernel_barrier(&mut self, _number: u64, _outbox: &mut Outbox) {}
-
-    /// What left as `id` is durable.
-    fn persisted(&mut self, _id: u64, _outbox: &mut Outbox) {}
-
-    /// A warp releases what it stored, to its CTA or `wide`: to other SMs. Asked of a handler that orders persists.
-    fn release(&mut self, _wide: bool) -> FenceRule {
-        FenceRule::Pass
-    }
-
-    /// A warp acquires, from its CTA or `wide`: the L1 forgets what is clean. Asked of a handler that orders persists.
-    fn acquire(&mut self, _wide: bool) -> bool {
-        false
-    }
-
-    /// Its front-end buffer, where it has one: always, or never.
-    fn front_end(&mut self) -> Option<&mut dyn FrontEnd> {
-        None
-    }
-
-    /// A kernel starts; its CTAs follow.
-    fn kernel_start(&mut self, _kernel: &KernelFacts, _outbox: &mut Outbox) {}
 
     /// A load that would use the L1 goes past it. Asked when a warp issues it, and in each cycle that it stalls.
     fn bypasses_l1(&mut self, _load: &Load) -> bool {
         false
     }
-
-    /// A warp stores to persistent memory.
-    fn store(&mut self, store: &Store<'_>, _outbox: &mut Outbox) -> StoreRule {
-        let route = if store.class == StoreClass::NonTemporal { Route::NonTemporal } else { Route::Temporal };
-        StoreRule { route, wait: false }
-    }
-
-    /// The mark of non-temporal stores that a warp issues now. Asked of a handler that watches.
-    fn mark(&self) -> u64 {
-        0
-    }
-
-    /// A warp issues an atomic on global memory, of either kind. Told to a handler that watches.
-    fn atomic(&mut self, _outbox: &mut Outbox) {}
 
     /// A warp asks for the write-back of lines of persistent memory.
     fn write_back(&mut self, _write_back: &WriteBack<'_>, _outbox: &mut Outbox) -> WriteBackRule {
@@ -280,35 +258,9 @@ pub trait SmHandler: Send + Debug {
         FenceRule::WaitDurable
     }
 
-    /// A marker comes to the L1: the lines that must leave it before the marker goes on to the slices, in order.
-    fn drain(&mut self, _marker: &Marker, _lines: &mut Vec<u64>) {}
-
-    /// The last warp of a CTA has exited and all its stores are performed.
-    fn cta_end(&mut self, _outbox: &mut Outbox) -> Boundary {
-        Boundary::None
-    }
-
-    /// The L1 serves an access. Stores and atomics pass by, and evict the line where it is.
-    fn access(&mut self, _access: &Access, _outbox: &mut Outbox) {}
-
-    /// A line leaves the L1 to make room for another.
-    fn replaced(&mut self, _line: u64, _outbox: &mut Outbox) {}
-
-    /// Where the L1 combines stores: the dirty bytes of a line have left it, at its handler's word or not.
-    fn cleaned(&mut self, _line: u64) {}
-
-    /// A write-through or a write-back was acknowledged, so many core cycles after its warp issued it.
-    fn acknowledged(&mut self, _cycles: u64) {}
-
-    /// A peer has written.
-    fn message(&mut self, _from: Peer, _message: Box<dyn SchemeMessage>, _outbox: &mut Outbox) {}
-
-    /// What it counted, added up over all handlers of a machine: names with units last.
-    fn tally(&self, _add: &mut dyn FnMut(&'static str, u64)) {}
-
-    /// What it saw of recoverable regions, under a scheme that has them.
-    fn region_report(&self) -> Option<RegionReport> {
-        None
+    /// A warp releases or acquires. Asked of a handler that orders persists.
+    fn synchronise(&mut self, _by: Synchronisation) -> SynchronisationRule {
+        SynchronisationRule { fence: FenceRule::Pass, forgets: false }
     }
 }
 
@@ -461,43 +413,38 @@ mod tests {
     #[derive(Debug)]
     struct Plain;
 
+    impl Handler for Plain {}
     impl SmHandler for Plain {}
     impl SliceHandler for Plain {}
     impl HostHandler for Plain {}
 
     #[test]
-    fn a_site_of_an_sm_that_decides_nothing_has_stores_take_their_own_way_and_fences_wait() {
+    fn a_handler_of_an_sm_that_decides_nothing_has_stores_take_their_own_way_and_fences_wait() {
         let (mut handler, outbox) = (Plain, &mut Outbox::default());
-        let wants = [
-            SmHandler::watches(&handler),
-            handler.steers_loads(),
-            handler.orders_persists(),
-            handler.front_end().is_some(),
-        ];
-        assert_eq!((wants, handler.gate(), handler.mark()), ([false; 4], None, 0));
+        assert_eq!(handler.interests(), Interests::default());
         for (class, route) in [
             (StoreClass::Data, Route::Temporal),
             (StoreClass::Log, Route::Temporal),
             (StoreClass::NonTemporal, Route::NonTemporal),
         ] {
-            assert_eq!(SmHandler::store(&mut handler, &Store::of(class), outbox), StoreRule { route, wait: false });
+            assert_eq!(SmHandler::store(&mut handler, &Store::of(class), outbox), StoreRule::new(route, false));
         }
         let of = Store::of(StoreClass::Log);
         assert_eq!((of.class, of.warp, of.degree, of.atomic, of.lines), (StoreClass::Log, 0, 1, false, &[][..]));
-        assert!(handler.join(&Joining { line: 0, by: (0, 0), number: 1, after: 0 }, outbox));
+        let join = Offer::Join(Joining { line: 0, by: (0, 0), number: 1, after: 0 });
+        assert_eq!(handler.offer(&join, outbox), Admission::Goes);
         assert!(!handler.bypasses_l1(&Load { degree: 32, read_only: false, stalled: true, slice_busy: true }));
         let write_back = WriteBack { class: WriteBackClass::Log, warp: 0, lines: &[] };
         assert_eq!(handler.write_back(&write_back, outbox), WriteBackRule::Done);
-        assert_eq!(
-            (handler.fence(FenceKind::Ofence), handler.release(true)),
-            (FenceRule::WaitDurable, FenceRule::Pass)
-        );
-        assert_eq!((handler.acquire(true), handler.cta_end(outbox)), (false, Boundary::None));
+        assert_eq!(handler.fence(FenceKind::Ofence), FenceRule::WaitDurable);
+        let passes = SynchronisationRule { fence: FenceRule::Pass, forgets: false };
+        assert_eq!(handler.synchronise(Synchronisation::Acquire { wide: true }), passes);
+        assert_eq!(handler.boundary(outbox), Boundary::None);
         assert!(outbox.is_empty());
     }
 
     #[test]
-    fn sites_of_slices_and_of_the_host_that_decide_nothing_keep_no_line_and_no_boundary() {
+    fn handlers_of_slices_and_of_the_host_that_decide_nothing_keep_no_line_and_no_boundary() {
         let (mut handler, outbox) = (Plain, &mut Outbox::default());
         assert_eq!((handler.victims(16), handler.keeps(0), handler.tracks_durability()), (None, false, false));
         let mut lines = vec![128];

@@ -62,7 +62,7 @@ mod tests {
     use crate::persist::vocab::{StoreClass, WriteBackClass};
 
     fn store(past: &mut NonTemporalStores, warp: u8, lines: &[u64], route: Route) {
-        past.stored(&Store { class: StoreClass::Log, warp, degree: 1, atomic: false, lines }, route);
+        past.stored(&Store { warp, ..Store::to(StoreClass::Log, lines) }, route);
     }
 
     fn covers(past: &mut NonTemporalStores, warp: u8, lines: &[u64]) -> bool {

@@ -60,6 +60,7 @@ pub struct Outbox {
     moves: Vec<Move>,
     cleans: Vec<u64>,
     persists: VecDeque<(u64, u64)>,
+    settled: Vec<Author>,
     now: Time,
 }
 
@@ -101,6 +102,16 @@ impl Outbox {
     /// Its host looks at the notes, whether it keeps a journal or not.
     pub fn keep_notes(&mut self) {
         self.noting = true;
+    }
+
+    /// Tells that what a warp's fence did not wait for is durable.
+    pub fn settle(&mut self, author: Author) {
+        self.settled.push(author);
+    }
+
+    /// Whose fences are settled; taken by the host.
+    pub fn settled(&mut self) -> &mut Vec<Author> {
+        &mut self.settled
     }
 
     /// Has the controller write to memory, as soon as its write queue has room, in the order of asking.

@@ -33,43 +33,6 @@ pub struct PathStore<'a> {
     pub checkpoint: bool,
 }
 
-/// A front-end buffer in an SM: copies of stores to persistent memory, on a path of their own to the controllers.
-pub trait FrontEnd {
-    /// A warp begins, of the CTA in this place of the SM.
-    fn enter(&mut self, _warp: u8, _cta: u8) {}
-
-    /// Warps that may issue one more instruction that stores.
-    fn admitted(&self) -> u64;
-
-    /// A warp waits to be admitted, or has been and issues.
-    fn awaits_admission(&mut self, _warp: u8, _waits: bool) {}
-
-    /// A warp has stored, in program order.
-    fn copy(&mut self, store: &PathStore<'_>, outbox: &mut Outbox);
-
-    /// A warp wants to issue an atomic on these lines: true when it may now; else it asks again when a message has come.
-    fn asks_leave(&mut self, warp: u8, lines: &[u64], outbox: &mut Outbox) -> bool;
-
-    /// A warp has asked for an atomic, and there is no answer yet.
-    fn awaits_leave(&self, warp: u8) -> bool;
-
-    /// An atomic is performed, and what it wrote has been stored here.
-    fn performed(&mut self, warp: u8, outbox: &mut Outbox);
-
-    /// A warp has issued a fence: what it stores behind it may depend on what others stored.
-    fn fenced(&mut self, _warp: u8) {}
-
-    /// A warp's region ends.
-    fn end_region(&mut self, warp: u8, author: Author, outbox: &mut Outbox);
-
-    /// A warp has exited.
-    fn exit(&mut self, warp: u8, author: Author, outbox: &mut Outbox);
-
-    /// A warp that has exited may be retired: all that it has stored is at its controllers, and they know of the end of its regions.
-    /// A handler may wait for more.
-    fn is_drained(&self, warp: u8) -> bool;
-}
-
 /// What a controller's handler holds back from memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Held {

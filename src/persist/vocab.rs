@@ -59,6 +59,27 @@ pub struct StoreRule {
     pub route: Route,
     /// The warp waits until it is durable before its next instruction.
     pub wait: bool,
+    /// What it waits for on its way, where the handler keeps order by departures.
+    pub order: Option<IssueOrder>,
+    /// Given back to the scheme with each of its accesses at the slices; 0 for none.
+    pub mark: u64,
+}
+
+impl StoreRule {
+    /// A way, and whether the warp waits; without an order.
+    pub fn new(route: Route, wait: bool) -> StoreRule {
+        StoreRule { route, wait, order: None, mark: 0 }
+    }
+}
+
+/// What a store waits for before it leaves its SM, by numbers of the scheme.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IssueOrder {
+    /// Up to this number, what the warp's SM or CTA has stored must be durable.
+    pub after: u64,
+    /// Of a non-temporal store: its own number. A fence that does not wait for it makes its warp, and who learns of the
+    /// fence, know it ([`Store::knows`](super::handler::Store::knows)).
+    pub number: u64,
 }
 
 /// A write-back that the program asks for.

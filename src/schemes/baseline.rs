@@ -13,6 +13,7 @@
 //! (PACT 2019) for strict and epoch persistency. What they keep of a program's own persistency operations differs: the
 //! first four replace them, the last two rely on them.
 
+use crate::persist::Handler;
 use crate::persist::non_temporal::NonTemporalStores;
 use crate::persist::{
     Boundary, FenceKind, FenceRule, HandlerPlace, HostHandler, Outbox, Route, Scheme, SmHandler, Store, StoreClass,
@@ -130,17 +131,23 @@ pub fn nt_store(spec: &NtStoreSpec) -> Baseline {
 
 /// A baseline's handler in an SM.
 #[derive(Debug)]
-struct Site {
+struct BaselineSm {
     of: Baseline,
     past: NonTemporalStores,
 }
 
-impl SmHandler for Site {
+impl Handler for BaselineSm {
+    fn boundary(&mut self, _: &mut Outbox) -> Boundary {
+        self.of.cta_end
+    }
+}
+
+impl SmHandler for BaselineSm {
     fn store(&mut self, store: &Store<'_>, _: &mut Outbox) -> StoreRule {
         let rule = match store.class {
-            StoreClass::Data => StoreRule { route: self.of.data, wait: self.of.wait },
-            StoreClass::NonTemporal => StoreRule { route: self.of.non_temporal, wait: self.of.wait },
-            StoreClass::Log => StoreRule { route: self.of.log, wait: false },
+            StoreClass::Data => StoreRule::new(self.of.data, self.of.wait),
+            StoreClass::NonTemporal => StoreRule::new(self.of.non_temporal, self.of.wait),
+            StoreClass::Log => StoreRule::new(self.of.log, false),
         };
         if store.class == StoreClass::Data && self.of.logs {
             self.past.stored(store, if store.atomic { Route::Temporal } else { rule.route });
@@ -161,10 +168,6 @@ impl SmHandler for Site {
     fn fence(&mut self, _: FenceKind) -> FenceRule {
         if self.of.logs { FenceRule::WaitDurable } else { FenceRule::Pass }
     }
-
-    fn cta_end(&mut self, _: &mut Outbox) -> Boundary {
-        self.of.cta_end
-    }
 }
 
 impl HostHandler for Baseline {
@@ -183,7 +186,7 @@ impl Scheme for Baseline {
     }
 
     fn sm_handler(&self, _: HandlerPlace) -> Box<dyn SmHandler> {
-        Box::new(Site { of: *self, past: NonTemporalStores::default() })
+        Box::new(BaselineSm { of: *self, past: NonTemporalStores::default() })
     }
 
     fn host_handler(&self) -> Box<dyn HostHandler> {
@@ -230,7 +233,7 @@ mod tests {
         let requests = nt_store(&NtStoreSpec { routed: Routed::Requests });
         let after = |stored: StoreClass, atomic: bool| {
             let (mut handler, outbox) = (requests.sm_handler(HandlerPlace::default()), &mut Outbox::default());
-            handler.store(&Store { class: stored, warp: 0, degree: 1, atomic, lines: &[128] }, outbox);
+            handler.store(&Store { atomic, ..Store::to(stored, &[128]) }, outbox);
             handler.write_back(&WriteBack { class: WriteBackClass::Data, warp: 0, lines: &[128] }, outbox)
         };
         assert_eq!(after(StoreClass::Data, false), WriteBackRule::Dropped);

@@ -14,6 +14,7 @@
 //! that finds no MSHR waits, as it does when the MSHR of its own line has no room. A slice is busy when it has no room for
 //! a request of this SM. A load past the L1 takes its line out of it. Not modelled: a predictor of locality.
 
+use crate::persist::{Handler, Interests};
 use std::sync::Arc;
 
 use crate::choice;
@@ -76,16 +77,18 @@ impl Bucl {
 }
 
 #[derive(Debug)]
-struct Site {
+struct BuclSm {
     spec: Arc<BuclSpec>,
     past: NonTemporalStores,
 }
 
-impl SmHandler for Site {
-    fn steers_loads(&self) -> bool {
-        true
+impl Handler for BuclSm {
+    fn interests(&self) -> Interests {
+        Interests { loads: true, ..Interests::default() }
     }
+}
 
+impl SmHandler for BuclSm {
     fn bypasses_l1(&mut self, load: &Load) -> bool {
         if load.read_only && self.spec.read_only == ReadOnly::Cached {
             return false;
@@ -97,11 +100,11 @@ impl SmHandler for Site {
         let decided = match store.class {
             StoreClass::Log => true,
             StoreClass::Data => !store.atomic && self.spec.routed == Routed::Requests,
-            StoreClass::NonTemporal => return StoreRule { route: Route::NonTemporal, wait: false },
+            StoreClass::NonTemporal => return StoreRule::new(Route::NonTemporal, false),
         };
         let route = if decided && store.degree > self.spec.tucd { Route::NonTemporal } else { Route::Temporal };
         self.past.stored(store, route);
-        StoreRule { route, wait: false }
+        StoreRule::new(route, false)
     }
 
     fn write_back(&mut self, write_back: &WriteBack<'_>, _: &mut Outbox) -> WriteBackRule {
@@ -125,7 +128,7 @@ impl Scheme for Bucl {
     }
 
     fn sm_handler(&self, _: HandlerPlace) -> Box<dyn SmHandler> {
-        Box::new(Site { spec: self.spec.clone(), past: NonTemporalStores::default() })
+        Box::new(BuclSm { spec: self.spec.clone(), past: NonTemporalStores::default() })
     }
 
     fn host_handler(&self) -> Box<dyn HostHandler> {
@@ -141,9 +144,9 @@ impl Scheme for Bucl {
 mod tests {
     use super::*;
 
-    fn handler(stall_bypass: bool, routed: Routed) -> Site {
+    fn handler(stall_bypass: bool, routed: Routed) -> BuclSm {
         let read_only = ReadOnly::Cached;
-        Site {
+        BuclSm {
             spec: Arc::new(BuclSpec { tucd: 4, stall_bypass, read_only, routed }),
             past: NonTemporalStores::default(),
         }
@@ -151,8 +154,8 @@ mod tests {
 
     const LOAD: Load = Load { degree: 1, read_only: false, stalled: false, slice_busy: false };
 
-    fn route(handler: &mut Site, class: StoreClass, degree: u32, atomic: bool) -> Route {
-        handler.store(&Store { class, warp: 0, degree, atomic, lines: &[128] }, &mut Outbox::default()).route
+    fn route(handler: &mut BuclSm, class: StoreClass, degree: u32, atomic: bool) -> Route {
+        handler.store(&Store { degree, atomic, ..Store::to(class, &[128]) }, &mut Outbox::default()).route
     }
 
     #[test]

@@ -22,13 +22,15 @@
 //! order, and a barrier of a kernel waits for durability. Invariants: a line waits for lines of lower places of its
 //! instance, or of earlier barriers of the kernel, only: there is no cycle. Not modelled: time and area of tag walks.
 
+use super::store_order::{StoreOrder, StoreOrderSpec};
+use crate::persist::{Admission, Event, Handler, HandlerReport, Interests, Offer};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::persist::kernel_order::{Gathering, KernelOrder};
 use crate::persist::{
-    FenceKind, FenceRule, GateSpec, HandlerPlace, HostHandler, HubHandler, Joining, NonTemporalOrder, Outbox, Peer,
-    Route, Scheme, SchemeMessage, SmHandler, Store, StoreRule, WriteBack, WriteBackClass, WriteBackRule,
+    FenceKind, FenceRule, HandlerPlace, HostHandler, HubHandler, Joining, NonTemporalOrder, Outbox, Peer, Route,
+    Scheme, SchemeMessage, SmHandler, Store, StoreRule, WriteBack, WriteBackClass, WriteBackRule,
 };
 use crate::spec;
 
@@ -87,8 +89,7 @@ struct Tally {
 
 /// The tags of an SM's L1.
 #[derive(Debug)]
-struct Site {
-    spec: Arc<EpochTagSpec>,
+struct EpochTagSm {
     combines: bool,
     /// By id.
     versions: Vec<Version>,
@@ -97,18 +98,24 @@ struct Site {
     /// Of each CTA: up to which number its stores are wanted.
     flushed: BTreeMap<u8, u64>,
     kernel: KernelOrder,
+    /// Where L1s do not combine.
+    order: StoreOrder,
     tally: Tally,
 }
 
-impl Site {
+impl EpochTagSm {
     fn new(spec: &Arc<EpochTagSpec>, combines: bool) -> Self {
-        Site {
-            spec: spec.clone(),
+        EpochTagSm {
             combines,
             versions: Vec::new(),
             seen: 0,
             flushed: BTreeMap::new(),
             kernel: KernelOrder::default(),
+            order: StoreOrder::new(StoreOrderSpec {
+                order: NonTemporalOrder::BeforeCached,
+                non_temporal_entries: spec.past_entries,
+                held_entries: spec.held_entries,
+            }),
             tally: Tally::default(),
         }
     }
@@ -149,33 +156,8 @@ impl Site {
     }
 }
 
-impl SmHandler for Site {
-    fn orders_persists(&self) -> bool {
-        true
-    }
-
-    fn gate(&self) -> Option<GateSpec> {
-        let EpochTagSpec { past_entries, held_entries } = *self.spec;
-        (!self.combines).then_some(GateSpec { order: NonTemporalOrder::BeforeCached, past_entries, held_entries })
-    }
-
-    fn store(&mut self, store: &Store<'_>, _: &mut Outbox) -> StoreRule {
-        // It is performed at the L2, where nothing has a tag.
-        StoreRule { route: Route::NonTemporal, wait: store.atomic }
-    }
-
-    fn write_back(&mut self, write_back: &WriteBack<'_>, _: &mut Outbox) -> WriteBackRule {
-        if write_back.class == WriteBackClass::Flush { WriteBackRule::Done } else { WriteBackRule::Dropped }
-    }
-
-    fn fence(&mut self, kind: FenceKind) -> FenceRule {
-        match kind {
-            FenceKind::Dfence => FenceRule::WaitDurable,
-            FenceKind::BarrierKernel if !self.combines => FenceRule::WaitDurable,
-            _ => FenceRule::Ordered,
-        }
-    }
-
+impl EpochTagSm {
+    /// A store is about to join its line; false where it has to wait.
     fn join(&mut self, store: &Joining, outbox: &mut Outbox) -> bool {
         let cta = store.by.1;
         let kernel = self.kernel.epoch_of(store.number);
@@ -212,6 +194,7 @@ impl SmHandler for Site {
         true
     }
 
+    /// Something waits for a dirty line to leave.
     fn wanted(&mut self, line: u64, outbox: &mut Outbox) {
         if let Some(at) = self.of(line) {
             self.want(at);
@@ -219,6 +202,7 @@ impl SmHandler for Site {
         }
     }
 
+    /// Something waits for a CTA's stores up to this number.
     fn flush(&mut self, cta: u8, number: u64, outbox: &mut Outbox) {
         let last = self.flushed.entry(cta).or_default();
         *last = number.max(*last);
@@ -228,15 +212,40 @@ impl SmHandler for Site {
         self.pump(outbox);
     }
 
+    /// A persist barrier of the kernel opens.
     fn kernel_barrier(&mut self, number: u64, outbox: &mut Outbox) {
         self.kernel.barrier(number);
         self.versions.iter_mut().for_each(|version| version.wanted = true);
         self.pump(outbox);
     }
 
+    /// What left is durable.
     fn persisted(&mut self, id: u64, outbox: &mut Outbox) {
         self.versions.retain(|version| version.id != id);
         self.pump(outbox);
+    }
+}
+
+impl Handler for EpochTagSm {
+    fn interests(&self) -> Interests {
+        Interests { persist_order: true, departures: !self.combines, ..Interests::default() }
+    }
+
+    fn offer(&mut self, offer: &Offer<'_>, outbox: &mut Outbox) -> Admission {
+        match offer {
+            Offer::Join(store) => Admission::goes_if(self.join(store, outbox)),
+            offer => self.order.offer(offer),
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
+        match *event {
+            Event::Wanted(line) => self.wanted(line, outbox),
+            Event::Flush { cta, number } => self.flush(cta, number, outbox),
+            Event::KernelBarrier(number) => self.kernel_barrier(number, outbox),
+            Event::Persisted(id) => self.persisted(id, outbox),
+            _ => self.order.event(event, outbox),
+        }
     }
 
     fn message(&mut self, _: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
@@ -244,13 +253,34 @@ impl SmHandler for Site {
         self.pump(outbox);
     }
 
-    fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
+    fn report(&self, report: &mut HandlerReport) {
         let Tally { versions, combined, older, foreign, forced } = self.tally;
-        add("tagged_versions", versions);
-        add("combined_stores", combined);
-        add("older_epoch_versions", older);
-        add("foreign_versions", foreign);
-        add("forced_versions", forced);
+        report.count("tagged_versions", versions);
+        report.count("combined_stores", combined);
+        report.count("older_epoch_versions", older);
+        report.count("foreign_versions", foreign);
+        report.count("forced_versions", forced);
+        self.order.report(report);
+    }
+}
+
+impl SmHandler for EpochTagSm {
+    fn store(&mut self, store: &Store<'_>, _: &mut Outbox) -> StoreRule {
+        // It is performed at the L2, where nothing has a tag.
+        let order = (!self.combines).then(|| self.order.issue(store, Route::NonTemporal));
+        StoreRule { order, ..StoreRule::new(Route::NonTemporal, store.atomic) }
+    }
+
+    fn write_back(&mut self, write_back: &WriteBack<'_>, _: &mut Outbox) -> WriteBackRule {
+        if write_back.class == WriteBackClass::Flush { WriteBackRule::Done } else { WriteBackRule::Dropped }
+    }
+
+    fn fence(&mut self, kind: FenceKind) -> FenceRule {
+        match kind {
+            FenceKind::Dfence => FenceRule::WaitDurable,
+            FenceKind::BarrierKernel if !self.combines => FenceRule::WaitDurable,
+            _ => FenceRule::Ordered,
+        }
     }
 }
 
@@ -269,7 +299,7 @@ impl Scheme for EpochTag {
     }
 
     fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
-        Box::new(Site::new(&self.spec, place.l1_combines))
+        Box::new(EpochTagSm::new(&self.spec, place.l1_combines))
     }
 
     fn hub_handler(&self, place: HandlerPlace) -> Option<Box<dyn HubHandler>> {

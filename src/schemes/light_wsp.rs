@@ -259,16 +259,16 @@ impl Scheme for LightWsp {
     }
 
     fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
-        Box::new(front_end::Site::new(self.spec.clone(), place))
+        Box::new(front_end::FrontEndBuffer::new(self.spec.clone(), place))
     }
 
     fn slice_handler(&self, _: HandlerPlace) -> Option<Box<dyn SliceHandler>> {
         (self.spec.victims != Victims::Stale)
-            .then(|| -> Box<dyn SliceHandler> { Box::new(snoop::Site::new(self.spec.victims)) })
+            .then(|| -> Box<dyn SliceHandler> { Box::new(snoop::VictimSnoop::new(self.spec.victims)) })
     }
 
     fn controller_handler(&self, place: HandlerPlace) -> Option<Box<dyn ControllerHandler>> {
-        Some(Box::new(gate::Site::new(self.spec.clone(), place)))
+        Some(Box::new(gate::GatedQueue::new(self.spec.clone(), place)))
     }
 
     fn path_links(&self) -> Option<PathLinks> {
@@ -282,7 +282,7 @@ impl Scheme for LightWsp {
     }
 
     fn hub_handler(&self, _: HandlerPlace) -> Option<Box<dyn HubHandler>> {
-        Some(Box::new(sequencer::Site::new(self.spec.clone())))
+        Some(Box::new(sequencer::RegionSequencer::new(self.spec.clone())))
     }
 
     fn host_handler(&self) -> Box<dyn HostHandler> {

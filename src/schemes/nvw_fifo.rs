@@ -26,6 +26,7 @@
 
 mod fifo;
 
+use crate::persist::{Event, Handler, HandlerReport, Interests};
 use std::sync::Arc;
 
 use crate::choice;
@@ -104,29 +105,14 @@ struct Tally {
 
 /// The FIFO of an L1.
 #[derive(Debug)]
-struct L1Site {
+struct L1Fifo {
     fifo: Fifo<(u8, u8)>,
     combines: bool,
     tally: Tally,
 }
 
-impl SmHandler for L1Site {
-    fn watches(&self) -> bool {
-        self.combines
-    }
-
-    fn store(&mut self, _: &Store<'_>, _: &mut Outbox) -> StoreRule {
-        StoreRule { route: Route::Temporal, wait: false }
-    }
-
-    fn write_back(&mut self, _: &WriteBack<'_>, _: &mut Outbox) -> WriteBackRule {
-        WriteBackRule::Dropped
-    }
-
-    fn fence(&mut self, _: FenceKind) -> FenceRule {
-        FenceRule::Marker
-    }
-
+impl L1Fifo {
+    /// The L1 serves an access.
     fn access(&mut self, access: &Access, outbox: &mut Outbox) {
         match access.kind {
             AccessKind::Load => {}
@@ -143,12 +129,8 @@ impl SmHandler for L1Site {
         }
     }
 
-    fn cleaned(&mut self, line: u64) {
-        // A marker, or a full FIFO, has taken the entry out when it asked for this.
-        self.tally.evicted += u64::from(self.fifo.remove(line));
-    }
-
-    fn drain(&mut self, marker: &Marker, lines: &mut Vec<u64>) {
+    /// A marker comes: what is in the FIFO leaves the L1 before it.
+    fn drain(&mut self, marker: &Marker, outbox: &mut Outbox) {
         let [markers, own, others] = &mut self.tally.markers[marker.scope as usize];
         *markers += 1;
         for (line, by) in self.fifo.drain(|_| true) {
@@ -158,29 +140,59 @@ impl SmHandler for L1Site {
                 PersistScope::Kernel => true,
             };
             *if is_own { &mut *own } else { &mut *others } += 1;
-            lines.push(line);
+            outbox.clean(line);
+        }
+    }
+}
+
+impl Handler for L1Fifo {
+    fn interests(&self) -> Interests {
+        Interests { accesses: self.combines, ..Interests::default() }
+    }
+
+    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
+        match *event {
+            Event::Accessed(access) => self.access(access, outbox),
+            // A marker, or a full FIFO, has taken the entry out when it asked for this.
+            Event::Cleaned(line) => self.tally.evicted += u64::from(self.fifo.remove(line)),
+            Event::Marker(marker) => self.drain(marker, outbox),
+            _ => {}
         }
     }
 
-    fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
+    fn report(&self, report: &mut HandlerReport) {
         const NAMES: [[&str; 3]; 3] = [
             ["l1_wi_markers", "l1_wi_own_entries", "l1_wi_other_entries"],
             ["l1_wg_markers", "l1_wg_own_entries", "l1_wg_other_entries"],
             ["l1_kr_markers", "l1_kr_own_entries", "l1_kr_other_entries"],
         ];
         for (names, counts) in NAMES.iter().zip(&self.tally.markers) {
-            names.iter().zip(counts).for_each(|(name, &count)| add(name, count));
+            names.iter().zip(counts).for_each(|(name, &count)| report.count(name, count));
         }
-        add("l1_early_entries", self.tally.early);
-        add("l1_evicted_entries", self.tally.evicted);
-        add("l1_written_entries", self.fifo.written());
-        add("l1_read_entries", self.fifo.read());
+        report.count("l1_early_entries", self.tally.early);
+        report.count("l1_evicted_entries", self.tally.evicted);
+        report.count("l1_written_entries", self.fifo.written());
+        report.count("l1_read_entries", self.fifo.read());
+    }
+}
+
+impl SmHandler for L1Fifo {
+    fn store(&mut self, _: &Store<'_>, _: &mut Outbox) -> StoreRule {
+        StoreRule::new(Route::Temporal, false)
+    }
+
+    fn write_back(&mut self, _: &WriteBack<'_>, _: &mut Outbox) -> WriteBackRule {
+        WriteBackRule::Dropped
+    }
+
+    fn fence(&mut self, _: FenceKind) -> FenceRule {
+        FenceRule::Marker
     }
 }
 
 /// The FIFO of an L2 slice, and what has left it but is not durable.
 #[derive(Debug)]
-struct L2Site {
+struct SliceFifo {
     fifo: Fifo<u16>,
     per_cu: bool,
     leaving: Vec<(u64, u16)>,
@@ -191,7 +203,7 @@ struct L2Site {
     evicted: u64,
 }
 
-impl SliceHandler for L2Site {
+impl SliceHandler for SliceFifo {
     fn tracks_durability(&self) -> bool {
         true
     }
@@ -270,12 +282,12 @@ impl Scheme for NvwFifo {
 
     fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
         let fifo = Fifo::new(self.spec.l1_entries as usize);
-        Box::new(L1Site { fifo, combines: place.l1_combines, tally: Tally::default() })
+        Box::new(L1Fifo { fifo, combines: place.l1_combines, tally: Tally::default() })
     }
 
     fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn SliceHandler>> {
         let entries = self.spec.l2_entries.div_ceil(u32::from(place.slices).max(1));
-        Some(Box::new(L2Site {
+        Some(Box::new(SliceFifo {
             fifo: Fifo::new(entries as usize),
             per_cu: self.spec.l2_fifo == L2Fifo::PerCu,
             leaving: Vec::new(),

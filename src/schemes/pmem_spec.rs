@@ -20,13 +20,15 @@
 
 pub mod detection;
 
+use super::store_order::{StoreOrder, StoreOrderSpec};
+use crate::persist::{Admission, Event, Handler, HandlerReport, Interests, Offer};
 use std::sync::Arc;
 
 use crate::choice;
 use crate::persist::non_temporal::NonTemporalStores;
 use crate::persist::{
-    Boundary, FenceKind, FenceRule, GateSpec, HandlerPlace, HostHandler, HubHandler, NonTemporalOrder, Outbox, Peer,
-    Route, Scheme, SchemeMessage, SliceHandler, SmHandler, Store, StoreRule, WriteBack, WriteBackClass, WriteBackRule,
+    Boundary, FenceKind, FenceRule, HandlerPlace, HostHandler, HubHandler, NonTemporalOrder, Outbox, Peer, Route,
+    Scheme, SchemeMessage, SliceHandler, SmHandler, Store, StoreRule, WriteBack, WriteBackClass, WriteBackRule,
 };
 use crate::spec;
 use crate::spec::Nanos;
@@ -78,36 +80,67 @@ impl PmemSpec {
 }
 
 #[derive(Debug)]
-struct Site {
+struct PmemSpecSm {
     spec: Arc<PmemSpecSpec>,
     past: NonTemporalStores,
     /// The latest speculation id that a lock gave this SM.
     id: u64,
+    /// The path, where it is a FIFO.
+    fifo: Option<StoreOrder>,
 }
 
-impl SmHandler for Site {
-    fn watches(&self) -> bool {
-        self.spec.detect
+impl PmemSpecSm {
+    fn new(spec: &Arc<PmemSpecSpec>) -> Self {
+        let entries = spec.path_entries;
+        let (order, non_temporal_entries, held_entries) = (NonTemporalOrder::Fifo, entries, entries);
+        let fifo = || StoreOrder::new(StoreOrderSpec { order, non_temporal_entries, held_entries });
+        PmemSpecSm {
+            spec: spec.clone(),
+            past: NonTemporalStores::default(),
+            id: 0,
+            fifo: (spec.order == Order::Fifo).then(fifo),
+        }
+    }
+}
+
+impl Handler for PmemSpecSm {
+    fn interests(&self) -> Interests {
+        Interests { accesses: self.spec.detect, departures: self.fifo.is_some(), ..Interests::default() }
     }
 
-    fn gate(&self) -> Option<GateSpec> {
-        let entries = self.spec.path_entries;
-        let gate = GateSpec { order: NonTemporalOrder::Fifo, past_entries: entries, held_entries: entries };
-        (self.spec.order == Order::Fifo).then_some(gate)
+    fn offer(&mut self, offer: &Offer<'_>, _: &mut Outbox) -> Admission {
+        self.fifo.as_mut().map_or(Admission::Goes, |fifo| fifo.offer(offer))
     }
 
+    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
+        if let Some(fifo) = &mut self.fifo {
+            fifo.event(event, outbox);
+        }
+        if let Event::Atomic = event {
+            outbox.send(Peer::Hub, Word::Acquire);
+        }
+    }
+
+    fn message(&mut self, _: Peer, message: Box<dyn SchemeMessage>, _: &mut Outbox) {
+        match Word::of(message) {
+            Word::Id(id) => self.id = self.id.max(id),
+            other => panic!("PMEM-Spec's handler in an SM received {other:?}"),
+        }
+    }
+
+    fn report(&self, report: &mut HandlerReport) {
+        if let Some(fifo) = &self.fifo {
+            fifo.report(report);
+        }
+    }
+}
+
+impl SmHandler for PmemSpecSm {
     fn store(&mut self, store: &Store<'_>, _: &mut Outbox) -> StoreRule {
         let route = if store.atomic { Route::Temporal } else { Route::NonTemporal };
         self.past.stored(store, route);
-        StoreRule { route, wait: store.atomic && self.spec.order == Order::Fifo }
-    }
-
-    fn mark(&self) -> u64 {
-        self.id
-    }
-
-    fn atomic(&mut self, outbox: &mut Outbox) {
-        outbox.send(Peer::Hub, Word::Acquire);
+        let order = self.fifo.as_mut().map(|fifo| fifo.issue(store, route));
+        StoreRule { route, wait: store.atomic && order.is_some(), order, mark: self.id }
     }
 
     fn write_back(&mut self, write_back: &WriteBack<'_>, _: &mut Outbox) -> WriteBackRule {
@@ -119,13 +152,6 @@ impl SmHandler for Site {
         match (self.spec.order, kind) {
             (Order::Fifo, FenceKind::Sfence | FenceKind::Ofence) => FenceRule::Ordered,
             _ => FenceRule::WaitDurable,
-        }
-    }
-
-    fn message(&mut self, _: Peer, message: Box<dyn SchemeMessage>, _: &mut Outbox) {
-        match Word::of(message) {
-            Word::Id(id) => self.id = self.id.max(id),
-            other => panic!("PMEM-Spec's handler in an SM received {other:?}"),
         }
     }
 }
@@ -154,7 +180,7 @@ impl Scheme for PmemSpec {
     }
 
     fn sm_handler(&self, _: HandlerPlace) -> Box<dyn SmHandler> {
-        Box::new(Site { spec: self.spec.clone(), past: NonTemporalStores::default(), id: 0 })
+        Box::new(PmemSpecSm::new(&self.spec))
     }
 
     fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn SliceHandler>> {
@@ -184,17 +210,17 @@ mod tests {
     use super::*;
     use crate::persist::StoreClass;
 
-    fn handler(order: Order) -> Site {
+    fn handler(order: Order) -> PmemSpecSm {
         let values = crate::schemes::entry::values_of(DEFAULTS);
         let spec: PmemSpecSpec = serde_json::from_value(values.into()).unwrap();
-        Site { spec: Arc::new(PmemSpecSpec { order, ..spec }), past: NonTemporalStores::default(), id: 0 }
+        PmemSpecSm::new(&Arc::new(PmemSpecSpec { order, ..spec }))
     }
 
     #[test]
     fn all_stores_go_past_the_caches_and_leave_nothing_to_write_back_but_atomics() {
         let mut handler = handler(Order::Fence);
         let mut asked = |class, atomic, write_back| {
-            let store = Store { class, warp: 0, degree: 1, atomic, lines: &[128] };
+            let store = Store { atomic, ..Store::to(class, &[128]) };
             let rule = handler.store(&store, &mut Outbox::default());
             assert!(!rule.wait);
             let write_back = WriteBack { class: write_back, warp: 0, lines: &[128] };
@@ -211,12 +237,12 @@ mod tests {
     #[test]
     fn an_atomic_asks_for_an_id_and_the_newest_id_marks_stores() {
         let (mut handler, mut outbox) = (handler(Order::Fence), Outbox::default());
-        handler.atomic(&mut outbox);
+        handler.event(&Event::Atomic, &mut outbox);
         let sent: Vec<(Peer, Word)> = outbox.take().into_iter().map(|(to, message)| (to, Word::of(message))).collect();
         assert!(matches!(sent[..], [(Peer::Hub, Word::Acquire)]), "{sent:?}");
         for (id, mark) in [(7, 7), (3, 7), (8, 8)] {
             handler.message(Peer::Hub, Box::new(Word::Id(id)), &mut outbox);
-            assert_eq!(handler.mark(), mark);
+            assert_eq!(handler.store(&Store::of(StoreClass::Data), &mut outbox).mark, mark);
         }
     }
 
@@ -227,10 +253,11 @@ mod tests {
             (fifo.fence(FenceKind::Sfence), fifo.fence(FenceKind::Dfence)),
             (FenceRule::Ordered, FenceRule::WaitDurable)
         );
-        assert_eq!(fifo.gate().map(|gate| gate.order), Some(NonTemporalOrder::Fifo));
+        assert!(fifo.interests().departures);
         let atomic = Store { atomic: true, ..Store::of(StoreClass::Data) };
-        assert_eq!(fifo.store(&atomic, &mut Outbox::default()), StoreRule { route: Route::Temporal, wait: true });
+        let rule = fifo.store(&atomic, &mut Outbox::default());
+        assert_eq!((rule.route, rule.wait), (Route::Temporal, true));
         let mut fence = handler(Order::Fence);
-        assert_eq!((fence.fence(FenceKind::Sfence), fence.gate()), (FenceRule::WaitDurable, None));
+        assert_eq!((fence.fence(FenceKind::Sfence), fence.interests().departures), (FenceRule::WaitDurable, false));
     }
 }

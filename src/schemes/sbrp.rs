@@ -20,12 +20,16 @@
 //! Where L1s do not combine stores nothing is dirty there: stores bypass the caches, and the SM's gate
 //! keeps the order. Invariants: blocks leave in the order in which they came; a block comes behind earlier ones only.
 
+use super::store_order::{StoreOrder, StoreOrderSpec};
+use crate::persist::{
+    Admission, Event, Handler, HandlerReport, Interests, Offer, Synchronisation, SynchronisationRule,
+};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use crate::persist::{
-    FenceKind, FenceRule, GateSpec, HandlerPlace, HostHandler, Joining, NonTemporalOrder, Outbox, Route, Scheme,
-    SmHandler, Store, StoreRule, WriteBack, WriteBackClass, WriteBackRule,
+    FenceKind, FenceRule, HandlerPlace, HostHandler, Joining, NonTemporalOrder, Outbox, Route, Scheme, SmHandler,
+    Store, StoreRule, WriteBack, WriteBackClass, WriteBackRule,
 };
 use crate::spec;
 
@@ -85,7 +89,7 @@ struct Tally {
 
 /// A persist buffer.
 #[derive(Debug)]
-struct Site {
+struct PersistBuffer {
     spec: Arc<SbrpSpec>,
     combines: bool,
     buffer: VecDeque<Entry>,
@@ -95,18 +99,25 @@ struct Site {
     ordered: BTreeMap<u8, u64>,
     /// The store that was kept back last: each is counted once.
     kept: u64,
+    /// Where L1s do not combine.
+    order: StoreOrder,
     tally: Tally,
 }
 
-impl Site {
+impl PersistBuffer {
     fn new(spec: &Arc<SbrpSpec>, combines: bool) -> Self {
-        Site {
+        PersistBuffer {
             spec: spec.clone(),
             combines,
             buffer: VecDeque::new(),
             flushing: Vec::new(),
             ordered: BTreeMap::new(),
             kept: 0,
+            order: StoreOrder::new(StoreOrderSpec {
+                order: NonTemporalOrder::BeforeCached,
+                non_temporal_entries: spec.window,
+                held_entries: spec.pb_entries,
+            }),
             tally: Tally::default(),
         }
     }
@@ -148,46 +159,8 @@ impl Site {
     }
 }
 
-impl SmHandler for Site {
-    fn orders_persists(&self) -> bool {
-        true
-    }
-
-    fn gate(&self) -> Option<GateSpec> {
-        let entries = self.spec.pb_entries;
-        (!self.combines).then_some(GateSpec {
-            order: NonTemporalOrder::BeforeCached,
-            past_entries: self.spec.window,
-            held_entries: entries,
-        })
-    }
-
-    fn store(&mut self, store: &Store<'_>, _: &mut Outbox) -> StoreRule {
-        // It is performed at the L2, which has no buffer.
-        StoreRule { route: Route::NonTemporal, wait: store.atomic }
-    }
-
-    fn write_back(&mut self, write_back: &WriteBack<'_>, _: &mut Outbox) -> WriteBackRule {
-        if write_back.class == WriteBackClass::Flush { WriteBackRule::Done } else { WriteBackRule::Dropped }
-    }
-
-    fn fence(&mut self, kind: FenceKind) -> FenceRule {
-        match kind {
-            FenceKind::Dfence | FenceKind::BarrierKernel => FenceRule::WaitDurable,
-            FenceKind::Sfence | FenceKind::Ofence | FenceKind::BarrierThread | FenceKind::BarrierCta => {
-                FenceRule::Ordered
-            }
-        }
-    }
-
-    fn release(&mut self, wide: bool) -> FenceRule {
-        if wide { FenceRule::WaitDurable } else { FenceRule::Ordered }
-    }
-
-    fn acquire(&mut self, wide: bool) -> bool {
-        wide
-    }
-
+impl PersistBuffer {
+    /// A store is about to join its line; false where it has to wait.
     fn join(&mut self, store: &Joining, outbox: &mut Outbox) -> bool {
         let Joining { line, by: (warp, cta), number, after } = *store;
         if let Some(block) = self.block_of(line) {
@@ -217,20 +190,69 @@ impl SmHandler for Site {
         self.flush_head(outbox);
         true
     }
+}
 
-    fn persisted(&mut self, id: u64, outbox: &mut Outbox) {
-        self.flushing.retain(|block| block.id != id);
-        self.flush_head(outbox);
+impl Handler for PersistBuffer {
+    fn interests(&self) -> Interests {
+        Interests { persist_order: true, departures: !self.combines, ..Interests::default() }
     }
 
-    fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
+    fn offer(&mut self, offer: &Offer<'_>, outbox: &mut Outbox) -> Admission {
+        match offer {
+            Offer::Join(store) => Admission::goes_if(self.join(store, outbox)),
+            offer => self.order.offer(offer),
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
+        if let Event::Persisted(id) = *event {
+            self.flushing.retain(|block| block.id != id);
+            self.flush_head(outbox);
+        } else {
+            self.order.event(event, outbox);
+        }
+    }
+
+    fn report(&self, report: &mut HandlerReport) {
         let Tally { blocks, merged, orders, delayed, full, most } = self.tally;
-        add("pb_blocks", blocks);
-        add("pb_merged_stores", merged);
-        add("pb_orders", orders);
-        add("pb_delayed_stores", delayed);
-        add("pb_full_stores", full);
-        add("pb_most_entries_summed", most);
+        report.count("pb_blocks", blocks);
+        report.count("pb_merged_stores", merged);
+        report.count("pb_orders", orders);
+        report.count("pb_delayed_stores", delayed);
+        report.count("pb_full_stores", full);
+        report.count("pb_most_entries_summed", most);
+        self.order.report(report);
+    }
+}
+
+impl SmHandler for PersistBuffer {
+    fn store(&mut self, store: &Store<'_>, _: &mut Outbox) -> StoreRule {
+        // It is performed at the L2, which has no buffer.
+        let order = (!self.combines).then(|| self.order.issue(store, Route::NonTemporal));
+        StoreRule { order, ..StoreRule::new(Route::NonTemporal, store.atomic) }
+    }
+
+    fn write_back(&mut self, write_back: &WriteBack<'_>, _: &mut Outbox) -> WriteBackRule {
+        if write_back.class == WriteBackClass::Flush { WriteBackRule::Done } else { WriteBackRule::Dropped }
+    }
+
+    fn fence(&mut self, kind: FenceKind) -> FenceRule {
+        match kind {
+            FenceKind::Dfence | FenceKind::BarrierKernel => FenceRule::WaitDurable,
+            FenceKind::Sfence | FenceKind::Ofence | FenceKind::BarrierThread | FenceKind::BarrierCta => {
+                FenceRule::Ordered
+            }
+        }
+    }
+
+    fn synchronise(&mut self, by: Synchronisation) -> SynchronisationRule {
+        match by {
+            Synchronisation::Release { wide } => {
+                let fence = if wide { FenceRule::WaitDurable } else { FenceRule::Ordered };
+                SynchronisationRule { fence, forgets: false }
+            }
+            Synchronisation::Acquire { wide } => SynchronisationRule { fence: FenceRule::Pass, forgets: wide },
+        }
     }
 }
 
@@ -249,7 +271,7 @@ impl Scheme for Sbrp {
     }
 
     fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
-        Box::new(Site::new(&self.spec, place.l1_combines))
+        Box::new(PersistBuffer::new(&self.spec, place.l1_combines))
     }
 
     fn host_handler(&self) -> Box<dyn HostHandler> {

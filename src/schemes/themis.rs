@@ -23,14 +23,16 @@
 //! of a log update that bypassed the caches is dropped. Left out: what the host leaves out (combining, bits
 //! that wrap).
 
+use super::store_order::{StoreOrder, StoreOrderSpec};
+use crate::persist::{Admission, Event, Handler, HandlerReport, Interests, Offer};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::choice;
 use crate::persist::non_temporal::NonTemporalStores;
 use crate::persist::{
-    FenceKind, FenceRule, GateSpec, HandlerPlace, HostHandler, NonTemporalOrder, Outbox, Route, Scheme, SmHandler,
-    Store, StoreClass, StoreRule, WriteBack, WriteBackClass, WriteBackRule,
+    FenceKind, FenceRule, HandlerPlace, HostHandler, NonTemporalOrder, Outbox, Route, Scheme, SmHandler, Store,
+    StoreClass, StoreRule, WriteBack, WriteBackClass, WriteBackRule,
 };
 use crate::spec;
 
@@ -94,14 +96,27 @@ impl Themis {
 }
 
 #[derive(Debug)]
-struct Site {
+struct ThemisSm {
     spec: Arc<ThemisSpec>,
     past: NonTemporalStores,
     /// The lines of the SM's last stores, each once, the latest last.
     window: VecDeque<u64>,
+    order: StoreOrder,
 }
 
-impl Site {
+impl ThemisSm {
+    fn new(spec: &Arc<ThemisSpec>) -> Self {
+        let ThemisSpec { wcb_entries, write_back_entries, .. } = **spec;
+        let order =
+            StoreOrderSpec { order: spec.order(), non_temporal_entries: wcb_entries, held_entries: write_back_entries };
+        ThemisSm {
+            spec: spec.clone(),
+            past: NonTemporalStores::default(),
+            window: VecDeque::new(),
+            order: StoreOrder::new(order),
+        }
+    }
+
     /// Notes the lines of a store; true when one of them is in the window.
     fn touch(&mut self, lines: &[u64]) -> bool {
         let again = lines.iter().any(|line| self.window.contains(line));
@@ -117,12 +132,25 @@ impl Site {
     }
 }
 
-impl SmHandler for Site {
-    fn gate(&self) -> Option<GateSpec> {
-        let ThemisSpec { wcb_entries, write_back_entries, .. } = *self.spec;
-        Some(GateSpec { order: self.spec.order(), past_entries: wcb_entries, held_entries: write_back_entries })
+impl Handler for ThemisSm {
+    fn interests(&self) -> Interests {
+        Interests { departures: true, ..Interests::default() }
     }
 
+    fn offer(&mut self, offer: &Offer<'_>, _: &mut Outbox) -> Admission {
+        self.order.offer(offer)
+    }
+
+    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
+        self.order.event(event, outbox);
+    }
+
+    fn report(&self, report: &mut HandlerReport) {
+        self.order.report(report);
+    }
+}
+
+impl SmHandler for ThemisSm {
     fn store(&mut self, store: &Store<'_>, _: &mut Outbox) -> StoreRule {
         let again = self.spec.mode == Mode::Agpm && self.touch(store.lines);
         let route = match store.class {
@@ -133,7 +161,7 @@ impl SmHandler for Site {
         if store.class != StoreClass::NonTemporal {
             self.past.stored(store, route);
         }
-        StoreRule { route, wait: false }
+        StoreRule { order: Some(self.order.issue(store, route)), ..StoreRule::new(route, false) }
     }
 
     fn write_back(&mut self, write_back: &WriteBack<'_>, _: &mut Outbox) -> WriteBackRule {
@@ -164,7 +192,7 @@ impl Scheme for Themis {
     }
 
     fn sm_handler(&self, _: HandlerPlace) -> Box<dyn SmHandler> {
-        Box::new(Site { spec: self.spec.clone(), past: NonTemporalStores::default(), window: VecDeque::new() })
+        Box::new(ThemisSm::new(&self.spec))
     }
 
     fn host_handler(&self) -> Box<dyn HostHandler> {
@@ -184,13 +212,13 @@ impl Scheme for Themis {
 mod tests {
     use super::*;
 
-    fn handler(mode: Mode) -> Site {
+    fn handler(mode: Mode) -> ThemisSm {
         let spec = ThemisSpec { mode, order_scope: OrderScope::Cta, wcb_entries: 2, write_back_entries: 4 };
-        Site { spec: Arc::new(spec), past: NonTemporalStores::default(), window: VecDeque::new() }
+        ThemisSm::new(&Arc::new(spec))
     }
 
-    fn route(handler: &mut Site, class: StoreClass, lines: &[u64]) -> Route {
-        handler.store(&Store { class, warp: 0, degree: 1, atomic: false, lines }, &mut Outbox::default()).route
+    fn route(handler: &mut ThemisSm, class: StoreClass, lines: &[u64]) -> Route {
+        handler.store(&Store::to(class, lines), &mut Outbox::default()).route
     }
 
     #[test]
@@ -219,13 +247,13 @@ mod tests {
     }
 
     #[test]
-    fn fences_of_order_leave_order_to_the_gate_and_others_wait() {
+    fn fences_of_order_leave_order_to_departures_and_others_wait() {
         let mut handler = handler(Mode::Paper);
         assert_eq!(handler.fence(FenceKind::Sfence), FenceRule::Ordered);
         assert_eq!(handler.fence(FenceKind::Ofence), FenceRule::Ordered);
         for kind in [FenceKind::Dfence, FenceKind::BarrierThread, FenceKind::BarrierCta, FenceKind::BarrierKernel] {
             assert_eq!(handler.fence(kind), FenceRule::WaitDurable);
         }
-        assert!(handler.gate().is_some(), "what does not wait must be kept in order");
+        assert!(handler.interests().departures, "what does not wait must be kept in order");
     }
 }

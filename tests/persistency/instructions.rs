@@ -6,8 +6,8 @@
 
 use durawarp::config::{Override, SchemeConfig};
 use durawarp::persist::{
-    FenceKind, FenceRule, HandlerPlace, Outbox, Route, Scheme, SmHandler, Store, StoreClass, WriteBack, WriteBackClass,
-    WriteBackRule,
+    FenceKind, FenceRule, HandlerPlace, Outbox, Route, Scheme, SmHandler, Store, StoreClass, Synchronisation,
+    WriteBack, WriteBackClass, WriteBackRule,
 };
 use durawarp::schemes::catalogue;
 
@@ -40,7 +40,7 @@ fn stores(handlers: &mut dyn FnMut() -> Box<dyn SmHandler>, class: StoreClass, a
     let mut words = Vec::new();
     for degree in DEGREES {
         let (mut handler, outbox) = (handlers(), &mut Outbox::default());
-        let store = Store { class, warp: 0, degree, atomic, lines: &[LINE] };
+        let store = Store { degree, atomic, ..Store::to(class, &[LINE]) };
         for _first_and_again in 0..2 {
             let rule = handler.store(&store, outbox);
             let route = match rule.route {
@@ -49,7 +49,7 @@ fn stores(handlers: &mut dyn FnMut() -> Box<dyn SmHandler>, class: StoreClass, a
                 Route::NonTemporal => "past the caches",
                 Route::Dropped => "left out",
             };
-            let copy = if handler.front_end().is_some() { ", and into its region" } else { "" };
+            let copy = if handler.interests().front_end { ", and into its region" } else { "" };
             words.push(format!("{route}{copy}{}", if rule.wait { ", waits" } else { "" }));
         }
     }
@@ -61,7 +61,7 @@ fn write_backs(handlers: &mut dyn FnMut() -> Box<dyn SmHandler>, stored: StoreCl
     let mut words = Vec::new();
     for degree in DEGREES {
         let (mut handler, outbox) = (handlers(), &mut Outbox::default());
-        handler.store(&Store { class: stored, warp: 0, degree, atomic: false, lines: &[LINE] }, outbox);
+        handler.store(&Store { degree, ..Store::to(stored, &[LINE]) }, outbox);
         let rule = handler.write_back(&WriteBack { class, warp: 0, lines: &[LINE] }, outbox);
         words.push(if rule == WriteBackRule::Done { "writes back" } else { "-" }.to_owned());
     }
@@ -79,13 +79,15 @@ fn rule_word(rule: FenceRule) -> String {
 }
 
 fn released(handler: &mut dyn SmHandler, wide: bool) -> String {
-    rule_word(if handler.orders_persists() { handler.release(wide) } else { FenceRule::Pass })
+    let orders = handler.interests().persist_order;
+    rule_word(if orders { handler.synchronise(Synchronisation::Release { wide }).fence } else { FenceRule::Pass })
 }
 
 /// An acquire takes over what releases of its CTA have ordered.
 fn acquired(handler: &mut dyn SmHandler, wide: bool) -> String {
-    let orders = handler.orders_persists() && handler.release(wide) != FenceRule::Pass;
-    let forgets = handler.orders_persists() && handler.acquire(wide);
+    let asked = handler.interests().persist_order;
+    let orders = asked && handler.synchronise(Synchronisation::Release { wide }).fence != FenceRule::Pass;
+    let forgets = asked && handler.synchronise(Synchronisation::Acquire { wide }).forgets;
     match (orders, forgets) {
         (true, true) => "orders, L1 forgets",
         (true, false) => "orders",
@@ -124,7 +126,7 @@ fn column(scheme: &dyn Scheme) -> Column {
         ("`pm.rel.gpu`, `.sys`", released(&mut *handlers(), true)),
         ("`pm.acq.cta`", acquired(&mut *handlers(), false)),
         ("`pm.acq.gpu`, `.sys`", acquired(&mut *handlers(), true)),
-        ("`pm.region`", if handlers().front_end().is_some() { "ends the region" } else { "-" }.to_owned()),
+        ("`pm.region`", if handlers().interests().front_end { "ends the region" } else { "-" }.to_owned()),
     ]);
     cells
 }

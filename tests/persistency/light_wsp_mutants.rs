@@ -10,7 +10,6 @@
 #[path = "../../src/oracle/regions/tests/recoveries.rs"]
 mod recoveries;
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -30,9 +29,9 @@ use durawarp::outcome::End;
 use durawarp::persist::journal::Author;
 use durawarp::persist::vocab::CommitRule;
 use durawarp::persist::{
-    ControllerHandler, Domain, FenceKind, FenceRule, FrontEnd, HandlerPlace, HostHandler, HubHandler, Outbox,
-    PathLinks, PathStore, Peer, RegionRule, Scheme, SchemeMessage, SliceHandler, SmHandler, Store, StoreRule,
-    WriteBack, WriteBackRule, opened,
+    Admission, ControllerHandler, Domain, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport,
+    HostHandler, HubHandler, Interests, Offer, Outbox, PathLinks, PathStore, Peer, RegionRule, Scheme, SchemeMessage,
+    SliceHandler, SmHandler, Store, StoreRule, WriteBack, WriteBackRule, opened,
 };
 use durawarp::run::{Conduct, Experiment};
 use durawarp::schemes::light_wsp::messages::Word;
@@ -102,7 +101,7 @@ impl Scheme for Mutant {
     fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
         let ticks = |ns: u64| ns * place.tick_khz / 1_000_000;
         let (far, held_back) = (ticks(FAR_NS), ticks(HELD_BACK_NS));
-        let of = RefCell::new(self.of.sm_handler(self.told(place)));
+        let of = self.of.sm_handler(self.told(place));
         Box::new(Sm { of, fault: self.fault, map: self.map, far, held_back })
     }
 
@@ -146,8 +145,7 @@ fn taken(outbox: &mut Outbox) -> Letters {
 /// An SM's handler with a fault.
 #[derive(Debug)]
 struct Sm {
-    /// Asked in turns; its front-end buffer cannot be borrowed to be asked only.
-    of: RefCell<Box<dyn SmHandler>>,
+    of: Box<dyn SmHandler>,
     fault: Fault,
     map: Interleave,
     /// In ticks.
@@ -156,18 +154,6 @@ struct Sm {
 }
 
 impl Sm {
-    fn asked<T>(&self, ask: impl FnOnce(&dyn FrontEnd) -> T) -> T {
-        ask(self.of.borrow_mut().front_end().expect("LightWSP has a front-end buffer"))
-    }
-
-    /// The front-end buffer does something; what it sends leaves as the fault has it.
-    fn does<T>(&mut self, outbox: &mut Outbox, act: impl FnOnce(&mut dyn FrontEnd, &mut Outbox) -> T) -> T {
-        let before = taken(outbox);
-        let done = act(self.of.get_mut().front_end().expect("LightWSP has a front-end buffer"), outbox);
-        self.send(before, outbox);
-        done
-    }
-
     /// Sends on what was sent `before`, and with the fault what has been since.
     fn send(&mut self, before: Letters, outbox: &mut Outbox) {
         let since = taken(outbox);
@@ -182,7 +168,7 @@ impl Sm {
             match (self.fault, &word) {
                 (Fault::BoundaryNotSent, Word::Boundary(..)) if to_last => continue,
                 (Fault::BoundaryTakenFromAck, &Word::Boundary(tag, owner)) if to_last => {
-                    self.of.get_mut().message(Peer::Controller(LAST), Box::new(Word::Bounded(tag, owner)), outbox);
+                    self.of.message(Peer::Controller(LAST), Box::new(Word::Bounded(tag, owner)), outbox);
                     continue;
                 }
                 (Fault::BoundaryOvertakesStores, Word::Store(..)) => delay += self.held_back,
@@ -193,77 +179,46 @@ impl Sm {
     }
 }
 
-impl FrontEnd for Sm {
-    fn enter(&mut self, warp: u8, cta: u8) {
-        self.does(&mut Outbox::default(), |of, _| of.enter(warp, cta));
+impl Handler for Sm {
+    fn interests(&self) -> Interests {
+        self.of.interests()
     }
 
-    fn fenced(&mut self, warp: u8) {
-        self.does(&mut Outbox::default(), |of, _| of.fenced(warp));
+    fn offer(&mut self, offer: &Offer<'_>, outbox: &mut Outbox) -> Admission {
+        let before = taken(outbox);
+        let admission = self.of.offer(offer, outbox);
+        self.send(before, outbox);
+        admission
     }
 
-    fn admitted(&self) -> u64 {
-        self.asked(|of| of.admitted())
-    }
-
-    fn awaits_admission(&mut self, warp: u8, waits: bool) {
-        self.does(&mut Outbox::default(), |of, _| of.awaits_admission(warp, waits));
-    }
-
-    fn copy(&mut self, store: &PathStore<'_>, outbox: &mut Outbox) {
-        self.does(outbox, |of, outbox| of.copy(store, outbox));
-    }
-
-    fn asks_leave(&mut self, warp: u8, lines: &[u64], outbox: &mut Outbox) -> bool {
-        self.does(outbox, |of, outbox| of.asks_leave(warp, lines, outbox))
-    }
-
-    fn awaits_leave(&self, warp: u8) -> bool {
-        self.asked(|of| of.awaits_leave(warp))
-    }
-
-    fn performed(&mut self, warp: u8, outbox: &mut Outbox) {
-        self.does(outbox, |of, outbox| of.performed(warp, outbox));
-    }
-
-    fn end_region(&mut self, warp: u8, author: Author, outbox: &mut Outbox) {
-        self.does(outbox, |of, outbox| of.end_region(warp, author, outbox));
-    }
-
-    fn exit(&mut self, warp: u8, author: Author, outbox: &mut Outbox) {
-        self.does(outbox, |of, outbox| of.exit(warp, author, outbox));
-    }
-
-    fn is_drained(&self, warp: u8) -> bool {
-        self.asked(|of| of.is_drained(warp))
-    }
-}
-
-impl SmHandler for Sm {
-    fn front_end(&mut self) -> Option<&mut dyn FrontEnd> {
-        Some(self)
-    }
-
-    fn store(&mut self, store: &Store<'_>, outbox: &mut Outbox) -> StoreRule {
-        self.of.get_mut().store(store, outbox)
-    }
-
-    fn write_back(&mut self, write_back: &WriteBack<'_>, outbox: &mut Outbox) -> WriteBackRule {
-        self.of.get_mut().write_back(write_back, outbox)
-    }
-
-    fn fence(&mut self, kind: FenceKind) -> FenceRule {
-        self.of.get_mut().fence(kind)
+    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
+        let before = taken(outbox);
+        self.of.event(event, outbox);
+        self.send(before, outbox);
     }
 
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         let before = taken(outbox);
-        self.of.get_mut().message(from, message, outbox);
+        self.of.message(from, message, outbox);
         self.send(before, outbox);
     }
 
-    fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
-        self.of.borrow().tally(add);
+    fn report(&self, report: &mut HandlerReport) {
+        self.of.report(report);
+    }
+}
+
+impl SmHandler for Sm {
+    fn store(&mut self, store: &Store<'_>, outbox: &mut Outbox) -> StoreRule {
+        self.of.store(store, outbox)
+    }
+
+    fn write_back(&mut self, write_back: &WriteBack<'_>, outbox: &mut Outbox) -> WriteBackRule {
+        self.of.write_back(write_back, outbox)
+    }
+
+    fn fence(&mut self, kind: FenceKind) -> FenceRule {
+        self.of.fence(kind)
     }
 }
 

@@ -19,9 +19,10 @@ use durawarp::oracle::order::{Guarantees, Model, Order};
 use durawarp::oracle::undo::{Expected, UndoRule};
 use durawarp::oracle::verdict::Property;
 use durawarp::persist::{
-    Access, Boundary, Domain, Fact, FactKind, FenceKind, FenceRule, GateSpec, HandlerPlace, HostHandler, HubHandler,
-    Joining, Journal, KernelFacts, Load, Marker, NonTemporalOrder, Outbox, Peer, PmImage, Route, Scheme, SchemeMessage,
-    SliceHandler, SmHandler, Store, StoreClass, StoreRule, WriteBack, WriteBackClass, WriteBackRule,
+    Admission, Boundary, Domain, Event, Fact, FactKind, FenceKind, FenceRule, Handler, HandlerPlace, HostHandler,
+    HubHandler, Interests, Journal, Load, NonTemporalOrder, Offer, Outbox, Peer, PmImage, Route, Scheme, SchemeMessage,
+    SliceHandler, SmHandler, Store, StoreClass, StoreRule, Synchronisation, SynchronisationRule, WriteBack,
+    WriteBackClass, WriteBackRule,
 };
 use durawarp::run::{Conduct, Experiment};
 use durawarp::schemes::catalogue;
@@ -60,85 +61,37 @@ struct Site {
     changed: Vec<u64>,
 }
 
-impl SmHandler for Site {
-    fn watches(&self) -> bool {
-        self.of.watches()
+impl Handler for Site {
+    fn interests(&self) -> Interests {
+        let departures = self.fault != Fault::GateIgnored;
+        let of = self.of.interests();
+        Interests { departures: of.departures && departures, ..of }
     }
 
-    fn steers_loads(&self) -> bool {
-        self.of.steers_loads()
+    fn offer(&mut self, offer: &Offer<'_>, outbox: &mut Outbox) -> Admission {
+        self.of.offer(offer, outbox)
     }
 
-    fn gate(&self) -> Option<GateSpec> {
-        if self.fault == Fault::GateIgnored { None } else { self.of.gate() }
+    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
+        self.of.event(event, outbox);
     }
 
-    fn orders_persists(&self) -> bool {
-        self.of.orders_persists()
-    }
-
-    fn join(&mut self, store: &Joining, outbox: &mut Outbox) -> bool {
-        self.of.join(store, outbox)
-    }
-
-    fn wanted(&mut self, line: u64, outbox: &mut Outbox) {
-        self.of.wanted(line, outbox);
-    }
-
-    fn flush(&mut self, cta: u8, number: u64, outbox: &mut Outbox) {
-        self.of.flush(cta, number, outbox);
-    }
-
-    fn kernel_barrier(&mut self, number: u64, outbox: &mut Outbox) {
-        self.of.kernel_barrier(number, outbox);
-    }
-
-    fn persisted(&mut self, id: u64, outbox: &mut Outbox) {
-        self.of.persisted(id, outbox);
-    }
-
-    fn release(&mut self, wide: bool) -> FenceRule {
-        self.of.release(wide)
-    }
-
-    fn acquire(&mut self, wide: bool) -> bool {
-        self.of.acquire(wide)
-    }
-
-    fn mark(&self) -> u64 {
-        self.of.mark()
-    }
-
-    fn atomic(&mut self, outbox: &mut Outbox) {
-        self.of.atomic(outbox);
-    }
-
-    fn drain(&mut self, marker: &Marker, lines: &mut Vec<u64>) {
-        self.of.drain(marker, lines);
-    }
-
-    fn kernel_start(&mut self, kernel: &KernelFacts, outbox: &mut Outbox) {
-        self.of.kernel_start(kernel, outbox);
-    }
-
-    fn bypasses_l1(&mut self, load: &Load) -> bool {
-        self.of.bypasses_l1(load)
-    }
-
-    fn access(&mut self, access: &Access, outbox: &mut Outbox) {
-        self.of.access(access, outbox);
-    }
-
-    fn replaced(&mut self, line: u64, outbox: &mut Outbox) {
-        self.of.replaced(line, outbox);
-    }
-
-    fn acknowledged(&mut self, cycles: u64) {
-        self.of.acknowledged(cycles);
+    fn boundary(&mut self, outbox: &mut Outbox) -> Boundary {
+        if self.fault == Fault::EpochEndsAtOnce { Boundary::None } else { self.of.boundary(outbox) }
     }
 
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         self.of.message(from, message, outbox);
+    }
+}
+
+impl SmHandler for Site {
+    fn bypasses_l1(&mut self, load: &Load) -> bool {
+        self.of.bypasses_l1(load)
+    }
+
+    fn synchronise(&mut self, by: Synchronisation) -> SynchronisationRule {
+        self.of.synchronise(by)
     }
 
     fn store(&mut self, store: &Store<'_>, outbox: &mut Outbox) -> StoreRule {
@@ -177,10 +130,6 @@ impl SmHandler for Site {
 
     fn fence(&mut self, kind: FenceKind) -> FenceRule {
         if self.fault == Fault::FencesPass { FenceRule::Pass } else { self.of.fence(kind) }
-    }
-
-    fn cta_end(&mut self, outbox: &mut Outbox) -> Boundary {
-        if self.fault == Fault::EpochEndsAtOnce { Boundary::None } else { self.of.cta_end(outbox) }
     }
 }
 

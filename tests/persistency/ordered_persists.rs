@@ -16,8 +16,8 @@ use durawarp::oracle::history::judge_history;
 use durawarp::oracle::order::{Guarantees, Model, Order};
 use durawarp::oracle::verdict::{Property, Verdict};
 use durawarp::persist::{
-    Domain, Fact, FactKind, FenceKind, FenceRule, HandlerPlace, HostHandler, Joining, NonTemporalOrder, Outbox,
-    PmImage, Route, Scheme, SmHandler, Store, StoreRule,
+    Admission, Domain, Fact, FactKind, FenceKind, FenceRule, Handler, HandlerPlace, HostHandler, Interests,
+    NonTemporalOrder, Offer, Outbox, PmImage, Route, Scheme, SmHandler, Store, StoreRule,
 };
 use durawarp::run::{Conduct, Experiment};
 use durawarp::workload::{Choice, Workload};
@@ -278,22 +278,26 @@ fn transactions_survive_on_a_combining_l1() {
 #[derive(Debug)]
 struct Disorder;
 
-impl SmHandler for Disorder {
-    fn orders_persists(&self) -> bool {
-        true
+impl Handler for Disorder {
+    fn interests(&self) -> Interests {
+        Interests { persist_order: true, ..Interests::default() }
     }
 
+    fn offer(&mut self, offer: &Offer<'_>, outbox: &mut Outbox) -> Admission {
+        if let Offer::Join(store) = offer {
+            outbox.persist(store.line, store.number);
+        }
+        Admission::Goes
+    }
+}
+
+impl SmHandler for Disorder {
     fn store(&mut self, store: &Store<'_>, _: &mut Outbox) -> StoreRule {
-        StoreRule { route: Route::NonTemporal, wait: store.atomic }
+        StoreRule::new(Route::NonTemporal, store.atomic)
     }
 
     fn fence(&mut self, _: FenceKind) -> FenceRule {
         FenceRule::Ordered
-    }
-
-    fn join(&mut self, store: &Joining, outbox: &mut Outbox) -> bool {
-        outbox.persist(store.line, store.number);
-        true
     }
 }
 

@@ -19,12 +19,11 @@ use crate::kernel::launch::Launch;
 use crate::kernel::memory::Medium;
 use crate::machine::coalescer::LineAccess;
 use crate::machine::msg::{Msg, Payload, Request, RequestKind, sectors_touched};
-use crate::persist::handler::{Access, AccessKind};
+use crate::persist::handler::{Access, AccessKind, Admission, Departure, Event};
 use crate::persist::journal::FactKind;
 use crate::persist::vocab::Boundary;
 
 use super::Sm;
-use super::gate::Admission;
 use super::ordered::PersistOrder;
 use super::wait::{AfterFence, Wait};
 
@@ -132,8 +131,8 @@ impl Sm {
         }
         self.record.counters.l1_cleanings += 1;
         self.record.note_line(FactKind::Cleaned, line);
-        if self.host.watched && Medium::of(line) == Medium::Nvm {
-            self.host.handler.cleaned(line);
+        if self.host.wants.accesses && Medium::of(line) == Medium::Nvm {
+            self.host.tell(&Event::Cleaned(line));
         }
         let request = Request {
             line,
@@ -198,13 +197,9 @@ impl Sm {
     ) -> bool {
         let Some(head) = self.lsu.queue.front() else { unreachable!("there is a head") };
         let (warp, line, local) = (usize::from(head.warp), access.line, head.local);
-        let admission = self
-            .host
-            .gate
-            .as_ref()
-            .map(|gate| gate.admits(self.core.slots[usize::from(head.warp)].cta, line, head.kind, head.after));
-        let after = head.after;
-        if !matches!(admission, None | Some(Admission::Leaves)) || self.is_full_for(line) || !self.make_way(line, cx) {
+        let (cta, after) = (self.core.slots[warp].cta, head.after);
+        let departure = Departure { cta, line, is_load: false, is_non_temporal: false, after };
+        if self.host.admits(departure) != Admission::Goes || self.is_full_for(line) || !self.make_way(line, cx) {
             return false;
         }
         if self.is_ordered(line) && !(self.l1.has_way(line) && self.joins(line, warp, after)) {
@@ -232,12 +227,12 @@ impl Sm {
         }
         if Medium::of(line) == Medium::Nvm {
             self.record.note_line(FactKind::Merged, line);
-            if self.host.watched {
+            if self.host.wants.accesses {
                 let by = (warp as u8, self.core.slots[warp].cta);
                 let (bytes, kind, hit) = (store.mask, AccessKind::Store, combined);
                 let half_warps = access.half_warps();
                 let access = Access { line, bytes, kind, half_warps, by, from: 0, mark: 0, log, hit };
-                self.host.handler.access(&access, &mut self.host.outbox);
+                self.host.tell(&Event::Accessed(&access));
             }
         }
         self.tell_replaced();

@@ -11,6 +11,7 @@ use crate::kernel::memory::CHECKPOINT_AREA;
 use crate::machine::kernel_facts::kernel_facts;
 use crate::machine::msg::Msg;
 use crate::machine::shared_memory::Writers;
+use crate::persist::handler::Event;
 use crate::persist::journal::FactKind;
 use crate::persist::vocab::Boundary;
 
@@ -74,9 +75,9 @@ impl Sm {
     pub(super) fn start(&mut self, launch: Arc<Launch>) {
         assert!(self.core.ctas.iter().all(CtaSlot::is_free), "a launch begins while CTAs of another are resident");
         self.l1.begin_launch();
-        if self.host.watched {
+        if self.host.wants.accesses {
             let facts = kernel_facts(&launch, self.record.launches, self.p.sm.warp_size);
-            self.host.handler.kernel_start(&facts, &mut self.host.outbox);
+            self.host.tell(&Event::KernelStarts(&facts));
         }
         self.front_end.checkpoint_area = launch.addresses.extent_of(CHECKPOINT_AREA).unwrap_or_default();
         self.record.by_kernel.begin(&launch.kernel.name, self.counters());
@@ -98,7 +99,7 @@ impl Sm {
         slot.fenced = 0;
         slot.shared.clear();
         slot.shared.resize(launch.shared_bytes as usize, 0);
-        slot.writers.begin(if self.host.handler.watches_shared_memory() { launch.shared_bytes } else { 0 });
+        slot.writers.begin(if self.host.wants.shared_memory { launch.shared_bytes } else { 0 });
         slot.barriers = [BarrierState::default(); 16];
         slot.arrivals = [Arrival::default(); 2];
         let mut free = 0;
@@ -130,8 +131,8 @@ impl Sm {
         let slots = &mut self.core.slots;
         let rank = self.core.schedulers[scheduler].admit(at as u8, |slot, rank| slots[usize::from(slot)].rank = rank);
         self.core.slots[at].rank = rank;
-        if let Some(front_end) = self.host.handler.front_end() {
-            front_end.enter(at as u8, cta_slot as u8);
+        if self.host.wants.front_end {
+            self.host.tell(&Event::WarpStarts { warp: at as u8, cta: cta_slot as u8 });
         }
         self.core.settle(at, cycle, launch);
     }
@@ -279,13 +280,8 @@ impl Sm {
                 since: self.w.clock.cycles(u64::from(slot.since)),
             });
         }
-        if let Some((requests, line, stores)) = self.host.gate.as_ref().and_then(|gate| gate.waiting()) {
-            out.push(engine::Wait {
-                who: format!("gate, {requests} requests"),
-                what: format!("{stores} non-temporal stores to be durable, before line {line:#x}"),
-                on: None,
-                since: 0,
-            });
+        for (who, what) in self.host.report().waits {
+            out.push(engine::Wait { who, what, on: None, since: 0 });
         }
         if let Some((dirty, left, stores)) = self.leaving.order.as_ref().and_then(|books| books.waiting()) {
             out.push(engine::Wait {

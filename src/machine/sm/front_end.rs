@@ -16,7 +16,7 @@ use crate::kernel::launch::Launch;
 use crate::kernel::memory::{Medium, resolve_generic};
 use crate::machine::coalescer::coalesce;
 use crate::machine::msg::{Atomics, Line, Msg, Payload};
-use crate::persist::handler::PathStore;
+use crate::persist::handler::{Admission, Event, Offer, PathStore};
 
 use super::Sm;
 use super::lsu::Entry;
@@ -42,9 +42,8 @@ impl Sm {
     /// The picked warp's next instruction has to wait for the front-end buffer; it is set aside then.
     pub(super) fn held_by_path(&mut self, warp: usize, cycle: u32, launch: &Launch) -> bool {
         let waits = self.path_blocks(warp, launch, true);
-        if let Some(front_end) = self.host.handler.front_end() {
-            front_end.awaits_admission(warp as u8, waits && self.front_end.full >> warp & 1 == 1);
-        }
+        let full = waits && self.front_end.full >> warp & 1 == 1;
+        self.host.tell(&Event::AwaitsIssue { warp: warp as u8, waits: full });
         if waits {
             self.front_end.waiting |= 1 << warp;
             self.core.enter(warp, Wait::FrontEnd, cycle);
@@ -69,15 +68,16 @@ impl Sm {
         if lanes == 0 {
             return false;
         }
-        let Some(front_end) = self.host.handler.front_end() else { unreachable!("asked only where there is one") };
         if ends {
             return copying > 0;
         }
-        if front_end.admitted() >> warp & 1 == 0 {
+        let slot = warp as u8;
+        if !self.host.allows(&Offer::Issue { warp: slot }) {
             self.front_end.full |= 1 << warp;
             return true;
         }
-        atomic && !if ask { self.may_issue_atomic(warp, lanes, launch) } else { !front_end.awaits_leave(warp as u8) }
+        let look = Offer::Atomic { warp: slot, lines: &[], asks: false };
+        atomic && !if ask { self.may_issue_atomic(warp, lanes, launch) } else { self.host.allows(&look) }
     }
 
     fn may_issue_atomic(&mut self, warp: usize, lanes: u64, launch: &Launch) -> bool {
@@ -101,26 +101,25 @@ impl Sm {
                 self.host.lines.push(access.line);
             }
         }
-        let Some(front_end) = self.host.handler.front_end() else { unreachable!("asked only where there is one") };
-        self.host.lines.is_empty() || front_end.asks_leave(warp as u8, &self.host.lines, &mut self.host.outbox)
+        if self.host.lines.is_empty() {
+            return true;
+        }
+        let offer = Offer::Atomic { warp: warp as u8, lines: &self.host.lines, asks: true };
+        self.host.handler.offer(&offer, &mut self.host.outbox) == Admission::Goes
     }
 
     /// A message has come: whoever waited for the front-end buffer looks again.
     pub(super) fn path_changed(&mut self, cycle: u32, cx: &mut Ctx<'_, Msg>) {
         let Some(launch) = self.launch.take() else { return };
-        let Some(front_end) = self.host.handler.front_end() else {
-            unreachable!("only a front-end buffer gets messages")
-        };
-        // Whoever waits at the end of a region waits for its own atomics, not for messages.
-        let mut waiting = self.front_end.waiting & front_end.admitted();
-        self.front_end.waiting &= !waiting;
+        let mut waiting = self.front_end.waiting;
         while waiting != 0 {
             let warp = waiting.trailing_zeros() as usize;
             waiting &= waiting - 1;
-            if self.path_blocks(warp, &launch, false) {
-                self.front_end.waiting |= 1 << warp;
+            // Whoever waits at the end of a region waits for its own atomics, not for messages.
+            if !self.host.allows(&Offer::Issue { warp: warp as u8 }) || self.path_blocks(warp, &launch, false) {
                 continue;
             }
+            self.front_end.waiting &= !(1 << warp);
             let waited = u64::from(cycle - self.core.slots[warp].since.min(cycle));
             self.record.counters.path_wait_cycles += waited;
             self.record.counters.path_full_cycles += if self.front_end.full >> warp & 1 == 1 { waited } else { 0 };
@@ -141,9 +140,7 @@ impl Sm {
         let author = self.record.author(&self.core.slots[warp]);
         let checkpoint = (self.front_end.checkpoint_area.0..self.front_end.checkpoint_area.1).contains(&line);
         let store = PathStore { warp: warp as u8, author, line, mask: content.mask, bytes: &content.bytes, checkpoint };
-        if let Some(front_end) = self.host.handler.front_end() {
-            front_end.copy(&store, &mut self.host.outbox);
-        }
+        self.host.tell(&Event::Stored(&store));
     }
 
     /// Atomics on persistent memory leave: their lines go with them, and the warp's region lasts until they are back.
@@ -171,17 +168,15 @@ impl Sm {
         self.copy_store(warp, atomics.line, &content);
         self.port.line_pool.give(content);
         self.core.slots[warp].copying -= 1;
-        if self.core.slots[warp].copying == 0
-            && let Some(front_end) = self.host.handler.front_end()
-        {
-            front_end.performed(warp as u8, &mut self.host.outbox);
+        if self.core.slots[warp].copying == 0 {
+            self.host.tell(&Event::AtomicPerformed { warp: warp as u8 });
         }
     }
 
     /// The picked warp issues a fence.
     pub(super) fn orders_copies(&mut self, warp: usize) {
-        if let Some(front_end) = self.host.handler.front_end() {
-            front_end.fenced(warp as u8);
+        if self.front_end.present {
+            self.host.tell(&Event::Fenced { warp: warp as u8 });
         }
     }
 
@@ -189,17 +184,14 @@ impl Sm {
     pub(super) fn end_region(&mut self, warp: usize) {
         if self.front_end.present {
             let author = self.record.author(&self.core.slots[warp]);
-            if let Some(front_end) = self.host.handler.front_end() {
-                front_end.end_region(warp as u8, author, &mut self.host.outbox);
-            }
+            self.host.tell(&Event::RegionEnds { warp: warp as u8, author });
         }
     }
 
     /// A warp has exited, and nothing of it is under way but copies.
     pub(super) fn is_copied(&mut self, warp: usize) -> bool {
         let author = self.record.author(&self.core.slots[warp]);
-        let Some(front_end) = self.host.handler.front_end() else { return true };
-        front_end.exit(warp as u8, author, &mut self.host.outbox);
-        front_end.is_drained(warp as u8)
+        self.host.tell(&Event::WarpExits { warp: warp as u8, author });
+        self.host.allows(&Offer::Retire { warp: warp as u8 })
     }
 }

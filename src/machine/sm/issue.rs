@@ -6,6 +6,7 @@ use crate::kernel::ir::{Class, Inst, MachineRead, MemKind, Op, Scope, Space};
 use crate::kernel::launch::Launch;
 use crate::machine::msg::Msg;
 use crate::machine::scheduler::Unit;
+use crate::persist::handler::Event;
 use crate::persist::journal::FactKind;
 use crate::persist::vocab::{FenceKind, PersistScope};
 
@@ -71,8 +72,8 @@ impl Sm {
                     if self.leaving.order.is_some() {
                         self.core.share_fences(warp);
                     }
-                    if self.host.watched && matches!(mem.space, Space::Global | Space::Generic) {
-                        self.host.handler.atomic(&mut self.host.outbox);
+                    if self.host.wants.accesses && matches!(mem.space, Space::Global | Space::Generic) {
+                        self.host.tell(&Event::Atomic);
                     }
                 }
                 if let Err(fault) = self.issue_memory(warp, pc, inst, mem, lanes, cycle, launch) {

@@ -19,7 +19,7 @@ use crate::kernel::ir::Class;
 use crate::kernel::launch::Launch;
 use crate::machine::coalescer::LineAccess;
 use crate::machine::msg::{GridStep, Msg, Payload, RequestKind};
-use crate::persist::handler::Marker;
+use crate::persist::handler::{Event, Marker};
 use crate::persist::journal::FactKind;
 use crate::persist::vocab::{FenceKind, FenceRule, PersistScope};
 
@@ -75,7 +75,7 @@ impl Sm {
         if (scope, rule) != (PersistScope::Thread, FenceRule::Pass) {
             self.record.stall_begins(warp, &self.core.slots[warp], kind.name(), from);
         }
-        if self.host.orders && scope == PersistScope::Thread {
+        if self.host.wants.persist_order && scope == PersistScope::Thread {
             self.record.note(&self.core.slots[warp], FactKind::PersistReached(scope), 0);
         }
         match (scope, rule) {
@@ -108,7 +108,7 @@ impl Sm {
         cx: &mut Ctx<'_, Msg>,
     ) {
         self.record.note(&self.core.slots[warp], FactKind::BarrierReached, 0);
-        if marks || self.host.orders {
+        if marks || self.host.wants.persist_order {
             self.record.note(&self.core.slots[warp], FactKind::PersistReached(scope), 0);
         }
         let cta = usize::from(self.core.slots[warp].cta);
@@ -210,15 +210,11 @@ impl Sm {
         let Some(head) = self.lsu.queue.front_mut() else { unreachable!("there is a head") };
         head.work = Work::Send;
         let Some(marker) = head.marker.take() else { unreachable!("a marker's entry") };
-        let mut lines = std::mem::take(&mut self.host.lines);
-        lines.clear();
-        self.host.handler.drain(&marker, &mut lines);
+        self.host.tell(&Event::Marker(&marker));
+        let lines = std::mem::take(self.host.outbox.cleans());
         if self.l1.combines() {
-            for &line in &lines {
-                self.leaving.cleaning.ask(line);
-            }
+            lines.into_iter().for_each(|line| self.leaving.cleaning.ask(line));
         }
-        self.host.lines = lines;
     }
 
     /// Every slice has acknowledged a marker of a warp or of its CTA.
@@ -253,7 +249,7 @@ impl Sm {
                     self.l1.invalidate_all();
                 }
                 if let Some(books) = &self.leaving.order {
-                    self.host.handler.kernel_barrier(books.issued(), &mut self.host.outbox);
+                    self.host.tell(&Event::KernelBarrier(books.issued()));
                 }
                 for cta in ctas(self) {
                     self.open_arrival(cta, PersistScope::Kernel, cycle, launch);

@@ -15,6 +15,7 @@ use crate::kernel::semantics::atomic::apply_atomic;
 use crate::machine::coalescer::{Form, coalesce, coalesce_form};
 use crate::machine::msg::{Atomics, Payload, RequestKind};
 use crate::machine::shared_memory::passes;
+use crate::persist::handler::Event;
 
 use super::Sm;
 use super::lsu::{NO_LOAD, Work};
@@ -205,7 +206,7 @@ impl Sm {
         }
         let accessed = lanes_of(lanes).map(|lane| address[lane]);
         if cta.writers.access(warp as u8, mem.kind, accessed, bytes) {
-            self.host.handler.read_of_another_warp();
+            self.host.tell(&Event::SharedRead);
         }
         let memory = &mut cta.shared;
         match mem.kind {
@@ -351,7 +352,7 @@ impl Sm {
                 self.lsu.load(load).offset = offset;
                 if mem.kind == MemKind::Load {
                     self.record.counters.count_degree(entry.accesses.len());
-                    if self.host.steers && work == Work::Load {
+                    if self.host.wants.loads && work == Work::Load {
                         self.steer_load(&mut entry, mem.cache == CacheOp::ReadOnly);
                     }
                 }

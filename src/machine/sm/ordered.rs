@@ -21,7 +21,7 @@ use crate::engine::Ctx;
 use crate::kernel::launch::Launch;
 use crate::kernel::memory::Medium;
 use crate::machine::msg::{Msg, Payload, Persist, Request, RequestKind, sectors_touched};
-use crate::persist::handler::Joining;
+use crate::persist::handler::{Event, Joining, Offer};
 use crate::persist::journal::{Author, FactKind};
 
 use super::Sm;
@@ -125,7 +125,7 @@ impl Sm {
     pub(super) fn must_leave(&mut self, line: u64) -> bool {
         let waits = self.is_ordered(line) && self.l1.is_dirty(line);
         if waits {
-            self.host.handler.wanted(line, &mut self.host.outbox);
+            self.host.tell(&Event::Wanted(line));
         }
         waits
     }
@@ -135,7 +135,7 @@ impl Sm {
         let cta = self.core.slots[warp].cta;
         let Some(books) = &mut self.leaving.order else { return true };
         let store = Joining { line, by: (warp as u8, cta), number: books.joined + 1, after };
-        let joins = self.host.handler.join(&store, &mut self.host.outbox);
+        let joins = self.host.allows(&Offer::Join(store));
         if joins {
             books.join(line, cta);
         }
@@ -148,7 +148,7 @@ impl Sm {
         let waits = Medium::of(line) == Medium::Nvm
             && self.leaving.order.as_ref().is_some_and(|books| books.is_pending(cta, after));
         if waits {
-            self.host.handler.flush(cta, after, &mut self.host.outbox);
+            self.host.tell(&Event::Flush { cta, number: after });
         }
         waits
     }
@@ -191,7 +191,7 @@ impl Sm {
         for number in cleanings {
             self.leaving.cleaning.perform(number);
         }
-        self.host.handler.persisted(id, &mut self.host.outbox);
+        self.host.tell(&Event::Persisted(id));
         for warp in 0..self.core.slots.len() {
             if let Wait::Durable { ordered, flushing: true, then } = self.core.slots[warp].wait
                 && !self.is_unpersisted(warp)

@@ -19,7 +19,7 @@ use crate::machine::on_dram::OnDram;
 use crate::machine::persistence::Clwb;
 use crate::machine::persistence::MembarRule;
 use crate::machine::stalls::PersistStalls;
-use crate::persist::handler::{Access, AccessKind, Load, Store, WriteBack};
+use crate::persist::handler::{Access, AccessKind, Event, Load, Store, Synchronisation, WriteBack};
 use crate::persist::journal::{FactKind, Notebook};
 use crate::persist::vocab::{
     Boundary, FenceKind, FenceRule, PersistScope, Route, StoreClass, WriteBackClass, WriteBackRule,
@@ -58,7 +58,7 @@ impl Sm {
     /// Sends held requests that nothing holds any more, as far as the miss queue has room.
     pub(super) fn release_held(&mut self, cx: &mut Ctx<'_, Msg>) {
         while self.port.network.has_room()
-            && let Some(mut request) = self.host.gate.as_mut().and_then(|gate| gate.release())
+            && let Some(mut request) = self.host.release()
         {
             if let Payload::Persist(persist) = &mut request.payload {
                 persist.passed.left = self.record.now;
@@ -86,16 +86,16 @@ impl Sm {
         let by = (pending.warp, self.core.slots[usize::from(pending.warp)].cta);
         let (line, kind, half_warps) = (access.line, AccessKind::Load, access.half_warps());
         let access = Access { line, bytes, kind, half_warps, by, from: 0, mark: 0, log, hit };
-        self.host.handler.access(&access, &mut self.host.outbox);
+        self.host.tell(&Event::Accessed(&access));
     }
 
     /// Tells a handler that watches of the line that left the L1 since it was told last.
     pub(super) fn tell_replaced(&mut self) {
         if let Some(line) = self.l1.take_replaced()
-            && self.host.watched
+            && self.host.wants.accesses
             && Medium::of(line) == Medium::Nvm
         {
-            self.host.handler.replaced(line, &mut self.host.outbox);
+            self.host.tell(&Event::Replaced(line));
         }
     }
 
@@ -113,7 +113,7 @@ impl Sm {
             let (bytes, log) = (payload.bytes(), payload.is_log());
             let (line, kind, half_warps) = (access.line, kind.access(), access.half_warps());
             let access = Access { line, bytes, kind, half_warps, by, from: 0, mark: 0, log, hit };
-            self.host.handler.access(&access, &mut self.host.outbox);
+            self.host.tell(&Event::Accessed(&access));
         }
     }
 
@@ -122,17 +122,14 @@ impl Sm {
         if let Some(line) = persist.line.take() {
             self.port.line_pool.give(line);
         }
-        if let Some(gate) = self.host.gate.as_mut().filter(|_| persist.number != 0) {
-            gate.acknowledge(std::mem::take(&mut persist.number));
-            while let Some(author) = gate.settled() {
-                if let Some(journal) = &mut self.record.journal {
-                    journal.note(self.record.now, FactKind::FenceSettled, 0, author);
-                }
-            }
-        }
+        let number = std::mem::take(&mut persist.number);
         self.record.stalls.record(&persist.passed, self.w.link, self.record.now);
-        if self.host.watched {
-            self.host.handler.acknowledged((self.record.now - persist.passed.issued) / self.w.clock.period_ticks());
+        if number != 0 || self.host.wants.accesses {
+            let cycles = (self.record.now - persist.passed.issued) / self.w.clock.period_ticks();
+            self.host.tell(&Event::Acknowledged { number, cycles });
+            for author in self.host.outbox.settled().drain(..) {
+                self.record.note_of(author, FactKind::FenceSettled, 0);
+            }
         }
         self.port.spare_persists.push(persist);
     }
@@ -157,8 +154,18 @@ impl Sm {
             return;
         }
         self.keep_lines(&entry);
-        let (degree, lines) = (entry.accesses.len() as u32, &self.host.lines[..]);
-        let store = Store { class, warp: warp as u8, degree, atomic: false, lines };
+        let persistent = entry.accesses.iter().filter(|access| Medium::of(access.line) == Medium::Nvm).count();
+        let slot = &self.core.slots[warp];
+        let store = Store {
+            class,
+            warp: warp as u8,
+            degree: entry.accesses.len() as u32,
+            atomic: false,
+            lines: &self.host.lines,
+            accesses: persistent as u32,
+            cta: slot.cta,
+            knows: slot.fenced,
+        };
         let rule = self.host.handler.store(&store, &mut self.host.outbox);
         self.record.counters.pm_stores += 1;
         if class == StoreClass::Log {
@@ -173,7 +180,7 @@ impl Sm {
         past.log = entry.log;
         // Where the handler orders what leaves a combining L1, such a store joins its line there.
         past.kind = if self.leaving.order.is_some() { RequestKind::Write } else { RequestKind::NonTemporal };
-        past.mark = if self.host.watched { self.host.handler.mark() } else { 0 };
+        past.mark = rule.mark;
         let mut at = 0;
         while at < entry.accesses.len() {
             let persistent = Medium::of(entry.accesses[at].line) == Medium::Nvm;
@@ -210,13 +217,13 @@ impl Sm {
                 slot.past = books.issue(slot.cta, past.accesses.len() as u64);
             }
         }
-        if let Some(gate) = &mut self.host.gate {
+        if let Some(order) = rule.order {
             let slot = &mut self.core.slots[warp];
-            let persistent = entry.accesses.iter().any(|access| Medium::of(access.line) == Medium::Nvm);
-            entry.after = gate.cached(slot.cta, persistent, slot.fenced);
+            let cached = rule.route == Route::Temporal;
+            entry.after = if cached { order.after } else { slot.fenced };
             if !past.accesses.is_empty() {
-                past.after = gate.past(slot.cta, past.accesses.iter().map(|access| access.line), slot.fenced);
-                slot.past = gate.issued(slot.cta);
+                past.after = order.after;
+                slot.past = order.number;
             }
         }
         for entry in [entry, past] {
@@ -234,18 +241,25 @@ impl Sm {
     /// Sends an atomic. It is performed at the L2; a scheme that waits for every store has its lines written back then.
     pub(super) fn send_atomics(&mut self, warp: usize, load: u16, mut entry: Box<Entry>) {
         let persistent = entry.accesses.iter().filter(|access| Medium::of(access.line) == Medium::Nvm).count();
-        let (cta, fenced) = (self.core.slots[warp].cta, self.core.slots[warp].fenced);
-        entry.after = match &self.host.gate {
-            Some(gate) => gate.cached(cta, persistent > 0, fenced),
-            None => fenced,
-        };
+        let (cta, knows) = (self.core.slots[warp].cta, self.core.slots[warp].fenced);
+        entry.after = knows;
         self.record.counters.pm_store_accesses += persistent as u64;
         let mut wait = false;
         if persistent > 0 {
             self.keep_lines(&entry);
-            let (degree, lines) = (entry.accesses.len() as u32, &self.host.lines[..]);
-            let store = Store { class: StoreClass::Data, warp: warp as u8, degree, atomic: true, lines };
-            wait = self.host.handler.store(&store, &mut self.host.outbox).wait;
+            let store = Store {
+                class: StoreClass::Data,
+                warp: warp as u8,
+                degree: entry.accesses.len() as u32,
+                atomic: true,
+                lines: &self.host.lines,
+                accesses: persistent as u32,
+                cta,
+                knows,
+            };
+            let rule = self.host.handler.store(&store, &mut self.host.outbox);
+            wait = rule.wait;
+            entry.after = rule.order.map_or(knows, |order| order.after);
         }
         if self.record.journal.is_some() {
             for access in entry.accesses.iter().filter(|access| Medium::of(access.line) == Medium::Nvm) {
@@ -329,10 +343,10 @@ impl Sm {
 
     /// A warp releases: where its handler orders persists, a fence whose order passes on to who acquires.
     fn release_persists(&mut self, warp: usize, wide: bool) -> Option<(FenceKind, FenceRule)> {
-        if !self.host.orders {
+        if !self.host.wants.persist_order {
             return None;
         }
-        let rule = self.host.handler.release(wide);
+        let rule = self.host.handler.synchronise(Synchronisation::Release { wide }).fence;
         if rule == FenceRule::Pass {
             return None;
         }
@@ -346,12 +360,12 @@ impl Sm {
 
     /// A warp acquires: what its CTA has released comes before what it stores from now on.
     fn acquire_persists(&mut self, warp: usize, wide: bool) {
-        if !self.host.orders {
+        if !self.host.wants.persist_order {
             return;
         }
         self.record.note(&self.core.slots[warp], FactKind::Synchronised, 0);
         self.core.share_fences(warp);
-        if self.host.handler.acquire(wide) {
+        if self.host.handler.synchronise(Synchronisation::Acquire { wide }).forgets {
             self.l1.invalidate_all();
         }
     }
@@ -429,7 +443,7 @@ impl Sm {
         let flushing = !ordered && self.is_unpersisted(warp);
         if flushing {
             let (cta, past) = (self.core.slots[warp].cta, self.core.slots[warp].past);
-            self.host.handler.flush(cta, past, &mut self.host.outbox);
+            self.host.tell(&Event::Flush { cta, number: past });
         }
         if self.core.slots[warp].awaited(ordered) == 0 && !flushing {
             self.core.slots[warp].since = from;
@@ -456,15 +470,13 @@ impl Sm {
             self.record.note(&self.core.slots[warp], FactKind::FenceOrdered, 0);
             self.record.counters.pm_fences_ordered += 1;
             self.core.slots[warp].fenced = self.core.slots[warp].fenced.max(self.core.slots[warp].past);
-            if self.record.journal.is_some() {
-                let (past, author) = (self.core.slots[warp].past, self.record.author(&self.core.slots[warp]));
-                let cta = self.core.slots[warp].cta;
-                if let Some(gate) = &mut self.host.gate {
-                    gate.fence(cta, past, author);
-                }
-                if let Some(books) = &mut self.leaving.order {
-                    books.fence(cta, past, author);
-                }
+            let (number, author) = (self.core.slots[warp].past, self.record.author(&self.core.slots[warp]));
+            let cta = self.core.slots[warp].cta;
+            self.host.tell(&Event::FenceOrdered { cta, number, author });
+            if self.record.journal.is_some()
+                && let Some(order) = &mut self.leaving.order
+            {
+                order.fence(cta, number, author);
             }
         }
         match then {
@@ -478,7 +490,7 @@ impl Sm {
 
     /// A CTA's last warp is gone: ends the CTA, once what its scheme wants durable is.
     pub(super) fn end_cta(&mut self, cta: usize, cx: &mut Ctx<'_, Msg>) {
-        self.core.ctas[cta].boundary = self.host.handler.cta_end(&mut self.host.outbox);
+        self.core.ctas[cta].boundary = self.host.handler.boundary(&mut self.host.outbox);
         if !self.release_cta(cta) {
             self.leave_cta(cta, cx);
         }

@@ -11,10 +11,9 @@ use crate::machine::coalescer::LineAccess;
 use crate::machine::l1::{Lookup, Waiter};
 use crate::machine::msg::{Msg, Payload, Reply, Request, RequestKind, sectors_touched};
 use crate::machine::persistence::PastL1;
-use crate::persist::handler::Load;
+use crate::persist::handler::{Admission, Departure, Load};
 
 use super::Sm;
-use super::gate::Admission;
 use super::lsu::{Entry, NO_LOAD, Work};
 use super::marker::GRID;
 use super::memory::lanes_of;
@@ -46,7 +45,7 @@ impl Sm {
             Work::Send if self.combines(head, access.line) => self.combine_next(access, cycle, launch, cx),
             Work::Send => self.send_next(access, cx),
             // What is held for the line has not been performed.
-            _ if self.host.gate.as_ref().is_some_and(|gate| gate.holds(access.line)) => false,
+            _ if self.load_waits(access.line) => false,
             Work::Load => self.look_up(access, part, load, cycle, launch, cx),
             Work::LoadPast | Work::Shared => self.bypasses_l1(access, part, load, cx),
         };
@@ -62,6 +61,12 @@ impl Sm {
         }
     }
 
+    /// A load has to wait for what is held.
+    fn load_waits(&mut self, line: u64) -> bool {
+        let load = Departure { cta: 0, line, is_load: true, is_non_temporal: false, after: 0 };
+        self.host.wants.departures && self.host.admits(load) != Admission::Goes
+    }
+
     /// An entry's store joins its line in the L1.
     fn combines(&self, entry: &Entry, line: u64) -> bool {
         let store = entry.kind == RequestKind::Write && entry.load == NO_LOAD && !entry.past_l1;
@@ -74,9 +79,11 @@ impl Sm {
         let after = head.after;
         // A marker of a barrier of the kernel is no warp's.
         let cta = self.core.slots.get(usize::from(head.warp)).map_or(0, |slot| slot.cta);
-        let admission = self.host.gate.as_ref().map(|gate| gate.admits(cta, access.line, head.kind, after));
-        let held = admission == Some(Admission::Held);
-        if admission == Some(Admission::Waits) || !held && !self.port.network.has_room() {
+        let is_non_temporal = head.kind == RequestKind::NonTemporal;
+        let departure = Departure { cta, line: access.line, is_load: false, is_non_temporal, after };
+        let admission = self.host.admits(departure);
+        let held = admission == Admission::Held;
+        if admission == Admission::Waits || !held && !self.port.network.has_room() {
             return false;
         }
         // What the L1 has combined of the line is older.
@@ -106,7 +113,9 @@ impl Sm {
         let warp = head.warp;
         let hit = match kind {
             RequestKind::Marker => false,
-            RequestKind::WriteBack | RequestKind::WriteBackToL2 => self.host.watched && self.l1.hits(access.line, 0),
+            RequestKind::WriteBack | RequestKind::WriteBackToL2 => {
+                self.host.wants.accesses && self.l1.hits(access.line, 0)
+            }
             RequestKind::NonTemporal if self.w.persist.past_l1 == PastL1::Update => {
                 self.l1.update(access.line, payload.line())
             }
@@ -116,24 +125,24 @@ impl Sm {
             self.record.counters.l1_stores += 1;
             self.record.counters.l1_store_evictions += u64::from(hit && !self.l1.hits(access.line, 0));
         }
-        if self.host.watched && kind != RequestKind::Marker {
+        if self.host.wants.accesses && kind != RequestKind::Marker {
             self.tell_passing(access, kind, &payload, warp, hit);
         }
         let sectors = payload.line().map_or(access.sectors, |line| sectors_touched(line.mask));
         let mut payload =
             if kind.persists() { self.port.begin_persist(payload, issued, mark, self.record.now) } else { payload };
+        let number = self.host.departs(departure, held);
         if kind == RequestKind::NonTemporal
-            && let (Some(gate), Payload::Persist(persist)) = (&mut self.host.gate, &mut payload)
+            && let Payload::Persist(persist) = &mut payload
         {
-            persist.number = gate.enter(cta);
+            persist.number = number;
         }
         let request = Request { line: access.line, tag, from: self.w.ports.requester(), kind, sectors, payload };
-        match &mut self.host.gate {
-            Some(gate) if held => {
-                self.record.counters.pm_held += 1;
-                gate.hold(cta, request, after);
-            }
-            _ => self.port.network.push(request, cx),
+        if held {
+            self.record.counters.pm_held += 1;
+            self.host.hold(number, request);
+        } else {
+            self.port.network.push(request, cx);
         }
         true
     }
@@ -163,11 +172,11 @@ impl Sm {
             }
         }
         let found = self.l1.load(access.line, access.sectors, Waiter { load, part, lanes: access.lanes });
-        if self.host.watched && !matches!(found, Lookup::Full | Lookup::Reserved) {
+        if self.host.wants.accesses && !matches!(found, Lookup::Full | Lookup::Reserved) {
             self.tell_load(access, load, matches!(found, Lookup::Hit(_)));
         }
         match found {
-            Lookup::Reserved if self.host.steers => return self.load_stalled(access, part, load, cx),
+            Lookup::Reserved if self.host.wants.loads => return self.load_stalled(access, part, load, cx),
             Lookup::Full | Lookup::Reserved => return false,
             Lookup::Hit(place) => {
                 self.record.counters.l1_hits += 1;
@@ -208,7 +217,7 @@ impl Sm {
         match self.l1.bypasses_l1(access.line, access.sectors, Waiter { load, part, lanes: access.lanes }) {
             Lookup::Miss(mshr) => {
                 self.record.counters.l1_bypasses += 1;
-                if self.host.watched {
+                if self.host.wants.accesses {
                     self.tell_load(access, load, false);
                 }
                 self.send_read(access, load, mshr, cx);

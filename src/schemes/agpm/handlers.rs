@@ -16,6 +16,7 @@
 //! store that evicts its line from the L1 leaves the entry there, and a write-back that keeps the line in the L2 too.
 //! Not modelled: bandwidth of the moves from L1 to L2.
 
+use crate::persist::{Event, Handler, Interests};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -29,8 +30,8 @@ use crate::persist::handler::Move;
 use crate::persist::non_temporal::NonTemporalStores;
 use crate::persist::selection::Locality;
 use crate::persist::{
-    Access, AccessKind, Boundary, HandlerPlace, KernelFacts, Outbox, Peer, Route, SchemeMessage, SliceHandler,
-    SmHandler, Store, StoreClass, StoreRule, WriteBack, WriteBackClass, WriteBackRule,
+    Access, AccessKind, Boundary, HandlerPlace, Outbox, Peer, Route, SchemeMessage, SliceHandler, SmHandler, Store,
+    StoreClass, StoreRule, WriteBack, WriteBackClass, WriteBackRule,
 };
 
 /// A buffer and the readings of what happens at it.
@@ -165,57 +166,8 @@ fn other(path: Route) -> Route {
     if path == Route::Temporal { Route::NonTemporal } else { Route::Temporal }
 }
 
-impl SmHandler for SmSelector {
-    fn watches(&self) -> bool {
-        true
-    }
-
-    fn watches_shared_memory(&self) -> bool {
-        matches!(self.spec.shared_memory, SharedMemory::Stated | SharedMemory::Measured)
-    }
-
-    fn read_of_another_warp(&mut self) {
-        self.report.exchanges += 1;
-    }
-
-    fn kernel_start(&mut self, kernel: &KernelFacts, _: &mut Outbox) {
-        self.path = self.known.get(&kernel.kernel).copied().unwrap_or_else(|| first_path(&self.spec));
-        self.kernel.clone_from(&kernel.kernel);
-    }
-
-    fn store(&mut self, store: &Store<'_>, _: &mut Outbox) -> StoreRule {
-        let selected = store.class == StoreClass::Log
-            || store.class == StoreClass::Data && !store.atomic && self.spec.routed == Routed::Requests;
-        let route = match store.class {
-            _ if selected => self.choose(),
-            StoreClass::NonTemporal => Route::NonTemporal,
-            StoreClass::Data | StoreClass::Log => Route::Temporal,
-        };
-        if selected {
-            let way = if route == Route::Temporal { &mut self.report.temporal } else { &mut self.report.non_temporal };
-            *way += 1;
-        }
-        if store.class != StoreClass::NonTemporal {
-            self.past.stored(store, route);
-        }
-        StoreRule { route, wait: false }
-    }
-
-    /// What bypassed the caches left nothing to write back, whatever the way is now; what went through them did.
-    fn write_back(&mut self, write_back: &WriteBack<'_>, _: &mut Outbox) -> WriteBackRule {
-        if write_back.class != WriteBackClass::Flush && self.past.covers(write_back) {
-            self.report.dropped_write_backs += 1;
-            WriteBackRule::Dropped
-        } else {
-            WriteBackRule::Done
-        }
-    }
-
-    fn cta_end(&mut self, outbox: &mut Outbox) -> Boundary {
-        self.tell(outbox);
-        Boundary::None
-    }
-
+impl SmSelector {
+    /// The L1 serves an access.
     fn access(&mut self, access: &Access, outbox: &mut Outbox) {
         let counts = match self.spec.counted {
             Counted::Requests => access.kind != AccessKind::Load,
@@ -237,16 +189,38 @@ impl SmHandler for SmSelector {
             Self::leaves(l1.buffer.take(access.line), outbox);
         }
     }
+}
 
-    fn replaced(&mut self, line: u64, outbox: &mut Outbox) {
-        if let Some(l1) = &mut self.l1 {
-            Self::leaves(l1.buffer.take(line), outbox);
+impl Handler for SmSelector {
+    fn interests(&self) -> Interests {
+        let shared_memory = matches!(self.spec.shared_memory, SharedMemory::Stated | SharedMemory::Measured);
+        Interests { accesses: true, shared_memory, ..Interests::default() }
+    }
+
+    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
+        match *event {
+            Event::SharedRead => self.report.exchanges += 1,
+            Event::KernelStarts(kernel) => {
+                self.path = self.known.get(&kernel.kernel).copied().unwrap_or_else(|| first_path(&self.spec));
+                self.kernel.clone_from(&kernel.kernel);
+            }
+            Event::Accessed(access) => self.access(access, outbox),
+            Event::Replaced(line) => {
+                if let Some(l1) = &mut self.l1 {
+                    Self::leaves(l1.buffer.take(line), outbox);
+                }
+            }
+            Event::Acknowledged { cycles, .. } => {
+                self.report.requests += 1;
+                self.report.wait_cycles += cycles;
+            }
+            _ => {}
         }
     }
 
-    fn acknowledged(&mut self, cycles: u64) {
-        self.report.requests += 1;
-        self.report.wait_cycles += cycles;
+    fn boundary(&mut self, outbox: &mut Outbox) -> Boundary {
+        self.tell(outbox);
+        Boundary::None
     }
 
     fn message(&mut self, _: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
@@ -266,6 +240,36 @@ impl SmHandler for SmSelector {
                 outbox.send(Peer::Hub, Word::Counts { locality, saturated, spills: 0, refills: 0 });
             }
             other => panic!("AGPM's selector in an SM received {other:?}"),
+        }
+    }
+}
+
+impl SmHandler for SmSelector {
+    fn store(&mut self, store: &Store<'_>, _: &mut Outbox) -> StoreRule {
+        let selected = store.class == StoreClass::Log
+            || store.class == StoreClass::Data && !store.atomic && self.spec.routed == Routed::Requests;
+        let route = match store.class {
+            _ if selected => self.choose(),
+            StoreClass::NonTemporal => Route::NonTemporal,
+            StoreClass::Data | StoreClass::Log => Route::Temporal,
+        };
+        if selected {
+            let way = if route == Route::Temporal { &mut self.report.temporal } else { &mut self.report.non_temporal };
+            *way += 1;
+        }
+        if store.class != StoreClass::NonTemporal {
+            self.past.stored(store, route);
+        }
+        StoreRule::new(route, false)
+    }
+
+    /// What bypassed the caches left nothing to write back, whatever the way is now; what went through them did.
+    fn write_back(&mut self, write_back: &WriteBack<'_>, _: &mut Outbox) -> WriteBackRule {
+        if write_back.class != WriteBackClass::Flush && self.past.covers(write_back) {
+            self.report.dropped_write_backs += 1;
+            WriteBackRule::Dropped
+        } else {
+            WriteBackRule::Done
         }
     }
 }

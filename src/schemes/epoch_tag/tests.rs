@@ -2,12 +2,12 @@
 
 use super::*;
 
-fn handler() -> Site {
-    Site::new(&Arc::new(EpochTagSpec { past_entries: 1, held_entries: 1 }), true)
+fn handler() -> EpochTagSm {
+    EpochTagSm::new(&Arc::new(EpochTagSpec { past_entries: 1, held_entries: 1 }), true)
 }
 
 /// A store of a CTA's warp; true when it joins.
-fn store(handler: &mut Site, outbox: &mut Outbox, line: u64, cta: u8, number: u64, after: u64) -> bool {
+fn store(handler: &mut EpochTagSm, outbox: &mut Outbox, line: u64, cta: u8, number: u64, after: u64) -> bool {
     handler.join(&Joining { line, by: (0, cta), number, after }, outbox)
 }
 

@@ -23,12 +23,13 @@
 //! Invariants: of a warp, copies and boundaries leave in program order, and IDs rise; entries are in use until their controller has
 //! taken them; a region without a store has no ID and no boundary (but in `paper`).
 
+use crate::persist::{Admission, Event, Handler, HandlerReport, Interests, Offer};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::engine::Time;
 use crate::persist::handler::{
-    FrontEnd, HandlerPlace, Outbox, PathStore, Peer, SchemeMessage, SmHandler, Store, WriteBack, opened,
+    HandlerPlace, Outbox, PathStore, Peer, SchemeMessage, SmHandler, Store, WriteBack, opened,
 };
 use crate::persist::journal::Author;
 use crate::persist::regions::RegionReport;
@@ -147,7 +148,7 @@ struct Tally {
 
 /// The handler of an SM.
 #[derive(Debug)]
-pub(super) struct Site {
+pub(super) struct FrontEndBuffer {
     spec: Arc<LightWspSpec>,
     place: HandlerPlace,
     warps: Vec<Warp>,
@@ -173,10 +174,10 @@ pub(super) struct Site {
     report: RegionReport,
 }
 
-impl Site {
+impl FrontEndBuffer {
     pub(super) fn new(spec: Arc<LightWspSpec>, place: HandlerPlace) -> Self {
         let (scale, share) = (u128::from(spec.path_mb_s) * 1000, spec.share(place.sms));
-        Site {
+        FrontEndBuffer {
             spec,
             place,
             warps: (0..WARPS).map(|warp| Warp { owner: warp as u8, ..Warp::default() }).collect(),
@@ -304,7 +305,8 @@ impl Site {
     }
 }
 
-impl FrontEnd for Site {
+impl FrontEndBuffer {
+    /// A warp begins, of the CTA in this place of the SM.
     fn enter(&mut self, warp: u8, cta: u8) {
         if self.spec.owner == RegionOwner::Cta {
             let since = self.owners[usize::from(cta)].opened;
@@ -312,11 +314,13 @@ impl FrontEnd for Site {
         }
     }
 
+    /// Warps that may issue one more instruction that stores.
     fn admitted(&self) -> u64 {
         let room = if self.used < self.spec.feb_entries { u64::MAX } else { self.empty };
         room & (self.inside | self.may_begin())
     }
 
+    /// A warp waits to be admitted, or has been and issues.
     fn awaits_admission(&mut self, warp: u8, waits: bool) {
         if waits {
             let full = self.used >= self.spec.feb_entries && self.empty >> warp & 1 == 0;
@@ -330,6 +334,7 @@ impl FrontEnd for Site {
         }
     }
 
+    /// A warp has stored, in program order.
     fn copy(&mut self, store: &PathStore<'_>, outbox: &mut Outbox) {
         let entries = self.spec.entries_of(store.mask);
         self.used += entries;
@@ -374,6 +379,7 @@ impl FrontEnd for Site {
         self.pump(store.warp, place, outbox);
     }
 
+    /// A warp wants to issue an atomic on these lines: true when it may now.
     fn asks_leave(&mut self, warp: u8, lines: &[u64], outbox: &mut Outbox) -> bool {
         let inside = self.inside >> warp & 1 == 1;
         if self.spec.id_draw == IdDraw::Paper {
@@ -415,10 +421,12 @@ impl FrontEnd for Site {
         false
     }
 
+    /// A warp has asked for an atomic, and there is no answer yet.
     fn awaits_leave(&self, warp: u8) -> bool {
         matches!(self.warps[usize::from(warp)].leave, Leave::WithId | Leave::Asked | Leave::Used)
     }
 
+    /// An atomic is performed, and what it wrote has been stored here.
     fn performed(&mut self, warp: u8, outbox: &mut Outbox) {
         let leave = &mut self.warps[usize::from(warp)].leave;
         if *leave == Leave::Used {
@@ -427,10 +435,7 @@ impl FrontEnd for Site {
         }
     }
 
-    fn fenced(&mut self, warp: u8) {
-        self.renew(warp);
-    }
-
+    /// A warp's region ends.
     fn end_region(&mut self, warp: u8, author: Author, outbox: &mut Outbox) {
         self.leave(warp, author, outbox);
         // Without an ID left it is drawn with the first store.
@@ -439,10 +444,7 @@ impl FrontEnd for Site {
         }
     }
 
-    fn exit(&mut self, warp: u8, author: Author, outbox: &mut Outbox) {
-        self.leave(warp, author, outbox);
-    }
-
+    /// All that a warp which has exited has stored is at its controllers, and they know of the end of its regions.
     fn is_drained(&self, warp: u8) -> bool {
         let Warp { used, owner, behind, .. } = self.warps[usize::from(warp)];
         let regions = &self.owners[usize::from(owner)].regions;
@@ -451,23 +453,32 @@ impl FrontEnd for Site {
     }
 }
 
-impl SmHandler for Site {
-    fn front_end(&mut self) -> Option<&mut dyn FrontEnd> {
-        Some(self)
+impl Handler for FrontEndBuffer {
+    fn interests(&self) -> Interests {
+        Interests { front_end: true, ..Interests::default() }
     }
 
-    fn store(&mut self, _: &Store<'_>, _: &mut Outbox) -> StoreRule {
-        // Past the caches goes the copy: what the program says of a store makes no difference.
-        StoreRule { route: Route::Temporal, wait: false }
+    fn offer(&mut self, offer: &Offer<'_>, outbox: &mut Outbox) -> Admission {
+        Admission::goes_if(match *offer {
+            Offer::Issue { warp } => self.admitted() >> warp & 1 == 1,
+            Offer::Atomic { warp, lines, asks: true } => self.asks_leave(warp, lines, outbox),
+            Offer::Atomic { warp, .. } => !self.awaits_leave(warp),
+            Offer::Retire { warp } => self.is_drained(warp),
+            _ => true,
+        })
     }
 
-    fn write_back(&mut self, _: &WriteBack<'_>, _: &mut Outbox) -> WriteBackRule {
-        WriteBackRule::Dropped
-    }
-
-    fn fence(&mut self, _: FenceKind) -> FenceRule {
-        // Everything persists in order.
-        FenceRule::Pass
+    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
+        match *event {
+            Event::WarpStarts { warp, cta } => self.enter(warp, cta),
+            Event::AwaitsIssue { warp, waits } => self.awaits_admission(warp, waits),
+            Event::Stored(store) => self.copy(store, outbox),
+            Event::AtomicPerformed { warp } => self.performed(warp, outbox),
+            Event::Fenced { warp } => self.renew(warp),
+            Event::RegionEnds { warp, author } => self.end_region(warp, author, outbox),
+            Event::WarpExits { warp, author } => self.leave(warp, author, outbox),
+            _ => {}
+        }
     }
 
     fn message(&mut self, _: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
@@ -500,19 +511,32 @@ impl SmHandler for Site {
         }
     }
 
-    fn region_report(&self) -> Option<RegionReport> {
-        Some(self.report.clone())
+    fn report(&self, report: &mut HandlerReport) {
+        report.regions = Some(self.report.clone());
+        let Tally { joined, stores, entries, most_entries, late_atomics, persisting_ticks } = self.tally;
+        report.count("regions", u64::from(self.opened));
+        report.count("regions_joined", joined);
+        report.count("feb_stores", stores);
+        report.count("feb_entries", entries);
+        report.count("feb_most_entries_summed", most_entries);
+        report.count("late_atomics", late_atomics);
+        let persisting = u128::from(persisting_ticks) * 1_000_000 / u128::from(self.place.tick_khz.max(1));
+        report.count("regions_persisting_ns", persisting as u64);
+    }
+}
+
+impl SmHandler for FrontEndBuffer {
+    fn store(&mut self, _: &Store<'_>, _: &mut Outbox) -> StoreRule {
+        // Past the caches goes the copy: what the program says of a store makes no difference.
+        StoreRule::new(Route::Temporal, false)
     }
 
-    fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
-        let Tally { joined, stores, entries, most_entries, late_atomics, persisting_ticks } = self.tally;
-        add("regions", u64::from(self.opened));
-        add("regions_joined", joined);
-        add("feb_stores", stores);
-        add("feb_entries", entries);
-        add("feb_most_entries_summed", most_entries);
-        add("late_atomics", late_atomics);
-        let persisting = u128::from(persisting_ticks) * 1_000_000 / u128::from(self.place.tick_khz.max(1));
-        add("regions_persisting_ns", persisting as u64);
+    fn write_back(&mut self, _: &WriteBack<'_>, _: &mut Outbox) -> WriteBackRule {
+        WriteBackRule::Dropped
+    }
+
+    fn fence(&mut self, _: FenceKind) -> FenceRule {
+        // Everything persists in order.
+        FenceRule::Pass
     }
 }

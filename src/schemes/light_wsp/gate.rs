@@ -151,7 +151,7 @@ struct Tally {
 
 /// The handler of a controller.
 #[derive(Debug)]
-pub(super) struct Site {
+pub(super) struct GatedQueue {
     spec: Arc<LightWspSpec>,
     place: HandlerPlace,
     entries: Slab<Entry>,
@@ -168,10 +168,10 @@ pub(super) struct Site {
     account: Account,
 }
 
-impl Site {
+impl GatedQueue {
     pub(super) fn new(spec: Arc<LightWspSpec>, place: HandlerPlace) -> Self {
         let orders = if spec.order == RegionOrder::Global { 1 } else { place.sms };
-        Site {
+        GatedQueue {
             spec,
             place,
             entries: Slab::new(),
@@ -448,7 +448,7 @@ impl Site {
     }
 }
 
-impl ControllerHandler for Site {
+impl ControllerHandler for GatedQueue {
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         let order = match (opened(message), from) {
             (Word::Store(tag, warp, copied), Peer::Sm(sm)) => {

@@ -29,7 +29,7 @@ struct Keeper {
 
 /// The handler.
 #[derive(Debug)]
-pub(super) struct Site {
+pub(super) struct RegionSequencer {
     spec: Arc<LightWspSpec>,
     /// Regions that have an ID, or had one.
     numbered: u32,
@@ -42,9 +42,9 @@ pub(super) struct Site {
     waited_for_lines: u64,
 }
 
-impl Site {
+impl RegionSequencer {
     pub(super) fn new(spec: Arc<LightWspSpec>) -> Self {
-        Site {
+        RegionSequencer {
             spec,
             numbered: 0,
             keepers: HashMap::new(),
@@ -110,7 +110,7 @@ impl Site {
     }
 }
 
-impl HubHandler for Site {
+impl HubHandler for RegionSequencer {
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         match (opened(message), from) {
             (Word::Draw(warp, lines), Peer::Sm(sm)) if lines.is_empty() => self.give(sm, warp, outbox),

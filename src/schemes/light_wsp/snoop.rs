@@ -16,7 +16,7 @@ use super::messages::Word;
 
 /// The handler of a slice.
 #[derive(Debug)]
-pub(super) struct Site {
+pub(super) struct VictimSnoop {
     victims: Victims,
     /// By line: stores performed, less copies that have come. Looked up alone, never gone through.
     ahead: HashMap<u64, i32>,
@@ -24,9 +24,9 @@ pub(super) struct Site {
     conflicts: u64,
 }
 
-impl Site {
+impl VictimSnoop {
     pub(super) fn new(victims: Victims) -> Self {
-        Site { victims, ahead: HashMap::new(), looked: 0, conflicts: 0 }
+        VictimSnoop { victims, ahead: HashMap::new(), looked: 0, conflicts: 0 }
     }
 
     fn add(&mut self, line: u64, count: i32) {
@@ -38,7 +38,7 @@ impl Site {
     }
 }
 
-impl SliceHandler for Site {
+impl SliceHandler for VictimSnoop {
     fn access(&mut self, access: &Access, _: &mut Outbox) {
         if matches!(access.kind, AccessKind::Store | AccessKind::Atomic) {
             self.add(access.line, 1);

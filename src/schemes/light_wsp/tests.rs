@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::messages::{Copied, Tag, Word};
 use super::*;
-use crate::persist::handler::{FrontEnd, Outbox, PathStore, Peer, opened};
+use crate::persist::handler::{Event, Outbox, PathStore, Peer, opened};
 use crate::persist::journal::Author;
 use crate::persist::regions::{Checkpoints, Overflow, WarpWaits};
 use crate::schemes::entry::values_of;
@@ -39,13 +39,16 @@ fn copied(line: u64, byte: u8) -> Copied {
 
 /// A controller's handler with its outbox.
 struct Controller {
-    handler: gate::Site,
+    handler: gate::GatedQueue,
     outbox: Outbox,
 }
 
 impl Controller {
     fn new(spec: &Arc<LightWspSpec>, index: u16, controllers: u16) -> Self {
-        Controller { handler: gate::Site::new(spec.clone(), place(index, controllers)), outbox: Outbox::default() }
+        Controller {
+            handler: gate::GatedQueue::new(spec.clone(), place(index, controllers)),
+            outbox: Outbox::default(),
+        }
     }
 
     fn hears(&mut self, from: Peer, word: Word) -> &mut Self {
@@ -293,7 +296,7 @@ fn ids_wrap() {
 
 #[test]
 fn atomics_on_a_line_have_ids_in_the_order_in_which_they_are_performed() {
-    let mut handler = sequencer::Site::new(spec(|_| {}));
+    let mut handler = sequencer::RegionSequencer::new(spec(|_| {}));
     let mut outbox = Outbox::default();
     let mut granted = |sm: u16, word: Word| {
         handler.message(Peer::Sm(sm), Box::new(word), &mut outbox);
@@ -336,11 +339,11 @@ fn a_controller_tells_what_its_oldest_region_waited_for_and_for_whom() {
 }
 
 /// An SM's handler, 1 tick an ns.
-fn front_end(change: impl Fn(&mut LightWspSpec)) -> (front_end::Site, Outbox) {
-    (front_end::Site::new(spec(change), place(1, 2)), Outbox::default())
+fn front_end(change: impl Fn(&mut LightWspSpec)) -> (front_end::FrontEndBuffer, Outbox) {
+    (front_end::FrontEndBuffer::new(spec(change), place(1, 2)), Outbox::default())
 }
 
-fn store(handler: &mut front_end::Site, outbox: &mut Outbox, warp: u8, line: u64) {
+fn store(handler: &mut front_end::FrontEndBuffer, outbox: &mut Outbox, warp: u8, line: u64) {
     let bytes = [7; 128];
     handler.copy(
         &PathStore { warp, author: Author::default(), line, mask: u128::MAX, bytes: &bytes, checkpoint: false },
@@ -374,9 +377,11 @@ fn copies_leave_with_their_regions_id_at_the_paths_bandwidth_and_the_boundary_be
 fn an_sm_tells_how_large_regions_were_what_was_checkpoints_and_what_warps_waited_for() {
     let (mut handler, mut outbox) = front_end(|spec| spec.feb_entries = 3);
     let bytes = [7; 128];
-    let stores = |handler: &mut front_end::Site, outbox: &mut Outbox, warp: u8, mask: u128, checkpoint: bool| {
-        handler.copy(&PathStore { warp, author: Author::default(), line: 0, mask, bytes: &bytes, checkpoint }, outbox);
-    };
+    let stores =
+        |handler: &mut front_end::FrontEndBuffer, outbox: &mut Outbox, warp: u8, mask: u128, checkpoint: bool| {
+            handler
+                .copy(&PathStore { warp, author: Author::default(), line: 0, mask, bytes: &bytes, checkpoint }, outbox);
+        };
     stores(&mut handler, &mut outbox, 3, u128::MAX, false);
     stores(&mut handler, &mut outbox, 3, 0xff, true);
     handler.end_region(3, Author::default(), &mut outbox);
@@ -401,7 +406,7 @@ fn in_an_order_of_its_own_a_warp_is_done_when_its_regions_have_committed() {
     let (mut handler, mut outbox) = front_end(|spec| spec.order = RegionOrder::Sm);
     for warp in [3, 4] {
         store(&mut handler, &mut outbox, warp, 0);
-        handler.exit(warp, Author::default(), &mut outbox);
+        handler.event(&Event::WarpExits { warp, author: Author::default() }, &mut outbox);
         handler.message(Peer::Controller(0), Box::new(Word::Taken(warp, 1)), &mut outbox);
         let tag = Tag { order: 1, ..tag(u32::from(warp) - 3) };
         for controller in 0..2 {
@@ -445,7 +450,7 @@ fn left(outbox: &mut Outbox) -> (Vec<u32>, Vec<u32>) {
 
 /// The handler of an SM whose regions are CTAs', with warps 0 to 2 of CTA 0 and warp 3 of CTA 1. Each region gets its ID at once.
 struct Shared {
-    handler: front_end::Site,
+    handler: front_end::FrontEndBuffer,
     outbox: Outbox,
 }
 
@@ -483,7 +488,7 @@ fn a_ctas_region_ends_when_every_warp_in_it_has_come_to_a_boundary() {
     assert_eq!(sm.left(), (vec![2, 0], vec![]), "one early");
     sm.passes(1).stores(1).stores(2);
     assert_eq!(sm.left(), (vec![2, 2], vec![0]), "on time");
-    sm.handler.exit(0, Author::default(), &mut sm.outbox);
+    sm.handler.event(&Event::WarpExits { warp: 0, author: Author::default() }, &mut sm.outbox);
     sm.passes(1).passes(2);
     assert_eq!(sm.left(), (vec![], vec![2]));
 }
@@ -493,10 +498,11 @@ fn a_fence_and_an_atomic_take_a_warp_out_of_regions_that_have_their_ids() {
     let mut sm = Shared::new();
     sm.stores(0).stores(1);
     assert_eq!(sm.left().0, [0, 0], "one early");
-    sm.passes(1).handler.fenced(2);
+    let fenced = Event::Fenced { warp: 2 };
+    sm.passes(1).handler.event(&fenced, &mut Outbox::default());
     sm.stores(0).stores(2).stores(1);
     assert_eq!(sm.left().0, [0, 1, 1], "it was opened behind the fence");
-    sm.handler.fenced(2);
+    sm.handler.event(&fenced, &mut Outbox::default());
     assert!(sm.handler.asks_leave(0, &[128], &mut sm.outbox));
     sm.passes(0).stores(0).passes(2).stores(2);
     assert_eq!(sm.left().0, [2, 2]);
@@ -526,7 +532,7 @@ fn an_atomics_region_is_its_warps_alone_and_what_follows_is_behind_it() {
     assert!(!handler.is_drained(0) && !handler.is_drained(1));
 }
 
-fn admits(handler: &front_end::Site, warp: u8) -> bool {
+fn admits(handler: &front_end::FrontEndBuffer, warp: u8) -> bool {
     handler.admitted() >> warp & 1 == 1
 }
 
@@ -601,7 +607,7 @@ fn a_full_buffer_lets_a_warp_in_that_has_nothing_in_it() {
 #[test]
 fn a_line_leaves_the_l2_when_the_copies_of_its_stores_have_come() {
     use crate::persist::handler::{Access, AccessKind};
-    let mut handler = snoop::Site::new(Victims::Half);
+    let mut handler = snoop::VictimSnoop::new(Victims::Half);
     let mut outbox = Outbox::default();
     let access = Access {
         line: 128,
@@ -614,8 +620,9 @@ fn a_line_leaves_the_l2_when_the_copies_of_its_stores_have_come() {
         log: false,
         hit: true,
     };
-    let mut arrives =
-        |handler: &mut snoop::Site| handler.message(Peer::Controller(0), Box::new(Word::Arrived(128)), &mut outbox);
+    let mut arrives = |handler: &mut snoop::VictimSnoop| {
+        handler.message(Peer::Controller(0), Box::new(Word::Arrived(128)), &mut outbox)
+    };
     // Its copy was faster.
     arrives(&mut handler);
     let mut outbox = Outbox::default();

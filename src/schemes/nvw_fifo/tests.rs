@@ -19,10 +19,10 @@ fn a_line_has_one_entry_and_a_full_fifo_flushes_its_head_early() {
     let mut handler = spec(2, 2, L2Fifo::Shared).sm_handler(place());
     let outbox = &mut Outbox::default();
     for line in [0, 128, 0, 128] {
-        handler.access(&stored(line, (0, 0), 0), outbox);
+        handler.event(&Event::Accessed(&stored(line, (0, 0), 0)), outbox);
     }
     assert!(outbox.cleans().is_empty(), "two lines fit");
-    handler.access(&stored(256, (0, 0), 0), outbox);
+    handler.event(&Event::Accessed(&stored(256, (0, 0), 0)), outbox);
     assert_eq!(*outbox.cleans(), [0], "the oldest line goes first");
 }
 
@@ -31,41 +31,41 @@ fn a_marker_drains_what_is_ahead_in_order_whoever_stored_it() {
     let mut handler = spec(16, 64, L2Fifo::Shared).sm_handler(place());
     let outbox = &mut Outbox::default();
     for (line, by) in [(384, (0, 0)), (0, (1, 0)), (128, (2, 1))] {
-        handler.access(&stored(line, by, 0), outbox);
+        handler.event(&Event::Accessed(&stored(line, by, 0)), outbox);
     }
-    let mut lines = Vec::new();
-    handler.drain(&Marker { scope: PersistScope::Cta, by: (0, 0) }, &mut lines);
-    assert_eq!(lines, [384, 0, 128]);
-    let mut counts = Vec::new();
-    handler.tally(&mut |name, count| counts.push((name, count)));
-    let count = |wanted: &str| counts.iter().find(|(name, _)| *name == wanted).unwrap().1;
+    outbox.cleans().clear();
+    handler.event(&Event::Marker(&Marker { scope: PersistScope::Cta, by: (0, 0) }), outbox);
+    assert_eq!(*outbox.cleans(), [384, 0, 128]);
+    let mut report = HandlerReport::default();
+    handler.report(&mut report);
+    let count = |wanted: &str| report.counters.iter().find(|(name, _)| *name == wanted).unwrap().1;
     assert_eq!((count("l1_wg_own_entries"), count("l1_wg_other_entries")), (2, 1));
-    lines.clear();
-    handler.drain(&Marker { scope: PersistScope::Cta, by: (0, 0) }, &mut lines);
-    assert!(lines.is_empty(), "nothing was stored since");
+    outbox.cleans().clear();
+    handler.event(&Event::Marker(&Marker { scope: PersistScope::Cta, by: (0, 0) }), outbox);
+    assert!(outbox.cleans().is_empty(), "nothing was stored since");
 }
 
 #[test]
 fn a_line_that_is_cleaned_takes_its_entry_along() {
     let count = |handler: &dyn SmHandler, wanted: &str| {
-        let mut found = None;
-        handler.tally(&mut |name, count| found = if name == wanted { Some(count) } else { found });
-        found.unwrap()
+        let mut report = HandlerReport::default();
+        handler.report(&mut report);
+        report.counters.into_iter().find_map(|(name, count)| (name == wanted).then_some(count)).unwrap()
     };
     let mut handler = spec(2, 64, L2Fifo::Shared).sm_handler(place());
     let outbox = &mut Outbox::default();
-    handler.access(&stored(0, (0, 0), 0), outbox);
-    handler.access(&stored(128, (0, 0), 0), outbox);
-    handler.cleaned(0);
-    handler.cleaned(512);
+    handler.event(&Event::Accessed(&stored(0, (0, 0), 0)), outbox);
+    handler.event(&Event::Accessed(&stored(128, (0, 0), 0)), outbox);
+    handler.event(&Event::Cleaned(0), outbox);
+    handler.event(&Event::Cleaned(512), outbox);
     assert_eq!(count(&*handler, "l1_evicted_entries"), 1, "the other line had none");
-    handler.access(&stored(256, (0, 0), 0), outbox);
+    handler.event(&Event::Accessed(&stored(256, (0, 0), 0)), outbox);
     assert!(outbox.cleans().is_empty(), "its place is free");
-    handler.access(&stored(384, (0, 0), 0), outbox);
+    handler.event(&Event::Accessed(&stored(384, (0, 0), 0)), outbox);
     assert_eq!((&**outbox.cleans(), count(&*handler, "l1_early_entries")), (&[128][..], 1));
-    let mut lines = Vec::new();
-    handler.drain(&Marker { scope: PersistScope::Thread, by: (0, 0) }, &mut lines);
-    assert_eq!(lines, [256, 384]);
+    outbox.cleans().clear();
+    handler.event(&Event::Marker(&Marker { scope: PersistScope::Thread, by: (0, 0) }), outbox);
+    assert_eq!(*outbox.cleans(), [256, 384]);
 }
 
 #[test]
@@ -75,12 +75,11 @@ fn what_an_atomic_or_a_write_back_performs_at_the_l2_has_no_entry_in_the_l1() {
     {
         let mut handler = spec(16, 64, L2Fifo::Shared).sm_handler(place());
         let outbox = &mut Outbox::default();
-        handler.access(&stored(0, (0, 0), 0), outbox);
-        handler.access(&stored(128, (0, 0), 0), outbox);
-        handler.access(&Access { kind, ..stored(0, (0, 0), 0) }, outbox);
-        let mut lines = Vec::new();
-        handler.drain(&Marker { scope: PersistScope::Thread, by: (0, 0) }, &mut lines);
-        assert_eq!(lines, left, "{kind:?}");
+        handler.event(&Event::Accessed(&stored(0, (0, 0), 0)), outbox);
+        handler.event(&Event::Accessed(&stored(128, (0, 0), 0)), outbox);
+        handler.event(&Event::Accessed(&Access { kind, ..stored(0, (0, 0), 0) }), outbox);
+        handler.event(&Event::Marker(&Marker { scope: PersistScope::Thread, by: (0, 0) }), outbox);
+        assert_eq!(*outbox.cleans(), left, "{kind:?}");
     }
 }
 

@@ -2,12 +2,12 @@
 
 use super::*;
 
-fn handler(pb_entries: u32, window: u32) -> Site {
-    Site::new(&Arc::new(SbrpSpec { pb_entries, window }), true)
+fn handler(pb_entries: u32, window: u32) -> PersistBuffer {
+    PersistBuffer::new(&Arc::new(SbrpSpec { pb_entries, window }), true)
 }
 
 /// A store of a warp of CTA 0; true when it joins.
-fn store(handler: &mut Site, outbox: &mut Outbox, line: u64, warp: u8, number: u64, after: u64) -> bool {
+fn store(handler: &mut PersistBuffer, outbox: &mut Outbox, line: u64, warp: u8, number: u64, after: u64) -> bool {
     handler.join(&Joining { line, by: (warp, 0), number, after }, outbox)
 }
 
@@ -15,10 +15,10 @@ fn left(outbox: &mut Outbox) -> Vec<(u64, u64)> {
     outbox.persists().drain(..).collect()
 }
 
-fn count(handler: &Site, wanted: &str) -> u64 {
-    let mut found = None;
-    handler.tally(&mut |name, count| found = found.or((name == wanted).then_some(count)));
-    found.unwrap()
+fn count(handler: &PersistBuffer, wanted: &str) -> u64 {
+    let mut report = HandlerReport::default();
+    handler.report(&mut report);
+    report.counters.into_iter().find_map(|(name, count)| (name == wanted).then_some(count)).unwrap()
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn so_many_lines_are_under_way_and_the_next_leaves_when_one_is_durable() {
         assert!(store(&mut handler, outbox, 128 * number, 0, number, 0));
     }
     assert_eq!(left(outbox), [(128, 1), (256, 2)]);
-    handler.persisted(2, outbox);
+    handler.event(&Event::Persisted(2), outbox);
     assert_eq!(left(outbox), [(384, 3)]);
 }
 
@@ -39,7 +39,7 @@ fn a_block_behind_a_fence_waits_for_its_ctas_blocks_before_it_and_holds_up_the_r
     store(&mut handler, outbox, 128, 0, 2, 1);
     store(&mut handler, outbox, 256, 1, 3, 0);
     assert_eq!(left(outbox), [(0, 1)], "the buffer is a FIFO");
-    handler.persisted(1, outbox);
+    handler.event(&Event::Persisted(1), outbox);
     assert_eq!(left(outbox), [(128, 2), (256, 3)]);
 }
 
@@ -53,7 +53,7 @@ fn a_store_merges_unless_an_order_lies_between() {
     assert!(!store(&mut handler, outbox, 128, 0, 4, 3), "asked again");
     assert_eq!((count(&handler, "pb_merged_stores"), count(&handler, "pb_delayed_stores")), (1, 1));
     left(outbox);
-    handler.persisted(1, outbox);
+    handler.event(&Event::Persisted(1), outbox);
     assert_eq!(left(outbox), [(128, 2)]);
     assert!(store(&mut handler, outbox, 128, 0, 4, 3));
     assert_eq!(left(outbox), [], "behind what is under way");
@@ -90,7 +90,7 @@ fn a_full_buffer_keeps_stores_back_and_one_of_a_single_entry_works() {
     assert!(store(&mut handler, outbox, 128, 0, 2, 1));
     assert!(!store(&mut handler, outbox, 256, 0, 3, 2));
     assert_eq!((left(outbox), count(&handler, "pb_full_stores")), (vec![(0, 1)], 1));
-    handler.persisted(1, outbox);
+    handler.event(&Event::Persisted(1), outbox);
     assert!(store(&mut handler, outbox, 256, 0, 3, 2));
     assert_eq!(left(outbox), [(128, 2)]);
 }
@@ -104,6 +104,8 @@ fn what_orders_and_what_waits() {
     for kind in [FenceKind::Dfence, FenceKind::BarrierKernel] {
         assert_eq!(handler.fence(kind), FenceRule::WaitDurable);
     }
-    assert_eq!([false, true].map(|wide| handler.release(wide)), [FenceRule::Ordered, FenceRule::WaitDurable]);
-    assert!(handler.acquire(true) && !handler.acquire(false));
+    let mut released = |wide| handler.synchronise(Synchronisation::Release { wide }).fence;
+    assert_eq!([false, true].map(&mut released), [FenceRule::Ordered, FenceRule::WaitDurable]);
+    let mut forgets = |wide| handler.synchronise(Synchronisation::Acquire { wide }).forgets;
+    assert_eq!([false, true].map(&mut forgets), [false, true]);
 }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::persist::KernelFacts;
 
 mod bank;
 mod buffers;
@@ -46,7 +47,7 @@ impl Sm {
 
     fn start(&mut self, kernel: &str) {
         let facts = KernelFacts { kernel: kernel.to_owned(), ..KernelFacts::default() };
-        self.handler.kernel_start(&facts, &mut self.outbox);
+        self.handler.event(&Event::KernelStarts(&facts), &mut self.outbox);
     }
 
     fn path(&mut self, kernel: &str, route: Route) {
@@ -59,7 +60,8 @@ impl Sm {
     }
 
     fn store(&mut self, class: StoreClass, atomic: bool, lines: &[u64]) -> Route {
-        let rule = self.handler.store(&Store { class, warp: 1, degree: 1, atomic, lines }, &mut self.outbox);
+        let rule =
+            self.handler.store(&Store { warp: 1, degree: 1, atomic, ..Store::to(class, lines) }, &mut self.outbox);
         assert!(!rule.wait);
         rule.route
     }
@@ -79,7 +81,7 @@ impl Sm {
 
     /// What it tells the hub at the end of a CTA.
     fn report(&mut self) -> Option<Report> {
-        assert_eq!(self.handler.cta_end(&mut self.outbox), Boundary::None);
+        assert_eq!(self.handler.boundary(&mut self.outbox), Boundary::None);
         match written(&mut self.outbox).as_slice() {
             [] => None,
             &[(Peer::Hub, Word::Report(report))] => Some(report),
@@ -180,9 +182,10 @@ fn the_write_back_of_what_went_past_the_caches_is_dropped_once_and_counted() {
 #[test]
 fn persists_and_what_they_waited_are_added_up() {
     let mut sm = Sm::new(&[]);
-    [300, 50].into_iter().for_each(|cycles| sm.handler.acknowledged(cycles));
+    let ack = |cycles| Event::Acknowledged { number: 0, cycles };
+    [300, 50].into_iter().for_each(|cycles| sm.handler.event(&ack(cycles), &mut sm.outbox));
     assert_eq!(sm.report(), Some(Report { requests: 2, wait_cycles: 350, ..Report::default() }));
-    sm.handler.acknowledged(7);
+    sm.handler.event(&ack(7), &mut sm.outbox);
     assert_eq!(sm.report(), Some(Report { requests: 1, wait_cycles: 7, ..Report::default() }));
 }
 
