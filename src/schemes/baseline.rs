@@ -244,9 +244,9 @@ mod tests {
     #[test]
     fn epochs_end_where_they_say() {
         let outbox = &mut Outbox::default();
-        assert_eq!(EPOCH_CTA.sm_handler(HandlerPlace::default()).cta_end(outbox), Boundary::WriteBackL2);
+        assert_eq!(EPOCH_CTA.sm_handler(HandlerPlace::default()).boundary(outbox), Boundary::WriteBackL2);
         assert_eq!(EPOCH_CTA.host_handler().kernel_end(outbox), Boundary::None);
-        assert_eq!(EPOCH_KERNEL.sm_handler(HandlerPlace::default()).cta_end(outbox), Boundary::None);
+        assert_eq!(EPOCH_KERNEL.sm_handler(HandlerPlace::default()).boundary(outbox), Boundary::None);
         assert_eq!(EPOCH_KERNEL.host_handler().kernel_end(outbox), Boundary::WriteBackL2);
     }
 }

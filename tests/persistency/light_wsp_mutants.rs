@@ -26,11 +26,10 @@ use durawarp::oracle::regions::{
 };
 use durawarp::oracle::verdict::Property;
 use durawarp::outcome::End;
-use durawarp::persist::journal::Author;
 use durawarp::persist::vocab::CommitRule;
 use durawarp::persist::{
     Admission, ControllerHandler, Domain, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport,
-    HostHandler, HubHandler, Interests, Offer, Outbox, PathLinks, PathStore, Peer, RegionRule, Scheme, SchemeMessage,
+    HostHandler, HubHandler, Interests, Offer, Outbox, PathLinks, Peer, RegionRule, Scheme, SchemeMessage,
     SliceHandler, SmHandler, Store, StoreRule, WriteBack, WriteBackRule, opened,
 };
 use durawarp::run::{Conduct, Experiment};

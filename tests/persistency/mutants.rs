@@ -19,10 +19,10 @@ use durawarp::oracle::order::{Guarantees, Model, Order};
 use durawarp::oracle::undo::{Expected, UndoRule};
 use durawarp::oracle::verdict::Property;
 use durawarp::persist::{
-    Admission, Boundary, Domain, Event, Fact, FactKind, FenceKind, FenceRule, Handler, HandlerPlace, HostHandler,
-    HubHandler, Interests, Journal, Load, NonTemporalOrder, Offer, Outbox, Peer, PmImage, Route, Scheme, SchemeMessage,
-    SliceHandler, SmHandler, Store, StoreClass, StoreRule, Synchronisation, SynchronisationRule, WriteBack,
-    WriteBackClass, WriteBackRule,
+    Admission, Boundary, ControllerHandler, Domain, Event, Fact, FactKind, FenceKind, FenceRule, Handler, HandlerPlace,
+    HostHandler, HubHandler, Interests, Journal, Load, NonTemporalOrder, Offer, Outbox, PathLinks, Peer, PmImage,
+    RegionRule, Route, Scheme, SchemeMessage, SliceHandler, SmHandler, Store, StoreClass, StoreRule, Synchronisation,
+    SynchronisationRule, WriteBack, WriteBackClass, WriteBackRule,
 };
 use durawarp::run::{Conduct, Experiment};
 use durawarp::schemes::catalogue;
@@ -157,6 +157,18 @@ impl Scheme for Mutant {
 
     fn host_handler(&self) -> Box<dyn HostHandler> {
         self.of.host_handler()
+    }
+
+    fn controller_handler(&self, place: HandlerPlace) -> Option<Box<dyn ControllerHandler>> {
+        self.of.controller_handler(place)
+    }
+
+    fn path_links(&self) -> Option<PathLinks> {
+        self.of.path_links()
+    }
+
+    fn regions(&self) -> Option<RegionRule> {
+        self.of.regions()
     }
 
     fn non_temporal_order(&self) -> NonTemporalOrder {

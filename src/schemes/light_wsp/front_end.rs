@@ -307,7 +307,7 @@ impl FrontEndBuffer {
 
 impl FrontEndBuffer {
     /// A warp begins, of the CTA in this place of the SM.
-    fn enter(&mut self, warp: u8, cta: u8) {
+    pub(super) fn enter(&mut self, warp: u8, cta: u8) {
         if self.spec.owner == RegionOwner::Cta {
             let since = self.owners[usize::from(cta)].opened;
             self.warps[usize::from(warp)] = Warp { owner: cta, since, ..Warp::default() };
@@ -315,13 +315,13 @@ impl FrontEndBuffer {
     }
 
     /// Warps that may issue one more instruction that stores.
-    fn admitted(&self) -> u64 {
+    pub(super) fn admitted(&self) -> u64 {
         let room = if self.used < self.spec.feb_entries { u64::MAX } else { self.empty };
         room & (self.inside | self.may_begin())
     }
 
     /// A warp waits to be admitted, or has been and issues.
-    fn awaits_admission(&mut self, warp: u8, waits: bool) {
+    pub(super) fn awaits_admission(&mut self, warp: u8, waits: bool) {
         if waits {
             let full = self.used >= self.spec.feb_entries && self.empty >> warp & 1 == 0;
             *(if full { &mut self.report.warps.room } else { &mut self.report.warps.ids }) += 1;
@@ -335,7 +335,7 @@ impl FrontEndBuffer {
     }
 
     /// A warp has stored, in program order.
-    fn copy(&mut self, store: &PathStore<'_>, outbox: &mut Outbox) {
+    pub(super) fn copy(&mut self, store: &PathStore<'_>, outbox: &mut Outbox) {
         let entries = self.spec.entries_of(store.mask);
         self.used += entries;
         self.tally.stores += 1;
@@ -380,7 +380,7 @@ impl FrontEndBuffer {
     }
 
     /// A warp wants to issue an atomic on these lines: true when it may now.
-    fn asks_leave(&mut self, warp: u8, lines: &[u64], outbox: &mut Outbox) -> bool {
+    pub(super) fn asks_leave(&mut self, warp: u8, lines: &[u64], outbox: &mut Outbox) -> bool {
         let inside = self.inside >> warp & 1 == 1;
         if self.spec.id_draw == IdDraw::Paper {
             if !inside {
@@ -422,12 +422,12 @@ impl FrontEndBuffer {
     }
 
     /// A warp has asked for an atomic, and there is no answer yet.
-    fn awaits_leave(&self, warp: u8) -> bool {
+    pub(super) fn awaits_leave(&self, warp: u8) -> bool {
         matches!(self.warps[usize::from(warp)].leave, Leave::WithId | Leave::Asked | Leave::Used)
     }
 
     /// An atomic is performed, and what it wrote has been stored here.
-    fn performed(&mut self, warp: u8, outbox: &mut Outbox) {
+    pub(super) fn performed(&mut self, warp: u8, outbox: &mut Outbox) {
         let leave = &mut self.warps[usize::from(warp)].leave;
         if *leave == Leave::Used {
             *leave = Leave::None;
@@ -436,7 +436,7 @@ impl FrontEndBuffer {
     }
 
     /// A warp's region ends.
-    fn end_region(&mut self, warp: u8, author: Author, outbox: &mut Outbox) {
+    pub(super) fn end_region(&mut self, warp: u8, author: Author, outbox: &mut Outbox) {
         self.leave(warp, author, outbox);
         // Without an ID left it is drawn with the first store.
         if self.spec.id_draw == IdDraw::Paper && self.ids() > 0 {
@@ -445,7 +445,7 @@ impl FrontEndBuffer {
     }
 
     /// All that a warp which has exited has stored is at its controllers, and they know of the end of its regions.
-    fn is_drained(&self, warp: u8) -> bool {
+    pub(super) fn is_drained(&self, warp: u8) -> bool {
         let Warp { used, owner, behind, .. } = self.warps[usize::from(warp)];
         let regions = &self.owners[usize::from(owner)].regions;
         // What the next launch stores may be in another SM's order.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::messages::{Copied, Tag, Word};
 use super::*;
-use crate::persist::handler::{Event, Outbox, PathStore, Peer, opened};
+use crate::persist::handler::{Event, Handler, HandlerReport, Outbox, PathStore, Peer, opened};
 use crate::persist::journal::Author;
 use crate::persist::regions::{Checkpoints, Overflow, WarpWaits};
 use crate::schemes::entry::values_of;
@@ -392,7 +392,9 @@ fn an_sm_tells_how_large_regions_were_what_was_checkpoints_and_what_warps_waited
     assert!(!handler.asks_leave(5, &[128], &mut outbox));
     outbox.at(100);
     handler.message(Peer::Hub, Box::new(Word::Granted(5, tag(0))), &mut outbox);
-    let report = handler.region_report().unwrap();
+    let mut told = HandlerReport::default();
+    handler.report(&mut told);
+    let report = told.regions.unwrap();
     let sizes = &report.sizes;
     assert_eq!((sizes.regions, sizes.stores, sizes.entries, sizes.bytes), (1, 3, 3, 128 + 8 + 4));
     assert_eq!(sizes.by_stores, BTreeMap::from([(2, 1)]));
