@@ -313,7 +313,7 @@ impl CommandProcessor {
         self.outbox.at(cx.now());
         self.handler.kernel_start(&facts, &mut self.outbox);
         self.send_messages(cx);
-        for sm in self.ports.sms() {
+        for sm in self.ports.roster().sms() {
             cx.send(self.ports.to(sm), Msg::Start(launch.clone()), launch_ticks);
         }
         self.records.push(LaunchRecord {
@@ -429,7 +429,7 @@ impl CommandProcessor {
     }
 
     fn tell_grid(&self, step: GridStep, cx: &mut Ctx<'_, Msg>) {
-        for sm in self.ports.sms() {
+        for sm in self.ports.roster().sms() {
             cx.send(self.ports.to(sm), Msg::Grid(step), 0);
         }
     }

@@ -315,7 +315,7 @@ impl L2Slice {
         }
         let line = self.address[place];
         // The command processor has no cache.
-        for sm in self.ports.sms() {
+        for sm in self.ports.roster().sms() {
             let tail = self.injection.inject(cx.now(), 0);
             self.counters.bytes_out += u64::from(super::msg::HEADER_BYTES);
             self.counters.back_invalidations += 1;

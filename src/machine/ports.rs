@@ -127,8 +127,36 @@ impl Roster {
         self.map.slices_per_channel() as u16
     }
 
-    fn controllers(self) -> u16 {
+    fn channels(self) -> u16 {
         self.map.slices() as u16 / self.slices_per_controller()
+    }
+
+    /// Every SM.
+    pub fn sms(self) -> impl Iterator<Item = Role> {
+        (0..self.sms).map(Role::Sm)
+    }
+
+    /// Every slice.
+    pub fn slices(self) -> impl Iterator<Item = Role> {
+        (0..self.map.slices() as u16).map(Role::Slice)
+    }
+
+    /// Every memory controller.
+    pub fn controllers(self) -> impl Iterator<Item = Role> {
+        (0..self.channels()).map(Role::Controller)
+    }
+
+    /// Every requester, in the order of their ids.
+    pub fn requester_roles(self) -> impl Iterator<Item = Role> {
+        self.sms().chain([Role::CommandProcessor])
+    }
+
+    /// A controller is the one of a slice.
+    pub fn serves(self, controller: Role, slice: Role) -> bool {
+        match (controller, slice) {
+            (Role::Controller(channel), Role::Slice(slice)) => slice / self.slices_per_controller() == channel,
+            _ => false,
+        }
     }
 
     /// Requesters: SMs and the command processor.
@@ -152,7 +180,7 @@ impl Roster {
         let sms = (Role::Sm(0), self.sms);
         let command_processor = (Role::CommandProcessor, 1);
         let hub = (Role::Hub, u16::from(self.hub));
-        let controllers = (Role::Controller(0), if_any(self.paths, self.controllers()));
+        let controllers = (Role::Controller(0), if_any(self.paths, self.channels()));
         let requests = (Role::RequestSwitch, u16::from(self.switched));
         let replies = (Role::ReplySwitch, u16::from(self.switched));
         let none = (Role::Hub, 0);
@@ -163,7 +191,7 @@ impl Roster {
             Role::Controller(_) => [
                 (Role::Slice(0), self.slices_per_controller()),
                 (Role::Sm(0), if_any(self.paths, self.sms)),
-                (Role::Controller(0), if_any(self.paths, self.controllers() - 1)),
+                (Role::Controller(0), if_any(self.paths, self.channels() - 1)),
                 (Role::Hub, u16::from(self.paths && self.hub)),
                 none,
             ],
@@ -240,16 +268,6 @@ impl Ports {
     #[inline]
     pub fn sm_of(&self, requester: Requester) -> Option<u16> {
         (requester.0 < self.roster.sms).then_some(requester.0)
-    }
-
-    /// Every SM.
-    pub fn sms(&self) -> impl Iterator<Item = Role> + use<> {
-        (0..self.roster.sms).map(Role::Sm)
-    }
-
-    /// Every slice.
-    pub fn slices(&self) -> impl Iterator<Item = Role> + use<> {
-        (0..self.roster.map.slices() as u16).map(Role::Slice)
     }
 
     /// The port to a component. O(1).

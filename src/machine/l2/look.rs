@@ -69,7 +69,7 @@ impl L2Slice {
     fn give_up_above(&self, place: usize, cx: &mut Ctx<'_, Msg>) {
         if self.spec.inclusive && self.tags.line_at(place).is_some() {
             let line = self.address[place];
-            self.ports.sms().for_each(|sm| cx.send(self.ports.to(sm), Msg::Invalidate { line }, 0));
+            self.ports.roster().sms().for_each(|sm| cx.send(self.ports.to(sm), Msg::Invalidate { line }, 0));
         }
     }
 }
