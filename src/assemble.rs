@@ -1,15 +1,15 @@
 //! From a machine's parameters, a memory image and a host program to components on links: the one place that wires.
 //!
 //! ```text
-//!   MachineSpec, Scheme ─ parts ─> components by role ─ links ─> topology ─> Simulation
+//!   MachineSpec, Scheme ─ components ─> components by role ─ links ─> topology ─> Simulation
 //!   FlatMemory ─ memory ─> shares of the controllers       ... after the run ─ memory ─> FlatMemory
 //! ```
 //! Ports come from [`crate::machine::ports`]. Invariant: the order of components, which is the order of their events at one
 //! instant, depends on the machine alone: SMs, slices, controllers, command processor, hub, switches.
 
+mod components;
 mod links;
 mod memory;
-mod parts;
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ use crate::machine::l2::L2Slice;
 use crate::machine::memory_controller::MemoryController;
 use crate::machine::msg::Msg;
 use crate::machine::on_dram::OnDram;
-use crate::machine::ports::Role;
+use crate::machine::ports::Endpoint;
 use crate::machine::sm::Sm;
 use crate::machine::stalls::PersistStalls;
 use crate::machine::switch::Switch;
@@ -36,8 +36,8 @@ use crate::persist::journal::Journal;
 use crate::persist::regions::RegionReport;
 use crate::schemes::baseline::BASE;
 
+use components::Components;
 use links::Latencies;
-use parts::Parts;
 
 /// A machine on links, ready to run, and which component is what.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ pub struct Assembly {
     /// The simulation; run it.
     pub simulation: Simulation<Msg>,
     /// Components by role: SMs, command processor, slices, controllers, then what the scheme and the crossbar add.
-    ids: BTreeMap<Role, ComponentId>,
+    ids: BTreeMap<Endpoint, ComponentId>,
     map: Interleave,
 }
 
@@ -105,17 +105,17 @@ pub fn assemble_with(
     let faults = spec.faults();
     assert!(faults.is_empty(), "a machine with faults: {faults:?}");
     let latencies = Latencies::of(spec);
-    let mut parts = Parts::new(spec, persistency);
+    let mut components = Components::new(spec, persistency);
     // The order in which components are added is that of their ids, by which events of one instant are ordered.
-    let memory = parts.cut(memory, local_bytes);
-    parts.add_sms(&memory);
-    parts.add_slices(&memory);
-    parts.add_controllers(memory);
-    parts.add_command_processor(host);
-    parts.add_hub();
-    parts.add_switches();
-    let roster = parts.roster();
-    let mut wiring = parts.into_wiring();
+    let memory = components.cut(memory, local_bytes);
+    components.add_sms(&memory);
+    components.add_slices(&memory);
+    components.add_controllers(memory);
+    components.add_command_processor(host);
+    components.add_hub();
+    components.add_switches();
+    let roster = components.roster();
+    let mut wiring = components.into_wiring();
     wiring.join_crossbar(&latencies);
     wiring.join_memory(&latencies);
     wiring.join_commands(&latencies);
@@ -138,7 +138,7 @@ impl Assembly {
     }
 
     /// The id of a component; none where the machine has no such.
-    pub fn id(&self, role: Role) -> Option<ComponentId> {
+    pub fn id(&self, role: Endpoint) -> Option<ComponentId> {
         self.ids.get(&role).copied()
     }
 

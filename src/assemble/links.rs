@@ -19,7 +19,7 @@ use crate::engine::{ComponentId, Link, Simulation, Time, Timebase, Topology};
 use crate::machine::MachineSpec;
 use crate::machine::address::Interleave;
 use crate::machine::msg::Msg;
-use crate::machine::ports::{Role, Roster};
+use crate::machine::ports::{Endpoint, Roster};
 use crate::persist::path::PathLinks;
 
 use super::Assembly;
@@ -64,8 +64,8 @@ impl Latencies {
     }
 
     /// Delays of a requester on its way to the crossbar, and back from it.
-    fn of_requester(&self, role: Role) -> (Time, Time) {
-        if role == Role::CommandProcessor { (0, 0) } else { (self.miss, self.fill) }
+    fn of_requester(&self, role: Endpoint) -> (Time, Time) {
+        if role == Endpoint::CommandProcessor { (0, 0) } else { (self.miss, self.fill) }
     }
 }
 
@@ -74,23 +74,23 @@ impl Latencies {
 pub(super) struct Wiring {
     pub(super) topology: Topology<Msg>,
     pub(super) roster: Roster,
-    pub(super) ids: BTreeMap<Role, ComponentId>,
+    pub(super) ids: BTreeMap<Endpoint, ComponentId>,
 }
 
 impl Wiring {
-    fn id(&self, role: Role) -> ComponentId {
+    fn id(&self, role: Endpoint) -> ComponentId {
         match self.ids.get(&role) {
             Some(&id) => id,
             None => panic!("the machine has no {role}"),
         }
     }
 
-    fn connect(&mut self, from: Role, to: Role, latency: Time) {
+    fn connect(&mut self, from: Endpoint, to: Endpoint, latency: Time) {
         let port = self.roster.ports(from).to(to);
         self.topology.connect(self.id(from), port, self.id(to), Link { latency, phase: 0 });
     }
 
-    fn connect_both(&mut self, one: Role, other: Role, latency: Time) {
+    fn connect_both(&mut self, one: Endpoint, other: Endpoint, latency: Time) {
         self.connect(one, other, latency);
         self.connect(other, one, latency);
     }
@@ -109,7 +109,8 @@ impl Wiring {
     /// Slices and their controllers, which share a partition and a tier.
     pub(super) fn join_memory(&mut self, l: &Latencies) {
         for controller in self.roster.controllers() {
-            let own: Vec<Role> = self.roster.slices().filter(|&slice| self.roster.serves(controller, slice)).collect();
+            let own: Vec<Endpoint> =
+                self.roster.slices().filter(|&slice| self.roster.serves(controller, slice)).collect();
             for &slice in &own {
                 self.connect(slice, controller, l.front);
                 self.connect(controller, slice, l.back);
@@ -123,29 +124,29 @@ impl Wiring {
     /// The command processor and the SMs.
     pub(super) fn join_commands(&mut self, l: &Latencies) {
         for sm in self.roster.sms() {
-            self.connect_both(sm, Role::CommandProcessor, l.command);
+            self.connect_both(sm, Endpoint::CommandProcessor, l.command);
         }
-        self.topology.put_in_tier(2, &[self.id(Role::CommandProcessor)]);
+        self.topology.put_in_tier(2, &[self.id(Endpoint::CommandProcessor)]);
     }
 
     /// The scheme's own component and all that write to it.
     pub(super) fn join_hub(&mut self, l: &Latencies, paths: Option<PathLinks>) {
         let to_sms = paths.map_or(l.command, |paths| l.base.ticks_of_ps(paths.hub_ps));
         for sm in self.roster.sms() {
-            self.connect_both(sm, Role::Hub, to_sms);
+            self.connect_both(sm, Endpoint::Hub, to_sms);
         }
         for slice in self.roster.slices() {
-            self.connect_both(slice, Role::Hub, l.command);
+            self.connect_both(slice, Endpoint::Hub, l.command);
         }
-        self.connect(Role::CommandProcessor, Role::Hub, l.command);
-        self.topology.put_in_tier(2, &[self.id(Role::Hub)]);
+        self.connect(Endpoint::CommandProcessor, Endpoint::Hub, l.command);
+        self.topology.put_in_tier(2, &[self.id(Endpoint::Hub)]);
     }
 
     /// Controllers of a scheme with handlers there: with SMs, with each other, with the hub. They stand in a row, SMs
     /// before the first.
     pub(super) fn join_controllers(&mut self, l: &Latencies, paths: PathLinks) {
         let ticks = |ps| l.base.ticks_of_ps(ps);
-        let controllers: Vec<Role> = self.roster.controllers().collect();
+        let controllers: Vec<Endpoint> = self.roster.controllers().collect();
         for (at, &controller) in controllers.iter().enumerate() {
             for sm in self.roster.sms() {
                 self.connect_both(sm, controller, ticks(paths.path_ps + paths.step_ps * at as u64));
@@ -155,14 +156,14 @@ impl Wiring {
                 self.connect(controller, other, ticks(paths.ack_ps + paths.step_ps * between));
             }
             if self.roster.hub {
-                self.connect_both(controller, Role::Hub, ticks(paths.hub_ps));
+                self.connect_both(controller, Endpoint::Hub, ticks(paths.hub_ps));
             }
         }
     }
 
     /// The crossbar's switches. Packets take these links instead of the direct ones, which credits keep taking.
     pub(super) fn join_switches(&mut self, l: &Latencies) {
-        let (requests, replies) = (Role::RequestSwitch, Role::ReplySwitch);
+        let (requests, replies) = (Endpoint::RequestSwitch, Endpoint::ReplySwitch);
         let (before, after) = (l.hop - l.crossbar_cycle, l.crossbar_cycle);
         for slice in self.roster.slices() {
             self.connect(requests, slice, after + l.pipeline);
@@ -179,7 +180,7 @@ impl Wiring {
 
     /// A simulation that begins with the host program's first step.
     pub(super) fn start(mut self, map: Interleave) -> Assembly {
-        self.topology.wake_at(self.id(Role::CommandProcessor), 0);
+        self.topology.wake_at(self.id(Endpoint::CommandProcessor), 0);
         match Simulation::new(self.topology) {
             Ok(simulation) => Assembly { simulation, ids: self.ids, map },
             Err(fault) => panic!("the assembled topology is faulty: {fault}"),

@@ -30,7 +30,7 @@ use super::kernel_facts::kernel_facts;
 use super::msg::{GridStep, LinePool, Msg, Payload, Reply, Request, RequestKind};
 use super::network::Network;
 use super::occupancy::Occupancy;
-use super::ports::{Ports, Role};
+use super::ports::{Endpoint, Ports};
 use super::shared_memory::SharedSpec;
 use super::sm::SmSpec;
 use crate::spec::Nanos;
@@ -346,7 +346,7 @@ impl CommandProcessor {
             *next_sm = (sm + 1) % sms;
             let departure = self.clock.edge_at_or_after(self.next_departure.max(cx.now()));
             self.next_departure = departure + self.clock.cycles(u64::from(self.spec.cta_interval_cycles));
-            cx.send(self.ports.to(Role::Sm(sm as u16)), Msg::Cta(*next), departure - cx.now());
+            cx.send(self.ports.to(Endpoint::Sm(sm as u16)), Msg::Cta(*next), departure - cx.now());
             *next += 1;
         }
     }

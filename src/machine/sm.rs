@@ -49,7 +49,7 @@ use super::msg::{Atomics, LinePool, Msg, Persist};
 use super::network::Network;
 use super::on_dram::OnDram;
 use super::persistence::PersistSpec;
-use super::ports::{Ports, Role};
+use super::ports::{Endpoint, Ports};
 use super::scheduler::{Scheduler, UNITS, Unit};
 use super::shared_memory::SharedSpec;
 use super::stalls::{LinkParts, PersistStalls};
@@ -328,7 +328,7 @@ impl Sm {
 
     /// Port to the command processor.
     fn dispatch_port(&self) -> Port {
-        self.w.ports.to(Role::CommandProcessor)
+        self.w.ports.to(Endpoint::CommandProcessor)
     }
 
     /// Sends what the handler has written.

@@ -8,7 +8,7 @@
 use crate::engine::Ctx;
 use crate::machine::look::{Lines, Look};
 use crate::machine::msg::{MAX_LINE_BYTES, Msg, SECTOR_BYTES, copy_masked};
-use crate::machine::ports::Role;
+use crate::machine::ports::Endpoint;
 
 use super::{L2Slice, NO_MSHR};
 
@@ -39,7 +39,7 @@ impl L2Slice {
                 }
             }
         }
-        cx.send(self.ports.to(Role::CommandProcessor), Msg::Lines(lines), 0);
+        cx.send(self.ports.to(Endpoint::CommandProcessor), Msg::Lines(lines), 0);
     }
 
     fn take_in(&mut self, line: u64, bytes: &[u8; MAX_LINE_BYTES], cx: &mut Ctx<'_, Msg>) {

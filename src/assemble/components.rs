@@ -12,7 +12,7 @@ use crate::machine::l2::{L2Slice, L2Wiring};
 use crate::machine::media::Media;
 use crate::machine::memory_controller::MemoryController;
 use crate::machine::msg::Msg;
-use crate::machine::ports::{Role, Roster};
+use crate::machine::ports::{Endpoint, Roster};
 use crate::machine::sm::{Sm, SmParameters, SmWiring};
 use crate::machine::stalls::LinkParts;
 use crate::machine::switch::Switch;
@@ -23,7 +23,7 @@ use super::memory::MemoryMap;
 use super::{Persistency, first_place};
 
 /// What components are made of, and those that are made so far.
-pub(super) struct Parts<'a> {
+pub(super) struct Components<'a> {
     spec: &'a MachineSpec,
     persistency: &'a Persistency,
     base: Timebase,
@@ -37,9 +37,9 @@ pub(super) struct Parts<'a> {
     wiring: Wiring,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> Components<'a> {
     /// No components yet.
-    pub(super) fn new(spec: &'a MachineSpec, persistency: &'a Persistency) -> Parts<'a> {
+    pub(super) fn new(spec: &'a MachineSpec, persistency: &'a Persistency) -> Components<'a> {
         let Some(base) = spec.timebase() else { unreachable!("no timebase is a fault") };
         let crossbar = base.clock(spec.clock.crossbar_mhz.khz);
         let hub = persistency.scheme.hub_handler(first_place(spec));
@@ -50,7 +50,7 @@ impl<'a> Parts<'a> {
             paths: persistency.scheme.path_links().is_some(),
             switched: spec.crossbar.switch == SwitchKind::InputQueued,
         };
-        Parts {
+        Components {
             spec,
             persistency,
             base,
@@ -74,7 +74,7 @@ impl<'a> Parts<'a> {
         self.wiring
     }
 
-    fn add(&mut self, role: Role, component: impl Component<Msg> + 'static) {
+    fn add(&mut self, role: Endpoint, component: impl Component<Msg> + 'static) {
         let id = self.wiring.topology.add(role.to_string(), Box::new(component));
         self.wiring.ids.insert(role, id);
     }
@@ -109,7 +109,7 @@ impl<'a> Parts<'a> {
                 clock: self.core,
                 timebase: self.base,
                 line_bytes: spec.l2.line_bytes,
-                ports: self.roster().ports(Role::Sm(index)),
+                ports: self.roster().ports(Endpoint::Sm(index)),
                 port: self.end.clone(),
                 local: memory.local_of(index),
                 persist: spec.persist.clone(),
@@ -118,7 +118,7 @@ impl<'a> Parts<'a> {
             let handler = self.persistency.scheme.sm_handler(self.place(index));
             let mut sm = Sm::new(parameters.clone(), wiring, handler, self.persistency.journal);
             self.persistency.timeline.into_iter().for_each(|spans| sm.keep_timeline(spans));
-            self.add(Role::Sm(index), sm);
+            self.add(Endpoint::Sm(index), sm);
         }
     }
 
@@ -128,7 +128,7 @@ impl<'a> Parts<'a> {
         for slice in 0..spec.l2.slices as u16 {
             let wiring = L2Wiring {
                 clock: self.l2,
-                ports: self.roster().ports(Role::Slice(slice)),
+                ports: self.roster().ports(Endpoint::Slice(slice)),
                 memory_credits: (spec.controller.ingress_reads, spec.controller.ingress_writes),
                 buffer_packets: spec.crossbar.buffer_packets,
                 port: self.end.clone(),
@@ -141,7 +141,7 @@ impl<'a> Parts<'a> {
             }
             let handler = self.persistency.scheme.slice_handler(self.place(slice));
             component.host(handler, memory.reserved_of(slice));
-            self.add(Role::Slice(slice), component);
+            self.add(Endpoint::Slice(slice), component);
         }
     }
 
@@ -151,13 +151,13 @@ impl<'a> Parts<'a> {
         for (channel, images) in (0..).zip(memory.shares) {
             let media = Media::new(&spec.dram, &spec.nvm, &spec.bus, self.memory, self.base);
             let forward = self.base.ticks_of_ps(spec.controller.forward_ns.ps);
-            let ports = self.roster().ports(Role::Controller(channel));
+            let ports = self.roster().ports(Endpoint::Controller(channel));
             let mut controller =
                 MemoryController::new(spec.controller.clone(), self.memory, forward, ports, media, images);
             controller.set_persistence(&spec.persist, self.persistency.journal);
             self.persistency.timeline.into_iter().for_each(|spans| controller.keep_timeline(spans));
             controller.host(self.persistency.scheme.controller_handler(self.place(channel)));
-            self.add(Role::Controller(channel), controller);
+            self.add(Endpoint::Controller(channel), controller);
         }
     }
 
@@ -168,7 +168,7 @@ impl<'a> Parts<'a> {
             clock: self.core,
             launch_ticks: self.base.ticks_of_ps(spec.dispatch.launch_ns.ps),
             line_bytes: spec.l2.line_bytes,
-            ports: self.roster().ports(Role::CommandProcessor),
+            ports: self.roster().ports(Endpoint::CommandProcessor),
             crossbar: (spec.crossbar.clone(), self.end.clone()),
         };
         let handler = self.persistency.scheme.host_handler();
@@ -181,13 +181,13 @@ impl<'a> Parts<'a> {
         if self.persistency.halts_at_end {
             dispatch.halt_at_end();
         }
-        self.add(Role::CommandProcessor, dispatch);
+        self.add(Endpoint::CommandProcessor, dispatch);
     }
 
     /// The scheme's own component, if it has one.
     pub(super) fn add_hub(&mut self) {
         if let Some(handler) = self.hub.take() {
-            self.add(Role::Hub, Hub::new(handler, self.roster().ports(Role::Hub)));
+            self.add(Endpoint::Hub, Hub::new(handler, self.roster().ports(Endpoint::Hub)));
         }
     }
 
@@ -196,7 +196,7 @@ impl<'a> Parts<'a> {
         if !self.roster().switched {
             return;
         }
-        for role in [Role::RequestSwitch, Role::ReplySwitch] {
+        for role in [Endpoint::RequestSwitch, Endpoint::ReplySwitch] {
             let ports = self.roster().ports(role);
             self.add(role, Switch::new(&self.spec.crossbar, self.crossbar, self.end.clone(), ports));
         }
