@@ -35,6 +35,7 @@ use std::collections::VecDeque;
 use crate::machine::msg::{Request, RequestKind};
 use crate::persist::handler::GateSpec;
 use crate::persist::journal::Author;
+use crate::persist::sequence::Sequence;
 use crate::persist::vocab::NonTemporalOrder;
 
 /// What becomes of a request that comes out of the load-store unit.
@@ -60,26 +61,12 @@ struct Held {
 struct Order {
     /// Those that warps have issued.
     issued: u64,
-    /// Of these, how many have left the load-store unit.
-    entered: u64,
-    /// Of these, how many are durable from the first on; and which of those behind.
-    durable: u64,
-    acknowledged: VecDeque<bool>,
+    /// Of these, those that have left the load-store unit, and up to which all are durable.
+    entered: Sequence,
     /// Fences that did not wait, up to which number, where a journal has to tell when that is durable.
     unsettled: Vec<(u64, Author)>,
     /// In a FIFO: the line that the last stores all went to, and what the first of them waits for.
     run: Option<(u64, u64)>,
-}
-
-impl Order {
-    /// A non-temporal store is durable.
-    fn acknowledge(&mut self, number: u64) {
-        self.acknowledged[(number - self.durable - 1) as usize] = true;
-        while self.acknowledged.front() == Some(&true) {
-            self.acknowledged.pop_front();
-            self.durable += 1;
-        }
-    }
 }
 
 /// Bits of a number in a ticket; those above name the scope.
@@ -145,7 +132,7 @@ impl Gate {
     /// The next fence that did not wait for what is durable by now.
     pub(super) fn settled(&mut self) -> Option<Author> {
         self.orders.iter_mut().find_map(|order| {
-            let at = order.unsettled.iter().position(|(number, _)| *number <= order.durable)?;
+            let at = order.unsettled.iter().position(|(number, _)| *number <= order.entered.settled())?;
             Some(order.unsettled.remove(at).1)
         })
     }
@@ -157,11 +144,11 @@ impl Gate {
 
     /// What becomes of the next request.
     pub(super) fn admits(&self, cta: u8, line: u64, kind: RequestKind, after: u64) -> Admission {
-        let under_way: u64 = self.orders.iter().map(|order| order.entered - order.durable).sum();
+        let under_way: u64 = self.orders.iter().map(|order| order.entered.open()).sum();
         if kind == RequestKind::NonTemporal && under_way >= u64::from(self.spec.past_entries) {
             return Admission::Waits;
         }
-        if self.order(cta).durable >= after && !self.holds(line) {
+        if self.order(cta).entered.settled() >= after && !self.holds(line) {
             Admission::Leaves
         } else if self.held.len() < self.spec.held_entries as usize {
             Admission::Held
@@ -173,10 +160,7 @@ impl Gate {
     /// A non-temporal store leaves the load-store unit: its ticket, which is not 0.
     pub(super) fn enter(&mut self, cta: u8) -> u64 {
         let scope = self.scope(cta);
-        let order = &mut self.orders[scope];
-        order.entered += 1;
-        order.acknowledged.push_back(false);
-        (scope as u64) << NUMBER_BITS | order.entered
+        (scope as u64) << NUMBER_BITS | self.orders[scope].entered.issue()
     }
 
     /// Holds a request.
@@ -186,7 +170,7 @@ impl Gate {
 
     /// The non-temporal store that has this ticket is durable.
     pub(super) fn acknowledge(&mut self, ticket: u64) {
-        self.orders[(ticket >> NUMBER_BITS) as usize].acknowledge(ticket & ((1 << NUMBER_BITS) - 1));
+        self.orders[(ticket >> NUMBER_BITS) as usize].entered.complete(ticket & ((1 << NUMBER_BITS) - 1));
     }
 
     /// The next held request that nothing holds any more: the first of its scope, and of those to its line.
@@ -195,7 +179,8 @@ impl Gate {
             let before = self.held.iter().take(at);
             !before.into_iter().any(|other| other.scope == held.scope || other.request.line == held.request.line)
         };
-        let may_go = |at: usize, held: &Held| held.after <= self.orders[held.scope].durable && is_first(at, held);
+        let may_go =
+            |at: usize, held: &Held| held.after <= self.orders[held.scope].entered.settled() && is_first(at, held);
         // With one scope, it is the head or none.
         let looked_at = if self.orders.len() == 1 { 1 } else { self.held.len() };
         let at = self.held.iter().take(looked_at).enumerate().position(|(at, held)| may_go(at, held))?;
@@ -205,7 +190,7 @@ impl Gate {
     /// Who waits here, for a report: how many, the line of the first, and how many stores it waits for.
     pub(super) fn waiting(&self) -> Option<(usize, u64, u64)> {
         let head = self.held.front()?;
-        let durable = self.orders[head.scope].durable;
+        let durable = self.orders[head.scope].entered.settled();
         Some((self.held.len(), head.request.line, head.after.saturating_sub(durable)))
     }
 }
