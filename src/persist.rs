@@ -13,6 +13,7 @@ pub mod outbox;
 pub mod path;
 pub mod regions;
 pub mod selection;
+pub mod sequence;
 pub mod storage;
 pub mod undo;
 pub mod vocab;

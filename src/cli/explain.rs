@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use durawarp::assemble::first_seat;
+use durawarp::assemble::first_place;
 use durawarp::diagnostic::Diagnostic;
 use durawarp::report;
 use durawarp::run::Experiment;
@@ -35,7 +35,7 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<Exit, Stop> {
     let stdout_is_taken = outputs.ready()?;
     terminal::warn(workload.warnings());
     let name = scheme.name.clone();
-    let storage = scheme.built.storage(first_seat(&machine.spec));
+    let storage = scheme.built.storage(first_place(&machine.spec));
     let outcome = with_progress(&experiment, &name, &threads(args.threads), args.quiet).outcome;
     warn_of(&outcome);
     let exit = exit_of(&outcome);

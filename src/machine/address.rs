@@ -59,6 +59,12 @@ impl Interleave {
         ((place + rotation(group) % slices) % slices) as u32
     }
 
+    /// The channel that serves an address.
+    #[inline]
+    pub fn channel_of(self, address: u64) -> usize {
+        (self.slice_of(address) / self.slices_per_channel) as usize
+    }
+
     /// The address of a line of persistent memory that the slice serves.
     pub fn some_line_of(self, slice: u32) -> u64 {
         let first_group = (0..u64::from(self.slices)).map(|chunk| NVM_BASE + (chunk << self.chunk_shift));

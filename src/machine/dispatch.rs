@@ -30,7 +30,7 @@ use super::kernel_facts::kernel_facts;
 use super::msg::{GridStep, LinePool, Msg, Payload, Reply, Request, RequestKind};
 use super::network::Network;
 use super::occupancy::Occupancy;
-use super::ports::{Ports, Role};
+use super::ports::{Endpoint, Ports};
 use super::shared_memory::SharedSpec;
 use super::sm::SmSpec;
 use crate::spec::Nanos;
@@ -313,7 +313,7 @@ impl CommandProcessor {
         self.outbox.at(cx.now());
         self.handler.kernel_start(&facts, &mut self.outbox);
         self.send_messages(cx);
-        for sm in self.ports.sms() {
+        for sm in self.ports.roster().sms() {
             cx.send(self.ports.to(sm), Msg::Start(launch.clone()), launch_ticks);
         }
         self.records.push(LaunchRecord {
@@ -346,7 +346,7 @@ impl CommandProcessor {
             *next_sm = (sm + 1) % sms;
             let departure = self.clock.edge_at_or_after(self.next_departure.max(cx.now()));
             self.next_departure = departure + self.clock.cycles(u64::from(self.spec.cta_interval_cycles));
-            cx.send(self.ports.to(Role::Sm(sm as u16)), Msg::Cta(*next), departure - cx.now());
+            cx.send(self.ports.to(Endpoint::Sm(sm as u16)), Msg::Cta(*next), departure - cx.now());
             *next += 1;
         }
     }
@@ -429,7 +429,7 @@ impl CommandProcessor {
     }
 
     fn tell_grid(&self, step: GridStep, cx: &mut Ctx<'_, Msg>) {
-        for sm in self.ports.sms() {
+        for sm in self.ports.roster().sms() {
             cx.send(self.ports.to(sm), Msg::Grid(step), 0);
         }
     }

@@ -36,7 +36,7 @@ use super::address::Interleave;
 use super::cache::TagArray;
 use super::crossbar::PortEnd;
 use super::msg::{LinePool, MAX_LINE_BYTES, MemoryRead, Msg, Payload, Reply, Request, sectors_touched};
-use super::ports::{Ports, Requester, Role};
+use super::ports::{Endpoint, Ports, Requester};
 
 use durability::Durability;
 pub use durability::SliceTimeline;
@@ -218,7 +218,7 @@ pub struct L2Wiring {
 impl L2Slice {
     /// An empty slice.
     pub fn new(spec: L2Spec, wiring: L2Wiring) -> Self {
-        let Role::Slice(slice) = wiring.ports.owner() else { panic!("the ports of {}", wiring.ports.owner()) };
+        let Endpoint::Slice(slice) = wiring.ports.owner() else { panic!("the ports of {}", wiring.ports.owner()) };
         let map = wiring.ports.map();
         let places = (spec.slice_kb * 1024 / spec.line_bytes) as usize;
         let tags = TagArray::new(places / spec.ways as usize, spec.ways as usize);
@@ -315,7 +315,7 @@ impl L2Slice {
         }
         let line = self.address[place];
         // The command processor has no cache.
-        for sm in self.ports.sms() {
+        for sm in self.ports.roster().sms() {
             let tail = self.injection.inject(cx.now(), 0);
             self.counters.bytes_out += u64::from(super::msg::HEADER_BYTES);
             self.counters.back_invalidations += 1;

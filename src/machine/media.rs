@@ -75,7 +75,7 @@ spec! {
 
 /// Read or write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
+pub enum Direction {
     /// Column read.
     Read,
     /// Column write.
@@ -87,7 +87,7 @@ pub type BankId = u16;
 
 /// Where a channel-local address lies in the devices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct DeviceRow {
     /// Bank in the channel.
     pub bank: BankId,
     /// Row in the bank.
@@ -136,7 +136,7 @@ impl Ticks {
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Bank {
+struct BankTiming {
     open: Option<u32>,
     /// Earliest column command.
     column_at: Time,
@@ -153,13 +153,13 @@ struct Bank {
 pub struct Media {
     clock: Clock,
     devices: [Ticks; 2],
-    banks: Vec<Bank>,
+    banks: Vec<BankTiming>,
     last_column: [Option<Time>; 2],
     /// When each bank group can take its next column command, by medium.
     group_ready: [[Time; 16]; 2],
     last_activate: [Option<Time>; 2],
     bus_free: Time,
-    bus_last: Option<Access>,
+    bus_last: Option<Direction>,
     read_to_write: Time,
     write_to_read: Time,
     bytes_per_cycle: u32,
@@ -177,7 +177,7 @@ impl Media {
         Media {
             clock,
             devices,
-            banks: vec![Bank::default(); (dram.banks + nvm.banks) as usize],
+            banks: vec![BankTiming::default(); (dram.banks + nvm.banks) as usize],
             last_column: [None; 2],
             group_ready: [[0; 16]; 2],
             last_activate: [None; 2],
@@ -194,7 +194,7 @@ impl Media {
 
     /// The bank and row of a channel-local address: consecutive rows go to different banks, by a hash of the row's
     /// number so that power-of-two strides do not share a bank.
-    pub fn place(&self, medium: Medium, channel_address: u64) -> Place {
+    pub fn place(&self, medium: Medium, channel_address: u64) -> DeviceRow {
         let device = &self.devices[medium as usize];
         let row_number = channel_address >> device.row_shift;
         let banks = u64::from(device.banks);
@@ -207,7 +207,7 @@ impl Media {
             (row, (column + turned(row)) % banks)
         };
         let first = if medium == Medium::Nvm { self.devices[0].banks } else { 0 };
-        Place { bank: (u64::from(first) + bank) as BankId, row: row as u32, medium }
+        DeviceRow { bank: (u64::from(first) + bank) as BankId, row: row as u32, medium }
     }
 
     /// Banks of the channel, those of both devices.
@@ -223,9 +223,9 @@ impl Media {
 
     /// Row 0 of a bank.
     #[inline]
-    pub fn place_in(&self, bank: BankId) -> Place {
+    pub fn place_in(&self, bank: BankId) -> DeviceRow {
         let medium = if u32::from(bank) < self.devices[0].banks { Medium::Dram } else { Medium::Nvm };
-        Place { bank, row: 0, medium }
+        DeviceRow { bank, row: 0, medium }
     }
 
     /// A write to this medium needs no open row.
@@ -234,7 +234,7 @@ impl Media {
     }
 
     /// How long closing a bank's row takes: writing what it holds, then precharging.
-    fn closing(&self, place: Place) -> Time {
+    fn closing(&self, place: DeviceRow) -> Time {
         let device = &self.devices[place.medium as usize];
         let bank = &self.banks[usize::from(place.bank)];
         match device.writes {
@@ -261,7 +261,7 @@ impl Media {
         assert!(bank.precharge_at <= at, "row written at {at}, ready at {}", bank.precharge_at);
         let Writes::Row { cells, .. } = device.writes else { unreachable!("only row buffers are written back") };
         let done = at + cells;
-        *bank = Bank { column_at: done, precharge_at: done, row_written_at: done, dirty: false, ..*bank };
+        *bank = BankTiming { column_at: done, precharge_at: done, row_written_at: done, dirty: false, ..*bank };
         done
     }
 
@@ -276,7 +276,7 @@ impl Media {
     }
 
     /// The earliest time at which the place's row can start to be opened, not rounded to an edge.
-    pub fn row_ready(&self, place: Place) -> Time {
+    pub fn row_ready(&self, place: DeviceRow) -> Time {
         let device = &self.devices[place.medium as usize];
         let bank = &self.banks[usize::from(place.bank)];
         let after_other = self.last_activate[place.medium as usize].map_or(0, |t| t + device.rrd);
@@ -288,14 +288,14 @@ impl Media {
     ///
     /// # Panics
     /// When it is too early.
-    pub fn open_row(&mut self, place: Place, at: Time) -> Time {
+    pub fn open_row(&mut self, place: DeviceRow, at: Time) -> Time {
         assert!(self.row_ready(place) <= at, "row command at {at}, ready at {}", self.row_ready(place));
         let device = self.devices[place.medium as usize];
         let closing = self.closing(place);
         let bank = &mut self.banks[usize::from(place.bank)];
         let activate = at + closing;
         let written_at = if bank.dirty { activate - device.rp } else { bank.row_written_at };
-        *bank = Bank {
+        *bank = BankTiming {
             open: Some(place.row),
             column_at: activate + device.rcd,
             precharge_at: activate + device.ras.max(device.rcd),
@@ -307,33 +307,33 @@ impl Media {
     }
 
     /// The earliest time at which the bus and the medium, banks apart, can take a column command.
-    pub fn channel_ready(&self, medium: Medium, access: Access) -> Time {
+    pub fn channel_ready(&self, medium: Medium, access: Direction) -> Time {
         let after_other = self.last_column[medium as usize].map_or(0, |t| t + self.devices[medium as usize].ccd);
         after_other.max(self.bus_ready(medium, access))
     }
 
     /// The earliest column command whose data finds the bus free, and NVM ready for what it writes.
-    fn bus_ready(&self, medium: Medium, access: Access) -> Time {
+    fn bus_ready(&self, medium: Medium, access: Direction) -> Time {
         let device = &self.devices[medium as usize];
-        let to_data = if access == Access::Read { device.cl } else { device.wl };
+        let to_data = if access == Direction::Read { device.cl } else { device.wl };
         let bus_ready = match (self.bus_last, access) {
-            (Some(Access::Read), Access::Write) => self.bus_free + self.read_to_write,
-            (Some(Access::Write), Access::Read) => self.bus_free + self.write_to_read + to_data,
+            (Some(Direction::Read), Direction::Write) => self.bus_free + self.read_to_write,
+            (Some(Direction::Write), Direction::Read) => self.bus_free + self.write_to_read + to_data,
             _ => self.bus_free,
         };
-        let room = if access == Access::Write && medium == Medium::Nvm { self.write_free } else { 0 };
+        let room = if access == Direction::Write && medium == Medium::Nvm { self.write_free } else { 0 };
         bus_ready.saturating_sub(to_data).max(room)
     }
 
     /// The earliest time at which the place's bank, its row being open (or written directly), can take a column command.
-    pub fn bank_ready(&self, place: Place, access: Access) -> Time {
+    pub fn bank_ready(&self, place: DeviceRow, access: Direction) -> Time {
         self.of_bank(place, access).max(self.group_ready[place.medium as usize][self.group(place)])
     }
 
     /// The same, whatever its group does.
-    fn of_bank(&self, place: Place, access: Access) -> Time {
+    fn of_bank(&self, place: DeviceRow, access: Direction) -> Time {
         let bank = &self.banks[usize::from(place.bank)];
-        if access == Access::Write && self.writes_cells_directly(place.medium) {
+        if access == Direction::Write && self.writes_cells_directly(place.medium) {
             bank.column_at.max(bank.precharge_at)
         } else {
             bank.column_at
@@ -341,7 +341,7 @@ impl Media {
     }
 
     /// The gap between column commands that alone kept one that is issued at `at` from an earlier edge, if one did.
-    fn held_by(&self, place: Place, access: Access, at: Time) -> Option<ColumnGap> {
+    fn held_by(&self, place: DeviceRow, access: Direction, at: Time) -> Option<ColumnGap> {
         let medium = place.medium as usize;
         let of_medium = self.last_column[medium].map_or(0, |t| t + self.devices[medium].ccd);
         let of_group = self.group_ready[medium][self.group(place)];
@@ -360,7 +360,7 @@ impl Media {
     }
 
     /// The bank group of a place.
-    fn group(&self, place: Place) -> usize {
+    fn group(&self, place: DeviceRow) -> usize {
         // Asked of every bank at every edge: no division where there is one group.
         match self.devices[place.medium as usize].groups {
             1 => 0,
@@ -373,7 +373,7 @@ impl Media {
     ///
     /// # Panics
     /// When it is too early.
-    pub fn column(&mut self, place: Place, access: Access, bytes: u32, at: Time) -> Transfer {
+    pub fn column(&mut self, place: DeviceRow, access: Direction, bytes: u32, at: Time) -> Transfer {
         self.transfer(place, access, bytes, at, 0)
     }
 
@@ -382,16 +382,16 @@ impl Media {
     ///
     /// # Panics
     /// When it is too early.
-    pub fn write(&mut self, place: Place, mask: u128, at: Time) -> Transfer {
+    pub fn write(&mut self, place: DeviceRow, mask: u128, at: Time) -> Transfer {
         let device = self.devices[place.medium as usize];
         let before = match device.writes {
             Writes::Cells { granule: Some(granule), .. } if covers_a_part(mask, granule) => device.rcd + device.cl,
             _ => 0,
         };
-        self.transfer(place, Access::Write, sectors_touched(mask).count_ones() * SECTOR_BYTES, at, before)
+        self.transfer(place, Direction::Write, sectors_touched(mask).count_ones() * SECTOR_BYTES, at, before)
     }
 
-    fn transfer(&mut self, place: Place, access: Access, bytes: u32, at: Time, read_first: Time) -> Transfer {
+    fn transfer(&mut self, place: DeviceRow, access: Direction, bytes: u32, at: Time, read_first: Time) -> Transfer {
         assert!(
             self.channel_ready(place.medium, access).max(self.bank_ready(place, access)) <= at,
             "column command at {at}, too early"
@@ -400,19 +400,19 @@ impl Media {
         let device = self.devices[place.medium as usize];
         let burst = self.clock.cycles(u64::from(bytes.div_ceil(self.bytes_per_cycle)));
         let bank = &mut self.banks[usize::from(place.bank)];
-        let data_end = at + if access == Access::Read { device.cl } else { device.wl } + burst;
+        let data_end = at + if access == Direction::Read { device.cl } else { device.wl } + burst;
         let mut media_done = match (access, device.writes) {
-            (Access::Read, _) => {
+            (Direction::Read, _) => {
                 bank.precharge_at = bank.precharge_at.max(at + burst);
                 data_end
             }
-            (Access::Write, Writes::Cells { cells, hold, .. }) => {
+            (Direction::Write, Writes::Cells { cells, hold, .. }) => {
                 let free = (at + read_first + hold).max(data_end);
                 bank.column_at = free;
                 bank.precharge_at = bank.precharge_at.max(free);
                 (at + read_first + cells).max(data_end)
             }
-            (Access::Write, Writes::Row { cells, when, hit }) => {
+            (Direction::Write, Writes::Row { cells, when, hit }) => {
                 bank.column_at = bank.column_at.max(at + hit);
                 bank.dirty = when == RowWriteWhen::Close;
                 let written = if bank.dirty { data_end } else { data_end + cells };
@@ -421,7 +421,7 @@ impl Media {
                 bank.row_written_at
             }
         };
-        if access == Access::Write && place.medium == Medium::Nvm {
+        if access == Direction::Write && place.medium == Medium::Nvm {
             self.write_free = self.write_rate.next(self.write_free, at, bytes);
             media_done = media_done.max(self.write_free);
         }

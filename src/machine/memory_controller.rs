@@ -16,164 +16,50 @@
 //! accepted = bytes written to media + bytes merged + bytes still queued; reads and writes of one line keep their order.
 //! Not modelled: refresh, ECC, wear levelling.
 
-mod gated;
-mod look;
+mod arbiter;
+mod channel;
+mod handler_host;
+mod images;
+mod notes;
 mod open_rows;
+mod parameters;
 mod schedule;
 mod timeline;
 mod undo_log;
+mod write_queue;
 
-use std::collections::VecDeque;
-
-use crate::counters;
 use crate::engine::{Clock, Component, Ctx, StateDigest, Time, Wait};
 use crate::kernel::memory::Medium;
-use crate::machine::persistence::{PastAck, PersistSpec};
-use crate::machine::ports::Ports;
-use crate::persist::journal::{Author, FactKind, Notebook};
+use crate::persist::handler::{ControllerHandler, Held};
+use crate::persist::journal::Notebook;
+use crate::persist::regions::RegionReport;
 use crate::persist::vocab::Domain;
-use crate::spec;
 
-use super::address::Interleave;
 use super::image::Image;
-use super::media::{Access, Media, Place};
-use super::msg::sectors_covered;
-use super::msg::{Line, MemoryRead, MemoryWrite, Msg, copy_masked, sector_bytes};
-use super::request_queue::RequestQueue;
-use crate::spec::Nanos;
+use super::look::Lines;
+use super::media::{Direction, Media};
+use super::msg::{MAX_LINE_BYTES, MemoryRead, MemoryWrite, Msg};
+use super::persistence::{PastAck, PersistSpec};
+use super::ports::Ports;
 
-use gated::{Gated, NOBODY};
-use open_rows::OpenRows;
+pub use parameters::{ControllerCounters, ControllerSpec};
 pub use timeline::{ControllerTimeline, RegionTimeline};
 
-spec! {
-    /// Parameters of every memory controller.
-    pub struct ControllerSpec {
-        /// Memory channels, each with a controller.
-        channels: u32 where 1..=256,
-        /// Reads that the scheduler chooses from.
-        read_queue_entries: u32 where 1..=256,
-        /// Write-pending queue: writes accepted and not yet at the media.
-        write_queue_entries: u32 where 1..=1024,
-        /// Reads of one L2 slice that may be on their way or in the controller.
-        ingress_reads: u32 where 1..=1024,
-        /// Writes of one L2 slice that may be on their way or waiting for a WPQ entry.
-        ingress_writes: u32 where 1..=1024,
-        /// WPQ entries at which draining starts.
-        drain_high_entries: u32 where 1..=1024,
-        /// WPQ entries at which draining stops when reads wait; where it does not get there, as many writes as the WPQ has entries
-        /// are drained, and reads have their turn.
-        drain_low_entries: u32 where 0..=1024,
-        /// WPQ entries that are left waiting while no read waits and no drain is under way: later writes to their lines merge.
-        /// Without effect where only the media survive a power failure.
-        drain_idle_entries: u32 where 0..=1024,
-        /// Writes drained at least before reads are served again.
-        drain_min_writes: u32 where 1..=1024,
-        /// Row hits that may pass an older request of the same bank.
-        row_hit_cap: u32 where 1..=1024,
-        /// L2 slice to controller.
-        front_ns: Nanos,
-        /// Controller to L2 slice.
-        back_ns: Nanos,
-        /// A read that the WPQ answers whole: from its arrival to its data.
-        forward_ns: Nanos,
-    }
-}
+use channel::Channel;
+use handler_host::HandlerHost;
+use open_rows::OpenRows;
 
-counters! {
-    /// What one memory controller counted.
-    pub struct ControllerCounters {
-        /// Read requests to DRAM (requests)
-        dram_reads,
-        /// Read requests to NVM (requests)
-        nvm_reads,
-        /// Bytes read from DRAM devices (bytes)
-        dram_read_bytes,
-        /// Bytes read from NVM devices (bytes)
-        nvm_read_bytes,
-        /// Write requests accepted for DRAM (requests)
-        dram_writes,
-        /// Write requests accepted for NVM (requests)
-        nvm_writes,
-        /// Bytes accepted for DRAM (bytes)
-        dram_accepted_bytes,
-        /// Bytes accepted for NVM (bytes)
-        nvm_accepted_bytes,
-        /// Bytes written to DRAM devices (bytes)
-        dram_written_bytes,
-        /// Bytes written to NVM devices (bytes)
-        nvm_written_bytes,
-        /// Bytes of accepted writes that a younger write in the WPQ replaced (bytes)
-        merged_bytes,
-        /// Writes merged into a waiting WPQ entry (requests)
-        merged_writes,
-        /// Reads answered by the WPQ alone (requests)
-        forwarded_reads,
-        /// Column commands, one a request served by the media (commands)
-        column_commands,
-        /// Column commands to DRAM that t_ccd_ns alone kept from an earlier edge (commands)
-        dram_ccd_held,
-        /// Column commands to NVM that t_ccd_ns alone kept from an earlier edge (commands)
-        nvm_ccd_held,
-        /// Column commands to DRAM that t_ccd_l_ns alone kept from an earlier edge (commands)
-        dram_ccd_l_held,
-        /// Column commands to NVM that t_ccd_l_ns alone kept from an earlier edge (commands)
-        nvm_ccd_l_held,
-        /// Rows opened (commands)
-        activates,
-        /// WPQ entries in use, summed over time (entry ticks)
-        wpq_entry_ticks,
-        /// Writes that found the WPQ full on arrival (requests)
-        wpq_full_arrivals,
-        /// Changes between serving reads and draining writes (changes)
-        turnarounds,
-    }
-}
-
-/// A write in the WPQ.
-#[derive(Debug, Default)]
-struct PendingWrite {
-    mask: u128,
-    /// Writes that are durable only when this entry has reached the media, and are told then.
-    told_later: smallvec::SmallVec<[(u8, u16); 2]>,
-    /// What was accepted, where reads may already see younger bytes and the journal needs the accepted ones.
-    accepted: Option<Box<Line>>,
-}
+/// Instead of a slice's place at the controller: a read or write of a handler, of which no slice is told.
+const NOBODY: u8 = u8::MAX;
 
 /// The controller of one channel.
 #[derive(Debug)]
 pub struct MemoryController {
-    spec: ControllerSpec,
-    clock: Clock,
-    map: Interleave,
-    ports: Ports,
-    media: Media,
+    channel: Channel,
+    /// From the arrival of a read that the WPQ answers to its data.
     forward: Time,
-    reads: RequestQueue<MemoryRead>,
-    writes: RequestQueue<PendingWrite>,
-    waiting_reads: VecDeque<MemoryRead>,
-    waiting_writes: VecDeque<MemoryWrite>,
-    /// Writes in rows that are not in cells, where a power failure loses them.
-    open_rows: Option<Box<OpenRows>>,
-    /// Row hits in a row that passed an older request, one counter a bank.
-    passed: Vec<u32>,
-    /// Writes are being drained because the WPQ reached its high watermark.
-    must_drain: bool,
-    /// Writes drained since then.
-    drained: u32,
-    /// Reads whose turn it is before the next drain.
-    turn: u32,
-    last_access: Access,
-    images: [Image; 2],
-    occupancy_since: Time,
-    domain: Domain,
-    /// Nobody is told late of a write: it may wait for others to merge with it.
-    may_idle: bool,
-    journal: Option<Box<Notebook>>,
-    timeline: Option<Box<ControllerTimeline>>,
     /// A scheme's handler here, where it has one.
-    gated: Option<Box<Gated>>,
-    counters: ControllerCounters,
+    handler_host: Option<Box<HandlerHost>>,
 }
 
 impl MemoryController {
@@ -186,252 +72,182 @@ impl MemoryController {
         media: Media,
         images: [Image; 2],
     ) -> Self {
-        let banks = media.banks();
-        MemoryController {
-            clock,
-            map: ports.map(),
-            ports,
-            media,
-            forward,
-            reads: RequestQueue::new(Access::Read, banks),
-            writes: RequestQueue::new(Access::Write, banks),
-            waiting_reads: VecDeque::new(),
-            waiting_writes: VecDeque::new(),
-            open_rows: None,
-            passed: vec![0; banks],
-            must_drain: false,
-            drained: 0,
-            turn: 0,
-            last_access: Access::Read,
-            images,
-            occupancy_since: 0,
-            domain: Domain::Adr,
-            may_idle: true,
-            journal: None,
-            timeline: None,
-            gated: None,
-            counters: ControllerCounters::default(),
-            spec,
-        }
+        let channel = Channel::new(spec, clock, ports, media, images);
+        MemoryController { channel, forward, handler_host: None }
     }
 
     /// What survives a power failure, and hence when a write is acknowledged as durable; and whether it keeps a journal.
     pub fn set_persistence(&mut self, spec: &PersistSpec, journal: bool) {
-        let domain = spec.domain;
-        self.domain = domain;
-        self.may_idle = domain != Domain::Media && spec.past_ack != PastAck::Media;
-        let loses = domain == Domain::Media && self.media.loses_rows();
-        self.open_rows = loses.then(|| Box::new(OpenRows::new(self.media.banks())));
-        self.journal = journal.then(Box::default);
+        let Channel { media, writes, arbiter, notes, .. } = &mut self.channel;
+        let loses = spec.domain == Domain::Media && media.loses_rows();
+        writes.set_domain(spec.domain, loses.then(|| Box::new(OpenRows::new(media.banks()))));
+        arbiter.set_may_idle(spec.domain != Domain::Media && spec.past_ack != PastAck::Media);
+        notes.journal = journal.then(Box::default);
+    }
+
+    /// Keeps a timeline from now on, of up to so many spans and values.
+    pub fn keep_timeline(&mut self, spans: usize) {
+        self.channel.notes.timeline = Some(Box::new(ControllerTimeline::new(spans)));
+    }
+
+    /// Hosts a scheme's handler from now on.
+    pub fn host(&mut self, handler: Option<Box<dyn ControllerHandler>>) {
+        let notes = &self.channel.notes;
+        let noting = notes.journal.is_some() || notes.timeline.is_some();
+        self.handler_host = handler.map(|handler| Box::new(HandlerHost::new(handler, noting)));
     }
 
     /// The journal it kept.
     pub fn journal(&self) -> Option<&Notebook> {
-        self.journal.as_deref()
+        self.channel.notes.journal.as_deref()
+    }
+
+    /// The timeline it kept.
+    pub fn timeline(&self) -> Option<&ControllerTimeline> {
+        self.channel.notes.timeline.as_deref()
     }
 
     /// What it counted.
     pub fn counters(&self) -> &ControllerCounters {
-        &self.counters
+        &self.channel.counters
+    }
+
+    /// What its handler counted.
+    pub fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
+        if let Some(host) = &self.handler_host {
+            host.tally(add);
+        }
+    }
+
+    /// What its handler saw of recoverable regions.
+    pub fn region_report(&self) -> Option<RegionReport> {
+        self.handler_host.as_ref()?.region_report()
+    }
+
+    /// How much its handler holds.
+    pub fn held(&self) -> Held {
+        self.handler_host.as_ref().map_or_else(Held::default, |host| host.held())
+    }
+
+    /// What its handler holds of lines: address, content, bytes held.
+    pub fn held_lines(&self) -> impl Iterator<Item = (u64, Box<[u8; MAX_LINE_BYTES]>, u128)> {
+        self.handler_host.iter().flat_map(|host| host.held_lines())
     }
 
     /// The bytes of a medium as reads would see them, by channel-local address.
     pub fn image(&self, medium: Medium) -> &Image {
-        &self.images[medium as usize]
+        self.channel.images.of(medium)
     }
 
     /// The bytes of both media.
     pub fn into_images(self) -> [Image; 2] {
-        self.images
+        self.channel.images.into_inner()
     }
 
     /// Writes to the media that are under way: in the WPQ, or waiting for an entry.
     pub fn pending_writes(&self) -> u64 {
-        (self.writes.len() + self.waiting_writes.len()) as u64
+        (self.channel.writes.len() + self.channel.writes.waiting()) as u64
     }
 
     /// When the WPQ took or gave up an entry last, in ticks.
     pub fn wpq_changed(&self) -> Time {
-        self.occupancy_since
-    }
-
-    fn image_place(&self, line: u64) -> (usize, usize) {
-        (Medium::of(line) as usize, self.map.in_channel(line) as usize)
-    }
-
-    fn place(&self, line: u64) -> Place {
-        self.media.place(Medium::of(line), self.map.in_channel(line))
-    }
-
-    fn read_image(&self, line: u64, sectors: u8, room: &mut Line) {
-        let (medium, start) = self.image_place(line);
-        for sector in 0..4 {
-            if sectors >> sector & 1 == 1 {
-                let at = 32 * sector;
-                self.images[medium].read(start + at, &mut room.bytes[at..at + 32]);
-            }
-        }
-        room.mask = sector_bytes(sectors);
-    }
-
-    fn write_image(&mut self, line: u64, data: &Line) {
-        let (medium, start) = self.image_place(line);
-        self.images[medium].write_line(start, data);
-    }
-
-    fn touch_image(&self, line: u64) {
-        let (medium, start) = self.image_place(line);
-        self.images[medium].touch(start);
-    }
-
-    fn count_occupancy(&mut self, now: Time) {
-        self.counters.wpq_entry_ticks += self.writes.len() as u64 * (now - self.occupancy_since);
-        self.occupancy_since = now;
-    }
-
-    /// A write takes a free entry of the WPQ.
-    fn push_write(&mut self, place: Place, line: u64, mask: u128, now: Time) {
-        self.count_occupancy(now);
-        self.writes.push(place, line, PendingWrite { mask, ..Default::default() });
-        self.note_occupancy(now);
-    }
-
-    /// The WPQ takes a write, if it can: as a merge, or into a free entry.
-    fn accept(&mut self, write: &MemoryWrite, now: Time) -> bool {
-        let bytes = u64::from(write.data.mask.count_ones());
-        let place = self.place(write.line);
-        if let Some(entry) = self.writes.find_mut(place, write.line) {
-            self.counters.merged_writes += 1;
-            self.counters.merged_bytes += u64::from((entry.mask & write.data.mask).count_ones());
-            entry.mask |= write.data.mask;
-        } else if self.writes.len() < self.spec.write_queue_entries as usize {
-            self.push_write(place, write.line, write.data.mask, now);
-        } else {
-            return false;
-        }
-        // What a handler writes is noted by what it says of it.
-        if Medium::of(write.line) == Medium::Nvm && write.slice != NOBODY {
-            self.accept_persistent(place, write, now);
-        }
-        match Medium::of(write.line) {
-            Medium::Dram => {
-                self.counters.dram_writes += 1;
-                self.counters.dram_accepted_bytes += bytes;
-            }
-            Medium::Nvm => {
-                self.counters.nvm_writes += 1;
-                self.counters.nvm_accepted_bytes += bytes;
-            }
-        }
-        true
-    }
-
-    /// What acceptance of a write to persistent memory means beside its place in the WPQ.
-    fn accept_persistent(&mut self, place: Place, write: &MemoryWrite, now: Time) {
-        let late = self.domain == Domain::Media || write.late;
-        if !late && self.journal.is_none() {
-            return;
-        }
-        let Some(entry) = self.writes.find_mut(place, write.line) else { unreachable!("it was accepted") };
-        if late {
-            entry.told_later.push((write.slice, write.token));
-        }
-        if let Some(journal) = &mut self.journal {
-            let author = Author::default();
-            journal.note_data(now, FactKind::Accepted, write.line, write.data.mask, author, &write.data.bytes);
-            if self.domain == Domain::Media {
-                let accepted = entry.accepted.get_or_insert_with(Box::default);
-                copy_masked(&mut accepted.bytes, &write.data.bytes, write.data.mask);
-            }
-        }
-    }
-
-    /// The cells of a WPQ entry to persistent memory are written at `done`.
-    fn reach_media(&mut self, line: u64, write: &PendingWrite, now: Time, done: Time, cx: &mut Ctx<'_, Msg>) {
-        for &(slice, token) in &write.told_later {
-            cx.send(self.ports.to_own_slice(slice), Msg::MemoryDurable { token, at: done }, done - now);
-        }
-        if let (Some(journal), Some(accepted)) = (&mut self.journal, &write.accepted) {
-            let author = Author::default();
-            journal.note_data(done, FactKind::AtMedia, line, write.mask, author, &accepted.bytes);
-        }
-    }
-
-    fn acknowledge(&self, write: MemoryWrite, cx: &mut Ctx<'_, Msg>) {
-        let late = self.domain == Domain::Media || write.late;
-        let durable = !late || Medium::of(write.line) == Medium::Dram;
-        let accepted = Msg::MemoryAccepted { token: write.token, durable, at: cx.now(), room: write.data };
-        cx.send(self.ports.to_own_slice(write.slice), accepted, 0);
+        self.channel.writes.changed_at()
     }
 
     fn receive_read(&mut self, read: MemoryRead, cx: &mut Ctx<'_, Msg>) {
-        self.touch_image(read.line);
+        self.channel.images.touch(read.line);
         match Medium::of(read.line) {
-            Medium::Dram => self.counters.dram_reads += 1,
-            Medium::Nvm => self.counters.nvm_reads += 1,
+            Medium::Dram => self.channel.counters.dram_reads += 1,
+            Medium::Nvm => self.channel.counters.nvm_reads += 1,
         }
         self.begin_read(read, cx);
-        // A handler has asked for something where the read waits for it.
+        // A handler has asked for something where it has the read wait.
         self.carry_out(cx);
     }
 
     /// A read is answered by the WPQ, or waits for the media.
     fn begin_read(&mut self, read: MemoryRead, cx: &mut Ctx<'_, Msg>) {
-        if self.forwards(read.line, read.sectors) {
-            self.counters.forwarded_reads += 1;
+        if self.channel.forwards(read.line, read.sectors) {
+            self.channel.counters.forwarded_reads += 1;
             self.answer(read, self.forward, cx);
         } else {
-            self.push_read(read);
-        }
-    }
-
-    /// The WPQ has all that a read wants.
-    fn forwards(&mut self, line: u64, sectors: u8) -> bool {
-        let place = self.place(line);
-        let pending = self.writes.find_mut(place, line).map_or(0, |write| write.mask);
-        sectors_covered(pending) & sectors == sectors
-    }
-
-    /// The read queue has room; while any read waits for it, it has none.
-    fn takes_read(&self) -> bool {
-        self.reads.len() < self.spec.read_queue_entries as usize
-    }
-
-    fn push_read(&mut self, read: MemoryRead) {
-        if self.takes_read() {
-            let place = self.place(read.line);
-            self.reads.push(place, read.line, read);
-        } else {
-            self.waiting_reads.push_back(read);
+            self.channel.push_read(read);
         }
     }
 
     /// Sends the data of a read, `delay` from now, unless a handler has it wait.
-    fn answer(&mut self, read: MemoryRead, delay: Time, cx: &mut Ctx<'_, Msg>) {
-        let mut read = read;
+    fn answer(&mut self, mut read: MemoryRead, delay: Time, cx: &mut Ctx<'_, Msg>) {
         if read.slice == NOBODY {
             // For a handler's undo log.
-            if let Some(gated) = &mut self.gated {
-                gated.undo_log.has_read(read.tag);
+            if let Some(host) = &mut self.handler_host {
+                host.has_read(read.tag);
             }
             return;
         }
-        self.read_image(read.line, read.sectors, &mut read.room);
-        if let Some(MemoryRead { tag, slice, sectors, room, .. }) = self.overlay(read, cx.now()) {
-            cx.send(self.ports.to_own_slice(slice), Msg::MemoryData { tag, sectors, data: room }, delay);
+        self.channel.images.read(read.line, read.sectors, &mut read.room);
+        let answered = match &mut self.handler_host {
+            Some(host) => host.overlay(read, cx.now()),
+            None => Some(read),
+        };
+        if let Some(read) = answered {
+            self.channel.send_data(read, delay, cx);
         }
     }
 
     fn receive_write(&mut self, write: MemoryWrite, cx: &mut Ctx<'_, Msg>) {
-        let Some(write) = self.holds_back(write) else { return };
-        // Later reads must see it even while it waits for an entry.
-        self.write_image(write.line, &write.data);
-        if self.waiting_writes.is_empty() && self.accept(&write, cx.now()) {
-            self.acknowledge(write, cx);
-        } else {
-            self.counters.wpq_full_arrivals += 1;
-            self.waiting_writes.push_back(write);
+        let admitted = match &mut self.handler_host {
+            Some(host) => host.admit(write),
+            None => Some(write),
+        };
+        if let Some(write) = admitted {
+            self.channel.receive_write(write, cx);
         }
+    }
+
+    /// Does what the handler has asked for, as far as the write queue has room.
+    fn carry_out(&mut self, cx: &mut Ctx<'_, Msg>) {
+        let Some(host) = &mut self.handler_host else { return };
+        let ready = host.write_flushes(&mut self.channel, cx.now());
+        host.send_messages(&self.channel.ports, cx);
+        for write in host.admitted() {
+            self.channel.receive_write(write, cx);
+        }
+        for read in ready {
+            self.begin_read(read, cx);
+        }
+    }
+
+    /// One edge of the memory's clock: a row is opened, a request transfers.
+    fn edge(&mut self, cx: &mut Ctx<'_, Msg>) {
+        let flushes_wait = self.handler_host.as_ref().is_some_and(|host| host.has_flushes());
+        let Some(edge) = self.channel.begin_edge(flushes_wait, cx) else { return };
+        match edge.column {
+            Some((Direction::Read, at)) => {
+                let (read, delay) = self.channel.transfer_read(at, cx.now());
+                self.answer(read, delay, cx);
+                self.channel.refill_reads();
+                self.carry_out(cx);
+            }
+            Some((Direction::Write, at)) => {
+                self.channel.transfer_write(at, cx);
+                self.carry_out(cx);
+            }
+            None => {}
+        }
+        self.channel.end_edge(&edge, cx);
+    }
+
+    /// Answers a look of the host's outside simulated time: the bytes that reads would return, with no read.
+    fn look(&self, mut lines: Box<Lines>, cx: &mut Ctx<'_, Msg>) {
+        let length = lines.line_bytes as usize;
+        let mask = u128::MAX >> (MAX_LINE_BYTES - length);
+        for (line, bytes) in &mut lines.lines {
+            self.channel.images.look(*line, &mut bytes[..length]);
+            if let Some(host) = &self.handler_host {
+                host.look(*line, mask, bytes);
+            }
+        }
+        cx.send(self.channel.ports.to_own_slice(lines.slice), Msg::Lines(lines), 0);
     }
 }
 
@@ -445,45 +261,46 @@ impl Component<Msg> for MemoryController {
                 self.look(lines, cx);
                 return;
             }
-            Msg::Scheme { from, message } => self.receive_message(from, message, cx),
+            Msg::Scheme { from, message } => {
+                let Some(host) = &mut self.handler_host else {
+                    panic!("a controller without a handler received a message");
+                };
+                host.receive(from, message, cx.now());
+                self.carry_out(cx);
+            }
             other => panic!("a memory controller received {other:?}"),
         }
-        if !(self.reads.is_empty() && self.writes.is_empty()) {
-            cx.wake_at(self.clock.edge_at_or_after(cx.now()));
+        if !self.channel.is_empty() {
+            cx.wake_at(self.channel.clock.edge_at_or_after(cx.now()));
         }
     }
 
     fn wake(&mut self, cx: &mut Ctx<'_, Msg>) {
-        self.schedule(cx);
+        self.edge(cx);
     }
 
     fn waits(&self, out: &mut Vec<Wait>) {
-        if let Some(what) = self.gated.as_ref().and_then(|gated| gated.handler.waits()) {
-            out.push(Wait { who: "gated WPQ".to_owned(), what, on: None, since: self.occupancy_since });
+        let since = self.wpq_changed();
+        if let Some(what) = self.handler_host.as_ref().and_then(|host| host.waits()) {
+            out.push(Wait { who: "gated WPQ".to_owned(), what, on: None, since });
         }
-        if let Some(parked) = self.gated.as_ref().map(|gated| gated.parked()).filter(|&parked| parked > 0) {
+        if let Some(parked) = self.handler_host.as_ref().map(|host| host.parked()).filter(|&parked| parked > 0) {
             let what = format!("stores in the gated WPQ to be written: {parked} reads want their bytes");
-            out.push(Wait { who: "controller".to_owned(), what, on: None, since: self.occupancy_since });
+            out.push(Wait { who: "controller".to_owned(), what, on: None, since });
         }
-        if !self.waiting_writes.is_empty() || !self.waiting_reads.is_empty() {
-            out.push(Wait {
-                who: "controller".to_owned(),
-                what: format!(
-                    "room: {} writes wait for the WPQ, {} reads for the read queue",
-                    self.waiting_writes.len(),
-                    self.waiting_reads.len()
-                ),
-                on: None,
-                since: self.occupancy_since,
-            });
+        let (writes, reads) = (self.channel.writes.waiting(), self.channel.reads.waiting());
+        if writes + reads > 0 {
+            let what = format!("room: {writes} writes wait for the WPQ, {reads} reads for the read queue");
+            out.push(Wait { who: "controller".to_owned(), what, on: None, since });
         }
     }
 
     fn digest(&self) -> u64 {
         let mut digest = StateDigest::default();
-        self.images.iter().for_each(|image| image.digest(&mut digest));
-        let waiting = [self.waiting_reads.len(), self.waiting_writes.len(), self.reads.len(), self.writes.len()];
-        let in_rows = self.open_rows.as_ref().map(|rows| rows.len());
+        let Channel { images, reads, writes, .. } = &self.channel;
+        images.digest(&mut digest);
+        let waiting = [reads.waiting(), writes.waiting(), reads.queue.len(), writes.len()];
+        let in_rows = writes.open_rows.as_ref().map(|rows| rows.len());
         waiting.into_iter().chain(in_rows).for_each(|count| digest.word(count as u64));
         digest.value()
     }

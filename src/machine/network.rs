@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use super::crossbar::{Credits, CrossbarSpec, PortEnd};
 use super::msg::{HEADER_BYTES, Msg, Payload, Reply, Request, RequestKind, SECTOR_BYTES};
-use super::ports::{Ports, Role};
+use super::ports::{Endpoint, Ports};
 use crate::engine::{Ctx, Time};
 
 /// Bytes behind the header of a reply.
@@ -124,7 +124,7 @@ impl Network {
             persist.passed.sent = tail;
         }
         cx.send(
-            self.ports.to_switch().unwrap_or_else(|| self.ports.to(Role::Slice(slice as u16))),
+            self.ports.to_switch().unwrap_or_else(|| self.ports.to(Endpoint::Slice(slice as u16))),
             Msg::Request(request),
             tail - cx.now(),
         );

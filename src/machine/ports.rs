@@ -12,7 +12,7 @@
 //! | switch of requests | slices, SMs and command processor (their credits) |
 //! | switch of replies | SMs, command processor |
 //!
-//! `assemble` connects every port that this table has, and a host asks it for the port to a [`Role`], so that the two cannot
+//! `assemble` connects every port that this table has, and a host asks it for the port to a [`Endpoint`], so that the two cannot
 //! disagree. A *requester* is a component that sends requests to the L2. Its id is dense over all requesters: SMs, then the
 //! command processor. Only [`Ports`] knows that, and another kind of requester (a CPU core, a NIC, a DMA engine) gets a role
 //! and the next ids here. Invariants: no two roles of one owner share a port; a role without a port is refused.
@@ -54,7 +54,7 @@ impl Requester {
 
 /// A component, by what it is and its number among those of its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Role {
+pub enum Endpoint {
     /// A streaming multiprocessor.
     Sm(u16),
     /// The command processor.
@@ -71,33 +71,33 @@ pub enum Role {
     ReplySwitch,
 }
 
-impl Role {
+impl Endpoint {
     /// Kinds of roles.
     const KINDS: usize = 7;
 
     fn kind(self) -> usize {
         match self {
-            Role::Sm(_) => 0,
-            Role::CommandProcessor => 1,
-            Role::Slice(_) => 2,
-            Role::Controller(_) => 3,
-            Role::Hub => 4,
-            Role::RequestSwitch => 5,
-            Role::ReplySwitch => 6,
+            Endpoint::Sm(_) => 0,
+            Endpoint::CommandProcessor => 1,
+            Endpoint::Slice(_) => 2,
+            Endpoint::Controller(_) => 3,
+            Endpoint::Hub => 4,
+            Endpoint::RequestSwitch => 5,
+            Endpoint::ReplySwitch => 6,
         }
     }
 }
 
-impl fmt::Display for Role {
+impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Role::Sm(index) => write!(f, "sm{index}"),
-            Role::CommandProcessor => write!(f, "command_processor"),
-            Role::Slice(index) => write!(f, "l2.{index}"),
-            Role::Controller(channel) => write!(f, "mc{channel}"),
-            Role::Hub => write!(f, "hub"),
-            Role::RequestSwitch => write!(f, "switch of requests"),
-            Role::ReplySwitch => write!(f, "switch of replies"),
+            Endpoint::Sm(index) => write!(f, "sm{index}"),
+            Endpoint::CommandProcessor => write!(f, "command_processor"),
+            Endpoint::Slice(index) => write!(f, "l2.{index}"),
+            Endpoint::Controller(channel) => write!(f, "mc{channel}"),
+            Endpoint::Hub => write!(f, "hub"),
+            Endpoint::RequestSwitch => write!(f, "switch of requests"),
+            Endpoint::ReplySwitch => write!(f, "switch of replies"),
         }
     }
 }
@@ -127,8 +127,36 @@ impl Roster {
         self.map.slices_per_channel() as u16
     }
 
-    fn controllers(self) -> u16 {
+    fn channels(self) -> u16 {
         self.map.slices() as u16 / self.slices_per_controller()
+    }
+
+    /// Every SM.
+    pub fn sms(self) -> impl Iterator<Item = Endpoint> {
+        (0..self.sms).map(Endpoint::Sm)
+    }
+
+    /// Every slice.
+    pub fn slices(self) -> impl Iterator<Item = Endpoint> {
+        (0..self.map.slices() as u16).map(Endpoint::Slice)
+    }
+
+    /// Every memory controller.
+    pub fn controllers(self) -> impl Iterator<Item = Endpoint> {
+        (0..self.channels()).map(Endpoint::Controller)
+    }
+
+    /// Every requester, in the order of their ids.
+    pub fn requester_roles(self) -> impl Iterator<Item = Endpoint> {
+        self.sms().chain([Endpoint::CommandProcessor])
+    }
+
+    /// A controller is the one of a slice.
+    pub fn serves(self, controller: Endpoint, slice: Endpoint) -> bool {
+        match (controller, slice) {
+            (Endpoint::Controller(channel), Endpoint::Slice(slice)) => slice / self.slices_per_controller() == channel,
+            _ => false,
+        }
     }
 
     /// Requesters: SMs and the command processor.
@@ -137,45 +165,45 @@ impl Roster {
     }
 
     /// The requester that an SM or the command processor is; none for the others.
-    pub fn requester(self, role: Role) -> Option<Requester> {
+    pub fn requester(self, role: Endpoint) -> Option<Requester> {
         match role {
-            Role::Sm(index) => Some(Requester::sm(index)),
-            Role::CommandProcessor => Some(Requester::command_processor(self.sms)),
+            Endpoint::Sm(index) => Some(Requester::sm(index)),
+            Endpoint::CommandProcessor => Some(Requester::command_processor(self.sms)),
             _ => None,
         }
     }
 
     /// The groups of a component's ports in their order: a role of the kind, and how many ports.
-    fn groups(self, owner: Role) -> [(Role, u16); 5] {
+    fn groups(self, owner: Endpoint) -> [(Endpoint, u16); 5] {
         let if_any = |exists: bool, count: u16| if exists { count } else { 0 };
-        let slices = (Role::Slice(0), self.map.slices() as u16);
-        let sms = (Role::Sm(0), self.sms);
-        let command_processor = (Role::CommandProcessor, 1);
-        let hub = (Role::Hub, u16::from(self.hub));
-        let controllers = (Role::Controller(0), if_any(self.paths, self.controllers()));
-        let requests = (Role::RequestSwitch, u16::from(self.switched));
-        let replies = (Role::ReplySwitch, u16::from(self.switched));
-        let none = (Role::Hub, 0);
+        let slices = (Endpoint::Slice(0), self.map.slices() as u16);
+        let sms = (Endpoint::Sm(0), self.sms);
+        let command_processor = (Endpoint::CommandProcessor, 1);
+        let hub = (Endpoint::Hub, u16::from(self.hub));
+        let controllers = (Endpoint::Controller(0), if_any(self.paths, self.channels()));
+        let requests = (Endpoint::RequestSwitch, u16::from(self.switched));
+        let replies = (Endpoint::ReplySwitch, u16::from(self.switched));
+        let none = (Endpoint::Hub, 0);
         match owner {
-            Role::Sm(_) => [slices, command_processor, hub, controllers, requests],
-            Role::CommandProcessor => [slices, sms, hub, requests, none],
-            Role::Slice(_) => [sms, command_processor, (Role::Controller(0), 1), hub, replies],
-            Role::Controller(_) => [
-                (Role::Slice(0), self.slices_per_controller()),
-                (Role::Sm(0), if_any(self.paths, self.sms)),
-                (Role::Controller(0), if_any(self.paths, self.controllers() - 1)),
-                (Role::Hub, u16::from(self.paths && self.hub)),
+            Endpoint::Sm(_) => [slices, command_processor, hub, controllers, requests],
+            Endpoint::CommandProcessor => [slices, sms, hub, requests, none],
+            Endpoint::Slice(_) => [sms, command_processor, (Endpoint::Controller(0), 1), hub, replies],
+            Endpoint::Controller(_) => [
+                (Endpoint::Slice(0), self.slices_per_controller()),
+                (Endpoint::Sm(0), if_any(self.paths, self.sms)),
+                (Endpoint::Controller(0), if_any(self.paths, self.channels() - 1)),
+                (Endpoint::Hub, u16::from(self.paths && self.hub)),
                 none,
             ],
-            Role::Hub => [sms, slices, controllers, none, none],
-            Role::RequestSwitch => [slices, sms, command_processor, none, none],
-            Role::ReplySwitch => [sms, command_processor, none, none, none],
+            Endpoint::Hub => [sms, slices, controllers, none, none],
+            Endpoint::RequestSwitch => [slices, sms, command_processor, none, none],
+            Endpoint::ReplySwitch => [sms, command_processor, none, none, none],
         }
     }
 
     /// The ports of a component.
-    pub fn ports(self, owner: Role) -> Ports {
-        let mut groups = [Group::default(); Role::KINDS];
+    pub fn ports(self, owner: Endpoint) -> Ports {
+        let mut groups = [Group::default(); Endpoint::KINDS];
         let mut first = 0;
         for (role, count) in self.groups(owner) {
             if count > 0 {
@@ -183,7 +211,7 @@ impl Roster {
                 first += count;
             }
         }
-        let switch = [Role::RequestSwitch, Role::ReplySwitch].map(|role| groups[role.kind()]);
+        let switch = [Endpoint::RequestSwitch, Endpoint::ReplySwitch].map(|role| groups[role.kind()]);
         let switch = switch.into_iter().find(|group| group.count > 0).map(|group| Port(group.first));
         Ports { owner, roster: self, groups, switch }
     }
@@ -199,16 +227,16 @@ struct Group {
 /// The ports of one component.
 #[derive(Debug, Clone, Copy)]
 pub struct Ports {
-    owner: Role,
+    owner: Endpoint,
     roster: Roster,
     /// By kind of role.
-    groups: [Group; Role::KINDS],
+    groups: [Group; Endpoint::KINDS],
     switch: Option<Port>,
 }
 
 impl Ports {
     /// The component whose ports these are.
-    pub fn owner(&self) -> Role {
+    pub fn owner(&self) -> Endpoint {
         self.owner
     }
 
@@ -230,8 +258,8 @@ impl Ports {
     #[inline]
     pub fn requester(&self) -> Requester {
         match self.owner {
-            Role::Sm(index) => Requester::sm(index),
-            Role::CommandProcessor => Requester::command_processor(self.roster.sms),
+            Endpoint::Sm(index) => Requester::sm(index),
+            Endpoint::CommandProcessor => Requester::command_processor(self.roster.sms),
             owner => panic!("{owner} is no requester"),
         }
     }
@@ -242,22 +270,12 @@ impl Ports {
         (requester.0 < self.roster.sms).then_some(requester.0)
     }
 
-    /// Every SM.
-    pub fn sms(&self) -> impl Iterator<Item = Role> + use<> {
-        (0..self.roster.sms).map(Role::Sm)
-    }
-
-    /// Every slice.
-    pub fn slices(&self) -> impl Iterator<Item = Role> + use<> {
-        (0..self.roster.map.slices() as u16).map(Role::Slice)
-    }
-
     /// The port to a component. O(1).
     ///
     /// # Panics
     /// When no link leads there.
     #[inline]
-    pub fn to(&self, role: Role) -> Port {
+    pub fn to(&self, role: Endpoint) -> Port {
         match self.find(role) {
             Some(port) => port,
             None => no_link(self.owner, &role),
@@ -265,20 +283,20 @@ impl Ports {
     }
 
     #[inline]
-    fn find(&self, role: Role) -> Option<Port> {
+    fn find(&self, role: Endpoint) -> Option<Port> {
         let group = self.groups[role.kind()];
         let place = match (self.owner, role) {
             // A controller has no port to itself, and only to its own slices; a slice has one to its own controller.
-            (Role::Controller(own), Role::Controller(other)) if other == own => return None,
-            (Role::Controller(own), Role::Controller(other)) => other - u16::from(other > own),
-            (Role::Controller(own), Role::Slice(slice)) => {
+            (Endpoint::Controller(own), Endpoint::Controller(other)) if other == own => return None,
+            (Endpoint::Controller(own), Endpoint::Controller(other)) => other - u16::from(other > own),
+            (Endpoint::Controller(own), Endpoint::Slice(slice)) => {
                 slice.wrapping_sub(own * self.roster.slices_per_controller())
             }
-            (Role::Slice(own), Role::Controller(channel)) => {
+            (Endpoint::Slice(own), Endpoint::Controller(channel)) => {
                 u16::from(channel != own / self.roster.slices_per_controller())
             }
-            (_, Role::Sm(index) | Role::Slice(index) | Role::Controller(index)) => index,
-            (_, Role::CommandProcessor | Role::Hub | Role::RequestSwitch | Role::ReplySwitch) => 0,
+            (_, Endpoint::Sm(index) | Endpoint::Slice(index) | Endpoint::Controller(index)) => index,
+            (_, Endpoint::CommandProcessor | Endpoint::Hub | Endpoint::RequestSwitch | Endpoint::ReplySwitch) => 0,
         };
         (place < group.count).then(|| Port(group.first + place))
     }
@@ -287,15 +305,15 @@ impl Ports {
     #[inline]
     pub fn to_requester(&self, requester: Requester) -> Port {
         match self.sm_of(requester) {
-            Some(sm) => self.to(Role::Sm(sm)),
-            None => self.to(Role::CommandProcessor),
+            Some(sm) => self.to(Endpoint::Sm(sm)),
+            None => self.to(Endpoint::CommandProcessor),
         }
     }
 
     /// A slice's port to its controller.
     #[inline]
     pub fn to_memory(&self) -> Port {
-        Port(self.groups[Role::Controller(0).kind()].first)
+        Port(self.groups[Endpoint::Controller(0).kind()].first)
     }
 
     /// A controller's port to the slice at a place among its own.
@@ -317,19 +335,19 @@ impl Ports {
     pub fn to_peer(&self, peer: Peer) -> Port {
         let slice = |address| self.roster.map.slice_of(address) as u16;
         let role = match peer {
-            Peer::Sm(index) => Role::Sm(index),
-            Peer::Slice(index) => Role::Slice(index),
-            Peer::SliceOf(address) => Role::Slice(slice(address)),
-            Peer::Controller(channel) => Role::Controller(channel),
-            Peer::ControllerOf(address) => Role::Controller(slice(address) / self.roster.slices_per_controller()),
-            Peer::Hub => Role::Hub,
-            Peer::Host => Role::CommandProcessor,
+            Peer::Sm(index) => Endpoint::Sm(index),
+            Peer::Slice(index) => Endpoint::Slice(index),
+            Peer::SliceOf(address) => Endpoint::Slice(slice(address)),
+            Peer::Controller(channel) => Endpoint::Controller(channel),
+            Peer::ControllerOf(address) => Endpoint::Controller(slice(address) / self.roster.slices_per_controller()),
+            Peer::Hub => Endpoint::Hub,
+            Peer::Host => Endpoint::CommandProcessor,
         };
         // The other links of a slice and of the command processor carry traffic that a message would overtake.
         let may_write = match (self.owner, role) {
-            (_, Role::CommandProcessor) => false,
-            (Role::Slice(_), Role::Controller(_)) => false,
-            (Role::CommandProcessor, role) => role == Role::Hub,
+            (_, Endpoint::CommandProcessor) => false,
+            (Endpoint::Slice(_), Endpoint::Controller(_)) => false,
+            (Endpoint::CommandProcessor, role) => role == Endpoint::Hub,
             _ => true,
         };
         match self.find(role) {
@@ -340,7 +358,7 @@ impl Ports {
 }
 
 #[cold]
-fn no_link(owner: Role, to: &dyn fmt::Debug) -> ! {
+fn no_link(owner: Endpoint, to: &dyn fmt::Debug) -> ! {
     panic!("no link leads from {owner} to {to:?}")
 }
 
@@ -352,11 +370,11 @@ mod tests {
         Roster { hub, paths, switched, ..Roster::new(3, Interleave::new(4, 2, 256)) }
     }
 
-    fn roles() -> Vec<Role> {
-        let sms = (0..3).map(Role::Sm);
-        let slices = (0..4).map(Role::Slice);
-        let controllers = (0..2).map(Role::Controller);
-        let others = [Role::CommandProcessor, Role::Hub, Role::RequestSwitch, Role::ReplySwitch];
+    fn roles() -> Vec<Endpoint> {
+        let sms = (0..3).map(Endpoint::Sm);
+        let slices = (0..4).map(Endpoint::Slice);
+        let controllers = (0..2).map(Endpoint::Controller);
+        let others = [Endpoint::CommandProcessor, Endpoint::Hub, Endpoint::RequestSwitch, Endpoint::ReplySwitch];
         sms.chain(slices).chain(controllers).chain(others).collect()
     }
 
@@ -379,23 +397,29 @@ mod tests {
 
     #[test]
     fn an_sm_reaches_slices_command_processor_hub_controllers_and_switch_in_this_order() {
-        let ports = roster(true, true, true).ports(Role::Sm(1));
-        let to = [Role::Slice(3), Role::CommandProcessor, Role::Hub, Role::Controller(1), Role::RequestSwitch];
+        let ports = roster(true, true, true).ports(Endpoint::Sm(1));
+        let to = [
+            Endpoint::Slice(3),
+            Endpoint::CommandProcessor,
+            Endpoint::Hub,
+            Endpoint::Controller(1),
+            Endpoint::RequestSwitch,
+        ];
         assert_eq!(to.map(|role| ports.to(role).0), [3, 4, 5, 7, 8]);
         assert_eq!(ports.to_switch(), Some(Port(8)));
-        let ports = roster(false, false, false).ports(Role::Sm(1));
-        assert_eq!((ports.to(Role::CommandProcessor), ports.to_switch()), (Port(4), None));
+        let ports = roster(false, false, false).ports(Endpoint::Sm(1));
+        assert_eq!((ports.to(Endpoint::CommandProcessor), ports.to_switch()), (Port(4), None));
     }
 
     #[test]
     fn a_controller_has_no_port_to_itself_and_reaches_its_own_slices_only() {
-        let ports = roster(true, true, false).ports(Role::Controller(1));
-        assert_eq!([2, 3].map(|slice| ports.to(Role::Slice(slice)).0), [0, 1]);
+        let ports = roster(true, true, false).ports(Endpoint::Controller(1));
+        assert_eq!([2, 3].map(|slice| ports.to(Endpoint::Slice(slice)).0), [0, 1]);
         assert_eq!(
-            (ports.to(Role::Sm(2)), ports.to(Role::Controller(0)), ports.to(Role::Hub)),
+            (ports.to(Endpoint::Sm(2)), ports.to(Endpoint::Controller(0)), ports.to(Endpoint::Hub)),
             (Port(4), Port(5), Port(6))
         );
-        for role in [Role::Slice(1), Role::Slice(4), Role::Controller(1), Role::Controller(2)] {
+        for role in [Endpoint::Slice(1), Endpoint::Slice(4), Endpoint::Controller(1), Endpoint::Controller(2)] {
             assert_eq!(ports.find(role), None, "{role}");
         }
     }
@@ -403,19 +427,19 @@ mod tests {
     #[test]
     fn requesters_are_the_sms_and_then_the_command_processor() {
         let roster = roster(false, false, false);
-        let ports = roster.ports(Role::Slice(0));
-        let host = roster.ports(Role::CommandProcessor).requester();
+        let ports = roster.ports(Endpoint::Slice(0));
+        let host = roster.ports(Endpoint::CommandProcessor).requester();
         assert_eq!((host, roster.requesters()), (Requester::command_processor(3), 4));
         assert_eq!((ports.sm_of(Requester::sm(2)), ports.sm_of(host)), (Some(2), None));
         assert_eq!((ports.to_requester(Requester::sm(2)), ports.to_requester(host)), (Port(2), Port(3)));
-        assert_eq!((ports.to_memory(), ports.to(Role::Controller(0))), (Port(4), Port(4)));
-        assert_eq!(ports.find(Role::Controller(1)), None, "another channel's");
+        assert_eq!((ports.to_memory(), ports.to(Endpoint::Controller(0))), (Port(4), Port(4)));
+        assert_eq!(ports.find(Endpoint::Controller(1)), None, "another channel's");
     }
 
     #[test]
     fn a_peer_is_found_by_number_or_by_an_address() {
         let roster = roster(true, true, false);
-        let ports = roster.ports(Role::Sm(0));
+        let ports = roster.ports(Endpoint::Sm(0));
         for chunk in 0..16 {
             let address = crate::kernel::memory::NVM_BASE + 256 * chunk;
             let slice = roster.map.slice_of(address) as u16;
@@ -427,12 +451,12 @@ mod tests {
     #[test]
     #[should_panic(expected = "no link leads from l2.0 to Controller(0)")]
     fn a_slices_handler_does_not_write_to_its_controller() {
-        roster(true, true, false).ports(Role::Slice(0)).to_peer(Peer::Controller(0));
+        roster(true, true, false).ports(Endpoint::Slice(0)).to_peer(Peer::Controller(0));
     }
 
     #[test]
     #[should_panic(expected = "no link leads from hub to Host")]
     fn nobody_writes_to_the_hosts_handler() {
-        roster(true, true, false).ports(Role::Hub).to_peer(Peer::Host);
+        roster(true, true, false).ports(Endpoint::Hub).to_peer(Peer::Host);
     }
 }

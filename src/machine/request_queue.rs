@@ -14,7 +14,7 @@
 use crate::engine::Time;
 use crate::kernel::memory::Medium;
 
-use super::media::{Access, BankId, Media, Place};
+use super::media::{BankId, DeviceRow, Direction, Media};
 
 /// A request's place in its bank's list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl Choice {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Entry {
+struct QueuedRequest {
     age: u64,
     line: u64,
     row: u32,
@@ -49,8 +49,8 @@ struct Entry {
 }
 
 #[derive(Debug, Clone, Default)]
-struct Bank {
-    entries: Vec<Entry>,
+struct BankQueue {
+    entries: Vec<QueuedRequest>,
     /// The first hit that may be served and the first conflict, unless `stale`.
     hit: Option<u16>,
     conflict: Option<u16>,
@@ -67,8 +67,8 @@ pub(super) const NO_BANKS: BankSet = BankSet(Vec::new());
 /// Requests of one direction.
 #[derive(Debug)]
 pub(super) struct RequestQueue<T> {
-    access: Access,
-    banks: Vec<Bank>,
+    access: Direction,
+    banks: Vec<BankQueue>,
     /// Banks with requests.
     busy: BankSet,
     items: Vec<Option<T>>,
@@ -79,10 +79,10 @@ pub(super) struct RequestQueue<T> {
 
 impl<T> RequestQueue<T> {
     /// No requests, for so many banks.
-    pub(super) fn new(access: Access, banks: usize) -> Self {
+    pub(super) fn new(access: Direction, banks: usize) -> Self {
         RequestQueue {
             access,
-            banks: vec![Bank::default(); banks],
+            banks: vec![BankQueue::default(); banks],
             busy: BankSet(vec![0; banks.div_ceil(64)]),
             items: Vec::new(),
             free: Vec::new(),
@@ -110,7 +110,7 @@ impl<T> RequestQueue<T> {
     }
 
     /// Takes in a request for `line`, as the youngest.
-    pub(super) fn push(&mut self, place: Place, line: u64, item: T) {
+    pub(super) fn push(&mut self, place: DeviceRow, line: u64, item: T) {
         let index = match self.free.pop() {
             Some(index) => {
                 self.items[usize::from(index)] = Some(item);
@@ -122,7 +122,7 @@ impl<T> RequestQueue<T> {
             }
         };
         let bank = &mut self.banks[usize::from(place.bank)];
-        bank.entries.push(Entry { age: self.next_age, line, row: place.row, item: index });
+        bank.entries.push(QueuedRequest { age: self.next_age, line, row: place.row, item: index });
         bank.stale = true;
         self.busy.0[usize::from(place.bank / 64)] |= 1 << (place.bank % 64);
         self.next_age += 1;
@@ -130,7 +130,7 @@ impl<T> RequestQueue<T> {
     }
 
     /// The oldest request for `line`, which lies at `place`.
-    pub(super) fn find_mut(&mut self, place: Place, line: u64) -> Option<&mut T> {
+    pub(super) fn find_mut(&mut self, place: DeviceRow, line: u64) -> Option<&mut T> {
         let entry = self.banks[usize::from(place.bank)].entries.iter().find(|entry| entry.line == line)?;
         self.items[usize::from(entry.item)].as_mut()
     }
@@ -193,7 +193,7 @@ impl<T> RequestQueue<T> {
             let bank = &mut self.banks[usize::from(number)];
             let place = media.place_in(number);
             if bank.stale {
-                let direct = self.access == Access::Write && media.writes_cells_directly(place.medium);
+                let direct = self.access == Direction::Write && media.writes_cells_directly(place.medium);
                 bank.refresh(direct, media.open_row_of(number), || capped(number));
             }
             if let Some(index) = bank.hit {
@@ -217,7 +217,7 @@ impl<T> RequestQueue<T> {
     }
 }
 
-impl Bank {
+impl BankQueue {
     fn refresh(&mut self, direct: bool, open: Option<u32>, capped: impl FnOnce() -> bool) {
         self.stale = false;
         if direct {
@@ -263,12 +263,12 @@ mod tests {
     }
 
     /// One look at every request, oldest first: what the queue's answers must agree with.
-    fn plain(media: &Media, access: Access, all: &[(Place, u64)], capped: u8, now: Time) -> [Option<u64>; 3] {
+    fn plain(media: &Media, access: Direction, all: &[(DeviceRow, u64)], capped: u8, now: Time) -> [Option<u64>; 3] {
         let (mut column, mut row, mut next) = (None, None, Time::MAX);
         let (mut hits, mut conflicts) = (0u128, Vec::new());
         for &(place, line) in all {
-            let direct = access == Access::Write && media.writes_cells_directly(place.medium);
-            let conflict = conflicts.iter().any(|&(p, _): &(Place, u64)| p.bank == place.bank);
+            let direct = access == Direction::Write && media.writes_cells_directly(place.medium);
+            let conflict = conflicts.iter().any(|&(p, _): &(DeviceRow, u64)| p.bank == place.bank);
             if direct || media.open_row_of(place.bank) == Some(place.row) {
                 if !direct && capped >> (place.bank % 8) & 1 == 1 && conflict {
                     continue;
@@ -303,14 +303,14 @@ mod tests {
             // Six banks; eighty, in two words.
             each in prop::sample::select(&[3u16, 40]),
         ) {
-            let access = if writes { Access::Write } else { Access::Read };
+            let access = if writes { Direction::Write } else { Direction::Read };
             let mut media = media(u32::from(each));
             let mut queue = RequestQueue::new(access, media.banks());
-            let mut all: Vec<(Place, u64)> = Vec::new();
+            let mut all: Vec<(DeviceRow, u64)> = Vec::new();
             let (mut now, mut capped) = (0, 0u8);
             for (line, (bank, row, wait, cap)) in steps.into_iter().enumerate() {
                 let bank = bank * (2 * each - 1) / 5;
-                let place = Place { row, ..media.place_in(bank) };
+                let place = DeviceRow { row, ..media.place_in(bank) };
                 prop_assert_eq!(place.medium, if bank < each { Medium::Dram } else { Medium::Nvm });
                 queue.push(place, line as u64, line as u64);
                 all.push((place, line as u64));
@@ -327,7 +327,7 @@ mod tests {
                 let found = [line_of(&queue, choice.column), line_of(&queue, choice.row), next];
                 prop_assert_eq!(found, plain(&media, access, &all, capped, now));
                 if let Some(at) = choice.row {
-                    media.open_row(Place { row: queue.row(at), ..media.place_in(at.bank) }, now);
+                    media.open_row(DeviceRow { row: queue.row(at), ..media.place_in(at.bank) }, now);
                     queue.changed(at.bank);
                 }
                 if let Some(at) = choice.column {
@@ -335,7 +335,7 @@ mod tests {
                     let passes = older.filter(|(p, _)| p.bank == at.bank && p.row != queue.row(at)).count() > 0;
                     prop_assert_eq!(queue.passes_an_older(at), passes);
                     let (row, line, _) = queue.remove(at);
-                    media.column(Place { row, ..media.place_in(at.bank) }, access, 32, now);
+                    media.column(DeviceRow { row, ..media.place_in(at.bank) }, access, 32, now);
                     all.retain(|(_, other)| *other != line);
                     prop_assert_eq!((Some(line), queue.len()), (found[0], all.len()));
                 }

@@ -48,7 +48,7 @@ use super::crossbar::{CrossbarSpec, PortEnd};
 use super::l1::{L1, L1Spec, L1Writes};
 use super::msg::Msg;
 use super::persistence::PersistSpec;
-use super::ports::{Ports, Role};
+use super::ports::{Endpoint, Ports};
 use super::scheduler::{UNITS, Unit};
 use super::shared_memory::SharedSpec;
 use super::stalls::LinkParts;
@@ -215,7 +215,7 @@ impl Sm {
 
     /// Port to the command processor.
     fn dispatch_port(&self) -> Port {
-        self.w.ports.to(Role::CommandProcessor)
+        self.w.ports.to(Endpoint::CommandProcessor)
     }
 
     /// Sends what the handler has written.

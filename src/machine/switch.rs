@@ -25,7 +25,7 @@ use crate::engine::{Clock, Component, Ctx, Port, StateDigest, Time, Wait};
 use super::crossbar::{CrossbarSpec, PortEnd};
 use super::msg::Msg;
 use super::network::reply_bytes;
-use super::ports::{Ports, Role};
+use super::ports::{Endpoint, Ports};
 
 counters! {
     /// What one switch counted.
@@ -105,8 +105,8 @@ impl Switch {
         let slices = ports.map().slices() as usize;
         let requesters = usize::from(ports.roster().requesters());
         let (inputs, outputs) = match ports.owner() {
-            Role::RequestSwitch => (requesters, slices),
-            Role::ReplySwitch => (slices, requesters),
+            Endpoint::RequestSwitch => (requesters, slices),
+            Endpoint::ReplySwitch => (slices, requesters),
             owner => panic!("{owner} is no switch"),
         };
         Switch {
@@ -166,12 +166,12 @@ impl Switch {
 impl Component<Msg> for Switch {
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
         let (input, output, port, bytes, message) = match (self.ports.owner(), message) {
-            (Role::RequestSwitch, Msg::Request(request)) => {
+            (Endpoint::RequestSwitch, Msg::Request(request)) => {
                 let slice = self.ports.map().slice_of(request.line);
-                let port = self.ports.to(Role::Slice(slice as u16));
+                let port = self.ports.to(Endpoint::Slice(slice as u16));
                 (request.from.index(), slice as usize, port, request.payload_bytes(), Msg::Request(request))
             }
-            (Role::ReplySwitch, Msg::Switched { from, to, reply }) => {
+            (Endpoint::ReplySwitch, Msg::Switched { from, to, reply }) => {
                 let port = self.ports.to_requester(to);
                 (usize::from(from), to.index(), port, reply_bytes(&reply), Msg::Reply(reply))
             }

@@ -6,7 +6,7 @@
 use std::sync::atomic::AtomicBool;
 
 use super::Experiment;
-use crate::assemble::first_seat;
+use crate::assemble::first_place;
 use crate::config::{MachineConfig, SchemeConfig};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::kernel::functional::Limits;
@@ -87,7 +87,7 @@ impl Experiment {
             faults.push(self.other_demands());
             return faults.into_result(());
         }
-        if let Some((key, why)) = self.scheme.built.unfit(first_seat(&self.machine.spec)) {
+        if let Some((key, why)) = self.scheme.built.unfit(first_place(&self.machine.spec)) {
             faults.push(Diagnostic::nowhere(&key, why));
         }
         let Some(rule) = self.scheme.built.regions() else { return faults.into_result(()) };

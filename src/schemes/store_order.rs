@@ -33,6 +33,7 @@ use std::collections::VecDeque;
 
 use crate::persist::handler::{Admission, Departure, Event, HandlerReport, Offer, Outbox, Store};
 use crate::persist::journal::Author;
+use crate::persist::sequence::Sequence;
 use crate::persist::vocab::{IssueOrder, NonTemporalOrder, Route};
 
 /// How much is kept in order, and how.
@@ -59,10 +60,10 @@ struct HeldRequest {
 struct Scope {
     /// Those that warps have issued.
     issued: u64,
-    /// Of these, how many are durable from the first on.
-    durable: u64,
-    /// Those that have left the load-store unit after these: their departures, and whether they are durable.
-    departed: VecDeque<(u64, bool)>,
+    /// Of these, those that have left the load-store unit, and up to which all are durable.
+    durable: Sequence,
+    /// The departures of those after the last up to which all are durable.
+    departed: VecDeque<u64>,
     /// Fences that did not wait, up to which number.
     unsettled: Vec<(u64, Author)>,
     /// In a FIFO: the line that the last stores all went to, and what the first of them waits for.
@@ -72,12 +73,10 @@ struct Scope {
 impl Scope {
     /// A store of it is durable. False when it has no such store.
     fn acknowledge(&mut self, departure: u64) -> bool {
-        let Ok(at) = self.departed.binary_search_by_key(&departure, |&(number, _)| number) else { return false };
-        self.departed[at].1 = true;
-        while self.departed.front().is_some_and(|&(_, durable)| durable) {
-            self.departed.pop_front();
-            self.durable += 1;
-        }
+        let Ok(at) = self.departed.binary_search(&departure) else { return false };
+        let settled = self.durable.settled();
+        self.durable.complete(settled + 1 + at as u64);
+        self.departed.drain(..(self.durable.settled() - settled) as usize);
         true
     }
 }
@@ -146,7 +145,7 @@ impl StoreOrder {
             return Admission::Waits;
         }
         let scope = self.scope_of(cta);
-        if self.scopes[scope].durable >= after && !self.holds(line) {
+        if self.scopes[scope].durable.settled() >= after && !self.holds(line) {
             Admission::Goes
         } else if self.held.len() < self.spec.held_entries as usize {
             Admission::Held
@@ -160,7 +159,7 @@ impl StoreOrder {
         let Ok(at) = self.held.binary_search_by_key(&number, |held| held.number) else { return false };
         let held = &self.held[at];
         let mut before = self.held.iter().take(at);
-        held.after <= self.scopes[held.scope].durable
+        held.after <= self.scopes[held.scope].durable.settled()
             && !before.any(|other| other.scope == held.scope || other.line == held.line)
     }
 
@@ -170,7 +169,8 @@ impl StoreOrder {
             Event::Departed { departure, number, held } => {
                 let scope = self.scope_of(departure.cta);
                 if departure.is_non_temporal {
-                    self.scopes[scope].departed.push_back((number, false));
+                    self.scopes[scope].durable.issue();
+                    self.scopes[scope].departed.push_back(number);
                 }
                 if held {
                     let Departure { line, after, .. } = departure;
@@ -180,7 +180,7 @@ impl StoreOrder {
             Event::Released(number) => self.held.retain(|held| held.number != number),
             Event::Acknowledged { number, .. } => {
                 if let Some(scope) = self.scopes.iter_mut().find_map(|s| s.acknowledge(number).then_some(s)) {
-                    let durable = scope.durable;
+                    let durable = scope.durable.settled();
                     scope.unsettled.retain(|&(last, author)| {
                         if last <= durable {
                             outbox.settle(author);
@@ -200,7 +200,7 @@ impl StoreOrder {
     /// Who waits here.
     pub fn report(&self, report: &mut HandlerReport) {
         if let Some(head) = self.held.front() {
-            let stores = head.after.saturating_sub(self.scopes[head.scope].durable);
+            let stores = head.after.saturating_sub(self.scopes[head.scope].durable.settled());
             let what = format!("{stores} non-temporal stores to be durable, before line {:#x}", head.line);
             report.waits.push((format!("store order, {} requests", self.held.len()), what));
         }

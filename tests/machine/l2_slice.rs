@@ -14,7 +14,7 @@ use durawarp::machine::media::{BusSpec, Media, NvmSpec};
 use durawarp::machine::memory_controller::{ControllerSpec, MemoryController};
 use durawarp::machine::msg::{Atomics, Line, Msg, Payload, Request, RequestKind, sectors_touched};
 use durawarp::machine::persistence::{PastAck, PastL2, PersistSpec};
-use durawarp::machine::ports::{self, Role, Roster};
+use durawarp::machine::ports::{self, Endpoint, Roster};
 use durawarp::persist::{AccessKind, Domain};
 use proptest::prelude::*;
 
@@ -91,7 +91,7 @@ fn run_by(l2: L2Spec, persist: &PersistSpec, memory_credits: (u32, u32), script:
     let clock = Clock::of_period(1);
     let base = Timebase::of_khz(&[1_000_000]).expect("1 GHz");
     let roster = Roster::new(1, Interleave::new(1, 1, 256));
-    let (own, of_controller) = (roster.ports(Role::Slice(0)), roster.ports(Role::Controller(0)));
+    let (own, of_controller) = (roster.ports(Endpoint::Slice(0)), roster.ports(Endpoint::Controller(0)));
     let dram = dram();
     let nvm = NvmSpec::through(&dram, ns(480));
     let bus = BusSpec { bytes_per_cycle: 32, read_to_write_ns: ns(2), write_to_read_ns: ns(6) };
@@ -126,8 +126,8 @@ fn run_by(l2: L2Spec, persist: &PersistSpec, memory_credits: (u32, u32), script:
     let slice = t.add("slice", Box::new(slice));
     let mc = t.add("mc", Box::new(controller));
     t.connect(requester, Port(0), slice, Link { latency: 1, phase: 0 });
-    t.connect(slice, own.to(Role::Sm(0)), requester, Link { latency: 1, phase: 0 });
-    t.connect(slice, own.to(Role::CommandProcessor), requester, Link { latency: 1, phase: 0 });
+    t.connect(slice, own.to(Endpoint::Sm(0)), requester, Link { latency: 1, phase: 0 });
+    t.connect(slice, own.to(Endpoint::CommandProcessor), requester, Link { latency: 1, phase: 0 });
     t.connect(slice, own.to_memory(), mc, Link { latency: 10, phase: 0 });
     t.connect(mc, Port(0), slice, Link { latency: 10, phase: 0 });
     t.wake_at(requester, first);

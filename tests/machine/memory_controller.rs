@@ -15,7 +15,7 @@ use durawarp::machine::media::{BusSpec, Media, MediaSpec, NvmSpec};
 use durawarp::machine::memory_controller::{ControllerCounters, ControllerSpec, MemoryController};
 use durawarp::machine::msg::{Line, MemoryRead, MemoryWrite, Msg};
 use durawarp::machine::persistence::{Clwb, MembarRule, PastAck, PastL1, PastL2, PersistSpec};
-use durawarp::machine::ports::{Role, Roster};
+use durawarp::machine::ports::{Endpoint, Roster};
 use durawarp::persist::journal::{Author, FactKind, Journal};
 use durawarp::persist::vocab::Domain;
 use durawarp::persist::{ControllerHandler, Flush, Outbox, Peer, SchemeMessage, opened};
@@ -189,7 +189,7 @@ pub(super) fn run_on(
     let bus = BusSpec { bytes_per_cycle: 32, read_to_write_ns: ns(2), write_to_read_ns: ns(6) };
     let media = Media::new(&dram(), nvm, &bus, clock, base);
     let image: Vec<u8> = (0..1 << 17).map(|i| (i / 128 % 251) as u8).collect();
-    let ports = Roster::new(0, Interleave::new(1, 1, 256)).ports(Role::Controller(0));
+    let ports = Roster::new(0, Interleave::new(1, 1, 256)).ports(Endpoint::Controller(0));
     let forward = base.ticks_of_ps(spec.forward_ns.ps);
     let mut controller = MemoryController::new(spec, clock, forward, ports, media, [filled(&image), filled(&image)]);
     controller.host(handler);

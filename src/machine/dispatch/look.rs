@@ -40,7 +40,7 @@ impl CommandProcessor {
 
     fn look(&mut self, look: Look, wanted: Option<(Box<Reduction>, Vec<u8>)>, cx: &mut Ctx<'_, Msg>) {
         let look = Arc::new(look);
-        self.ports.slices().for_each(|slice| cx.send(self.ports.to(slice), Msg::Look(look.clone()), 0));
+        self.ports.roster().slices().for_each(|slice| cx.send(self.ports.to(slice), Msg::Look(look.clone()), 0));
         self.step = Step::Looking(Looking { left: self.ports.map().slices(), since: cx.now(), wanted });
     }
 

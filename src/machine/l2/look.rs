@@ -8,7 +8,7 @@
 use crate::engine::Ctx;
 use crate::machine::look::{Lines, Look};
 use crate::machine::msg::{MAX_LINE_BYTES, Msg, SECTOR_BYTES, copy_masked};
-use crate::machine::ports::Role;
+use crate::machine::ports::Endpoint;
 
 use super::{L2Slice, NO_MSHR};
 
@@ -39,7 +39,7 @@ impl L2Slice {
                 }
             }
         }
-        cx.send(self.ports.to(Role::CommandProcessor), Msg::Lines(lines), 0);
+        cx.send(self.ports.to(Endpoint::CommandProcessor), Msg::Lines(lines), 0);
     }
 
     fn take_in(&mut self, line: u64, bytes: &[u8; MAX_LINE_BYTES], cx: &mut Ctx<'_, Msg>) {
@@ -69,7 +69,7 @@ impl L2Slice {
     fn give_up_above(&self, place: usize, cx: &mut Ctx<'_, Msg>) {
         if self.spec.inclusive && self.tags.line_at(place).is_some() {
             let line = self.address[place];
-            self.ports.sms().for_each(|sm| cx.send(self.ports.to(sm), Msg::Invalidate { line }, 0));
+            self.ports.roster().sms().for_each(|sm| cx.send(self.ports.to(sm), Msg::Invalidate { line }, 0));
         }
     }
 }

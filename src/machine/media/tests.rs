@@ -32,12 +32,12 @@ fn media_with(nvm: impl FnOnce(NvmSpec) -> NvmSpec) -> Media {
     Media::new(&dram, &nvm, &bus, Clock::of_period(1), Timebase::of_khz(&[1_000_000]).unwrap())
 }
 
-fn at(bank: BankId, row: u32) -> Place {
-    Place { bank, row, medium: if bank < 4 { Medium::Dram } else { Medium::Nvm } }
+fn at(bank: BankId, row: u32) -> DeviceRow {
+    DeviceRow { bank, row, medium: if bank < 4 { Medium::Dram } else { Medium::Nvm } }
 }
 
 /// The column command is blocked until just before `t` and ready on time.
-fn assert_column_earliest(m: &Media, place: Place, access: Access, t: Time) {
+fn assert_column_earliest(m: &Media, place: DeviceRow, access: Direction, t: Time) {
     assert_eq!(m.channel_ready(place.medium, access).max(m.bank_ready(place, access)), t);
     let issue = |at| std::panic::catch_unwind(|| m.clone().column(place, access, 32, at));
     assert!(issue(t - 1).is_err(), "early");
@@ -63,8 +63,8 @@ fn a_write_of_a_part_of_a_granule_reads_it_first() {
 fn read_waits_trcd_after_activate_and_data_follow_after_tcl() {
     let mut m = media();
     m.open_row(at(0, 5), 100);
-    assert_column_earliest(&m, at(0, 5), Access::Read, 224);
-    let transfer = m.column(at(0, 5), Access::Read, 128, 224);
+    assert_column_earliest(&m, at(0, 5), Direction::Read, 224);
+    let transfer = m.column(at(0, 5), Direction::Read, 128, 224);
     assert_eq!(transfer.data_end, 224 + 36 + 4);
 }
 
@@ -72,10 +72,10 @@ fn read_waits_trcd_after_activate_and_data_follow_after_tcl() {
 fn a_second_column_waits_tccd_and_for_the_bus() {
     let mut m = media();
     m.open_row(at(0, 5), 0);
-    m.column(at(0, 5), Access::Read, 32, 124);
-    assert_column_earliest(&m, at(0, 5), Access::Read, 128);
-    m.column(at(0, 5), Access::Read, 256, 128);
-    assert_column_earliest(&m, at(0, 5), Access::Read, 136);
+    m.column(at(0, 5), Direction::Read, 32, 124);
+    assert_column_earliest(&m, at(0, 5), Direction::Read, 128);
+    m.column(at(0, 5), Direction::Read, 256, 128);
+    assert_column_earliest(&m, at(0, 5), Direction::Read, 136);
 }
 
 #[test]
@@ -84,8 +84,8 @@ fn a_gap_is_told_where_it_alone_kept_a_column_command_from_an_earlier_edge() {
         let mut m = media();
         m.devices[0] = Ticks { groups: groups as u16, ccd_l: 6, ..m.devices[0] };
         m.open_row(at(0, 5), 0);
-        m.column(at(0, 5), Access::Read, first_bytes, 200);
-        m.column(at(0, 5), Access::Read, 32, at_tick).held_by
+        m.column(at(0, 5), Direction::Read, first_bytes, 200);
+        m.column(at(0, 5), Direction::Read, 32, at_tick).held_by
     };
     // The gap is 4, a burst of 32 B takes 1.
     assert_eq!(second(32, 204, 1), Some(ColumnGap::Medium));
@@ -102,7 +102,7 @@ fn another_row_waits_tras_then_trp() {
     m.open_row(at(0, 5), 0);
     assert_eq!(m.row_ready(at(0, 6)), 130, "tRAS");
     m.open_row(at(0, 6), 130);
-    assert_column_earliest(&m, at(0, 6), Access::Read, 130 + 15 + 124);
+    assert_column_earliest(&m, at(0, 6), Direction::Read, 130 + 15 + 124);
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn activates_of_two_banks_are_trrd_apart() {
 fn precharge_after_a_write_waits_write_recovery() {
     let mut m = media();
     m.open_row(at(0, 5), 0);
-    let written = m.column(at(0, 5), Access::Write, 128, 124);
+    let written = m.column(at(0, 5), Direction::Write, 128, 124);
     assert_eq!(written, Transfer { data_end: 148, media_done: 160, held_by: None });
     assert_eq!(m.row_ready(at(0, 6)), 160);
 }
@@ -125,20 +125,20 @@ fn precharge_after_a_write_waits_write_recovery() {
 fn the_bus_turns_around_both_ways() {
     let mut m = media();
     m.open_row(at(0, 5), 0);
-    m.column(at(0, 5), Access::Read, 32, 200); // data until 237
-    assert_column_earliest(&m, at(0, 5), Access::Write, 237 + 7 - 20);
-    m.column(at(0, 5), Access::Write, 32, 224); // data until 245
-    assert_column_earliest(&m, at(0, 5), Access::Read, 245 + 9);
+    m.column(at(0, 5), Direction::Read, 32, 200); // data until 237
+    assert_column_earliest(&m, at(0, 5), Direction::Write, 237 + 7 - 20);
+    m.column(at(0, 5), Direction::Write, 32, 224); // data until 245
+    assert_column_earliest(&m, at(0, 5), Direction::Read, 245 + 9);
 }
 
 #[test]
 fn an_nvm_write_needs_no_row_but_holds_its_bank_for_the_cell_write() {
     let mut m = media();
-    let written = m.column(at(4, 9), Access::Write, 128, 10);
+    let written = m.column(at(4, 9), Direction::Write, 128, 10);
     assert_eq!(written, Transfer { data_end: 34, media_done: 490, held_by: None });
-    assert_column_earliest(&m, at(4, 1), Access::Write, 490);
+    assert_column_earliest(&m, at(4, 1), Direction::Write, 490);
     assert_eq!(m.row_ready(at(4, 1)), 490);
-    assert_eq!(m.bank_ready(at(5, 1), Access::Write), 0, "another bank is free");
+    assert_eq!(m.bank_ready(at(5, 1), Direction::Write), 0, "another bank is free");
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn row_buffer(row_write_when: RowWriteWhen) -> Media {
 }
 
 /// A row command is blocked until just before `t` and taken on time.
-fn assert_row_earliest(m: &Media, place: Place, t: Time) {
+fn assert_row_earliest(m: &Media, place: DeviceRow, t: Time) {
     let open = |at| std::panic::catch_unwind(|| m.clone().open_row(place, at));
     assert!(open(t - 1).is_err(), "early");
     assert!(open(t).is_ok(), "on time");
@@ -169,57 +169,57 @@ fn assert_row_earliest(m: &Media, place: Place, t: Time) {
 fn a_write_to_an_open_row_buffer_waits_tccd_only() {
     let mut m = row_buffer(RowWriteWhen::Close);
     m.open_row(at(4, 5), 0);
-    m.column(at(4, 5), Access::Write, 32, 200); // the bus is free again at 221
-    assert_column_earliest(&m, at(4, 5), Access::Write, 204);
+    m.column(at(4, 5), Direction::Write, 32, 200); // the bus is free again at 221
+    assert_column_earliest(&m, at(4, 5), Direction::Write, 204);
     let hit = |nvm: NvmSpec| NvmSpec { write_mode: WriteMode::RowBuffer, write_hit_ns: ns(36), ..nvm };
     let mut m = media_with(hit);
     m.open_row(at(4, 5), 0);
     m.open_row(at(5, 5), 6);
-    m.column(at(4, 5), Access::Write, 32, 200);
-    assert_column_earliest(&m, at(4, 5), Access::Write, 236);
-    assert_column_earliest(&m, at(5, 5), Access::Write, 204);
+    m.column(at(4, 5), Direction::Write, 32, 200);
+    assert_column_earliest(&m, at(4, 5), Direction::Write, 236);
+    assert_column_earliest(&m, at(5, 5), Direction::Write, 204);
 }
 
 #[test]
 fn a_row_that_was_written_to_is_written_to_its_cells_before_another_row_opens() {
     let mut m = row_buffer(RowWriteWhen::Close);
     m.open_row(at(4, 5), 0);
-    let written = m.column(at(4, 5), Access::Write, 128, 124);
+    let written = m.column(at(4, 5), Direction::Write, 128, 124);
     assert_eq!(written.data_end, 148);
     assert_eq!(m.row_written_at(4), None, "as long as nothing closes it");
     assert_row_earliest(&m, at(4, 6), 148 + 12); // write recovery
     assert_eq!(m.open_row(at(4, 6), 1000), 1320, "in cells");
-    assert_column_earliest(&m, at(4, 6), Access::Read, 1000 + 320 + 15 + 124);
+    assert_column_earliest(&m, at(4, 6), Direction::Read, 1000 + 320 + 15 + 124);
     // After a read nothing is to be written.
-    m.column(at(4, 6), Access::Read, 32, 1459);
+    m.column(at(4, 6), Direction::Read, 32, 1459);
     m.open_row(at(4, 7), 2000);
-    assert_column_earliest(&m, at(4, 7), Access::Read, 2000 + 15 + 124);
+    assert_column_earliest(&m, at(4, 7), Direction::Read, 2000 + 15 + 124);
 }
 
 #[test]
 fn a_row_that_is_written_behind_its_last_write_is_free_for_another_row_then() {
     let mut m = row_buffer(RowWriteWhen::Idle);
     m.open_row(at(4, 5), 0);
-    m.column(at(4, 5), Access::Write, 128, 124);
+    m.column(at(4, 5), Direction::Write, 128, 124);
     assert_eq!(m.row_written_at(4), Some(148 + 320));
-    m.column(at(4, 5), Access::Write, 128, 200);
+    m.column(at(4, 5), Direction::Write, 128, 200);
     assert_eq!(m.row_written_at(4), Some(224 + 320), "another write to it puts that off");
     assert_row_earliest(&m, at(4, 6), 224 + 320);
     m.open_row(at(4, 6), 544);
-    assert_column_earliest(&m, at(4, 6), Access::Read, 544 + 15 + 124);
+    assert_column_earliest(&m, at(4, 6), Direction::Read, 544 + 15 + 124);
 }
 
 #[test]
 fn a_row_may_be_written_while_it_stays_open() {
     let mut m = row_buffer(RowWriteWhen::Close);
     m.open_row(at(4, 5), 0);
-    m.column(at(4, 5), Access::Write, 128, 124);
+    m.column(at(4, 5), Direction::Write, 128, 124);
     let early = std::panic::catch_unwind(|| m.clone().write_row(4, 159));
     assert!(early.is_err(), "write recovery");
     assert_eq!((m.row_write_ready(4), m.write_row(4, 160), m.row_written_at(4)), (160, 480, Some(480)));
-    assert_column_earliest(&m, at(4, 5), Access::Write, 480);
+    assert_column_earliest(&m, at(4, 5), Direction::Write, 480);
     m.open_row(at(4, 6), 480);
-    assert_column_earliest(&m, at(4, 6), Access::Read, 480 + 15 + 124);
+    assert_column_earliest(&m, at(4, 6), Direction::Read, 480 + 15 + 124);
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn writes_of_the_latency_mode_overlap_and_each_is_in_its_cells_after_the_latency
     let mode = |nvm: NvmSpec| NvmSpec { write_mode: WriteMode::Latency, write_hold_ns: ns(40), ..nvm };
     let mut m = media_with(mode);
     assert_eq!(m.write(at(4, 9), u128::MAX, 10).media_done, 10 + 480);
-    assert_column_earliest(&m, at(4, 1), Access::Write, 50);
+    assert_column_earliest(&m, at(4, 1), Direction::Write, 50);
     assert_row_earliest(&m, at(4, 1), 50);
     for nth in 1..=10 {
         let start = 10 + 40 * nth;
@@ -251,12 +251,12 @@ fn writes_take_the_write_bandwidth_whatever_banks_and_bus_could() {
         let written = m.write(at(4 + nth, 0), u128::MAX, 100 * Time::from(nth));
         assert_eq!(written.media_done, 100 * Time::from(nth + 1), "128 B at 1.28 GB/s");
     }
-    assert_eq!(m.channel_ready(Medium::Dram, Access::Write), 324 - 20, "DRAM waits for the bus only");
-    assert!(m.channel_ready(Medium::Nvm, Access::Read) < 400, "reads are no writes");
+    assert_eq!(m.channel_ready(Medium::Dram, Direction::Write), 324 - 20, "DRAM waits for the bus only");
+    assert!(m.channel_ready(Medium::Nvm, Direction::Read) < 400, "reads are no writes");
 }
 
-fn assert_column_earliest_or_now(m: &Media, place: Place, t: Time) {
-    let ready = m.channel_ready(place.medium, Access::Write).max(m.bank_ready(place, Access::Write));
+fn assert_column_earliest_or_now(m: &Media, place: DeviceRow, t: Time) {
+    let ready = m.channel_ready(place.medium, Direction::Write).max(m.bank_ready(place, Direction::Write));
     assert_eq!(ready, t);
 }
 
@@ -266,13 +266,13 @@ fn columns_of_a_bank_group_are_tccd_l_apart_and_those_of_others_are_not() {
     for bank in 4..8 {
         m.open_row(at(bank, 0), 6 * Time::from(bank - 4));
     }
-    m.column(at(4, 0), Access::Read, 32, 200);
-    assert_column_earliest(&m, at(4, 0), Access::Read, 209);
-    assert_column_earliest(&m, at(6, 0), Access::Read, 209);
-    assert_column_earliest(&m, at(5, 0), Access::Read, 204);
-    assert_column_earliest(&m, at(7, 0), Access::Read, 204);
+    m.column(at(4, 0), Direction::Read, 32, 200);
+    assert_column_earliest(&m, at(4, 0), Direction::Read, 209);
+    assert_column_earliest(&m, at(6, 0), Direction::Read, 209);
+    assert_column_earliest(&m, at(5, 0), Direction::Read, 204);
+    assert_column_earliest(&m, at(7, 0), Direction::Read, 204);
     // A line of four sectors is four of its group's commands, and of the bus's time 4 ns.
-    m.column(at(5, 0), Access::Read, 128, 300);
-    assert_column_earliest(&m, at(7, 0), Access::Read, 336);
-    assert_column_earliest(&m, at(6, 0), Access::Read, 304);
+    m.column(at(5, 0), Direction::Read, 128, 300);
+    assert_column_earliest(&m, at(7, 0), Direction::Read, 336);
+    assert_column_earliest(&m, at(6, 0), Direction::Read, 304);
 }

@@ -11,7 +11,7 @@
 
 use smallvec::SmallVec;
 
-use super::PendingWrite;
+use super::write_queue::PendingWrite;
 use crate::machine::media::BankId;
 
 /// Writes to the row that is open in a bank, each with its line.

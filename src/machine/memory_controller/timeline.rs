@@ -10,13 +10,8 @@
 use std::collections::BTreeMap;
 
 use crate::engine::Time;
-use crate::kernel::memory::Medium;
-use crate::persist::journal::Author;
 use crate::persist::vocab::RegionStep;
 use crate::timeline::{Label, Level, Recorder};
-
-use super::MemoryController;
-use super::gated::Gated;
 
 /// What a controller keeps for a timeline.
 #[derive(Debug)]
@@ -90,51 +85,11 @@ impl RegionTimeline {
     }
 }
 
-impl MemoryController {
-    /// Keeps a timeline from now on, of up to so many spans and values.
-    pub fn keep_timeline(&mut self, spans: usize) {
+impl ControllerTimeline {
+    /// One of up to so many spans and values of a kind.
+    pub(super) fn new(spans: usize) -> Self {
         let (media, wpq, regions) = (Recorder::new(spans), Level::new(spans), RegionTimeline::new(spans));
-        self.timeline = Some(Box::new(ControllerTimeline { media, wpq, regions }));
-    }
-
-    /// Notes what a handler says of regions, in the journal and in the timeline, where there are such.
-    pub(super) fn note_regions(&mut self, gated: &mut Gated, now: Time) {
-        if let Some(timeline) = &mut self.timeline {
-            let regions = &mut timeline.regions;
-            gated.outbox.notes().for_each(|(step, author)| regions.step(step, author.warp, author.pc, now));
-            regions.gated.note(now, gated.handler.held().entries);
-        }
-        if self.journal.is_some() {
-            gated.outbox.write_notes(self.journal.as_deref_mut(), now);
-        } else {
-            gated.outbox.drop_notes();
-        }
-    }
-
-    /// The timeline it kept.
-    pub fn timeline(&self) -> Option<&ControllerTimeline> {
-        self.timeline.as_deref()
-    }
-
-    /// A store of a region enters the write queue.
-    pub(super) fn note_step(&mut self, step: RegionStep, author: Author, now: Time) {
-        if let Some(timeline) = &mut self.timeline {
-            timeline.regions.step(step, author.warp, author.pc, now);
-        }
-    }
-
-    pub(super) fn note_occupancy(&mut self, now: Time) {
-        if let Some(timeline) = &mut self.timeline {
-            timeline.wpq.note(now, self.writes.len() as u64);
-        }
-    }
-
-    /// A bank writes a line from `now` until `done`.
-    pub(super) fn note_media_write(&mut self, bank: usize, line: u64, now: Time, done: Time) {
-        if let Some(timeline) = &mut self.timeline {
-            let label = Label::Write { line, persistent: Medium::of(line) == Medium::Nvm };
-            timeline.media.whole(bank, now, done, label);
-        }
+        ControllerTimeline { media, wpq, regions }
     }
 }
 

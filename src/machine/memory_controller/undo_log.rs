@@ -14,11 +14,12 @@ use std::collections::VecDeque;
 use crate::engine::Time;
 use crate::kernel::memory::Medium;
 use crate::machine::msg::{Line, MAX_LINE_BYTES, MemoryRead, sectors_touched};
+use crate::persist::handler::Flush;
 use crate::persist::journal::FactKind;
 use crate::persist::vocab::RegionStep;
 
-use super::MemoryController;
-use super::gated::{Gated, NOBODY};
+use super::NOBODY;
+use super::channel::Channel;
 
 /// Lines of an undo log have no address that programs could have.
 const LOG: u64 = 1 << 62;
@@ -37,6 +38,52 @@ pub(super) struct UndoLog {
 }
 
 impl UndoLog {
+    /// The first flush's line may be written: what it replaces is known, and the write queue has room.
+    pub(super) fn may_write(&self, channel: &Channel) -> bool {
+        !self.written && channel.writes.has_room() && self.reads.front() == Some(&true)
+    }
+
+    /// The first flush's line is in the write queue: the flush itself may follow.
+    pub(super) fn is_written(&self) -> bool {
+        self.written
+    }
+
+    /// Begins to read what the next flushes replace.
+    pub(super) fn read_old_bytes(&mut self, flushes: &VecDeque<Flush>, channel: &mut Channel) {
+        let begun = self.reads.len();
+        // A logged flush takes two entries of the write queue: a line of the log, and its own.
+        let room = channel.writes.free().div_ceil(2).saturating_sub(begun);
+        let next = begun + usize::from(self.written);
+        for flush in flushes.iter().take_while(|flush| flush.logged).skip(next).take(room) {
+            let (line, sectors) = (flush.line, sectors_touched(flush.mask));
+            if channel.forwards(line, sectors) {
+                self.begin(true);
+            } else if channel.reads.has_room() {
+                let tag = self.begin(false);
+                channel.push_read(MemoryRead { line, tag, slice: NOBODY, sectors, room: Box::default() });
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// Puts the first flush's line of the log into the write queue: line after line of rows after everything that the channel has.
+    pub(super) fn write_line(&mut self, flush: &Flush, channel: &mut Channel, now: Time) {
+        self.reads.pop_front();
+        self.done = self.done.wrapping_add(1);
+        self.written = true;
+        let (author, line, mask) = (flush.author, flush.line, flush.mask);
+        let mut old = Line::default();
+        channel.images.read(line, sectors_touched(mask), &mut old);
+        channel.notes.data_of(author, now, FactKind::Region(RegionStep::Logged), line, mask, &old.bytes);
+        let number = self.lines;
+        self.lines += 1;
+        let end = channel.images.of(Medium::Nvm).len() as u64;
+        let offset = end.next_multiple_of(1 << 20) + number % (1 << 13) * MAX_LINE_BYTES as u64;
+        let row = channel.media.place(Medium::Nvm, offset);
+        channel.push_write(row, LOG | number << 7, mask, now);
+    }
+
     fn begin(&mut self, read: bool) -> u16 {
         self.reads.push_back(read);
         self.done.wrapping_add(self.reads.len() as u16 - 1)
@@ -50,58 +97,5 @@ impl UndoLog {
     /// The first flush leaves, behind its log where it has one.
     pub(super) fn begin_next(&mut self) {
         self.written = false;
-    }
-}
-
-impl MemoryController {
-    /// The first flush, which is logged, may be written: its log is in the write queue.
-    pub(super) fn is_logged(&mut self, gated: &mut Gated, now: Time) -> bool {
-        self.read_old_bytes(gated);
-        let log = &mut gated.undo_log;
-        if !log.written && self.has_room() && log.reads.front() == Some(&true) {
-            log.reads.pop_front();
-            log.done = log.done.wrapping_add(1);
-            log.written = true;
-            self.write_log(gated, now);
-        }
-        gated.undo_log.written
-    }
-
-    /// Begins to read what the next flushes replace.
-    fn read_old_bytes(&mut self, gated: &mut Gated) {
-        let Gated { outbox, undo_log, .. } = gated;
-        let begun = undo_log.reads.len();
-        // A line of the log and a write each.
-        let room = (self.spec.write_queue_entries as usize - self.writes.len()).div_ceil(2).saturating_sub(begun);
-        let next = begun + usize::from(undo_log.written);
-        for flush in outbox.flushes().iter().take_while(|flush| flush.logged).skip(next).take(room) {
-            let (line, sectors) = (flush.line, sectors_touched(flush.mask));
-            if self.forwards(line, sectors) {
-                undo_log.begin(true);
-            } else if self.takes_read() {
-                let tag = undo_log.begin(false);
-                self.push_read(MemoryRead { line, tag, slice: NOBODY, sectors, room: Box::default() });
-            } else {
-                return;
-            }
-        }
-    }
-
-    /// Puts the first flush's line of the log into the write queue: line after line of rows behind everything that the channel has.
-    fn write_log(&mut self, gated: &mut Gated, now: Time) {
-        let Some(flush) = gated.outbox.flushes().front() else { unreachable!("it has been read for") };
-        let (author, line, mask) = (flush.author, flush.line, flush.mask);
-        gated.outbox.write_notes(self.journal.as_deref_mut(), now);
-        let mut old = Line::default();
-        self.read_image(line, sectors_touched(mask), &mut old);
-        if let Some(journal) = &mut self.journal {
-            journal.note_data(now, FactKind::Region(RegionStep::Logged), line, mask, author, &old.bytes);
-        }
-        let number = gated.undo_log.lines;
-        gated.undo_log.lines += 1;
-        let behind = self.images[Medium::Nvm as usize].len() as u64;
-        let offset = behind.next_multiple_of(1 << 20) + number % (1 << 13) * MAX_LINE_BYTES as u64;
-        let place = self.media.place(Medium::Nvm, offset);
-        self.push_write(place, LOG | number << 7, mask, now);
     }
 }

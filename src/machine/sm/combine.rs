@@ -21,6 +21,7 @@ use crate::machine::coalescer::LineAccess;
 use crate::machine::msg::{Msg, Payload, Request, RequestKind, sectors_touched};
 use crate::persist::handler::{Access, AccessKind, Admission, Departure, Event};
 use crate::persist::journal::FactKind;
+use crate::persist::sequence::Sequence;
 use crate::persist::vocab::Boundary;
 
 use super::Sm;
@@ -35,19 +36,13 @@ const CLEANING: u32 = 1 << 31;
 pub(super) struct Cleaning {
     /// Numbers and lines to be cleaned, in order.
     queue: VecDeque<(u64, u64)>,
-    /// The last number given.
-    last: u64,
-    /// Every cleaning up to this one is performed.
-    settled: u64,
-    /// Of those behind: which are performed.
-    performed: VecDeque<bool>,
+    /// Cleanings asked for, and up to which all are performed.
+    numbers: Sequence,
 }
 
 impl Cleaning {
     pub(super) fn number(&mut self) -> u64 {
-        self.last += 1;
-        self.performed.push_back(false);
-        self.last
+        self.numbers.issue()
     }
 
     /// A line is to be cleaned.
@@ -57,11 +52,7 @@ impl Cleaning {
     }
 
     pub(super) fn perform(&mut self, number: u64) {
-        self.performed[(number - self.settled - 1) as usize] = true;
-        while self.performed.front() == Some(&true) {
-            self.performed.pop_front();
-            self.settled += 1;
-        }
+        self.numbers.complete(number);
     }
 
     /// Lines wait to be cleaned.
@@ -72,8 +63,9 @@ impl Cleaning {
     /// The cleaning that a tag stands for.
     fn of_tag(&self, tag: u32) -> u64 {
         let low = |number: u64| number as u32 & (CLEANING - 1);
-        let ahead = (tag & (CLEANING - 1)).wrapping_sub(low(self.settled + 1)) & (CLEANING - 1);
-        self.settled + 1 + u64::from(ahead)
+        let first = self.numbers.settled() + 1;
+        let ahead = (tag & (CLEANING - 1)).wrapping_sub(low(first)) & (CLEANING - 1);
+        first + u64::from(ahead)
     }
 }
 
@@ -268,7 +260,8 @@ impl Sm {
         for line in self.l1.dirty_lines() {
             self.leaving.cleaning.ask(line);
         }
-        (self.leaving.cleaning.last > self.leaving.cleaning.settled).then_some(self.leaving.cleaning.last)
+        let numbers = &self.leaving.cleaning.numbers;
+        (!numbers.is_settled()).then_some(numbers.issued())
     }
 
     /// A fence whose warp has nothing under way: it passes when all that was stored by this SM is performed.
@@ -313,7 +306,7 @@ impl Sm {
         if self.leaving.releases == 0 {
             return;
         }
-        let settled = self.leaving.cleaning.settled;
+        let settled = self.leaving.cleaning.numbers.settled();
         let complete = |releasing: u64| releasing != 0 && releasing <= settled;
         for warp in 0..self.core.slots.len() {
             if let Wait::Performed { then, cleaning } = self.core.slots[warp].wait
@@ -345,15 +338,15 @@ mod tests {
         }
         cleaning.perform(2);
         cleaning.perform(3);
-        assert_eq!(cleaning.settled, 0);
+        assert_eq!(cleaning.numbers.settled(), 0);
         cleaning.perform(1);
-        assert_eq!((cleaning.settled, cleaning.last), (3, 3));
+        assert_eq!((cleaning.numbers.settled(), cleaning.numbers.issued()), (3, 3));
     }
 
     #[test]
     fn tags_stand_for_their_numbers_when_they_have_wrapped() {
         let last = u64::from(CLEANING) * 3 - 2;
-        let mut cleaning = Cleaning { settled: last, last, ..Cleaning::default() };
+        let mut cleaning = Cleaning { numbers: Sequence::after(last), ..Cleaning::default() };
         for number in last + 1..last + 6 {
             cleaning.ask(0);
             assert_eq!(cleaning.of_tag(CLEANING | number as u32 & (CLEANING - 1)), number);

@@ -99,12 +99,12 @@ fn switched(requests: &[(Time, usize, u32, u64)], speedup: u32) -> ([Arrivals; 2
     let (clock, map) = (Clock::of_period(10), Interleave::new(2, 1, 256));
     let end = PortEnd::new(clock, 32);
     let roster = Roster { switched: true, ..Roster::new(1, map) };
-    let ports = roster.ports(Role::RequestSwitch);
+    let ports = roster.ports(Endpoint::RequestSwitch);
     let requesters = [Requester::sm(0), Requester::command_processor(1)];
     let mut t = Topology::new();
     let switch = t.add("switch", Box::new(Switch::new(&spec, clock, end, ports)));
     let sinks: Vec<_> = (0..4).map(|_| t.add("sink", Box::new(Sink::default()))).collect();
-    let sides = [Role::Slice(0), Role::Slice(1), Role::Sm(0), Role::CommandProcessor];
+    let sides = [Endpoint::Slice(0), Endpoint::Slice(1), Endpoint::Sm(0), Endpoint::CommandProcessor];
     for (side, &sink) in sides.into_iter().zip(&sinks) {
         t.connect(switch, ports.to(side), sink, Link { latency: 1, phase: 0 });
     }

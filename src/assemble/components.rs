@@ -1,0 +1,204 @@
+//! The components of a machine: a function a kind.
+
+use crate::engine::{Clock, Component, Timebase, Topology};
+use crate::kernel::host::HostProgram;
+use crate::kernel::memory::FlatMemory;
+use crate::machine::MachineSpec;
+use crate::machine::address::Interleave;
+use crate::machine::crossbar::{PortEnd, SwitchKind};
+use crate::machine::dispatch::{CommandProcessor, DispatchWiring};
+use crate::machine::hub::Hub;
+use crate::machine::l2::{L2Slice, L2Wiring};
+use crate::machine::media::Media;
+use crate::machine::memory_controller::MemoryController;
+use crate::machine::msg::Msg;
+use crate::machine::ports::{Endpoint, Roster};
+use crate::machine::sm::{Sm, SmParameters, SmWiring};
+use crate::machine::stalls::LinkParts;
+use crate::machine::switch::Switch;
+use crate::persist::handler::{HandlerPlace, HubHandler};
+
+use super::links::Wiring;
+use super::memory::MemoryMap;
+use super::{Persistency, first_place};
+
+/// What components are made of, and those that are made so far.
+pub(super) struct Components<'a> {
+    spec: &'a MachineSpec,
+    persistency: &'a Persistency,
+    base: Timebase,
+    core: Clock,
+    crossbar: Clock,
+    l2: Clock,
+    memory: Clock,
+    /// Any port of the crossbar, at any end.
+    end: PortEnd,
+    hub: Option<Box<dyn HubHandler>>,
+    wiring: Wiring,
+}
+
+impl<'a> Components<'a> {
+    /// No components yet.
+    pub(super) fn new(spec: &'a MachineSpec, persistency: &'a Persistency) -> Components<'a> {
+        let Some(base) = spec.timebase() else { unreachable!("no timebase is a fault") };
+        let crossbar = base.clock(spec.clock.crossbar_mhz.khz);
+        let hub = persistency.scheme.hub_handler(first_place(spec));
+        let roster = Roster {
+            sms: spec.sm.count as u16,
+            map: Interleave::new(spec.l2.slices, spec.controller.channels, spec.l2.interleave_bytes),
+            hub: hub.is_some(),
+            paths: persistency.scheme.path_links().is_some(),
+            switched: spec.crossbar.switch == SwitchKind::InputQueued,
+        };
+        Components {
+            spec,
+            persistency,
+            base,
+            core: base.clock(spec.clock.core_mhz.khz),
+            crossbar,
+            l2: base.clock(spec.clock.l2_mhz.khz),
+            memory: base.clock(spec.clock.memory_mhz.khz),
+            end: PortEnd::new(crossbar, spec.crossbar.flit_bytes),
+            hub,
+            wiring: Wiring { topology: Topology::new(), roster, ids: Default::default() },
+        }
+    }
+
+    /// What links may lead to.
+    pub(super) fn roster(&self) -> Roster {
+        self.wiring.roster
+    }
+
+    /// All components, to be joined.
+    pub(super) fn into_wiring(self) -> Wiring {
+        self.wiring
+    }
+
+    fn add(&mut self, role: Endpoint, component: impl Component<Msg> + 'static) {
+        let id = self.wiring.topology.add(role.to_string(), Box::new(component));
+        self.wiring.ids.insert(role, id);
+    }
+
+    fn place(&self, index: u16) -> HandlerPlace {
+        HandlerPlace { index, ..first_place(self.spec) }
+    }
+
+    /// Cuts a memory image for this machine.
+    pub(super) fn cut(&self, memory: FlatMemory, local_bytes: u32) -> MemoryMap {
+        MemoryMap::cut(memory, self.spec, self.roster().map, local_bytes, self.persistency.scheme.reserves_memory())
+    }
+
+    /// The SMs.
+    pub(super) fn add_sms(&mut self, memory: &MemoryMap) {
+        let spec = self.spec;
+        let parameters = SmParameters {
+            sm: spec.sm.clone(),
+            latency: spec.latency.clone(),
+            interval: spec.interval.clone(),
+            shared: spec.shared.clone(),
+            l1: spec.l1.clone(),
+            crossbar: spec.crossbar.clone(),
+        };
+        let link = LinkParts {
+            miss: self.core.cycles(u64::from(spec.l1.miss_cycles)),
+            pipeline: self.l2.cycles(u64::from(spec.l2.pipeline_cycles)),
+        };
+        for index in 0..self.roster().sms {
+            let wiring = SmWiring {
+                index,
+                clock: self.core,
+                timebase: self.base,
+                line_bytes: spec.l2.line_bytes,
+                ports: self.roster().ports(Endpoint::Sm(index)),
+                port: self.end.clone(),
+                local: memory.local_of(index),
+                persist: spec.persist.clone(),
+                link,
+            };
+            let handler = self.persistency.scheme.sm_handler(self.place(index));
+            let mut sm = Sm::new(parameters.clone(), wiring, handler, self.persistency.journal);
+            self.persistency.timeline.into_iter().for_each(|spans| sm.keep_timeline(spans));
+            self.add(Endpoint::Sm(index), sm);
+        }
+    }
+
+    /// The L2 slices.
+    pub(super) fn add_slices(&mut self, memory: &MemoryMap) {
+        let spec = self.spec;
+        for slice in 0..spec.l2.slices as u16 {
+            let wiring = L2Wiring {
+                clock: self.l2,
+                ports: self.roster().ports(Endpoint::Slice(slice)),
+                memory_credits: (spec.controller.ingress_reads, spec.controller.ingress_writes),
+                buffer_packets: spec.crossbar.buffer_packets,
+                port: self.end.clone(),
+            };
+            let mut component = L2Slice::new(spec.l2.clone(), wiring);
+            component.set_persistence(&spec.persist, self.persistency.journal);
+            self.persistency.timeline.into_iter().for_each(|spans| component.keep_timeline(spans));
+            if self.roster().paths {
+                component.drop_write_backs();
+            }
+            let handler = self.persistency.scheme.slice_handler(self.place(slice));
+            component.host(handler, memory.reserved_of(slice));
+            self.add(Endpoint::Slice(slice), component);
+        }
+    }
+
+    /// The memory controllers, each with its share of the image.
+    pub(super) fn add_controllers(&mut self, memory: MemoryMap) {
+        let spec = self.spec;
+        for (channel, images) in (0..).zip(memory.shares) {
+            let media = Media::new(&spec.dram, &spec.nvm, &spec.bus, self.memory, self.base);
+            let forward = self.base.ticks_of_ps(spec.controller.forward_ns.ps);
+            let ports = self.roster().ports(Endpoint::Controller(channel));
+            let mut controller =
+                MemoryController::new(spec.controller.clone(), self.memory, forward, ports, media, images);
+            controller.set_persistence(&spec.persist, self.persistency.journal);
+            self.persistency.timeline.into_iter().for_each(|spans| controller.keep_timeline(spans));
+            controller.host(self.persistency.scheme.controller_handler(self.place(channel)));
+            self.add(Endpoint::Controller(channel), controller);
+        }
+    }
+
+    /// The command processor, with the host program.
+    pub(super) fn add_command_processor(&mut self, host: Box<dyn HostProgram>) {
+        let spec = self.spec;
+        let wiring = DispatchWiring {
+            clock: self.core,
+            launch_ticks: self.base.ticks_of_ps(spec.dispatch.launch_ns.ps),
+            line_bytes: spec.l2.line_bytes,
+            ports: self.roster().ports(Endpoint::CommandProcessor),
+            crossbar: (spec.crossbar.clone(), self.end.clone()),
+        };
+        let handler = self.persistency.scheme.host_handler();
+        let mut dispatch =
+            CommandProcessor::new(spec.dispatch.clone(), spec.sm.clone(), spec.shared.clone(), wiring, host, handler);
+        if self.persistency.journal {
+            dispatch.keep_journal();
+        }
+        self.persistency.timeline.into_iter().for_each(|spans| dispatch.keep_timeline(spans));
+        if self.persistency.halts_at_end {
+            dispatch.halt_at_end();
+        }
+        self.add(Endpoint::CommandProcessor, dispatch);
+    }
+
+    /// The scheme's own component, if it has one.
+    pub(super) fn add_hub(&mut self) {
+        if let Some(handler) = self.hub.take() {
+            self.add(Endpoint::Hub, Hub::new(handler, self.roster().ports(Endpoint::Hub)));
+        }
+    }
+
+    /// The crossbar's switches, if it has any.
+    pub(super) fn add_switches(&mut self) {
+        if !self.roster().switched {
+            return;
+        }
+        for role in [Endpoint::RequestSwitch, Endpoint::ReplySwitch] {
+            let ports = self.roster().ports(role);
+            self.add(role, Switch::new(&self.spec.crossbar, self.crossbar, self.end.clone(), ports));
+        }
+    }
+}

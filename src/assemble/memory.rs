@@ -1,0 +1,201 @@
+//! The memory image of a machine: cut into the controllers' shares before a run, put together again after it.
+//!
+//! | part of a medium, from its base | holds |
+//! |---|---|
+//! | image | the program's buffers |
+//! | local memory (DRAM) | that of all threads that the SMs can hold, SM by SM, after the image at the next 4 KiB |
+//! | reserved lines (DRAM) | 64 a slice, under a scheme that moves bytes of its own |
+//!
+//! Invariant: what [`Assembly::collect`] fills in and what [`Assembly::into_memory`] returns are the same bytes.
+
+use std::any::Any;
+
+use crate::kernel::memory::{DRAM_BASE, FlatMemory, Medium};
+use crate::machine::MachineSpec;
+use crate::machine::address::{Interleave, offset_in_medium};
+use crate::machine::image::Image;
+use crate::machine::l2::L2Slice;
+use crate::machine::memory_controller::MemoryController;
+
+use super::Assembly;
+
+/// Lines of DRAM that each slice's handler may move bytes to.
+const RESERVED_LINES: u64 = 64;
+
+/// Bytes after which a machine that is taken apart frees what has been moved out.
+const FREED_BYTES: usize = 1 << 20;
+
+/// What lies where in a machine's memory.
+#[derive(Debug)]
+pub(super) struct MemoryMap {
+    map: Interleave,
+    /// The channels' shares of DRAM and NVM.
+    pub(super) shares: Vec<[Image; 2]>,
+    /// Where local memory begins.
+    local: u64,
+    /// Its bytes for the threads of an SM.
+    local_per_sm: u64,
+    /// Its bytes for a thread.
+    local_per_thread: u32,
+    reserved: Vec<u64>,
+}
+
+impl MemoryMap {
+    /// Lays out a machine's memory and cuts the image, which is freed range by range. `local_bytes` are a thread's.
+    pub(super) fn cut(
+        memory: FlatMemory,
+        spec: &MachineSpec,
+        map: Interleave,
+        local_bytes: u32,
+        reserves: bool,
+    ) -> MemoryMap {
+        let local_per_thread = local_bytes.next_multiple_of(4);
+        let local_per_sm = u64::from(spec.sm.warps * spec.sm.warp_size) * u64::from(local_per_thread);
+        let (mut extents, local) = extents(&memory, local_per_sm * u64::from(spec.sm.count));
+        let reserved = if reserves { reserve(&mut extents, spec, map) } else { Vec::new() };
+        let shares = cut(memory, map, spec.controller.channels, extents);
+        MemoryMap { map, shares, local, local_per_sm, local_per_thread, reserved }
+    }
+
+    /// Where the local memory of an SM's threads lies, and bytes a thread.
+    pub(super) fn local_of(&self, sm: u16) -> (u64, u32) {
+        (self.local + self.local_per_sm * u64::from(sm), self.local_per_thread)
+    }
+
+    /// The lines that a slice's handler may move bytes to.
+    pub(super) fn reserved_of(&self, slice: u16) -> Vec<u64> {
+        let own = |&line: &u64| self.map.slice_of(line) == u32::from(slice);
+        self.reserved.iter().copied().filter(own).collect()
+    }
+}
+
+/// Bytes of each medium that the image and the local memory need, from its base.
+fn extents(memory: &FlatMemory, local_bytes: u64) -> ([u64; 2], u64) {
+    let mut extents = [0u64; 2];
+    for (start, bytes) in memory.ranges() {
+        let end = offset_in_medium(start) + bytes.len() as u64;
+        let extent = &mut extents[Medium::of(start) as usize];
+        *extent = end.max(*extent);
+    }
+    let local = DRAM_BASE + extents[Medium::Dram as usize].next_multiple_of(4096);
+    if local_bytes > 0 {
+        extents[Medium::Dram as usize] = local - DRAM_BASE + local_bytes;
+    }
+    (extents, local)
+}
+
+/// Reserves lines of every slice behind all that DRAM holds.
+fn reserve(extents: &mut [u64; 2], spec: &MachineSpec, map: Interleave) -> Vec<u64> {
+    let extent = &mut extents[Medium::Dram as usize];
+    let line_bytes = u64::from(spec.l2.line_bytes);
+    // Whole rounds over all slices, so that each has its lines whatever the mapping.
+    let round = map.chunk_bytes() * u64::from(map.slices());
+    let start = extent.next_multiple_of(round.next_power_of_two().max(4096));
+    let bytes = (RESERVED_LINES * line_bytes * u64::from(map.slices())).next_multiple_of(round);
+    *extent = start + bytes;
+    (0..bytes / line_bytes).map(|line| DRAM_BASE + start + line * line_bytes).collect()
+}
+
+/// Every contiguous piece of an image on one channel: address, length.
+fn pieces(start: u64, bytes: u64, chunk: u64) -> impl Iterator<Item = (u64, usize)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        (at < bytes).then(|| {
+            let address = start + at;
+            let length = (chunk - offset_in_medium(address) % chunk).min(bytes - at);
+            at += length;
+            (address, length as usize)
+        })
+    })
+}
+
+/// Cuts an image into the channels' shares of DRAM and NVM, and frees it range by range.
+fn cut(memory: FlatMemory, map: Interleave, channels: u32, extents: [u64; 2]) -> Vec<[Image; 2]> {
+    let share = extents.map(|bytes| map.channel_share(bytes) as usize);
+    let mut shares: Vec<[Image; 2]> = (0..channels).map(|_| share.map(Image::new)).collect();
+    for (start, bytes) in memory.into_ranges() {
+        for (address, length) in pieces(start, bytes.len() as u64, map.chunk_bytes()) {
+            let channel = map.channel_of(address);
+            let from = (address - start) as usize;
+            let image = &mut shares[channel][Medium::of(address) as usize];
+            image.write(map.in_channel(address) as usize, &bytes[from..from + length]);
+        }
+    }
+    shares
+}
+
+/// Puts bytes of dirty lines over what memory holds.
+fn put_dirty(memory: &mut FlatMemory, line: u64, bytes: &[u8], dirty: u128) {
+    for (i, &byte) in bytes.iter().enumerate().filter(|(i, _)| dirty >> i & 1 == 1) {
+        // Bytes outside every allocation (local memory) are nobody's result.
+        if let Some(to) = memory.slice_mut(line + i as u64, 1) {
+            to[0] = byte;
+        }
+    }
+}
+
+impl Assembly {
+    /// Fills `memory` with what a read of every address would return now: the controllers' bytes under the dirty bytes
+    /// of the L2.
+    pub fn collect(&self, memory: &mut FlatMemory) {
+        let controllers: Vec<&MemoryController> = self.controllers().collect();
+        let map = self.map;
+        for (start, bytes) in memory.ranges_mut() {
+            for (address, length) in pieces(start, bytes.len() as u64, map.chunk_bytes()) {
+                let channel = map.channel_of(address);
+                let to = (address - start) as usize;
+                let image = controllers[channel].image(Medium::of(address));
+                image.read(map.in_channel(address) as usize, &mut bytes[to..to + length]);
+            }
+        }
+        for (line, bytes, held) in controllers.iter().flat_map(|controller| controller.held_lines()) {
+            put_dirty(memory, line, &bytes[..], held);
+        }
+        for slice in self.slices() {
+            for (line, bytes, dirty) in slice.dirty_lines() {
+                put_dirty(memory, line, bytes, dirty);
+            }
+        }
+    }
+
+    /// Takes the machine apart and brings `memory`, as it was before the first step, to what [`Assembly::collect`] would
+    /// fill in. Its bytes are freed on the way, and what has not changed stays shared.
+    pub fn into_memory(self, mut memory: FlatMemory) -> FlatMemory {
+        let held = self.controllers().flat_map(MemoryController::held_lines);
+        let held = held.map(|(line, bytes, held)| (line, bytes.to_vec(), held));
+        let dirty = self.slices().flat_map(L2Slice::dirty_lines);
+        let dirty = dirty.map(|(line, bytes, dirty)| (line, bytes.to_vec(), dirty));
+        let dirty: Vec<(u64, Vec<u8>, u128)> = held.chain(dirty).collect();
+        let map = self.map;
+        let controllers = self.simulation.into_components().into_iter().filter_map(|(_, component)| {
+            let component: Box<dyn Any> = component;
+            component.downcast::<MemoryController>().ok()
+        });
+        let mut images: Vec<[Image; 2]> = controllers.map(|controller| controller.into_images()).collect();
+        let round = u64::from(map.slices_per_channel()) * map.chunk_bytes();
+        let mut now = vec![0; map.chunk_bytes() as usize];
+        let mut moved = 0;
+        let ranges: Vec<(u64, u64)> = memory.ranges().map(|(start, bytes)| (start, bytes.len() as u64)).collect();
+        for (address, length) in ranges.into_iter().flat_map(|(start, bytes)| pieces(start, bytes, map.chunk_bytes())) {
+            let channel = map.channel_of(address);
+            let (medium, from, now) = (Medium::of(address) as usize, map.in_channel(address), &mut now[..length]);
+            images[channel][medium].read(from as usize, now);
+            if memory.slice(address, length) != Some(&*now) && memory.write(address, now).is_err() {
+                unreachable!("{address:#x} is in a range");
+            }
+            moved += length;
+            if moved >= FREED_BYTES {
+                // Pieces come by address, so nobody asks again for what lies below by more than the chunks of a round
+                // over all slices.
+                moved = 0;
+                for image in &mut images {
+                    image[medium].forget_below(from.saturating_sub(round) as usize);
+                }
+            }
+        }
+        for (line, bytes, mask) in dirty {
+            put_dirty(&mut memory, line, &bytes, mask);
+        }
+        memory
+    }
+}

@@ -1,0 +1,70 @@
+//! The bytes of a channel: its share of DRAM and of NVM, by channel-local address.
+//!
+//! They are what reads return, not what survives: a write changes them when it arrives, also while it waits for an entry
+//! of the WPQ. What a power failure leaves is in journals.
+
+use crate::engine::StateDigest;
+use crate::kernel::memory::Medium;
+use crate::machine::address::Interleave;
+use crate::machine::image::Image;
+use crate::machine::msg::{Line, sector_bytes};
+
+/// The bytes of a channel.
+#[derive(Debug)]
+pub(super) struct ChannelImages {
+    map: Interleave,
+    images: [Image; 2],
+}
+
+impl ChannelImages {
+    pub(super) fn new(map: Interleave, images: [Image; 2]) -> Self {
+        ChannelImages { map, images }
+    }
+
+    /// The bytes of a medium.
+    pub(super) fn of(&self, medium: Medium) -> &Image {
+        &self.images[medium as usize]
+    }
+
+    pub(super) fn into_inner(self) -> [Image; 2] {
+        self.images
+    }
+
+    fn start(&self, line: u64) -> usize {
+        self.map.in_channel(line) as usize
+    }
+
+    /// Fills in sectors of a line, and says which bytes these are.
+    pub(super) fn read(&self, line: u64, sectors: u8, room: &mut Line) {
+        let (image, start) = (self.of(Medium::of(line)), self.start(line));
+        for sector in 0..4 {
+            if sectors >> sector & 1 == 1 {
+                let at = 32 * sector;
+                image.read(start + at, &mut room.bytes[at..at + 32]);
+            }
+        }
+        room.mask = sector_bytes(sectors);
+    }
+
+    /// Fills in as much of a line as the medium has.
+    pub(super) fn look(&self, line: u64, bytes: &mut [u8]) {
+        let (image, start) = (self.of(Medium::of(line)), self.start(line));
+        let there = bytes.len().min(image.len() - start);
+        image.read(start, &mut bytes[..there]);
+    }
+
+    /// Writes the masked bytes of a line.
+    pub(super) fn write(&mut self, line: u64, data: &Line) {
+        let start = self.start(line);
+        self.images[Medium::of(line) as usize].write_line(start, data);
+    }
+
+    /// A read of the line will follow: its bytes are brought near.
+    pub(super) fn touch(&self, line: u64) {
+        self.of(Medium::of(line)).touch(self.start(line));
+    }
+
+    pub(super) fn digest(&self, digest: &mut StateDigest) {
+        self.images.iter().for_each(|image| image.digest(digest));
+    }
+}

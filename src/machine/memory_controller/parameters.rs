@@ -1,0 +1,89 @@
+//! Parameters of memory controllers, and what they count.
+
+use crate::counters;
+use crate::spec;
+use crate::spec::Nanos;
+
+spec! {
+    /// Parameters of every memory controller.
+    pub struct ControllerSpec {
+        /// Memory channels, each with a controller.
+        channels: u32 where 1..=256,
+        /// Reads that the scheduler chooses from.
+        read_queue_entries: u32 where 1..=256,
+        /// Write-pending queue: writes accepted and not yet at the media.
+        write_queue_entries: u32 where 1..=1024,
+        /// Reads of one L2 slice that may be on their way or in the controller.
+        ingress_reads: u32 where 1..=1024,
+        /// Writes of one L2 slice that may be on their way or waiting for a WPQ entry.
+        ingress_writes: u32 where 1..=1024,
+        /// WPQ entries at which draining starts.
+        drain_high_entries: u32 where 1..=1024,
+        /// WPQ entries at which draining stops when reads wait; where it does not get there, as many writes as the WPQ has entries
+        /// are drained, and reads have their turn.
+        drain_low_entries: u32 where 0..=1024,
+        /// WPQ entries that are left waiting while no read waits and no drain is under way: later writes to their lines merge.
+        /// Without effect where only the media survive a power failure.
+        drain_idle_entries: u32 where 0..=1024,
+        /// Writes drained at least before reads are served again.
+        drain_min_writes: u32 where 1..=1024,
+        /// Row hits that may pass an older request of the same bank.
+        row_hit_cap: u32 where 1..=1024,
+        /// L2 slice to controller.
+        front_ns: Nanos,
+        /// Controller to L2 slice.
+        back_ns: Nanos,
+        /// A read that the WPQ answers whole: from its arrival to its data.
+        forward_ns: Nanos,
+    }
+}
+
+counters! {
+    /// What one memory controller counted.
+    pub struct ControllerCounters {
+        /// Read requests to DRAM (requests)
+        dram_reads,
+        /// Read requests to NVM (requests)
+        nvm_reads,
+        /// Bytes read from DRAM devices (bytes)
+        dram_read_bytes,
+        /// Bytes read from NVM devices (bytes)
+        nvm_read_bytes,
+        /// Write requests accepted for DRAM (requests)
+        dram_writes,
+        /// Write requests accepted for NVM (requests)
+        nvm_writes,
+        /// Bytes accepted for DRAM (bytes)
+        dram_accepted_bytes,
+        /// Bytes accepted for NVM (bytes)
+        nvm_accepted_bytes,
+        /// Bytes written to DRAM devices (bytes)
+        dram_written_bytes,
+        /// Bytes written to NVM devices (bytes)
+        nvm_written_bytes,
+        /// Bytes of accepted writes that a younger write in the WPQ replaced (bytes)
+        merged_bytes,
+        /// Writes merged into a waiting WPQ entry (requests)
+        merged_writes,
+        /// Reads answered by the WPQ alone (requests)
+        forwarded_reads,
+        /// Column commands, one a request served by the media (commands)
+        column_commands,
+        /// Column commands to DRAM that t_ccd_ns alone kept from an earlier edge (commands)
+        dram_ccd_held,
+        /// Column commands to NVM that t_ccd_ns alone kept from an earlier edge (commands)
+        nvm_ccd_held,
+        /// Column commands to DRAM that t_ccd_l_ns alone kept from an earlier edge (commands)
+        dram_ccd_l_held,
+        /// Column commands to NVM that t_ccd_l_ns alone kept from an earlier edge (commands)
+        nvm_ccd_l_held,
+        /// Rows opened (commands)
+        activates,
+        /// WPQ entries in use, summed over time (entry ticks)
+        wpq_entry_ticks,
+        /// Writes that found the WPQ full on arrival (requests)
+        wpq_full_arrivals,
+        /// Changes between serving reads and draining writes (changes)
+        turnarounds,
+    }
+}
