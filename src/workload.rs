@@ -21,10 +21,9 @@ mod bplus_tree;
 mod conditions;
 mod contents;
 mod data_file;
-pub(crate) mod document;
 mod element;
 mod elements;
-pub(crate) mod expr;
+mod expr;
 mod fingerprint;
 mod formed;
 mod functional;
@@ -51,7 +50,7 @@ mod reference;
 mod regions;
 mod resolve;
 mod resume;
-pub(crate) mod schema;
+mod schema;
 mod source;
 mod verdict;
 mod verify;
@@ -75,12 +74,12 @@ pub use resume::Resumed;
 pub use verdict::{CheckResult, Evidence, ExpectationResult, Mismatch, Outcome, Verification};
 pub use view::Bindings;
 
-use document::{Source, Table};
 use manifest::Manifest;
 use resolve::Plan;
 use source::{Folder, Programs};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::document::{SourceText, TomlTable, parse};
 use crate::kernel::functional::Limits;
 use crate::kernel::memory::{AddressMap, FlatMemory, Medium};
 use crate::persist::undo::UndoLog;
@@ -118,12 +117,12 @@ impl Workload {
     }
 
     fn read(folder: Folder, file: String, text: String) -> Result<Workload, Diagnostics> {
-        let source = Arc::new(Source { file, text });
+        let source = Arc::new(SourceText { file, text });
         let mut faults = Diagnostics::default();
-        let document = document::parse(&source, &mut faults);
+        let document = parse(&source, &mut faults);
         // What follows a broken line can mean anything: the faults of the syntax come alone.
         faults = faults.into_result(Diagnostics::default())?;
-        let root = Table::root(&source, &document);
+        let root = TomlTable::root(&source, &document);
         schema::check_manifest(root, &mut faults);
         let programs = Programs::read(root, &folder, &mut faults);
         let manifest = read::manifest(root, &programs, &mut faults);

@@ -185,7 +185,7 @@ mod tests {
     use crate::persist::StoreClass;
 
     fn handler(order: Order) -> Site {
-        let values = crate::schemes::entry::values_of(DEFAULTS);
+        let values = crate::schemes::entry::values_of::<PmemSpecSpec>(DEFAULTS);
         let spec: PmemSpecSpec = serde_json::from_value(values.into()).unwrap();
         Site { spec: Arc::new(PmemSpecSpec { order, ..spec }), past: NonTemporalStores::default(), id: 0 }
     }

@@ -13,11 +13,11 @@
 //! range that their parent gives them, and the leaves are a chain in key order. Not covered: a second insertion (the
 //! numbers of parents are those that were loaded), deletion.
 
-use super::document::{Place, Table};
 use super::expr::{Expr, Scope};
 use super::read::Reader;
 use super::reference::Argument;
 use crate::diagnostic::Diagnostic;
+use crate::document::{Place, TomlTable};
 
 const WORDS: usize = 16;
 const COUNT: usize = 0;
@@ -42,7 +42,7 @@ pub(crate) struct LoadedTree {
 
 impl Reader<'_> {
     /// The keys of `init = {kind = "bplus_tree"}`.
-    pub(super) fn loaded_tree(&mut self, table: Table<'_>, scope: &Scope) -> Option<Box<LoadedTree>> {
+    pub(super) fn loaded_tree(&mut self, table: TomlTable<'_>, scope: &Scope) -> Option<Box<LoadedTree>> {
         let mut size = |key| self.integer_at(table, key, scope);
         let sizes = [size("leaves"), size("fan"), size("order"), size("span")];
         let [Some(leaves), Some(fan), Some(order), Some(span)] = sizes else { return None };

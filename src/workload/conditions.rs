@@ -9,7 +9,6 @@
 
 use std::sync::Arc;
 
-use super::document::{Item, Table, advised};
 use super::element::load;
 use super::elements::{Named, WrongElement, shown};
 use super::expr::{Element, Elements, Expr, Fault, Miss, Reason, Value, Which};
@@ -18,13 +17,14 @@ use super::manifest::{CrashForm, Setting, Space};
 use super::read::Reader;
 use super::resolve::Plan;
 use crate::diagnostic::Diagnostics;
+use crate::document::{Item, TomlTable};
 
 /// Values that are told of a violation, at most.
 const SHOWN: usize = 4;
 
 impl Reader<'_> {
     /// `[[crash]]`.
-    pub(super) fn conditions(&mut self, root: Table<'_>) -> Vec<CrashForm> {
+    pub(super) fn conditions(&mut self, root: TomlTable<'_>) -> Vec<CrashForm> {
         let mut out: Vec<CrashForm> = Vec::new();
         let scope = self.names.in_verify(false);
         for table in root.tables("crash") {
@@ -57,7 +57,7 @@ impl Reader<'_> {
     }
 }
 
-fn setting(table: Table<'_>) -> Setting {
+fn setting(table: TomlTable<'_>) -> Setting {
     let items = |key| table.get(key).and_then(Item::list);
     let text = |item: Item<'_>| item.text().map(|text| (text.to_owned(), item.place()));
     Setting {
@@ -95,7 +95,7 @@ pub(super) fn check_schemes(plan: &Plan, known: &[&str]) -> Result<(), Diagnosti
             if !known.contains(&name.as_str()) {
                 let fault = place.fault(format!("there is no scheme `{name}`"));
                 let all = || Some(format!("there are {}", known.join(", ")));
-                faults.push(advised(fault, name, known.iter().copied(), all));
+                faults.push(fault.with_nearest_or(name, known.iter().copied(), all));
             }
         }
     }

@@ -4,13 +4,13 @@
 use std::path::{Path, PathBuf};
 
 use super::data_file;
-use super::document::{Place, advised};
 use super::expr::Expr;
 use super::generate::{Generation, part_len, scatter};
 use super::manifest::{Buffer, Init, Space, SurfaceForm, TextureForm};
 use super::resolve::{Allocation, Stage};
 use super::source::Programs;
 use crate::diagnostic::Diagnostic;
+use crate::document::Place;
 use crate::kernel::ir::Module;
 use crate::kernel::launch::{Surface, Texture};
 
@@ -35,7 +35,7 @@ impl Stage<'_> {
             if !self.manifest.buffers.iter().any(|buffer| buffer.name == *name) {
                 let message = format!("workload `{}` has no buffer `{name}`", self.manifest.name);
                 let fault = Diagnostic::nowhere(&shown, message);
-                self.faults.push(advised(fault, name, self.manifest.names.buffer_names(), || None));
+                self.faults.push(fault.with_nearest_or(name, self.manifest.names.buffer_names(), || None));
             }
         }
         let mut out = Vec::new();

@@ -4,7 +4,6 @@
 //! crate only.
 
 use super::data_file;
-use super::document::Place;
 use super::element::store;
 use super::expr::{Expr, Value};
 use super::graph::Csr;
@@ -12,6 +11,7 @@ use super::manifest::{Field, GraphPart, Init, elem_name};
 use super::random::{Lcg, Random, Seeds};
 use super::source::Folder;
 use crate::diagnostic::Diagnostic;
+use crate::document::Place;
 use crate::kernel::ir::Elem;
 
 /// What generators need to know of the run.

@@ -28,8 +28,9 @@ mod text;
 
 use std::sync::Arc;
 
-use super::document::{Place, nearest};
 use super::expr::Expr;
+use crate::diagnostic::nearest;
+use crate::document::{Place, quoted};
 
 /// What is made of a plain kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -121,7 +122,7 @@ fn word<T: Copy>(text: &str, all: &[(&'static str, T)]) -> Result<T, String> {
     found.ok_or_else(|| {
         let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
         let near = nearest(text, names.iter().copied()).map(|near| format!(" (did you mean `{near}`?)"));
-        format!("expected one of {}, found `{text}`{}", super::schema::quoted(&names), near.unwrap_or_default())
+        format!("expected one of {}, found `{text}`{}", quoted(&names), near.unwrap_or_default())
     })
 }
 

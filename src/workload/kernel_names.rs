@@ -6,10 +6,9 @@
 
 use std::sync::Arc;
 
-use super::document::{Place, advised};
-use super::schema::quoted;
 use super::source::Programs;
 use crate::diagnostic::Diagnostic;
+use crate::document::{Place, quoted};
 use crate::kernel::ir::Kernel;
 use crate::kernel::mangled::SourceName;
 
@@ -55,7 +54,7 @@ impl Programs {
         let written: Vec<&str> = written.iter().map(String::as_str).collect();
         let symbols = self.numbered_kernels().map(|(_, kernel)| kernel.name.as_str());
         let fault = place.fault(format!("there is no kernel `{name}`"));
-        advised(fault, name, written.iter().copied().chain(symbols), || match written.is_empty() {
+        fault.with_nearest_or(name, written.iter().copied().chain(symbols), || match written.is_empty() {
             true => Some("no kernel is declared".to_owned()),
             false => Some(format!("declared: {}", quoted(&written))),
         })

@@ -6,10 +6,10 @@
 use std::sync::Arc;
 
 use super::bplus_tree::LoadedTree;
-use super::document::Place;
 use super::expr::{Expr, Type, Value};
 use super::instrument::{FlagBarrier, Generated, Instrument, Undo};
 use super::names::Names;
+use crate::document::Place;
 use crate::kernel::ir::{Elem, Kernel};
 use crate::kernel::reduction::Fold;
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::document::Place;
 use super::expr::Expr;
 use super::manifest::{LaunchStep, LoopKind, ReduceStep, Span, Step};
+use crate::document::Place;
 use crate::kernel::ir::Kernel;
 
 /// The steps, laid out.

@@ -3,11 +3,11 @@
 //!
 //! Not covered: alignment of an address, which the kernel's accesses decide.
 
-use super::document::{Item, Place, Table, advised};
 use super::expr::{Expr, Scope, Type};
 use super::manifest::{Arg, Space, Span, elem_of};
 use super::read::Reader;
-use super::schema::{ELEMENT_TYPES, quoted};
+use super::schema::ELEMENT_TYPES;
+use crate::document::{Item, Place, TomlTable, quoted};
 use crate::kernel::ir::{Elem, Kernel, Param};
 
 impl Reader<'_> {
@@ -137,7 +137,7 @@ impl Reader<'_> {
     }
 
     /// `{u32 = "N"}` or `{struct = [..]}`.
-    fn typed_arg(&mut self, table: Table<'_>, param: Option<&Param>, scope: &Scope) -> Option<Arg> {
+    fn typed_arg(&mut self, table: TomlTable<'_>, param: Option<&Param>, scope: &Scope) -> Option<Arg> {
         let place = table.place();
         let mut entries = table.entries();
         let (Some((key, key_place, item)), None) = (entries.next(), entries.next()) else {
@@ -153,7 +153,7 @@ impl Reader<'_> {
         let Some(elem) = elem_of(key) else {
             let fault = key_place.fault(format!("`{key}` is neither an element type nor `struct` nor `texture`"));
             let valid = ELEMENT_TYPES.into_iter().chain(["struct", "texture"]);
-            self.fault(advised(fault, key, valid, || None));
+            self.fault(fault.with_nearest_or(key, valid, || None));
             return None;
         };
         if let Some(param) = param

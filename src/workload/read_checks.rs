@@ -1,15 +1,15 @@
 //! Checks of the result and expected figures.
 
-use super::document::{Item, Place, Table, advised};
 use super::expr::{Type, Value};
 use super::manifest::{Check, CheckKind, Expectation, Profile, ReferenceArg, type_of};
 use super::read::{Reader, unknown};
 use super::reference::{self, ArgumentKind};
-use super::schema::{self, quoted};
+use super::schema;
+use crate::document::{Item, Place, TomlTable, check, quoted};
 
 impl Reader<'_> {
     /// `[verify]` or `[[verify]]`; a manifest without one is compared with the functional run.
-    pub(super) fn checks(&mut self, root: Table<'_>) -> Vec<Check> {
+    pub(super) fn checks(&mut self, root: TomlTable<'_>) -> Vec<Check> {
         let mut checks: Vec<Check> = Vec::new();
         for table in root.tables("verify") {
             if let Some(mut check) = self.check(table) {
@@ -23,7 +23,7 @@ impl Reader<'_> {
         checks
     }
 
-    fn check(&mut self, table: Table<'_>) -> Option<Check> {
+    fn check(&mut self, table: TomlTable<'_>) -> Option<Check> {
         let place = table.place();
         let item = table.get("ref")?;
         let Some(form) = item.table() else {
@@ -35,7 +35,7 @@ impl Reader<'_> {
         let kind_name = form.text("kind").map(|(kind, _)| kind);
         let reference = kind_name.and_then(|kind| kind.strip_prefix("rust:"));
         if reference.is_none() {
-            schema::check(&schema::REFERENCE_KINDS, item, "`ref`", self.faults);
+            check(&schema::REFERENCE_KINDS, item, "`ref`", self.faults);
         }
         let elementwise = reference.is_some() || matches!(kind_name, Some("expr" | "file"));
         if elementwise || matches!(kind_name, Some("functional" | "invariant")) {
@@ -93,7 +93,7 @@ impl Reader<'_> {
     }
 
     /// Keys that this kind of check would ignore are faults.
-    fn allowed_keys(&mut self, table: Table<'_>, kind: &str, elementwise: bool) {
+    fn allowed_keys(&mut self, table: TomlTable<'_>, kind: &str, elementwise: bool) {
         for (key, place, _) in table.entries() {
             let meant = match key {
                 "buffer" | "field" | "rtol" | "atol" => elementwise,
@@ -108,7 +108,7 @@ impl Reader<'_> {
         }
     }
 
-    fn tolerance(&mut self, table: Table<'_>, key: &str, default: f64) -> f64 {
+    fn tolerance(&mut self, table: TomlTable<'_>, key: &str, default: f64) -> f64 {
         let Some(item) = table.get(key) else { return default };
         let value = item.number().map_or(default, Value::as_f64);
         if !(value >= 0.0 && value.is_finite()) {
@@ -119,7 +119,7 @@ impl Reader<'_> {
     }
 
     /// Buffer and field that an element-wise check looks at.
-    fn target(&mut self, table: Table<'_>) -> Option<(usize, usize)> {
+    fn target(&mut self, table: TomlTable<'_>) -> Option<(usize, usize)> {
         if table.get("buffer").is_none() {
             let fault = table.place().fault("a check lacks the key `buffer`");
             self.fault(fault);
@@ -157,7 +157,7 @@ impl Reader<'_> {
     }
 
     /// The buffers of a functional check: those named, or every one whose content is determined.
-    fn compared(&mut self, table: Table<'_>) -> Vec<usize> {
+    fn compared(&mut self, table: TomlTable<'_>) -> Vec<usize> {
         match table.get("buffers").and_then(Item::list) {
             Some(items) => {
                 let named = |item: &Item<'_>| item.text().map(|text| (text.to_owned(), item.place()));
@@ -168,7 +168,7 @@ impl Reader<'_> {
         }
     }
 
-    fn reference(&mut self, form: Table<'_>, name: &str, target: Option<(usize, usize)>) -> Option<CheckKind> {
+    fn reference(&mut self, form: TomlTable<'_>, name: &str, target: Option<(usize, usize)>) -> Option<CheckKind> {
         let (_, place) = form.text("kind")?;
         let Some(found) = reference::ALL.iter().find(|reference| reference.name == name) else {
             let fault = unknown("reference", name, &place, reference::ALL.iter().map(|r| r.name));
@@ -180,7 +180,7 @@ impl Reader<'_> {
                 let names: Vec<&str> = found.args.iter().map(|(arg, _)| *arg).collect();
                 let fault = place.fault(format!("reference `{name}` has no argument `{key}`"));
                 let all = || Some(format!("its arguments are {}", quoted(&names)));
-                self.fault(advised(fault, key, names.iter().copied(), all));
+                self.fault(fault.with_nearest_or(key, names.iter().copied(), all));
             }
         }
         let scope = self.names.in_verify(false);
@@ -220,7 +220,7 @@ impl Reader<'_> {
     }
 
     /// `[expect]`.
-    pub(super) fn expectations(&mut self, root: Table<'_>, profiles: &[Profile]) -> Vec<Expectation> {
+    pub(super) fn expectations(&mut self, root: TomlTable<'_>, profiles: &[Profile]) -> Vec<Expectation> {
         let Some(all) = root.table("expect") else {
             return Vec::new();
         };

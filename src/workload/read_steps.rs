@@ -5,13 +5,13 @@
 
 use std::sync::Arc;
 
-use super::document::{Item, Place, Table};
 use super::expr::{Expr, Scope, Type, Value};
 use super::manifest::{LaunchStep, LoopKind, LoopStep, RecoveryForm, Space, Span, Step};
 use super::read::Reader;
 use super::read_args::bare_type;
 use super::recovery::RECOVERY_LIMIT;
 use super::schema;
+use crate::document::{Item, Place, TomlTable, check};
 use crate::kernel::ir::Kernel;
 
 /// Iterations after which a loop that waits for a condition is given up, unless the manifest says otherwise.
@@ -25,7 +25,7 @@ pub(super) struct KernelFact {
 
 impl Reader<'_> {
     /// What is stated of kernels. To be read before the steps that launch them.
-    pub(super) fn kernel_facts(&mut self, root: Table<'_>) {
+    pub(super) fn kernel_facts(&mut self, root: TomlTable<'_>) {
         for (name, place, item) in root.table("kernel").iter().flat_map(|table| table.entries()) {
             match (
                 self.programs.called(name, &place),
@@ -39,7 +39,7 @@ impl Reader<'_> {
     }
 
     /// The host program.
-    pub(super) fn steps(&mut self, root: Table<'_>) -> Vec<Step> {
+    pub(super) fn steps(&mut self, root: TomlTable<'_>) -> Vec<Step> {
         let mut scope = self.names.in_steps();
         self.variables(&[root], &mut scope);
         let steps = self.body(root, &scope);
@@ -51,10 +51,10 @@ impl Reader<'_> {
     }
 
     /// What runs at boot after a power failure, and how far it may go.
-    pub(super) fn recovery(&mut self, root: Table<'_>) -> RecoveryForm {
+    pub(super) fn recovery(&mut self, root: TomlTable<'_>) -> RecoveryForm {
         let mut scope = self.names.in_steps();
         self.variables(&root.tables("recovery"), &mut scope);
-        let part = |reader: &mut Self, table: Table<'_>| match table.get("step") {
+        let part = |reader: &mut Self, table: TomlTable<'_>| match table.get("step") {
             Some(_) => reader.loop_step(table, &scope),
             None => reader.step(table, &scope),
         };
@@ -64,8 +64,8 @@ impl Reader<'_> {
     }
 
     /// The steps and loops of a table, in file order.
-    fn body(&mut self, table: Table<'_>, scope: &Scope) -> Vec<Step> {
-        let mut parts: Vec<(usize, bool, Table<'_>)> = Vec::new();
+    fn body(&mut self, table: TomlTable<'_>, scope: &Scope) -> Vec<Step> {
+        let mut parts: Vec<(usize, bool, TomlTable<'_>)> = Vec::new();
         for (key, is_loop) in [("step", false), ("loop", true)] {
             parts.extend(table.tables(key).into_iter().map(|part| (part.place().start(), is_loop, part)));
         }
@@ -76,7 +76,7 @@ impl Reader<'_> {
             .collect()
     }
 
-    fn step(&mut self, table: Table<'_>, scope: &Scope) -> Option<Step> {
+    fn step(&mut self, table: TomlTable<'_>, scope: &Scope) -> Option<Step> {
         let place = table.place();
         if table.get("kernel").is_some() {
             self.launch(table, scope).map(|launch| Step::Launch(Box::new(launch)))
@@ -129,7 +129,7 @@ impl Reader<'_> {
     }
 
     /// The buffer named at `key`, from the element at `index_key` on.
-    pub(super) fn span(&mut self, table: Table<'_>, key: &str, index_key: &str, scope: &Scope) -> Option<Span> {
+    pub(super) fn span(&mut self, table: TomlTable<'_>, key: &str, index_key: &str, scope: &Scope) -> Option<Span> {
         let buffer = self.buffer_at(table, key);
         let index = self.integer_at(table, index_key, scope);
         let buffer = buffer?;
@@ -166,7 +166,7 @@ impl Reader<'_> {
         Some(Step::Swap(a, b))
     }
 
-    fn loop_step(&mut self, table: Table<'_>, scope: &Scope) -> Option<Step> {
+    fn loop_step(&mut self, table: TomlTable<'_>, scope: &Scope) -> Option<Step> {
         let place = table.place();
         let present: Vec<&str> = ["count", "until", "while"].into_iter().filter(|k| table.get(k).is_some()).collect();
         let kind = match present[..] {
@@ -232,7 +232,7 @@ impl Reader<'_> {
             }
             return self.integer(item, scope, &format!("`{key}`"));
         };
-        schema::check(&schema::CONDITION, item, &format!("`{key}`"), self.faults);
+        check(&schema::CONDITION, item, &format!("`{key}`"), self.faults);
         let present: Vec<_> = COMPARISONS.into_iter().filter(|(name, _)| table.get(name).is_some()).collect();
         let [(name, symbol)] = present[..] else {
             let message = format!("`{key}` needs one comparison, found {}", present.len());
@@ -256,7 +256,7 @@ impl Reader<'_> {
         }
     }
 
-    fn launch(&mut self, table: Table<'_>, scope: &Scope) -> Option<LaunchStep> {
+    fn launch(&mut self, table: TomlTable<'_>, scope: &Scope) -> Option<LaunchStep> {
         let inner = self.names.with_extents(scope);
         let grid = self.extent(table, "grid", scope);
         let block = self.extent(table, "block", scope);
@@ -298,7 +298,7 @@ impl Reader<'_> {
     }
 
     /// One to three sizes.
-    fn extent(&mut self, table: Table<'_>, key: &str, scope: &Scope) -> Option<Vec<Expr>> {
+    fn extent(&mut self, table: TomlTable<'_>, key: &str, scope: &Scope) -> Option<Vec<Expr>> {
         let item = table.get(key)?;
         let items = item.list().unwrap_or_else(|| vec![item]);
         if items.is_empty() || items.len() > 3 {

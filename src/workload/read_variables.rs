@@ -4,15 +4,14 @@
 //! A variable exists from the first step on, with the value 0, in all steps of its list (those of the run, those of
 //! recovery), also in the conditions of loops around the step that sets it: so variables are known before steps are read.
 
-use super::document::{Item, Place, Table};
 use super::expr::{Scope, Type};
 use super::manifest::{ReduceStep, Step, type_of};
 use super::read::{Reader, unknown};
-use super::schema::quoted;
+use crate::document::{Item, Place, TomlTable, quoted};
 use crate::kernel::reduction::Fold;
 
 /// The `reduce` steps of a table and of its loops.
-fn reductions<'t>(table: Table<'t>, out: &mut Vec<Table<'t>>) {
+fn reductions<'t>(table: TomlTable<'t>, out: &mut Vec<TomlTable<'t>>) {
     if table.get("reduce").is_some() {
         out.push(table);
     }
@@ -21,14 +20,14 @@ fn reductions<'t>(table: Table<'t>, out: &mut Vec<Table<'t>>) {
     }
 }
 
-fn fold_of(table: Table<'_>) -> Option<Fold> {
+fn fold_of(table: TomlTable<'_>) -> Option<Fold> {
     let (word, _) = table.text("op")?;
     Fold::ALL.into_iter().find(|(name, _)| *name == word).map(|(_, fold)| fold)
 }
 
 impl Reader<'_> {
     /// Defines the variables that steps of these tables reduce into.
-    pub(super) fn variables(&mut self, tables: &[Table<'_>], scope: &mut Scope) {
+    pub(super) fn variables(&mut self, tables: &[TomlTable<'_>], scope: &mut Scope) {
         let (mut steps, first) = (Vec::new(), scope.variables.len());
         tables.iter().for_each(|table| reductions(*table, &mut steps));
         for step in steps {
@@ -56,7 +55,7 @@ impl Reader<'_> {
     }
 
     /// Kind of what a `reduce` step leaves; none where the step has faults, which are reported elsewhere.
-    fn type_of_result(&self, table: Table<'_>) -> Option<Type> {
+    fn type_of_result(&self, table: TomlTable<'_>) -> Option<Type> {
         let (name, _) = table.text("reduce")?;
         let buffer = self.buffers.iter().find(|buffer| buffer.name == name)?;
         let field = match table.text("field") {
@@ -68,7 +67,7 @@ impl Reader<'_> {
     }
 
     /// A `reduce` step.
-    pub(super) fn reduce(&mut self, table: Table<'_>, scope: &Scope) -> Option<Step> {
+    pub(super) fn reduce(&mut self, table: TomlTable<'_>, scope: &Scope) -> Option<Step> {
         let place = table.place();
         let from = self.span(table, "reduce", "index", scope);
         let count = self.integer_at(table, "count", scope);
@@ -84,7 +83,7 @@ impl Reader<'_> {
         Some(Step::Reduce(Box::new(ReduceStep { place, from, field, count, fold, slot })))
     }
 
-    fn reduced_field(&mut self, table: Table<'_>, buffer: usize, place: &Place) -> Option<usize> {
+    fn reduced_field(&mut self, table: TomlTable<'_>, buffer: usize, place: &Place) -> Option<usize> {
         let form = &self.buffers[buffer];
         let names: Vec<String> = form.fields.iter().map(|field| field.name.clone()).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();

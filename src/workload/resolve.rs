@@ -10,7 +10,6 @@ use std::sync::{Arc, OnceLock};
 
 use super::allocate::allocate_globals;
 use super::contents::input_bytes;
-use super::document::advised;
 use super::expr::{Expr, Value};
 use super::formed::FormedKernel;
 use super::generate::part_len;
@@ -293,7 +292,7 @@ impl Stage<'_> {
                 let message = format!("workload `{}` has no profile `{profile}`", manifest.name);
                 let fault = Diagnostic::nowhere("", message);
                 let all = || Some(format!("profiles: {}", names.join(", ")));
-                self.faults.push(advised(fault, profile, names.iter().copied(), all));
+                self.faults.push(fault.with_nearest_or(profile, names.iter().copied(), all));
             }
         }
         for (name, text) in overrides {
@@ -303,7 +302,7 @@ impl Stage<'_> {
                 let valid: Vec<&str> = manifest.params.iter().map(|param| param.name.as_str()).collect();
                 let fault = Diagnostic::nowhere(&shown, message);
                 let all = || Some(format!("parameters: {}", valid.join(", ")));
-                self.faults.push(advised(fault, name, valid.iter().copied(), all));
+                self.faults.push(fault.with_nearest_or(name, valid.iter().copied(), all));
                 continue;
             };
             match number_of(text).and_then(|value| param_value(&manifest.params[number], value)) {

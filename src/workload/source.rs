@@ -12,9 +12,10 @@ use std::sync::Arc;
 
 use include_dir::{Dir, include_dir};
 
-use super::document::{Item, Table, advised, nearest};
 use super::expr::Value;
+use crate::diagnostic::nearest;
 use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::document::{Item, TomlTable};
 use crate::input;
 use crate::kernel::ir::{Kernel, Module};
 use crate::kernel::ptx;
@@ -69,7 +70,7 @@ impl Folder {
             let names: Vec<String> = litmus_names().collect();
             let fault = Diagnostic::nowhere("", format!("there is no workload `{name_or_path}`, and no such path"));
             let all = || Some(format!("built in: {}", names.join(", ")));
-            return Err(advised(fault, name_or_path, names.iter().map(String::as_str), all));
+            return Err(fault.with_nearest_or(name_or_path, names.iter().map(String::as_str), all));
         }
         if name_or_path.contains(['/', '\\']) || name_or_path.ends_with(".toml") {
             return Err(Diagnostic::nowhere(name_or_path, "no such file or folder"));
@@ -77,7 +78,7 @@ impl Folder {
         let names: Vec<&str> = builtin_names().collect();
         let fault = Diagnostic::nowhere("", format!("there is no workload `{name_or_path}`, and no such path"));
         let all = || Some(format!("built in: {}", names.join(", ")));
-        Err(advised(fault, name_or_path, names.iter().copied(), all))
+        Err(fault.with_nearest_or(name_or_path, names.iter().copied(), all))
     }
 
     /// The name under which faults in one of its files are reported.
@@ -195,7 +196,7 @@ pub(crate) struct Programs {
 
 impl Programs {
     /// Reads and decodes the files that `[isa]` names, or the text that it holds.
-    pub(crate) fn read(root: Table<'_>, folder: &Folder, faults: &mut Diagnostics) -> Programs {
+    pub(crate) fn read(root: TomlTable<'_>, folder: &Folder, faults: &mut Diagnostics) -> Programs {
         let mut programs =
             Programs { modules: Vec::new(), texts: Vec::new(), stack_bytes: ptx::STACK_BYTES, complete: true };
         let Some(isa) = root.table("isa") else {

@@ -5,11 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use super::document::nearest;
 use super::expr::Value;
 use super::functional::FunctionalRun;
 use super::manifest::Expectation;
 use super::resolve::Plan;
+use crate::diagnostic::nearest;
 
 /// What verification compares a final memory with, beside the manifest's own checks.
 #[derive(Debug, Clone, Copy, Default)]

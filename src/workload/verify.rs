@@ -8,7 +8,6 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::data_file;
-use super::document::advised;
 use super::element::{load, store};
 use super::elements::shown;
 use super::expr::{Element, Elements, Expr, Fault, Miss, Value, Which};
@@ -394,7 +393,7 @@ pub(crate) fn dump(
     let shown = format!("--dump {name}");
     let Some(number) = plan.manifest.buffers.iter().position(|buffer| buffer.name == name) else {
         let fault = Diagnostic::nowhere(&shown, format!("workload `{}` has no buffer `{name}`", plan.manifest.name));
-        return Err(advised(fault, name, plan.manifest.names.buffer_names(), || None));
+        return Err(fault.with_nearest_or(name, plan.manifest.names.buffer_names(), || None));
     };
     let bytes: Cow<'_, [u8]> = match plan.manifest.buffers[number].space {
         Space::Const => plan.buffers[number].initial(),

@@ -7,12 +7,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::document::Place;
 use super::element::load;
 use super::expr::{Element, Elements, Expr, Fault, Miss, Stop, Value, Which};
 use super::manifest::{ReduceStep, Span};
 use super::resolve::Plan;
 use crate::diagnostic::Diagnostic;
+use crate::document::Place;
 use crate::kernel::reduction::{Fold, Reduction};
 
 /// Which memory each buffer's name stands for now: `swap` exchanges two. Cheap to clone; all clones see the swaps.

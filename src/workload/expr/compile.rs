@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::syntax::{Binary, Kind, SyntaxFault, Tree};
 use super::{Code, Compare, Function, Node, Scope, Type, Which};
-use crate::workload::document::nearest;
+use crate::diagnostic::nearest;
 
 /// Functions and how they are called, for messages and for the check of the README.
 pub(super) const FUNCTIONS: [(&str, &str); 17] = [

@@ -1,15 +1,15 @@
 //! Reads `[instrument]` and checks it against buffers and kernels, as far as the text tells.
 
-use super::super::document::{Item, Place, Table};
 use super::super::manifest::{Buffer, Role, Space, Step};
 use super::super::read::Reader;
 use super::{FlagBarrier, Instrument, Mode, Output};
 use crate::diagnostic::Diagnostic;
+use crate::document::{Item, Place, TomlTable};
 use crate::kernel::ir::Elem;
 
 impl Reader<'_> {
     /// `[instrument]`.
-    pub(in crate::workload) fn instrument(&mut self, root: Table<'_>, steps: &[Step]) -> Option<Instrument> {
+    pub(in crate::workload) fn instrument(&mut self, root: TomlTable<'_>, steps: &[Step]) -> Option<Instrument> {
         let table = root.table("instrument")?;
         let (mode, mode_place) = table.text("mode")?;
         // A word that is none was reported by the schema.
@@ -46,7 +46,7 @@ impl Reader<'_> {
         (0..self.buffers.len()).filter(|number| self.buffers[*number].role == role).collect()
     }
 
-    fn instrumented_output(&mut self, table: Table<'_>) -> Option<Output> {
+    fn instrumented_output(&mut self, table: TomlTable<'_>) -> Option<Output> {
         let place = table.place();
         let buffer = self.buffer_at(table, "buffer");
         let kernel = table.text("kernel").map(|(name, place)| match self.programs.called(name, &place) {
@@ -83,7 +83,7 @@ impl Reader<'_> {
     }
 
     /// The log that an output names, or the one that names it.
-    fn log_of(&mut self, table: Table<'_>, buffer: usize) -> Option<usize> {
+    fn log_of(&mut self, table: TomlTable<'_>, buffer: usize) -> Option<usize> {
         if let Some((_, place)) = table.text("log") {
             let log = self.buffer_at(table, "log")?;
             let form = &self.buffers[log];

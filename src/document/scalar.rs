@@ -3,8 +3,10 @@
 //! Numbers may carry their unit as text (`"160ns"`, `"1.8GHz"`, `"2KiB"`); it is converted to the key's unit, and a unit
 //! of another dimension is a fault that says so.
 
-use serde_json::{Number, Value};
+use serde_json::Value;
 
+use super::toml::Item;
+use super::value::Value as Number;
 use crate::spec::{Key, Kind, Megahertz, Nanos};
 
 /// A scalar as it was written.
@@ -14,18 +16,41 @@ pub(super) enum Scalar {
     Decimal(f64),
     Flag(bool),
     Text(String),
-    /// An array, a table, a date: never right.
-    Other(&'static str),
+    /// A list, a table, a date, a number that does not fit, described: never right.
+    Other(String),
 }
 
 impl Scalar {
+    /// The scalar that a document has.
+    pub(super) fn of(item: Item<'_>) -> Self {
+        match (item.number(), item.boolean(), item.text()) {
+            (Some(Number::Int(n)), ..) => Scalar::Whole(n),
+            (Some(Number::Float(x)), ..) => Scalar::Decimal(x),
+            (_, Some(b), _) => Scalar::Flag(b),
+            (.., Some(s)) => Scalar::Text(s.to_owned()),
+            _ => Scalar::Other(item.described().into_owned()),
+        }
+    }
+
+    /// The scalar that an override was typed as.
+    pub(super) fn typed(text: &str) -> Self {
+        let text = text.trim_matches('"');
+        match (text.parse::<i64>(), text.parse::<f64>(), text) {
+            (Ok(n), ..) => Scalar::Whole(n),
+            (_, Ok(x), _) => Scalar::Decimal(x),
+            (.., "true") => Scalar::Flag(true),
+            (.., "false") => Scalar::Flag(false),
+            _ => Scalar::Text(text.to_owned()),
+        }
+    }
+
     fn shown(&self) -> String {
         match self {
             Scalar::Whole(n) => n.to_string(),
             Scalar::Decimal(x) => x.to_string(),
             Scalar::Flag(b) => b.to_string(),
             Scalar::Text(s) => format!("\"{s}\""),
-            Scalar::Other(what) => (*what).to_owned(),
+            Scalar::Other(what) => what.clone(),
         }
     }
 }
@@ -74,12 +99,12 @@ fn unit_of_key(key: &Key) -> Option<(&'static str, &'static str, f64)> {
 }
 
 /// The unit that a key's name ends in.
-pub(super) fn unit_of(key: &Key) -> Option<&'static str> {
+pub(crate) fn unit_of(key: &Key) -> Option<&'static str> {
     unit_of_key(key).map(|(unit, ..)| unit)
 }
 
 /// What a key expects, in words.
-pub(super) fn expectation(key: &Key) -> String {
+pub(crate) fn expectation(key: &Key) -> String {
     let unit = unit_of_key(key).map_or(String::new(), |(unit, ..)| format!(" of {unit}"));
     match key.kind {
         Kind::Whole { min, max } if max >= u64::from(u32::MAX) => format!("a whole number{unit}, at least {min}"),
@@ -137,7 +162,7 @@ pub(super) fn check(key: &Key, scalar: &Scalar) -> Result<Value, ValueFault> {
 }
 
 fn decimal(number: f64) -> Option<Value> {
-    Number::from_f64(number).map(Value::Number)
+    serde_json::Number::from_f64(number).map(Value::Number)
 }
 
 /// A number with a unit, in the key's unit. `Err(None)` when it is no number at all.

@@ -2,74 +2,12 @@
 //!
 //! A room is a top-level module of `src/`. Every mention of `crate::ROOM` outside comments counts, tests included.
 
-use std::collections::BTreeSet;
+mod circles;
+mod source;
+
 use std::path::{Path, PathBuf};
 
-/// One source file: its module path ("machine/sm/issue"), and its lines without comments.
-struct Source {
-    path: String,
-    code: Vec<String>,
-}
-
-impl Source {
-    fn room(&self) -> &str {
-        self.path.split('/').next().unwrap_or("")
-    }
-
-    /// Module paths mentioned after `crate::`, `durawarp::` left out: "machine::msg", "stats", ...
-    fn mentions(&self) -> BTreeSet<String> {
-        let mut found = BTreeSet::new();
-        for line in &self.code {
-            for (at, _) in line.match_indices("crate::") {
-                let boundary =
-                    line[..at].chars().next_back().is_none_or(|c| !c.is_alphanumeric() && c != '_' && c != '$');
-                if boundary {
-                    let rest = &line[at + "crate::".len()..];
-                    assert!(!rest.starts_with(['{', '*']), "one `use` a room, so that rooms can be told: {line}");
-                    let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':')).unwrap_or(rest.len());
-                    found.insert(rest[..end].trim_end_matches(':').to_owned());
-                }
-            }
-        }
-        found
-    }
-}
-
-fn without_comment(line: &str) -> &str {
-    match line.find("//") {
-        Some(at) if line[..at].matches('"').count().is_multiple_of(2) => &line[..at],
-        _ => line,
-    }
-}
-
-fn sources() -> Vec<Source> {
-    fn walk(folder: &Path, out: &mut Vec<PathBuf>) {
-        for entry in std::fs::read_dir(folder).expect("src is readable") {
-            let path = entry.expect("an entry").path();
-            if path.is_dir() {
-                walk(&path, out);
-            } else if path.extension().is_some_and(|e| e == "rs") {
-                out.push(path);
-            }
-        }
-    }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut files = Vec::new();
-    walk(&root, &mut files);
-    files.sort();
-    assert!(files.len() > 20, "the sources were found");
-    files
-        .iter()
-        .map(|file| {
-            let relative = file.strip_prefix(&root).expect("below src").with_extension("");
-            let text = std::fs::read_to_string(file).expect("a source file");
-            Source {
-                path: relative.to_string_lossy().replace('\\', "/"),
-                code: text.lines().map(|l| without_comment(l).to_owned()).collect(),
-            }
-        })
-        .collect()
-}
+use source::{Source, sources};
 
 /// Asserts that no file for which `from` holds mentions a module path for which `to` holds.
 fn forbid(rule: &str, from: impl Fn(&Source) -> bool, to: impl Fn(&Source, &str) -> bool) {
@@ -108,15 +46,38 @@ fn programs_know_no_time_and_no_machine() {
 #[test]
 fn workloads_are_programs_and_data() {
     forbid(
-        "workload -> anything but kernel, diagnostic and the layout of undo logs",
+        "workload -> anything but kernel, document, diagnostic, input and the layout of undo logs",
         |s| s.room() == "workload",
-        |_, m| !["workload", "kernel", "diagnostic", "input"].contains(&room_of(m)) && !m.starts_with("persist::undo"),
+        |_, m| {
+            !["workload", "kernel", "document", "diagnostic", "input"].contains(&room_of(m))
+                && !m.starts_with("persist::undo")
+        },
     );
 }
 
 #[test]
 fn reading_inputs_knows_nobody() {
     forbid("input -> any other room", |s| s.room() == "input", |_, m| room_of(m) != "input");
+}
+
+#[test]
+fn documents_know_their_texts_and_not_what_they_describe() {
+    forbid(
+        "document -> anything but spec, diagnostic and input",
+        |s| s.room() == "document",
+        |_, m| !["document", "spec", "diagnostic", "input"].contains(&room_of(m)),
+    );
+}
+
+#[test]
+fn toml_is_parsed_in_one_module() {
+    let parses = |line: &String| line.contains("use toml") || line.contains("toml::de") || line.contains("DeTable");
+    let elsewhere: Vec<String> = sources()
+        .iter()
+        .filter(|source| source.room() != "document" && source.code.iter().any(parses))
+        .map(|source| source.path.clone())
+        .collect();
+    assert!(elsewhere.is_empty(), "TOML is parsed outside document: {elsewhere:?}");
 }
 
 #[test]
@@ -174,8 +135,19 @@ fn timelines_are_kept_for_whoever_has_one_and_know_nobody() {
 
 #[test]
 fn nothing_at_or_below_the_machine_looks_up() {
-    let low =
-        ["engine", "kernel", "workload", "persist", "stats", "spec", "machine", "schemes", "oracle", "diagnostic"];
+    let low = [
+        "engine",
+        "kernel",
+        "workload",
+        "persist",
+        "stats",
+        "spec",
+        "machine",
+        "schemes",
+        "oracle",
+        "document",
+        "diagnostic",
+    ];
     let high = [
         "config",
         "assemble",
@@ -195,10 +167,10 @@ fn nothing_at_or_below_the_machine_looks_up() {
 #[test]
 fn a_sweep_runs_experiments_and_knows_no_paper() {
     forbid(
-        "sweep -> anything but run, outcome, config, workload, diagnostic and the engine's snapshots",
+        "sweep -> anything but run, outcome, config, workload, document, diagnostic and the engine's snapshots",
         |s| s.room() == "sweep",
         |_, m| {
-            !["sweep", "run", "outcome", "config", "workload", "diagnostic", "input"].contains(&room_of(m))
+            !["sweep", "run", "outcome", "config", "workload", "document", "diagnostic", "input"].contains(&room_of(m))
                 && m != "engine::Snapshot"
         },
     );
@@ -266,7 +238,7 @@ fn the_model_never_reads_statistics() {
 
 #[test]
 fn below_run_there_is_no_wall_clock_no_randomness_no_print_no_file() {
-    let low = ["engine", "kernel", "persist", "stats", "spec", "machine", "schemes", "oracle", "workload"];
+    let low = ["engine", "kernel", "persist", "stats", "spec", "machine", "schemes", "oracle", "workload", "document"];
     // The driver measures threads to place work; results cannot depend on it (its head says so). A workload's
     // folder is read when it is loaded, before anything is simulated.
     let clock_allowed = |path: &str| path.starts_with("engine/driver");
@@ -301,6 +273,7 @@ fn macros_at_the_root_are_the_known_ones() {
         "schemes",
         "spec",
         "oracle",
+        "document",
         "diagnostic",
         "input",
         "config",
