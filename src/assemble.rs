@@ -15,7 +15,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::{ComponentId, Link, Port, Simulation, Time, Topology};
+use crate::engine::{ComponentId, Link, Simulation, Time, Topology};
 use crate::kernel::host::HostProgram;
 use crate::kernel::memory::{DRAM_BASE, FlatMemory, Medium};
 use crate::machine::MachineSpec;
@@ -27,12 +27,13 @@ use crate::machine::image::Image;
 use crate::machine::l1::L1Writes;
 use crate::machine::l2::{L2Slice, L2Wiring};
 use crate::machine::media::Media;
-use crate::machine::memory_controller::{MemoryController, SitePorts};
+use crate::machine::memory_controller::MemoryController;
 use crate::machine::msg::Msg;
 use crate::machine::on_dram::OnDram;
+use crate::machine::ports::{Role, Roster};
 use crate::machine::sm::{Sm, SmParameters, SmWiring};
 use crate::machine::stalls::{LinkParts, PersistStalls};
-use crate::machine::switch::{Direction, Switch};
+use crate::machine::switch::Switch;
 use crate::persist::handler::{HandlerPlace, Scheme};
 use crate::persist::journal::Journal;
 use crate::persist::regions::RegionReport;
@@ -161,12 +162,13 @@ pub fn assemble_with(
     let place = |index| HandlerPlace { index, ..first };
     let paths = persistency.scheme.path_links();
     let hub = persistency.scheme.hub_handler(place(0));
-    // Ports are dense: the one to a switch comes behind all others.
-    let switched = spec.crossbar.switch == SwitchKind::InputQueued;
-    let behind = |ports: usize| switched.then_some(Port((ports + usize::from(hub.is_some())) as u16));
-    let slices = spec.l2.slices as usize;
-    let sm_switch = behind(slices + 1 + if paths.is_some() { spec.controller.channels as usize } else { 0 });
-    let (dispatch_switch, slice_switch) = (behind(slices + sms), behind(sms + 2));
+    let roster = Roster {
+        sms: sms as u16,
+        map,
+        hub: hub.is_some(),
+        paths: paths.is_some(),
+        switched: spec.crossbar.switch == SwitchKind::InputQueued,
+    };
     let mut t: Topology<Msg> = Topology::new();
     let sm_parameters = SmParameters {
         sm: spec.sm.clone(),
@@ -183,9 +185,8 @@ pub fn assemble_with(
                 clock: core,
                 timebase: base,
                 line_bytes: spec.l2.line_bytes,
-                map,
+                ports: roster.ports(Role::Sm(index as u16)),
                 port: port.clone(),
-                switch: sm_switch,
                 local: (local + local_per_sm * index as u64, local_bytes),
                 persist: spec.persist.clone(),
                 link: LinkParts {
@@ -202,14 +203,11 @@ pub fn assemble_with(
     let slice_ids: Vec<ComponentId> = (0..spec.l2.slices)
         .map(|slice| {
             let wiring = L2Wiring {
-                slice: slice as u16,
                 clock: l2_clock,
-                map,
-                requesters: sms + 1,
+                ports: roster.ports(Role::Slice(slice as u16)),
                 memory_credits: (spec.controller.ingress_reads, spec.controller.ingress_writes),
                 buffer_packets: spec.crossbar.buffer_packets,
                 port: port.clone(),
-                switch: slice_switch,
             };
             let mut component = L2Slice::new(spec.l2.clone(), wiring);
             component.set_persistence(&spec.persist, persistency.journal);
@@ -222,17 +220,17 @@ pub fn assemble_with(
             t.add(format!("l2.{slice}"), Box::new(component))
         })
         .collect();
-    let ports = SitePorts { sms: sms as u16, controllers: spec.controller.channels as u16 };
     let controller_ids: Vec<ComponentId> = (0..spec.controller.channels as usize)
         .map(|channel| {
             let media = Media::new(&spec.dram, &spec.nvm, &spec.bus, memory_clock, base);
             let forward = base.ticks_of_ps(spec.controller.forward_ns.ps);
             let images = std::mem::take(&mut shares[channel]);
+            let ports = roster.ports(Role::Controller(channel as u16));
             let mut controller =
-                MemoryController::new(spec.controller.clone(), memory_clock, forward, map, media, images);
+                MemoryController::new(spec.controller.clone(), memory_clock, forward, ports, media, images);
             controller.set_persistence(&spec.persist, persistency.journal);
             persistency.timeline.into_iter().for_each(|spans| controller.keep_timeline(spans));
-            controller.host(persistency.scheme.controller_handler(place(channel as u16)), channel as u16, ports);
+            controller.host(persistency.scheme.controller_handler(place(channel as u16)));
             t.add(format!("mc{channel}"), Box::new(controller))
         })
         .collect();
@@ -240,9 +238,8 @@ pub fn assemble_with(
         clock: core,
         launch_ticks: base.ticks_of_ps(spec.dispatch.launch_ns.ps),
         line_bytes: spec.l2.line_bytes,
-        map,
+        ports: roster.ports(Role::CommandProcessor),
         crossbar: (spec.crossbar.clone(), port.clone()),
-        switch: dispatch_switch,
     };
     let handler = persistency.scheme.host_handler();
     let mut dispatch =
@@ -255,7 +252,7 @@ pub fn assemble_with(
         dispatch.halt_at_end();
     }
     let dispatch = t.add("command_processor", Box::new(dispatch));
-    let hub = hub.map(|handler| t.add("hub", Box::new(Hub::new(handler, sms as u16, spec.l2.slices as u16))));
+    let hub = hub.map(|handler| t.add("hub", Box::new(Hub::new(handler, roster.ports(Role::Hub)))));
 
     let hop = crossbar.cycles(u64::from(spec.crossbar.latency_cycles));
     let to_tags = hop + l2_clock.cycles(u64::from(spec.l2.pipeline_cycles));
@@ -264,21 +261,30 @@ pub fn assemble_with(
     let command = Link { latency: base.ticks_of_ps(spec.dispatch.command_ns.ps), phase: 0 };
     let front = Link { latency: base.ticks_of_ps(spec.controller.front_ns.ps), phase: 0 };
     let back = Link { latency: base.ticks_of_ps(spec.controller.back_ns.ps), phase: 0 };
+    let connect = |t: &mut Topology<Msg>, from: (Role, ComponentId), to: (Role, ComponentId), link: Link| {
+        t.connect(from.1, roster.ports(from.0).to(to.0), to.1, link);
+    };
+    let numbered = |ids: &[ComponentId], role: fn(u16) -> Role| -> Vec<(Role, ComponentId)> {
+        ids.iter().enumerate().map(|(at, &id)| (role(at as u16), id)).collect()
+    };
+    let (sm_ends, slice_ends) = (numbered(&sm_ids, Role::Sm), numbered(&slice_ids, Role::Slice));
+    let controller_ends = numbered(&controller_ids, Role::Controller);
+    let dispatch_end = (Role::CommandProcessor, dispatch);
     let per_channel = map.slices_per_channel() as usize;
-    for (s, &slice) in slice_ids.iter().enumerate() {
-        for (i, &sm) in sm_ids.iter().enumerate() {
-            t.connect(sm, Port(s as u16), slice, request);
-            t.connect(slice, Port(i as u16), sm, reply);
+    for (s, &slice) in slice_ends.iter().enumerate() {
+        for &sm in &sm_ends {
+            connect(&mut t, sm, slice, request);
+            connect(&mut t, slice, sm, reply);
         }
-        t.connect(dispatch, Port(s as u16), slice, Link { latency: to_tags, phase: 0 });
-        t.connect(slice, Port(sms as u16), dispatch, Link { latency: hop, phase: 0 });
-        let controller = controller_ids[s / per_channel];
-        t.connect(slice, Port(sms as u16 + 1), controller, front);
-        t.connect(controller, Port((s % per_channel) as u16), slice, back);
+        connect(&mut t, dispatch_end, slice, Link { latency: to_tags, phase: 0 });
+        connect(&mut t, slice, dispatch_end, Link { latency: hop, phase: 0 });
+        let controller = controller_ends[s / per_channel];
+        connect(&mut t, slice, controller, front);
+        connect(&mut t, controller, slice, back);
     }
-    for (i, &sm) in sm_ids.iter().enumerate() {
-        t.connect(sm, Port(slices as u16), dispatch, command);
-        t.connect(dispatch, Port((slices + i) as u16), sm, command);
+    for &sm in &sm_ends {
+        connect(&mut t, sm, dispatch_end, command);
+        connect(&mut t, dispatch_end, sm, command);
     }
     for (channel, &controller) in controller_ids.iter().enumerate() {
         let mut together = slice_ids[channel * per_channel..(channel + 1) * per_channel].to_vec();
@@ -288,58 +294,58 @@ pub fn assemble_with(
     }
     let ticks = |ps| Link { latency: base.ticks_of_ps(ps), phase: 0 };
     if let Some(hub) = hub {
+        let end = (Role::Hub, hub);
         let link = paths.map_or(command, |links| ticks(links.hub_ps));
-        for (i, &sm) in sm_ids.iter().enumerate() {
-            t.connect(sm, Port(slices as u16 + 1), hub, link);
-            t.connect(hub, Port(i as u16), sm, link);
+        for &sm in &sm_ends {
+            connect(&mut t, sm, end, link);
+            connect(&mut t, end, sm, link);
         }
-        for (s, &slice) in slice_ids.iter().enumerate() {
-            t.connect(slice, Port(sms as u16 + 2), hub, command);
-            t.connect(hub, Port((sms + s) as u16), slice, command);
+        for &slice in &slice_ends {
+            connect(&mut t, slice, end, command);
+            connect(&mut t, end, slice, command);
         }
-        t.connect(dispatch, Port((slices + sms) as u16), hub, command);
+        connect(&mut t, dispatch_end, end, command);
         t.put_in_tier(2, &[hub]);
     }
     if let Some(links) = paths {
         let of_hub = ticks(links.hub_ps);
-        for (c, &controller) in controller_ids.iter().enumerate() {
+        for (c, &controller) in controller_ends.iter().enumerate() {
             let path = ticks(links.path_ps + links.step_ps * c as u64);
-            for (i, &sm) in sm_ids.iter().enumerate() {
-                t.connect(sm, Port((slices + 2 + c) as u16), controller, path);
-                t.connect(controller, ports.sm(per_channel as u16, i as u16), sm, path);
+            for &sm in &sm_ends {
+                connect(&mut t, sm, controller, path);
+                connect(&mut t, controller, sm, path);
             }
-            for (k, &other) in controller_ids.iter().enumerate().filter(|&(k, _)| k != c) {
+            for (k, &other) in controller_ends.iter().enumerate().filter(|&(k, _)| k != c) {
                 let ack = ticks(links.ack_ps + links.step_ps * (c.abs_diff(k) as u64 - 1));
-                t.connect(controller, ports.controller(per_channel as u16, c as u16, k as u16), other, ack);
+                connect(&mut t, controller, other, ack);
             }
             if let Some(hub) = hub {
-                t.connect(controller, ports.hub(per_channel as u16), hub, of_hub);
-                t.connect(hub, Port((sms + slices + c) as u16), controller, of_hub);
+                connect(&mut t, controller, (Role::Hub, hub), of_hub);
+                connect(&mut t, (Role::Hub, hub), controller, of_hub);
             }
         }
     }
     let mut switches = Vec::new();
-    if let (Some(of_sm), Some(of_dispatch), Some(of_slice)) = (sm_switch, dispatch_switch, slice_switch) {
+    if roster.switched {
         // A cycle of the hop lies behind the switch, the others before it.
         let link = |latency: Time| Link { latency, phase: 0 };
         let out = crossbar.cycles(1);
-        let switch = |direction, inputs, outputs| {
-            Box::new(Switch::new(&spec.crossbar, crossbar, port.clone(), direction, inputs, outputs))
-        };
-        let requests = t.add("switch of requests", switch(Direction::Requests(map), sms + 1, slices));
-        let replies = t.add("switch of replies", switch(Direction::Replies, slices, sms + 1));
-        for (s, &slice) in slice_ids.iter().enumerate() {
-            t.connect(requests, Port(s as u16), slice, link(to_tags - hop + out));
-            t.connect(slice, of_slice, replies, link(hop - out));
+        let [requests, replies] = [Role::RequestSwitch, Role::ReplySwitch].map(|role| {
+            let switch = Switch::new(&spec.crossbar, crossbar, port.clone(), roster.ports(role));
+            (role, t.add(role.to_string(), Box::new(switch)))
+        });
+        for &slice in &slice_ends {
+            connect(&mut t, requests, slice, link(to_tags - hop + out));
+            connect(&mut t, slice, replies, link(hop - out));
         }
-        for (i, &requester) in sm_ids.iter().chain([&dispatch]).enumerate() {
-            let of_sm_or_dispatch = if i < sms { of_sm } else { of_dispatch };
-            let (miss, fill) = if i < sms { (request.latency - to_tags, reply.latency - hop) } else { (0, 0) };
-            t.connect(requester, of_sm_or_dispatch, requests, link(miss + hop - out));
-            t.connect(requests, Port((slices + i) as u16), requester, link(out));
-            t.connect(replies, Port(i as u16), requester, link(out + fill));
+        for &requester in sm_ends.iter().chain([&dispatch_end]) {
+            let is_sm = requester.0 != Role::CommandProcessor;
+            let (miss, fill) = if is_sm { (request.latency - to_tags, reply.latency - hop) } else { (0, 0) };
+            connect(&mut t, requester, requests, link(miss + hop - out));
+            connect(&mut t, requests, requester, link(out));
+            connect(&mut t, replies, requester, link(out + fill));
         }
-        switches = vec![requests, replies];
+        switches = vec![requests.1, replies.1];
         t.put_in_tier(1, &switches);
     }
     t.put_in_tier(2, &[dispatch]);

@@ -24,6 +24,7 @@ use std::time::Instant;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::kernel::functional::Limits;
 use crate::kernel::memory::{FlatMemory, Medium, NVM_BASE};
+use crate::machine::ports::Requester;
 use crate::oracle::Regions;
 use crate::oracle::allowed::{Allowed, Budget};
 use crate::oracle::crash::{CrashStates, Plan};
@@ -256,7 +257,7 @@ pub fn crash(experiment: &Experiment, request: &Request, watching: &Watching<'_>
     let Some(journal) = &finished.journal else { unreachable!("a journal was asked for") };
 
     let initial = initial_image(&workload.image());
-    let host = spec.sm.count as u16;
+    let host = Requester::command_processor(spec.sm.count as u16).number();
     let (guarantees, strict) = promises(scheme);
     let order = Order::new(journal, &initial, Model { domain, guarantees, host });
     let states = CrashStates::new(journal, &initial, domain)
@@ -439,7 +440,8 @@ fn crash_regions(
     let warp_size = spec.sm.warp_size;
     let resumption = regions::Resumption::new(&formed, workload, &finished.outcome, warp_size, watching.stop);
     let resumes = resumption.as_ref().map(|resumption| resumption as &dyn Resumes).map_err(String::as_str);
-    let (host, controllers) = (spec.sm.count as u16, spec.controller.channels as usize);
+    let host = Requester::command_processor(spec.sm.count as u16).number();
+    let controllers = spec.controller.channels as usize;
     let rule = experiment.scheme.built.regions().expect("the scheme commits regions");
     let mut bound = bound(experiment);
     // The program's own recovery is not run: what it would make of an image is not known.

@@ -27,6 +27,7 @@ pub mod network;
 pub mod occupancy;
 pub mod on_dram;
 pub mod persistence;
+pub mod ports;
 mod request_queue;
 pub mod scheduler;
 pub mod shared_memory;

@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::counters;
-use crate::engine::{Clock, Component, Ctx, Port, Progress, StateDigest, Time, Wait};
+use crate::engine::{Clock, Component, Ctx, Progress, StateDigest, Time, Wait};
 use crate::kernel::host::{HostAction, HostProgram};
 use crate::kernel::launch::Launch;
 use crate::persist::handler::{HostHandler, Outbox, Peer};
@@ -25,12 +25,12 @@ use crate::spec;
 use crate::stats::Histogram;
 use crate::timeline::{Label, Recorder};
 
-use super::address::Interleave;
 use super::crossbar::{CrossbarSpec, PortEnd};
 use super::kernel_facts::kernel_facts;
 use super::msg::{GridStep, LinePool, Msg, Payload, Reply, Request, RequestKind};
 use super::network::Network;
 use super::occupancy::Occupancy;
+use super::ports::{Ports, Role};
 use super::shared_memory::SharedSpec;
 use super::sm::SmSpec;
 use crate::spec::Nanos;
@@ -126,16 +126,12 @@ pub struct CommandProcessor {
     clock: Clock,
     launch_ticks: Time,
     line_bytes: u32,
-    /// Index as a requester: the number of SMs.
-    requester: u16,
-    /// Port `first_sm_port + i` leads to SM `i`; ports below to slices.
-    first_sm_port: u16,
+    ports: Ports,
     host: Box<dyn HostProgram>,
     handler: Box<dyn HostHandler>,
     outbox: Outbox,
     journal: Option<Box<Notebook>>,
     timeline: Option<Box<Recorder>>,
-    map: Interleave,
     network: Network,
     line_pool: LinePool,
     step: Step,
@@ -164,12 +160,10 @@ pub struct DispatchWiring {
     pub launch_ticks: Time,
     /// Bytes of a line.
     pub line_bytes: u32,
-    /// Address mapping; port `i` leads to slice `i`, the ports behind to the SMs.
-    pub map: Interleave,
+    /// Its ports.
+    pub ports: Ports,
     /// The crossbar, and its port at this end.
     pub crossbar: (CrossbarSpec, PortEnd),
-    /// The port to the crossbar's switch, where it has one.
-    pub switch: Option<Port>,
 }
 
 impl CommandProcessor {
@@ -186,15 +180,13 @@ impl CommandProcessor {
             clock: w.clock,
             launch_ticks: w.launch_ticks,
             line_bytes: w.line_bytes,
-            requester: sm.count as u16,
-            first_sm_port: w.map.slices() as u16,
-            map: w.map,
+            ports: w.ports,
             host,
             handler,
             outbox: Outbox::default(),
             journal: None,
             timeline: None,
-            network: Network::new(&w.crossbar.0, w.map, w.crossbar.1, w.switch, spec.host_requests),
+            network: Network::new(&w.crossbar.0, w.ports, w.crossbar.1, spec.host_requests),
             line_pool: LinePool::default(),
             step: Step::Idle,
             in_flight: vec![None; spec.host_requests as usize],
@@ -239,7 +231,8 @@ impl CommandProcessor {
     }
 
     fn note(&mut self, kind: FactKind, time: Time) {
-        let author = Author { sm: self.requester, launch: self.records.len() as u32 - 1, ..Author::default() };
+        let author =
+            Author { sm: self.ports.requester().number(), launch: self.records.len() as u32 - 1, ..Author::default() };
         if let Some(journal) = &mut self.journal {
             journal.note(time, kind, 0, author);
         }
@@ -320,8 +313,8 @@ impl CommandProcessor {
         self.outbox.at(cx.now());
         self.handler.kernel_start(&facts, &mut self.outbox);
         self.send_messages(cx);
-        for sm in 0..self.sm.count as u16 {
-            cx.send(Port(self.first_sm_port + sm), Msg::Start(launch.clone()), launch_ticks);
+        for sm in self.ports.sms() {
+            cx.send(self.ports.to(sm), Msg::Start(launch.clone()), launch_ticks);
         }
         self.records.push(LaunchRecord {
             kernel: launch.kernel.name.clone(),
@@ -353,7 +346,7 @@ impl CommandProcessor {
             *next_sm = (sm + 1) % sms;
             let departure = self.clock.edge_at_or_after(self.next_departure.max(cx.now()));
             self.next_departure = departure + self.clock.cycles(u64::from(self.spec.cta_interval_cycles));
-            cx.send(Port(self.first_sm_port + sm as u16), Msg::Cta(*next), departure - cx.now());
+            cx.send(self.ports.to(Role::Sm(sm as u16)), Msg::Cta(*next), departure - cx.now());
             *next += 1;
         }
     }
@@ -370,10 +363,10 @@ impl CommandProcessor {
             let boundary = self.handler.kernel_end(&mut self.outbox);
             self.send_messages(cx);
             if boundary == Boundary::WriteBackL2 {
-                let slices = u32::from(self.first_sm_port);
+                let slices = self.ports.map().slices();
                 self.step = Step::WritingBack { left: slices, since: cx.now() };
                 for slice in 0..slices {
-                    let line = self.map.some_line_of(slice);
+                    let line = self.ports.map().some_line_of(slice);
                     let request = self.request(line, 0, RequestKind::WriteBackAll, 0, Payload::None);
                     self.network.push(request, cx);
                 }
@@ -417,7 +410,7 @@ impl CommandProcessor {
         }
         grid.reached = 0;
         if grid.marks {
-            grid.draining = u32::from(self.requester);
+            grid.draining = self.sm.count;
             self.tell_grid(GridStep::Drain, cx);
         } else {
             self.open_grid(cx);
@@ -436,17 +429,15 @@ impl CommandProcessor {
     }
 
     fn tell_grid(&self, step: GridStep, cx: &mut Ctx<'_, Msg>) {
-        for sm in 0..self.requester {
-            cx.send(Port(self.first_sm_port + sm), Msg::Grid(step), 0);
+        for sm in self.ports.sms() {
+            cx.send(self.ports.to(sm), Msg::Grid(step), 0);
         }
     }
 
     /// Sends what the handler has written.
     fn send_messages(&mut self, cx: &mut Ctx<'_, Msg>) {
         for (to, message) in self.outbox.take() {
-            assert_eq!(to, Peer::Hub, "the host's handler writes to the hub only");
-            let hub = Port(self.first_sm_port + self.requester);
-            cx.send(hub, Msg::Scheme { from: Peer::Host, message }, 0);
+            cx.send(self.ports.to_peer(to), Msg::Scheme { from: Peer::Host, message }, 0);
         }
     }
 
@@ -461,7 +452,7 @@ impl CommandProcessor {
 
     fn request(&self, address: u64, tag: usize, kind: RequestKind, sectors: u8, payload: Payload) -> Request {
         let line = address - address % u64::from(self.line_bytes);
-        Request { line, tag: tag as u32, from: self.requester, kind, sectors, payload }
+        Request { line, tag: tag as u32, from: self.ports.requester(), kind, sectors, payload }
     }
 
     fn reply(&mut self, reply: Reply, cx: &mut Ctx<'_, Msg>) {

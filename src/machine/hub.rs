@@ -2,26 +2,26 @@
 //!
 //! It exists only under schemes that have one. It answers messages at once; its links have the latency of the command
 //! processor's unless the scheme says otherwise. Not modelled: what the hub's own logic takes, and the wires' bandwidth: few
-//! messages come here, never one an access. Ports: SMs, slices, controllers.
+//! messages come here, never one an access.
 
-use crate::engine::{Component, Ctx, Port, StateDigest};
+use crate::engine::{Component, Ctx, StateDigest};
 use crate::persist::handler::{HubHandler, Outbox, Peer};
 
 use super::msg::Msg;
+use super::ports::Ports;
 
 /// A scheme's own component.
 #[derive(Debug)]
 pub struct Hub {
     handler: Box<dyn HubHandler>,
-    sms: u16,
-    slices: u16,
+    ports: Ports,
     outbox: Outbox,
 }
 
 impl Hub {
-    /// A hub beside so many SMs and slices.
-    pub fn new(handler: Box<dyn HubHandler>, sms: u16, slices: u16) -> Self {
-        Hub { handler, sms, slices, outbox: Outbox::default() }
+    /// A hub that hosts a handler.
+    pub fn new(handler: Box<dyn HubHandler>, ports: Ports) -> Self {
+        Hub { handler, ports, outbox: Outbox::default() }
     }
 
     /// What the scheme tells about the run.
@@ -36,15 +36,7 @@ impl Component<Msg> for Hub {
         self.outbox.at(cx.now());
         self.handler.message(from, message, &mut self.outbox);
         for (to, message) in self.outbox.take() {
-            let port = match to {
-                Peer::Sm(sm) => sm,
-                Peer::Slice(slice) => self.sms + slice,
-                Peer::Controller(controller) => self.sms + self.slices + controller,
-                Peer::SliceOf(_) | Peer::ControllerOf(_) | Peer::Hub | Peer::Host => {
-                    panic!("no link leads from a hub to {to:?}")
-                }
-            };
-            cx.send(Port(port), Msg::Scheme { from: Peer::Hub, message }, 0);
+            cx.send(self.ports.to_peer(to), Msg::Scheme { from: Peer::Hub, message }, 0);
         }
     }
 

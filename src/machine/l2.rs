@@ -26,7 +26,7 @@ use std::collections::VecDeque;
 
 use crate::choice;
 use crate::counters;
-use crate::engine::{Clock, Component, Ctx, Port, StateDigest, Time, Wait};
+use crate::engine::{Clock, Component, Ctx, StateDigest, Time, Wait};
 use crate::kernel::memory::Medium;
 use crate::spec;
 
@@ -36,6 +36,7 @@ use super::address::Interleave;
 use super::cache::TagArray;
 use super::crossbar::PortEnd;
 use super::msg::{LinePool, MAX_LINE_BYTES, MemoryRead, Msg, Payload, Reply, Request, sectors_touched};
+use super::ports::{Ports, Requester, Role};
 
 use durability::Durability;
 pub use durability::SliceTimeline;
@@ -130,11 +131,6 @@ counters! {
 /// No MSHR.
 const NO_MSHR: u16 = u16::MAX;
 
-/// Port number of the memory controller, after all requesters'.
-fn memory_port(requesters: usize) -> Port {
-    Port(requesters as u16)
-}
-
 /// A fill under way, and who waits for it.
 #[derive(Debug)]
 struct Mshr {
@@ -169,9 +165,7 @@ pub struct L2Slice {
     slice: u16,
     /// This slice's place at its memory controller.
     at_controller: u8,
-    requesters: usize,
-    /// The port to the switch of replies.
-    switch: Option<Port>,
+    ports: Ports,
     tags: TagArray,
     address: Vec<u64>,
     valid: Vec<u8>,
@@ -209,37 +203,32 @@ pub struct L2Slice {
 /// How a slice is wired and what it may use of its neighbours.
 #[derive(Debug, Clone)]
 pub struct L2Wiring {
-    /// The slice's number in the machine: packets and credits carry it.
-    pub slice: u16,
     /// L2 clock.
     pub clock: Clock,
-    /// Address mapping.
-    pub map: Interleave,
-    /// Requesters: SMs and the command processor; port `i` leads to requester `i`, the next one to memory.
-    pub requesters: usize,
+    /// The slice's ports.
+    pub ports: Ports,
     /// Reads and writes that the memory controller has room for.
     pub memory_credits: (u32, u32),
     /// Packets of one requester that fit into the input buffer.
     pub buffer_packets: u32,
     /// The crossbar's port at this end, as made for both directions.
     pub port: PortEnd,
-    /// The port to the switch of replies, where there is one.
-    pub switch: Option<Port>,
 }
 
 impl L2Slice {
     /// An empty slice.
     pub fn new(spec: L2Spec, wiring: L2Wiring) -> Self {
+        let Role::Slice(slice) = wiring.ports.owner() else { panic!("the ports of {}", wiring.ports.owner()) };
+        let map = wiring.ports.map();
         let places = (spec.slice_kb * 1024 / spec.line_bytes) as usize;
         let tags = TagArray::new(places / spec.ways as usize, spec.ways as usize);
         L2Slice {
             line_bytes: spec.line_bytes,
             clock: wiring.clock,
-            map: wiring.map,
-            slice: wiring.slice,
-            at_controller: (u32::from(wiring.slice) % wiring.map.slices_per_channel()) as u8,
-            requesters: wiring.requesters,
-            switch: wiring.switch,
+            map,
+            slice,
+            at_controller: (u32::from(slice) % map.slices_per_channel()) as u8,
+            ports: wiring.ports,
             address: vec![0; tags.places()],
             valid: vec![0; tags.places()],
             dirty: vec![0; tags.places()],
@@ -256,7 +245,7 @@ impl L2Slice {
             data_port_free: 0,
             stalled: false,
             credit_batch: (wiring.buffer_packets / 4).max(1) as u16,
-            credits_due: vec![0; wiring.requesters],
+            credits_due: vec![0; usize::from(wiring.ports.roster().requesters())],
             line_pool: LinePool::default(),
             durability: Durability::new(),
             handler: None,
@@ -326,11 +315,11 @@ impl L2Slice {
         }
         let line = self.address[place];
         // The command processor has no cache.
-        for sm in 0..self.requesters as u16 - 1 {
+        for sm in self.ports.sms() {
             let tail = self.injection.inject(cx.now(), 0);
             self.counters.bytes_out += u64::from(super::msg::HEADER_BYTES);
             self.counters.back_invalidations += 1;
-            cx.send(Port(sm), Msg::Invalidate { line }, tail - cx.now());
+            cx.send(self.ports.to(sm), Msg::Invalidate { line }, tail - cx.now());
         }
     }
 
@@ -355,15 +344,7 @@ impl L2Slice {
         }
         self.transfer(cx);
         for (to, message) in self.outbox.take() {
-            let port = match to {
-                // The command processor is the last requester.
-                Peer::Sm(sm) => Port(sm),
-                Peer::Hub => Port(self.requesters as u16 + 1),
-                Peer::Slice(_) | Peer::SliceOf(_) | Peer::Controller(_) | Peer::ControllerOf(_) | Peer::Host => {
-                    panic!("no link leads from a slice to {to:?}")
-                }
-            };
-            cx.send(port, Msg::Scheme { from: Peer::Slice(self.slice), message }, 0);
+            cx.send(self.ports.to_peer(to), Msg::Scheme { from: Peer::Slice(self.slice), message }, 0);
         }
     }
 
@@ -392,22 +373,22 @@ impl L2Slice {
     }
 
     /// Sends a reply that is ready `delay` from now; its payload's bytes decide how long it holds the port.
-    fn reply(&mut self, to: u16, reply: Reply, payload_bytes: u32, delay: Time, cx: &mut Ctx<'_, Msg>) {
+    fn reply(&mut self, to: Requester, reply: Reply, payload_bytes: u32, delay: Time, cx: &mut Ctx<'_, Msg>) {
         let tail = self.injection.inject(cx.now() + delay, payload_bytes);
         self.counters.bytes_out += u64::from(super::msg::HEADER_BYTES + payload_bytes);
-        match self.switch {
-            None => cx.send(Port(to), Msg::Reply(reply), tail - cx.now()),
+        match self.ports.to_switch() {
+            None => cx.send(self.ports.to_requester(to), Msg::Reply(reply), tail - cx.now()),
             Some(switch) => cx.send(switch, Msg::Switched { from: self.slice, to, reply }, tail - cx.now()),
         }
     }
 
     /// Returns the input-buffer room of a requester's packet.
-    fn return_credit(&mut self, to: u16, slice: u16, cx: &mut Ctx<'_, Msg>) {
-        let due = &mut self.credits_due[usize::from(to)];
+    fn return_credit(&mut self, to: Requester, slice: u16, cx: &mut Ctx<'_, Msg>) {
+        let due = &mut self.credits_due[to.index()];
         *due += 1;
         if *due >= self.credit_batch {
             let packets = std::mem::take(due);
-            cx.send(Port(to), Msg::Credit { slice, packets }, 0);
+            cx.send(self.ports.to_requester(to), Msg::Credit { slice, packets }, 0);
         }
     }
 }

@@ -26,9 +26,10 @@ mod undo_log;
 use std::collections::VecDeque;
 
 use crate::counters;
-use crate::engine::{Clock, Component, Ctx, Port, StateDigest, Time, Wait};
+use crate::engine::{Clock, Component, Ctx, StateDigest, Time, Wait};
 use crate::kernel::memory::Medium;
 use crate::machine::persistence::{PastAck, PersistSpec};
+use crate::machine::ports::Ports;
 use crate::persist::journal::{Author, FactKind, Notebook};
 use crate::persist::vocab::Domain;
 use crate::spec;
@@ -41,7 +42,6 @@ use super::msg::{Line, MemoryRead, MemoryWrite, Msg, copy_masked, sector_bytes};
 use super::request_queue::RequestQueue;
 use crate::spec::Nanos;
 
-pub use gated::SitePorts;
 use gated::{Gated, NOBODY};
 use open_rows::OpenRows;
 pub use timeline::{ControllerTimeline, RegionTimeline};
@@ -146,6 +146,7 @@ pub struct MemoryController {
     spec: ControllerSpec,
     clock: Clock,
     map: Interleave,
+    ports: Ports,
     media: Media,
     forward: Time,
     reads: RequestQueue<MemoryRead>,
@@ -181,14 +182,15 @@ impl MemoryController {
         spec: ControllerSpec,
         clock: Clock,
         forward: Time,
-        map: Interleave,
+        ports: Ports,
         media: Media,
         images: [Image; 2],
     ) -> Self {
         let banks = media.banks();
         MemoryController {
             clock,
-            map,
+            map: ports.map(),
+            ports,
             media,
             forward,
             reads: RequestQueue::new(Access::Read, banks),
@@ -347,7 +349,7 @@ impl MemoryController {
     /// The cells of a WPQ entry to persistent memory are written at `done`.
     fn reach_media(&mut self, line: u64, write: &PendingWrite, now: Time, done: Time, cx: &mut Ctx<'_, Msg>) {
         for &(slice, token) in &write.told_later {
-            cx.send(Port(u16::from(slice)), Msg::MemoryDurable { token, at: done }, done - now);
+            cx.send(self.ports.to_own_slice(slice), Msg::MemoryDurable { token, at: done }, done - now);
         }
         if let (Some(journal), Some(accepted)) = (&mut self.journal, &write.accepted) {
             let author = Author::default();
@@ -359,7 +361,7 @@ impl MemoryController {
         let late = self.domain == Domain::Media || write.late;
         let durable = !late || Medium::of(write.line) == Medium::Dram;
         let accepted = Msg::MemoryAccepted { token: write.token, durable, at: cx.now(), room: write.data };
-        cx.send(Port(u16::from(write.slice)), accepted, 0);
+        cx.send(self.ports.to_own_slice(write.slice), accepted, 0);
     }
 
     fn receive_read(&mut self, read: MemoryRead, cx: &mut Ctx<'_, Msg>) {
@@ -416,7 +418,7 @@ impl MemoryController {
         }
         self.read_image(read.line, read.sectors, &mut read.room);
         if let Some(MemoryRead { tag, slice, sectors, room, .. }) = self.overlay(read, cx.now()) {
-            cx.send(Port(u16::from(slice)), Msg::MemoryData { tag, sectors, data: room }, delay);
+            cx.send(self.ports.to_own_slice(slice), Msg::MemoryData { tag, sectors, data: room }, delay);
         }
     }
 

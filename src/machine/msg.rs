@@ -15,6 +15,7 @@ use crate::kernel::launch::Launch;
 use crate::persist::handler::{AccessKind, Peer, SchemeMessage};
 
 use super::look::{Lines, Look};
+use super::ports::Requester;
 
 /// The largest line any cache of a machine may have, in bytes.
 pub const MAX_LINE_BYTES: usize = 128;
@@ -272,8 +273,8 @@ pub struct Request {
     pub line: u64,
     /// The requester's own name for it; comes back in the reply.
     pub tag: u32,
-    /// Requester: SM index, or the number of SMs for the command processor.
-    pub from: u16,
+    /// The component that sends it.
+    pub from: Requester,
     /// What is asked.
     pub kind: RequestKind,
     /// Sectors concerned, one bit each.
@@ -368,7 +369,7 @@ pub enum Msg {
         /// Which slice.
         from: u16,
         /// Which requester.
-        to: u16,
+        to: Requester,
         /// What it gets.
         reply: Reply,
     },
@@ -449,7 +450,7 @@ impl Message for Msg {
             Msg::Switched { from, to, reply } => {
                 14 << 60
                     ^ u64::from(*from) << 48
-                    ^ u64::from(*to) << 32
+                    ^ u64::from(to.number()) << 32
                     ^ u64::from(reply.tag) << 8
                     ^ u64::from(reply.sectors)
             }

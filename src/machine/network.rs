@@ -5,10 +5,10 @@
 
 use std::collections::VecDeque;
 
-use super::address::Interleave;
 use super::crossbar::{Credits, CrossbarSpec, PortEnd};
 use super::msg::{HEADER_BYTES, Msg, Payload, Reply, Request, RequestKind, SECTOR_BYTES};
-use crate::engine::{Ctx, Port, Time};
+use super::ports::{Ports, Role};
+use crate::engine::{Ctx, Time};
 
 /// Bytes behind the header of a reply.
 pub(super) fn reply_bytes(reply: &Reply) -> u32 {
@@ -19,16 +19,14 @@ pub(super) fn reply_bytes(reply: &Reply) -> u32 {
     }
 }
 
-/// A requester's end of the crossbar; port `i` leads to slice `i`, requests go to the switch where there is one.
+/// A requester's end of the crossbar; requests go to the switch where there is one.
 #[derive(Debug)]
 pub(super) struct Network {
-    map: Interleave,
+    ports: Ports,
     injection_flits: u32,
     capacity: usize,
     queue: VecDeque<Request>,
     credits: Credits,
-    /// The port to the switch of requests.
-    switch: Option<Port>,
     injection: PortEnd,
     ejection: PortEnd,
     arriving: VecDeque<(Time, Reply)>,
@@ -39,20 +37,13 @@ pub(super) struct Network {
 
 impl Network {
     /// An idle end with room for `capacity` waiting requests.
-    pub(super) fn new(
-        spec: &CrossbarSpec,
-        map: Interleave,
-        port: PortEnd,
-        switch: Option<Port>,
-        capacity: u32,
-    ) -> Self {
+    pub(super) fn new(spec: &CrossbarSpec, ports: Ports, port: PortEnd, capacity: u32) -> Self {
         Network {
-            map,
             injection_flits: spec.injection_flits,
             capacity: capacity as usize,
             queue: VecDeque::new(),
-            credits: Credits::new(map.slices(), spec),
-            switch,
+            credits: Credits::new(ports.map().slices(), spec),
+            ports,
             injection: port.clone(),
             ejection: port,
             arriving: VecDeque::new(),
@@ -73,7 +64,7 @@ impl Network {
 
     /// The slice of a line has room for a request.
     pub(super) fn has_credit(&self, line: u64) -> bool {
-        self.credits.has(self.map.slice_of(line))
+        self.credits.has(self.ports.map().slice_of(line))
     }
 
     /// Requests that wait, for a report.
@@ -109,7 +100,7 @@ impl Network {
     /// There are a credit and room in the injection port for a request that is the next to leave. Asks for a wake-up
     /// when only the port holds it back; a credit comes as a message.
     fn may_leave(&self, line: u64, cx: &mut Ctx<'_, Msg>) -> bool {
-        if !self.has_credit(line) || self.switch.is_some() && !self.credits.has(self.map.slices()) {
+        if !self.has_credit(line) || self.ports.to_switch().is_some() && !self.credits.has(self.ports.map().slices()) {
             return false;
         }
         let room_at = self.injection.backlog_at_most(self.injection_flits);
@@ -121,10 +112,10 @@ impl Network {
     }
 
     fn inject(&mut self, mut request: Request, cx: &mut Ctx<'_, Msg>) {
-        let slice = self.map.slice_of(request.line);
+        let slice = self.ports.map().slice_of(request.line);
         self.credits.take(slice);
-        if self.switch.is_some() {
-            self.credits.take(self.map.slices());
+        if self.ports.to_switch().is_some() {
+            self.credits.take(self.ports.map().slices());
         }
         let bytes = request.payload_bytes();
         self.bytes_out += u64::from(HEADER_BYTES + bytes);
@@ -132,7 +123,11 @@ impl Network {
         if let Payload::Persist(persist) = &mut request.payload {
             persist.passed.sent = tail;
         }
-        cx.send(self.switch.unwrap_or(Port(slice as u16)), Msg::Request(request), tail - cx.now());
+        cx.send(
+            self.ports.to_switch().unwrap_or_else(|| self.ports.to(Role::Slice(slice as u16))),
+            Msg::Request(request),
+            tail - cx.now(),
+        );
     }
 
     /// A reply's tail has arrived: hands it over when the ejection port is done with it now, else keeps it until

@@ -17,9 +17,11 @@
 
 mod by_kernel;
 mod combine;
+mod core;
 mod cta;
 mod front_end;
 mod gate;
+mod handler_host;
 mod issue;
 mod lsu;
 mod marker;
@@ -27,43 +29,42 @@ mod memory;
 mod ordered;
 mod parameters;
 mod persist;
+mod port;
+mod record;
 mod requests;
 mod slots;
 mod timeline;
+mod wait;
 
 use std::sync::Arc;
 
-use crate::engine::{Clock, Component, Ctx, Port, Progress, StateDigest, Time, Timebase, Wait};
+use crate::engine::{Clock, Component, Ctx, Port, Progress, StateDigest, Time, Timebase};
 use crate::kernel::fault::{FaultKind, ProgramFault};
 use crate::kernel::ir::Class;
 use crate::kernel::launch::Launch;
-use crate::persist::handler::{Outbox, Peer, SmHandler};
-use crate::persist::journal::Notebook;
+use crate::persist::handler::{Peer, SmHandler};
 use crate::persist::regions::RegionReport;
 
-use super::address::Interleave;
-use super::coalescer::LineAccess;
 use super::crossbar::{CrossbarSpec, PortEnd};
-use super::l1::{L1, L1Spec, L1Writes, Waiter};
-use super::msg::{Atomics, LinePool, Msg, Persist};
-use super::network::Network;
-use super::on_dram::OnDram;
+use super::l1::{L1, L1Spec, L1Writes};
+use super::msg::Msg;
 use super::persistence::PersistSpec;
-use super::scheduler::{Scheduler, UNITS, Unit};
+use super::ports::{Ports, Role};
+use super::scheduler::{UNITS, Unit};
 use super::shared_memory::SharedSpec;
-use super::stalls::{LinkParts, PersistStalls};
-use super::timers::Timers;
+use super::stalls::LinkParts;
 
 pub use parameters::{IntervalSpec, LatencySpec, SmCounters, SmSpec};
 pub use timeline::SmTimeline;
 
-use by_kernel::ByKernel;
-use combine::Cleaning;
-use cta::CtaSlot;
-use gate::Gate;
+use self::core::Core;
+use combine::Leaving;
+use front_end::FrontEndWaits;
+use handler_host::HandlerHost;
 use lsu::Lsu;
-use ordered::PersistOrder;
-use slots::{Accounts, State, WarpSlot};
+use port::MemoryPort;
+use record::Record;
+use wait::{Account, Wait};
 
 /// How an SM is wired and what it shares with its neighbours' specifications.
 #[derive(Debug, Clone)]
@@ -76,12 +77,10 @@ pub struct SmWiring {
     pub timebase: Timebase,
     /// Bytes of a cache line.
     pub line_bytes: u32,
-    /// Address mapping; port `i` leads to slice `i`, the next one to the command processor.
-    pub map: Interleave,
+    /// Its ports, and the address mapping.
+    pub ports: Ports,
     /// The crossbar's port at this end, as made for both directions.
     pub port: PortEnd,
-    /// The port to the crossbar's switch, where it has one.
-    pub switch: Option<Port>,
     /// Where the local memory of this SM's threads lies, and bytes a thread.
     pub local: (u64, u32),
     /// What fences mean for persistency.
@@ -107,70 +106,21 @@ pub struct SmParameters {
     pub crossbar: CrossbarSpec,
 }
 
-/// A streaming multiprocessor.
+/// A streaming multiprocessor: its parts, each of which owns its state.
 #[derive(Debug)]
 pub struct Sm {
     p: SmParameters,
     w: SmWiring,
-    latency: [u32; Class::ALL.len()],
-    interval: [u32; Class::ALL.len()],
     launch: Option<Arc<Launch>>,
-    slots: Vec<WarpSlot>,
-    schedulers: Vec<Scheduler>,
-    timers: Timers,
-    accounts: Accounts,
-    ctas: Vec<CtaSlot>,
+    core: Core,
     lsu: Lsu,
     l1: L1,
     /// Lines that leave a write-combining L1.
-    cleaning: Cleaning,
-    /// Of a combining L1 whose handler orders what leaves.
-    books: Option<Box<PersistOrder>>,
-    /// Fences and CTAs that wait for cleanings.
-    releases: u32,
-    /// Slices that have not acknowledged the kernel's marker.
-    grid_left: u32,
-    network: Network,
-    line_pool: LinePool,
-    #[allow(clippy::vec_box, reason = "boxes are what is recycled: they travel in messages")]
-    spare_atomics: Vec<Box<Atomics>>,
-    accesses: Vec<LineAccess>,
-    /// Lines of one write-back instruction.
-    lines: Vec<u64>,
-    handler: Box<dyn SmHandler>,
-    /// The handler wants to hear of accesses.
-    watched: bool,
-    /// The handler's fences order what they do not wait for.
-    orders: bool,
-    /// The handler wants to be asked about loads.
-    steers: bool,
-    /// The handler has a front-end buffer.
-    paths: bool,
-    /// Warps that wait for it, and those that have exited and wait for their copies to arrive.
-    path_waiting: u64,
-    path_full: u64,
-    /// The launch's checkpoint area: its first address, and that behind it.
-    checkpoint_area: (u64, u64),
-    path_draining: u64,
-    /// What it keeps in order for the handler.
-    gate: Option<Box<Gate>>,
-    outbox: Outbox,
-    journal: Option<Box<Notebook>>,
-    timeline: Option<Box<SmTimeline>>,
-    stalls: PersistStalls,
-    /// Persistency operations on DRAM: the first of each kernel.
-    on_dram: Vec<OnDram>,
-    #[allow(clippy::vec_box, reason = "boxes are what is recycled: they travel in messages")]
-    spare_persists: Vec<Box<Persist>>,
-    /// Launches begun.
-    launches: u32,
-    /// Time of the event that is handled.
-    now: Time,
-    /// Empty; recycled from fill to fill.
-    waiters: Vec<Waiter>,
-    class_counts: [u64; Class::ALL.len()],
-    counters: SmCounters,
-    by_kernel: ByKernel,
+    leaving: Leaving,
+    port: MemoryPort,
+    host: HandlerHost,
+    front_end: FrontEndWaits,
+    record: Record,
     /// The program failed here: nothing issues any more.
     failed: bool,
 }
@@ -178,88 +128,17 @@ pub struct Sm {
 impl Sm {
     /// An idle SM that hosts a scheme's handler, and keeps a journal if asked to.
     pub fn new(p: SmParameters, w: SmWiring, mut handler: Box<dyn SmHandler>, journal: bool) -> Self {
-        let l = &p.latency;
-        let i = &p.interval;
-        let latency = [
-            l.int_cycles,
-            l.int_mul_cycles,
-            l.int_div_cycles,
-            l.logic_cycles,
-            l.compare_cycles,
-            l.min_max_cycles,
-            l.convert_cycles,
-            l.fp32_cycles,
-            l.fp32_div_cycles,
-            l.fp64_cycles,
-            l.fp64_div_cycles,
-            l.sfu_cycles,
-            l.shuffle_cycles,
-            l.vote_cycles,
-            l.const_cycles,
-            1,
-            l.control_cycles,
-        ];
-        let interval = [
-            i.int_cycles,
-            i.int_mul_cycles,
-            i.int_div_cycles,
-            i.logic_cycles,
-            i.compare_cycles,
-            i.min_max_cycles,
-            i.convert_cycles,
-            i.fp32_cycles,
-            i.fp32_div_cycles,
-            i.fp64_cycles,
-            i.fp64_div_cycles,
-            i.sfu_cycles,
-            i.shuffle_cycles,
-            i.vote_cycles,
-            i.const_cycles,
-            i.memory_cycles,
-            i.control_cycles,
-        ];
+        let ordered = handler.orders_persists() && p.l1.writes == L1Writes::Combine;
         Sm {
-            latency,
-            interval,
             launch: None,
-            slots: (0..p.sm.warps).map(|slot| WarpSlot::new((slot % p.sm.schedulers) as u8)).collect(),
-            schedulers: (0..p.sm.schedulers).map(|_| Scheduler::new(p.sm.policy)).collect(),
-            timers: Timers::default(),
-            accounts: Accounts::default(),
-            ctas: (0..p.sm.ctas).map(|_| CtaSlot::default()).collect(),
+            core: Core::new(&p),
             lsu: Lsu::new(p.sm.lsu_entries),
             l1: L1::new(&p.l1, w.line_bytes),
-            cleaning: Cleaning::default(),
-            books: (handler.orders_persists() && p.l1.writes == L1Writes::Combine).then(Box::default),
-            orders: handler.orders_persists(),
-            releases: 0,
-            grid_left: 0,
-            network: Network::new(&p.crossbar, w.map, w.port.clone(), w.switch, p.l1.miss_queue_entries),
-            line_pool: LinePool::default(),
-            spare_atomics: Vec::new(),
-            accesses: Vec::new(),
-            lines: Vec::new(),
-            watched: handler.watches(),
-            steers: handler.steers_loads(),
-            paths: handler.front_end().is_some(),
-            path_waiting: 0,
-            path_full: 0,
-            checkpoint_area: (0, 0),
-            path_draining: 0,
-            gate: handler.gate().map(|spec| Box::new(Gate::new(spec, p.sm.ctas as usize))),
-            handler,
-            outbox: Outbox::of_host(journal),
-            journal: journal.then(Box::default),
-            timeline: None,
-            stalls: PersistStalls::default(),
-            on_dram: Vec::new(),
-            spare_persists: Vec::new(),
-            launches: 0,
-            now: 0,
-            waiters: Vec::new(),
-            class_counts: [0; Class::ALL.len()],
-            counters: SmCounters::default(),
-            by_kernel: ByKernel::default(),
+            leaving: Leaving::new(ordered),
+            port: MemoryPort::new(&p, &w),
+            front_end: FrontEndWaits { present: handler.front_end().is_some(), ..FrontEndWaits::default() },
+            host: HandlerHost::new(handler, p.sm.ctas as usize, journal),
+            record: Record::new(journal, &w, p.sm.warp_size),
             failed: false,
             p,
             w,
@@ -268,19 +147,30 @@ impl Sm {
 
     /// What its handler counted.
     pub fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
-        self.handler.tally(add);
+        self.host.handler.tally(add);
     }
 
     /// What its handler saw of recoverable regions.
     pub fn region_report(&self) -> Option<RegionReport> {
-        self.handler.region_report()
+        self.host.handler.region_report()
+    }
+
+    /// Keeps a timeline from now on, of up to so many spans of each kind.
+    pub fn keep_timeline(&mut self, spans: usize) {
+        self.record.timeline = Some(Box::new(SmTimeline::new(spans)));
+        self.host.outbox.keep_notes();
+    }
+
+    /// The timeline it kept.
+    pub fn timeline(&self) -> Option<&SmTimeline> {
+        self.record.timeline.as_deref()
     }
 
     /// What it counted.
     pub fn counters(&self) -> SmCounters {
-        let n = &self.class_counts;
+        let n = &self.core.class_counts;
         let of = |class: Class| n[class as usize];
-        let a = &self.accounts;
+        let a = &self.core.accounts;
         SmCounters {
             warp_instructions: n.iter().sum(),
             int_instructions: of(Class::Int),
@@ -300,58 +190,42 @@ impl Sm {
             const_instructions: of(Class::Const),
             memory_instructions: of(Class::Mem),
             control_instructions: of(Class::Control),
-            bytes_out: self.network.bytes_out,
-            bytes_in: self.network.bytes_in,
+            bytes_out: self.port.network.bytes_out,
+            bytes_in: self.port.network.bytes_in,
             active_cycles: a.active_cycles,
             slots_resident: a.resident,
             slots_issued: a.issued,
             slots_not_selected: a.not_selected,
             slots_unit_busy: a.unit_busy,
             slots_memory_full: a.memory_full,
-            slots_execution: a.total[State::Execution as usize],
-            slots_memory: a.total[State::Memory as usize],
-            slots_barrier: a.total[State::Barrier as usize],
-            slots_fence: a.total[State::Fence as usize],
-            slots_persist: a.total[State::Persist as usize],
-            slots_draining: a.total[State::Draining as usize],
-            ..self.counters
+            slots_execution: a.total[Account::Execution as usize],
+            slots_memory: a.total[Account::Memory as usize],
+            slots_barrier: a.total[Account::Barrier as usize],
+            slots_fence: a.total[Account::Fence as usize],
+            slots_persist: a.total[Account::Persist as usize],
+            slots_draining: a.total[Account::Draining as usize],
+            ..self.record.counters
         }
     }
 
     /// The same by kernel, in the order of first launches.
     pub fn counters_by_kernel(&self) -> Vec<(String, SmCounters)> {
-        self.by_kernel.totals(&self.counters())
+        self.record.by_kernel.totals(&self.counters())
     }
 
     /// Port to the command processor.
     fn dispatch_port(&self) -> Port {
-        Port(self.w.map.slices() as u16)
-    }
-
-    /// Port to the scheme's own component.
-    fn hub_port(&self) -> Port {
-        Port(self.w.map.slices() as u16 + 1)
+        self.w.ports.to(Role::CommandProcessor)
     }
 
     /// Sends what the handler has written.
     fn send_messages(&mut self, cx: &mut Ctx<'_, Msg>) {
-        if self.outbox.is_empty() {
+        if self.host.outbox.is_empty() {
             return;
         }
-        self.note_regions();
-        let (map, hub) = (self.w.map, self.hub_port());
-        for (to, message, delay) in self.outbox.take_timed() {
-            let port = match to {
-                Peer::Hub => hub,
-                Peer::Slice(slice) => Port(slice),
-                Peer::SliceOf(address) => Port(map.slice_of(address) as u16),
-                Peer::Controller(controller) => Port(hub.0 + 1 + controller),
-                Peer::ControllerOf(address) => {
-                    Port(hub.0 + 1 + (map.slice_of(address) / map.slices_per_channel()) as u16)
-                }
-                Peer::Sm(_) | Peer::Host => panic!("no link leads from an SM to {to:?}"),
-            };
-            cx.send(port, Msg::Scheme { from: Peer::Sm(self.w.index), message }, delay);
+        self.record.note_regions(&mut self.host.outbox, &self.core.slots);
+        for (to, message, delay) in self.host.outbox.take_timed() {
+            cx.send(self.w.ports.to_peer(to), Msg::Scheme { from: Peer::Sm(self.w.index), message }, delay);
         }
     }
 
@@ -360,62 +234,13 @@ impl Sm {
         self.w.clock.cycle_at_or_after(now) as u32
     }
 
-    fn enter(&mut self, warp: usize, state: State, cycle: u32) {
-        let slot = &mut self.slots[warp];
-        let issued = slot.state != State::Empty && slot.issued_at == self.accounts.cycle();
-        self.accounts.moved(slot.state, state, issued);
-        if state == State::Empty {
-            slot.issued_at = u32::MAX;
-        }
-        slot.state = state;
-        slot.since = cycle;
-    }
-
-    /// Finds out what a warp's next instruction waits for; the earliest it can issue is `from`.
-    fn settle(&mut self, warp: usize, from: u32, launch: &Launch) -> State {
-        let kernel = &*launch.kernel;
-        let slot = &mut self.slots[warp];
-        let pc = slot.warp.pc() as usize;
-        slot.class = kernel.class[pc];
-        slot.unit = Unit::of(slot.class);
-        let mut at = slot.not_before;
-        for &register in &kernel.hazards[pc].check {
-            at = at.max(slot.ready_at[usize::from(register)]);
-        }
-        let state = if at == slots::PENDING {
-            State::Memory
-        } else if at <= from {
-            self.schedulers[usize::from(slot.scheduler)].set_ready(slot.rank, slot.unit);
-            State::Ready
-        } else {
-            slot.until = at;
-            self.timers.insert(from, at, warp as u8);
-            State::Execution
-        };
-        self.enter(warp, state, from);
-        state
-    }
-
     /// One core cycle.
     fn tick(&mut self, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
-        self.accounts.tick(cycle);
-        let mut due = self.timers.due(cycle);
-        while due != 0 {
-            let warp = due.trailing_zeros() as usize;
-            due &= due - 1;
-            if self.slots[warp].until > cycle {
-                let until = self.slots[warp].until;
-                self.timers.insert(cycle, until, warp as u8);
-            } else {
-                // Nothing but time could hold it back: the registers it needs are not written by anybody else.
-                let slot = &self.slots[warp];
-                self.schedulers[usize::from(slot.scheduler)].set_ready(slot.rank, slot.unit);
-                self.enter(warp, State::Ready, cycle);
-            }
-        }
+        self.core.accounts.tick(cycle);
+        self.core.end_latencies(cycle);
         self.step_lsu(cycle, launch, cx);
-        for scheduler in 0..self.schedulers.len() {
-            let s = &self.schedulers[scheduler];
+        for scheduler in 0..self.core.schedulers.len() {
+            let s = &self.core.schedulers[scheduler];
             let waiting = (0..UNITS).fold(0, |all, unit| all | s.ready(unit));
             if waiting == 0 {
                 continue;
@@ -423,10 +248,10 @@ impl Sm {
             let candidates = s.candidates(cycle, self.lsu.has_room());
             let kept_back = waiting & !candidates;
             let memory = (kept_back & s.ready(Unit::Memory as usize)).count_ones();
-            self.accounts.memory_full += u64::from(memory);
-            self.accounts.unit_busy += u64::from(kept_back.count_ones() - memory);
+            self.core.accounts.memory_full += u64::from(memory);
+            self.core.accounts.unit_busy += u64::from(kept_back.count_ones() - memory);
             if let Some((warp, others)) = self.pick(scheduler, candidates, cycle, launch) {
-                self.accounts.not_selected += u64::from(others);
+                self.core.accounts.not_selected += u64::from(others);
                 self.issue(warp, cycle, launch, cx);
                 if self.failed {
                     return;
@@ -440,21 +265,21 @@ impl Sm {
     #[inline]
     fn pick(&mut self, scheduler: usize, mut candidates: u64, cycle: u32, launch: &Launch) -> Option<(usize, u32)> {
         while candidates != 0 {
-            let warp = usize::from(self.schedulers[scheduler].pick(candidates));
-            if !self.paths || !self.held_by_path(warp, cycle, launch) {
+            let warp = usize::from(self.core.schedulers[scheduler].pick(candidates));
+            if !self.front_end.present || !self.held_by_path(warp, cycle, launch) {
                 return Some((warp, candidates.count_ones() - 1));
             }
-            candidates &= !(1 << self.slots[warp].rank);
+            candidates &= !(1 << self.core.slots[warp].rank);
         }
         None
     }
 
     /// Asks to be woken for the next cycle in which something can happen.
     fn sleep(&mut self, cycle: u32, cx: &mut Ctx<'_, Msg>) {
-        let mut next = self.timers.next_after(cycle).unwrap_or(u32::MAX);
+        let mut next = self.core.timers.next_after(cycle).unwrap_or(u32::MAX);
         let (mut on_unit, mut on_memory) = (0, 0);
         let memory_open = self.lsu.has_room();
-        for s in &self.schedulers {
+        for s in &self.core.schedulers {
             for unit in 0..UNITS {
                 let waiting = s.ready(unit).count_ones();
                 if waiting == 0 {
@@ -466,13 +291,13 @@ impl Sm {
                 }
             }
         }
-        let cleans = self.cleaning.is_pending() || !self.outbox.cleans().is_empty();
-        let leaves = !self.outbox.persists().is_empty() && self.network.has_room();
+        let cleans = self.leaving.cleaning.is_pending() || !self.host.outbox.cleans().is_empty();
+        let leaves = !self.host.outbox.persists().is_empty() && self.port.network.has_room();
         if leaves || (cleans || !self.lsu.queue.is_empty()) && !self.lsu.blocked {
             next = next.min(self.lsu.free_at.max(cycle + 1));
         }
-        self.accounts.asleep_on_unit = on_unit;
-        self.accounts.asleep_on_memory = on_memory;
+        self.core.accounts.asleep_on_unit = on_unit;
+        self.core.accounts.asleep_on_memory = on_memory;
         if next != u32::MAX {
             cx.wake_at(self.w.clock.cycles(u64::from(next)));
         }
@@ -485,7 +310,7 @@ impl Sm {
 
     /// A fault of one lane of a warp at its current instruction.
     fn fault(&self, warp: usize, lane: u32, kind: FaultKind, launch: &Launch) -> ProgramFault {
-        let warp = &self.slots[warp].warp;
+        let warp = &self.core.slots[warp].warp;
         let (cta, thread) = warp.thread_of(lane);
         ProgramFault {
             kind,
@@ -499,7 +324,7 @@ impl Sm {
 
     /// Takes the replies that are out of the ejection port.
     fn receive(&mut self, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
-        while let Some(reply) = self.network.ejected(cx) {
+        while let Some(reply) = self.port.network.ejected(cx) {
             self.reply(reply, launch, cx);
         }
     }
@@ -510,29 +335,29 @@ impl Component<Msg> for Sm {
         if self.failed {
             return;
         }
-        self.now = cx.now();
-        self.outbox.at(self.now);
+        self.record.now = cx.now();
+        self.host.outbox.at(self.record.now);
         let cycle = self.cycle_from(cx.now());
-        self.accounts.advance(cycle);
+        self.core.accounts.advance(cycle);
         match message {
             Msg::Reply(reply) => {
                 let Some(launch) = self.launch.take() else { unreachable!("a reply without a launch") };
-                if let Some(reply) = self.network.eject(reply, cx) {
+                if let Some(reply) = self.port.network.eject(reply, cx) {
                     self.reply(reply, &launch, cx);
                 }
                 self.launch = Some(launch);
             }
             Msg::Credit { slice, packets } => {
-                self.network.credit(slice, packets);
-                self.network.pump(cx);
-                self.lsu.blocked &= !self.network.has_room();
+                self.port.network.credit(slice, packets);
+                self.port.network.pump(cx);
+                self.lsu.blocked &= !self.port.network.has_room();
             }
             Msg::Invalidate { line } => self.give_up(line),
             Msg::Start(launch) => self.start(launch),
             Msg::Cta(cta) => self.start_cta(cta, cycle),
             Msg::Scheme { from, message } => {
-                self.handler.message(from, message, &mut self.outbox);
-                if self.paths {
+                self.host.handler.message(from, message, &mut self.host.outbox);
+                if self.front_end.present {
                     self.path_changed(cycle, cx);
                 }
             }
@@ -552,15 +377,15 @@ impl Component<Msg> for Sm {
             return;
         }
         let now = cx.now();
-        self.now = now;
-        self.outbox.at(now);
+        self.record.now = now;
+        self.host.outbox.at(now);
         let cycle = self.cycle_from(now);
         let Some(launch) = self.launch.take() else { return };
-        self.accounts.advance(cycle);
+        self.core.accounts.advance(cycle);
         self.receive(&launch, cx);
-        self.network.pump(cx);
+        self.port.network.pump(cx);
         self.release_held(cx);
-        self.lsu.blocked &= !self.network.has_room();
+        self.lsu.blocked &= !self.port.network.has_room();
         if self.w.clock.cycles(u64::from(cycle)) == now {
             self.tick(cycle, &launch, cx);
             self.sleep(cycle, cx);
@@ -571,23 +396,23 @@ impl Component<Msg> for Sm {
         self.send_messages(cx);
     }
 
-    fn waits(&self, out: &mut Vec<Wait>) {
+    fn waits(&self, out: &mut Vec<crate::engine::Wait>) {
         self.report_waits(out);
     }
 
     fn digest(&self) -> u64 {
         let mut digest = StateDigest::default();
-        for slot in self.slots.iter().filter(|slot| slot.state != State::Empty) {
-            digest.word(slot.state as u64);
+        for slot in self.core.slots.iter().filter(|slot| slot.wait != Wait::NoWarp) {
+            digest.word(slot.wait.account() as u64);
             slot.warp.each_word(&mut |word| digest.word(word));
         }
-        self.ctas.iter().filter(|cta| cta.left > 0).for_each(|cta| digest.bytes(&cta.shared));
+        self.core.ctas.iter().filter(|cta| cta.left > 0).for_each(|cta| digest.bytes(&cta.shared));
         self.l1.digest(&mut digest);
-        digest.word(u64::from(self.launches));
+        digest.word(u64::from(self.record.launches));
         digest.value()
     }
 
     fn progress(&self) -> Progress {
-        Progress { work: self.class_counts.iter().sum(), ..Progress::default() }
+        Progress { work: self.core.class_counts.iter().sum(), ..Progress::default() }
     }
 }

@@ -22,10 +22,10 @@ use std::collections::VecDeque;
 use crate::counters;
 use crate::engine::{Clock, Component, Ctx, Port, StateDigest, Time, Wait};
 
-use super::address::Interleave;
 use super::crossbar::{CrossbarSpec, PortEnd};
 use super::msg::Msg;
 use super::network::reply_bytes;
+use super::ports::{Ports, Role};
 
 counters! {
     /// What one switch counted.
@@ -75,30 +75,23 @@ impl Matching {
     }
 }
 
-/// Which way packets go through a switch.
-#[derive(Debug, Clone, Copy)]
-pub enum Direction {
-    /// From requesters to slices, by address.
-    Requests(Interleave),
-    /// From slices to requesters.
-    Replies,
-}
-
 #[derive(Debug)]
 struct Packet {
     arrived: Time,
     output: usize,
+    /// The port that leads to the output.
+    port: Port,
     flits: u64,
     message: Msg,
 }
 
-/// One switch. Port `i` leads to output `i`; behind these, port by port, credits lead back to the inputs.
+/// One switch: of requests, from requesters to slices by address, or of replies, from slices to requesters.
 #[derive(Debug)]
 pub struct Switch {
-    direction: Direction,
+    ports: Ports,
     clock: Clock,
     speedup: u64,
-    port: PortEnd,
+    end: PortEnd,
     queues: Vec<VecDeque<Packet>>,
     input_free_at: Vec<Time>,
     output_free_at: Vec<Time>,
@@ -107,20 +100,20 @@ pub struct Switch {
 }
 
 impl Switch {
-    /// An empty switch. `port` is any port of the crossbar.
-    pub fn new(
-        spec: &CrossbarSpec,
-        clock: Clock,
-        port: PortEnd,
-        direction: Direction,
-        inputs: usize,
-        outputs: usize,
-    ) -> Self {
+    /// An empty switch, of requests or of replies as its ports say. `end` is any port of the crossbar.
+    pub fn new(spec: &CrossbarSpec, clock: Clock, end: PortEnd, ports: Ports) -> Self {
+        let slices = ports.map().slices() as usize;
+        let requesters = usize::from(ports.roster().requesters());
+        let (inputs, outputs) = match ports.owner() {
+            Role::RequestSwitch => (requesters, slices),
+            Role::ReplySwitch => (slices, requesters),
+            owner => panic!("{owner} is no switch"),
+        };
         Switch {
-            direction,
+            ports,
             clock,
             speedup: u64::from(spec.switch_speedup),
-            port,
+            end,
             queues: (0..inputs).map(|_| VecDeque::new()).collect(),
             input_free_at: vec![0; inputs],
             output_free_at: vec![0; outputs],
@@ -154,10 +147,11 @@ impl Switch {
             self.output_free_at[output] = free_at;
             self.counters.packets += 1;
             self.counters.flits += packet.flits;
-            cx.send(Port(output as u16), packet.message, 0);
-            if let Direction::Requests(_) = self.direction {
-                let outputs = self.output_free_at.len() as u16;
-                cx.send(Port(outputs + input as u16), Msg::Credit { slice: outputs, packets: 1 }, 0);
+            let requester = if let Msg::Request(request) = &packet.message { Some(request.from) } else { None };
+            cx.send(packet.port, packet.message, 0);
+            if let Some(requester) = requester {
+                let slice = self.ports.map().slices() as u16;
+                cx.send(self.ports.to_requester(requester), Msg::Credit { slice, packets: 1 }, 0);
             }
         }
         let may_ask = |(input, queue): (usize, &VecDeque<Packet>)| {
@@ -171,17 +165,19 @@ impl Switch {
 
 impl Component<Msg> for Switch {
     fn handle(&mut self, message: Msg, cx: &mut Ctx<'_, Msg>) {
-        let (input, output, bytes, message) = match (self.direction, message) {
-            (Direction::Requests(map), Msg::Request(request)) => {
-                let (from, bytes) = (usize::from(request.from), request.payload_bytes());
-                (from, map.slice_of(request.line) as usize, bytes, Msg::Request(request))
+        let (input, output, port, bytes, message) = match (self.ports.owner(), message) {
+            (Role::RequestSwitch, Msg::Request(request)) => {
+                let slice = self.ports.map().slice_of(request.line);
+                let port = self.ports.to(Role::Slice(slice as u16));
+                (request.from.index(), slice as usize, port, request.payload_bytes(), Msg::Request(request))
             }
-            (Direction::Replies, Msg::Switched { from, to, reply }) => {
-                (usize::from(from), usize::from(to), reply_bytes(&reply), Msg::Reply(reply))
+            (Role::ReplySwitch, Msg::Switched { from, to, reply }) => {
+                let port = self.ports.to_requester(to);
+                (usize::from(from), to.index(), port, reply_bytes(&reply), Msg::Reply(reply))
             }
-            (direction, message) => panic!("a switch of {direction:?} received {message:?}"),
+            (owner, message) => panic!("{owner} received {message:?}"),
         };
-        let packet = Packet { arrived: cx.now(), output, flits: self.port.flits_of(bytes), message };
+        let packet = Packet { arrived: cx.now(), output, port, flits: self.end.flits_of(bytes), message };
         self.queues[input].push_back(packet);
         if self.queues[input].len() == 1 {
             let free = self.input_free_at[input].max(self.output_free_at[output]);

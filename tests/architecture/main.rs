@@ -228,6 +228,22 @@ fn components_meet_only_at_messages() {
 }
 
 #[test]
+fn ports_are_numbered_in_one_place() {
+    // Elsewhere a host asks `machine::ports` for the port to a role.
+    let hosts = |path: &str| path == "assemble" || path.starts_with("machine/") && path != "machine/ports";
+    let mut faults = Vec::new();
+    for source in sources().iter().filter(|s| hosts(&s.path)) {
+        for (number, line) in source.code.iter().enumerate() {
+            let made = line.match_indices("Port(").any(|(at, _)| !line[..at].ends_with(char::is_alphanumeric));
+            if made {
+                faults.push(format!("src/{}.rs:{}: {}", source.path, number + 1, line.trim()));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "ports made outside machine/ports:\n{}", faults.join("\n"));
+}
+
+#[test]
 fn the_model_never_reads_statistics() {
     forbid(
         "machine -> stats (beyond the counters! macro and histograms)",

@@ -14,6 +14,7 @@ use durawarp::machine::media::{BusSpec, Media, NvmSpec};
 use durawarp::machine::memory_controller::{ControllerSpec, MemoryController};
 use durawarp::machine::msg::{Atomics, Line, Msg, Payload, Request, RequestKind, sectors_touched};
 use durawarp::machine::persistence::{PastAck, PastL2, PersistSpec};
+use durawarp::machine::ports::{self, Role, Roster};
 use durawarp::persist::{AccessKind, Domain};
 use proptest::prelude::*;
 
@@ -89,7 +90,8 @@ fn run(l2: L2Spec, memory_credits: (u32, u32), script: Vec<(Time, Request)>) -> 
 fn run_by(l2: L2Spec, persist: &PersistSpec, memory_credits: (u32, u32), script: Vec<(Time, Request)>) -> Ran {
     let clock = Clock::of_period(1);
     let base = Timebase::of_khz(&[1_000_000]).expect("1 GHz");
-    let map = Interleave::new(1, 1, 256);
+    let roster = Roster::new(1, Interleave::new(1, 1, 256));
+    let (own, of_controller) = (roster.ports(Role::Slice(0)), roster.ports(Role::Controller(0)));
     let dram = dram();
     let nvm = NvmSpec::through(&dram, ns(480));
     let bus = BusSpec { bytes_per_cycle: 32, read_to_write_ns: ns(2), write_to_read_ns: ns(6) };
@@ -110,18 +112,10 @@ fn run_by(l2: L2Spec, persist: &PersistSpec, memory_credits: (u32, u32), script:
     };
     let image: Vec<u8> = (0..IMAGE).map(initial).collect();
     let media = Media::new(&dram, &nvm, &bus, clock, base);
-    let mut controller = MemoryController::new(controller, clock, 5, map, media, [filled(&image), filled(&image)]);
+    let mut controller =
+        MemoryController::new(controller, clock, 5, of_controller, media, [filled(&image), filled(&image)]);
     controller.set_persistence(persist, false);
-    let wiring = L2Wiring {
-        slice: 0,
-        clock,
-        map,
-        requesters: 1,
-        memory_credits,
-        buffer_packets: 4,
-        port: PortEnd::new(clock, 32),
-        switch: None,
-    };
+    let wiring = L2Wiring { clock, ports: own, memory_credits, buffer_packets: 4, port: PortEnd::new(clock, 32) };
     let mut t = Topology::new();
     let script: Vec<_> = script.into_iter().map(|(at, r)| (at, Some(r))).collect();
     let first = script.first().map_or(0, |s| s.0);
@@ -132,8 +126,9 @@ fn run_by(l2: L2Spec, persist: &PersistSpec, memory_credits: (u32, u32), script:
     let slice = t.add("slice", Box::new(slice));
     let mc = t.add("mc", Box::new(controller));
     t.connect(requester, Port(0), slice, Link { latency: 1, phase: 0 });
-    t.connect(slice, Port(0), requester, Link { latency: 1, phase: 0 });
-    t.connect(slice, Port(1), mc, Link { latency: 10, phase: 0 });
+    t.connect(slice, own.to(Role::Sm(0)), requester, Link { latency: 1, phase: 0 });
+    t.connect(slice, own.to(Role::CommandProcessor), requester, Link { latency: 1, phase: 0 });
+    t.connect(slice, own.to_memory(), mc, Link { latency: 10, phase: 0 });
     t.connect(mc, Port(0), slice, Link { latency: 10, phase: 0 });
     t.wake_at(requester, first);
     let mut sim = Simulation::new(t).expect("a valid topology");
@@ -174,13 +169,27 @@ fn l2() -> L2Spec {
 }
 
 fn read(line: u64, tag: u32, sectors: u8) -> Request {
-    Request { line, tag, from: 0, kind: RequestKind::Read, sectors, payload: Payload::Line(Box::default()) }
+    Request {
+        line,
+        tag,
+        from: ports::Requester::sm(0),
+        kind: RequestKind::Read,
+        sectors,
+        payload: Payload::Line(Box::default()),
+    }
 }
 
 fn write(line: u64, tag: u32, byte: u8, mask: u128) -> Request {
     let data = Box::new(Line { bytes: [byte; 128], mask, log: false });
     let sectors = sectors_touched(mask);
-    Request { line, tag, from: 0, kind: RequestKind::Write, sectors, payload: Payload::Line(data) }
+    Request {
+        line,
+        tag,
+        from: ports::Requester::sm(0),
+        kind: RequestKind::Write,
+        sectors,
+        payload: Payload::Line(data),
+    }
 }
 
 fn past(line: u64, tag: u32, byte: u8, mask: u128) -> Request {
@@ -199,7 +208,14 @@ fn add(line: u64, tag: u32, offset: u8, amount: u64, lanes: u8) -> Request {
         atomics.a[lane] = amount;
     }
     let payload = Payload::Atomics(Box::new(atomics));
-    Request { line, tag, from: 0, kind: RequestKind::Atomic, sectors: 1 << (offset / 32), payload }
+    Request {
+        line,
+        tag,
+        from: ports::Requester::sm(0),
+        kind: RequestKind::Atomic,
+        sectors: 1 << (offset / 32),
+        payload,
+    }
 }
 
 const MISS: Time = 10 + 124 + 36 + 1 + 10;

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::{Ctx, Port, Time};
+use crate::engine::{Ctx, Time};
 use crate::kernel::host::GlobalRange;
 use crate::kernel::reduction::Reduction;
 use crate::machine::look::{Lines, Look};
@@ -40,9 +40,8 @@ impl CommandProcessor {
 
     fn look(&mut self, look: Look, wanted: Option<(Box<Reduction>, Vec<u8>)>, cx: &mut Ctx<'_, Msg>) {
         let look = Arc::new(look);
-        let slices = self.first_sm_port;
-        (0..slices).for_each(|slice| cx.send(Port(slice), Msg::Look(look.clone()), 0));
-        self.step = Step::Looking(Looking { left: u32::from(slices), since: cx.now(), wanted });
+        self.ports.slices().for_each(|slice| cx.send(self.ports.to(slice), Msg::Look(look.clone()), 0));
+        self.step = Step::Looking(Looking { left: self.ports.map().slices(), since: cx.now(), wanted });
     }
 
     /// A slice has answered; the last answer ends the step.

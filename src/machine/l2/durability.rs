@@ -14,16 +14,17 @@ use crate::engine::{Ctx, Time};
 use crate::kernel::memory::Medium;
 use crate::machine::msg::{Line, MemoryWrite, Msg, Payload, Persist, Reply, Request, RequestKind, copy_masked};
 use crate::machine::persistence::{PastAck, PastL2, PersistSpec};
+use crate::machine::ports::Requester;
 use crate::persist::journal::{Author, FactKind, Notebook};
 use crate::persist::vocab::Domain;
 use crate::timeline::{Label, Level, Recorder};
 
-use super::{L2Slice, NO_MSHR, Served, memory_port};
+use super::{L2Slice, NO_MSHR, Served};
 
 /// A request that waits to be acknowledged, with its record where it has one.
 #[derive(Debug)]
 struct Asked {
-    from: u16,
+    from: Requester,
     tag: u32,
     kind: RequestKind,
     persist: Option<Box<Persist>>,
@@ -169,7 +170,7 @@ impl L2Slice {
                 self.write_credits -= 1;
             }
             if let Some(message) = self.durability.outbox.pop_front() {
-                cx.send(memory_port(self.requesters), message, 0);
+                cx.send(self.ports.to_memory(), message, 0);
             }
         }
     }
@@ -263,11 +264,11 @@ impl L2Slice {
     }
 
     /// Writes to persistent memory as they become visible to all.
-    pub(super) fn note_performed(&mut self, place: usize, mask: u128, from: u16, cx: &Ctx<'_, Msg>) {
+    pub(super) fn note_performed(&mut self, place: usize, mask: u128, from: Requester, cx: &Ctx<'_, Msg>) {
         let line = self.address[place];
         let Some(journal) = &mut self.durability.journal else { return };
         if Medium::of(line) == Medium::Nvm {
-            let author = Author { sm: from, ..Author::default() };
+            let author = Author { sm: from.number(), ..Author::default() };
             journal.note_data(cx.now(), FactKind::Performed, line, mask, author, &self.data[place]);
         }
     }
@@ -297,7 +298,7 @@ impl L2Slice {
             }
         }
         if let Some(journal) = self.durability.journal.as_mut().filter(|_| Medium::of(address) == Medium::Nvm) {
-            let author = Author { sm: from, ..Author::default() };
+            let author = Author { sm: from.number(), ..Author::default() };
             journal.note_data(cx.now(), FactKind::Performed, address, line.mask, author, &line.bytes);
         }
         let bytes = line.mask.count_ones();
@@ -400,7 +401,7 @@ impl L2Slice {
         let mut lines = std::mem::take(&mut self.durability.named);
         lines.clear();
         if let Some(handler) = &mut self.handler {
-            handler.drain(request.from, &mut lines);
+            handler.drain(request.from.number(), &mut lines);
         }
         let Request { tag, from, kind, payload, .. } = request;
         let persist = match payload {

@@ -8,8 +8,9 @@
 use crate::engine::Ctx;
 use crate::machine::look::{Lines, Look};
 use crate::machine::msg::{MAX_LINE_BYTES, Msg, SECTOR_BYTES, copy_masked};
+use crate::machine::ports::Role;
 
-use super::{L2Slice, NO_MSHR, Port};
+use super::{L2Slice, NO_MSHR};
 
 impl L2Slice {
     /// Asks the controller for the slice's lines, behind all writes that are on their way.
@@ -38,8 +39,7 @@ impl L2Slice {
                 }
             }
         }
-        // The command processor is the last requester.
-        cx.send(Port(self.requesters as u16 - 1), Msg::Lines(lines), 0);
+        cx.send(self.ports.to(Role::CommandProcessor), Msg::Lines(lines), 0);
     }
 
     fn take_in(&mut self, line: u64, bytes: &[u8; MAX_LINE_BYTES], cx: &mut Ctx<'_, Msg>) {
@@ -69,7 +69,7 @@ impl L2Slice {
     fn give_up_above(&self, place: usize, cx: &mut Ctx<'_, Msg>) {
         if self.spec.inclusive && self.tags.line_at(place).is_some() {
             let line = self.address[place];
-            (0..self.requesters as u16 - 1).for_each(|sm| cx.send(Port(sm), Msg::Invalidate { line }, 0));
+            self.ports.sms().for_each(|sm| cx.send(self.ports.to(sm), Msg::Invalidate { line }, 0));
         }
     }
 }

@@ -309,9 +309,9 @@ impl L2Slice {
     fn seen(&self, request: &Request) -> Option<Access> {
         let concerns = self.handler.is_some()
             && Medium::of(request.line) == Medium::Nvm
-            && usize::from(request.from) + 1 < self.requesters
             && !matches!(request.kind, RequestKind::WriteBackAll | RequestKind::Marker);
-        concerns.then(|| {
+        let from = self.ports.sm_of(request.from).filter(|_| concerns);
+        from.map(|from| {
             let place = self.tags.find(self.line_number(request.line));
             let hit = place.is_some_and(|place| self.mshr_of[place] == NO_MSHR && self.satisfies(place, request));
             let bytes = match request.kind {
@@ -321,7 +321,7 @@ impl L2Slice {
             let log = request.payload.is_log();
             let mark = request.payload.mark();
             let kind = request.kind.access();
-            Access { line: request.line, bytes, kind, half_warps: 0, by: (0, 0), from: request.from, mark, log, hit }
+            Access { line: request.line, bytes, kind, half_warps: 0, by: (0, 0), from, mark, log, hit }
         })
     }
 

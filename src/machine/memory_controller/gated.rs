@@ -14,9 +14,10 @@
 
 use smallvec::SmallVec;
 
-use crate::engine::{Ctx, Port, Time};
+use crate::engine::{Ctx, Time};
 use crate::kernel::memory::Medium;
 use crate::machine::msg::{Line, MAX_LINE_BYTES, MemoryRead, MemoryWrite, Msg};
+use crate::machine::ports::Role;
 use crate::persist::handler::{ControllerHandler, Flush, Held, Outbox, Peer};
 use crate::persist::journal::FactKind;
 use crate::persist::regions::RegionReport;
@@ -27,32 +28,6 @@ use super::undo_log::UndoLog;
 
 /// A read that nobody waits for: its place at the controller instead of a slice's.
 pub(super) const NOBODY: u8 = u8::MAX;
-
-/// Where the links of a controller's handler begin, behind those to its slices.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct SitePorts {
-    /// SMs of the machine.
-    pub sms: u16,
-    /// Controllers of the machine.
-    pub controllers: u16,
-}
-
-impl SitePorts {
-    /// To an SM, of a controller with so many slices.
-    pub fn sm(self, slices: u16, sm: u16) -> Port {
-        Port(slices + sm)
-    }
-
-    /// From a controller to another.
-    pub fn controller(self, slices: u16, from: u16, to: u16) -> Port {
-        Port(slices + self.sms + if to < from { to } else { to - 1 })
-    }
-
-    /// To the scheme's own component.
-    pub fn hub(self, slices: u16) -> Port {
-        Port(slices + self.sms + self.controllers - 1)
-    }
-}
 
 /// A read that waits for stores which the handler holds.
 #[derive(Debug)]
@@ -67,8 +42,6 @@ struct Parked {
 pub(super) struct Gated {
     pub(super) handler: Box<dyn ControllerHandler>,
     pub(super) outbox: Outbox,
-    channel: u16,
-    ports: SitePorts,
     pub(super) undo_log: UndoLog,
     /// Writes of the host to lines that the handler holds something of.
     host_writes: Vec<MemoryWrite>,
@@ -95,20 +68,11 @@ impl Gated {
 
 impl MemoryController {
     /// Hosts a scheme's handler from now on.
-    pub fn host(&mut self, handler: Option<Box<dyn ControllerHandler>>, channel: u16, ports: SitePorts) {
+    pub fn host(&mut self, handler: Option<Box<dyn ControllerHandler>>) {
         self.gated = handler.map(|handler| {
             let outbox = Outbox::of_host(self.journal.is_some() || self.timeline.is_some());
             let (host_writes, parked, repeated) = (Vec::new(), Vec::new(), Vec::new());
-            Box::new(Gated {
-                handler,
-                outbox,
-                channel,
-                ports,
-                undo_log: UndoLog::default(),
-                host_writes,
-                parked,
-                repeated,
-            })
+            Box::new(Gated { handler, outbox, undo_log: UndoLog::default(), host_writes, parked, repeated })
         });
     }
 
@@ -167,19 +131,10 @@ impl MemoryController {
             gated.written(token, &mut ready);
         }
         self.note_regions(&mut gated, cx.now());
-        let slices = self.map.slices_per_channel() as u16;
-        let from = Peer::Controller(gated.channel);
+        let Role::Controller(channel) = self.ports.owner() else { unreachable!("checked when it was made") };
+        let from = Peer::Controller(channel);
         for (to, message, delay) in gated.outbox.take_timed() {
-            let port = match to {
-                Peer::Sm(sm) => gated.ports.sm(slices, sm),
-                Peer::Controller(controller) => gated.ports.controller(slices, gated.channel, controller),
-                Peer::SliceOf(address) => Port(self.map.slice_of(address) as u16 % slices),
-                Peer::Hub => gated.ports.hub(slices),
-                Peer::Slice(_) | Peer::ControllerOf(_) | Peer::Host => {
-                    panic!("no link leads from a controller to {to:?}")
-                }
-            };
-            cx.send(port, Msg::Scheme { from, message }, delay);
+            cx.send(self.ports.to_peer(to), Msg::Scheme { from, message }, delay);
         }
         if !gated.host_writes.is_empty() {
             let (held, free) = std::mem::take(&mut gated.host_writes)

@@ -1,7 +1,7 @@
 //! What a controller adds to a look of the host's outside simulated time (`machine/look`): the bytes that a read would
 //! return, with no read.
 
-use crate::engine::{Ctx, Port};
+use crate::engine::Ctx;
 use crate::kernel::memory::Medium;
 use crate::machine::look::Lines;
 use crate::machine::msg::{MAX_LINE_BYTES, Msg};
@@ -22,6 +22,6 @@ impl MemoryController {
                 gated.handler.overlay(*line, mask, bytes);
             }
         }
-        cx.send(Port(u16::from(lines.slice)), Msg::Lines(lines), 0);
+        cx.send(self.ports.to_own_slice(lines.slice), Msg::Lines(lines), 0);
     }
 }

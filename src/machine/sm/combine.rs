@@ -20,12 +20,13 @@ use crate::kernel::memory::Medium;
 use crate::machine::coalescer::LineAccess;
 use crate::machine::msg::{Msg, Payload, Request, RequestKind, sectors_touched};
 use crate::persist::handler::{Access, AccessKind};
-use crate::persist::journal::{Author, FactKind};
+use crate::persist::journal::FactKind;
 use crate::persist::vocab::Boundary;
 
 use super::Sm;
 use super::gate::Admission;
-use super::slots::State;
+use super::ordered::PersistOrder;
+use super::wait::{AfterFence, Wait};
 
 /// Tags of cleanings begin here; warps' tags are below.
 const CLEANING: u32 = 1 << 31;
@@ -77,6 +78,23 @@ impl Cleaning {
     }
 }
 
+/// What leaves a combining L1: cleanings, who waits for them, and the order that a handler keeps.
+#[derive(Debug)]
+pub(super) struct Leaving {
+    pub(super) cleaning: Cleaning,
+    /// Fences and CTAs that wait for cleanings.
+    pub(super) releases: u32,
+    /// Persist order of dirty lines: present only where the handler orders what leaves a combining L1.
+    pub(super) order: Option<Box<PersistOrder>>,
+}
+
+impl Leaving {
+    /// Nothing is dirty; `ordered` where a handler says what leaves.
+    pub(super) fn new(ordered: bool) -> Self {
+        Leaving { cleaning: Cleaning::default(), releases: 0, order: ordered.then(Box::default) }
+    }
+}
+
 impl Sm {
     /// A write's reply is of a cleaning.
     pub(super) fn is_cleaning(tag: u32) -> bool {
@@ -91,7 +109,7 @@ impl Sm {
     /// A line has left an inclusive L2: it leaves the L1, or its combined bytes go down and bring it back there.
     pub(super) fn give_up(&mut self, line: u64) {
         if self.l1.is_dirty(line) {
-            self.cleaning.ask(line);
+            self.leaving.cleaning.ask(line);
         } else {
             self.l1.evict(line);
         }
@@ -100,70 +118,62 @@ impl Sm {
     /// Sends a line's combined bytes, if it has any. The caller has made sure of room in the miss queue.
     pub(super) fn clean_now(&mut self, line: u64, cx: &mut Ctx<'_, Msg>) {
         if self.l1.is_dirty(line) {
-            let number = self.cleaning.number();
+            let number = self.leaving.cleaning.number();
             self.send_cleaning(number, line, cx);
         }
     }
 
     fn send_cleaning(&mut self, number: u64, line: u64, cx: &mut Ctx<'_, Msg>) -> bool {
-        let mut room = self.line_pool.take();
+        let mut room = self.port.line_pool.take();
         if !self.l1.clean(line, &mut room) {
-            self.line_pool.give(room);
-            self.cleaning.perform(number);
+            self.port.line_pool.give(room);
+            self.leaving.cleaning.perform(number);
             return false;
         }
-        self.counters.l1_cleanings += 1;
-        self.note_line(FactKind::Cleaned, line);
-        if self.watched && Medium::of(line) == Medium::Nvm {
-            self.handler.cleaned(line);
+        self.record.counters.l1_cleanings += 1;
+        self.record.note_line(FactKind::Cleaned, line);
+        if self.host.watched && Medium::of(line) == Medium::Nvm {
+            self.host.handler.cleaned(line);
         }
         let request = Request {
             line,
             tag: Self::cleaning_tag(number),
-            from: self.w.index,
+            from: self.w.ports.requester(),
             kind: RequestKind::Write,
             sectors: sectors_touched(room.mask),
             payload: Payload::Line(room),
         };
-        self.network.push(request, cx);
+        self.port.network.push(request, cx);
         true
-    }
-
-    pub(super) fn note_line(&mut self, kind: FactKind, line: u64) {
-        if Medium::of(line) == Medium::Nvm
-            && let Some(journal) = &mut self.journal
-        {
-            journal.note(self.now, kind, line, Author { sm: self.w.index, ..Author::default() });
-        }
     }
 
     /// Cleans the next line that is to be cleaned; true when that, or want of room for it, takes the cycle.
     pub(super) fn step_cleaning(&mut self, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) -> bool {
-        for line in std::mem::take(self.outbox.cleans()) {
-            self.cleaning.ask(line);
+        for line in std::mem::take(self.host.outbox.cleans()) {
+            self.leaving.cleaning.ask(line);
         }
         loop {
-            let persist = self.outbox.persists().front().copied();
+            let persist = self.host.outbox.persists().front().copied();
             if persist.is_none() {
-                let Some(&(number, line)) = self.cleaning.queue.front() else { return false };
+                let Some(&(number, line)) = self.leaving.cleaning.queue.front() else { return false };
                 if self.must_leave(line) {
-                    self.cleaning.queue.pop_front();
-                    if let Some(books) = &mut self.books {
+                    self.leaving.cleaning.queue.pop_front();
+                    if let Some(books) = &mut self.leaving.order {
                         books.want(line, number);
                     }
                     continue;
                 }
             }
-            if !self.network.has_room() {
+            if !self.port.network.has_room() {
                 self.lsu.blocked = true;
                 return true;
             }
             if let Some((line, id)) = persist {
-                self.outbox.persists().pop_front();
+                self.host.outbox.persists().pop_front();
                 self.send_persist(line, id, cx);
                 return true;
             }
-            if let Some((number, line)) = self.cleaning.queue.pop_front()
+            if let Some((number, line)) = self.leaving.cleaning.queue.pop_front()
                 && self.send_cleaning(number, line, cx)
             {
                 return true;
@@ -174,7 +184,7 @@ impl Sm {
 
     /// A cleaning is performed.
     pub(super) fn cleaned(&mut self, tag: u32, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
-        self.cleaning.perform(self.cleaning.of_tag(tag));
+        self.leaving.cleaning.perform(self.leaving.cleaning.of_tag(tag));
         self.released(cycle, launch, cx);
     }
 
@@ -189,9 +199,10 @@ impl Sm {
         let Some(head) = self.lsu.queue.front() else { unreachable!("there is a head") };
         let (warp, line, local) = (usize::from(head.warp), access.line, head.local);
         let admission = self
+            .host
             .gate
             .as_ref()
-            .map(|gate| gate.admits(self.slots[usize::from(head.warp)].cta, line, head.kind, head.after));
+            .map(|gate| gate.admits(self.core.slots[usize::from(head.warp)].cta, line, head.kind, head.after));
         let after = head.after;
         if !matches!(admission, None | Some(Admission::Leaves)) || self.is_full_for(line) || !self.make_way(line, cx) {
             return false;
@@ -211,27 +222,27 @@ impl Sm {
             head.payloads[at] = Payload::Line(store);
             return false;
         }
-        self.counters.l1_stores += 1;
-        self.counters.l1_stores_combined += u64::from(combined);
+        self.record.counters.l1_stores += 1;
+        self.record.counters.l1_stores_combined += u64::from(combined);
         if let Some(head) = self.l1.overflow() {
-            self.counters.l1_cleanings_early += 1;
+            self.record.counters.l1_cleanings_early += 1;
             if !self.must_leave(head) {
-                self.cleaning.ask(head);
+                self.leaving.cleaning.ask(head);
             }
         }
         if Medium::of(line) == Medium::Nvm {
-            self.note_line(FactKind::Merged, line);
-            if self.watched {
-                let by = (warp as u8, self.slots[warp].cta);
+            self.record.note_line(FactKind::Merged, line);
+            if self.host.watched {
+                let by = (warp as u8, self.core.slots[warp].cta);
                 let (bytes, kind, hit) = (store.mask, AccessKind::Store, combined);
                 let half_warps = access.half_warps();
                 let access = Access { line, bytes, kind, half_warps, by, from: 0, mark: 0, log, hit };
-                self.handler.access(&access, &mut self.outbox);
+                self.host.handler.access(&access, &mut self.host.outbox);
             }
         }
         self.tell_replaced();
-        self.line_pool.give(store);
-        self.slots[warp].stores -= 1;
+        self.port.line_pool.give(store);
+        self.core.slots[warp].stores -= 1;
         self.resume(warp, cycle, launch, cx);
         true
     }
@@ -242,7 +253,7 @@ impl Sm {
             if self.must_leave(victim) {
                 return false;
             }
-            if !self.network.has_room() {
+            if !self.port.network.has_room() {
                 return false;
             }
             self.clean_now(victim, cx);
@@ -252,26 +263,38 @@ impl Sm {
 
     /// The S-FIFO has no room for a line, as its head waits for its handler's word to leave.
     fn is_full_for(&mut self, line: u64) -> bool {
-        self.books.is_some() && !self.l1.is_dirty(line) && self.l1.overflow().is_some_and(|head| self.must_leave(head))
+        self.leaving.order.is_some()
+            && !self.l1.is_dirty(line)
+            && self.l1.overflow().is_some_and(|head| self.must_leave(head))
     }
 
     /// Asks for every dirty line to be cleaned: the number of the last cleaning to wait for, if any.
     fn release_all(&mut self) -> Option<u64> {
         for line in self.l1.dirty_lines() {
-            self.cleaning.ask(line);
+            self.leaving.cleaning.ask(line);
         }
-        (self.cleaning.last > self.cleaning.settled).then_some(self.cleaning.last)
+        (self.leaving.cleaning.last > self.leaving.cleaning.settled).then_some(self.leaving.cleaning.last)
     }
 
     /// A fence whose warp has nothing under way: it passes when all that was stored by this SM is performed.
-    pub(super) fn release(&mut self, warp: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+    pub(super) fn release(
+        &mut self,
+        warp: usize,
+        then: AfterFence,
+        cycle: u32,
+        launch: &Launch,
+        cx: &mut Ctx<'_, Msg>,
+    ) {
         match self.release_all() {
-            None => self.pass_fence(warp, cycle, launch, cx),
-            Some(last) => {
-                self.slots[warp].releasing = last;
-                self.releases += 1;
-                if self.slots[warp].state != State::Fence {
-                    self.enter(warp, State::Fence, cycle);
+            None => self.pass_fence(warp, then, cycle, launch, cx),
+            Some(cleaning) => {
+                self.leaving.releases += 1;
+                let wait = Wait::Performed { then, cleaning };
+                if matches!(self.core.slots[warp].wait, Wait::Performed { .. }) {
+                    // It waits at its fence already, since then.
+                    self.core.slots[warp].wait = wait;
+                } else {
+                    self.core.enter(warp, wait, cycle);
                 }
             }
         }
@@ -280,34 +303,35 @@ impl Sm {
     /// A CTA's last warp is gone: it must wait for what combines in the L1 if its scheme asks for more, or if no other
     /// CTA is there to see to it later. True when it waits.
     pub(super) fn release_cta(&mut self, cta: usize) -> bool {
-        let last = || self.ctas.iter().enumerate().all(|(other, slot)| other == cta || slot.left == 0);
-        if !self.l1.combines() || self.ctas[cta].boundary == Boundary::None && !last() {
+        let last = || self.core.ctas.iter().enumerate().all(|(other, slot)| other == cta || slot.left == 0);
+        if !self.l1.combines() || self.core.ctas[cta].boundary == Boundary::None && !last() {
             return false;
         }
         let Some(last) = self.release_all() else { return false };
-        self.ctas[cta].releasing = last;
-        self.releases += 1;
+        self.core.ctas[cta].releasing = last;
+        self.leaving.releases += 1;
         true
     }
 
     /// Lets those go on whose releases are complete.
     pub(super) fn released(&mut self, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
-        if self.releases == 0 {
+        if self.leaving.releases == 0 {
             return;
         }
-        let settled = self.cleaning.settled;
+        let settled = self.leaving.cleaning.settled;
         let complete = |releasing: u64| releasing != 0 && releasing <= settled;
-        for warp in 0..self.slots.len() {
-            if complete(self.slots[warp].releasing) {
-                self.slots[warp].releasing = 0;
-                self.releases -= 1;
-                self.pass_fence(warp, cycle, launch, cx);
+        for warp in 0..self.core.slots.len() {
+            if let Wait::Performed { then, cleaning } = self.core.slots[warp].wait
+                && complete(cleaning)
+            {
+                self.leaving.releases -= 1;
+                self.pass_fence(warp, then, cycle, launch, cx);
             }
         }
-        for cta in 0..self.ctas.len() {
-            if complete(self.ctas[cta].releasing) {
-                self.ctas[cta].releasing = 0;
-                self.releases -= 1;
+        for cta in 0..self.core.ctas.len() {
+            if complete(self.core.ctas[cta].releasing) {
+                self.core.ctas[cta].releasing = 0;
+                self.leaving.releases -= 1;
                 self.leave_cta(cta, cx);
             }
         }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::{Ctx, Time, Wait};
+use crate::engine::{self, Ctx, Time};
 use crate::kernel::ir::{Barrier, Class, Op};
 use crate::kernel::launch::Launch;
 use crate::kernel::memory::CHECKPOINT_AREA;
@@ -16,7 +16,7 @@ use crate::persist::vocab::Boundary;
 
 use super::Sm;
 use super::marker::Arrival;
-use super::slots::State;
+use super::wait::Wait;
 
 /// One of a CTA's 16 barriers.
 #[derive(Debug, Clone, Copy, Default)]
@@ -72,49 +72,48 @@ impl CtaSlot {
 impl Sm {
     /// A launch begins: its CTAs follow. The L1 forgets the previous one's lines.
     pub(super) fn start(&mut self, launch: Arc<Launch>) {
-        assert!(self.ctas.iter().all(CtaSlot::is_free), "a launch begins while CTAs of another are resident");
+        assert!(self.core.ctas.iter().all(CtaSlot::is_free), "a launch begins while CTAs of another are resident");
         self.l1.begin_launch();
-        if self.watched {
-            let facts = kernel_facts(&launch, self.launches, self.p.sm.warp_size);
-            self.handler.kernel_start(&facts, &mut self.outbox);
+        if self.host.watched {
+            let facts = kernel_facts(&launch, self.record.launches, self.p.sm.warp_size);
+            self.host.handler.kernel_start(&facts, &mut self.host.outbox);
         }
-        self.checkpoint_area = launch.addresses.extent_of(CHECKPOINT_AREA).unwrap_or_default();
-        self.by_kernel.begin(&launch.kernel.name, self.counters());
+        self.front_end.checkpoint_area = launch.addresses.extent_of(CHECKPOINT_AREA).unwrap_or_default();
+        self.record.by_kernel.begin(&launch.kernel.name, self.counters());
         self.launch = Some(launch);
-        self.launches += 1;
+        self.record.launches += 1;
     }
 
     /// Puts a CTA's warps into free slots; they may issue from `cycle` on.
     pub(super) fn start_cta(&mut self, cta: u64, cycle: u32) {
         let Some(launch) = self.launch.take() else { unreachable!("a CTA without a launch") };
-        let Some(index) = self.ctas.iter().position(CtaSlot::is_free) else {
+        let Some(index) = self.core.ctas.iter().position(CtaSlot::is_free) else {
             panic!("CTA {cta} sent to a full SM");
         };
         let warps = launch.warps_per_cta(self.p.sm.warp_size);
-        let slot = &mut self.ctas[index];
+        let slot = &mut self.core.ctas[index];
         slot.cta = cta;
         slot.live = 0;
         slot.left = warps;
         slot.fenced = 0;
         slot.shared.clear();
         slot.shared.resize(launch.shared_bytes as usize, 0);
-        slot.writers.begin(if self.handler.watches_shared_memory() { launch.shared_bytes } else { 0 });
+        slot.writers.begin(if self.host.handler.watches_shared_memory() { launch.shared_bytes } else { 0 });
         slot.barriers = [BarrierState::default(); 16];
         slot.arrivals = [Arrival::default(); 2];
         let mut free = 0;
         for warp in 0..warps {
-            while self.slots[free].state != State::Empty {
+            while self.core.slots[free].wait != Wait::NoWarp {
                 free += 1;
             }
             self.start_warp(free, index, cta, warp, cycle, &launch);
         }
         self.launch = Some(launch);
-        self.note_cta(index, FactKind::CtaStarted);
-        self.cta_begins(index);
+        self.record.cta_begins(index, &self.core.ctas[index]);
     }
 
     fn start_warp(&mut self, at: usize, cta_slot: usize, cta: u64, warp: u32, cycle: u32, launch: &Launch) {
-        let slot = &mut self.slots[at];
+        let slot = &mut self.core.slots[at];
         slot.warp.start(launch, cta, warp, self.p.sm.warp_size);
         slot.ready_at.clear();
         slot.ready_at.resize(launch.kernel.scoreboard_entries(), 0);
@@ -126,37 +125,35 @@ impl Sm {
         slot.throughs = 0;
         slot.past = 0;
         slot.fenced = 0;
-        slot.hold = false;
-        slot.flushing = false;
-        self.ctas[cta_slot].live |= 1 << at;
-        let scheduler = usize::from(self.slots[at].scheduler);
-        let slots = &mut self.slots;
-        let rank = self.schedulers[scheduler].admit(at as u8, |slot, rank| slots[usize::from(slot)].rank = rank);
-        self.slots[at].rank = rank;
-        if let Some(front_end) = self.handler.front_end() {
+        self.core.ctas[cta_slot].live |= 1 << at;
+        let scheduler = usize::from(self.core.slots[at].scheduler);
+        let slots = &mut self.core.slots;
+        let rank = self.core.schedulers[scheduler].admit(at as u8, |slot, rank| slots[usize::from(slot)].rank = rank);
+        self.core.slots[at].rank = rank;
+        if let Some(front_end) = self.host.handler.front_end() {
             front_end.enter(at as u8, cta_slot as u8);
         }
-        self.settle(at, cycle, launch);
+        self.core.settle(at, cycle, launch);
     }
 
     /// A warp arrives at the barrier instruction at its pc in `cycle`, with `lanes`; it waits, or the barrier opens.
     pub(super) fn arrive(&mut self, warp: usize, barrier: Barrier, lanes: u64, cycle: u32, launch: &Launch) {
-        self.note(warp, FactKind::BarrierReached, 0);
-        let cta = usize::from(self.slots[warp].cta);
-        let inst = &launch.kernel.code[self.slots[warp].warp.pc() as usize];
-        let state = &mut self.ctas[cta].barriers[usize::from(barrier.id)];
+        self.record.note(&self.core.slots[warp], FactKind::BarrierReached, 0);
+        let cta = usize::from(self.core.slots[warp].cta);
+        let inst = &launch.kernel.code[self.core.slots[warp].warp.pc() as usize];
+        let state = &mut self.core.ctas[cta].barriers[usize::from(barrier.id)];
         state.arrivals += 1;
         state.arrived |= 1 << warp;
-        state.fenced = state.fenced.max(self.slots[warp].fenced);
+        state.fenced = state.fenced.max(self.core.slots[warp].fenced);
         state.expected = u32::from(barrier.threads);
-        state.votes += self.slots[warp].warp.barrier_votes(inst, lanes);
+        state.votes += self.core.slots[warp].warp.barrier_votes(inst, lanes);
         state.voters += lanes.count_ones();
         if barrier.wait {
             state.waiting |= 1 << warp;
-            self.enter(warp, State::Barrier, cycle);
+            self.core.enter(warp, Wait::Barrier, cycle);
         } else {
-            self.slots[warp].warp.advance();
-            self.settle(warp, cycle + 1, launch);
+            self.core.slots[warp].warp.advance();
+            self.core.settle(warp, cycle + 1, launch);
         }
         self.open_barriers(cta, cycle, launch);
     }
@@ -164,11 +161,11 @@ impl Sm {
     /// Opens every barrier of a CTA that has all it waits for; its warps go on a control latency later.
     fn open_barriers(&mut self, cta: usize, cycle: u32, launch: &Launch) {
         for id in 0..16 {
-            let barrier = self.ctas[cta].barriers[id];
+            let barrier = self.core.ctas[cta].barriers[id];
             if barrier.arrivals == 0 {
                 continue;
             }
-            let live = self.ctas[cta].live;
+            let live = self.core.ctas[cta].live;
             let complete = match barrier.expected {
                 0 => barrier.arrived & live == live,
                 threads => barrier.arrivals * self.p.sm.warp_size >= threads,
@@ -176,7 +173,7 @@ impl Sm {
             if !complete {
                 continue;
             }
-            self.ctas[cta].barriers[id] = BarrierState::default();
+            self.core.ctas[cta].barriers[id] = BarrierState::default();
             let mut waiting = barrier.waiting;
             while waiting != 0 {
                 let warp = waiting.trailing_zeros() as usize;
@@ -187,30 +184,30 @@ impl Sm {
     }
 
     fn pass_barrier(&mut self, warp: usize, opened: BarrierState, cycle: u32, launch: &Launch) {
-        self.note(warp, FactKind::BarrierPassed, 0);
-        let slot = &mut self.slots[warp];
-        slot.fenced = slot.fenced.max(opened.fenced).max(self.ctas[usize::from(slot.cta)].fenced);
+        self.record.note(&self.core.slots[warp], FactKind::BarrierPassed, 0);
+        let slot = &mut self.core.slots[warp];
+        slot.fenced = slot.fenced.max(opened.fenced).max(self.core.ctas[usize::from(slot.cta)].fenced);
         let pc = slot.warp.pc() as usize;
         let inst = &launch.kernel.code[pc];
         if let Op::Barrier(barrier) = inst.op {
             let lanes = slot.warp.guarded(inst);
             slot.warp.write_barrier(inst, barrier, lanes, opened.votes, opened.voters);
         }
-        let earliest = cycle + self.latency[Class::Control as usize];
+        let earliest = cycle + self.core.latency[Class::Control as usize];
         slot.not_before = slot.not_before.max(earliest);
         slot.warp.advance();
-        self.write_from(warp, pc, earliest, launch);
-        self.settle(warp, cycle, launch);
+        self.core.write_from(warp, pc, earliest, launch);
+        self.core.settle(warp, cycle, launch);
     }
 
     /// A warp's last lane has exited in `cycle`.
     pub(super) fn warp_exited(&mut self, warp: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
-        let cta = usize::from(self.slots[warp].cta);
-        self.ctas[cta].live &= !(1 << warp);
-        self.ctas[cta].fenced = self.ctas[cta].fenced.max(self.slots[warp].fenced);
-        self.enter(warp, State::Draining, cycle);
+        let cta = usize::from(self.core.slots[warp].cta);
+        self.core.ctas[cta].live &= !(1 << warp);
+        self.core.ctas[cta].fenced = self.core.ctas[cta].fenced.max(self.core.slots[warp].fenced);
+        self.core.enter(warp, Wait::Drained, cycle);
         self.retire_if_drained(warp, cycle, cx);
-        if self.ctas[cta].live != 0 {
+        if self.core.ctas[cta].live != 0 {
             self.open_barriers(cta, cycle, launch);
             self.check_arrivals(cta, cycle, launch, cx);
         }
@@ -218,60 +215,61 @@ impl Sm {
 
     /// Frees an exited warp's slot when its last load and store are done; the last warp ends the CTA.
     pub(super) fn retire_if_drained(&mut self, warp: usize, cycle: u32, cx: &mut Ctx<'_, Msg>) {
-        let slot = &self.slots[warp];
-        if slot.state != State::Draining || slot.loads > 0 || slot.stores > 0 || slot.persists > 0 {
+        let slot = &self.core.slots[warp];
+        if slot.wait != Wait::Drained || slot.loads > 0 || slot.stores > 0 || slot.persists > 0 {
             return;
         }
-        if self.paths && !self.is_copied(warp) {
-            self.path_draining |= 1 << warp;
+        if self.front_end.present && !self.is_copied(warp) {
+            self.front_end.draining |= 1 << warp;
             return;
         }
-        let slot = &self.slots[warp];
+        let slot = &self.core.slots[warp];
         let (cta, rank) = (usize::from(slot.cta), slot.rank);
         let scheduler = usize::from(slot.scheduler);
-        self.schedulers[scheduler].release(rank);
-        self.enter(warp, State::Empty, cycle);
-        self.ctas[cta].left -= 1;
-        if self.ctas[cta].left == 0 {
+        self.core.schedulers[scheduler].release(rank);
+        self.core.enter(warp, Wait::NoWarp, cycle);
+        self.core.ctas[cta].left -= 1;
+        if self.core.ctas[cta].left == 0 {
             self.end_cta(cta, cx);
         }
     }
 
     /// What every resident warp, and the load-store unit, waits for.
-    pub(super) fn report_waits(&self, out: &mut Vec<Wait>) {
+    pub(super) fn report_waits(&self, out: &mut Vec<engine::Wait>) {
         let Some(launch) = &self.launch else { return };
         let kernel = &launch.kernel;
-        for (index, slot) in self.slots.iter().enumerate().filter(|(_, s)| s.state != State::Empty) {
+        for (index, slot) in self.core.slots.iter().enumerate().filter(|(_, s)| s.wait != Wait::NoWarp) {
             let pc = slot.warp.pc() as usize;
             let pos = kernel.pos.get(pc).copied().unwrap_or_default();
-            let what = match slot.state {
-                State::Memory => "memory data for its next instruction's registers".to_owned(),
-                State::Fence if slot.releasing > 0 => "what the L1 has combined to be performed".to_owned(),
-                State::Fence => format!("{} stores and {} loads to be performed", slot.stores, slot.loads),
-                State::Persist if self.path_waiting >> index & 1 == 1 && slot.copying > 0 => {
-                    format!("{} line accesses of its atomics, before its region ends", slot.copying)
-                }
-                State::Persist if self.path_waiting >> index & 1 == 1 => {
-                    "the front-end buffer: room, a region's ID, or its atomic's turn".to_owned()
-                }
-                State::Persist if slot.grouped => "a marker of its CTA or kernel".to_owned(),
-                State::Persist => format!("{} persists to be durable", slot.awaited()),
-                State::Draining => {
-                    let (stores, loads, persists) = (slot.stores, slot.loads, slot.persists);
-                    format!("{stores} stores, {loads} loads and {persists} persists after its exit")
-                }
-                State::Barrier => self.describe_barrier(index),
-                State::Ready => match kernel.code.get(pc).map(|i| i.op) {
+            let what = match slot.wait {
+                Wait::NoWarp => continue,
+                Wait::Issue => match kernel.code.get(pc).map(|i| i.op) {
                     Some(Op::Mem(_)) => "room in the load-store unit".to_owned(),
                     _ => "its unit".to_owned(),
                 },
-                State::Execution => "a result of fixed latency".to_owned(),
-                State::Empty => continue,
+                Wait::Latency => "a result of fixed latency".to_owned(),
+                Wait::Register => "memory data for its next instruction's registers".to_owned(),
+                Wait::Barrier => self.describe_barrier(index),
+                Wait::Performed { cleaning: 0, .. } => {
+                    format!("{} stores and {} loads to be performed", slot.stores, slot.loads)
+                }
+                Wait::Performed { .. } => "what the L1 has combined to be performed".to_owned(),
+                Wait::Durable { ordered, .. } => format!("{} persists to be durable", slot.awaited(ordered)),
+                Wait::Marker(_) => format!("{} persists to be durable", slot.persists),
+                Wait::Peers(_) => "a marker of its CTA or kernel".to_owned(),
+                Wait::FrontEnd if slot.copying > 0 => {
+                    format!("{} line accesses of its atomics, before its region ends", slot.copying)
+                }
+                Wait::FrontEnd => "the front-end buffer: room, a region's ID, or its atomic's turn".to_owned(),
+                Wait::Drained => {
+                    let (stores, loads, persists) = (slot.stores, slot.loads, slot.persists);
+                    format!("{stores} stores, {loads} loads and {persists} persists after its exit")
+                }
             };
-            out.push(Wait {
+            out.push(engine::Wait {
                 who: format!(
                     "warp {index} of CTA {} at {}:{}:{}",
-                    self.ctas[usize::from(slot.cta)].cta,
+                    self.core.ctas[usize::from(slot.cta)].cta,
                     kernel.file,
                     pos.line,
                     pos.column
@@ -281,24 +279,24 @@ impl Sm {
                 since: self.w.clock.cycles(u64::from(slot.since)),
             });
         }
-        if let Some((requests, line, stores)) = self.gate.as_ref().and_then(|gate| gate.waiting()) {
-            out.push(Wait {
+        if let Some((requests, line, stores)) = self.host.gate.as_ref().and_then(|gate| gate.waiting()) {
+            out.push(engine::Wait {
                 who: format!("gate, {requests} requests"),
-                what: format!("{stores} stores past the caches to be durable, before line {line:#x}"),
+                what: format!("{stores} non-temporal stores to be durable, before line {line:#x}"),
                 on: None,
                 since: 0,
             });
         }
-        if let Some((dirty, left, stores)) = self.books.as_ref().and_then(|books| books.waiting()) {
-            out.push(Wait {
+        if let Some((dirty, left, stores)) = self.leaving.order.as_ref().and_then(|books| books.waiting()) {
+            out.push(engine::Wait {
                 who: format!("L1, {dirty} lines that leave in order"),
                 what: format!("{left} of them on their way, with {stores} stores, to be durable"),
                 on: None,
                 since: 0,
             });
         }
-        if let Some((requests, line)) = self.network.waiting() {
-            out.push(Wait {
+        if let Some((requests, line)) = self.port.network.waiting() {
+            out.push(engine::Wait {
                 who: format!("miss queue, {requests} requests"),
                 what: format!("a credit or the injection port, for line {line:#x}"),
                 on: None,
@@ -308,7 +306,7 @@ impl Sm {
     }
 
     fn describe_barrier(&self, warp: usize) -> String {
-        let cta = &self.ctas[usize::from(self.slots[warp].cta)];
+        let cta = &self.core.ctas[usize::from(self.core.slots[warp].cta)];
         let mut arrivals = cta.arrivals.iter().zip(["wg", "kr"]);
         if let Some((arrival, name)) = arrivals.find(|(arrival, _)| arrival.holds(warp)) {
             let (count, live) = (arrival.count(), cta.live.count_ones());

@@ -21,25 +21,40 @@ use crate::persist::handler::PathStore;
 use super::Sm;
 use super::lsu::Entry;
 use super::memory::lanes_of;
-use super::slots::State;
+use super::wait::Wait;
+
+/// Who waits for the handler's front-end buffer, by warp slot, and where the launch keeps its checkpoints.
+#[derive(Debug, Default)]
+pub(super) struct FrontEndWaits {
+    /// There is such a buffer.
+    pub(super) present: bool,
+    /// Warps whose next instruction waits for it ([`Wait::FrontEnd`]).
+    pub(super) waiting: u64,
+    /// Warps that have found it full since they last went on.
+    pub(super) full: u64,
+    /// Warps that have exited and wait for their copies to arrive.
+    pub(super) draining: u64,
+    /// The launch's checkpoint area: its first address, and that behind it.
+    pub(super) checkpoint_area: (u64, u64),
+}
 
 impl Sm {
     /// The picked warp's next instruction has to wait for the front-end buffer; it is set aside then.
     pub(super) fn held_by_path(&mut self, warp: usize, cycle: u32, launch: &Launch) -> bool {
         let waits = self.path_blocks(warp, launch, true);
-        if let Some(front_end) = self.handler.front_end() {
-            front_end.awaits_admission(warp as u8, waits && self.path_full >> warp & 1 == 1);
+        if let Some(front_end) = self.host.handler.front_end() {
+            front_end.awaits_admission(warp as u8, waits && self.front_end.full >> warp & 1 == 1);
         }
         if waits {
-            self.path_waiting |= 1 << warp;
-            self.enter(warp, State::Persist, cycle);
+            self.front_end.waiting |= 1 << warp;
+            self.core.enter(warp, Wait::FrontEnd, cycle);
         }
         waits
     }
 
     /// A warp's next instruction may not issue yet. An atomic asks for leave if it is to `ask`.
     pub(super) fn path_blocks(&mut self, warp: usize, launch: &Launch, ask: bool) -> bool {
-        let slot = &self.slots[warp];
+        let slot = &self.core.slots[warp];
         let inst = &launch.kernel.code[slot.warp.pc() as usize];
         let (atomic, ends) = match inst.op {
             Op::Mem(mem) if matches!(mem.space, Space::Global | Space::Generic) => match mem.kind {
@@ -54,21 +69,21 @@ impl Sm {
         if lanes == 0 {
             return false;
         }
-        let Some(front_end) = self.handler.front_end() else { unreachable!("asked only where there is one") };
+        let Some(front_end) = self.host.handler.front_end() else { unreachable!("asked only where there is one") };
         if ends {
             return copying > 0;
         }
         if front_end.admitted() >> warp & 1 == 0 {
-            self.path_full |= 1 << warp;
+            self.front_end.full |= 1 << warp;
             return true;
         }
         atomic && !if ask { self.may_issue_atomic(warp, lanes, launch) } else { !front_end.awaits_leave(warp as u8) }
     }
 
     fn may_issue_atomic(&mut self, warp: usize, lanes: u64, launch: &Launch) -> bool {
-        let inst = &launch.kernel.code[self.slots[warp].warp.pc() as usize];
+        let inst = &launch.kernel.code[self.core.slots[warp].warp.pc() as usize];
         let mut address = [0; 64];
-        self.slots[warp].warp.addresses(inst, launch, lanes, &mut address);
+        self.core.slots[warp].warp.addresses(inst, launch, lanes, &mut address);
         if let Op::Mem(mem) = inst.op
             && mem.space == Space::Generic
         {
@@ -78,39 +93,41 @@ impl Sm {
                 address[lane] = if space == Space::Global { at } else { 0 };
             }
         }
-        self.accesses.clear();
-        coalesce(self.p.sm.coalescer, &address, lanes, 1, self.w.line_bytes, &mut self.accesses);
-        self.lines.clear();
-        for access in self.accesses.iter().filter(|access| Medium::of(access.line) == Medium::Nvm) {
-            if !self.lines.contains(&access.line) {
-                self.lines.push(access.line);
+        self.lsu.accesses.clear();
+        coalesce(self.p.sm.coalescer, &address, lanes, 1, self.w.line_bytes, &mut self.lsu.accesses);
+        self.host.lines.clear();
+        for access in self.lsu.accesses.iter().filter(|access| Medium::of(access.line) == Medium::Nvm) {
+            if !self.host.lines.contains(&access.line) {
+                self.host.lines.push(access.line);
             }
         }
-        let Some(front_end) = self.handler.front_end() else { unreachable!("asked only where there is one") };
-        self.lines.is_empty() || front_end.asks_leave(warp as u8, &self.lines, &mut self.outbox)
+        let Some(front_end) = self.host.handler.front_end() else { unreachable!("asked only where there is one") };
+        self.host.lines.is_empty() || front_end.asks_leave(warp as u8, &self.host.lines, &mut self.host.outbox)
     }
 
     /// A message has come: whoever waited for the front-end buffer looks again.
     pub(super) fn path_changed(&mut self, cycle: u32, cx: &mut Ctx<'_, Msg>) {
         let Some(launch) = self.launch.take() else { return };
-        let Some(front_end) = self.handler.front_end() else { unreachable!("only a front-end buffer gets messages") };
+        let Some(front_end) = self.host.handler.front_end() else {
+            unreachable!("only a front-end buffer gets messages")
+        };
         // Whoever waits at the end of a region waits for its own atomics, not for messages.
-        let mut waiting = self.path_waiting & front_end.admitted();
-        self.path_waiting &= !waiting;
+        let mut waiting = self.front_end.waiting & front_end.admitted();
+        self.front_end.waiting &= !waiting;
         while waiting != 0 {
             let warp = waiting.trailing_zeros() as usize;
             waiting &= waiting - 1;
             if self.path_blocks(warp, &launch, false) {
-                self.path_waiting |= 1 << warp;
+                self.front_end.waiting |= 1 << warp;
                 continue;
             }
-            let waited = u64::from(cycle - self.slots[warp].since.min(cycle));
-            self.counters.path_wait_cycles += waited;
-            self.counters.path_full_cycles += if self.path_full >> warp & 1 == 1 { waited } else { 0 };
-            self.path_full &= !(1 << warp);
-            self.settle(warp, cycle, &launch);
+            let waited = u64::from(cycle - self.core.slots[warp].since.min(cycle));
+            self.record.counters.path_wait_cycles += waited;
+            self.record.counters.path_full_cycles += if self.front_end.full >> warp & 1 == 1 { waited } else { 0 };
+            self.front_end.full &= !(1 << warp);
+            self.core.settle(warp, cycle, &launch);
         }
-        let mut draining = std::mem::take(&mut self.path_draining);
+        let mut draining = std::mem::take(&mut self.front_end.draining);
         while draining != 0 {
             let warp = draining.trailing_zeros() as usize;
             draining &= draining - 1;
@@ -121,11 +138,11 @@ impl Sm {
 
     /// Copies a store's access to persistent memory.
     pub(super) fn copy_store(&mut self, warp: usize, line: u64, content: &Line) {
-        let author = self.author(warp);
-        let checkpoint = (self.checkpoint_area.0..self.checkpoint_area.1).contains(&line);
+        let author = self.record.author(&self.core.slots[warp]);
+        let checkpoint = (self.front_end.checkpoint_area.0..self.front_end.checkpoint_area.1).contains(&line);
         let store = PathStore { warp: warp as u8, author, line, mask: content.mask, bytes: &content.bytes, checkpoint };
-        if let Some(front_end) = self.handler.front_end() {
-            front_end.copy(&store, &mut self.outbox);
+        if let Some(front_end) = self.host.handler.front_end() {
+            front_end.copy(&store, &mut self.host.outbox);
         }
     }
 
@@ -134,7 +151,7 @@ impl Sm {
         for (access, payload) in entry.accesses.iter().zip(&mut entry.payloads) {
             if let Payload::Atomics(atomics) = payload {
                 atomics.line = access.line;
-                self.slots[warp].copying += u32::from(Medium::of(access.line) == Medium::Nvm);
+                self.core.slots[warp].copying += u32::from(Medium::of(access.line) == Medium::Nvm);
             }
         }
     }
@@ -144,7 +161,7 @@ impl Sm {
         if Medium::of(atomics.line) != Medium::Nvm {
             return;
         }
-        let mut content = self.line_pool.take();
+        let mut content = self.port.line_pool.take();
         let size = atomics.elem.bytes() as usize;
         for i in 0..usize::from(atomics.count) {
             let at = usize::from(atomics.offset[i]);
@@ -152,37 +169,37 @@ impl Sm {
             content.mask |= ((1u128 << size) - 1) << at;
         }
         self.copy_store(warp, atomics.line, &content);
-        self.line_pool.give(content);
-        self.slots[warp].copying -= 1;
-        if self.slots[warp].copying == 0
-            && let Some(front_end) = self.handler.front_end()
+        self.port.line_pool.give(content);
+        self.core.slots[warp].copying -= 1;
+        if self.core.slots[warp].copying == 0
+            && let Some(front_end) = self.host.handler.front_end()
         {
-            front_end.performed(warp as u8, &mut self.outbox);
+            front_end.performed(warp as u8, &mut self.host.outbox);
         }
     }
 
     /// The picked warp issues a fence.
     pub(super) fn orders_copies(&mut self, warp: usize) {
-        if let Some(front_end) = self.handler.front_end() {
+        if let Some(front_end) = self.host.handler.front_end() {
             front_end.fenced(warp as u8);
         }
     }
 
     /// The picked warp's region ends.
     pub(super) fn end_region(&mut self, warp: usize) {
-        if self.paths {
-            let author = self.author(warp);
-            if let Some(front_end) = self.handler.front_end() {
-                front_end.end_region(warp as u8, author, &mut self.outbox);
+        if self.front_end.present {
+            let author = self.record.author(&self.core.slots[warp]);
+            if let Some(front_end) = self.host.handler.front_end() {
+                front_end.end_region(warp as u8, author, &mut self.host.outbox);
             }
         }
     }
 
     /// A warp has exited, and nothing of it is under way but copies.
     pub(super) fn is_copied(&mut self, warp: usize) -> bool {
-        let author = self.author(warp);
-        let Some(front_end) = self.handler.front_end() else { return true };
-        front_end.exit(warp as u8, author, &mut self.outbox);
+        let author = self.record.author(&self.core.slots[warp]);
+        let Some(front_end) = self.host.handler.front_end() else { return true };
+        front_end.exit(warp as u8, author, &mut self.host.outbox);
         front_end.is_drained(warp as u8)
     }
 }

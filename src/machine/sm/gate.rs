@@ -214,6 +214,7 @@ impl Gate {
 mod tests {
     use super::*;
     use crate::machine::msg::Payload;
+    use crate::machine::ports::Requester;
 
     const LINE: u64 = 1 << 40;
 
@@ -222,7 +223,7 @@ mod tests {
     }
 
     fn request(line: u64) -> Request {
-        Request { line, tag: 0, from: 0, kind: RequestKind::Write, sectors: 1, payload: Payload::None }
+        Request { line, tag: 0, from: Requester::sm(0), kind: RequestKind::Write, sectors: 1, payload: Payload::None }
     }
 
     /// Issues a non-temporal store to one line and takes it through the gate.

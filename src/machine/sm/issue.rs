@@ -10,84 +10,84 @@ use crate::persist::journal::FactKind;
 use crate::persist::vocab::{FenceKind, PersistScope};
 
 use super::Sm;
-use super::slots::{PENDING, State};
+use super::wait::{Account, AfterFence, Wait};
 
 impl Sm {
     /// Issues the next instruction of a warp that its scheduler has picked, and a second one where the machine can.
     pub(super) fn issue(&mut self, warp: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
-        let scheduler = usize::from(self.slots[warp].scheduler);
+        let scheduler = usize::from(self.core.slots[warp].scheduler);
         let mut units = 0u8;
         for nth in 1..=self.p.sm.issue_width {
-            let (class, unit) = (self.slots[warp].class, self.slots[warp].unit);
+            let (class, unit) = (self.core.slots[warp].class, self.core.slots[warp].unit);
             units |= 1 << unit as u8;
-            self.schedulers[scheduler].free_at[unit as usize] = cycle + self.interval[class as usize];
-            self.class_counts[class as usize] += 1;
+            self.core.schedulers[scheduler].free_at[unit as usize] = cycle + self.core.interval[class as usize];
+            self.core.class_counts[class as usize] += 1;
             self.execute(warp, class, cycle, launch, cx);
             if nth == self.p.sm.issue_width || !self.can_pair(warp, units, cycle, launch) {
                 break;
             }
-            let rank = self.slots[warp].rank;
-            self.schedulers[scheduler].unready(rank);
+            let rank = self.core.slots[warp].rank;
+            self.core.schedulers[scheduler].unready(rank);
         }
-        let state = self.slots[warp].state;
-        self.accounts.issued_into(state);
-        if state != State::Empty {
-            self.slots[warp].issued_at = cycle;
+        let account = self.core.slots[warp].wait.account();
+        self.core.accounts.issued_into(account);
+        if account != Account::Empty {
+            self.core.slots[warp].issued_at = cycle;
         }
     }
 
     /// A warp that has just issued can issue again in the same cycle, to a unit not in `units`.
     fn can_pair(&mut self, warp: usize, units: u8, cycle: u32, launch: &Launch) -> bool {
-        let slot = &self.slots[warp];
-        if slot.state != State::Ready || slot.not_before > cycle || self.failed {
+        let slot = &self.core.slots[warp];
+        if slot.wait != Wait::Issue || slot.not_before > cycle || self.failed {
             return false;
         }
         let pc = slot.warp.pc() as usize;
         let unit = slot.unit;
         let registers_ready = launch.kernel.hazards[pc].check.iter().all(|&r| slot.ready_at[usize::from(r)] <= cycle);
-        let free = self.schedulers[usize::from(slot.scheduler)].free_at[unit as usize] <= cycle;
+        let free = self.core.schedulers[usize::from(slot.scheduler)].free_at[unit as usize] <= cycle;
         let may =
             units >> unit as u8 & 1 == 0 && registers_ready && free && (unit != Unit::Memory || self.lsu.has_room());
         // One that has to wait for the front-end buffer is set aside when it is picked.
-        may && !(self.paths && self.path_blocks(warp, launch, true))
+        may && !(self.front_end.present && self.path_blocks(warp, launch, true))
     }
 
     fn execute(&mut self, warp: usize, class: Class, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
-        let slot = &mut self.slots[warp];
+        let slot = &mut self.core.slots[warp];
         let pc = slot.warp.pc() as usize;
         let inst = &launch.kernel.code[pc];
         let lanes = slot.warp.guarded(inst);
-        self.counters.thread_instructions += u64::from(lanes.count_ones());
-        let latency = self.latency[class as usize];
+        self.record.counters.thread_instructions += u64::from(lanes.count_ones());
+        let latency = self.core.latency[class as usize];
         match inst.op {
             Op::Alu(_) => {
                 slot.warp.alu(inst, launch, lanes);
-                self.write_from(warp, pc, cycle + latency, launch);
-                self.slots[warp].warp.advance();
+                self.core.write_from(warp, pc, cycle + latency, launch);
+                self.core.slots[warp].warp.advance();
             }
             Op::Mem(mem) => {
                 if lanes != 0 && matches!(mem.kind, MemKind::Atomic | MemKind::Reduction) {
-                    self.note(warp, FactKind::Synchronised, 0);
-                    if self.books.is_some() {
-                        self.share_fences(warp);
+                    self.record.note(&self.core.slots[warp], FactKind::Synchronised, 0);
+                    if self.leaving.order.is_some() {
+                        self.core.share_fences(warp);
                     }
-                    if self.watched && matches!(mem.space, Space::Global | Space::Generic) {
-                        self.handler.atomic(&mut self.outbox);
+                    if self.host.watched && matches!(mem.space, Space::Global | Space::Generic) {
+                        self.host.handler.atomic(&mut self.host.outbox);
                     }
                 }
                 if let Err(fault) = self.issue_memory(warp, pc, inst, mem, lanes, cycle, launch) {
                     self.fail(*fault, cx);
                     return;
                 }
-                self.slots[warp].warp.advance();
-                if std::mem::take(&mut self.slots[warp].hold) {
-                    self.wait_durable(warp, false, cycle + 1, launch, cx);
+                self.core.slots[warp].warp.advance();
+                if std::mem::take(&mut self.host.store_waits) {
+                    self.wait_durable(warp, false, None, cycle + 1, launch, cx);
                     return;
                 }
             }
             Op::Branch { target, reconverge } => {
                 let active = slot.warp.active();
-                self.counters.divergent_branches += u64::from(lanes != 0 && lanes != active);
+                self.record.counters.divergent_branches += u64::from(lanes != 0 && lanes != active);
                 slot.warp.branch(lanes, target, reconverge);
                 slot.not_before = cycle + latency;
             }
@@ -101,7 +101,7 @@ impl Sm {
                     self.fail(*fault, cx);
                     return;
                 }
-                self.write_from(warp, pc, cycle + latency, launch);
+                self.core.write_from(warp, pc, cycle + latency, launch);
             }
             Op::Barrier(barrier) => {
                 if lanes != 0 {
@@ -113,15 +113,16 @@ impl Sm {
             Op::Fence(scope) => {
                 slot.warp.advance();
                 if lanes != 0 {
-                    self.note(warp, FactKind::Synchronised, 0);
+                    self.record.note(&self.core.slots[warp], FactKind::Synchronised, 0);
                     self.orders_copies(warp);
-                    if self.books.is_some() {
-                        self.share_fences(warp);
+                    if self.leaving.order.is_some() {
+                        self.core.share_fences(warp);
                     }
                 }
                 if lanes != 0 && scope != Scope::Cta {
-                    self.slots[warp].hold = self.fence_persists(scope);
-                    self.fence(warp, cycle, launch, cx);
+                    let durable = self.fence_persists(scope);
+                    let then = if durable { AfterFence::Sfence } else { AfterFence::Nothing };
+                    self.fence(warp, then, cycle, launch, cx);
                     return;
                 }
             }
@@ -144,14 +145,13 @@ impl Sm {
             Op::Nop => slot.warp.advance(),
             Op::Pm(op) => {
                 let waits = self.issue_persistency(warp, inst, op, lanes, launch);
-                self.slots[warp].warp.advance();
+                self.core.slots[warp].warp.advance();
                 match waits {
                     Ok(None) => {}
                     Ok(Some((kind, rule))) => {
                         if kind.scope() == PersistScope::Kernel {
                             // CTAs synchronise there, in memory too: a fence of scope gpu comes first.
-                            self.slots[warp].then = Some((kind, rule));
-                            self.fence(warp, cycle, launch, cx);
+                            self.fence(warp, AfterFence::Barrier(kind, rule), cycle, launch, cx);
                         } else {
                             self.persist_fence(warp, kind, rule, cycle + 1, launch, cx);
                         }
@@ -165,48 +165,41 @@ impl Sm {
             }
             Op::Machine(read) => {
                 self.read_machine(warp, inst, read, lanes, cycle, cx);
-                self.write_from(warp, pc, cycle + latency, launch);
-                self.slots[warp].warp.advance();
+                self.core.write_from(warp, pc, cycle + latency, launch);
+                self.core.slots[warp].warp.advance();
             }
         }
-        self.settle(warp, cycle + 1, launch);
+        self.core.settle(warp, cycle + 1, launch);
     }
 
-    /// The registers that the instruction at `pc` writes may be used from `cycle` on.
-    pub(super) fn write_from(&mut self, warp: usize, pc: usize, cycle: u32, launch: &Launch) {
-        let hazards = &launch.kernel.hazards[pc];
-        let slot = &mut self.slots[warp];
-        for &register in &hazards.set[..usize::from(hazards.sets)] {
-            slot.ready_at[usize::from(register)] = cycle;
-        }
-    }
-
-    /// The registers that the instruction at `pc` writes wait for memory.
-    pub(super) fn write_later(&mut self, warp: usize, pc: usize, launch: &Launch) {
-        self.write_from(warp, pc, PENDING, launch);
-    }
-
-    fn fence(&mut self, warp: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
-        let slot = &mut self.slots[warp];
+    fn fence(&mut self, warp: usize, then: AfterFence, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+        let slot = &mut self.core.slots[warp];
         if slot.loads == 0 && slot.stores == 0 {
-            self.release(warp, cycle + 1, launch, cx);
+            self.release(warp, then, cycle + 1, launch, cx);
         } else {
-            self.enter(warp, State::Fence, cycle + 1);
+            self.core.enter(warp, Wait::Performed { then, cleaning: 0 }, cycle + 1);
         }
     }
 
     /// A fence's loads and stores are done: what others wrote must be seen from here on.
-    pub(super) fn pass_fence(&mut self, warp: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+    pub(super) fn pass_fence(
+        &mut self,
+        warp: usize,
+        then: AfterFence,
+        cycle: u32,
+        launch: &Launch,
+        cx: &mut Ctx<'_, Msg>,
+    ) {
         if self.p.l1.fence_invalidates {
             self.l1.invalidate_all();
         }
-        if let Some((kind, rule)) = self.slots[warp].then.take() {
-            self.persist_fence(warp, kind, rule, cycle, launch, cx);
-        } else if std::mem::take(&mut self.slots[warp].hold) {
-            let rule = self.handler.fence(FenceKind::Sfence);
-            self.persist_fence(warp, FenceKind::Sfence, rule, cycle, launch, cx);
-        } else {
-            self.settle(warp, cycle, launch);
+        match then {
+            AfterFence::Nothing => self.core.settle(warp, cycle, launch),
+            AfterFence::Sfence => {
+                let rule = self.host.handler.fence(FenceKind::Sfence);
+                self.persist_fence(warp, FenceKind::Sfence, rule, cycle, launch, cx);
+            }
+            AfterFence::Barrier(kind, rule) => self.persist_fence(warp, kind, rule, cycle, launch, cx),
         }
     }
 
@@ -219,6 +212,6 @@ impl Sm {
             MachineRead::WarpId => warp as u64,
             MachineRead::NWarpId => u64::from(self.p.sm.warps),
         };
-        self.slots[warp].warp.write_machine(inst, lanes, value);
+        self.core.slots[warp].warp.write_machine(inst, lanes, value);
     }
 }

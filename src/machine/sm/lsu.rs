@@ -12,7 +12,8 @@ use std::collections::VecDeque;
 use crate::engine::Time;
 use crate::kernel::ir::Inst;
 use crate::machine::coalescer::LineAccess;
-use crate::machine::msg::{Payload, RequestKind};
+use crate::machine::l1::Waiter;
+use crate::machine::msg::{Atomics, Payload, RequestKind};
 use crate::persist::handler::Marker;
 
 /// What an entry does.
@@ -120,6 +121,12 @@ pub(super) struct Lsu {
     free: Vec<u16>,
     #[allow(clippy::vec_box, reason = "boxes are what is recycled")]
     stagings: Vec<Box<[u8; 1024]>>,
+    /// Empty; recycled from instruction to instruction.
+    pub(super) accesses: Vec<LineAccess>,
+    /// Empty; recycled from fill to fill.
+    pub(super) waiters: Vec<Waiter>,
+    #[allow(clippy::vec_box, reason = "boxes are what is recycled: they travel in messages")]
+    pub(super) spare_atomics: Vec<Box<Atomics>>,
     /// Cycle from which the next access may start.
     pub(super) free_at: u32,
     /// The head lacks an MSHR or room in the miss queue: nothing to do until a reply or a credit comes.
@@ -135,6 +142,9 @@ impl Lsu {
             loads: Vec::new(),
             free: Vec::new(),
             stagings: Vec::new(),
+            accesses: Vec::new(),
+            waiters: Vec::new(),
+            spare_atomics: Vec::new(),
             free_at: 0,
             blocked: false,
         }

@@ -25,7 +25,7 @@ use crate::persist::vocab::{FenceKind, FenceRule, PersistScope};
 
 use super::Sm;
 use super::lsu::{NO_LOAD, Work};
-use super::slots::State;
+use super::wait::Wait;
 
 /// Stands for the kernel where a warp would be named.
 pub(super) const GRID: u8 = u8::MAX;
@@ -71,28 +71,28 @@ impl Sm {
         cx: &mut Ctx<'_, Msg>,
     ) {
         let scope = kind.scope();
-        self.slots[warp].came = from;
+        self.core.slots[warp].came = from;
         if (scope, rule) != (PersistScope::Thread, FenceRule::Pass) {
-            self.stall_begins(warp, kind.name(), from);
+            self.record.stall_begins(warp, &self.core.slots[warp], kind.name(), from);
         }
-        if self.orders && scope == PersistScope::Thread {
-            self.note(warp, FactKind::PersistReached(scope), 0);
+        if self.host.orders && scope == PersistScope::Thread {
+            self.record.note(&self.core.slots[warp], FactKind::PersistReached(scope), 0);
         }
         match (scope, rule) {
             (PersistScope::Thread, FenceRule::Pass) => {
-                self.settle(warp, from, launch);
+                self.core.settle(warp, from, launch);
             }
             (PersistScope::Thread, FenceRule::Marker) => {
-                self.note(warp, FactKind::PersistReached(scope), 0);
+                self.record.note(&self.core.slots[warp], FactKind::PersistReached(scope), 0);
                 self.mark(warp, scope);
-                self.enter(warp, State::Persist, from);
+                self.core.enter(warp, Wait::Marker(scope), from);
             }
             (_, FenceRule::Pass | FenceRule::Marker) => {
                 self.arrive_persist(warp, scope, rule == FenceRule::Marker, from, launch, cx);
             }
             (_, FenceRule::WaitDurable | FenceRule::Ordered) => {
-                self.slots[warp].arriving = (scope != PersistScope::Thread).then_some(scope);
-                self.wait_durable(warp, rule == FenceRule::Ordered, from, launch, cx);
+                let then = (scope != PersistScope::Thread).then_some(scope);
+                self.wait_durable(warp, rule == FenceRule::Ordered, then, from, launch, cx);
             }
         }
     }
@@ -107,28 +107,28 @@ impl Sm {
         launch: &Launch,
         cx: &mut Ctx<'_, Msg>,
     ) {
-        self.note(warp, FactKind::BarrierReached, 0);
-        if marks || self.orders {
-            self.note(warp, FactKind::PersistReached(scope), 0);
+        self.record.note(&self.core.slots[warp], FactKind::BarrierReached, 0);
+        if marks || self.host.orders {
+            self.record.note(&self.core.slots[warp], FactKind::PersistReached(scope), 0);
         }
-        let cta = usize::from(self.slots[warp].cta);
+        let cta = usize::from(self.core.slots[warp].cta);
         let at = if scope == PersistScope::Cta { FenceKind::BarrierCta } else { FenceKind::BarrierKernel };
-        self.barrier_begins(cta, scope, at.name(), cycle);
-        let arrival = &mut self.ctas[cta].arrivals[place(scope)];
+        self.record.barrier_begins(cta, &self.core.ctas[cta], scope, at.name(), cycle);
+        let arrival = &mut self.core.ctas[cta].arrivals[place(scope)];
         if arrival.waiting == 0 {
             arrival.since = self.w.clock.cycles(u64::from(cycle));
         }
         arrival.waiting |= 1 << warp;
         arrival.marks = marks;
-        self.enter(warp, State::Barrier, cycle);
+        self.core.enter(warp, Wait::Barrier, cycle);
         self.check_arrivals(cta, cycle, launch, cx);
     }
 
     /// Goes on with a CTA's persist barriers that all its warps have come to.
     pub(super) fn check_arrivals(&mut self, cta: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
         for scope in [PersistScope::Cta, PersistScope::Kernel] {
-            let live = self.ctas[cta].live;
-            let arrival = &mut self.ctas[cta].arrivals[place(scope)];
+            let live = self.core.ctas[cta].live;
+            let arrival = &mut self.core.ctas[cta].arrivals[place(scope)];
             if arrival.waiting == 0 || arrival.waiting & live != live || arrival.told {
                 continue;
             }
@@ -142,28 +142,28 @@ impl Sm {
                 }
                 (_, true) => {
                     self.mark(first, scope);
-                    self.wait_grouped(cta, scope, cycle);
+                    self.wait_grouped(cta, scope, Some(first), cycle);
                 }
                 (_, false) => self.open_arrival(cta, scope, cycle, launch),
             }
         }
     }
 
-    /// The warps of a CTA wait for durability from now on, together.
-    fn wait_grouped(&mut self, cta: usize, scope: PersistScope, cycle: u32) {
-        let mut waiting = self.ctas[cta].arrivals[place(scope)].waiting;
+    /// The warps of a CTA wait for durability from now on, together; one of them may have issued the marker.
+    fn wait_grouped(&mut self, cta: usize, scope: PersistScope, marker: Option<usize>, cycle: u32) {
+        let mut waiting = self.core.ctas[cta].arrivals[place(scope)].waiting;
         while waiting != 0 {
             let warp = waiting.trailing_zeros() as usize;
             waiting &= waiting - 1;
-            self.enter(warp, State::Persist, cycle);
-            self.slots[warp].grouped = self.slots[warp].marked.is_none();
+            let wait = if marker == Some(warp) { Wait::Marker(scope) } else { Wait::Peers(scope) };
+            self.core.enter(warp, wait, cycle);
         }
     }
 
     /// All have come, and what they stored is durable where the scheme cares: a CTA's warps go on.
     fn open_arrival(&mut self, cta: usize, scope: PersistScope, cycle: u32, launch: &Launch) {
-        self.barrier_ends(cta, scope, cycle);
-        let arrival = std::mem::take(&mut self.ctas[cta].arrivals[place(scope)]);
+        self.record.barrier_ends(cta, scope, cycle);
+        let arrival = std::mem::take(&mut self.core.ctas[cta].arrivals[place(scope)]);
         let warps = |mut waiting: u64| {
             std::iter::from_fn(move || {
                 let warp = waiting.trailing_zeros() as usize;
@@ -171,39 +171,24 @@ impl Sm {
                 (warp < 64).then_some(warp)
             })
         };
-        let fenced = warps(arrival.waiting).map(|warp| self.slots[warp].fenced).max().unwrap_or_default();
+        let fenced = warps(arrival.waiting).map(|warp| self.core.slots[warp].fenced).max().unwrap_or_default();
         for warp in warps(arrival.waiting) {
-            self.note(warp, FactKind::BarrierPassed, 0);
+            self.record.note(&self.core.slots[warp], FactKind::BarrierPassed, 0);
             if arrival.marks {
-                self.note(warp, FactKind::PersistPassed(scope), 0);
-                self.count_stall(warp, scope, cycle);
+                self.record.note(&self.core.slots[warp], FactKind::PersistPassed(scope), 0);
+                self.record.count_barrier(&self.core.slots[warp], scope, cycle);
             }
-            self.stall_ends(warp, cycle);
-            let slot = &mut self.slots[warp];
-            slot.grouped = false;
+            self.record.stall_ends(warp, cycle);
+            let slot = &mut self.core.slots[warp];
             slot.fenced = slot.fenced.max(fenced);
-            slot.not_before = slot.not_before.max(cycle + self.latency[Class::Control as usize]);
-            self.settle(warp, cycle, launch);
+            slot.not_before = slot.not_before.max(cycle + self.core.latency[Class::Control as usize]);
+            self.core.settle(warp, cycle, launch);
         }
-    }
-
-    fn count_stall(&mut self, warp: usize, scope: PersistScope, cycle: u32) {
-        let cycles = u64::from(cycle.saturating_sub(self.slots[warp].came));
-        let (barriers, stall) = match scope {
-            PersistScope::Thread => (&mut self.counters.pm_barriers_wi, &mut self.counters.pm_barriers_wi_stall),
-            PersistScope::Cta => (&mut self.counters.pm_barriers_wg, &mut self.counters.pm_barriers_wg_stall),
-            PersistScope::Kernel => (&mut self.counters.pm_barriers_kr, &mut self.counters.pm_barriers_kr_stall),
-        };
-        *barriers += 1;
-        *stall += cycles;
-        self.stalls.fences.record(self.w.clock.cycles(cycles));
     }
 
     /// Appends a marker behind all that the SM has issued.
     fn mark(&mut self, warp: usize, scope: PersistScope) {
-        self.slots[warp].marked = Some(scope);
-        self.slots[warp].ordered = false;
-        let entry = self.marker_entry(warp as u8, Marker { scope, by: (warp as u8, self.slots[warp].cta) });
+        let entry = self.marker_entry(warp as u8, Marker { scope, by: (warp as u8, self.core.slots[warp].cta) });
         self.enqueue(warp, NO_LOAD, entry);
     }
 
@@ -211,12 +196,12 @@ impl Sm {
         let mut entry = self.lsu.entry(warp, Work::Mark, NO_LOAD);
         entry.kind = RequestKind::Marker;
         entry.marker = Some(marker);
-        entry.issued = self.now;
-        for slice in 0..self.w.map.slices() {
-            entry.accesses.push(LineAccess { line: self.w.map.some_line_of(slice), sectors: 0, lanes: 0 });
+        entry.issued = self.record.now;
+        for slice in 0..self.w.ports.map().slices() {
+            entry.accesses.push(LineAccess { line: self.w.ports.map().some_line_of(slice), sectors: 0, lanes: 0 });
             entry.payloads.push(Payload::None);
         }
-        self.counters.pm_markers += 1;
+        self.record.counters.pm_markers += 1;
         entry
     }
 
@@ -225,40 +210,41 @@ impl Sm {
         let Some(head) = self.lsu.queue.front_mut() else { unreachable!("there is a head") };
         head.work = Work::Send;
         let Some(marker) = head.marker.take() else { unreachable!("a marker's entry") };
-        let mut lines = std::mem::take(&mut self.lines);
+        let mut lines = std::mem::take(&mut self.host.lines);
         lines.clear();
-        self.handler.drain(&marker, &mut lines);
+        self.host.handler.drain(&marker, &mut lines);
         if self.l1.combines() {
             for &line in &lines {
-                self.cleaning.ask(line);
+                self.leaving.cleaning.ask(line);
             }
         }
-        self.lines = lines;
+        self.host.lines = lines;
     }
 
     /// Every slice has acknowledged a marker of a warp or of its CTA.
     pub(super) fn marker_passed(&mut self, warp: usize, scope: PersistScope, cycle: u32, launch: &Launch) {
         if scope == PersistScope::Thread {
-            self.note(warp, FactKind::PersistPassed(scope), 0);
-            self.count_stall(warp, scope, cycle);
-            self.stall_ends(warp, cycle);
-            self.settle(warp, cycle, launch);
+            self.record.note(&self.core.slots[warp], FactKind::PersistPassed(scope), 0);
+            self.record.count_barrier(&self.core.slots[warp], scope, cycle);
+            self.record.stall_ends(warp, cycle);
+            self.core.settle(warp, cycle, launch);
         } else {
-            self.open_arrival(usize::from(self.slots[warp].cta), scope, cycle, launch);
+            self.open_arrival(usize::from(self.core.slots[warp].cta), scope, cycle, launch);
         }
     }
 
     /// The command processor speaks of a kernel's persist barrier.
     pub(super) fn grid(&mut self, step: GridStep, cycle: u32, launch: &Launch) {
-        let ctas = |sm: &Sm| (0..sm.ctas.len()).filter(|&cta| sm.ctas[cta].arrivals[1].told).collect::<Vec<_>>();
+        let ctas =
+            |sm: &Sm| (0..sm.core.ctas.len()).filter(|&cta| sm.core.ctas[cta].arrivals[1].told).collect::<Vec<_>>();
         match step {
             GridStep::Drain => {
                 for cta in ctas(self) {
-                    self.wait_grouped(cta, PersistScope::Kernel, cycle);
+                    self.wait_grouped(cta, PersistScope::Kernel, None, cycle);
                 }
                 let entry = self.marker_entry(GRID, Marker { scope: PersistScope::Kernel, by: (0, 0) });
-                self.grid_left = self.w.map.slices();
-                self.counters.persists += u64::from(self.grid_left);
+                self.host.grid_left = self.w.ports.map().slices();
+                self.record.counters.persists += u64::from(self.host.grid_left);
                 self.lsu.queue.push_back(entry);
             }
             GridStep::Open => {
@@ -266,8 +252,8 @@ impl Sm {
                 if self.p.l1.fence_invalidates {
                     self.l1.invalidate_all();
                 }
-                if let Some(books) = &self.books {
-                    self.handler.kernel_barrier(books.issued(), &mut self.outbox);
+                if let Some(books) = &self.leaving.order {
+                    self.host.handler.kernel_barrier(books.issued(), &mut self.host.outbox);
                 }
                 for cta in ctas(self) {
                     self.open_arrival(cta, PersistScope::Kernel, cycle, launch);
@@ -279,8 +265,8 @@ impl Sm {
 
     /// A slice has acknowledged the kernel's marker.
     pub(super) fn grid_acknowledged(&mut self, cx: &mut Ctx<'_, Msg>) {
-        self.grid_left -= 1;
-        if self.grid_left == 0 {
+        self.host.grid_left -= 1;
+        if self.host.grid_left == 0 {
             cx.send(self.dispatch_port(), Msg::Grid(GridStep::Drained), 0);
         }
     }

@@ -114,7 +114,7 @@ impl Sm {
             return Ok(());
         }
         let mut address = [0; 64];
-        self.slots[warp].warp.addresses(inst, launch, lanes, &mut address);
+        self.core.slots[warp].warp.addresses(inst, launch, lanes, &mut address);
         let bytes = match mem.kind {
             MemKind::Texture(_) => launch.textures[inst.imm as usize].texel_bytes(),
             _ => mem.bytes(),
@@ -145,8 +145,8 @@ impl Sm {
             }
         }
         if load != NO_LOAD {
-            self.slots[warp].loads += 1;
-            self.write_later(warp, pc, launch);
+            self.core.slots[warp].loads += 1;
+            self.core.write_later(warp, pc, launch);
         }
         Ok(())
     }
@@ -182,12 +182,12 @@ impl Sm {
                 last = share.address[lane];
             }
         }
-        let warp = &mut self.slots[share.warp].warp;
+        let warp = &mut self.core.slots[share.warp].warp;
         in_reach(&share, |base, offset, lanes| {
             warp.write_back(share.inst, launch, lanes, offset, &launch.const_bank[base..]);
         });
         let latency = self.p.latency.const_cycles + distinct.saturating_sub(1);
-        self.write_from(share.warp, share.pc, cycle + latency, launch);
+        self.core.write_from(share.warp, share.pc, cycle + latency, launch);
         Ok(())
     }
 
@@ -195,8 +195,8 @@ impl Sm {
         self.check(&share, "shared", u64::from(launch.shared_bytes), launch)?;
         let Share { warp, inst, mem, bytes, lanes, address, form, .. } = share;
         let atomic = matches!(mem.kind, MemKind::Atomic | MemKind::Reduction);
-        let slot = &mut self.slots[warp];
-        let cta = &mut self.ctas[usize::from(slot.cta)];
+        let slot = &mut self.core.slots[warp];
+        let cta = &mut self.core.ctas[usize::from(slot.cta)];
         if mem.kind != MemKind::Load {
             cta.fenced = cta.fenced.max(slot.fenced);
         }
@@ -205,7 +205,7 @@ impl Sm {
         }
         let accessed = lanes_of(lanes).map(|lane| address[lane]);
         if cta.writers.access(warp as u8, mem.kind, accessed, bytes) {
-            self.handler.read_of_another_warp();
+            self.host.handler.read_of_another_warp();
         }
         let memory = &mut cta.shared;
         match mem.kind {
@@ -236,8 +236,8 @@ impl Sm {
             Form::Uniform | Form::Consecutive if bytes == 4 && !atomic && self.p.shared.banks >= 32 => 1,
             _ => passes(address, lanes, bytes, self.p.shared.banks, atomic),
         };
-        self.counters.shared_accesses += 1;
-        self.counters.shared_conflict_passes += u64::from(passes - 1);
+        self.record.counters.shared_accesses += 1;
+        self.record.counters.shared_conflict_passes += u64::from(passes - 1);
         let load = if mem.kind == MemKind::Load || mem.kind == MemKind::Atomic {
             let load = self.open_load(&mut share);
             self.lsu.load(load).left += 1;
@@ -269,7 +269,7 @@ impl Sm {
         let mut words = [0u8; 1024];
         if is_store {
             let apart = std::array::from_fn(|lane| 16 * lane as u16);
-            self.slots[share.warp].warp.gather(share.inst, launch, share.lanes, &apart, &mut words);
+            self.core.slots[share.warp].warp.gather(share.inst, launch, share.lanes, &apart, &mut words);
         }
         let mut physical = [0; 64];
         for part in 0..parts {
@@ -278,14 +278,14 @@ impl Sm {
                 physical[lane] = first + at / 4 * 4 * warp_size + 4 * lane as u64 + at % 4;
             }
             let bytes = share.bytes.min(4);
-            self.accesses.clear();
+            self.lsu.accesses.clear();
             let line_bytes = self.w.line_bytes;
-            coalesce(self.p.sm.coalescer, &physical, share.lanes, bytes, line_bytes, &mut self.accesses);
-            for access in &self.accesses {
+            coalesce(self.p.sm.coalescer, &physical, share.lanes, bytes, line_bytes, &mut self.lsu.accesses);
+            for access in &self.lsu.accesses {
                 entry.accesses.push(*access);
                 entry.parts.push(part as u8);
                 if is_store {
-                    let mut line = self.line_pool.take();
+                    let mut line = self.port.line_pool.take();
                     for lane in lanes_of(access.lanes) {
                         let to = (physical[lane] - access.line) as usize;
                         let from = 16 * lane + 4 * part as usize;
@@ -310,12 +310,12 @@ impl Sm {
     pub(super) fn enqueue(&mut self, warp: usize, load: u16, mut entry: Box<super::lsu::Entry>) {
         let accesses = entry.accesses.len() as u32;
         if entry.kind.persists() {
-            entry.issued = self.now;
-            self.slots[warp].persists += accesses;
-            self.slots[warp].throughs += if entry.kind == RequestKind::NonTemporal { accesses } else { 0 };
-            self.counters.persists += u64::from(accesses);
+            entry.issued = self.record.now;
+            self.core.slots[warp].persists += accesses;
+            self.core.slots[warp].throughs += if entry.kind == RequestKind::NonTemporal { accesses } else { 0 };
+            self.record.counters.persists += u64::from(accesses);
         } else if load == NO_LOAD {
-            self.slots[warp].stores += accesses;
+            self.core.slots[warp].stores += accesses;
         } else {
             self.lsu.load(load).left += accesses;
         }
@@ -350,18 +350,18 @@ impl Sm {
             MemKind::Load | MemKind::Texture(_) => {
                 self.lsu.load(load).offset = offset;
                 if mem.kind == MemKind::Load {
-                    self.counters.count_degree(entry.accesses.len());
-                    if self.steers && work == Work::Load {
+                    self.record.counters.count_degree(entry.accesses.len());
+                    if self.host.steers && work == Work::Load {
                         self.steer_load(&mut entry, mem.cache == CacheOp::ReadOnly);
                     }
                 }
             }
             MemKind::Store => {
-                self.counters.count_degree(entry.accesses.len());
+                self.record.counters.count_degree(entry.accesses.len());
                 entry.past_l1 = matches!(mem.cache, CacheOp::L2Only | CacheOp::Volatile | CacheOp::NonTemporal);
-                let warp = &self.slots[warp].warp;
+                let warp = &self.core.slots[warp].warp;
                 for access in &mut entry.accesses {
-                    let mut line = self.line_pool.take();
+                    let mut line = self.port.line_pool.take();
                     warp.gather(inst, launch, access.lanes, &offset, &mut line.bytes);
                     let one = (1u128 << bytes) - 1;
                     if form == Form::Consecutive {
@@ -378,13 +378,13 @@ impl Sm {
                 return Ok(());
             }
             MemKind::Atomic | MemKind::Reduction => {
-                let warp = &self.slots[warp].warp;
-                self.counters.atomic_lanes += u64::from(lanes.count_ones());
+                let warp = &self.core.slots[warp].warp;
+                self.record.counters.atomic_lanes += u64::from(lanes.count_ones());
                 for access in &entry.accesses {
-                    let mut atomics: Box<Atomics> = self.spare_atomics.pop().unwrap_or_default();
+                    let mut atomics: Box<Atomics> = self.lsu.spare_atomics.pop().unwrap_or_default();
                     atomics.op = mem.atom;
                     atomics.elem = mem.elem;
-                    atomics.returns = mem.kind == MemKind::Atomic || self.paths;
+                    atomics.returns = mem.kind == MemKind::Atomic || self.front_end.present;
                     atomics.count = 0;
                     for lane in lanes_of(access.lanes) {
                         let at = usize::from(atomics.count);

@@ -25,7 +25,7 @@ use crate::persist::handler::Joining;
 use crate::persist::journal::{Author, FactKind};
 
 use super::Sm;
-use super::slots::State;
+use super::wait::Wait;
 
 /// A store: its CTA's slot and its number.
 type Numbered = (u8, u64);
@@ -118,24 +118,24 @@ impl PersistOrder {
 impl Sm {
     /// A line leaves the L1 by its handler's word alone.
     pub(super) fn is_ordered(&self, line: u64) -> bool {
-        self.books.is_some() && Medium::of(line) == Medium::Nvm
+        self.leaving.order.is_some() && Medium::of(line) == Medium::Nvm
     }
 
     /// True when a line has dirty bytes that only its handler lets leave; it is told that they must.
     pub(super) fn must_leave(&mut self, line: u64) -> bool {
         let waits = self.is_ordered(line) && self.l1.is_dirty(line);
         if waits {
-            self.handler.wanted(line, &mut self.outbox);
+            self.host.handler.wanted(line, &mut self.host.outbox);
         }
         waits
     }
 
     /// The head's store may join its line now.
     pub(super) fn joins(&mut self, line: u64, warp: usize, after: u64) -> bool {
-        let cta = self.slots[warp].cta;
-        let Some(books) = &mut self.books else { return true };
+        let cta = self.core.slots[warp].cta;
+        let Some(books) = &mut self.leaving.order else { return true };
         let store = Joining { line, by: (warp as u8, cta), number: books.joined + 1, after };
-        let joins = self.handler.join(&store, &mut self.outbox);
+        let joins = self.host.handler.join(&store, &mut self.host.outbox);
         if joins {
             books.join(line, cta);
         }
@@ -144,65 +144,59 @@ impl Sm {
 
     /// The head is an atomic on persistent memory behind fences that did not wait: true while it has to.
     pub(super) fn atomic_waits(&mut self, line: u64, warp: usize, after: u64) -> bool {
-        let cta = self.slots[warp].cta;
-        let waits =
-            Medium::of(line) == Medium::Nvm && self.books.as_ref().is_some_and(|books| books.is_pending(cta, after));
+        let cta = self.core.slots[warp].cta;
+        let waits = Medium::of(line) == Medium::Nvm
+            && self.leaving.order.as_ref().is_some_and(|books| books.is_pending(cta, after));
         if waits {
-            self.handler.flush(cta, after, &mut self.outbox);
+            self.host.handler.flush(cta, after, &mut self.host.outbox);
         }
         waits
     }
 
     /// What a warp stored is not all known to be durable.
     pub(super) fn is_unpersisted(&self, warp: usize) -> bool {
-        let slot = &self.slots[warp];
-        self.books.as_ref().is_some_and(|books| books.is_pending(slot.cta, slot.past))
-    }
-
-    /// The warp and its CTA know of each other's fences from here on.
-    pub(super) fn share_fences(&mut self, warp: usize) {
-        let slot = &mut self.slots[warp];
-        let cta = &mut self.ctas[usize::from(slot.cta)];
-        cta.fenced = cta.fenced.max(slot.fenced);
-        slot.fenced = cta.fenced;
+        let slot = &self.core.slots[warp];
+        self.leaving.order.as_ref().is_some_and(|books| books.is_pending(slot.cta, slot.past))
     }
 
     /// Sends a line's bytes to memory, as the handler has said. The caller has made sure of room in the miss queue.
     pub(super) fn send_persist(&mut self, line: u64, id: u64, cx: &mut Ctx<'_, Msg>) {
-        let mut room = self.line_pool.take();
+        let mut room = self.port.line_pool.take();
         let dirty = self.l1.clean(line, &mut room);
         assert!(dirty, "a handler has a line leave that has no dirty bytes");
-        self.counters.l1_cleanings += 1;
-        self.counters.persists += 1;
-        self.note_line(FactKind::Cleaned, line);
-        let number = self.cleaning.number();
-        if let Some(books) = &mut self.books {
+        self.record.counters.l1_cleanings += 1;
+        self.record.counters.persists += 1;
+        self.record.note_line(FactKind::Cleaned, line);
+        let number = self.leaving.cleaning.number();
+        if let Some(books) = &mut self.leaving.order {
             books.leave(line, id, number);
         }
         let sectors = sectors_touched(room.mask);
-        let payload = self.begin_persist(Payload::Line(room), self.now, id);
-        let (tag, from) = (Self::cleaning_tag(number), self.w.index);
-        self.network.push(Request { line, tag, from, kind: RequestKind::NonTemporal, sectors, payload }, cx);
+        let payload = self.port.begin_persist(Payload::Line(room), self.record.now, id, self.record.now);
+        let (tag, from) = (Self::cleaning_tag(number), self.w.ports.requester());
+        self.port.network.push(Request { line, tag, from, kind: RequestKind::NonTemporal, sectors, payload }, cx);
     }
 
     /// What left is durable.
     pub(super) fn persisted(&mut self, persist: Box<Persist>, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
         let id = persist.mark;
         self.end_persist(persist);
-        let Some(books) = &mut self.books else { unreachable!("a line left by its handler's word") };
+        let Some(books) = &mut self.leaving.order else { unreachable!("a line left by its handler's word") };
         let (cleanings, settled) = books.arrive(id);
         for author in settled {
-            if let Some(journal) = &mut self.journal {
-                journal.note(self.now, FactKind::FenceSettled, 0, author);
+            if let Some(journal) = &mut self.record.journal {
+                journal.note(self.record.now, FactKind::FenceSettled, 0, author);
             }
         }
         for number in cleanings {
-            self.cleaning.perform(number);
+            self.leaving.cleaning.perform(number);
         }
-        self.handler.persisted(id, &mut self.outbox);
-        for warp in 0..self.slots.len() {
-            if self.slots[warp].flushing && self.slots[warp].state == State::Persist && !self.is_unpersisted(warp) {
-                self.slots[warp].flushing = false;
+        self.host.handler.persisted(id, &mut self.host.outbox);
+        for warp in 0..self.core.slots.len() {
+            if let Wait::Durable { ordered, flushing: true, then } = self.core.slots[warp].wait
+                && !self.is_unpersisted(warp)
+            {
+                self.core.slots[warp].wait = Wait::Durable { ordered, flushing: false, then };
                 self.resume(warp, cycle, launch, cx);
             }
         }

@@ -4,6 +4,7 @@
 //! are from. Invariant: all warp-slot accounts together are the resident warp cycles.
 
 use crate::counters;
+use crate::kernel::ir::Class;
 use crate::machine::coalescer::Rule;
 use crate::machine::scheduler::Policy;
 use crate::spec;
@@ -113,6 +114,56 @@ spec! {
         memory_cycles: u32 where 1..=10000,
         /// Branches and other control.
         control_cycles: u32 where 1..=10000,
+    }
+}
+
+impl LatencySpec {
+    /// Cycles from issue to result, in the order of [`Class::ALL`]; memory instructions have their own ways.
+    pub(super) fn by_class(&self) -> [u32; Class::ALL.len()] {
+        [
+            self.int_cycles,
+            self.int_mul_cycles,
+            self.int_div_cycles,
+            self.logic_cycles,
+            self.compare_cycles,
+            self.min_max_cycles,
+            self.convert_cycles,
+            self.fp32_cycles,
+            self.fp32_div_cycles,
+            self.fp64_cycles,
+            self.fp64_div_cycles,
+            self.sfu_cycles,
+            self.shuffle_cycles,
+            self.vote_cycles,
+            self.const_cycles,
+            1,
+            self.control_cycles,
+        ]
+    }
+}
+
+impl IntervalSpec {
+    /// Cycles for which an instruction keeps its unit, in the order of [`Class::ALL`].
+    pub(super) fn by_class(&self) -> [u32; Class::ALL.len()] {
+        [
+            self.int_cycles,
+            self.int_mul_cycles,
+            self.int_div_cycles,
+            self.logic_cycles,
+            self.compare_cycles,
+            self.min_max_cycles,
+            self.convert_cycles,
+            self.fp32_cycles,
+            self.fp32_div_cycles,
+            self.fp64_cycles,
+            self.fp64_div_cycles,
+            self.sfu_cycles,
+            self.shuffle_cycles,
+            self.vote_cycles,
+            self.const_cycles,
+            self.memory_cycles,
+            self.control_cycles,
+        ]
     }
 }
 

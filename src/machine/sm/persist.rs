@@ -8,7 +8,7 @@
 //! earlier store of the SM; a fence that waits passes only when the warp has no persist under way. Over 500 lines by a few:
 //! stores, write-backs and fences of a warp share its count of persists.
 
-use crate::engine::{Ctx, Time};
+use crate::engine::Ctx;
 use crate::kernel::fault::FaultKind;
 use crate::kernel::ir::{Inst, MemKind, Op, PmOp, Scope, StoreHint};
 use crate::kernel::launch::Launch;
@@ -20,13 +20,15 @@ use crate::machine::persistence::Clwb;
 use crate::machine::persistence::MembarRule;
 use crate::machine::stalls::PersistStalls;
 use crate::persist::handler::{Access, AccessKind, Load, Store, WriteBack};
-use crate::persist::journal::{Author, FactKind, Notebook};
-use crate::persist::vocab::{Boundary, FenceKind, FenceRule, Route, StoreClass, WriteBackClass, WriteBackRule};
+use crate::persist::journal::{FactKind, Notebook};
+use crate::persist::vocab::{
+    Boundary, FenceKind, FenceRule, PersistScope, Route, StoreClass, WriteBackClass, WriteBackRule,
+};
 
 use super::Sm;
 use super::lsu::{Entry, NO_LOAD, Work};
 use super::memory::{Fault, lanes_of};
-use super::slots::State;
+use super::wait::Wait;
 
 /// What a store of the program is to a scheme.
 pub(super) fn class_of(hint: StoreHint) -> StoreClass {
@@ -40,47 +42,29 @@ pub(super) fn class_of(hint: StoreHint) -> StoreClass {
 impl Sm {
     /// The journal it kept.
     pub fn journal(&self) -> Option<&Notebook> {
-        self.journal.as_deref()
+        self.record.journal.as_deref()
     }
 
     /// Where its persists waited.
     pub fn stalls(&self) -> &PersistStalls {
-        &self.stalls
+        &self.record.stalls
     }
 
     /// For each kernel that used persistency operations on DRAM: the first such instruction.
     pub fn on_dram(&self) -> &[OnDram] {
-        &self.on_dram
-    }
-
-    fn note_on_dram(&mut self, warp: usize, launch: &Launch) {
-        self.counters.pm_on_dram += 1;
-        let pc = self.slots[warp].warp.pc();
-        OnDram::note(&mut self.on_dram, self.launches.wrapping_sub(1), pc, launch);
+        &self.record.on_dram
     }
 
     /// Sends held requests that nothing holds any more, as far as the miss queue has room.
     pub(super) fn release_held(&mut self, cx: &mut Ctx<'_, Msg>) {
-        while self.network.has_room()
-            && let Some(mut request) = self.gate.as_mut().and_then(|gate| gate.release())
+        while self.port.network.has_room()
+            && let Some(mut request) = self.host.gate.as_mut().and_then(|gate| gate.release())
         {
             if let Payload::Persist(persist) = &mut request.payload {
-                persist.passed.left = self.now;
+                persist.passed.left = self.record.now;
             }
-            self.network.push(request, cx);
+            self.port.network.push(request, cx);
         }
-    }
-
-    /// A persist leaves the load-store unit, with what it writes: from now on its record travels with it.
-    pub(super) fn begin_persist(&mut self, payload: Payload, issued: Time, mark: u64) -> Payload {
-        let mut persist = self.spare_persists.pop().unwrap_or_default();
-        if let Payload::Line(line) = payload {
-            persist.line = Some(line);
-        }
-        persist.mark = mark;
-        persist.passed.issued = issued;
-        persist.passed.left = self.now;
-        Payload::Persist(persist)
     }
 
     /// Tells the handler of a load's access to a line of persistent memory, and of the line that left the L1 for it.
@@ -99,19 +83,19 @@ impl Sm {
             }),
         };
         let log = mem.hint == StoreHint::Log;
-        let by = (pending.warp, self.slots[usize::from(pending.warp)].cta);
+        let by = (pending.warp, self.core.slots[usize::from(pending.warp)].cta);
         let (line, kind, half_warps) = (access.line, AccessKind::Load, access.half_warps());
         let access = Access { line, bytes, kind, half_warps, by, from: 0, mark: 0, log, hit };
-        self.handler.access(&access, &mut self.outbox);
+        self.host.handler.access(&access, &mut self.host.outbox);
     }
 
     /// Tells a handler that watches of the line that left the L1 since it was told last.
     pub(super) fn tell_replaced(&mut self) {
         if let Some(line) = self.l1.take_replaced()
-            && self.watched
+            && self.host.watched
             && Medium::of(line) == Medium::Nvm
         {
-            self.handler.replaced(line, &mut self.outbox);
+            self.host.handler.replaced(line, &mut self.host.outbox);
         }
     }
 
@@ -125,81 +109,81 @@ impl Sm {
         hit: bool,
     ) {
         if Medium::of(access.line) == Medium::Nvm {
-            let by = self.slots.get(usize::from(warp)).map_or((0, 0), |slot| (warp, slot.cta));
+            let by = self.core.slots.get(usize::from(warp)).map_or((0, 0), |slot| (warp, slot.cta));
             let (bytes, log) = (payload.bytes(), payload.is_log());
             let (line, kind, half_warps) = (access.line, kind.access(), access.half_warps());
             let access = Access { line, bytes, kind, half_warps, by, from: 0, mark: 0, log, hit };
-            self.handler.access(&access, &mut self.outbox);
+            self.host.handler.access(&access, &mut self.host.outbox);
         }
     }
 
     /// A persist's acknowledgement is here.
     pub(super) fn end_persist(&mut self, mut persist: Box<Persist>) {
         if let Some(line) = persist.line.take() {
-            self.line_pool.give(line);
+            self.port.line_pool.give(line);
         }
-        if let Some(gate) = self.gate.as_mut().filter(|_| persist.number != 0) {
+        if let Some(gate) = self.host.gate.as_mut().filter(|_| persist.number != 0) {
             gate.acknowledge(std::mem::take(&mut persist.number));
             while let Some(author) = gate.settled() {
-                if let Some(journal) = &mut self.journal {
-                    journal.note(self.now, FactKind::FenceSettled, 0, author);
+                if let Some(journal) = &mut self.record.journal {
+                    journal.note(self.record.now, FactKind::FenceSettled, 0, author);
                 }
             }
         }
-        self.stalls.record(&persist.passed, self.w.link, self.now);
-        if self.watched {
-            self.handler.acknowledged((self.now - persist.passed.issued) / self.w.clock.period_ticks());
+        self.record.stalls.record(&persist.passed, self.w.link, self.record.now);
+        if self.host.watched {
+            self.host.handler.acknowledged((self.record.now - persist.passed.issued) / self.w.clock.period_ticks());
         }
-        self.spare_persists.push(persist);
+        self.port.spare_persists.push(persist);
     }
 
     /// Asks a handler that steers loads whether one goes past the L1.
     pub(super) fn steer_load(&mut self, entry: &mut Entry, read_only: bool) {
         let degree = entry.accesses.len() as u32;
-        if self.handler.bypasses_l1(&Load { degree, read_only, stalled: false, slice_busy: false }) {
+        if self.host.handler.bypasses_l1(&Load { degree, read_only, stalled: false, slice_busy: false }) {
             entry.work = Work::LoadPast;
-            self.counters.l1_loads_steered += u64::from(degree);
+            self.record.counters.l1_loads_steered += u64::from(degree);
         }
     }
 
     /// Sends the line accesses of a store whose payloads are ready: those to persistent memory as the scheme says.
     pub(super) fn send_stores(&mut self, warp: usize, class: StoreClass, mut entry: Box<Entry>, launch: &Launch) {
         if entry.accesses.iter().all(|access| Medium::of(access.line) == Medium::Dram) {
-            entry.after = self.slots[warp].fenced;
+            entry.after = self.core.slots[warp].fenced;
             if class != StoreClass::Data {
-                self.note_on_dram(warp, launch);
+                self.record.note_on_dram(&self.core.slots[warp], launch);
             }
             self.enqueue(warp, NO_LOAD, entry);
             return;
         }
         self.keep_lines(&entry);
-        let (degree, lines) = (entry.accesses.len() as u32, &self.lines[..]);
+        let (degree, lines) = (entry.accesses.len() as u32, &self.host.lines[..]);
         let store = Store { class, warp: warp as u8, degree, atomic: false, lines };
-        let rule = self.handler.store(&store, &mut self.outbox);
-        self.counters.pm_stores += 1;
+        let rule = self.host.handler.store(&store, &mut self.host.outbox);
+        self.record.counters.pm_stores += 1;
         if class == StoreClass::Log {
-            self.counters.pm_log_stores += 1;
-            self.counters.pm_log_stores_past += u64::from(rule.route == Route::NonTemporal);
-            self.counters.pm_log_stores_dropped += u64::from(rule.route == Route::Dropped);
+            self.record.counters.pm_log_stores += 1;
+            self.record.counters.pm_log_stores_past += u64::from(rule.route == Route::NonTemporal);
+            self.record.counters.pm_log_stores_dropped += u64::from(rule.route == Route::Dropped);
         }
-        self.slots[warp].hold |= rule.wait && rule.route != Route::Dropped;
+        self.host.store_waits |= rule.wait && rule.route != Route::Dropped;
         // Lanes may store to both media; each line goes its way.
         entry.log = class == StoreClass::Log;
         let mut past = self.lsu.entry(warp as u8, Work::Send, NO_LOAD);
         past.log = entry.log;
         // Where the handler orders what leaves a combining L1, such a store joins its line there.
-        past.kind = if self.books.is_some() { RequestKind::Write } else { RequestKind::NonTemporal };
-        past.mark = if self.watched { self.handler.mark() } else { 0 };
+        past.kind = if self.leaving.order.is_some() { RequestKind::Write } else { RequestKind::NonTemporal };
+        past.mark = if self.host.watched { self.host.handler.mark() } else { 0 };
         let mut at = 0;
         while at < entry.accesses.len() {
             let persistent = Medium::of(entry.accesses[at].line) == Medium::Nvm;
             if persistent && rule.route != Route::Dropped {
-                self.counters.pm_store_accesses += 1;
-                self.counters.pm_log_store_accesses += u64::from(class == StoreClass::Log);
+                self.record.counters.pm_store_accesses += 1;
+                self.record.counters.pm_log_store_accesses += u64::from(class == StoreClass::Log);
                 let past = rule.route == Route::NonTemporal;
                 let kind = if past { FactKind::StoredNonTemporal } else { FactKind::Stored };
-                self.note_store(warp, kind, &entry, at);
-                if self.paths
+                self.record.note_store(&self.core.slots[warp], kind, entry.accesses[at], &entry.payloads[at]);
+                if self.front_end.present
                     && let Payload::Line(content) = std::mem::replace(&mut entry.payloads[at], Payload::None)
                 {
                     self.copy_store(warp, entry.accesses[at].line, &content);
@@ -213,21 +197,21 @@ impl Sm {
                     past.accesses.push(access);
                     past.payloads.push(payload);
                 } else if let Payload::Line(room) = payload {
-                    self.line_pool.give(room);
+                    self.port.line_pool.give(room);
                 }
             } else {
                 at += 1;
             }
         }
-        if let Some(books) = &mut self.books {
-            let slot = &mut self.slots[warp];
+        if let Some(books) = &mut self.leaving.order {
+            let slot = &mut self.core.slots[warp];
             past.after = slot.fenced;
             if !past.accesses.is_empty() {
                 slot.past = books.issue(slot.cta, past.accesses.len() as u64);
             }
         }
-        if let Some(gate) = &mut self.gate {
-            let slot = &mut self.slots[warp];
+        if let Some(gate) = &mut self.host.gate {
+            let slot = &mut self.core.slots[warp];
             let persistent = entry.accesses.iter().any(|access| Medium::of(access.line) == Medium::Nvm);
             entry.after = gate.cached(slot.cta, persistent, slot.fenced);
             if !past.accesses.is_empty() {
@@ -250,40 +234,40 @@ impl Sm {
     /// Sends an atomic. It is performed at the L2; a scheme that waits for every store has its lines written back then.
     pub(super) fn send_atomics(&mut self, warp: usize, load: u16, mut entry: Box<Entry>) {
         let persistent = entry.accesses.iter().filter(|access| Medium::of(access.line) == Medium::Nvm).count();
-        let (cta, fenced) = (self.slots[warp].cta, self.slots[warp].fenced);
-        entry.after = match &self.gate {
+        let (cta, fenced) = (self.core.slots[warp].cta, self.core.slots[warp].fenced);
+        entry.after = match &self.host.gate {
             Some(gate) => gate.cached(cta, persistent > 0, fenced),
             None => fenced,
         };
-        self.counters.pm_store_accesses += persistent as u64;
+        self.record.counters.pm_store_accesses += persistent as u64;
         let mut wait = false;
         if persistent > 0 {
             self.keep_lines(&entry);
-            let (degree, lines) = (entry.accesses.len() as u32, &self.lines[..]);
+            let (degree, lines) = (entry.accesses.len() as u32, &self.host.lines[..]);
             let store = Store { class: StoreClass::Data, warp: warp as u8, degree, atomic: true, lines };
-            wait = self.handler.store(&store, &mut self.outbox).wait;
+            wait = self.host.handler.store(&store, &mut self.host.outbox).wait;
         }
-        if self.journal.is_some() {
+        if self.record.journal.is_some() {
             for access in entry.accesses.iter().filter(|access| Medium::of(access.line) == Medium::Nvm) {
-                self.note(warp, FactKind::Updated, access.line);
+                self.record.note(&self.core.slots[warp], FactKind::Updated, access.line);
             }
         }
-        if self.paths {
+        if self.front_end.present {
             self.begin_copying(warp, &mut entry);
         }
         self.enqueue(warp, load, entry);
         if wait {
-            self.slots[warp].hold = true;
+            self.host.store_waits = true;
             self.write_back_lines(warp, RequestKind::WriteBack);
         }
     }
 
     /// Keeps the lines of persistent memory that an entry accesses, each once.
     fn keep_lines(&mut self, entry: &Entry) {
-        self.lines.clear();
+        self.host.lines.clear();
         for access in &entry.accesses {
-            if Medium::of(access.line) == Medium::Nvm && !self.lines.contains(&access.line) {
-                self.lines.push(access.line);
+            if Medium::of(access.line) == Medium::Nvm && !self.host.lines.contains(&access.line) {
+                self.host.lines.push(access.line);
             }
         }
     }
@@ -292,10 +276,10 @@ impl Sm {
     fn write_back_lines(&mut self, warp: usize, kind: RequestKind) {
         let mut entry = self.lsu.entry(warp as u8, Work::Send, NO_LOAD);
         entry.kind = kind;
-        for at in 0..self.lines.len() {
-            entry.accesses.push(LineAccess { line: self.lines[at], sectors: 0, lanes: 0 });
+        for at in 0..self.host.lines.len() {
+            entry.accesses.push(LineAccess { line: self.host.lines[at], sectors: 0, lanes: 0 });
             entry.payloads.push(Payload::None);
-            self.note(warp, FactKind::WroteBack, self.lines[at]);
+            self.record.note(&self.core.slots[warp], FactKind::WroteBack, self.host.lines[at]);
         }
         self.enqueue(warp, NO_LOAD, entry);
     }
@@ -339,35 +323,35 @@ impl Sm {
             PmOp::TxBegin | PmOp::TxEnd => return Ok(None),
         };
         self.orders_copies(warp);
-        self.counters.pm_fences += 1;
-        Ok(Some((fence, self.handler.fence(fence))))
+        self.record.counters.pm_fences += 1;
+        Ok(Some((fence, self.host.handler.fence(fence))))
     }
 
     /// A warp releases: where its handler orders persists, a fence whose order passes on to who acquires.
     fn release_persists(&mut self, warp: usize, wide: bool) -> Option<(FenceKind, FenceRule)> {
-        if !self.orders {
+        if !self.host.orders {
             return None;
         }
-        let rule = self.handler.release(wide);
+        let rule = self.host.handler.release(wide);
         if rule == FenceRule::Pass {
             return None;
         }
-        self.note(warp, FactKind::Synchronised, 0);
-        self.counters.pm_fences += 1;
-        let slot = &self.slots[warp];
-        let cta = &mut self.ctas[usize::from(slot.cta)];
+        self.record.note(&self.core.slots[warp], FactKind::Synchronised, 0);
+        self.record.counters.pm_fences += 1;
+        let slot = &self.core.slots[warp];
+        let cta = &mut self.core.ctas[usize::from(slot.cta)];
         cta.fenced = cta.fenced.max(slot.past);
         Some((FenceKind::Ofence, rule))
     }
 
     /// A warp acquires: what its CTA has released comes before what it stores from now on.
     fn acquire_persists(&mut self, warp: usize, wide: bool) {
-        if !self.orders {
+        if !self.host.orders {
             return;
         }
-        self.note(warp, FactKind::Synchronised, 0);
-        self.share_fences(warp);
-        if self.handler.acquire(wide) {
+        self.record.note(&self.core.slots[warp], FactKind::Synchronised, 0);
+        self.core.share_fences(warp);
+        if self.host.handler.acquire(wide) {
             self.l1.invalidate_all();
         }
     }
@@ -381,7 +365,7 @@ impl Sm {
         launch: &Launch,
     ) -> Result<Option<(FenceKind, FenceRule)>, Fault> {
         let mut address = [0; 64];
-        self.slots[warp].warp.addresses(inst, launch, lanes, &mut address);
+        self.core.slots[warp].warp.addresses(inst, launch, lanes, &mut address);
         for lane in (0..64).filter(|lane| lanes >> lane & 1 == 1) {
             address[lane] = resolve_generic(address[lane]).1;
             if launch.addresses.containing(address[lane], address[lane]).is_none() {
@@ -399,13 +383,15 @@ impl Sm {
         let on_dram = persistent < touched.accesses.len();
         self.lsu.discard(touched);
         if on_dram {
-            self.note_on_dram(warp, launch);
+            self.record.note_on_dram(&self.core.slots[warp], launch);
         }
-        self.counters.pm_write_backs += 1;
-        let write_back = WriteBack { class, warp: warp as u8, lines: &self.lines };
-        if !self.lines.is_empty() && self.handler.write_back(&write_back, &mut self.outbox) == WriteBackRule::Done {
-            self.counters.pm_write_back_accesses += persistent as u64;
-            self.counters.pm_log_write_back_accesses +=
+        self.record.counters.pm_write_backs += 1;
+        let write_back = WriteBack { class, warp: warp as u8, lines: &self.host.lines };
+        if !self.host.lines.is_empty()
+            && self.host.handler.write_back(&write_back, &mut self.host.outbox) == WriteBackRule::Done
+        {
+            self.record.counters.pm_write_back_accesses += persistent as u64;
+            self.record.counters.pm_log_write_back_accesses +=
                 if class == WriteBackClass::Log { persistent as u64 } else { 0 };
             let kind = match (class, self.w.persist.clwb) {
                 (WriteBackClass::Flush, _) => RequestKind::Flush,
@@ -427,68 +413,72 @@ impl Sm {
         rule == MembarRule::Sfence
     }
 
-    /// The warp goes on when all its persists are durable, or its write-backs where the others are `ordered`.
+    /// The warp goes on, or comes to the persist barrier that follows, when all its persists are durable; where the others
+    /// are `ordered`, when its write-backs are.
     pub(super) fn wait_durable(
         &mut self,
         warp: usize,
         ordered: bool,
+        then: Option<PersistScope>,
         from: u32,
         launch: &Launch,
         cx: &mut Ctx<'_, Msg>,
     ) {
-        self.slots[warp].ordered = ordered;
         // One that is no fence is a store that its scheme has the warp wait for.
-        self.stall_begins(warp, "durable store", from);
-        if !ordered && self.is_unpersisted(warp) {
-            let (cta, past) = (self.slots[warp].cta, self.slots[warp].past);
-            self.slots[warp].flushing = true;
-            self.handler.flush(cta, past, &mut self.outbox);
+        self.record.stall_begins(warp, &self.core.slots[warp], "durable store", from);
+        let flushing = !ordered && self.is_unpersisted(warp);
+        if flushing {
+            let (cta, past) = (self.core.slots[warp].cta, self.core.slots[warp].past);
+            self.host.handler.flush(cta, past, &mut self.host.outbox);
         }
-        if self.slots[warp].awaited() == 0 && !self.slots[warp].flushing {
-            self.slots[warp].since = from;
-            self.pass_durable(warp, from, launch, cx);
+        if self.core.slots[warp].awaited(ordered) == 0 && !flushing {
+            self.core.slots[warp].since = from;
+            self.pass_durable(warp, then, from, launch, cx);
         } else {
-            self.enter(warp, State::Persist, from);
+            self.core.enter(warp, Wait::Durable { ordered, flushing, then }, from);
         }
     }
 
     /// What a warp waited for is durable.
-    pub(super) fn pass_durable(&mut self, warp: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
-        if let Some(scope) = self.slots[warp].marked.take() {
-            self.marker_passed(warp, scope, cycle, launch);
-            return;
-        }
-        let waited = cycle - self.slots[warp].since.min(cycle);
-        self.stalls.fences.record(self.w.clock.cycles(u64::from(waited)));
-        if self.slots[warp].persists == 0 && !self.is_unpersisted(warp) {
-            self.note(warp, FactKind::FencePassed, 0);
+    pub(super) fn pass_durable(
+        &mut self,
+        warp: usize,
+        then: Option<PersistScope>,
+        cycle: u32,
+        launch: &Launch,
+        cx: &mut Ctx<'_, Msg>,
+    ) {
+        let waited = cycle - self.core.slots[warp].since.min(cycle);
+        self.record.stalls.fences.record(self.w.clock.cycles(u64::from(waited)));
+        if self.core.slots[warp].persists == 0 && !self.is_unpersisted(warp) {
+            self.record.note(&self.core.slots[warp], FactKind::FencePassed, 0);
         } else {
-            self.note(warp, FactKind::FenceOrdered, 0);
-            self.counters.pm_fences_ordered += 1;
-            self.slots[warp].fenced = self.slots[warp].fenced.max(self.slots[warp].past);
-            if self.journal.is_some() {
-                let (past, author) = (self.slots[warp].past, self.author(warp));
-                let cta = self.slots[warp].cta;
-                if let Some(gate) = &mut self.gate {
+            self.record.note(&self.core.slots[warp], FactKind::FenceOrdered, 0);
+            self.record.counters.pm_fences_ordered += 1;
+            self.core.slots[warp].fenced = self.core.slots[warp].fenced.max(self.core.slots[warp].past);
+            if self.record.journal.is_some() {
+                let (past, author) = (self.core.slots[warp].past, self.record.author(&self.core.slots[warp]));
+                let cta = self.core.slots[warp].cta;
+                if let Some(gate) = &mut self.host.gate {
                     gate.fence(cta, past, author);
                 }
-                if let Some(books) = &mut self.books {
+                if let Some(books) = &mut self.leaving.order {
                     books.fence(cta, past, author);
                 }
             }
         }
-        match self.slots[warp].arriving.take() {
+        match then {
             Some(scope) => self.arrive_persist(warp, scope, false, cycle, launch, cx),
             None => {
-                self.stall_ends(warp, cycle);
-                self.settle(warp, cycle, launch);
+                self.record.stall_ends(warp, cycle);
+                self.core.settle(warp, cycle, launch);
             }
         }
     }
 
     /// A CTA's last warp is gone: ends the CTA, once what its scheme wants durable is.
     pub(super) fn end_cta(&mut self, cta: usize, cx: &mut Ctx<'_, Msg>) {
-        self.ctas[cta].boundary = self.handler.cta_end(&mut self.outbox);
+        self.core.ctas[cta].boundary = self.host.handler.cta_end(&mut self.host.outbox);
         if !self.release_cta(cta) {
             self.leave_cta(cta, cx);
         }
@@ -496,12 +486,12 @@ impl Sm {
 
     /// Ends a CTA all of whose stores are performed.
     pub(super) fn leave_cta(&mut self, cta: usize, cx: &mut Ctx<'_, Msg>) {
-        if self.ctas[cta].boundary == Boundary::WriteBackL2 {
-            let slices = self.w.map.slices();
-            self.ctas[cta].flushing = slices;
-            self.ctas[cta].ended = cx.now();
+        if self.core.ctas[cta].boundary == Boundary::WriteBackL2 {
+            let slices = self.w.ports.map().slices();
+            self.core.ctas[cta].flushing = slices;
+            self.core.ctas[cta].ended = cx.now();
             for slice in 0..slices {
-                self.network.push(self.write_back_slice(slice, cta as u32), cx);
+                self.port.network.push(self.write_back_slice(slice, cta as u32), cx);
             }
         } else {
             self.report_cta(cta, cx);
@@ -509,65 +499,28 @@ impl Sm {
     }
 
     fn write_back_slice(&self, slice: u32, tag: u32) -> Request {
-        let line = self.w.map.some_line_of(slice);
-        Request { line, tag, from: self.w.index, kind: RequestKind::WriteBackAll, sectors: 0, payload: Payload::None }
+        let line = self.w.ports.map().some_line_of(slice);
+        Request {
+            line,
+            tag,
+            from: self.w.ports.requester(),
+            kind: RequestKind::WriteBackAll,
+            sectors: 0,
+            payload: Payload::None,
+        }
     }
 
     /// A slice has written back everything for a CTA that ends.
     pub(super) fn slice_written_back(&mut self, cta: usize, cx: &mut Ctx<'_, Msg>) {
-        self.ctas[cta].flushing -= 1;
-        if self.ctas[cta].flushing == 0 {
-            self.stalls.boundaries.record(cx.now() - self.ctas[cta].ended);
+        self.core.ctas[cta].flushing -= 1;
+        if self.core.ctas[cta].flushing == 0 {
+            self.record.stalls.boundaries.record(cx.now() - self.core.ctas[cta].ended);
             self.report_cta(cta, cx);
         }
     }
 
     fn report_cta(&mut self, cta: usize, cx: &mut Ctx<'_, Msg>) {
-        self.note_cta(cta, FactKind::CtaEnded);
-        self.cta_ends(cta);
-        self.counters.ctas += 1;
+        self.record.cta_ends(cta, &self.core.ctas[cta]);
         cx.send(self.dispatch_port(), Msg::CtaDone { sm: self.w.index }, 0);
-    }
-
-    pub(super) fn note_cta(&mut self, cta: usize, kind: FactKind) {
-        let launch = self.launches.wrapping_sub(1);
-        let author = Author { sm: self.w.index, launch, cta: self.ctas[cta].cta as u32, ..Author::default() };
-        if let Some(journal) = &mut self.journal {
-            journal.note(self.now, kind, 0, author);
-        }
-    }
-
-    /// The author of what a warp does now.
-    pub(super) fn author(&self, warp: usize) -> Author {
-        let slot = &self.slots[warp];
-        let (cta, thread) = slot.warp.thread_of(0);
-        Author {
-            sm: self.w.index,
-            launch: self.launches.wrapping_sub(1),
-            cta: cta as u32,
-            warp: (thread / self.p.sm.warp_size) as u16,
-            pc: slot.warp.pc(),
-        }
-    }
-
-    /// Notes a fact of a warp, where a journal is kept.
-    pub(super) fn note(&mut self, warp: usize, kind: FactKind, line: u64) {
-        if self.journal.is_some() {
-            let (author, time) = (self.author(warp), self.now);
-            if let Some(journal) = &mut self.journal {
-                journal.note(time, kind, line, author);
-            }
-        }
-    }
-
-    fn note_store(&mut self, warp: usize, kind: FactKind, entry: &Entry, at: usize) {
-        if self.journal.is_some()
-            && let Payload::Line(line) = &entry.payloads[at]
-        {
-            let (author, time, address) = (self.author(warp), self.now, entry.accesses[at].line);
-            if let Some(journal) = &mut self.journal {
-                journal.note_data(time, kind, address, line.mask, author, &line.bytes);
-            }
-        }
     }
 }

@@ -18,12 +18,12 @@ use super::gate::Admission;
 use super::lsu::{Entry, NO_LOAD, Work};
 use super::marker::GRID;
 use super::memory::lanes_of;
-use super::slots::State;
+use super::wait::Wait;
 
 impl Sm {
     /// One cycle of the load-store unit: the next access of the head entry.
     pub(super) fn step_lsu(&mut self, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
-        self.lsu.blocked &= self.outbox.persists().is_empty() || !self.network.has_room();
+        self.lsu.blocked &= self.host.outbox.persists().is_empty() || !self.port.network.has_room();
         if self.lsu.blocked || self.lsu.free_at > cycle || self.step_cleaning(cycle, launch, cx) {
             return;
         }
@@ -46,13 +46,13 @@ impl Sm {
             Work::Send if self.combines(head, access.line) => self.combine_next(access, cycle, launch, cx),
             Work::Send => self.send_next(access, cx),
             // What is held for the line has not been performed.
-            _ if self.gate.as_ref().is_some_and(|gate| gate.holds(access.line)) => false,
+            _ if self.host.gate.as_ref().is_some_and(|gate| gate.holds(access.line)) => false,
             Work::Load => self.look_up(access, part, load, cycle, launch, cx),
             Work::LoadPast | Work::Shared => self.bypasses_l1(access, part, load, cx),
         };
         if !done {
             // What the head waits for may have to leave first.
-            self.lsu.blocked = self.outbox.persists().is_empty();
+            self.lsu.blocked = self.host.outbox.persists().is_empty();
             return;
         }
         let Some(head) = self.lsu.queue.front_mut() else { unreachable!("the head is still there") };
@@ -73,10 +73,10 @@ impl Sm {
         let Some(head) = self.lsu.queue.front_mut() else { unreachable!("there is a head") };
         let after = head.after;
         // A marker of a barrier of the kernel is no warp's.
-        let cta = self.slots.get(usize::from(head.warp)).map_or(0, |slot| slot.cta);
-        let admission = self.gate.as_ref().map(|gate| gate.admits(cta, access.line, head.kind, after));
+        let cta = self.core.slots.get(usize::from(head.warp)).map_or(0, |slot| slot.cta);
+        let admission = self.host.gate.as_ref().map(|gate| gate.admits(cta, access.line, head.kind, after));
         let held = admission == Some(Admission::Held);
-        if admission == Some(Admission::Waits) || !held && !self.network.has_room() {
+        if admission == Some(Admission::Waits) || !held && !self.port.network.has_room() {
             return false;
         }
         // What the L1 has combined of the line is older.
@@ -88,7 +88,7 @@ impl Sm {
         }
         let Some(head) = self.lsu.queue.front() else { unreachable!("there is a head") };
         if head.kind != RequestKind::Marker && self.l1.is_dirty(access.line) {
-            if !self.network.has_room_for(2) {
+            if !self.port.network.has_room_for(2) {
                 return false;
             }
             self.clean_now(access.line, cx);
@@ -106,33 +106,34 @@ impl Sm {
         let warp = head.warp;
         let hit = match kind {
             RequestKind::Marker => false,
-            RequestKind::WriteBack | RequestKind::WriteBackToL2 => self.watched && self.l1.hits(access.line, 0),
+            RequestKind::WriteBack | RequestKind::WriteBackToL2 => self.host.watched && self.l1.hits(access.line, 0),
             RequestKind::NonTemporal if self.w.persist.past_l1 == PastL1::Update => {
                 self.l1.update(access.line, payload.line())
             }
             _ => self.l1.evict(access.line),
         };
         if kind.stores() {
-            self.counters.l1_stores += 1;
-            self.counters.l1_store_evictions += u64::from(hit && !self.l1.hits(access.line, 0));
+            self.record.counters.l1_stores += 1;
+            self.record.counters.l1_store_evictions += u64::from(hit && !self.l1.hits(access.line, 0));
         }
-        if self.watched && kind != RequestKind::Marker {
+        if self.host.watched && kind != RequestKind::Marker {
             self.tell_passing(access, kind, &payload, warp, hit);
         }
         let sectors = payload.line().map_or(access.sectors, |line| sectors_touched(line.mask));
-        let mut payload = if kind.persists() { self.begin_persist(payload, issued, mark) } else { payload };
+        let mut payload =
+            if kind.persists() { self.port.begin_persist(payload, issued, mark, self.record.now) } else { payload };
         if kind == RequestKind::NonTemporal
-            && let (Some(gate), Payload::Persist(persist)) = (&mut self.gate, &mut payload)
+            && let (Some(gate), Payload::Persist(persist)) = (&mut self.host.gate, &mut payload)
         {
             persist.number = gate.enter(cta);
         }
-        let request = Request { line: access.line, tag, from: self.w.index, kind, sectors, payload };
-        match &mut self.gate {
+        let request = Request { line: access.line, tag, from: self.w.ports.requester(), kind, sectors, payload };
+        match &mut self.host.gate {
             Some(gate) if held => {
-                self.counters.pm_held += 1;
+                self.record.counters.pm_held += 1;
                 gate.hold(cta, request, after);
             }
-            _ => self.network.push(request, cx),
+            _ => self.port.network.push(request, cx),
         }
         true
     }
@@ -148,12 +149,12 @@ impl Sm {
         cx: &mut Ctx<'_, Msg>,
     ) -> bool {
         let hits = self.l1.hits(access.line, access.sectors);
-        if !self.network.has_room() && !hits {
+        if !self.port.network.has_room() && !hits {
             return false;
         }
         if self.l1.may_be_dirty() && !hits {
             // The fill must have what was combined of the line; the line that makes room must have nothing.
-            if !self.network.has_room_for(3) || self.must_leave(access.line) {
+            if !self.port.network.has_room_for(3) || self.must_leave(access.line) {
                 return false;
             }
             self.clean_now(access.line, cx);
@@ -162,23 +163,23 @@ impl Sm {
             }
         }
         let found = self.l1.load(access.line, access.sectors, Waiter { load, part, lanes: access.lanes });
-        if self.watched && !matches!(found, Lookup::Full | Lookup::Reserved) {
+        if self.host.watched && !matches!(found, Lookup::Full | Lookup::Reserved) {
             self.tell_load(access, load, matches!(found, Lookup::Hit(_)));
         }
         match found {
-            Lookup::Reserved if self.steers => return self.load_stalled(access, part, load, cx),
+            Lookup::Reserved if self.host.steers => return self.load_stalled(access, part, load, cx),
             Lookup::Full | Lookup::Reserved => return false,
             Lookup::Hit(place) => {
-                self.counters.l1_hits += 1;
+                self.record.counters.l1_hits += 1;
                 let pending = self.lsu.load(load);
-                deliver(pending, &mut self.slots, part, access.lanes, self.l1.data(place), launch);
+                deliver(pending, &mut self.core.slots, part, access.lanes, self.l1.data(place), launch);
                 let ready = cycle + self.p.l1.hit_cycles - 1;
                 self.answered(load, 1, ready, cycle, launch, cx);
             }
-            Lookup::Merged => self.counters.l1_merges += 1,
+            Lookup::Merged => self.record.counters.l1_merges += 1,
             Lookup::Miss(mshr) => self.send_read(access, load, mshr, cx),
         }
-        self.counters.l1_loads += 1;
+        self.record.counters.l1_loads += 1;
         true
     }
 
@@ -188,17 +189,17 @@ impl Sm {
         let global = mem.kind == MemKind::Load && matches!(mem.space, Space::Global | Space::Generic);
         let read_only = mem.cache == CacheOp::ReadOnly;
         let degree = self.lsu.queue.front().map_or(0, |head| head.accesses.len() as u32);
-        let slice_busy = !self.network.has_credit(access.line);
-        if !global || !self.handler.bypasses_l1(&Load { degree, read_only, stalled: true, slice_busy }) {
+        let slice_busy = !self.port.network.has_credit(access.line);
+        if !global || !self.host.handler.bypasses_l1(&Load { degree, read_only, stalled: true, slice_busy }) {
             return false;
         }
         let past = self.bypasses_l1(access, part, load, cx);
-        self.counters.l1_stalls_past += u64::from(past);
+        self.record.counters.l1_stalls_past += u64::from(past);
         past
     }
 
     fn bypasses_l1(&mut self, access: LineAccess, part: u8, load: u16, cx: &mut Ctx<'_, Msg>) -> bool {
-        if !self.network.has_room_for(if self.l1.may_be_dirty() { 2 } else { 1 }) || self.must_leave(access.line) {
+        if !self.port.network.has_room_for(if self.l1.may_be_dirty() { 2 } else { 1 }) || self.must_leave(access.line) {
             return false;
         }
         self.clean_now(access.line, cx);
@@ -206,8 +207,8 @@ impl Sm {
         self.l1.evict(access.line);
         match self.l1.bypasses_l1(access.line, access.sectors, Waiter { load, part, lanes: access.lanes }) {
             Lookup::Miss(mshr) => {
-                self.counters.l1_bypasses += 1;
-                if self.watched {
+                self.record.counters.l1_bypasses += 1;
+                if self.host.watched {
                     self.tell_load(access, load, false);
                 }
                 self.send_read(access, load, mshr, cx);
@@ -218,17 +219,17 @@ impl Sm {
     }
 
     fn send_read(&mut self, access: LineAccess, load: u16, mshr: u16, cx: &mut Ctx<'_, Msg>) {
-        let mut room = self.line_pool.take();
+        let mut room = self.port.line_pool.take();
         room.log = matches!(self.lsu.load(load).inst.op, Op::Mem(mem) if mem.hint == StoreHint::Log);
         let request = Request {
             line: access.line,
             tag: u32::from(mshr),
-            from: self.w.index,
+            from: self.w.ports.requester(),
             kind: RequestKind::Read,
             sectors: access.sectors,
             payload: Payload::Line(room),
         };
-        self.network.push(request, cx);
+        self.port.network.push(request, cx);
     }
 
     /// `count` line accesses of a load are answered, the last of them usable from `ready` on.
@@ -243,30 +244,27 @@ impl Sm {
             (usize::from(pending.warp), pending.pc as usize, pending.lanes, pending.inst, pending.ready);
         if let Some(words) = &pending.staging {
             let apart = std::array::from_fn(|lane| 16 * lane as u16);
-            self.slots[warp].warp.write_back(&inst, launch, lanes, &apart, &words[..]);
+            self.core.slots[warp].warp.write_back(&inst, launch, lanes, &apart, &words[..]);
         }
         self.lsu.close_load(load);
-        self.write_from(warp, pc, ready, launch);
-        self.slots[warp].loads -= 1;
+        self.core.write_from(warp, pc, ready, launch);
+        self.core.slots[warp].loads -= 1;
         self.resume(warp, cycle, launch, cx);
     }
 
     /// Something a warp may have waited for has come.
     pub(super) fn resume(&mut self, warp: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
-        let slot = &self.slots[warp];
-        match slot.state {
-            State::Memory => {
-                self.settle(warp, cycle, launch);
+        let slot = &self.core.slots[warp];
+        match slot.wait {
+            Wait::Register => self.core.settle(warp, cycle, launch),
+            Wait::Performed { then, cleaning: 0 } if slot.loads == 0 && slot.stores == 0 => {
+                self.release(warp, then, cycle, launch, cx);
             }
-            State::Fence if slot.loads == 0 && slot.stores == 0 && slot.releasing == 0 => {
-                self.release(warp, cycle, launch, cx);
+            Wait::Durable { ordered, flushing: false, then } if slot.awaited(ordered) == 0 => {
+                self.pass_durable(warp, then, cycle, launch, cx);
             }
-            State::Persist
-                if slot.awaited() == 0 && !slot.grouped && !slot.flushing && self.path_waiting >> warp & 1 == 0 =>
-            {
-                self.pass_durable(warp, cycle, launch, cx)
-            }
-            State::Draining => self.retire_if_drained(warp, cycle, cx),
+            Wait::Marker(scope) if slot.persists == 0 => self.marker_passed(warp, scope, cycle, launch),
+            Wait::Drained => self.retire_if_drained(warp, cycle, cx),
             _ => {}
         }
     }
@@ -277,34 +275,34 @@ impl Sm {
         self.lsu.blocked = false;
         match (reply.kind, reply.payload) {
             (RequestKind::Read, Payload::Line(line)) => {
-                let mut waiters = std::mem::take(&mut self.waiters);
+                let mut waiters = std::mem::take(&mut self.lsu.waiters);
                 self.l1.fill(reply.tag as u16, reply.sectors, &line, &mut waiters);
                 for Waiter { load, part, lanes } in waiters.drain(..) {
                     let pending = self.lsu.load(load);
-                    deliver(pending, &mut self.slots, part, lanes, &line.bytes, launch);
+                    deliver(pending, &mut self.core.slots, part, lanes, &line.bytes, launch);
                     self.answered(load, 1, cycle, cycle, launch, cx);
                 }
-                self.waiters = waiters;
-                self.line_pool.give(line);
+                self.lsu.waiters = waiters;
+                self.port.line_pool.give(line);
             }
             (RequestKind::Write, Payload::Line(line)) => {
-                self.line_pool.give(line);
+                self.port.line_pool.give(line);
                 if Sm::is_cleaning(reply.tag) {
                     self.cleaned(reply.tag, cycle, launch, cx);
                     return;
                 }
                 let warp = reply.tag as usize;
-                self.slots[warp].stores -= 1;
+                self.core.slots[warp].stores -= 1;
                 self.resume(warp, cycle, launch, cx);
             }
             (RequestKind::Atomic, Payload::Atomics(atomics)) => {
                 let load = reply.tag as u16;
-                if self.paths {
+                if self.front_end.present {
                     let warp = usize::from(self.lsu.load(load).warp);
                     self.copy_atomics(warp, &atomics);
-                    if self.slots[warp].copying == 0 && self.path_waiting >> warp & 1 == 1 {
-                        self.path_waiting &= !(1 << warp);
-                        self.settle(warp, cycle, launch);
+                    if self.core.slots[warp].copying == 0 && self.front_end.waiting >> warp & 1 == 1 {
+                        self.front_end.waiting &= !(1 << warp);
+                        self.core.settle(warp, cycle, launch);
                     }
                 }
                 let pending = self.lsu.load(load);
@@ -312,10 +310,10 @@ impl Sm {
                 if returns {
                     let (warp, inst) = (usize::from(pending.warp), pending.inst);
                     for i in 0..usize::from(atomics.count) {
-                        self.slots[warp].warp.write_atomic(&inst, u32::from(atomics.lane[i]), atomics.a[i]);
+                        self.core.slots[warp].warp.write_atomic(&inst, u32::from(atomics.lane[i]), atomics.a[i]);
                     }
                 }
-                self.spare_atomics.push(atomics);
+                self.lsu.spare_atomics.push(atomics);
                 self.answered(load, 1, cycle, cycle, launch, cx);
             }
             (RequestKind::WriteBackAll, _) => self.slice_written_back(reply.tag as usize, cx),
@@ -329,8 +327,8 @@ impl Sm {
                     return;
                 }
                 let warp = reply.tag as usize;
-                self.slots[warp].persists -= 1;
-                self.slots[warp].throughs -= u32::from(reply.kind == RequestKind::NonTemporal);
+                self.core.slots[warp].persists -= 1;
+                self.core.slots[warp].throughs -= u32::from(reply.kind == RequestKind::NonTemporal);
                 self.resume(warp, cycle, launch, cx);
             }
             (kind, payload) => panic!("a reply to a {kind:?} with {payload:?}"),

@@ -3,7 +3,7 @@
 //! The scoreboard holds, for each register, the cycle from which it may be read or written again; a register that waits
 //! for memory holds [`PENDING`]. An instruction is ready when the latest of its registers is: one maximum, no polling.
 //!
-//! Invariant: every resident warp is in exactly one [`State`], and every cycle of it is counted in exactly one account:
+//! Invariant: every resident warp has exactly one [`Wait`], and every cycle of it is counted in exactly one account:
 //! the sum of all accounts is the integral of resident warps over cycles.
 
 use smallvec::SmallVec;
@@ -11,36 +11,11 @@ use smallvec::SmallVec;
 use crate::kernel::ir::Class;
 use crate::kernel::warp::Warp;
 use crate::machine::scheduler::Unit;
-use crate::persist::vocab::{FenceKind, FenceRule, PersistScope};
+
+use super::wait::{ACCOUNTS, Account, Wait};
 
 /// Scoreboard entry of a register that waits for memory.
 pub(super) const PENDING: u32 = u32::MAX;
-
-/// What a warp slot is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[repr(u8)]
-pub(super) enum State {
-    /// No warp.
-    #[default]
-    Empty,
-    /// Its next instruction may issue; in a ready mask of its scheduler.
-    Ready,
-    /// Waits for a fixed latency; in the timers.
-    Execution,
-    /// Waits for a register that memory will write.
-    Memory,
-    /// Waits at a barrier.
-    Barrier,
-    /// Waits until its stores are performed.
-    Fence,
-    /// Waits until its persists are durable.
-    Persist,
-    /// Has exited; loads or stores are still under way.
-    Draining,
-}
-
-/// Number of states.
-pub(super) const STATES: usize = 8;
 
 /// One warp slot.
 #[derive(Debug)]
@@ -54,7 +29,7 @@ pub(super) struct WarpSlot {
     pub(super) unit: Unit,
     /// Cycle from which each register may be used.
     pub(super) ready_at: SmallVec<[u32; 64]>,
-    pub(super) state: State,
+    pub(super) wait: Wait,
     pub(super) rank: u8,
     /// CTA slot.
     pub(super) cta: u8,
@@ -76,34 +51,18 @@ pub(super) struct WarpSlot {
     pub(super) past: u64,
     /// What must be durable before what it stores from now on, by the gate's numbers: it knows of fences that did not wait.
     pub(super) fenced: u64,
-    /// Where it waits for persists: for its write-backs alone.
-    pub(super) ordered: bool,
-    /// It waits until all that it has stored is durable, in an L1 whose handler orders what leaves.
-    pub(super) flushing: bool,
-    /// The cleaning that its fence waits for; 0 for none.
-    pub(super) releasing: u64,
-    /// It waits for a marker that it has issued, for itself or for its CTA.
-    pub(super) marked: Option<PersistScope>,
-    /// It waits for a marker that another warp, or the command processor, has issued.
-    pub(super) grouped: bool,
-    /// It comes to a persist barrier of this scope when its own persists are durable.
-    pub(super) arriving: Option<PersistScope>,
-    /// The persist barrier that follows the memory fence it is at.
-    pub(super) then: Option<(FenceKind, FenceRule)>,
     /// Cycle in which it came to its last persist barrier.
     pub(super) came: u32,
-    /// The instruction it has just issued makes it wait until its persists are durable.
-    pub(super) hold: bool,
-    /// Cycle at which it entered its state, for reports.
+    /// Cycle from which it waits.
     pub(super) since: u32,
     /// Cycle in which it issued last.
     pub(super) issued_at: u32,
 }
 
 impl WarpSlot {
-    /// Persists that it waits for at a fence.
-    pub(super) fn awaited(&self) -> u32 {
-        if self.ordered { self.persists - self.throughs } else { self.persists }
+    /// Persists that it waits for at a fence, which may be `ordered`.
+    pub(super) fn awaited(&self, ordered: bool) -> u32 {
+        if ordered { self.persists - self.throughs } else { self.persists }
     }
 
     /// An empty slot of a scheduler.
@@ -114,7 +73,7 @@ impl WarpSlot {
             class: Class::Control,
             unit: Unit::Core,
             ready_at: SmallVec::new(),
-            state: State::Empty,
+            wait: Wait::NoWarp,
             rank: 0,
             cta: 0,
             not_before: 0,
@@ -126,15 +85,7 @@ impl WarpSlot {
             copying: 0,
             past: 0,
             fenced: 0,
-            ordered: false,
-            flushing: false,
-            releasing: 0,
-            marked: None,
-            grouped: false,
-            arriving: None,
-            then: None,
             came: 0,
-            hold: false,
             since: 0,
             issued_at: u32::MAX,
         }
@@ -144,11 +95,11 @@ impl WarpSlot {
 /// Where the cycles of warp slots went.
 #[derive(Debug, Default)]
 pub(super) struct Accounts {
-    /// Warps in each state; those of them that issued in the cycle that is not over.
-    count: [u32; STATES],
-    issued_now: [u32; STATES],
-    /// Warp-cycles in each state; `Ready` is split below.
-    pub(super) total: [u64; STATES],
+    /// Warps in each account; those of them that issued in the cycle that is not over.
+    count: [u32; ACCOUNTS],
+    issued_now: [u32; ACCOUNTS],
+    /// Warp-cycles in each account; `Ready` is split below.
+    pub(super) total: [u64; ACCOUNTS],
     /// Warps that issued, once a cycle each.
     pub(super) issued: u64,
     /// Ready, but another warp was picked.
@@ -177,7 +128,7 @@ impl Accounts {
         }
         let cycles = u64::from(cycle - self.next);
         let mut warps = 0;
-        for state in 1..STATES {
+        for state in 1..ACCOUNTS {
             self.total[state] += u64::from(self.count[state]) * cycles - u64::from(self.issued_now[state]);
             warps += self.count[state];
         }
@@ -189,7 +140,7 @@ impl Accounts {
         if warps > 0 {
             self.active_cycles += cycles;
         }
-        self.issued_now = [0; STATES];
+        self.issued_now = [0; ACCOUNTS];
         self.next = cycle;
         self.ticked = false;
     }
@@ -207,8 +158,8 @@ impl Accounts {
         self.asleep_on_memory = 0;
     }
 
-    /// A warp moves from one state to another; `issued` if it has issued in this cycle and that is counted.
-    pub(super) fn moved(&mut self, from: State, to: State, issued: bool) {
+    /// A warp moves from one account to another; `issued` if it has issued in this cycle and that is counted.
+    pub(super) fn moved(&mut self, from: Account, to: Account, issued: bool) {
         self.count[from as usize] = self.count[from as usize].wrapping_sub(1);
         self.count[to as usize] = self.count[to as usize].wrapping_add(1);
         if issued {
@@ -217,19 +168,19 @@ impl Accounts {
         }
     }
 
-    /// A warp issued in this cycle and is now in `state`: the cycle counts as issued, not as that state's.
-    pub(super) fn issued_into(&mut self, state: State) {
+    /// A warp issued in this cycle and is now in `account`: the cycle counts as issued, not as that account's.
+    pub(super) fn issued_into(&mut self, account: Account) {
         self.issued += 1;
-        self.counts_as_issued(state);
+        self.counts_as_issued(account);
     }
 
-    fn counts_as_issued(&mut self, state: State) {
-        if state == State::Empty {
+    fn counts_as_issued(&mut self, account: Account) {
+        if account == Account::Empty {
             // It was there for this cycle, and nobody will count it when the cycle is over.
             self.resident += 1;
             self.active_cycles += u64::from(self.count[1..].iter().all(|&warps| warps == 0));
         } else {
-            self.issued_now[state as usize] += 1;
+            self.issued_now[account as usize] += 1;
         }
     }
 }
@@ -241,25 +192,25 @@ mod tests {
     #[test]
     fn every_warp_cycle_is_counted_once() {
         let mut a = Accounts::default();
-        a.moved(State::Empty, State::Execution, false);
-        a.moved(State::Empty, State::Memory, false);
+        a.moved(Account::Empty, Account::Execution, false);
+        a.moved(Account::Empty, Account::Memory, false);
         a.tick(10); // cycle 10: the first becomes ready and issues into Execution
-        a.moved(State::Execution, State::Ready, false);
-        a.moved(State::Ready, State::Execution, false);
-        a.issued_into(State::Execution);
+        a.moved(Account::Execution, Account::Ready, false);
+        a.moved(Account::Ready, Account::Execution, false);
+        a.issued_into(Account::Execution);
         a.tick(14);
-        let dependency = a.total[State::Execution as usize];
-        assert_eq!((a.issued, dependency, a.total[State::Memory as usize]), (1, 10 + 3, 14));
+        let dependency = a.total[Account::Execution as usize];
+        assert_eq!((a.issued, dependency, a.total[Account::Memory as usize]), (1, 10 + 3, 14));
         assert_eq!(a.active_cycles, 14);
     }
 
     #[test]
     fn the_cycle_of_a_last_issue_is_counted() {
         let mut a = Accounts::default();
-        a.moved(State::Empty, State::Ready, false);
+        a.moved(Account::Empty, Account::Ready, false);
         a.tick(0); // issues its exit and is gone
-        a.moved(State::Ready, State::Empty, false);
-        a.issued_into(State::Empty);
+        a.moved(Account::Ready, Account::Empty, false);
+        a.issued_into(Account::Empty);
         a.tick(5);
         assert_eq!((a.issued, a.resident, a.active_cycles), (1, 1, 1));
     }
@@ -267,17 +218,17 @@ mod tests {
     #[test]
     fn a_warp_that_goes_on_in_the_cycle_in_which_it_issued_is_not_counted_below_nothing() {
         let mut a = Accounts::default();
-        a.moved(State::Empty, State::Ready, false);
-        a.moved(State::Empty, State::Ready, false);
+        a.moved(Account::Empty, Account::Ready, false);
+        a.moved(Account::Empty, Account::Ready, false);
         a.tick(0); // one arrives at a barrier, then the other, which opens it
-        a.moved(State::Ready, State::Barrier, false);
-        a.issued_into(State::Barrier);
-        a.moved(State::Barrier, State::Execution, true);
-        a.moved(State::Ready, State::Execution, false);
-        a.issued_into(State::Execution);
+        a.moved(Account::Ready, Account::Barrier, false);
+        a.issued_into(Account::Barrier);
+        a.moved(Account::Barrier, Account::Execution, true);
+        a.moved(Account::Ready, Account::Execution, false);
+        a.issued_into(Account::Execution);
         a.advance(1);
         assert_eq!((a.issued, a.resident, a.total.iter().sum::<u64>()), (2, 2, 0));
         a.advance(3);
-        assert_eq!((a.total[State::Barrier as usize], a.total[State::Execution as usize]), (0, 4));
+        assert_eq!((a.total[Account::Barrier as usize], a.total[Account::Execution as usize]), (0, 4));
     }
 }

@@ -1,7 +1,9 @@
 //! A switch by itself: who is granted, in whose turn, how long a packet takes, what queues at the inputs cost.
 
+use super::super::address::Interleave;
 use super::super::crossbar::SwitchKind;
 use super::super::msg::{Line, Payload, Request, RequestKind};
+use super::super::ports::{Requester, Roster};
 use super::*;
 use crate::engine::{Link, RunEnd, RunOptions, Simulation, Topology};
 use crate::kernel::memory::DRAM_BASE;
@@ -82,9 +84,9 @@ impl Component<Msg> for Sink {
 /// When requests for slices came, and for which.
 type Arrivals = Vec<(Time, u64)>;
 
-/// Times at which requests that come to a switch at such times, from these of two inputs, of so many bytes, for these of two
+/// Times at which requests that come to a switch at such times, from the SM (0) or the command processor (1), of so many bytes, for these of two
 /// slices, reach them; and when each input gets credits. A cycle is 10 ticks, links take one.
-fn switched(requests: &[(Time, u16, u32, u64)], speedup: u32) -> ([Arrivals; 2], [Vec<Time>; 2], SwitchCounters) {
+fn switched(requests: &[(Time, usize, u32, u64)], speedup: u32) -> ([Arrivals; 2], [Vec<Time>; 2], SwitchCounters) {
     let spec = CrossbarSpec {
         flit_bytes: 32,
         latency_cycles: 2,
@@ -95,18 +97,22 @@ fn switched(requests: &[(Time, u16, u32, u64)], speedup: u32) -> ([Arrivals; 2],
         switch_speedup: speedup,
     };
     let (clock, map) = (Clock::of_period(10), Interleave::new(2, 1, 256));
-    let port = PortEnd::new(clock, 32);
+    let end = PortEnd::new(clock, 32);
+    let roster = Roster { switched: true, ..Roster::new(1, map) };
+    let ports = roster.ports(Role::RequestSwitch);
+    let requesters = [Requester::sm(0), Requester::command_processor(1)];
     let mut t = Topology::new();
-    let switch = t.add("switch", Box::new(Switch::new(&spec, clock, port, Direction::Requests(map), 2, 2)));
+    let switch = t.add("switch", Box::new(Switch::new(&spec, clock, end, ports)));
     let sinks: Vec<_> = (0..4).map(|_| t.add("sink", Box::new(Sink::default()))).collect();
-    for (port, &sink) in sinks.iter().enumerate() {
-        t.connect(switch, Port(port as u16), sink, Link { latency: 1, phase: 0 });
+    let sides = [Role::Slice(0), Role::Slice(1), Role::Sm(0), Role::CommandProcessor];
+    for (side, &sink) in sides.into_iter().zip(&sinks) {
+        t.connect(switch, ports.to(side), sink, Link { latency: 1, phase: 0 });
     }
     for &(time, from, bytes, slice) in requests {
         let line = DRAM_BASE + 256 * slice;
         let room = Box::new(Line { mask: u128::MAX >> (128 - bytes), ..Line::default() });
         let payload = Payload::Line(room);
-        let request = Request { line, tag: 0, from, kind: RequestKind::Write, sectors: 0, payload };
+        let request = Request { line, tag: 0, from: requesters[from], kind: RequestKind::Write, sectors: 0, payload };
         t.post(switch, time, Msg::Request(request));
     }
     let mut simulation = Simulation::new(t).unwrap();

@@ -1,0 +1,438 @@
+//! Which port of a component leads to which other: the one place that numbers ports, and that names requesters.
+//!
+//! Ports of a component are dense from 0, group by group in this order; groups in brackets exist under their condition:
+//!
+//! | owner | its ports lead to |
+//! |---|---|
+//! | SM | slices, command processor, \[hub\], \[controllers: paths\], \[switch of requests\] |
+//! | command processor | slices, SMs, \[hub\], \[switch of requests\] |
+//! | slice | SMs, command processor, its controller, \[hub\], \[switch of replies\] |
+//! | controller | its slices, \[SMs: paths\], \[other controllers: paths\], \[hub: paths\] |
+//! | hub | SMs, slices, \[controllers: paths\] |
+//! | switch of requests | slices, SMs and command processor (their credits) |
+//! | switch of replies | SMs, command processor |
+//!
+//! `assemble` connects every port that this table has, and a host asks it for the port to a [`Role`], so that the two cannot
+//! disagree. A *requester* is a component that sends requests to the L2. Its id is dense over all requesters: SMs, then the
+//! command processor. Only [`Ports`] knows that, and another kind of requester (a CPU core, a NIC, a DMA engine) gets a role
+//! and the next ids here. Invariants: no two roles of one owner share a port; a role without a port is refused.
+
+use std::fmt;
+
+use crate::engine::Port;
+use crate::persist::handler::Peer;
+
+use super::address::Interleave;
+
+/// A component that sends requests to the L2: its id, dense from 0.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Requester(u16);
+
+impl Requester {
+    /// The id of an SM.
+    pub fn sm(index: u16) -> Requester {
+        Requester(index)
+    }
+
+    /// The id of the command processor of a machine with `sms` SMs. Journals name the host by it.
+    pub fn command_processor(sms: u16) -> Requester {
+        Requester(sms)
+    }
+
+    /// The id as journals and digests have it.
+    #[inline]
+    pub fn number(self) -> u16 {
+        self.0
+    }
+
+    /// The id as an index into a table of all requesters.
+    #[inline]
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}
+
+/// A component, by what it is and its number among those of its kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// A streaming multiprocessor.
+    Sm(u16),
+    /// The command processor.
+    CommandProcessor,
+    /// An L2 slice, by its number in the machine.
+    Slice(u16),
+    /// The memory controller of a channel.
+    Controller(u16),
+    /// The scheme's own component.
+    Hub,
+    /// The crossbar's switch of requests.
+    RequestSwitch,
+    /// The crossbar's switch of replies.
+    ReplySwitch,
+}
+
+impl Role {
+    /// Kinds of roles.
+    const KINDS: usize = 7;
+
+    fn kind(self) -> usize {
+        match self {
+            Role::Sm(_) => 0,
+            Role::CommandProcessor => 1,
+            Role::Slice(_) => 2,
+            Role::Controller(_) => 3,
+            Role::Hub => 4,
+            Role::RequestSwitch => 5,
+            Role::ReplySwitch => 6,
+        }
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Role::Sm(index) => write!(f, "sm{index}"),
+            Role::CommandProcessor => write!(f, "command_processor"),
+            Role::Slice(index) => write!(f, "l2.{index}"),
+            Role::Controller(channel) => write!(f, "mc{channel}"),
+            Role::Hub => write!(f, "hub"),
+            Role::RequestSwitch => write!(f, "switch of requests"),
+            Role::ReplySwitch => write!(f, "switch of replies"),
+        }
+    }
+}
+
+/// The components of a machine, as far as ports depend on them.
+#[derive(Debug, Clone, Copy)]
+pub struct Roster {
+    /// SMs.
+    pub sms: u16,
+    /// Address mapping: slices, and how many share a controller.
+    pub map: Interleave,
+    /// The scheme has a component of its own.
+    pub hub: bool,
+    /// SMs, controllers and the hub are linked for a scheme with handlers in controllers.
+    pub paths: bool,
+    /// The crossbar has switches.
+    pub switched: bool,
+}
+
+impl Roster {
+    /// A machine without a scheme's links and without switches.
+    pub fn new(sms: u16, map: Interleave) -> Roster {
+        Roster { sms, map, hub: false, paths: false, switched: false }
+    }
+
+    fn slices_per_controller(self) -> u16 {
+        self.map.slices_per_channel() as u16
+    }
+
+    fn controllers(self) -> u16 {
+        self.map.slices() as u16 / self.slices_per_controller()
+    }
+
+    /// Requesters: SMs and the command processor.
+    pub fn requesters(self) -> u16 {
+        self.sms + 1
+    }
+
+    /// The requester that an SM or the command processor is; none for the others.
+    pub fn requester(self, role: Role) -> Option<Requester> {
+        match role {
+            Role::Sm(index) => Some(Requester::sm(index)),
+            Role::CommandProcessor => Some(Requester::command_processor(self.sms)),
+            _ => None,
+        }
+    }
+
+    /// The groups of a component's ports in their order: a role of the kind, and how many ports.
+    fn groups(self, owner: Role) -> [(Role, u16); 5] {
+        let if_any = |exists: bool, count: u16| if exists { count } else { 0 };
+        let slices = (Role::Slice(0), self.map.slices() as u16);
+        let sms = (Role::Sm(0), self.sms);
+        let command_processor = (Role::CommandProcessor, 1);
+        let hub = (Role::Hub, u16::from(self.hub));
+        let controllers = (Role::Controller(0), if_any(self.paths, self.controllers()));
+        let requests = (Role::RequestSwitch, u16::from(self.switched));
+        let replies = (Role::ReplySwitch, u16::from(self.switched));
+        let none = (Role::Hub, 0);
+        match owner {
+            Role::Sm(_) => [slices, command_processor, hub, controllers, requests],
+            Role::CommandProcessor => [slices, sms, hub, requests, none],
+            Role::Slice(_) => [sms, command_processor, (Role::Controller(0), 1), hub, replies],
+            Role::Controller(_) => [
+                (Role::Slice(0), self.slices_per_controller()),
+                (Role::Sm(0), if_any(self.paths, self.sms)),
+                (Role::Controller(0), if_any(self.paths, self.controllers() - 1)),
+                (Role::Hub, u16::from(self.paths && self.hub)),
+                none,
+            ],
+            Role::Hub => [sms, slices, controllers, none, none],
+            Role::RequestSwitch => [slices, sms, command_processor, none, none],
+            Role::ReplySwitch => [sms, command_processor, none, none, none],
+        }
+    }
+
+    /// The ports of a component.
+    pub fn ports(self, owner: Role) -> Ports {
+        let mut groups = [Group::default(); Role::KINDS];
+        let mut first = 0;
+        for (role, count) in self.groups(owner) {
+            if count > 0 {
+                groups[role.kind()] = Group { first, count };
+                first += count;
+            }
+        }
+        let switch = [Role::RequestSwitch, Role::ReplySwitch].map(|role| groups[role.kind()]);
+        let switch = switch.into_iter().find(|group| group.count > 0).map(|group| Port(group.first));
+        Ports { owner, roster: self, groups, switch }
+    }
+}
+
+/// Ports that lead to components of one kind.
+#[derive(Debug, Clone, Copy, Default)]
+struct Group {
+    first: u16,
+    count: u16,
+}
+
+/// The ports of one component.
+#[derive(Debug, Clone, Copy)]
+pub struct Ports {
+    owner: Role,
+    roster: Roster,
+    /// By kind of role.
+    groups: [Group; Role::KINDS],
+    switch: Option<Port>,
+}
+
+impl Ports {
+    /// The component whose ports these are.
+    pub fn owner(&self) -> Role {
+        self.owner
+    }
+
+    /// The components of the machine.
+    pub fn roster(&self) -> Roster {
+        self.roster
+    }
+
+    /// The address mapping of the machine.
+    #[inline]
+    pub fn map(&self) -> Interleave {
+        self.roster.map
+    }
+
+    /// The owner's id as a requester.
+    ///
+    /// # Panics
+    /// When it is none.
+    #[inline]
+    pub fn requester(&self) -> Requester {
+        match self.owner {
+            Role::Sm(index) => Requester::sm(index),
+            Role::CommandProcessor => Requester::command_processor(self.roster.sms),
+            owner => panic!("{owner} is no requester"),
+        }
+    }
+
+    /// The SM that a requester is; none for another kind of requester.
+    #[inline]
+    pub fn sm_of(&self, requester: Requester) -> Option<u16> {
+        (requester.0 < self.roster.sms).then_some(requester.0)
+    }
+
+    /// Every SM.
+    pub fn sms(&self) -> impl Iterator<Item = Role> + use<> {
+        (0..self.roster.sms).map(Role::Sm)
+    }
+
+    /// Every slice.
+    pub fn slices(&self) -> impl Iterator<Item = Role> + use<> {
+        (0..self.roster.map.slices() as u16).map(Role::Slice)
+    }
+
+    /// The port to a component. O(1).
+    ///
+    /// # Panics
+    /// When no link leads there.
+    #[inline]
+    pub fn to(&self, role: Role) -> Port {
+        match self.find(role) {
+            Some(port) => port,
+            None => no_link(self.owner, &role),
+        }
+    }
+
+    #[inline]
+    fn find(&self, role: Role) -> Option<Port> {
+        let group = self.groups[role.kind()];
+        let place = match (self.owner, role) {
+            // A controller has no port to itself, and only to its own slices; a slice has one to its own controller.
+            (Role::Controller(own), Role::Controller(other)) if other == own => return None,
+            (Role::Controller(own), Role::Controller(other)) => other - u16::from(other > own),
+            (Role::Controller(own), Role::Slice(slice)) => {
+                slice.wrapping_sub(own * self.roster.slices_per_controller())
+            }
+            (Role::Slice(own), Role::Controller(channel)) => {
+                u16::from(channel != own / self.roster.slices_per_controller())
+            }
+            (_, Role::Sm(index) | Role::Slice(index) | Role::Controller(index)) => index,
+            (_, Role::CommandProcessor | Role::Hub | Role::RequestSwitch | Role::ReplySwitch) => 0,
+        };
+        (place < group.count).then(|| Port(group.first + place))
+    }
+
+    /// The port to a requester, of an owner that replies to all of them. O(1).
+    #[inline]
+    pub fn to_requester(&self, requester: Requester) -> Port {
+        match self.sm_of(requester) {
+            Some(sm) => self.to(Role::Sm(sm)),
+            None => self.to(Role::CommandProcessor),
+        }
+    }
+
+    /// A slice's port to its controller.
+    #[inline]
+    pub fn to_memory(&self) -> Port {
+        Port(self.groups[Role::Controller(0).kind()].first)
+    }
+
+    /// A controller's port to the slice at a place among its own.
+    #[inline]
+    pub fn to_own_slice(&self, place: u8) -> Port {
+        Port(u16::from(place))
+    }
+
+    /// The port to the switch that the owner's packets go through, where the crossbar has switches.
+    #[inline]
+    pub fn to_switch(&self) -> Option<Port> {
+        self.switch
+    }
+
+    /// The port to a handler of the scheme, and whom it leads to.
+    ///
+    /// # Panics
+    /// When the owner's handler may not write to it.
+    pub fn to_peer(&self, peer: Peer) -> Port {
+        let slice = |address| self.roster.map.slice_of(address) as u16;
+        let role = match peer {
+            Peer::Sm(index) => Role::Sm(index),
+            Peer::Slice(index) => Role::Slice(index),
+            Peer::SliceOf(address) => Role::Slice(slice(address)),
+            Peer::Controller(channel) => Role::Controller(channel),
+            Peer::ControllerOf(address) => Role::Controller(slice(address) / self.roster.slices_per_controller()),
+            Peer::Hub => Role::Hub,
+            Peer::Host => Role::CommandProcessor,
+        };
+        // The other links of a slice and of the command processor carry traffic that a message would overtake.
+        let may_write = match (self.owner, role) {
+            (_, Role::CommandProcessor) => false,
+            (Role::Slice(_), Role::Controller(_)) => false,
+            (Role::CommandProcessor, role) => role == Role::Hub,
+            _ => true,
+        };
+        match self.find(role) {
+            Some(port) if may_write => port,
+            _ => no_link(self.owner, &peer),
+        }
+    }
+}
+
+#[cold]
+fn no_link(owner: Role, to: &dyn fmt::Debug) -> ! {
+    panic!("no link leads from {owner} to {to:?}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn roster(hub: bool, paths: bool, switched: bool) -> Roster {
+        Roster { hub, paths, switched, ..Roster::new(3, Interleave::new(4, 2, 256)) }
+    }
+
+    fn roles() -> Vec<Role> {
+        let sms = (0..3).map(Role::Sm);
+        let slices = (0..4).map(Role::Slice);
+        let controllers = (0..2).map(Role::Controller);
+        let others = [Role::CommandProcessor, Role::Hub, Role::RequestSwitch, Role::ReplySwitch];
+        sms.chain(slices).chain(controllers).chain(others).collect()
+    }
+
+    #[test]
+    fn ports_are_dense_and_no_two_roles_share_one() {
+        for bits in 0..8 {
+            let roster = roster(bits & 1 == 1, bits & 2 == 2, bits & 4 == 4);
+            for owner in roles() {
+                let ports = roster.ports(owner);
+                let mut found: Vec<u16> =
+                    roles().iter().filter_map(|&role| ports.find(role)).map(|port| port.0).collect();
+                found.sort_unstable();
+                let dense: Vec<u16> = (0..found.len() as u16).collect();
+                assert_eq!(found, dense, "{owner} of {roster:?}");
+                let counted: u16 = roster.groups(owner).iter().map(|(_, count)| count).sum();
+                assert_eq!(found.len(), usize::from(counted), "{owner} of {roster:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_sm_reaches_slices_command_processor_hub_controllers_and_switch_in_this_order() {
+        let ports = roster(true, true, true).ports(Role::Sm(1));
+        let to = [Role::Slice(3), Role::CommandProcessor, Role::Hub, Role::Controller(1), Role::RequestSwitch];
+        assert_eq!(to.map(|role| ports.to(role).0), [3, 4, 5, 7, 8]);
+        assert_eq!(ports.to_switch(), Some(Port(8)));
+        let ports = roster(false, false, false).ports(Role::Sm(1));
+        assert_eq!((ports.to(Role::CommandProcessor), ports.to_switch()), (Port(4), None));
+    }
+
+    #[test]
+    fn a_controller_has_no_port_to_itself_and_reaches_its_own_slices_only() {
+        let ports = roster(true, true, false).ports(Role::Controller(1));
+        assert_eq!([2, 3].map(|slice| ports.to(Role::Slice(slice)).0), [0, 1]);
+        assert_eq!(
+            (ports.to(Role::Sm(2)), ports.to(Role::Controller(0)), ports.to(Role::Hub)),
+            (Port(4), Port(5), Port(6))
+        );
+        for role in [Role::Slice(1), Role::Slice(4), Role::Controller(1), Role::Controller(2)] {
+            assert_eq!(ports.find(role), None, "{role}");
+        }
+    }
+
+    #[test]
+    fn requesters_are_the_sms_and_then_the_command_processor() {
+        let roster = roster(false, false, false);
+        let ports = roster.ports(Role::Slice(0));
+        let host = roster.ports(Role::CommandProcessor).requester();
+        assert_eq!((host, roster.requesters()), (Requester::command_processor(3), 4));
+        assert_eq!((ports.sm_of(Requester::sm(2)), ports.sm_of(host)), (Some(2), None));
+        assert_eq!((ports.to_requester(Requester::sm(2)), ports.to_requester(host)), (Port(2), Port(3)));
+        assert_eq!((ports.to_memory(), ports.to(Role::Controller(0))), (Port(4), Port(4)));
+        assert_eq!(ports.find(Role::Controller(1)), None, "another channel's");
+    }
+
+    #[test]
+    fn a_peer_is_found_by_number_or_by_an_address() {
+        let roster = roster(true, true, false);
+        let ports = roster.ports(Role::Sm(0));
+        for chunk in 0..16 {
+            let address = crate::kernel::memory::NVM_BASE + 256 * chunk;
+            let slice = roster.map.slice_of(address) as u16;
+            assert_eq!(ports.to_peer(Peer::SliceOf(address)), ports.to_peer(Peer::Slice(slice)));
+            assert_eq!(ports.to_peer(Peer::ControllerOf(address)), ports.to_peer(Peer::Controller(slice / 2)));
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "no link leads from l2.0 to Controller(0)")]
+    fn a_slices_handler_does_not_write_to_its_controller() {
+        roster(true, true, false).ports(Role::Slice(0)).to_peer(Peer::Controller(0));
+    }
+
+    #[test]
+    #[should_panic(expected = "no link leads from hub to Host")]
+    fn nobody_writes_to_the_hosts_handler() {
+        roster(true, true, false).ports(Role::Hub).to_peer(Peer::Host);
+    }
+}

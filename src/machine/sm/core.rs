@@ -1,0 +1,123 @@
+//! The core of an SM: warps, CTAs, schedulers, scoreboard, and where the cycles of warp slots go.
+//!
+//! It knows what a warp waits for and when it may issue. What an instruction does is in `issue.rs`; memory and
+//! persistency are other parts of the SM. Invariant: a warp is in a ready mask of its scheduler, or in the timers, or
+//! somebody else will resume it, as its [`Wait`] says.
+
+use crate::kernel::ir::Class;
+use crate::kernel::launch::Launch;
+use crate::machine::scheduler::{Scheduler, Unit};
+use crate::machine::timers::Timers;
+
+use super::SmParameters;
+use super::cta::CtaSlot;
+use super::slots::{Accounts, PENDING, WarpSlot};
+use super::wait::Wait;
+
+/// Warps of an SM, and what issues them.
+#[derive(Debug)]
+pub(super) struct Core {
+    pub(super) slots: Vec<WarpSlot>,
+    pub(super) schedulers: Vec<Scheduler>,
+    pub(super) timers: Timers,
+    pub(super) accounts: Accounts,
+    pub(super) ctas: Vec<CtaSlot>,
+    /// Cycles from issue to result, by class.
+    pub(super) latency: [u32; Class::ALL.len()],
+    /// Cycles for which an instruction keeps its unit, by class.
+    pub(super) interval: [u32; Class::ALL.len()],
+    /// Warp instructions issued, by class.
+    pub(super) class_counts: [u64; Class::ALL.len()],
+}
+
+impl Core {
+    /// No warps.
+    pub(super) fn new(p: &SmParameters) -> Self {
+        Core {
+            slots: (0..p.sm.warps).map(|slot| WarpSlot::new((slot % p.sm.schedulers) as u8)).collect(),
+            schedulers: (0..p.sm.schedulers).map(|_| Scheduler::new(p.sm.policy)).collect(),
+            timers: Timers::default(),
+            accounts: Accounts::default(),
+            ctas: (0..p.sm.ctas).map(|_| CtaSlot::default()).collect(),
+            latency: p.latency.by_class(),
+            interval: p.interval.by_class(),
+            class_counts: [0; Class::ALL.len()],
+        }
+    }
+
+    /// A warp waits for something else from `cycle` on.
+    pub(super) fn enter(&mut self, warp: usize, wait: Wait, cycle: u32) {
+        let slot = &mut self.slots[warp];
+        let issued = slot.wait != Wait::NoWarp && slot.issued_at == self.accounts.cycle();
+        self.accounts.moved(slot.wait.account(), wait.account(), issued);
+        if wait == Wait::NoWarp {
+            slot.issued_at = u32::MAX;
+        }
+        slot.wait = wait;
+        slot.since = cycle;
+    }
+
+    /// Finds out what a warp's next instruction waits for; the earliest it can issue is `from`.
+    pub(super) fn settle(&mut self, warp: usize, from: u32, launch: &Launch) {
+        let kernel = &*launch.kernel;
+        let slot = &mut self.slots[warp];
+        let pc = slot.warp.pc() as usize;
+        slot.class = kernel.class[pc];
+        slot.unit = Unit::of(slot.class);
+        let mut at = slot.not_before;
+        for &register in &kernel.hazards[pc].check {
+            at = at.max(slot.ready_at[usize::from(register)]);
+        }
+        let wait = if at == PENDING {
+            Wait::Register
+        } else if at <= from {
+            self.schedulers[usize::from(slot.scheduler)].set_ready(slot.rank, slot.unit);
+            Wait::Issue
+        } else {
+            slot.until = at;
+            self.timers.insert(from, at, warp as u8);
+            Wait::Latency
+        };
+        self.enter(warp, wait, from);
+    }
+
+    /// Warps whose result of fixed latency is there may issue.
+    pub(super) fn end_latencies(&mut self, cycle: u32) {
+        let mut due = self.timers.due(cycle);
+        while due != 0 {
+            let warp = due.trailing_zeros() as usize;
+            due &= due - 1;
+            if self.slots[warp].until > cycle {
+                let until = self.slots[warp].until;
+                self.timers.insert(cycle, until, warp as u8);
+            } else {
+                // Nothing but time could hold it back: the registers it needs are not written by anybody else.
+                let slot = &self.slots[warp];
+                self.schedulers[usize::from(slot.scheduler)].set_ready(slot.rank, slot.unit);
+                self.enter(warp, Wait::Issue, cycle);
+            }
+        }
+    }
+
+    /// The registers that the instruction at `pc` writes may be used from `cycle` on.
+    pub(super) fn write_from(&mut self, warp: usize, pc: usize, cycle: u32, launch: &Launch) {
+        let hazards = &launch.kernel.hazards[pc];
+        let slot = &mut self.slots[warp];
+        for &register in &hazards.set[..usize::from(hazards.sets)] {
+            slot.ready_at[usize::from(register)] = cycle;
+        }
+    }
+
+    /// The registers that the instruction at `pc` writes wait for memory.
+    pub(super) fn write_later(&mut self, warp: usize, pc: usize, launch: &Launch) {
+        self.write_from(warp, pc, PENDING, launch);
+    }
+
+    /// The warp and its CTA know of each other's fences from here on.
+    pub(super) fn share_fences(&mut self, warp: usize) {
+        let slot = &mut self.slots[warp];
+        let cta = &mut self.ctas[usize::from(slot.cta)];
+        cta.fenced = cta.fenced.max(slot.fenced);
+        slot.fenced = cta.fenced;
+    }
+}
