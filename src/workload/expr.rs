@@ -25,7 +25,7 @@ pub(crate) use blame::Reason;
 pub(crate) use eval::{Element, Elements, Fault, Miss, NoElements, Stop};
 pub(crate) use ptx::{Condition, Emit};
 
-pub use crate::document::Value;
+pub(crate) use crate::document::Value;
 
 pub(crate) use crate::document::Type;
 

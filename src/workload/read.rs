@@ -1,100 +1,33 @@
 //! From a document that was checked against the schema to a [`Manifest`]: parameters, profiles, graphs, buffers.
 //!
 //! The document may still be wrong: what the schema check reported is skipped here without a second message, what only
-//! a reader can see (unknown names, wrong expressions) is reported here. Steps are read by `read_steps`, checks by
-//! `read_checks`.
+//! a reader can see (unknown names, wrong expressions) is reported here. A file here reads a section: `steps`, `args`
+//! (of launches), `variables`, `checks`, `conditions`, `instrument`; [`Reader`] is what they share.
+
+mod args;
+mod checks;
+mod conditions;
+pub(crate) mod instrument;
+mod kernel_names;
+mod reader;
+mod steps;
+mod variables;
 
 use super::expr::{Expr, Scope, Type, Value};
-use super::manifest::{
-    Buffer, Field, Graph, GraphKind, GraphPart, Init, Manifest, Param, Profile, Role, Space, SurfaceForm, TextureForm,
-    elem_of, type_of,
+use super::manifest::Manifest;
+use crate::diagnostic::Diagnostics;
+use crate::document::{Item, Place, TomlTable};
+use crate::workload::manifest::buffers::{
+    Buffer, Field, Graph, GraphKind, GraphPart, Init, LoadedTree, Param, Profile, Role, Space, SurfaceForm,
+    TextureForm, param_value,
 };
-use super::names::Names;
-use super::read_steps::KernelFact;
-use super::source::Programs;
-use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::document::{Item, Place, TomlTable, quoted};
+use crate::workload::manifest::element::{elem_of, type_of};
+use crate::workload::manifest::names::Names;
+use crate::workload::manifest::source::Programs;
+use reader::{Reader, unknown};
 
 /// The only version of the format so far.
 pub(crate) const SCHEMA_VERSION: i64 = 1;
-
-/// What every part of the reading shares.
-pub(super) struct Reader<'a> {
-    pub(super) programs: &'a Programs,
-    pub(super) names: Names,
-    pub(super) buffers: Vec<Buffer>,
-    /// Buffers that launches are given as texture objects.
-    pub(super) texture_objects: Vec<usize>,
-    /// What is stated of kernels.
-    pub(super) facts: Vec<KernelFact>,
-    pub(super) faults: &'a mut Diagnostics,
-}
-
-impl Reader<'_> {
-    pub(super) fn fault(&mut self, fault: Diagnostic) {
-        self.faults.push(fault);
-    }
-
-    /// Compiles an expression of either kind.
-    pub(super) fn expr(&mut self, item: Item<'_>, scope: &Scope) -> Option<Expr> {
-        if let Some(value) = item.number() {
-            return Some(Expr::constant(value, &item.place()));
-        }
-        match Expr::compile(item.text()?, &item.place(), scope) {
-            Ok(expr) => Some(expr),
-            Err(fault) => {
-                self.fault(fault);
-                None
-            }
-        }
-    }
-
-    /// Compiles an expression that must be an integer.
-    pub(super) fn integer(&mut self, item: Item<'_>, scope: &Scope, what: &str) -> Option<Expr> {
-        let expr = self.expr(item, scope)?;
-        if expr.ty() == Type::Float {
-            self.fault(expr.not_an_integer(what));
-            return None;
-        }
-        Some(expr)
-    }
-
-    /// The integer expression at `key`, if there is one.
-    pub(super) fn integer_at(&mut self, table: TomlTable<'_>, key: &str, scope: &Scope) -> Option<Expr> {
-        self.integer(table.get(key)?, scope, &format!("`{key}`"))
-    }
-
-    /// The number of the buffer called `name`.
-    pub(super) fn buffer(&mut self, name: &str, place: &Place) -> Option<usize> {
-        let found = self.buffers.iter().position(|buffer| buffer.name == name);
-        if found.is_none() {
-            let fault = unknown("buffer", name, place, self.names.buffer_names());
-            self.fault(fault);
-        }
-        found
-    }
-
-    /// The number of the buffer named by the string at `key`.
-    pub(super) fn buffer_at(&mut self, table: TomlTable<'_>, key: &str) -> Option<usize> {
-        let (name, place) = table.text(key)?;
-        self.buffer(name, &place)
-    }
-}
-
-/// "there is no `what` `name`", with the nearest name or all of them.
-pub(super) fn unknown<'n>(
-    what: &str,
-    name: &str,
-    place: &Place,
-    valid: impl IntoIterator<Item = &'n str>,
-) -> Diagnostic {
-    let valid: Vec<&str> = valid.into_iter().collect();
-    let fault = place.fault(format!("there is no {what} `{name}`"));
-    fault.with_nearest_or(name, valid.iter().copied(), || match valid.is_empty() {
-        true => Some(format!("no {what} is declared")),
-        false => Some(format!("declared: {}", quoted(&valid))),
-    })
-}
 
 /// Reads a whole manifest. What comes back is complete only if no fault was pushed.
 pub(crate) fn manifest(root: TomlTable<'_>, programs: &Programs, faults: &mut Diagnostics) -> Manifest {
@@ -178,20 +111,6 @@ fn params(root: TomlTable<'_>, faults: &mut Diagnostics) -> Vec<Param> {
         params.push(Param { name: name.to_owned(), value });
     }
     params
-}
-
-/// A new value of a parameter in the parameter's kind, or what is wrong with it.
-pub(crate) fn param_value(param: &Param, value: Value) -> Result<Value, String> {
-    match (param.value, value) {
-        (Value::Float(_), Value::Int(value)) => Ok(Value::Float(value as f64)),
-        (Value::Float(_), Value::Float(float)) if !float.is_finite() => {
-            Err(format!("parameter `{}` must be a finite number", param.name))
-        }
-        (Value::Int(_), Value::Float(found)) => {
-            Err(format!("parameter `{}` is an integer, found the float {found:?}", param.name))
-        }
-        (_, value) => Ok(value),
-    }
 }
 
 fn profiles(root: TomlTable<'_>, params: &[Param], faults: &mut Diagnostics) -> Vec<Profile> {
@@ -317,6 +236,14 @@ fn fields(buffer: &str, table: TomlTable<'_>, faults: &mut Diagnostics) -> (Vec<
 }
 
 impl Reader<'_> {
+    /// The keys of `init = {kind = "bplus_tree"}`.
+    pub(crate) fn loaded_tree(&mut self, table: TomlTable<'_>, scope: &Scope) -> Option<Box<LoadedTree>> {
+        let mut size = |key| self.integer_at(table, key, scope);
+        let sizes = [size("leaves"), size("fan"), size("order"), size("span")];
+        let [Some(leaves), Some(fan), Some(order), Some(span)] = sizes else { return None };
+        Some(Box::new(LoadedTree { sizes: [leaves, fan, order, span], place: table.place() }))
+    }
+
     fn graphs(&mut self, root: TomlTable<'_>) -> Vec<Graph> {
         let Some(table) = root.table("graph") else {
             return Vec::new();

@@ -36,7 +36,8 @@ impl Source {
 
     /// The code without what only tests compile: a module of tests ends its file, or is a file of its own.
     pub(crate) fn without_tests(&self) -> String {
-        let tests = |pair: &[String]| pair[0].trim() == "#[cfg(test)]" && pair[1].trim().starts_with("mod ");
+        let of_tests = |line: &str| line.starts_with("#[cfg(") && (line.contains("test") || line.contains("loom"));
+        let tests = |pair: &[String]| of_tests(pair[0].trim()) && pair[1].trim().starts_with("mod ");
         let end = self.code.windows(2).position(tests).unwrap_or(self.code.len());
         self.code[..end].join("\n")
     }
