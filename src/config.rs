@@ -6,7 +6,6 @@
 //! Scheme files ([`scheme`]) are read the same way, with a scheme's parameters as their one table.
 
 pub mod derived;
-mod document;
 pub mod explain;
 pub mod kind;
 pub mod listing;
@@ -14,10 +13,9 @@ pub mod machine;
 mod overrides;
 pub mod presets;
 pub mod scheme;
-mod value;
 
+pub use crate::document::Override;
 pub use kind::Kind;
 pub use listing::Listing;
 pub use machine::MachineConfig;
-pub use overrides::Override;
 pub use scheme::SchemeConfig;

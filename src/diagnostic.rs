@@ -81,8 +81,19 @@ impl Diagnostic {
     /// The same fault with "did you mean" advice, if one of `valid` is near `found`.
     #[must_use]
     pub fn with_nearest<'a>(self, found: &str, valid: impl IntoIterator<Item = &'a str>) -> Self {
-        match nearest(found, valid) {
-            Some(name) => self.with_help(format!("did you mean `{name}`?")),
+        self.with_nearest_or(found, valid, || None)
+    }
+
+    /// The same fault with "did you mean" advice, else with the advice `otherwise`.
+    #[must_use]
+    pub fn with_nearest_or<'a>(
+        self,
+        found: &str,
+        valid: impl IntoIterator<Item = &'a str>,
+        otherwise: impl FnOnce() -> Option<String>,
+    ) -> Self {
+        match nearest(found, valid).map(|near| format!("did you mean `{near}`?")).or_else(otherwise) {
+            Some(help) => self.with_help(help),
             None => self,
         }
     }
@@ -147,11 +158,17 @@ impl fmt::Display for Diagnostics {
 
 impl std::error::Error for Diagnostics {}
 
-/// The valid name nearest to `found`, if it is near enough to be what was meant: an edit distance of at
-/// most a third of the longer name (Damerau-Levenshtein), or one that contains the other.
+/// The valid name that was meant, if one is near: the same name in other case, else the nearest in spelling. Near is
+/// an edit distance of at most a third of the longer name (Damerau-Levenshtein), or a name that contains `found`. Names
+/// of one letter are too short to guess.
 pub fn nearest<'a>(found: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let valid: Vec<&str> = valid.into_iter().collect();
+    if let Some(same) = valid.iter().copied().find(|name| name.eq_ignore_ascii_case(found)) {
+        return Some(same);
+    }
     valid
         .into_iter()
+        .filter(|name| name.len() > 1 && found.len() > 1)
         .map(|name| (strsim::damerau_levenshtein(found, name), name))
         .filter(|(distance, name)| {
             let longer = found.len().max(name.len());
@@ -185,6 +202,9 @@ mod tests {
         assert_eq!(nearest("num_smz", names), Some("num_sms"));
         assert_eq!(nearest("wraps", names), Some("warps"));
         assert_eq!(nearest("frequency", names), None);
+        assert_eq!(nearest("WARPS", names), Some("warps"));
+        assert_eq!(nearest("m", ["n", "M"]), Some("M"), "another letter is no guess");
+        assert_eq!(nearest("k", ["n"]), None);
     }
 
     #[test]

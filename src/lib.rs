@@ -8,6 +8,7 @@ pub mod config;
 pub mod crash;
 pub mod determinism;
 pub mod diagnostic;
+mod document;
 pub mod engine;
 pub mod input;
 pub mod kernel;

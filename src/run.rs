@@ -259,7 +259,7 @@ fn reference(
         ..Limits::default()
     };
     let mut run = experiment.workload.run_functional(&limits)?;
-    run.forget_unneeded(&experiment.workload);
+    experiment.workload.forget_unneeded(&mut run);
     Ok(run)
 }
 

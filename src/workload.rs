@@ -1,88 +1,74 @@
 //! Workloads: what runs on the simulated GPU. A folder with a manifest (`workload.toml`) and PTX; no Rust.
 //!
 //! ```text
-//! workload.toml ─ document, schema ─> read ─> Manifest ─┐
-//! kernel.ptx ──── kernel::ptx ─────────────> Programs ──┼─ Choice ─> Plan ─┬─> image, host program ─> a machine
-//!                                                       │                  └─> verification <─ final memory
+//! workload.toml ─ document ─> read ─> Manifest ─┐
+//! kernel.ptx ──── kernel::ptx ─────> Programs ──┼─ Choice ─> Plan ─┬─> image, host program ─> a machine
+//!                                               │                  └─> verification <─ final memory
 //! ```
 //!
-//! `instrument` stands between plan and host program: it adds undo logging to plain kernels.
+//! | module | what it has, from the user down; each uses those below it only |
+//! |---|---|
+//! | this file | [`Workload`], [`Resolved`]: the facade; nothing below takes it |
+//! | `instrument` | undo logging added to plain kernels: a plan of plain launches becomes one of transactions |
+//! | `formed` | programs of kernels in recoverable regions, and how they go on after a power failure |
+//! | `check` | verdicts: final memory, expected figures, conditions on crash images |
+//! | `host` | the host program as a state machine, on the functional driver; recovery kernels |
+//! | `plan` | everything about a run that is known before it starts, as data |
+//! | `read` | from a well-formed document to a manifest |
+//! | `data` | generators, files, references |
+//! | `manifest` | the manifest as data, its keys, its files |
+//! | `expr` | the expressions of manifests |
 //!
 //! [`Workload::load`] finds and reads a workload and reports every fault of its text at once. [`Workload::resolve`]
 //! applies a [`Choice`] and allocates and fills every buffer. A [`Resolved`] workload gives the initial memory and the
-//! host program to whoever executes it (the functional driver here, a timed machine elsewhere) and judges the memory
-//! that comes out. `workloads/README.md` describes the format.
+//! host program to its driver (the functional driver here, a timed machine elsewhere) and judges the final memory.
+//! `workloads/README.md` describes the format.
 //!
 //! Invariants: the same choice gives the same bytes on every host; nothing here knows time or a machine.
 //! Not modelled: host time between steps, host-side persistence (host writes are durable at once).
 
-mod allocate;
-mod bplus_tree;
-mod conditions;
-mod contents;
-mod data_file;
-pub(crate) mod document;
-mod element;
-mod elements;
-pub(crate) mod expr;
-mod fingerprint;
+mod check;
+mod data;
+mod expr;
 mod formed;
-mod functional;
-mod generate;
-mod graph;
-mod graph_file;
 mod host;
-mod host_record;
 mod instrument;
-mod kernel_names;
-mod launch;
 mod manifest;
-mod names;
-mod position;
-mod program;
-mod random;
+mod plan;
 mod read;
-mod read_args;
-mod read_checks;
-mod read_steps;
-mod read_variables;
-mod recovery;
-mod reference;
-mod regions;
-mod resolve;
-mod resume;
-pub(crate) mod schema;
-mod source;
-mod verdict;
-mod verify;
-mod view;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub use conditions::{CrashCondition, Expected, Violation};
-pub use elements::WrongElement;
-pub use expr::Value;
+pub use check::conditions::{CrashCondition, Expected, Violation};
+pub use check::elements::WrongElement;
+pub use check::verdict::{CheckResult, Evidence, ExpectationResult, Mismatch, Outcome, Verification};
+pub use formed::regions::{KernelRegions, RegionRun};
+pub use formed::resume::Resumed;
 pub use formed::{FormedHost, FormedProgram};
-pub use functional::{EpochWrites, FunctionalError, FunctionalRun, LaunchCount};
 pub use host::Host;
-pub use instrument::{FlagBarrier, Mode, OldAndNew, Overrides, Settings};
-pub use manifest::{Role, Space};
-pub use recovery::Recovery;
-pub use regions::{KernelRegions, RegionRun};
-pub use resolve::{Choice, Demands};
-pub use resume::Resumed;
-pub use verdict::{CheckResult, Evidence, ExpectationResult, Mismatch, Outcome, Verification};
-pub use view::Bindings;
+pub use host::functional::{EpochWrites, FunctionalError, FunctionalRun, LaunchCount};
+pub use host::recovery::Recovery;
+pub use host::view::Bindings;
+pub use instrument::layout::OldAndNew;
+pub use manifest::buffers::{Role, Space};
+pub use manifest::instrument::{FlagBarrier, Mode, Overrides, Settings};
+pub use plan::{Choice, Demands};
 
-use document::{Source, Table};
-use manifest::Manifest;
-use resolve::Plan;
-use source::{Folder, Programs};
+pub use crate::document::Value;
+
+use check::{conditions, elements, verdict, verify};
+use formed::regions;
+use host::functional;
+use instrument::{apply, layout};
+use manifest::source::{self, Folder, Programs};
+use manifest::{Manifest, schema};
+use plan::{Plan, fingerprint, image, resolve};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::document::{SourceText, TomlTable, parse};
 use crate::kernel::functional::Limits;
 use crate::kernel::memory::{AddressMap, FlatMemory, Medium};
+use crate::kernel::regions::{Formed, RegionOptions};
 use crate::persist::undo::UndoLog;
 
 /// A workload that was read and found sound, whatever the profile.
@@ -118,12 +104,12 @@ impl Workload {
     }
 
     fn read(folder: Folder, file: String, text: String) -> Result<Workload, Diagnostics> {
-        let source = Arc::new(Source { file, text });
+        let source = Arc::new(SourceText { file, text });
         let mut faults = Diagnostics::default();
-        let document = document::parse(&source, &mut faults);
+        let document = parse(&source, &mut faults);
         // What follows a broken line can mean anything: the faults of the syntax come alone.
         faults = faults.into_result(Diagnostics::default())?;
-        let root = Table::root(&source, &document);
+        let root = TomlTable::root(&source, &document);
         schema::check_manifest(root, &mut faults);
         let programs = Programs::read(root, &folder, &mut faults);
         let manifest = read::manifest(root, &programs, &mut faults);
@@ -173,7 +159,13 @@ impl Workload {
     /// # Errors
     /// As [`Workload::resolve`]; what stands in the way of the instrumentation.
     pub fn resolve_under(&self, choice: &Choice, demands: Demands) -> Result<Resolved, Diagnostics> {
-        Plan::new(&self.manifest, &self.programs, &self.folder, choice, demands).map(|plan| Resolved { plan })
+        let plan = resolve::resolve(&self.manifest, &self.programs, &self.folder, choice, demands)?;
+        let plan = Arc::new(plan);
+        let mut faults = Diagnostics::default();
+        host::check_steps(&plan, &mut faults);
+        conditions::check(&plan, &mut faults);
+        faults.into_result(())?;
+        Ok(Resolved { plan: apply::apply(plan, choice.instrument)? })
     }
 }
 
@@ -187,7 +179,7 @@ impl Resolved {
     /// Everything that a run and its verdict follow from, but the machine and the scheme: name and bytes of each part, for
     /// whoever keeps results by their content.
     pub fn fingerprint(&self, take: &mut dyn FnMut(&str, &[u8])) {
-        fingerprint::feed(self, take);
+        fingerprint::feed(&self.plan, take);
     }
 
     /// What it was resolved for.
@@ -202,26 +194,7 @@ impl Resolved {
 
     /// Global memory before the first step.
     pub fn image(&self) -> FlatMemory {
-        let plan = &self.plan;
-        let kept = plan.buffers.iter().filter(|buffer| buffer.address != 0);
-        let mut kept: BTreeMap<u64, &Arc<Vec<u8>>> =
-            kept.filter_map(|buffer| Some((buffer.address, buffer.kept()?))).collect();
-        // A buffer with padding is a part of its range only.
-        let whole = |start| plan.addresses.below(start).is_some_and(|range| range.front + range.behind == 0);
-        let mut memory = FlatMemory::shared(&plan.addresses, |start| match whole(start) {
-            true => kept.remove(&start).cloned(),
-            false => None,
-        });
-        for (address, bytes) in kept {
-            memory.write(address, bytes).expect("every buffer is allocated");
-        }
-        for (module, addresses) in plan.programs.modules.iter().zip(&plan.globals) {
-            for (index, address) in addresses.iter().enumerate() {
-                let bytes = module.initial_bytes(index, addresses);
-                memory.write(*address, &bytes).expect("every variable is allocated");
-            }
-        }
-        memory
+        image::image(&self.plan)
     }
 
     /// The host program, at its start. Keep its [`Host::bindings`] to verify the memory that comes out.
@@ -231,7 +204,7 @@ impl Resolved {
 
     /// CTAs of all launches, for a progress display; `None` where the run decides (a loop until converged).
     pub fn total_ctas(&self) -> Option<u64> {
-        self.plan.total_ctas()
+        host::total_ctas(&self.plan)
     }
 
     /// Local memory of a thread in bytes: the most that a kernel of the host program needs. A machine reserves it for
@@ -270,7 +243,7 @@ impl Resolved {
     /// # Errors
     /// A fault of the simulated program or of the host program, or `limits` reached.
     pub fn run_functional(&self, limits: &Limits<'_>) -> Result<FunctionalRun, FunctionalError> {
-        functional::run(self, limits)
+        functional::run(&self.plan, limits)
     }
 
     /// What each CTA writes to persistent memory between its persist barriers, on the functional driver.
@@ -278,7 +251,54 @@ impl Resolved {
     /// # Errors
     /// As [`Resolved::run_functional`].
     pub fn persistent_writes(&self, limits: &Limits<'_>) -> Result<Vec<EpochWrites>, FunctionalError> {
-        functional::run_counted(self, limits)
+        functional::run_counted(&self.plan, limits)
+    }
+
+    /// Forms every kernel that the host program may launch.
+    ///
+    /// # Errors
+    /// All kernels that cannot be formed.
+    pub fn form_kernels(&self, options: &RegionOptions) -> Result<Vec<Arc<Formed>>, Diagnostics> {
+        Ok(formed::formed_kernels(&self.plan, options)?.iter().map(|(_, formed)| formed.clone()).collect())
+    }
+
+    /// The program of formed kernels. Where the extents of a launch follow from what the host reads from the device, it
+    /// runs on the functional driver first, under `limits`, to see how large the checkpoint area must be.
+    ///
+    /// # Errors
+    /// All kernels that cannot be formed; a functional run that fails.
+    pub fn formed(&self, options: &RegionOptions, limits: &Limits<'_>) -> Result<FormedProgram, Diagnostics> {
+        FormedProgram::new(&self.plan, options, limits)
+    }
+
+    /// Takes what a power failure left of a run of formed kernels to the end of the program: final memory, checkpoint area
+    /// included. `durable` holds persistent memory as it was recovered; what it lacks is as before the first step. For many
+    /// images, [`Resolved::formed`] once and [`FormedProgram::resume`] save work.
+    ///
+    /// # Errors
+    /// Faults of forming; as [`FormedProgram::resume`].
+    pub fn resume(
+        &self,
+        options: &RegionOptions,
+        durable: &FlatMemory,
+        limits: &Limits<'_>,
+    ) -> Result<FlatMemory, FunctionalError> {
+        Ok(self.formed(options, limits)?.resume(durable, limits)?.memory)
+    }
+
+    /// Runs the host program with its kernels formed into regions, and as it is.
+    ///
+    /// # Errors
+    /// As [`Resolved::run_functional`]; a kernel that cannot be formed.
+    pub fn run_regions(&self, limits: &Limits<'_>, options: &RegionOptions) -> Result<RegionRun, FunctionalError> {
+        regions::run_regions(&self.plan, limits, options)
+    }
+
+    /// Frees the memory of a functional run that [`Resolved::verify`] can do without when the run is its evidence: buffers
+    /// that are not compared, or hold what they held before. [`FunctionalRun::memory`] does not have them afterwards.
+    pub fn forget_unneeded(&self, run: &mut FunctionalRun) {
+        let bindings = run.bindings().clone();
+        verify::forget_unneeded(&self.plan, run.memory_mut(), &bindings);
     }
 
     /// Where instruction `pc` of a kernel stands: PTX file, line.
@@ -329,7 +349,7 @@ impl Resolved {
     /// An index outside its buffer, or two CTAs that update one element; seen by [`Workload::resolve`] already unless
     /// there are millions of elements.
     pub fn undo(&self) -> Result<Option<Arc<UndoLog>>, Diagnostic> {
-        instrument::layout::undo(&self.plan)
+        layout::undo(&self.plan)
     }
 
     /// The bytes that each transaction of [`Resolved::undo`] finds and leaves: those of its slots, one after the other,
@@ -338,7 +358,7 @@ impl Resolved {
     /// # Errors
     /// As [`Resolved::run_functional`] and [`Resolved::undo`].
     pub fn expected(&self, limits: &Limits<'_>) -> Result<Vec<OldAndNew>, FunctionalError> {
-        instrument::layout::expected(self, limits)
+        layout::expected(&self.plan, limits)
     }
 
     /// Name and text of each PTX file as it runs: with its instrumentation, and with generated kernels.

@@ -5,12 +5,11 @@
 
 use serde_json::Value;
 
-use super::document::is_unowned;
 use super::kind::Kind;
 use super::listing::{Listing, Owned};
 use super::presets;
-use super::value::{expectation, unit_of};
 use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::document::{expectation, is_unowned, unit_of};
 use crate::machine::MachineSpec;
 use crate::schemes::catalogue;
 use crate::spec::Key;
@@ -129,7 +128,7 @@ pub fn explain(asked: &str, names: &[String]) -> Result<Vec<Explanation>, Diagno
 /// Near keys that are told of.
 const NEAREST: usize = 3;
 
-/// A key that there is not, with those that may be meant.
+/// An unknown key, with suggestions.
 fn unknown(asked: &str, all: &[Declared]) -> Diagnostic {
     if let Some(name) = asked.strip_prefix("params.") {
         let message = format!("`{asked}` is a parameter of a workload: its manifest declares `{name}`");

@@ -3,11 +3,9 @@
 //! Built-in names of the two differ (a test holds it). A file is of a scheme when it says `scheme = ` or has a scheme's
 //! table; everything else, also what cannot be parsed, is taken for a machine, whose reading tells what is wrong.
 
-use toml::de::DeTable;
-
-use super::document::is_path;
 use super::presets;
 use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::document::{is_path, top_keys};
 use crate::schemes::catalogue;
 
 /// What a name or a file describes.
@@ -30,8 +28,7 @@ impl Kind {
             let cannot = |error| Diagnostic::nowhere(name_or_path, format!("cannot read the file: {error}"));
             let text = crate::input::text(std::path::Path::new(name_or_path)).map_err(cannot)?;
             let says = |key: &str| key == "scheme" || entries.iter().any(|entry| entry.table() == key);
-            let of_scheme = DeTable::parse(&text)
-                .is_ok_and(|document| document.get_ref().iter().any(|(key, _)| says(key.get_ref())));
+            let of_scheme = top_keys(name_or_path, text).iter().any(|key| says(key));
             return Ok(if of_scheme { Kind::Scheme } else { Kind::Machine });
         }
         let machines = presets::MACHINES.map(|(name, _)| name);

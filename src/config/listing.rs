@@ -9,9 +9,9 @@ use serde_json::Value;
 
 use super::kind::Kind;
 use super::machine::MachineConfig;
-use super::overrides::Override;
 use super::scheme::SchemeConfig;
 use crate::diagnostic::Diagnostics;
+use crate::document::Override;
 
 /// A parameter's value and its owner.
 #[derive(Debug, Clone, PartialEq)]

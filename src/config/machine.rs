@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::document::{Draft, Form, Table, assumptions, written};
-use super::overrides::Override;
 use super::presets;
 use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::document::{Draft, Form, Override, ParameterTable, assumptions, written};
 use crate::machine::MachineSpec;
 use crate::schemes::catalogue;
 use crate::spec::Key;
@@ -27,7 +26,7 @@ pub struct MachineConfig {
 
 /// What machine files are like.
 fn form() -> Form {
-    let table = |&(name, keys): &(&str, &'static [Key])| Table { name: name.to_owned(), keys, of: None };
+    let table = |&(name, keys): &(&str, &'static [Key])| ParameterTable { name: name.to_owned(), keys, of: None };
     Form {
         what: "machine",
         option: "--machine",

@@ -1,6 +1,6 @@
-//! What is typed as `--set KEY=VALUE`, before anybody has looked at the key.
+//! Whose an override is, and whether its owner takes the value.
 //!
-//! The first word of a key says whose it is: a table of the machine, or the table of a scheme. The names of these never
+//! The first word of a key names its owner: a table of the machine, or the table of a scheme. The names of these never
 //! collide (a test holds it). Left out: the parameters of workloads (`params.`), which the workload looks at itself.
 
 use serde_json::Value;
@@ -8,34 +8,10 @@ use serde_json::Value;
 use super::machine::MachineConfig;
 use super::scheme::SchemeConfig;
 use crate::diagnostic::Diagnostics;
+use crate::document::Override;
 use crate::schemes::catalogue;
 
-/// One `--set TABLE.KEY=VALUE`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Override {
-    /// `TABLE.KEY`.
-    pub key: String,
-    /// The value as typed.
-    pub value: String,
-}
-
 impl Override {
-    /// Splits `KEY=VALUE`.
-    ///
-    /// # Errors
-    /// When there is no `=`.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        match text.split_once('=') {
-            Some((key, value)) => Ok(Override { key: key.trim().to_owned(), value: value.trim().to_owned() }),
-            None => Err(format!("expected KEY=VALUE, for example l2.slice_kb=256; got `{text}`")),
-        }
-    }
-
-    /// The table that the key is of; all of it when it names none.
-    pub fn table(&self) -> &str {
-        self.key.split_once('.').map_or(&self.key, |(table, _)| table)
-    }
-
     /// It belongs to a scheme, not to the machine.
     pub fn is_of_a_scheme(&self) -> bool {
         self.key.contains('.') && catalogue::entries().iter().any(|entry| entry.table() == self.table())
@@ -48,11 +24,6 @@ impl Override {
     /// What is wrong, without a place, and what may have been meant.
     pub fn check(&self) -> Result<Value, Diagnostics> {
         if self.is_of_a_scheme() { SchemeConfig::check(self) } else { MachineConfig::check(self) }
-    }
-
-    /// As it was typed.
-    pub fn written(&self) -> String {
-        format!("--set {}={}", self.key, self.value)
     }
 }
 

@@ -15,9 +15,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::document::{Document, Draft, Form, Table, assumptions, written};
-use super::overrides::Override;
 use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::document::{Draft, Form, Override, ParameterDocument, ParameterTable, assumptions, written};
 use crate::machine::MachineSpec;
 use crate::persist::Scheme;
 use crate::schemes::catalogue::{self, Entry};
@@ -114,7 +113,7 @@ impl SchemeConfig {
 
 /// What scheme files are like.
 fn form(entries: &[Entry]) -> Form {
-    let table = |entry: &Entry| Table {
+    let table = |entry: &Entry| ParameterTable {
         name: entry.table(),
         keys: entry.parameters.as_ref().map_or(&[][..], |parameters| parameters.keys),
         of: Some(entry.name()),
@@ -176,7 +175,7 @@ fn load_of(entries: &[Entry], names: &[&str], overrides: &[Override]) -> Result<
     faults.into_result(schemes)
 }
 
-fn built(root: Option<&Entry>, document: Document) -> Result<SchemeConfig, Diagnostics> {
+fn built(root: Option<&Entry>, document: ParameterDocument) -> Result<SchemeConfig, Diagnostics> {
     let Some(entry) = root else { unreachable!("a scheme file without faults names its scheme") };
     let table = entry.table();
     let none = Map::new();

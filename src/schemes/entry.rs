@@ -10,8 +10,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use toml::de::{DeTable, DeValue};
 
+use crate::document::parameters_of;
 use crate::persist::Scheme;
 use crate::spec::{Key, Spec};
 
@@ -67,7 +67,7 @@ impl Entry {
             let faults = faults(&spec);
             if faults.is_empty() { Ok(make(spec)) } else { Err(faults) }
         };
-        let scheme = match build(&values_of(defaults)) {
+        let scheme = match build(&values_of::<S>(defaults)) {
             Ok(scheme) => scheme,
             Err(faults) => panic!("the defaults of a scheme are unsound: {faults:?}"),
         };
@@ -95,25 +95,9 @@ impl Parameters {
     }
 }
 
-/// The values of a built-in scheme file, without their sources.
-pub(super) fn values_of(defaults: &str) -> Map<String, Value> {
-    let document = DeTable::parse(defaults).unwrap_or_else(|fault| panic!("the defaults of a scheme: {fault}"));
-    let tables = document.get_ref().iter().filter_map(|(_, value)| value.get_ref().as_table());
-    tables.flatten().map(|(name, value)| (name.get_ref().to_string(), json(value.get_ref()))).collect()
-}
-
-/// A value, plain or with its source.
-fn json(value: &DeValue<'_>) -> Value {
-    match value {
-        DeValue::Table(parts) => parts.get("value").map_or(Value::Null, |value| json(value.get_ref())),
-        DeValue::Integer(number) => {
-            i64::from_str_radix(number.as_str(), number.radix()).map_or(Value::Null, Value::from)
-        }
-        DeValue::Float(number) => number.as_str().parse::<f64>().map_or(Value::Null, Value::from),
-        DeValue::Boolean(flag) => Value::Bool(*flag),
-        DeValue::String(text) => Value::String(text.to_string()),
-        DeValue::Array(_) | DeValue::Datetime(_) => Value::Null,
-    }
+/// The values of a built-in scheme file, in the units of its keys, without their sources.
+pub(super) fn values_of<S: Spec>(defaults: &str) -> Map<String, Value> {
+    parameters_of(defaults, S::KEYS).unwrap_or_else(|faults| panic!("the defaults of a scheme: {faults}"))
 }
 
 #[cfg(test)]
@@ -134,7 +118,7 @@ mod tests {
     #[test]
     fn a_scheme_is_built_of_values_that_go_together() {
         let parameters = entry(DEFAULTS).parameters.unwrap();
-        let mut values = values_of(DEFAULTS);
+        let mut values = values_of::<AgpmSpec>(DEFAULTS);
         assert_eq!(values.len(), parameters.keys.len());
         assert!(parameters.build(&values).is_ok());
         values.insert("entries".to_owned(), 33.into());

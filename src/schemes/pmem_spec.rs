@@ -211,7 +211,7 @@ mod tests {
     use crate::persist::StoreClass;
 
     fn handler(order: Order) -> PmemSpecSm {
-        let values = crate::schemes::entry::values_of(DEFAULTS);
+        let values = crate::schemes::entry::values_of::<PmemSpecSpec>(DEFAULTS);
         let spec: PmemSpecSpec = serde_json::from_value(values.into()).unwrap();
         PmemSpecSm::new(&Arc::new(PmemSpecSpec { order, ..spec }))
     }

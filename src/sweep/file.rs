@@ -47,11 +47,7 @@ pub(super) use keys::{is_of_a_scheme, same};
 use super::metrics;
 use crate::config::presets;
 use crate::diagnostic::Diagnostics;
-use crate::workload::document;
-use crate::workload::document::Place;
-use crate::workload::document::Source;
-use crate::workload::document::Table;
-use crate::workload::schema;
+use crate::document::{Place, SourceText, TomlTable, check_keys, parse};
 
 /// Version of sweep files.
 pub const SCHEMA: i64 = 1;
@@ -118,13 +114,13 @@ impl SweepFile {
     /// # Errors
     /// As [`SweepFile::load`].
     pub fn read(file: &str, text: String, folder: &Path) -> Result<Self, Diagnostics> {
-        let source = Arc::new(Source { file: file.to_owned(), text });
+        let source = Arc::new(SourceText { file: file.to_owned(), text });
         let mut faults = Diagnostics::default();
-        let parsed = document::parse(&source, &mut faults);
+        let parsed = parse(&source, &mut faults);
         // What follows a broken line can mean anything: the faults of the syntax come alone.
         faults = faults.into_result(Diagnostics::default())?;
-        let root = Table::root(&source, &parsed);
-        schema::check_keys(shape::FILE, root, "the sweep file", &mut faults);
+        let root = TomlTable::root(&source, &parsed);
+        check_keys(shape::FILE, root, "the sweep file", &mut faults);
         if let Some(item) = root.get("schema")
             && item.number().is_some_and(|found| found != crate::workload::Value::Int(SCHEMA))
         {
@@ -132,7 +128,7 @@ impl SweepFile {
         }
         let base = base(root, &mut faults);
         let axes = axis::axes(root, &mut faults);
-        let select = |table: Table<'_>, faults: &mut Diagnostics| keys::selection(table, &base, &axes, faults);
+        let select = |table: TomlTable<'_>, faults: &mut Diagnostics| keys::selection(table, &base, &axes, faults);
         let exclude = root.tables("exclude").into_iter().map(|table| select(table, &mut faults)).collect();
         let baseline = root.table("baseline").map(|table| select(table, &mut faults));
         let metrics = metric_names(root, &mut faults);
@@ -178,7 +174,7 @@ impl SweepFile {
 }
 
 /// `[base]`: words, and `set`. Of lists an axis is made, see [`axis`].
-fn base(root: Table<'_>, faults: &mut Diagnostics) -> BTreeMap<String, Setting> {
+fn base(root: TomlTable<'_>, faults: &mut Diagnostics) -> BTreeMap<String, Setting> {
     let nowhere = || Place::new(root.source, 0..0);
     let default = |key: &str, value: Value| (key.to_owned(), Setting { value, place: nowhere() });
     let mut base = BTreeMap::from([
@@ -210,7 +206,7 @@ fn base(root: Table<'_>, faults: &mut Diagnostics) -> BTreeMap<String, Setting> 
     base
 }
 
-fn metric_names(root: Table<'_>, faults: &mut Diagnostics) -> Vec<String> {
+fn metric_names(root: TomlTable<'_>, faults: &mut Diagnostics) -> Vec<String> {
     let Some(items) = root.get("metrics").and_then(|item| item.list()) else {
         return metrics::DEFAULT.iter().map(|name| (*name).to_owned()).collect();
     };

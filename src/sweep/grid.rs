@@ -11,7 +11,7 @@ use super::file::figure::{FigureSpec, Kind};
 use super::file::{SweepFile, same, text_of};
 use super::plan::Plan;
 use crate::diagnostic::Diagnostic;
-use crate::workload::schema;
+use crate::document::quoted;
 
 /// The points of one figure.
 #[derive(Debug, Clone, PartialEq)]
@@ -170,8 +170,7 @@ impl Making<'_> {
             .collect();
         let at = if place.is_empty() { String::new() } else { format!(" at {}", place.join(", ")) };
         let (name, count) = (&spec.name, points.len());
-        let message =
-            format!("figure `{name}` has {count} points in one place{at}: they differ in {}", schema::quoted(&keys));
+        let message = format!("figure `{name}` has {count} points in one place{at}: they differ in {}", quoted(&keys));
         let (series_key, more) = match spec.kind {
             Kind::Heat => ("y", ""),
             Kind::Stacked | Kind::Cdf => ("group", ""),

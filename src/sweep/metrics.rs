@@ -6,7 +6,6 @@
 use crate::diagnostic::Diagnostic;
 use crate::outcome::Outcome;
 use crate::run;
-use crate::workload::document;
 
 /// A number that an outcome has.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -139,7 +138,7 @@ pub fn find(name: &str) -> Option<Metric> {
 pub(super) fn unknown(fault: Diagnostic, name: &str) -> Diagnostic {
     let known = all();
     let all = || Some("`durawarp results --columns` lists them".to_owned());
-    document::advised(fault, name, known.iter().map(|metric| metric.name.as_str()), all)
+    fault.with_nearest_or(name, known.iter().map(|metric| metric.name.as_str()), all)
 }
 
 /// Its value; `None` where an outcome does not have it.

@@ -6,21 +6,22 @@
 //! area, behind everything in persistent memory:   host record | groups of 32 threads | shadows
 //! ```
 //! One area serves all launches: it has room for the largest, and what it says carries the number of the launch
-//! (`regions/layout.rs`). What the host writes down of itself is in `host_record.rs`; how a program goes on from what a power
+//! (`regions/layout.rs`). What the host writes down of itself is in `record.rs`; how a program goes on from what a power
 //! failure left, in `resume.rs`.
 //!
 //! Invariants: the program's own buffers get what they get without formation; the area is outside of them. The same program
 //! gives the same launches on every driver, as far as it has no races.
 
+mod record;
+pub(crate) mod regions;
+pub(crate) mod resume;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::Resolved;
-use super::functional::{Action, FunctionalError, drive};
 use super::host::Host;
-use super::host_record::{Entry, Record};
-use super::position::Position;
-use super::view::{Bindings, View};
+use super::plan::image::image;
+use super::plan::{FormedKernel, Plan};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::kernel::functional::{self, Limits};
 use crate::kernel::host::{HostAction, HostProgram};
@@ -28,131 +29,84 @@ use crate::kernel::ir::{Kernel, LANES};
 use crate::kernel::launch::Launch;
 use crate::kernel::memory::{AddressMap, CHECKPOINT_AREA, FlatMemory, Medium};
 use crate::kernel::regions::{Area, Formed, Layout, RegionOptions, form};
-
-/// A kernel of a program, and what became of it.
-pub(super) type FormedKernel = (Arc<Kernel>, Arc<Formed>);
+use crate::workload::host::functional::{Action, FunctionalError, drive};
+use crate::workload::host::position::Position;
+use crate::workload::host::view::{Bindings, View};
+use record::{Entry, Record};
 
 /// A program of formed kernels. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct FormedProgram {
-    pub(super) resolved: Resolved,
-    pub(super) kernels: Arc<[FormedKernel]>,
-    pub(super) addresses: Arc<AddressMap>,
-    pub(super) record: Record,
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) kernels: Arc<[FormedKernel]>,
+    pub(crate) addresses: Arc<AddressMap>,
+    pub(crate) record: Record,
     /// As launch 0 has it.
-    pub(super) area: Area,
+    pub(crate) area: Area,
     /// Groups of 32 threads that have room in it.
-    pub(super) groups: u64,
+    pub(crate) groups: u64,
     /// First address and bytes of everything that is added to memory.
-    pub(super) range: (u64, u64),
+    pub(crate) range: (u64, u64),
 }
 
-impl Resolved {
-    /// Forms every kernel that the host program may launch.
-    ///
-    /// # Errors
-    /// All kernels that cannot be formed.
-    pub fn form_kernels(&self, options: &RegionOptions) -> Result<Vec<Arc<Formed>>, Diagnostics> {
-        Ok(self.formed_kernels(options)?.iter().map(|(_, formed)| formed.clone()).collect())
+/// Every kernel that the host program may launch, formed.
+///
+/// # Errors
+/// All kernels that cannot be formed.
+pub(crate) fn formed_kernels(plan: &Plan, options: &RegionOptions) -> Result<Arc<[FormedKernel]>, Diagnostics> {
+    if let Some((_, known)) = plan.formed.get().filter(|(of, _)| of == options) {
+        return Ok(known.clone());
     }
+    let kernels: Arc<[FormedKernel]> = form_anew(plan, options)?.into();
+    // The first options stay; others are for those who compare.
+    let _ = plan.formed.set((*options, kernels.clone()));
+    Ok(kernels)
+}
 
-    fn formed_kernels(&self, options: &RegionOptions) -> Result<Arc<[FormedKernel]>, Diagnostics> {
-        if let Some((_, known)) = self.plan.formed.get().filter(|(of, _)| of == options) {
-            return Ok(known.clone());
+fn form_anew(plan: &Plan, options: &RegionOptions) -> Result<Vec<FormedKernel>, Diagnostics> {
+    let mut faults = Diagnostics::default();
+    let mut kernels: Vec<FormedKernel> = Vec::new();
+    for kernel in plan.program.kernels() {
+        // Launched from several steps, it is one; kernels of several files may share a name.
+        if kernels.iter().any(|(known, _)| Arc::ptr_eq(known, kernel)) {
+            continue;
         }
-        let kernels: Arc<[FormedKernel]> = self.form_anew(options)?.into();
-        // The first options stay; others are for those who compare.
-        let _ = self.plan.formed.set((*options, kernels.clone()));
-        Ok(kernels)
-    }
-
-    fn form_anew(&self, options: &RegionOptions) -> Result<Vec<FormedKernel>, Diagnostics> {
-        let mut faults = Diagnostics::default();
-        let mut kernels: Vec<FormedKernel> = Vec::new();
-        for kernel in self.plan.program.kernels() {
-            // Launched from several steps, it is one; kernels of several files may share a name.
-            if kernels.iter().any(|(known, _)| Arc::ptr_eq(known, kernel)) {
-                continue;
-            }
-            match form(kernel, options) {
-                Ok(formed) => kernels.push((kernel.clone(), Arc::new(formed))),
-                Err(error) => {
-                    let message = format!("kernel `{}` cannot be formed into regions: {error}", kernel.name);
-                    faults.push(Diagnostic::nowhere(&kernel.file, message));
-                }
+        match form(kernel, options) {
+            Ok(formed) => kernels.push((kernel.clone(), Arc::new(formed))),
+            Err(error) => {
+                let message = format!("kernel `{}` cannot be formed into regions: {error}", kernel.name);
+                faults.push(Diagnostic::nowhere(&kernel.file, message));
             }
         }
-        faults.into_result(kernels)
     }
+    faults.into_result(kernels)
+}
 
-    /// The program of formed kernels. Where the extents of a launch follow from what the host reads from the device, it
-    /// runs on the functional driver first, under `limits`, to see how large the checkpoint area must be.
-    ///
-    /// # Errors
-    /// All kernels that cannot be formed; a functional run that fails.
-    pub fn formed(&self, options: &RegionOptions, limits: &Limits<'_>) -> Result<FormedProgram, Diagnostics> {
-        let kernels = self.formed_kernels(options)?;
-        let mut room = Room::default();
-        for (_, formed) in &*kernels {
-            room.group_bytes = room.group_bytes.max(formed.checkpoint.group_bytes());
-        }
-        if !self.fixed_room(&kernels, &mut room) && !self.walked_room(&kernels, &mut room) {
-            let ran = drive(&mut self.host(), &mut self.image(), &mut |action, memory| {
-                let Action::Launch(launch) = action else { return Ok(()) };
-                room.include(&kernels, launch);
-                functional::run(launch, memory, limits)?;
-                Ok(())
-            });
-            let name = || self.plan.manifest.name.clone();
-            ran.map_err(|fault| {
-                Diagnostic::nowhere(&name(), format!("functional run, for the size of the {CHECKPOINT_AREA}: {fault}"))
-            })?;
-        }
-        let mut addresses = (**self.addresses()).clone();
-        let position = self.host().position();
-        let record_bytes = Record::new(0, position.clone()).bytes().next_multiple_of(u64::from(Layout::ROW_BYTES));
-        let groups_bytes = room.groups * u64::from(room.group_bytes);
-        let bytes = record_bytes + groups_bytes + room.shadow_bytes;
-        let start = addresses.allocate(CHECKPOINT_AREA, bytes, Medium::Nvm);
-        let address = start + record_bytes;
-        let area = Area { address, group_bytes: room.group_bytes, shadows: address + groups_bytes, launch: 0 };
-        Ok(FormedProgram {
-            resolved: self.clone(),
-            kernels,
-            addresses: Arc::new(addresses),
-            record: Record::new(start, position),
-            area,
-            groups: room.groups,
-            range: (start, bytes),
-        })
-    }
+/// Room for launches whose extents are known before the run; whether these are all.
+fn fixed_room(plan: &Arc<Plan>, kernels: &[FormedKernel], room: &mut Room) -> bool {
+    let mut view = View::new(plan.clone());
+    plan.program.launches().all(|step| {
+        let Some((grid, block, shared)) = view.fixed_extents(step) else { return false };
+        let formed = formed_of(kernels, &step.kernel);
+        let ctas: u64 = grid.iter().map(|&n| u64::from(n)).product();
+        let groups = ctas * u64::from(block.iter().product::<u32>().div_ceil(LANES as u32));
+        let shared = u64::from(step.kernel.shared_bytes) + u64::from(shared);
+        room.groups = room.groups.max(groups);
+        room.shadow_bytes = room.shadow_bytes.max(formed.checkpoint.shadow_bytes_of(ctas, groups, shared));
+        true
+    })
+}
 
-    /// Room for launches whose extents are known before the run; whether these are all.
-    fn fixed_room(&self, kernels: &[FormedKernel], room: &mut Room) -> bool {
-        let mut view = View::new(self.plan.clone());
-        self.plan.program.launches().all(|step| {
-            let Some((grid, block, shared)) = view.fixed_extents(step) else { return false };
-            let formed = formed_of(kernels, &step.kernel);
-            let ctas: u64 = grid.iter().map(|&n| u64::from(n)).product();
-            let groups = ctas * u64::from(block.iter().product::<u32>().div_ceil(LANES as u32));
-            let shared = u64::from(step.kernel.shared_bytes) + u64::from(shared);
-            room.groups = room.groups.max(groups);
-            room.shadow_bytes = room.shadow_bytes.max(formed.checkpoint.shadow_bytes_of(ctas, groups, shared));
-            true
-        })
-    }
-
-    /// Room for all launches of a host program that does not read the device; whether it is one.
-    fn walked_room(&self, kernels: &[FormedKernel], room: &mut Room) -> bool {
-        let mut host = self.host();
-        loop {
-            match host.next(None) {
-                Ok(HostAction::Launch(launch)) => room.include(kernels, &launch),
-                Ok(HostAction::Read { .. } | HostAction::Reduce(_)) => return false,
-                Ok(HostAction::Write { .. } | HostAction::Copy { .. } | HostAction::Warm(_)) => {}
-                // What the host program cannot do, the run will tell.
-                Ok(HostAction::Done) | Err(_) => return true,
-            }
+/// Room for all launches of a host program that does not read the device; whether it is one.
+fn walked_room(plan: &Arc<Plan>, kernels: &[FormedKernel], room: &mut Room) -> bool {
+    let mut host = Host::new(plan.clone());
+    loop {
+        match host.next(None) {
+            Ok(HostAction::Launch(launch)) => room.include(kernels, &launch),
+            Ok(HostAction::Read { .. } | HostAction::Reduce(_)) => return false,
+            Ok(HostAction::Write { .. } | HostAction::Copy { .. } | HostAction::Warm(_)) => {}
+            // What the host program cannot do, the run will tell.
+            Ok(HostAction::Done) | Err(_) => return true,
         }
     }
 }
@@ -179,6 +133,52 @@ fn formed_of<'k>(kernels: &'k [FormedKernel], kernel: &Arc<Kernel>) -> &'k Arc<F
 }
 
 impl FormedProgram {
+    /// The program of formed kernels. Where the extents of a launch follow from what the host reads from the device, it
+    /// runs on the functional driver first, under `limits`, to see how large the checkpoint area must be.
+    ///
+    /// # Errors
+    /// All kernels that cannot be formed; a functional run that fails.
+    pub(crate) fn new(
+        plan: &Arc<Plan>,
+        options: &RegionOptions,
+        limits: &Limits<'_>,
+    ) -> Result<FormedProgram, Diagnostics> {
+        let kernels = formed_kernels(plan, options)?;
+        let mut room = Room::default();
+        for (_, formed) in &*kernels {
+            room.group_bytes = room.group_bytes.max(formed.checkpoint.group_bytes());
+        }
+        if !fixed_room(plan, &kernels, &mut room) && !walked_room(plan, &kernels, &mut room) {
+            let ran = drive(&mut Host::new(plan.clone()), &mut image(plan), &mut |action, memory| {
+                let Action::Launch(launch) = action else { return Ok(()) };
+                room.include(&kernels, launch);
+                functional::run(launch, memory, limits)?;
+                Ok(())
+            });
+            let name = || plan.manifest.name.clone();
+            ran.map_err(|fault| {
+                Diagnostic::nowhere(&name(), format!("functional run, for the size of the {CHECKPOINT_AREA}: {fault}"))
+            })?;
+        }
+        let mut addresses = (*plan.addresses).clone();
+        let position = Host::new(plan.clone()).position();
+        let record_bytes = Record::new(0, position.clone()).bytes().next_multiple_of(u64::from(Layout::ROW_BYTES));
+        let groups_bytes = room.groups * u64::from(room.group_bytes);
+        let bytes = record_bytes + groups_bytes + room.shadow_bytes;
+        let start = addresses.allocate(CHECKPOINT_AREA, bytes, Medium::Nvm);
+        let address = start + record_bytes;
+        let area = Area { address, group_bytes: room.group_bytes, shadows: address + groups_bytes, launch: 0 };
+        Ok(FormedProgram {
+            plan: plan.clone(),
+            kernels,
+            addresses: Arc::new(addresses),
+            record: Record::new(start, position),
+            area,
+            groups: room.groups,
+            range: (start, bytes),
+        })
+    }
+
     /// What is allocated in global memory, the checkpoint area included.
     pub fn addresses(&self) -> &Arc<AddressMap> {
         &self.addresses
@@ -186,7 +186,7 @@ impl FormedProgram {
 
     /// Global memory before the first step.
     pub fn image(&self) -> FlatMemory {
-        let mut memory = self.resolved.image();
+        let mut memory = image(&self.plan);
         memory.place(self.range.0, vec![0; self.range.1 as usize]);
         memory
     }
@@ -196,7 +196,7 @@ impl FormedProgram {
         FormedHost {
             program: self.clone(),
             host: {
-                let mut host = self.resolved.host();
+                let mut host = Host::new(self.plan.clone());
                 host.note_positions();
                 host
             },
@@ -228,7 +228,7 @@ impl FormedProgram {
     }
 
     /// The area of a launch.
-    pub(super) fn area_of(&self, launch: u32) -> Area {
+    pub(crate) fn area_of(&self, launch: u32) -> Area {
         Area { launch, ..self.area }
     }
 
@@ -281,7 +281,7 @@ impl FormedHost {
     }
 
     /// Launches asked for so far; the last one's number is one less.
-    pub(super) fn launches(&self) -> u32 {
+    pub(crate) fn launches(&self) -> u32 {
         self.launches
     }
 
@@ -289,7 +289,7 @@ impl FormedHost {
     ///
     /// # Errors
     /// A record that is none of this program's.
-    pub(super) fn go_on(&mut self, begun: Option<u32>, memory: &FlatMemory) -> Result<(), FunctionalError> {
+    pub(crate) fn go_on(&mut self, begun: Option<u32>, memory: &FlatMemory) -> Result<(), FunctionalError> {
         self.begun = begun;
         let latest = self.program.record.latest(memory).map_err(FunctionalError::Record)?;
         if let Some((number, Entry { position, launches, replies })) = latest {

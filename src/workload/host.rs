@@ -7,36 +7,43 @@
 //!
 //! Invariant: an operation changes state only when all of its expressions have values; until then it can be repeated.
 
+pub(crate) mod functional;
+mod launch;
+pub(crate) mod position;
+pub(crate) mod recovery;
+pub(crate) mod view;
+
 use std::sync::Arc;
 
-use super::element::store;
 use super::expr::{Element, Expr};
-use super::instrument::{Begun, Undo};
-use super::manifest::LoopKind;
-use super::position::Position;
-use super::program::{Loop, Operation, Program};
-use super::resolve::Plan;
-use super::view::{Bindings, Interrupt, View};
+use super::plan::{Part, Plan};
 use crate::diagnostic::Diagnostics;
 use crate::kernel::host::{GlobalRange, HostAction, HostProgram};
+use crate::workload::manifest::element::store;
+use crate::workload::manifest::instrument::Undo;
+use crate::workload::manifest::steps::LoopKind;
+use crate::workload::plan::program::{Loop, Operation};
+use position::Position;
+use view::{Bindings, Interrupt, View};
 
-/// Launches that [`Plan::total_ctas`] follows before it gives up.
+/// Launches that [`total_ctas`] follows before it gives up.
 const MAX_COUNTED_LAUNCHES: u64 = 100_000;
-
-/// Which of a plan's programs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
-    /// What a run does.
-    Steps,
-    /// What runs at boot after a power failure.
-    Recovery,
-}
 
 /// What the device was asked for and has not answered.
 #[derive(Debug)]
 enum Wanted {
     Element(Element),
     Reduction,
+}
+
+/// Where the transactions of a launch that begins now keep what they need.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    pub(crate) undo: Arc<Undo>,
+    /// Address of the first flag.
+    pub(crate) flag: u64,
+    /// Addresses of the buffers that change, and of their logs.
+    pub(crate) buffers: Vec<(u64, u64)>,
 }
 
 /// The host program of a run.
@@ -62,7 +69,7 @@ impl Host {
     }
 
     /// One of the plan's programs, which ends with a fault after `most` operations.
-    pub(super) fn of(plan: Arc<Plan>, part: Part, most: u64) -> Self {
+    pub(crate) fn of(plan: Arc<Plan>, part: Part, most: u64) -> Self {
         let loops = vec![(0, 0); plan.part(part).loops.len()];
         let before = Position::default();
         let mut view = View::new(plan);
@@ -77,7 +84,7 @@ impl Host {
     }
 
     /// Where it is.
-    pub(super) fn position(&self) -> Position {
+    pub(crate) fn position(&self) -> Position {
         let (view, slots) = (&self.view, self.view.plan.manifest.names.extents());
         Position {
             at: self.at as u64,
@@ -90,17 +97,17 @@ impl Host {
     }
 
     /// From now on it notes where it was ([`Host::before`]).
-    pub(super) fn note_positions(&mut self) {
+    pub(crate) fn note_positions(&mut self) {
         self.notes = true;
     }
 
     /// Where it was before the operation that gave the last action.
-    pub(super) fn before(&self) -> &Position {
+    pub(crate) fn before(&self) -> &Position {
         &self.before
     }
 
     /// Goes on at a position of a host program of the same plan.
-    pub(super) fn go_to(&mut self, position: &Position) {
+    pub(crate) fn go_to(&mut self, position: &Position) {
         self.at = position.at as usize;
         self.view.flags = position.flags;
         self.loops.clone_from(&position.loops);
@@ -118,7 +125,7 @@ impl Host {
     }
 
     /// The transactions of the launch that was asked for last, if it has any; once.
-    pub(super) fn begun(&mut self) -> Option<Begun> {
+    pub(crate) fn begun(&mut self) -> Option<Begun> {
         self.begun.take()
     }
 
@@ -301,57 +308,44 @@ impl HostProgram for Host {
     }
 }
 
-impl Plan {
-    /// One of its programs.
-    pub(super) fn part(&self, part: Part) -> &Program {
-        match part {
-            Part::Steps => &self.program,
-            Part::Recovery => &self.recovery,
+/// Finds what is wrong with the steps as far as it can be seen before the run: launches and loops whose
+/// expressions name no loop variable and read nothing from the device.
+pub(crate) fn check_steps(plan: &Arc<Plan>, faults: &mut Diagnostics) {
+    let mut view = View::new(plan.clone());
+    for operation in plan.program.operations.iter().chain(&plan.recovery.operations) {
+        match operation {
+            Operation::Launch(step) => view.check_launch(step, faults),
+            Operation::Swap(a, b) => {
+                let [left, right] = [*a, *b].map(|number| (&plan.manifest.buffers[number], plan.buffers[number].len));
+                if left.1 != right.1 {
+                    let message = format!(
+                        "`{}` ({} elements) and `{}` ({}) cannot be swapped",
+                        left.0.name, left.1, right.0.name, right.1
+                    );
+                    faults.push(right.0.place.fault(message));
+                }
+            }
+            _ => {}
         }
     }
+}
 
-    /// Finds what is wrong with the steps as far as it can be seen before the run: launches and loops whose
-    /// expressions name no loop variable and read nothing from the device.
-    pub(crate) fn check_steps(self, faults: &mut Diagnostics) -> Arc<Plan> {
-        let plan = Arc::new(self);
-        let mut view = View::new(plan.clone());
-        for operation in plan.program.operations.iter().chain(&plan.recovery.operations) {
-            match operation {
-                Operation::Launch(step) => view.check_launch(step, faults),
-                Operation::Swap(a, b) => {
-                    let [left, right] =
-                        [*a, *b].map(|number| (&plan.manifest.buffers[number], plan.buffers[number].len));
-                    if left.1 != right.1 {
-                        let message = format!(
-                            "`{}` ({} elements) and `{}` ({}) cannot be swapped",
-                            left.0.name, left.1, right.0.name, right.1
-                        );
-                        faults.push(right.0.place.fault(message));
-                    }
+/// CTAs of all launches, where that is known before the run.
+pub(crate) fn total_ctas(plan: &Arc<Plan>) -> Option<u64> {
+    let mut host = Host::new(plan.clone());
+    let (mut total, mut launches) = (0, 0);
+    loop {
+        match host.next(None).ok()? {
+            HostAction::Launch(launch) => {
+                total += launch.ctas();
+                launches += 1;
+                if launches > MAX_COUNTED_LAUNCHES {
+                    return None;
                 }
-                _ => {}
             }
-        }
-        plan
-    }
-
-    /// CTAs of all launches, where that is known before the run.
-    pub(crate) fn total_ctas(self: &Arc<Plan>) -> Option<u64> {
-        let mut host = Host::new(self.clone());
-        let (mut total, mut launches) = (0, 0);
-        loop {
-            match host.next(None).ok()? {
-                HostAction::Launch(launch) => {
-                    total += launch.ctas();
-                    launches += 1;
-                    if launches > MAX_COUNTED_LAUNCHES {
-                        return None;
-                    }
-                }
-                HostAction::Read { .. } | HostAction::Reduce(_) => return None,
-                HostAction::Done => return Some(total),
-                HostAction::Write { .. } | HostAction::Copy { .. } | HostAction::Warm(_) => {}
-            }
+            HostAction::Read { .. } | HostAction::Reduce(_) => return None,
+            HostAction::Done => return Some(total),
+            HostAction::Write { .. } | HostAction::Copy { .. } | HostAction::Warm(_) => {}
         }
     }
 }

@@ -1,104 +1,36 @@
 //! From a document that was checked against the schema to a [`Manifest`]: parameters, profiles, graphs, buffers.
 //!
 //! The document may still be wrong: what the schema check reported is skipped here without a second message, what only
-//! a reader can see (unknown names, wrong expressions) is reported here. Steps are read by `read_steps`, checks by
-//! `read_checks`.
+//! a reader can see (unknown names, wrong expressions) is reported here. A file here reads a section: `steps`, `args`
+//! (of launches), `variables`, `checks`, `conditions`, `instrument`; [`Reader`] is what they share.
 
-use super::document::{Item, Place, Table, advised};
+mod args;
+mod checks;
+mod conditions;
+pub(crate) mod instrument;
+mod kernel_names;
+mod reader;
+mod steps;
+mod variables;
+
 use super::expr::{Expr, Scope, Type, Value};
-use super::manifest::{
-    Buffer, Field, Graph, GraphKind, GraphPart, Init, Manifest, Param, Profile, Role, Space, SurfaceForm, TextureForm,
-    elem_of, type_of,
+use super::manifest::Manifest;
+use crate::diagnostic::Diagnostics;
+use crate::document::{Item, Place, TomlTable};
+use crate::workload::manifest::buffers::{
+    Buffer, Field, Graph, GraphKind, GraphPart, Init, LoadedTree, Param, Profile, Role, Space, SurfaceForm,
+    TextureForm, param_value,
 };
-use super::names::Names;
-use super::read_steps::KernelFact;
-use super::schema::quoted;
-use super::source::Programs;
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::workload::manifest::element::{elem_of, type_of};
+use crate::workload::manifest::names::Names;
+use crate::workload::manifest::source::Programs;
+use reader::{Reader, unknown};
 
 /// The only version of the format so far.
 pub(crate) const SCHEMA_VERSION: i64 = 1;
 
-/// What every part of the reading shares.
-pub(super) struct Reader<'a> {
-    pub(super) programs: &'a Programs,
-    pub(super) names: Names,
-    pub(super) buffers: Vec<Buffer>,
-    /// Buffers that launches are given as texture objects.
-    pub(super) texture_objects: Vec<usize>,
-    /// What is stated of kernels.
-    pub(super) facts: Vec<KernelFact>,
-    pub(super) faults: &'a mut Diagnostics,
-}
-
-impl Reader<'_> {
-    pub(super) fn fault(&mut self, fault: Diagnostic) {
-        self.faults.push(fault);
-    }
-
-    /// Compiles an expression of either kind.
-    pub(super) fn expr(&mut self, item: Item<'_>, scope: &Scope) -> Option<Expr> {
-        if let Some(value) = item.number() {
-            return Some(Expr::constant(value, &item.place()));
-        }
-        match Expr::compile(item.text()?, &item.place(), scope) {
-            Ok(expr) => Some(expr),
-            Err(fault) => {
-                self.fault(fault);
-                None
-            }
-        }
-    }
-
-    /// Compiles an expression that must be an integer.
-    pub(super) fn integer(&mut self, item: Item<'_>, scope: &Scope, what: &str) -> Option<Expr> {
-        let expr = self.expr(item, scope)?;
-        if expr.ty() == Type::Float {
-            self.fault(expr.not_an_integer(what));
-            return None;
-        }
-        Some(expr)
-    }
-
-    /// The integer expression at `key`, if there is one.
-    pub(super) fn integer_at(&mut self, table: Table<'_>, key: &str, scope: &Scope) -> Option<Expr> {
-        self.integer(table.get(key)?, scope, &format!("`{key}`"))
-    }
-
-    /// The number of the buffer called `name`.
-    pub(super) fn buffer(&mut self, name: &str, place: &Place) -> Option<usize> {
-        let found = self.buffers.iter().position(|buffer| buffer.name == name);
-        if found.is_none() {
-            let fault = unknown("buffer", name, place, self.names.buffer_names());
-            self.fault(fault);
-        }
-        found
-    }
-
-    /// The number of the buffer named by the string at `key`.
-    pub(super) fn buffer_at(&mut self, table: Table<'_>, key: &str) -> Option<usize> {
-        let (name, place) = table.text(key)?;
-        self.buffer(name, &place)
-    }
-}
-
-/// "there is no `what` `name`", with the nearest name or all of them.
-pub(super) fn unknown<'n>(
-    what: &str,
-    name: &str,
-    place: &Place,
-    valid: impl IntoIterator<Item = &'n str>,
-) -> Diagnostic {
-    let valid: Vec<&str> = valid.into_iter().collect();
-    let fault = place.fault(format!("there is no {what} `{name}`"));
-    advised(fault, name, valid.iter().copied(), || match valid.is_empty() {
-        true => Some(format!("no {what} is declared")),
-        false => Some(format!("declared: {}", quoted(&valid))),
-    })
-}
-
 /// Reads a whole manifest. What comes back is complete only if no fault was pushed.
-pub(crate) fn manifest(root: Table<'_>, programs: &Programs, faults: &mut Diagnostics) -> Manifest {
+pub(crate) fn manifest(root: TomlTable<'_>, programs: &Programs, faults: &mut Diagnostics) -> Manifest {
     if let Some(item) = root.get("schema")
         && let Some(Value::Int(version)) = item.number()
         && version != SCHEMA_VERSION
@@ -143,13 +75,13 @@ pub(crate) fn manifest(root: Table<'_>, programs: &Programs, faults: &mut Diagno
     }
 }
 
-fn keys(root: Table<'_>, key: &str) -> Vec<String> {
+fn keys(root: TomlTable<'_>, key: &str) -> Vec<String> {
     let table = root.table(key);
     table.map_or_else(Vec::new, |table| table.entries().map(|(name, ..)| name.to_owned()).collect())
 }
 
 /// Names share one space: a parameter, a graph and a buffer cannot be called alike, nor like a name of the language.
-fn clashes(root: Table<'_>, faults: &mut Diagnostics) {
+fn clashes(root: TomlTable<'_>, faults: &mut Diagnostics) {
     const RESERVED: [&str; 5] = ["idx", "i", "j", "grid", "block"];
     let mut seen: Vec<(&str, &str)> = Vec::new();
     for (key, noun) in [("params", "parameter"), ("graph", "graph"), ("buffer", "buffer")] {
@@ -166,7 +98,7 @@ fn clashes(root: Table<'_>, faults: &mut Diagnostics) {
     }
 }
 
-fn params(root: Table<'_>, faults: &mut Diagnostics) -> Vec<Param> {
+fn params(root: TomlTable<'_>, faults: &mut Diagnostics) -> Vec<Param> {
     let Some(table) = root.table("params") else {
         return Vec::new();
     };
@@ -181,21 +113,7 @@ fn params(root: Table<'_>, faults: &mut Diagnostics) -> Vec<Param> {
     params
 }
 
-/// A new value of a parameter in the parameter's kind, or what is wrong with it.
-pub(crate) fn param_value(param: &Param, value: Value) -> Result<Value, String> {
-    match (param.value, value) {
-        (Value::Float(_), Value::Int(value)) => Ok(Value::Float(value as f64)),
-        (Value::Float(_), Value::Float(float)) if !float.is_finite() => {
-            Err(format!("parameter `{}` must be a finite number", param.name))
-        }
-        (Value::Int(_), Value::Float(found)) => {
-            Err(format!("parameter `{}` is an integer, found the float {found:?}", param.name))
-        }
-        (_, value) => Ok(value),
-    }
-}
-
-fn profiles(root: Table<'_>, params: &[Param], faults: &mut Diagnostics) -> Vec<Profile> {
+fn profiles(root: TomlTable<'_>, params: &[Param], faults: &mut Diagnostics) -> Vec<Profile> {
     let Some(table) = root.table("profile") else {
         return Vec::new();
     };
@@ -221,7 +139,7 @@ fn profiles(root: Table<'_>, params: &[Param], faults: &mut Diagnostics) -> Vec<
 }
 
 /// Names, element types, spaces and roles: what expressions need to know before any is compiled.
-fn buffer_forms(root: Table<'_>, faults: &mut Diagnostics) -> Vec<Buffer> {
+fn buffer_forms(root: TomlTable<'_>, faults: &mut Diagnostics) -> Vec<Buffer> {
     let Some(table) = root.table("buffer") else {
         return Vec::new();
     };
@@ -282,7 +200,7 @@ fn buffer_forms(root: Table<'_>, faults: &mut Diagnostics) -> Vec<Buffer> {
 }
 
 /// The fields of a buffer's elements, laid out as C would, and the bytes of an element.
-fn fields(buffer: &str, table: Table<'_>, faults: &mut Diagnostics) -> (Vec<Field>, u64) {
+fn fields(buffer: &str, table: TomlTable<'_>, faults: &mut Diagnostics) -> (Vec<Field>, u64) {
     let elem = |word: Option<(&str, Place)>| word.and_then(|(word, _)| elem_of(word));
     match (table.get("type"), table.get("fields")) {
         (Some(_), Some(fields)) => {
@@ -318,7 +236,15 @@ fn fields(buffer: &str, table: Table<'_>, faults: &mut Diagnostics) -> (Vec<Fiel
 }
 
 impl Reader<'_> {
-    fn graphs(&mut self, root: Table<'_>) -> Vec<Graph> {
+    /// The keys of `init = {kind = "bplus_tree"}`.
+    pub(crate) fn loaded_tree(&mut self, table: TomlTable<'_>, scope: &Scope) -> Option<Box<LoadedTree>> {
+        let mut size = |key| self.integer_at(table, key, scope);
+        let sizes = [size("leaves"), size("fan"), size("order"), size("span")];
+        let [Some(leaves), Some(fan), Some(order), Some(span)] = sizes else { return None };
+        Some(Box::new(LoadedTree { sizes: [leaves, fan, order, span], place: table.place() }))
+    }
+
+    fn graphs(&mut self, root: TomlTable<'_>) -> Vec<Graph> {
         let Some(table) = root.table("graph") else {
             return Vec::new();
         };
@@ -359,7 +285,7 @@ impl Reader<'_> {
     }
 
     /// Lengths and initial contents, now that every name is known.
-    fn buffer_contents(&mut self, root: Table<'_>, graphs: &[String]) {
+    fn buffer_contents(&mut self, root: TomlTable<'_>, graphs: &[String]) {
         let Some(all) = root.table("buffer") else { return };
         for (name, _, item) in all.entries() {
             let Some(number) = self.buffers.iter().position(|buffer| buffer.name == name) else {
@@ -401,7 +327,7 @@ impl Reader<'_> {
     }
 
     /// What lies around a buffer.
-    fn margin(&mut self, table: Table<'_>, number: usize) {
+    fn margin(&mut self, table: TomlTable<'_>, number: usize) {
         let scope = self.names.in_init(false);
         for key in ["guard", "padding"] {
             let Some(item) = table.get(key).filter(|_| self.buffers[number].space == Space::Const) else { continue };
@@ -446,7 +372,7 @@ impl Reader<'_> {
         found.into_iter().for_each(|fault| self.fault(fault));
     }
 
-    fn texture(&mut self, table: Table<'_>, buffer: &str, scope: &Scope) -> Option<TextureForm> {
+    fn texture(&mut self, table: TomlTable<'_>, buffer: &str, scope: &Scope) -> Option<TextureForm> {
         let form = table.table("texture")?;
         let width = self.integer_at(form, "width", scope);
         let height = self.integer_at(form, "height", scope);
@@ -460,7 +386,7 @@ impl Reader<'_> {
         Some(TextureForm { name, place, width: width?, height, pitch, channels, normalized })
     }
 
-    fn surface(&mut self, table: Table<'_>, buffer: &str, scope: &Scope) -> Option<SurfaceForm> {
+    fn surface(&mut self, table: TomlTable<'_>, buffer: &str, scope: &Scope) -> Option<SurfaceForm> {
         let form = table.table("surface")?;
         let width = self.integer_at(form, "width", scope);
         let height = self.integer_at(form, "height", scope);
@@ -547,6 +473,6 @@ impl Reader<'_> {
     }
 }
 
-fn seed(table: Table<'_>) -> u64 {
+fn seed(table: TomlTable<'_>) -> u64 {
     table.get("seed").and_then(Item::number).map_or(0, Value::bits)
 }

@@ -182,13 +182,13 @@ banks = 16.0
     let found = faults(load("values.toml", text, &[]));
     let shown: Vec<String> = found.iter().map(|(line, column, text)| format!("{line}:{column} {text}")).collect();
     let expected = [
-        "2:8 `name` expects a text; got integer",
+        "2:8 `name` expects a text; got the integer 3",
         "4:12 `core_mhz` has an unknown unit in \"1.8 furlongs\"",
         "5:16 `crossbar_mhz` expects a frequency in MHz, for example 1400 or \"1.4GHz\"; got 0",
         "7:9 expected `{ value = ..., source = \"...\" }`; there is no `value`",
         "7:11 unexpected `valeu`: a value is `{ value = ..., source = \"...\" }`did you mean `value`?",
         "8:10 `policy` expects one of",
-        "9:32 `source` expects a text; got integer",
+        "9:32 `source` expects a text; got the integer 7",
         "11:16 `global_loads` expects true or false; got \"yes\"",
         "13:6 `kb` expects a whole number of KiB",
         "14:8 `ways` expects a whole number",
@@ -198,6 +198,13 @@ banks = 16.0
     for (found, expected) in shown.iter().zip(expected) {
         assert!(found.starts_with(expected), "{found}\nshould start with\n{expected}");
     }
+}
+
+#[test]
+fn every_broken_line_of_a_machine_file_is_reported_and_nothing_that_follows_from_it() {
+    let found = faults(load("broken.toml", "name = \n[sm]\ncount = 4 4\nwarpz = 1\n", &[]));
+    let lines: Vec<u32> = found.iter().map(|(line, ..)| *line).collect();
+    assert_eq!(lines, [1, 3], "{found:?}");
 }
 
 #[test]

@@ -113,7 +113,7 @@ fn a_reference_that_forgot_what_is_not_needed_judges_the_same() {
     let resolved = made("forget", "");
     let mut reference = run(&resolved);
     let mut timed = run(&resolved);
-    reference.forget_unneeded(&resolved);
+    resolved.forget_unneeded(&mut reference);
     let kept: Vec<u64> = reference.memory().ranges().map(|(start, _)| start).collect();
     assert_eq!(kept, [address(&resolved, "to")]);
     assert!(judge(&resolved, &timed, Some(&reference)).passed());

@@ -274,7 +274,7 @@ impl AgpmSpec {
     /// The defaults with some values changed, for tests.
     #[cfg(test)]
     pub(super) fn with(changes: &[(&str, serde_json::Value)]) -> std::sync::Arc<AgpmSpec> {
-        let mut values = serde_json::Value::Object(crate::schemes::entry::values_of(DEFAULTS));
+        let mut values = serde_json::Value::Object(crate::schemes::entry::values_of::<AgpmSpec>(DEFAULTS));
         for (key, value) in changes {
             values[*key] = value.clone();
         }

@@ -13,7 +13,8 @@ use crate::persist::regions::{Checkpoints, Overflow, WarpWaits};
 use crate::schemes::entry::values_of;
 
 fn spec(change: impl Fn(&mut LightWspSpec)) -> Arc<LightWspSpec> {
-    let mut spec: LightWspSpec = serde_json::from_value(serde_json::Value::Object(values_of(DEFAULTS))).unwrap();
+    let mut spec: LightWspSpec =
+        serde_json::from_value(serde_json::Value::Object(values_of::<LightWspSpec>(DEFAULTS))).unwrap();
     change(&mut spec);
     assert!(spec.faults().is_empty());
     Arc::new(spec)

@@ -202,7 +202,7 @@ mod tests {
         HandlerPlace { index: 0, sms: 2, slices: 3, controllers: 1, tick_khz: 1_000_000, l1_combines: false };
 
     fn detector(bucket_entries: u32) -> (Detector, Outbox) {
-        let values = crate::schemes::entry::values_of(super::super::DEFAULTS);
+        let values = crate::schemes::entry::values_of::<PmemSpecSpec>(super::super::DEFAULTS);
         let spec: PmemSpecSpec = serde_json::from_value(values.into()).unwrap();
         // A tick is a nanosecond, and the window 20 of them.
         (Detector::new(&Arc::new(PmemSpecSpec { bucket_entries, ..spec }), SEAT), Outbox::default())

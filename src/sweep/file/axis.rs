@@ -6,9 +6,7 @@ use serde_json::Value;
 
 use super::keys::{self, same};
 use crate::diagnostic::Diagnostics;
-use crate::workload::document::Item;
-use crate::workload::document::Place;
-use crate::workload::document::Table;
+use crate::document::{Item, Place, TomlTable};
 
 /// Rows of an axis: more are taken for a mistake.
 const MAX_ROWS: usize = 100_000;
@@ -41,7 +39,7 @@ impl Axis {
 }
 
 /// All axes: of lists in `[base]`, then as they are written.
-pub(super) fn axes(root: Table<'_>, faults: &mut Diagnostics) -> Vec<Axis> {
+pub(super) fn axes(root: TomlTable<'_>, faults: &mut Diagnostics) -> Vec<Axis> {
     let mut axes: Vec<Axis> = Vec::new();
     if let Some(base) = root.table("base") {
         for (list, key) in [("workloads", "workload"), ("schemes", "scheme")] {
@@ -76,13 +74,13 @@ pub(super) fn axes(root: Table<'_>, faults: &mut Diagnostics) -> Vec<Axis> {
     }
     let named = root.table("base").is_some_and(|base| base.get("workload").is_some());
     if !named && !axes.iter().flat_map(|axis| &axis.keys).any(|key| key == "workload") {
-        let place = root.table("base").map_or_else(|| root.place(), Table::place);
+        let place = root.table("base").map_or_else(|| root.place(), TomlTable::place);
         faults.push(place.fault("no workload: say `workload` or `workloads` in [base], or make it an axis"));
     }
     axes
 }
 
-fn axis(table: Table<'_>, faults: &mut Diagnostics) -> Option<Axis> {
+fn axis(table: TomlTable<'_>, faults: &mut Diagnostics) -> Option<Axis> {
     let named = match (table.get("key"), table.get("keys")) {
         (Some(key), None) => vec![key],
         (None, Some(keys)) => keys.list()?,

@@ -17,12 +17,9 @@
 use super::keys;
 use super::{Axis, Selection, Setting, WORDS};
 use crate::diagnostic::Diagnostics;
+use crate::document::{Item, Place, TomlTable, quoted};
 use crate::sweep::metrics::{self, Better, Metric};
 use crate::workload::Value as Number;
-use crate::workload::document;
-use crate::workload::document::Item;
-use crate::workload::document::Place;
-use crate::workload::document::Table;
 
 /// A figure as it is asked for.
 #[derive(Debug, Clone)]
@@ -161,7 +158,7 @@ pub(super) struct Known<'a> {
 }
 
 /// All figures, each with a name of its own.
-pub(super) fn figures(root: Table<'_>, known: &Known<'_>, faults: &mut Diagnostics) -> Vec<FigureSpec> {
+pub(super) fn figures(root: TomlTable<'_>, known: &Known<'_>, faults: &mut Diagnostics) -> Vec<FigureSpec> {
     let mut figures: Vec<FigureSpec> = Vec::new();
     for table in root.tables("figure") {
         let Some(mut figure) = figure(table, known, faults) else { continue };
@@ -186,7 +183,7 @@ pub(super) fn figures(root: Table<'_>, known: &Known<'_>, faults: &mut Diagnosti
 }
 
 /// One figure; `None` where its kind is not known, which the schema tells.
-fn figure(table: Table<'_>, known: &Known<'_>, faults: &mut Diagnostics) -> Option<FigureSpec> {
+fn figure(table: TomlTable<'_>, known: &Known<'_>, faults: &mut Diagnostics) -> Option<FigureSpec> {
     let kind = table.text("kind").and_then(|(word, _)| word_of(&KINDS, word))?;
     let mut keys = Keys { known, faults, used: Vec::new() };
     let x = keys.of(table, "x").pop();
@@ -247,7 +244,7 @@ struct Keys<'a, 'f> {
 
 impl Keys<'_, '_> {
     /// The keys that `part` names: one, or a list.
-    fn of(&mut self, table: Table<'_>, part: &'static str) -> Vec<String> {
+    fn of(&mut self, table: TomlTable<'_>, part: &'static str) -> Vec<String> {
         let Some(item) = table.get(part) else { return Vec::new() };
         let items = item.list().unwrap_or_else(|| vec![item]);
         items.into_iter().filter_map(|item| self.key(item, part)).collect()
@@ -261,8 +258,8 @@ impl Keys<'_, '_> {
             all.sort_unstable();
             all.dedup();
             let fault = item.place().fault(format!("`{key}` is no axis of this sweep"));
-            let help = || Some(format!("it has {}", crate::workload::schema::quoted(&all)));
-            self.faults.push(document::advised(fault, key, all.iter().copied(), help));
+            let help = || Some(format!("it has {}", quoted(&all)));
+            self.faults.push(fault.with_nearest_or(key, all.iter().copied(), help));
             return None;
         }
         if let Some((_, other)) = self.used.iter().find(|(used, _)| used == key) {
@@ -275,7 +272,7 @@ impl Keys<'_, '_> {
 }
 
 /// What a figure shows: metrics, or a word for several of them.
-fn shown(kind: Kind, table: Table<'_>, faults: &mut Diagnostics) -> Option<Shown> {
+fn shown(kind: Kind, table: TomlTable<'_>, faults: &mut Diagnostics) -> Option<Shown> {
     let item = table.get(if kind == Kind::Heat { "value" } else { "y" })?;
     match kind {
         Kind::Cdf => word(item, &LATENCIES, faults).map(Shown::Latency),
@@ -292,9 +289,9 @@ fn word<T: Clone>(item: Item<'_>, words: &[(&'static str, T)], faults: &mut Diag
     let known = word_of(words, found);
     if known.is_none() {
         let names: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-        let expected = crate::workload::schema::quoted(&names);
+        let expected = quoted(&names);
         let fault = item.place().fault(format!("this kind shows one of {expected}, found `{found}`"));
-        faults.push(document::advised(fault, found, names, || None));
+        faults.push(fault.with_nearest_or(found, names, || None));
     }
     known
 }
@@ -333,7 +330,7 @@ fn stack(whole: Item<'_>, items: &[Item<'_>], faults: &mut Diagnostics) -> Optio
     (parts.len() == items.len() && !parts.is_empty()).then_some(Shown::Metrics(parts))
 }
 
-fn name(kind: Kind, table: Table<'_>, known: &Known<'_>, faults: &mut Diagnostics) -> String {
+fn name(kind: Kind, table: TomlTable<'_>, known: &Known<'_>, faults: &mut Diagnostics) -> String {
     let Some((name, place)) = table.text("name") else { return format!("{}-{}", known.sweep, kind.word()) };
     let plain = |c: char| c.is_alphanumeric() || "._-".contains(c);
     if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
@@ -342,7 +339,7 @@ fn name(kind: Kind, table: Table<'_>, known: &Known<'_>, faults: &mut Diagnostic
     name.to_owned()
 }
 
-fn columns(table: Table<'_>, faults: &mut Diagnostics) -> Option<u8> {
+fn columns(table: TomlTable<'_>, faults: &mut Diagnostics) -> Option<u8> {
     let item = table.get("columns")?;
     match item.number()? {
         Number::Int(1) => Some(1),
@@ -354,7 +351,7 @@ fn columns(table: Table<'_>, faults: &mut Diagnostics) -> Option<u8> {
     }
 }
 
-fn height(table: Table<'_>, faults: &mut Diagnostics) -> Option<f64> {
+fn height(table: TomlTable<'_>, faults: &mut Diagnostics) -> Option<f64> {
     let item = table.get("height_pt")?;
     let height = match item.number()? {
         Number::Int(whole) => whole as f64,

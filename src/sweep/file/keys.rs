@@ -10,12 +10,9 @@ use super::{Axis, Selection, Setting};
 use crate::config::Override;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Diagnostics;
+use crate::document::{Item, Place, TomlTable, quoted};
 use crate::workload::FlagBarrier;
 use crate::workload::Mode;
-use crate::workload::document;
-use crate::workload::document::Item;
-use crate::workload::document::Place;
-use crate::workload::document::Table;
 
 /// Keys that are no parameter of a machine, a scheme or a workload.
 pub const WORDS: [&str; 5] = ["machine", "workload", "scheme", "profile", "seed"];
@@ -70,7 +67,7 @@ pub(super) fn plain(item: Item<'_>, key: &str, faults: &mut Diagnostics) -> Opti
 }
 
 /// Keys with dots, written in quotes or as tables in tables.
-pub(super) fn flattened(table: Table<'_>) -> Vec<(String, Place, Item<'_>)> {
+pub(super) fn flattened(table: TomlTable<'_>) -> Vec<(String, Place, Item<'_>)> {
     let mut out = Vec::new();
     for (key, place, item) in table.entries() {
         match item.table() {
@@ -101,9 +98,9 @@ pub(super) fn check(
     } else if !key.contains('.') && !is_word(key) {
         let fault = place.fault(format!("unknown key `{key}`"));
         let words: Vec<&str> = WORDS.iter().chain(&LOGGING).copied().collect();
-        let quoted = crate::workload::schema::quoted(&words);
+        let quoted = quoted(&words);
         let all = || Some(format!("TABLE.KEY, params.NAME, inputs.BUFFER, or one of {quoted}"));
-        faults.push(document::advised(fault, key, words.iter().copied(), all));
+        faults.push(fault.with_nearest_or(key, words.iter().copied(), all));
         return good;
     }
     for (value, at) in values {
@@ -152,7 +149,7 @@ fn of_words(key: &str, value: &Value, words: &[&str]) -> Result<Value, Diagnosti
 
 /// Points by values: keys that vary, or that all points have, and values that some point may have.
 pub(super) fn selection(
-    table: Table<'_>,
+    table: TomlTable<'_>,
     base: &BTreeMap<String, Setting>,
     axes: &[Axis],
     faults: &mut Diagnostics,
@@ -167,7 +164,7 @@ pub(super) fn selection(
         if known.is_empty() {
             let names = axes.iter().flat_map(|axis| &axis.keys).chain(base.keys()).map(String::as_str);
             let fault = place.fault(format!("`{key}` is no axis of this sweep"));
-            faults.push(document::advised(fault, &key, names, || None));
+            faults.push(fault.with_nearest_or(&key, names, || None));
             continue;
         }
         let mut values = Vec::new();
@@ -181,7 +178,7 @@ pub(super) fn selection(
                 let fault = item.place().fault(format!("no point has `{key}` = {value}"));
                 let texts: Vec<String> = known.iter().map(|value| text_of(value)).collect();
                 let all = || Some(format!("it has {}", texts.join(", ")));
-                faults.push(document::advised(fault, &text_of(&value), texts.iter().map(String::as_str), all));
+                faults.push(fault.with_nearest_or(&text_of(&value), texts.iter().map(String::as_str), all));
             }
         }
         keys.push((key, values));

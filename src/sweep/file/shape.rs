@@ -2,13 +2,10 @@
 //!
 //! Left out: keys whose names the user chooses (of `set`, `exclude`, `baseline`), which [`keys`](super::keys) checks.
 
-use crate::workload::schema::Key;
-use crate::workload::schema::Shape;
-use crate::workload::schema::optional;
-use crate::workload::schema::required;
+use crate::document::{KeyRule, Shape, optional, required};
 
 /// A sweep file.
-pub(super) const FILE: &[Key] = &[
+pub(super) const FILE: &[KeyRule] = &[
     required("schema", Shape::Whole),
     required("name", Shape::Text),
     optional("description", Shape::Text),
@@ -21,7 +18,7 @@ pub(super) const FILE: &[Key] = &[
 ];
 
 /// What every run has.
-const BASE: &[Key] = &[
+const BASE: &[KeyRule] = &[
     optional("machine", Shape::Text),
     optional("workload", Shape::Text),
     optional("workloads", Shape::List(&Shape::Text)),
@@ -37,7 +34,7 @@ const BASE: &[Key] = &[
     optional("loop_log", Shape::Boolean),
 ];
 
-const AXIS: &[Key] = &[
+const AXIS: &[KeyRule] = &[
     optional("key", Shape::Text),
     optional("keys", Shape::List(&Shape::Text)),
     optional("values", Shape::List(&Shape::Any)),
@@ -71,7 +68,7 @@ macro_rules! kind {
 
 /// Keys of points: one or several.
 const KEYS: Shape = Shape::OneOrMany(&Shape::Text);
-const BETTER: Key = optional("better", Shape::Words(&["lower", "higher"]));
+const BETTER: KeyRule = optional("better", Shape::Words(&["lower", "higher"]));
 const SCALE: Shape = Shape::Words(&["linear", "log2", "log10"]);
 
 /// A figure, by its kind.

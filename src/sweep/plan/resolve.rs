@@ -15,11 +15,11 @@ use crate::config::Override;
 use crate::config::SchemeConfig;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Diagnostics;
+use crate::document::Place;
 use crate::workload::Choice;
 use crate::workload::Mode;
 use crate::workload::Overrides;
 use crate::workload::Workload;
-use crate::workload::document::Place;
 
 /// Faults of points as a whole that are told.
 const TOLD: usize = 20;

@@ -8,10 +8,10 @@ use std::ops::Range;
 
 use super::syntax::{Binary, Kind, SyntaxFault, Tree};
 use super::{Code, Compare, Function, Node, Scope, Type, Which};
-use crate::workload::document::nearest;
+use crate::diagnostic::nearest;
 
 /// Functions and how they are called, for messages and for the check of the README.
-pub(super) const FUNCTIONS: [(&str, &str); 17] = [
+pub(crate) const FUNCTIONS: [(&str, &str); 17] = [
     ("abs", "abs(x)"),
     ("ceil", "ceil(x)"),
     ("ceil_div", "ceil_div(a, b)"),
@@ -32,7 +32,7 @@ pub(super) const FUNCTIONS: [(&str, &str); 17] = [
 ];
 
 /// Compiles `tree`; returns the code, whose root is the last node, and its type.
-pub(super) fn compile(tree: &Tree, scope: &Scope) -> Result<Code, SyntaxFault> {
+pub(crate) fn compile(tree: &Tree, scope: &Scope) -> Result<Code, SyntaxFault> {
     let mut compiler = Compiler {
         scope,
         nodes: Vec::new(),

@@ -99,15 +99,15 @@ impl Elements for NoElements {
 }
 
 /// Terms of all sums of one value: seconds of work.
-pub(super) const MOST_TERMS: u64 = 1 << 30;
+pub(crate) const MOST_TERMS: u64 = 1 << 30;
 
 /// Evaluates `code` with `frame` as its variables.
-pub(super) fn run<E: Elements>(code: &Code, frame: &mut [u64], elements: &E) -> Result<u64, Stop> {
+pub(crate) fn run<E: Elements>(code: &Code, frame: &mut [u64], elements: &E) -> Result<u64, Stop> {
     run_within(code, frame, elements, MOST_TERMS)
 }
 
 /// As [`run`], with so many terms of sums at most.
-pub(super) fn run_within<E: Elements>(
+pub(crate) fn run_within<E: Elements>(
     code: &Code,
     frame: &mut [u64],
     elements: &E,
@@ -117,7 +117,7 @@ pub(super) fn run_within<E: Elements>(
 }
 
 /// `code` with the values of its scope's variables, and of operations on these alone, in their places.
-pub(super) fn fixed(code: &Code, frame: &[u64]) -> Code {
+pub(crate) fn fixed(code: &Code, frame: &[u64]) -> Code {
     let (mut nodes, mut frame) = (code.nodes.clone(), frame.to_vec());
     for at in 0..nodes.len() {
         // Operands come before their node. Elements are not known, nor are the variables of sums.
@@ -142,16 +142,16 @@ pub(super) fn fixed(code: &Code, frame: &[u64]) -> Code {
 }
 
 /// An evaluation under way.
-pub(super) struct Evaluation<'a, E> {
-    pub(super) nodes: &'a [Node],
-    pub(super) frame: &'a mut [u64],
-    pub(super) elements: &'a E,
+pub(crate) struct Evaluation<'a, E> {
+    pub(crate) nodes: &'a [Node],
+    pub(crate) frame: &'a mut [u64],
+    pub(crate) elements: &'a E,
     /// Terms that sums may still have.
-    pub(super) terms_left: u64,
+    pub(crate) terms_left: u64,
 }
 
 impl<E: Elements> Evaluation<'_, E> {
-    pub(super) fn int(&mut self, at: u32) -> Result<i64, Stop> {
+    pub(crate) fn int(&mut self, at: u32) -> Result<i64, Stop> {
         self.node(at).map(|value| value as i64)
     }
 
@@ -182,7 +182,7 @@ impl<E: Elements> Evaluation<'_, E> {
         operation(a, b).map(|value| value as u64).ok_or(Stop::Fault(at, Fault::Overflow))
     }
 
-    pub(super) fn node(&mut self, at: u32) -> Result<u64, Stop> {
+    pub(crate) fn node(&mut self, at: u32) -> Result<u64, Stop> {
         match self.nodes[at as usize] {
             Node::Int(value) => Ok(value as u64),
             Node::Float(value) => Ok(value.to_bits()),

@@ -36,11 +36,11 @@ pub(crate) struct SyntaxFault {
 }
 
 impl SyntaxFault {
-    pub(super) fn new(at: Range<usize>, message: impl Into<String>) -> Self {
+    pub(crate) fn new(at: Range<usize>, message: impl Into<String>) -> Self {
         SyntaxFault { at, message: message.into(), help: None }
     }
 
-    pub(super) fn with_help(mut self, help: impl Into<String>) -> Self {
+    pub(crate) fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
@@ -48,14 +48,14 @@ impl SyntaxFault {
 
 /// A node and its place.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Tree {
-    pub(super) kind: Kind,
-    pub(super) at: Range<usize>,
+pub(crate) struct Tree {
+    pub(crate) kind: Kind,
+    pub(crate) at: Range<usize>,
 }
 
 /// What a node is.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Int(i64),
     Float(f64),
     Name(String),
@@ -69,7 +69,7 @@ pub(super) enum Kind {
 
 /// Binary operators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Binary {
+pub(crate) enum Binary {
     Add,
     Sub,
     Mul,
@@ -183,7 +183,7 @@ fn number(text: &str, at: Range<usize>) -> Result<Token, SyntaxFault> {
 }
 
 /// Parses a whole expression.
-pub(super) fn parse(text: &str) -> Result<Tree, SyntaxFault> {
+pub(crate) fn parse(text: &str) -> Result<Tree, SyntaxFault> {
     let mut parser = Parser { text, tokens: tokens(text)?, at: 0, depth: 0 };
     if parser.tokens.len() == 1 {
         return Err(SyntaxFault::new(0..text.len(), "the expression is empty"));

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::workload::document::Source;
+use crate::document::SourceText;
 
 /// N = 10, x = 2.5, buffers `a` (integers 0, 10, 20, 30), `f` (floats 0.5, 1.5) and `s` (structures with field `k`).
 fn scope() -> (Scope, Vec<u64>) {
@@ -40,7 +40,7 @@ impl Elements for Sample {
 
 fn evaluate(text: &str) -> Result<Value, String> {
     let (scope, mut frame) = scope();
-    let source = std::sync::Arc::new(Source { file: "t".to_owned(), text: text.to_owned() });
+    let source = std::sync::Arc::new(SourceText { file: "t".to_owned(), text: text.to_owned() });
     let place = Place::new(&source, 0..text.len());
     let expr = Expr::compile(text, &place, &scope).map_err(|fault| fault.to_string())?;
     let fixed = expr.fixed(&frame);
@@ -189,8 +189,10 @@ fn run_time_faults_have_places() {
 
 #[test]
 fn a_place_inside_a_quoted_string_is_exact_and_in_an_escaped_one_the_whole() {
-    let source =
-        std::sync::Arc::new(Source { file: "m".to_owned(), text: "len = \"N * M\"\nb = \"\\u004e * M\"".to_owned() });
+    let source = std::sync::Arc::new(SourceText {
+        file: "m".to_owned(),
+        text: "len = \"N * M\"\nb = \"\\u004e * M\"".to_owned(),
+    });
     let (scope, _) = scope();
     let at = |start: usize, end: usize, text: &str| {
         let place = Place::new(&source, start..end);
@@ -286,7 +288,7 @@ proptest! {
 fn terms_of_all_sums_of_a_value_are_bounded() {
     let (scope, frame) = scope();
     let text = "sum(i, 0, N, sum(j, 0, 3, i * j)) + sum(i, 5, 2, 1)";
-    let source = std::sync::Arc::new(Source { file: "t".to_owned(), text: text.to_owned() });
+    let source = std::sync::Arc::new(SourceText { file: "t".to_owned(), text: text.to_owned() });
     let expr = Expr::compile(text, &Place::new(&source, 0..text.len()), &scope).unwrap();
     let within = |most_terms: u64| {
         let mut frame = frame.clone();
@@ -305,7 +307,7 @@ fn terms_of_all_sums_of_a_value_are_bounded() {
 /// is given by.
 fn reasons(text: &str) -> Vec<String> {
     let (scope, mut frame) = scope();
-    let source = std::sync::Arc::new(Source { file: "t".to_owned(), text: text.to_owned() });
+    let source = std::sync::Arc::new(SourceText { file: "t".to_owned(), text: text.to_owned() });
     let expr = Expr::compile(text, &Place::new(&source, 0..text.len()), &scope).unwrap().fixed(&frame);
     assert_eq!(expr.evaluate(&mut frame, &Sample), Ok(Value::Int(0)), "{text}");
     let name = |element: &Element| format!("{}{}", ["a", "f", "s.k"][usize::from(element.buffer)], element.index);

@@ -9,17 +9,22 @@
 
 use std::sync::Arc;
 
-use super::super::expr::Expr;
-use super::super::host::Host;
-use super::super::manifest::{Arg, Buffer, Field, Init, LaunchStep, LoopStep, Manifest, Role, Space, Step};
-use super::super::program::Program;
-use super::super::resolve::{Allocation, Plan};
-use super::super::schema::quoted;
-use super::{Instrument, Mode, Overrides, Settings, Undo, layout, read};
+use super::layout;
 use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::document::quoted;
 use crate::kernel::host::{HostAction, HostProgram};
 use crate::kernel::ir::Elem;
 use crate::kernel::memory::{AddressMap, Medium};
+use crate::workload::expr::Expr;
+use crate::workload::host::Host;
+use crate::workload::manifest::Manifest;
+use crate::workload::manifest::buffers::{Buffer, Field, Init, Role, Space};
+use crate::workload::manifest::instrument::{Instrument, Mode, Overrides, Settings, Undo};
+use crate::workload::manifest::steps::{Arg, LaunchStep, LoopStep, Step};
+use crate::workload::plan::Plan;
+use crate::workload::plan::allocation::Allocation;
+use crate::workload::plan::program::Program;
+use crate::workload::read::instrument as reading;
 
 /// Elements of all threads up to which the layout is computed, and checked, before the run.
 const CHECKED_ELEMENTS: u64 = 4 << 20;
@@ -28,7 +33,7 @@ const CHECKED_ELEMENTS: u64 = 4 << 20;
 ///
 /// # Errors
 /// What stands in the way of the instrumentation, as far as it can be seen before the run.
-pub(in crate::workload) fn apply(base: Arc<Plan>, over: Overrides) -> Result<Arc<Plan>, Diagnostics> {
+pub(crate) fn apply(base: Arc<Plan>, over: Overrides) -> Result<Arc<Plan>, Diagnostics> {
     let manifest = base.manifest.clone();
     let Some(instrument) = &manifest.instrument else {
         if over != Overrides::default() {
@@ -51,8 +56,8 @@ pub(in crate::workload) fn apply(base: Arc<Plan>, over: Overrides) -> Result<Arc
     }
     let mut faults = Diagnostics::default();
     if mode != instrument.mode {
-        faults.0.extend(read::check(instrument, mode, &manifest.buffers));
-        faults.0.extend(read::converging(instrument, &manifest.steps));
+        faults.0.extend(reading::check(instrument, mode, &manifest.buffers));
+        faults.0.extend(reading::converging(instrument, &manifest.steps));
         faults = faults.into_result(Diagnostics::default())?;
     }
     outputs_are_changed(instrument, &manifest)?;
@@ -76,20 +81,20 @@ pub(in crate::workload) fn apply(base: Arc<Plan>, over: Overrides) -> Result<Arc
 }
 
 /// An instrumented plan in the making.
-pub(super) struct Work<'a> {
-    pub(super) instrument: &'a Instrument,
-    pub(super) settings: Settings,
-    pub(super) plan: Plan,
+pub(crate) struct Work<'a> {
+    pub(crate) instrument: &'a Instrument,
+    pub(crate) settings: Settings,
+    pub(crate) plan: Plan,
     faults: Diagnostics,
     /// Buffers that change and their logs, each once.
     logs: Vec<(usize, Option<usize>)>,
     /// Buffers that change and their loop logs.
-    pub(super) loops: Vec<(usize, usize)>,
-    pub(super) flag: usize,
+    pub(crate) loops: Vec<(usize, usize)>,
+    pub(crate) flag: usize,
 }
 
 /// The launch steps in `steps`, loops' too.
-pub(super) fn launches<'s>(steps: &'s [Step], out: &mut Vec<&'s LaunchStep>) {
+pub(crate) fn launches<'s>(steps: &'s [Step], out: &mut Vec<&'s LaunchStep>) {
     for step in steps {
         match step {
             Step::Launch(launch) => out.push(launch),
@@ -103,7 +108,7 @@ pub(super) fn launches<'s>(steps: &'s [Step], out: &mut Vec<&'s LaunchStep>) {
 }
 
 /// Offsets in the parameter block and the buffers whose addresses are there.
-pub(super) fn pointers(launch: &LaunchStep) -> Vec<(u32, usize)> {
+pub(crate) fn pointers(launch: &LaunchStep) -> Vec<(u32, usize)> {
     fn of(arg: &Arg, at: u32, out: &mut Vec<(u32, usize)>) {
         match arg {
             Arg::Address { to, .. } => out.push((at, to.buffer)),
@@ -119,7 +124,7 @@ pub(super) fn pointers(launch: &LaunchStep) -> Vec<(u32, usize)> {
 }
 
 /// The same steps with each launch replaced by what `each` makes of it.
-pub(super) fn rewritten(steps: &[Step], each: &mut dyn FnMut(&LaunchStep) -> Vec<Step>) -> Vec<Step> {
+pub(crate) fn rewritten(steps: &[Step], each: &mut dyn FnMut(&LaunchStep) -> Vec<Step>) -> Vec<Step> {
     let mut out = Vec::new();
     for step in steps {
         match step {
@@ -193,7 +198,7 @@ fn transactions(mut plan: Plan, instrument: &Instrument, mode: Mode) -> Result<(
                 count += begun.map_or(0, |begun| if begun.undo.mode.by_cta() { launch.ctas() } else { 1 });
             }
             HostAction::Read { .. } | HostAction::Reduce(_) => {
-                return Err(read::unknown_count(&instrument.place).into());
+                return Err(reading::unknown_count(&instrument.place).into());
             }
             HostAction::Done => break,
             HostAction::Write { .. } | HostAction::Copy { .. } | HostAction::Warm(_) => {}
@@ -214,7 +219,7 @@ impl Work<'_> {
         std::mem::take(&mut self.faults).into_result(())
     }
 
-    pub(super) fn manifest(&self) -> Arc<Manifest> {
+    pub(crate) fn manifest(&self) -> Arc<Manifest> {
         self.plan.manifest.clone()
     }
 
@@ -303,7 +308,7 @@ impl Work<'_> {
         };
     }
 
-    pub(super) fn undo(&self, launch: &LaunchStep, flag: usize) -> Option<Arc<Undo>> {
+    pub(crate) fn undo(&self, launch: &LaunchStep, flag: usize) -> Option<Arc<Undo>> {
         let outputs = changed_by(self.instrument, launch);
         let changed = |home: &usize| outputs.iter().any(|output| self.instrument.outputs[*output].buffer == *home);
         let buffers: Vec<_> = self.logs.iter().copied().filter(|(home, _)| changed(home)).collect();

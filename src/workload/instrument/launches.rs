@@ -9,24 +9,25 @@
 
 use std::sync::Arc;
 
-use super::super::expr::{Expr, Value};
-use super::super::manifest::{Arg, LaunchStep, Step};
-use super::super::source::Programs;
 use super::apply::{Work, launches, pointers, rewritten};
-use super::text::{self, Home, Job, copy_kernel, copy_kernel_name};
-use super::{Generated, Mode, Undo};
+use super::text;
+use super::text::{Home, Job, copy_kernel, copy_kernel_name};
 use crate::diagnostic::Diagnostics;
 use crate::kernel::ir::{Elem, Kernel};
 use crate::kernel::ptx;
 use crate::kernel::ptx::sites::Pointer;
 use crate::persist::undo::{COMPLETE, IN_TX};
+use crate::workload::expr::{Expr, Value};
+use crate::workload::manifest::instrument::{Generated, Mode, Undo};
+use crate::workload::manifest::source::Programs;
+use crate::workload::manifest::steps::{Arg, LaunchStep, Step};
 
 /// Threads of a CTA of the kernel that logs whole buffers.
 const COPY_BLOCK: u64 = 256;
 
 impl Work<'_> {
     /// The steps with instrumented launches; their modules replace the plain ones.
-    pub(super) fn instrumented(&mut self) -> Result<Vec<Step>, Diagnostics> {
+    pub(crate) fn instrumented(&mut self) -> Result<Vec<Step>, Diagnostics> {
         let manifest = self.manifest();
         let mut all = Vec::new();
         launches(&manifest.steps, &mut all);
@@ -119,7 +120,7 @@ impl Work<'_> {
         text::instrument(file, text, &jobs)
     }
 
-    fn outputs(&self, form: &Form) -> Vec<(usize, &super::Output)> {
+    fn outputs(&self, form: &Form) -> Vec<(usize, &crate::workload::manifest::instrument::Output)> {
         let home = |buffer: usize| form.undo.buffers.iter().position(|(home, _)| *home == buffer);
         let outputs = form.undo.outputs.iter().map(|number| &self.instrument.outputs[*number]);
         outputs.filter_map(|output| Some((home(output.buffer)?, output))).collect()

@@ -9,23 +9,23 @@
 
 use std::sync::Arc;
 
-use super::super::expr::Expr;
-use super::super::functional::{self, FunctionalError, When};
-use super::super::host::Host;
-use super::super::resolve::Plan;
-use super::super::{Limits, Resolved};
-use super::{Begun, Mode, OldAndNew, Output};
 use crate::diagnostic::Diagnostic;
+use crate::kernel::functional::Limits;
 use crate::kernel::host::{HostAction, HostProgram};
 use crate::kernel::launch::Launch;
 use crate::kernel::memory::FlatMemory;
 use crate::persist::undo::{LogSlot, Transaction, UndoLog};
+use crate::workload::expr::Expr;
+use crate::workload::host::functional::{FunctionalError, When};
+use crate::workload::host::{Begun, Host, functional};
+use crate::workload::manifest::instrument::{Mode, Output};
+use crate::workload::plan::Plan;
 
 /// Bytes of a slot of a whole buffer, at most.
 const SLOT_BYTES: u64 = 128;
 
 /// Where transactions keep what they need, computed when it is first asked for.
-pub(in crate::workload) fn undo(plan: &Arc<Plan>) -> Result<Option<Arc<UndoLog>>, Diagnostic> {
+pub(crate) fn undo(plan: &Arc<Plan>) -> Result<Option<Arc<UndoLog>>, Diagnostic> {
     if plan.settings.is_none_or(|settings| !settings.logs) {
         return Ok(None);
     }
@@ -37,7 +37,7 @@ pub(in crate::workload) fn undo(plan: &Arc<Plan>) -> Result<Option<Arc<UndoLog>>
 }
 
 /// The layout, unless more than `most` elements are to be looked at.
-pub(super) fn compute(plan: &Arc<Plan>, most: u64) -> Result<Option<UndoLog>, Box<Diagnostic>> {
+pub(crate) fn compute(plan: &Arc<Plan>, most: u64) -> Result<Option<UndoLog>, Box<Diagnostic>> {
     let mut layout =
         Layout { plan, left: most, transactions: Vec::new(), owners: vec![Vec::new(); plan.buffers.len()] };
     let mut host = Host::new(plan.clone());
@@ -62,6 +62,9 @@ pub(super) fn compute(plan: &Arc<Plan>, most: u64) -> Result<Option<UndoLog>, Bo
         }
     }
 }
+
+/// The bytes of a transaction's slots, one after the other: before its launch, and after.
+pub type OldAndNew = (Vec<u8>, Vec<u8>);
 
 struct Layout<'a> {
     plan: &'a Plan,
@@ -269,15 +272,12 @@ impl Outputs<'_> {
 }
 
 /// Old and new bytes of every transaction. A launch that changes an output where no transaction logs it is a fault.
-pub(in crate::workload) fn expected(
-    resolved: &Resolved,
-    limits: &Limits<'_>,
-) -> Result<Vec<OldAndNew>, FunctionalError> {
-    let undo = resolved.undo().map_err(|fault| FunctionalError::Host(fault.to_string()))?.unwrap_or_default();
+pub(crate) fn expected(plan: &Arc<Plan>, limits: &Limits<'_>) -> Result<Vec<OldAndNew>, FunctionalError> {
+    let undo = undo(plan).map_err(|fault| FunctionalError::Host(fault.to_string()))?.unwrap_or_default();
     let mut out: Vec<OldAndNew> = vec![Default::default(); undo.transactions.len()];
-    let has_log = resolved.settings().is_some_and(|settings| settings.mode.has_log());
-    let mut outputs = Outputs { plan: &resolved.plan, before: Vec::new() };
-    functional::run_observed(resolved, limits, &mut |launch, when, memory| {
+    let has_log = plan.settings.is_some_and(|settings| settings.mode.has_log());
+    let mut outputs = Outputs { plan, before: Vec::new() };
+    functional::run_observed(plan, limits, &mut |launch, when, memory| {
         let first = undo.transactions.partition_point(|transaction| transaction.launch < launch);
         let own = undo.transactions[first..].iter().take_while(|transaction| transaction.launch == launch);
         let mut logged: Vec<LogSlot> = own.flat_map(|transaction| transaction.slots.iter().copied()).collect();

@@ -18,49 +18,49 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use super::{FlagBarrier, Generated, Mode, Output, THREAD_VARIABLES};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::kernel::ptx::sites::{Pointer, Sites, StoreSite, sites};
 use crate::persist::undo::{COMPLETE, IN_TX};
 use crate::workload::expr::{Condition, Emit, Expr};
+use crate::workload::manifest::instrument::{FlagBarrier, Generated, Mode, Output, THREAD_VARIABLES};
 
 /// What is done to one kernel.
 #[derive(Debug)]
-pub(super) struct Job<'a> {
-    pub(super) kernel: &'a str,
+pub(crate) struct Job<'a> {
+    pub(crate) kernel: &'a str,
     /// Pointers of its parameters; outputs are numbered as `homes`.
-    pub(super) pointers: &'a [Pointer],
-    pub(super) mode: Mode,
-    pub(super) barrier: FlagBarrier,
+    pub(crate) pointers: &'a [Pointer],
+    pub(crate) mode: Mode,
+    pub(crate) barrier: FlagBarrier,
     /// The parameters to append and what they hold.
-    pub(super) params: &'a [(String, Generated)],
+    pub(crate) params: &'a [(String, Generated)],
     /// Buffers that it changes, and the area of their loop logs.
-    pub(super) homes: &'a [Home],
+    pub(crate) homes: &'a [Home],
     /// Which elements each thread changes: number of the home, and the manifest's words.
-    pub(super) outputs: &'a [(usize, &'a Output)],
+    pub(crate) outputs: &'a [(usize, &'a Output)],
     /// Values of what is known before the run.
-    pub(super) frame: &'a [u64],
+    pub(crate) frame: &'a [u64],
     /// Slots of the variables of a thread.
-    pub(super) threads: Range<usize>,
+    pub(crate) threads: Range<usize>,
     /// Slot of `idx`.
-    pub(super) element: usize,
-    pub(super) stem: &'a str,
+    pub(crate) element: usize,
+    pub(crate) stem: &'a str,
 }
 
 /// A buffer that a kernel changes.
 #[derive(Debug, Clone)]
-pub(super) struct Home {
-    pub(super) name: String,
+pub(crate) struct Home {
+    pub(crate) name: String,
     /// Bytes of an element.
-    pub(super) stride: u64,
+    pub(crate) stride: u64,
     /// Names of the parameters that hold its address and the ways to its log and its loop log.
-    pub(super) home: String,
-    pub(super) shift: String,
-    pub(super) loop_shift: Option<String>,
+    pub(crate) home: String,
+    pub(crate) shift: String,
+    pub(crate) loop_shift: Option<String>,
 }
 
 /// A beginning of names that the text does not contain.
-pub(super) fn stem(text: &str) -> String {
+pub(crate) fn stem(text: &str) -> String {
     let names = (0..).map(|number| if number == 0 { "undo_".to_owned() } else { format!("undo{number}_") });
     names.into_iter().find(|name| !text.contains(name)).unwrap_or_default()
 }
@@ -69,7 +69,7 @@ pub(super) fn stem(text: &str) -> String {
 ///
 /// # Errors
 /// What the flow of pointers cannot tell, and expressions that no thread can compute.
-pub(super) fn instrument(file: &str, text: &str, jobs: &[Job<'_>]) -> Result<String, Diagnostics> {
+pub(crate) fn instrument(file: &str, text: &str, jobs: &[Job<'_>]) -> Result<String, Diagnostics> {
     let mut faults = Diagnostics::default();
     let mut edits: Vec<(Range<usize>, String)> = Vec::new();
     for job in jobs {
@@ -426,14 +426,14 @@ fn offset(base: &str, offset: i64) -> String {
 
 impl Output {
     /// Every expression of it.
-    pub(super) fn exprs(&self) -> impl Iterator<Item = &Expr> {
+    pub(crate) fn exprs(&self) -> impl Iterator<Item = &Expr> {
         let all = [self.index.as_ref(), self.guard.as_ref(), self.repeat.as_ref(), self.log_index.as_ref()];
         all.into_iter().flatten()
     }
 }
 
 /// The kernel that logs a whole buffer, a word a thread: `bytes` is 1 or 4.
-pub(super) fn copy_kernel() -> String {
+pub(crate) fn copy_kernel() -> String {
     let kernel = |bytes: u32| {
         format!(
             ".visible .entry {name}(.param .u64 home, .param .u64 shift, .param .u64 words)\n{{\n\
@@ -453,6 +453,6 @@ pub(super) fn copy_kernel() -> String {
 }
 
 /// Its name.
-pub(super) fn copy_kernel_name(bytes: u32) -> String {
+pub(crate) fn copy_kernel_name(bytes: u32) -> String {
     format!("undo_log_copy_u{}", 8 * bytes)
 }

@@ -1,0 +1,33 @@
+//! What is typed as `--set TABLE.KEY=VALUE`, before anything has looked at the key.
+
+/// One `--set TABLE.KEY=VALUE`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Override {
+    /// `TABLE.KEY`.
+    pub key: String,
+    /// The value as typed.
+    pub value: String,
+}
+
+impl Override {
+    /// Splits `KEY=VALUE`.
+    ///
+    /// # Errors
+    /// When there is no `=`.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            Some((key, value)) => Ok(Override { key: key.trim().to_owned(), value: value.trim().to_owned() }),
+            None => Err(format!("expected KEY=VALUE, for example l2.slice_kb=256; got `{text}`")),
+        }
+    }
+
+    /// The table that the key is of; the whole key when it names none.
+    pub fn table(&self) -> &str {
+        self.key.split_once('.').map_or(&self.key, |(table, _)| table)
+    }
+
+    /// As it was typed.
+    pub fn written(&self) -> String {
+        format!("--set {}={}", self.key, self.value)
+    }
+}

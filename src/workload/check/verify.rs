@@ -1,0 +1,405 @@
+//! The verdict on a final memory: every check of the manifest, inputs unchanged, expected figures.
+//!
+//! Compared are elements as numbers: `|got - expected| <= atol + rtol * |expected|`, where `expected` was first rounded
+//! to the buffer's type. NaN equals NaN and nothing else; an infinity equals itself only. Checks against the functional
+//! run compare bits.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::elements::shown;
+use super::verdict;
+use super::verdict::{CheckResult, Evidence, Mismatch, Outcome, Verification};
+use crate::diagnostic::Diagnostic;
+use crate::kernel::ir::Elem;
+use crate::kernel::memory::FlatMemory;
+use crate::workload::data::argument::{Argument, IntegerBuffer};
+use crate::workload::data::{data_file, reference};
+use crate::workload::expr::{Element, Elements, Expr, Fault, Miss, Value, Which};
+use crate::workload::host::view::Bindings;
+use crate::workload::manifest::buffers::{Field, Role, Space};
+use crate::workload::manifest::checks::{Check, CheckKind, ReferenceArg};
+use crate::workload::manifest::element::{load, store};
+use crate::workload::plan::Plan;
+
+/// Bytes of buffer `number` in `memory`, as its name is bound now; what it held before the run where `memory` was made
+/// to forget it.
+fn bytes_of<'m>(plan: &'m Plan, memory: &'m FlatMemory, bindings: &Bindings, number: usize) -> Cow<'m, [u8]> {
+    let allocation = &plan.buffers[bindings.of(number)];
+    match memory.slice(allocation.address, allocation.bytes as usize) {
+        Some(bytes) => Cow::Borrowed(bytes),
+        None => plan.buffers[number].initial(),
+    }
+}
+
+/// The buffers that some check compares with the functional run's.
+fn compared(plan: &Plan) -> Vec<usize> {
+    if plan.manifest.checks.is_empty() {
+        return crate::workload::manifest::buffers::determined(&plan.manifest.buffers);
+    }
+    let of_check = |check: &Check| match &check.kind {
+        CheckKind::Functional { buffers } => buffers.clone(),
+        _ => Vec::new(),
+    };
+    plan.manifest.checks.iter().flat_map(of_check).collect()
+}
+
+/// Frees what no check needs of a reference run's memory: buffers that are not compared, or are as they were.
+pub(crate) fn forget_unneeded(plan: &Plan, memory: &mut FlatMemory, bindings: &Bindings) {
+    let changed = |number: &usize| !plan.buffers[*number].began_as(&bytes_of(plan, memory, bindings, *number));
+    let start = |address: u64| plan.addresses.below(address).map_or(address, |range| range.start);
+    let addresses = compared(plan).into_iter().filter(changed);
+    let needed = addresses.map(|number| start(plan.buffers[bindings.of(number)].address));
+    let needed: Vec<u64> = needed.collect();
+    memory.retain(|start| needed.contains(&start));
+}
+
+/// Compares a final memory with what it should be.
+pub(crate) fn verify(plan: &Plan, memory: &FlatMemory, bindings: &Bindings, evidence: Evidence<'_>) -> Verification {
+    let judge = Judge { plan, memory, bindings, evidence };
+    let mut checks = Vec::new();
+    checks.extend(judge.inputs_unchanged());
+    checks.extend(plan.manifest.checks.iter().map(|check| judge.check(check)));
+    if plan.manifest.checks.is_empty() {
+        let buffers = crate::workload::manifest::buffers::determined(&plan.manifest.buffers);
+        let mut tally = Tally::new("functional");
+        judge.functional(&buffers, &mut tally);
+        checks.push(tally.result);
+    }
+    Verification { checks, expectations: verdict::expectations(plan, evidence.metrics) }
+}
+
+/// A check's result in the making.
+struct Tally {
+    result: CheckResult,
+}
+
+impl Tally {
+    fn new(name: &str) -> Self {
+        let (name, outcome) = (name.to_owned(), Outcome::Passed);
+        Tally { result: CheckResult { name, outcome, compared: 0, mismatches: 0, first: None, message: None } }
+    }
+
+    fn differs(&mut self, mismatch: impl FnOnce() -> Mismatch) {
+        self.result.outcome = Outcome::Failed;
+        self.result.mismatches += 1;
+        if self.result.first.is_none() {
+            self.result.first = Some(mismatch());
+        }
+    }
+
+    fn ends(&mut self, outcome: Outcome, message: impl Into<String>) {
+        self.result.outcome = outcome;
+        self.result.message = Some(message.into());
+    }
+}
+
+struct Judge<'a> {
+    plan: &'a Plan,
+    memory: &'a FlatMemory,
+    bindings: &'a Bindings,
+    evidence: Evidence<'a>,
+}
+
+/// Elements of buffers at the end of a run, and before it.
+struct Contents<'a>(&'a Judge<'a>);
+
+impl Elements for Contents<'_> {
+    fn len(&self, buffer: u16) -> u64 {
+        self.0.plan.buffers[self.0.bindings.of(usize::from(buffer))].len
+    }
+
+    fn element(&self, which: Which, element: Element) -> Result<u64, Miss> {
+        let number = usize::from(element.buffer);
+        let form = &self.0.plan.manifest.buffers[number];
+        let field = &form.fields[usize::from(element.field)];
+        let bytes = match which {
+            Which::Current if form.space != Space::Const => Some(self.0.bytes(number)),
+            _ => self.0.plan.buffers[number].kept().map(|bytes| bytes.as_slice()),
+        };
+        let at = (element.index * form.stride + field.offset) as usize;
+        match load(field.elem, bytes.map_or(&[0; 8], |bytes| &bytes[at..])) {
+            Ok(value) => Ok(value.bits()),
+            Err(large) => Err(Miss::Fault(Fault::TooLarge(large))),
+        }
+    }
+}
+
+impl<'a> Judge<'a> {
+    fn bytes(&self, number: usize) -> &'a [u8] {
+        let allocation = &self.plan.buffers[self.bindings.of(number)];
+        let bytes = self.memory.slice(allocation.address, allocation.bytes as usize);
+        bytes.expect("the memory of a run has every buffer of its workload")
+    }
+
+    /// Buffers with the role `input` hold what they held before.
+    fn inputs_unchanged(&self) -> Option<CheckResult> {
+        let manifest = &self.plan.manifest;
+        let is_input =
+            |n: &usize| manifest.buffers[*n].role == Role::Input && manifest.buffers[*n].space != Space::Const;
+        let inputs: Vec<usize> = (0..manifest.buffers.len()).filter(is_input).collect();
+        if inputs.is_empty() {
+            return None;
+        }
+        let mut tally = Tally::new("inputs unchanged");
+        for number in inputs {
+            self.same_bits(number, self.bytes(number), &self.plan.buffers[number].initial(), &mut tally);
+        }
+        Some(tally.result)
+    }
+
+    fn check(&self, check: &Check) -> CheckResult {
+        let mut tally = Tally::new(&check.name);
+        if let Err(fault) = self.run(check, &mut tally) {
+            tally.ends(Outcome::Failed, fault.to_string());
+        }
+        tally.result
+    }
+
+    fn run(&self, check: &Check, tally: &mut Tally) -> Result<(), Diagnostic> {
+        match &check.kind {
+            CheckKind::Expr { buffer, field, expr } => self.against_expr(check, *buffer, *field, expr, tally),
+            CheckKind::Functional { buffers } => {
+                self.functional(buffers, tally);
+                Ok(())
+            }
+            CheckKind::Invariant(expr) => {
+                let mut frame = self.plan.frame.clone();
+                let value = expr.evaluate(&mut frame, &Contents(self)).map_err(|stop| expr.fault(stop))?;
+                tally.result.compared = 1;
+                if value == Value::Int(0) {
+                    tally.result.mismatches = 1;
+                    tally.ends(Outcome::Failed, format!("`{}` does not hold", expr.text()));
+                }
+                Ok(())
+            }
+            CheckKind::File { buffer, field, file, place } => {
+                let elem = self.plan.manifest.buffers[*buffer].fields[*field].elem;
+                let content = self.plan.folder.read(file).map_err(|error| place.fault(error))?;
+                let data =
+                    data_file::elements(content, elem).map_err(|error| place.fault(format!("`{file}`: {error}")))?;
+                let expected = data.chunks_exact(elem.bytes() as usize).map(|bytes| load(elem, bytes));
+                self.against(check, *buffer, *field, expected, tally)
+            }
+            CheckKind::Reference { buffer, field, name, args } => {
+                let values = self.reference(name, args).map_err(|error| check.place.fault(error))?;
+                let expected = values.into_iter().map(|value| Ok(Value::Int(value)));
+                self.against(check, *buffer, *field, expected, tally)
+            }
+        }
+    }
+
+    /// Every element, or `sample` of them evenly spread, the first and the last included.
+    fn against_expr(
+        &self,
+        check: &Check,
+        buffer: usize,
+        field: usize,
+        expr: &Expr,
+        tally: &mut Tally,
+    ) -> Result<(), Diagnostic> {
+        let len = self.plan.buffers[self.bindings.of(buffer)].len;
+        let sample = match &check.sample {
+            None => len,
+            Some(sample) => match self.plan.value(sample)? {
+                Value::Int(count @ 1..) => (count as u64).min(len),
+                found => {
+                    return Err(sample.place().fault(format!("`sample` must be positive, found {found}")));
+                }
+            },
+        };
+        let mut frame = self.plan.frame.clone();
+        let idx = self.plan.manifest.names.indices()[0];
+        let (form, bytes) = (&self.plan.manifest.buffers[buffer], self.bytes(buffer));
+        let contents = Contents(self);
+        for number in 0..sample {
+            let index = if sample == 1 {
+                0
+            } else {
+                (u128::from(number) * u128::from(len - 1) / u128::from(sample - 1)) as u64
+            };
+            frame[idx] = index;
+            let expected = expr.evaluate(&mut frame, &contents).map_err(|stop| {
+                let mut fault = expr.fault(stop);
+                fault.message = format!("element {index}: {}", fault.message);
+                fault
+            })?;
+            let got = &bytes[(index * form.stride + form.fields[field].offset) as usize..];
+            self.element(check, buffer, field, index, got, Ok(expected), tally);
+        }
+        Ok(())
+    }
+
+    fn against(
+        &self,
+        check: &Check,
+        buffer: usize,
+        field: usize,
+        expected: impl ExactSizeIterator<Item = Result<Value, u64>>,
+        tally: &mut Tally,
+    ) -> Result<(), Diagnostic> {
+        let (form, bytes) = (&self.plan.manifest.buffers[buffer], self.bytes(buffer));
+        let len = bytes.len() as u64 / form.stride;
+        if expected.len() as u64 != len {
+            let message = format!("{} elements are expected, buffer `{}` has {len}", expected.len(), form.name);
+            return Err(check.place.fault(message));
+        }
+        for (index, expected) in (0..).zip(expected) {
+            let got = &bytes[(index * form.stride + form.fields[field].offset) as usize..];
+            self.element(check, buffer, field, index, got, expected, tally);
+        }
+        Ok(())
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "one element with everything that judges it")]
+    fn element(
+        &self,
+        check: &Check,
+        buffer: usize,
+        field: usize,
+        index: u64,
+        got: &[u8],
+        expected: Result<Value, u64>,
+        tally: &mut Tally,
+    ) {
+        let form = &self.plan.manifest.buffers[buffer];
+        let field = &form.fields[field];
+        tally.result.compared += 1;
+        let found = load(field.elem, got);
+        let same = match (found, expected) {
+            (Ok(got), Ok(expected)) => near(field.elem, got, expected, check.rtol, check.atol),
+            (Err(got), Err(expected)) => got == expected,
+            _ => false,
+        };
+        if !same {
+            let shown = |value| shown(field.elem, value);
+            tally.differs(|| Mismatch {
+                buffer: full_name(&form.name, field),
+                index,
+                got: shown(found),
+                expected: shown(expected.map(|value| rounded(field.elem, value).unwrap_or(value))),
+            });
+        }
+    }
+
+    fn functional(&self, buffers: &[usize], tally: &mut Tally) {
+        let Some(run) = self.evidence.functional else {
+            tally.ends(Outcome::Skipped, "there is no functional run to compare with");
+            return;
+        };
+        for number in buffers {
+            let expected = bytes_of(self.plan, run.memory(), run.bindings(), *number);
+            self.same_bits(*number, self.bytes(*number), &expected, tally);
+        }
+    }
+
+    fn same_bits(&self, number: usize, got: &[u8], expected: &[u8], tally: &mut Tally) {
+        let form = &self.plan.manifest.buffers[number];
+        let stride = form.stride as usize;
+        tally.result.compared += (got.len() / stride) as u64;
+        if got == expected {
+            return;
+        }
+        for (index, (got, expected)) in (0..).zip(got.chunks_exact(stride).zip(expected.chunks_exact(stride))) {
+            if got == expected {
+                continue;
+            }
+            tally.differs(|| {
+                let bytes = |field: &Field| field.offset as usize..field.offset as usize + field.elem.bytes() as usize;
+                let differs = |field: &&Field| got[bytes(field)] != expected[bytes(field)];
+                let field = form.fields.iter().find(differs).unwrap_or(&form.fields[0]);
+                Mismatch {
+                    buffer: full_name(&form.name, field),
+                    index,
+                    got: shown_bits(field.elem, &got[bytes(field)], &expected[bytes(field)]),
+                    expected: shown_bits(field.elem, &expected[bytes(field)], &got[bytes(field)]),
+                }
+            });
+        }
+    }
+
+    fn reference(&self, name: &str, args: &[ReferenceArg]) -> Result<Vec<i64>, String> {
+        let found = reference::ALL.iter().find(|reference| reference.name == name);
+        let found = found.ok_or_else(|| format!("there is no reference `{name}`"))?;
+        let mut values = Vec::new();
+        for arg in args {
+            values.push(match arg {
+                ReferenceArg::Number(expr) => match self.plan.value(expr).map_err(|fault| fault.to_string())? {
+                    Value::Int(value) => Argument::Integer(value),
+                    Value::Float(value) => return Err(format!("{value} is not an integer")),
+                },
+                ReferenceArg::Buffer(number) => {
+                    let elem = self.plan.manifest.buffers[*number].fields[0].elem;
+                    Argument::Integers(IntegerBuffer::new(elem, self.plan.buffers[*number].initial()))
+                }
+            });
+        }
+        (found.run)(&values)
+    }
+}
+
+fn full_name(buffer: &str, field: &Field) -> String {
+    if field.name.is_empty() { buffer.to_owned() } else { format!("{buffer}.{}", field.name) }
+}
+
+/// `value` as its type holds it.
+fn rounded(elem: Elem, value: Value) -> Option<Value> {
+    let mut bytes = [0; 8];
+    store(elem, value, &mut bytes).ok()?;
+    load(elem, &bytes).ok()
+}
+
+/// Whether an element of type `elem` is near enough to what it should be.
+fn near(elem: Elem, got: Value, expected: Value, rtol: f64, atol: f64) -> bool {
+    // What the type cannot hold can never be right.
+    let Some(expected) = rounded(elem, expected) else {
+        return false;
+    };
+    if let (Value::Int(got), Value::Int(expected)) = (got, expected)
+        && rtol == 0.0
+        && atol == 0.0
+    {
+        return got == expected;
+    }
+    let (got, expected) = (got.as_f64(), expected.as_f64());
+    if got.is_nan() || expected.is_nan() {
+        return got.is_nan() && expected.is_nan();
+    }
+    if got.is_infinite() || expected.is_infinite() {
+        return got == expected;
+    }
+    (got - expected).abs() <= atol + rtol * expected.abs()
+}
+
+/// A number, with its bits where the number alone looks like `other`'s.
+fn shown_bits(elem: Elem, bytes: &[u8], other: &[u8]) -> String {
+    let number = |bytes: &[u8]| shown(elem, load(elem, bytes));
+    let text = number(bytes);
+    if text != number(other) {
+        return text;
+    }
+    let bits: String = bytes.iter().rev().map(|byte| format!("{byte:02x}")).collect();
+    format!("{text} (0x{bits})")
+}
+
+/// The content of the buffer called `name`, as its name is bound at the end of a run.
+///
+/// # Errors
+/// There is no such buffer, or it lies in the constant bank.
+pub(crate) fn dump(
+    plan: &Arc<Plan>,
+    name: &str,
+    memory: &FlatMemory,
+    bindings: &Bindings,
+) -> Result<Vec<u8>, Diagnostic> {
+    let shown = format!("--dump {name}");
+    let Some(number) = plan.manifest.buffers.iter().position(|buffer| buffer.name == name) else {
+        let fault = Diagnostic::nowhere(&shown, format!("workload `{}` has no buffer `{name}`", plan.manifest.name));
+        return Err(fault.with_nearest_or(name, plan.manifest.names.buffer_names(), || None));
+    };
+    let bytes: Cow<'_, [u8]> = match plan.manifest.buffers[number].space {
+        Space::Const => plan.buffers[number].initial(),
+        _ => bytes_of(plan, memory, bindings, number),
+    };
+    Ok(bytes.into_owned())
+}

@@ -1,0 +1,10 @@
+//! What buffers hold before a run, and references for what they hold after it: generators, graphs, files, algorithms.
+
+pub(crate) mod argument;
+pub(crate) mod bplus_tree;
+pub(crate) mod data_file;
+pub(crate) mod generate;
+pub(crate) mod graph;
+pub(crate) mod graph_file;
+pub(crate) mod random;
+pub(crate) mod reference;

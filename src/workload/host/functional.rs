@@ -1,0 +1,211 @@
+//! A whole workload on the functional driver: no time, the reference for every timed run.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::Host;
+use super::view::Bindings;
+use crate::diagnostic::Diagnostics;
+use crate::kernel::functional::{self, Counts, Limits, RunError, Writer};
+use crate::kernel::host::{HostAction, HostProgram};
+use crate::kernel::launch::Launch;
+use crate::kernel::memory::{FlatMemory, Medium, Unmapped};
+use crate::kernel::regions::{RegionError, ResumeError};
+use crate::workload::plan::Plan;
+use crate::workload::plan::image::image;
+
+/// What a functional run left and did.
+#[derive(Debug)]
+pub struct FunctionalRun {
+    memory: FlatMemory,
+    bindings: Bindings,
+    launches: Vec<LaunchCount>,
+}
+
+/// What one launch did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LaunchCount {
+    /// Kernel name.
+    pub kernel: String,
+    /// CTAs.
+    pub ctas: u64,
+    /// Instructions and other counts of the driver.
+    pub counts: Counts,
+}
+
+/// Why a functional run ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum FunctionalError {
+    /// The host program cannot go on: a loop that does not converge, an expression without a value.
+    #[error("{0}")]
+    Host(String),
+    /// The simulated program did something wrong, or did not end.
+    #[error("{0}")]
+    Kernel(#[from] RunError),
+    /// A kernel cannot be formed into regions.
+    #[error("kernel `{0}`: {1}")]
+    Regions(String, RegionError),
+    /// Kernels of the program cannot be, or how much room checkpoints need cannot be found out.
+    #[error("{0}")]
+    Formed(#[from] Diagnostics),
+    /// What a power failure left says nothing of where to resume.
+    #[error("{0}")]
+    Resume(#[from] ResumeError),
+    /// What the host wrote down of itself is not what a host program writes.
+    #[error("the host's record: {0}")]
+    Record(String),
+    /// A launch was under way that cannot be resumed in its middle.
+    #[error("kernel `{0}` cannot be resumed in its middle: {1}")]
+    NotResumable(String, &'static str),
+    /// The host program touched memory that is not allocated. Steps are checked, so this is a fault of ours.
+    #[error("host program: {0}")]
+    Memory(#[from] Unmapped),
+}
+
+impl FunctionalRun {
+    /// Memory at the end.
+    pub fn memory(&self) -> &FlatMemory {
+        &self.memory
+    }
+
+    /// Memory at the end, to change: a test of verification does.
+    pub fn memory_mut(&mut self) -> &mut FlatMemory {
+        &mut self.memory
+    }
+
+    /// Which memory each buffer's name stands for at the end.
+    pub fn bindings(&self) -> &Bindings {
+        &self.bindings
+    }
+
+    /// Every launch, in order.
+    pub fn launches(&self) -> &[LaunchCount] {
+        &self.launches
+    }
+
+    /// Figures that `[expect]` may name: `launches`, `ctas`, `warp_instructions`, `thread_instructions`, `fences`,
+    /// `pm_operations`, over all launches.
+    pub fn metrics(&self) -> BTreeMap<String, f64> {
+        let sum = |of: fn(&LaunchCount) -> u64| self.launches.iter().map(of).sum::<u64>() as f64;
+        let figures = [
+            ("launches", self.launches.len() as f64),
+            ("ctas", sum(|launch| launch.ctas)),
+            ("warp_instructions", sum(|launch| launch.counts.warp_instructions)),
+            ("thread_instructions", sum(|launch| launch.counts.thread_instructions)),
+            ("fences", sum(|launch| launch.counts.fences)),
+            ("pm_operations", sum(|launch| launch.counts.pm_operations)),
+        ];
+        figures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+}
+
+/// Runs the host program of `plan` to its end.
+pub(crate) fn run(plan: &Arc<Plan>, limits: &Limits<'_>) -> Result<FunctionalRun, FunctionalError> {
+    run_observed(plan, limits, &mut |_, _, _| Ok(()))
+}
+
+/// What looks at memory before and after each launch.
+pub(crate) type Observer<'a> = dyn FnMut(u32, When, &FlatMemory) -> Result<(), FunctionalError> + 'a;
+
+/// Which side of a launch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum When {
+    Before,
+    After,
+}
+
+/// Runs the host program, and shows memory to `observe` around each launch.
+pub(crate) fn run_observed(
+    plan: &Arc<Plan>,
+    limits: &Limits<'_>,
+    observe: &mut Observer<'_>,
+) -> Result<FunctionalRun, FunctionalError> {
+    let mut memory = image(plan);
+    let mut host = Host::new(plan.clone());
+    let mut launches = Vec::new();
+    drive(&mut host, &mut memory, &mut |action, memory| {
+        let Action::Launch(launch) = action else { return Ok(()) };
+        let number = launches.len() as u32;
+        observe(number, When::Before, memory)?;
+        let counts = functional::run(launch, memory, limits)?;
+        observe(number, When::After, memory)?;
+        launches.push(LaunchCount { kernel: launch.kernel.name.clone(), ctas: launch.ctas(), counts });
+        Ok(())
+    })?;
+    Ok(FunctionalRun { memory, bindings: host.bindings(), launches })
+}
+
+/// Writes to persistent memory between persist barriers of a CTA or kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EpochWrites {
+    /// Launch, from 0 on.
+    pub launch: u32,
+    /// Whose, and behind how many barriers.
+    pub writer: Writer,
+    /// Stores and atomics, one a lane.
+    pub writes: u64,
+}
+
+/// Runs the host program and counts what its kernels write to persistent memory, in the order of launches and writers;
+/// those that write nothing have no entry.
+pub(crate) fn run_counted(plan: &Arc<Plan>, limits: &Limits<'_>) -> Result<Vec<EpochWrites>, FunctionalError> {
+    let mut memory = image(plan);
+    let mut counted: BTreeMap<(u32, Writer), u64> = BTreeMap::new();
+    let mut launches = 0;
+    drive(&mut Host::new(plan.clone()), &mut memory, &mut |action, memory| {
+        let Action::Launch(launch) = action else { return Ok(()) };
+        let mut count = |writer: Writer, address: u64, _: &[u8]| {
+            if Medium::of(address) == Medium::Nvm {
+                *counted.entry((launches, writer)).or_default() += 1;
+            }
+        };
+        functional::run_watched(launch, memory, limits, Some(&mut count))?;
+        launches += 1;
+        Ok(())
+    })?;
+    let entry = |((launch, writer), writes)| EpochWrites { launch, writer, writes };
+    Ok(counted.into_iter().map(entry).collect())
+}
+
+/// What a host program does that its driver takes part in.
+pub(crate) enum Action<'a> {
+    /// It launches: the driver runs it.
+    Launch(&'a Launch),
+    /// It has written so many bytes from this address on.
+    Written(u64, usize),
+}
+
+/// Drives a host program to its end; `take_part` runs its launches and is told of its own writes.
+pub(crate) fn drive(
+    host: &mut dyn HostProgram,
+    memory: &mut FlatMemory,
+    take_part: &mut dyn FnMut(Action<'_>, &mut FlatMemory) -> Result<(), FunctionalError>,
+) -> Result<(), FunctionalError> {
+    let mut read = None;
+    loop {
+        match host.next(read.take()).map_err(FunctionalError::Host)? {
+            HostAction::Launch(launch) => take_part(Action::Launch(&launch), memory)?,
+            HostAction::Read { address, bytes } => {
+                let mut value = [0; 8];
+                value[..bytes as usize].copy_from_slice(memory.read(address, bytes as usize)?);
+                read = Some(u64::from_le_bytes(value));
+            }
+            HostAction::Write { address, data } => {
+                memory.write(address, &data)?;
+                take_part(Action::Written(address, data.len()), memory)?;
+            }
+            HostAction::Copy { from, to, bytes } => {
+                let data = memory.read(from, bytes as usize)?.to_vec();
+                memory.write(to, &data)?;
+                take_part(Action::Written(to, data.len()), memory)?;
+            }
+            HostAction::Reduce(reduction) => {
+                let bytes = memory.read(reduction.address, reduction.bytes() as usize)?;
+                read = Some(reduction.of(bytes).map_err(FunctionalError::Host)?);
+            }
+            // There is no cache.
+            HostAction::Warm(_) => {}
+            HostAction::Done => return Ok(()),
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! Where workloads come from: folders on disk and the folders built into the binary, and the PTX that they name or hold.
+//!
+//! A built-in workload is the same folder as in the project's `workloads/`, embedded when the crate is compiled, so a
+//! manifest means the same in both. Faults in it are reported under `builtin:NAME/FILE`. A folder without `workload.toml`
+//! may hold manifests that stand alone (`litmus/NAME.toml`), known by the name `litmus/NAME`.
+//!
+//! Invariant: a line of PTX inside a manifest keeps the manifest's line number.
+
+use std::io::ErrorKind;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use include_dir::{Dir, include_dir};
+
+use crate::diagnostic::nearest;
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::document::{Item, TomlTable};
+use crate::input;
+use crate::kernel::ir::{Kernel, Module};
+use crate::kernel::ptx;
+use crate::workload::expr::Value;
+
+/// The folder of manifests that stand alone.
+const LITMUS: &str = "litmus";
+
+static BUILTIN: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/workloads");
+
+/// The file that makes a folder a workload.
+pub(crate) const MANIFEST_FILE: &str = "workload.toml";
+
+/// A workload's folder.
+#[derive(Debug, Clone)]
+pub(crate) enum Folder {
+    /// In the binary, with the name of its manifest.
+    Builtin { dir: &'static Dir<'static>, manifest: String },
+    /// On disk, with the name of its manifest.
+    Disk { folder: PathBuf, manifest: String },
+}
+
+impl Folder {
+    /// Finds a workload by the path of its folder or of its manifest, or by its built-in name; a path that exists
+    /// wins.
+    ///
+    /// # Errors
+    /// No such path, a folder without a manifest, an unknown name (with the nearest known one).
+    pub(crate) fn find(name_or_path: &str) -> Result<Folder, Diagnostic> {
+        let path = Path::new(name_or_path);
+        if path.is_file() {
+            let manifest = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+            let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+            return Ok(Folder::Disk { folder, manifest });
+        }
+        if path.is_dir() {
+            if !path.join(MANIFEST_FILE).is_file() {
+                let fault = Diagnostic::nowhere(name_or_path, format!("the folder has no `{MANIFEST_FILE}`"));
+                return Err(fault.with_help("a workload is a folder with that file, see workloads/README.md"));
+            }
+            return Ok(Folder::Disk { folder: path.to_owned(), manifest: MANIFEST_FILE.to_owned() });
+        }
+        if let Some(dir) = BUILTIN.get_dir(name_or_path).filter(|dir| is_workload(dir)) {
+            return Ok(Folder::Builtin { dir, manifest: MANIFEST_FILE.to_owned() });
+        }
+        if let Some((folder, name)) = name_or_path.split_once('/')
+            && folder == LITMUS
+            && let Some(dir) = BUILTIN.get_dir(LITMUS)
+        {
+            if litmus_names().any(|known| known == name_or_path) {
+                return Ok(Folder::Builtin { dir, manifest: format!("{name}.toml") });
+            }
+            let names: Vec<String> = litmus_names().collect();
+            let fault = Diagnostic::nowhere("", format!("there is no workload `{name_or_path}`, and no such path"));
+            let all = || Some(format!("built in: {}", names.join(", ")));
+            return Err(fault.with_nearest_or(name_or_path, names.iter().map(String::as_str), all));
+        }
+        if name_or_path.contains(['/', '\\']) || name_or_path.ends_with(".toml") {
+            return Err(Diagnostic::nowhere(name_or_path, "no such file or folder"));
+        }
+        let names: Vec<&str> = builtin_names().collect();
+        let fault = Diagnostic::nowhere("", format!("there is no workload `{name_or_path}`, and no such path"));
+        let all = || Some(format!("built in: {}", names.join(", ")));
+        Err(fault.with_nearest_or(name_or_path, names.iter().copied(), all))
+    }
+
+    /// The name under which faults in one of its files are reported.
+    pub(crate) fn shown(&self, file: &str) -> String {
+        match self {
+            Folder::Builtin { dir, .. } => format!("builtin:{}/{file}", dir.path().display()),
+            Folder::Disk { folder, .. } => folder.join(file).display().to_string(),
+        }
+    }
+
+    /// The manifest's file name.
+    pub(crate) fn manifest(&self) -> &str {
+        match self {
+            Folder::Builtin { manifest, .. } | Folder::Disk { manifest, .. } => manifest,
+        }
+    }
+
+    /// Content of a file of the folder.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    pub(crate) fn read(&self, file: &str) -> Result<Vec<u8>, String> {
+        self.read_up_to(file, u64::MAX)
+    }
+
+    fn read_up_to(&self, file: &str, most: u64) -> Result<Vec<u8>, String> {
+        match self {
+            Folder::Builtin { dir, .. } => match BUILTIN.get_file(beside(dir.path(), file)) {
+                Some(found) => Ok(found.contents().to_vec()),
+                None => Err(format!("cannot read `{file}`: the built-in workload has no such file{}", self.near(file))),
+            },
+            Folder::Disk { folder, .. } => input::bytes(&folder.join(file), most).map_err(|error| match error.kind() {
+                ErrorKind::NotFound => format!("cannot read `{file}`: no such file{}", self.near(file)),
+                _ => format!("cannot read `{file}`: {error}"),
+            }),
+        }
+    }
+
+    /// " (did you mean `FILE`?)" with the file beside the manifest whose name is nearest, or nothing.
+    fn near(&self, file: &str) -> String {
+        let mut names: Vec<String> = match self {
+            Folder::Builtin { dir, .. } => {
+                dir.files().filter_map(|file| Some(file.path().file_name()?.to_str()?.to_owned())).collect()
+            }
+            Folder::Disk { folder, .. } => {
+                let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+                entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+            }
+        };
+        names.sort_unstable();
+        let found = nearest(file, names.iter().map(String::as_str));
+        found.map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"))
+    }
+
+    /// Content of a text file of the folder.
+    ///
+    /// # Errors
+    /// Why it cannot be read as UTF-8.
+    pub(crate) fn read_text(&self, file: &str) -> Result<String, String> {
+        let content = self.read_up_to(file, input::MAX_TEXT_BYTES)?;
+        String::from_utf8(content).map_err(|error| format!("`{file}` is not UTF-8 text: {error}"))
+    }
+}
+
+/// The path of a file that a manifest in `folder` names: `..` leads to the folders beside it.
+fn beside(folder: &Path, file: &str) -> PathBuf {
+    Path::new(file).components().fold(folder.to_owned(), |mut path, part| {
+        match part {
+            Component::ParentDir => drop(path.pop()),
+            part => path.push(part),
+        }
+        path
+    })
+}
+
+fn is_workload(dir: &Dir<'_>) -> bool {
+    dir.get_file(dir.path().join(MANIFEST_FILE)).is_some()
+}
+
+/// Names of the built-in workloads, sorted.
+pub(crate) fn builtin_names() -> impl Iterator<Item = &'static str> {
+    let mut names: Vec<&str> =
+        BUILTIN.dirs().filter(|dir| is_workload(dir)).filter_map(|dir| dir.path().to_str()).collect();
+    names.sort_unstable();
+    names.into_iter()
+}
+
+/// Names of the built-in litmus programs, sorted.
+pub(crate) fn litmus_names() -> impl Iterator<Item = String> {
+    let files = BUILTIN.get_dir(LITMUS).map_or_else(Vec::new, |dir| dir.files().collect());
+    let name = |path: &Path| {
+        let toml = path.extension().is_some_and(|extension| extension == "toml");
+        toml.then(|| path.with_extension("").to_string_lossy().replace('\\', "/"))
+    };
+    let mut names: Vec<String> = files.into_iter().filter_map(|file| name(file.path())).collect();
+    names.sort_unstable();
+    names.into_iter()
+}
+
+/// The least and the greatest stack of a thread, in bytes: a frame, and half of the local memory that a thread can have.
+const STACK_LEAST: i64 = 16;
+const STACK_MOST: i64 = 256 << 10;
+
+/// The PTX files of a workload, decoded.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Programs {
+    pub(crate) modules: Vec<Module>,
+    /// Name and text of each module's file.
+    pub(crate) texts: Vec<(String, String)>,
+    /// Bytes of a thread's stack for recursive functions.
+    pub(crate) stack_bytes: u32,
+    /// Every file could be read: a kernel that is not here does not exist.
+    pub(crate) complete: bool,
+}
+
+impl Programs {
+    /// Reads and decodes the files that `[isa]` names, or the text that it holds.
+    pub(crate) fn read(root: TomlTable<'_>, folder: &Folder, faults: &mut Diagnostics) -> Programs {
+        let mut programs =
+            Programs { modules: Vec::new(), texts: Vec::new(), stack_bytes: ptx::STACK_BYTES, complete: true };
+        let Some(isa) = root.table("isa") else {
+            programs.complete = false;
+            return programs;
+        };
+        if let Some(item) = isa.get("stack_bytes") {
+            match item.number() {
+                Some(Value::Int(bytes @ STACK_LEAST..=STACK_MOST)) => programs.stack_bytes = bytes as u32,
+                Some(Value::Int(bytes @ 0..)) => {
+                    let message = format!("`stack_bytes` must be from {STACK_LEAST} to {STACK_MOST}, found {bytes}");
+                    faults.push(item.place().fault(message));
+                }
+                // The check of the manifest's form reports it.
+                _ => {}
+            }
+        }
+        let (file, text) = (isa.get("file"), isa.get("text"));
+        match (file, text) {
+            (None, None) => {
+                let fault = isa.place().fault("`isa` lacks the key `file`");
+                faults.push(fault.with_help("or `text`, with the PTX itself"));
+            }
+            (Some(_), Some(text)) => {
+                faults.push(text.place().fault("`isa` has both `file` and `text`"));
+                programs.complete = false;
+                return programs;
+            }
+            _ => {}
+        }
+        let files = file.map_or_else(Vec::new, |item| item.list().unwrap_or_else(|| vec![item]));
+        programs.complete = !files.is_empty() || text.is_some();
+        let sources = files.into_iter().map(|file| (file, false)).chain(text.map(|text| (text, true)));
+        for (item, inline) in sources {
+            match if inline { programs.inline(item) } else { programs.module(item, folder) } {
+                Ok((module, text)) => {
+                    programs.modules.push(module);
+                    programs.texts.push(text);
+                }
+                Err(found) => {
+                    programs.complete = false;
+                    found.0.into_iter().for_each(|fault| faults.push(fault));
+                }
+            }
+        }
+        programs
+    }
+
+    fn module(&self, file: Item<'_>, folder: &Folder) -> Result<(Module, (String, String)), Diagnostics> {
+        let Some(name) = file.text() else {
+            return Err(Diagnostics::default());
+        };
+        let text = folder.read_text(name).map_err(|error| Diagnostics::from(file.place().fault(error)))?;
+        self.decoded(folder.shown(name), text, file)
+    }
+
+    /// PTX in the manifest itself. What stands before it becomes empty lines and blanks: places are the manifest's.
+    fn inline(&self, item: Item<'_>) -> Result<(Module, (String, String)), Diagnostics> {
+        let Some(text) = item.text() else {
+            return Err(Diagnostics::default());
+        };
+        let Some(start) = item.place().start_of(text) else {
+            let fault = item.place().fault("PTX in a manifest has no escapes, so that its lines can be told");
+            return Err(fault.with_help("three single quotes around it keep every character").into());
+        };
+        let before = &item.source.text[..start];
+        let (above, left) = before.rsplit_once('\n').unwrap_or(("", before));
+        let lines = if before.contains('\n') { above.matches('\n').count() + 1 } else { 0 };
+        let padded = format!("{}{}{text}", "\n".repeat(lines), " ".repeat(left.chars().count()));
+        self.decoded(item.source.file.clone(), padded, item)
+    }
+
+    fn decoded(&self, shown: String, text: String, file: Item<'_>) -> Result<(Module, (String, String)), Diagnostics> {
+        let module = ptx::parse_with_stack(&shown, &text, self.stack_bytes)?;
+        if let Some(twice) = module.kernels.iter().find(|kernel| self.kernel(&kernel.name).is_some()) {
+            let message = format!("kernel `{}` is also in another file of `[isa]`", twice.name);
+            return Err(file.place().fault(message).into());
+        }
+        Ok((module, (shown, text)))
+    }
+
+    /// A kernel by its symbol, and the number of its module.
+    pub(crate) fn kernel(&self, name: &str) -> Option<(usize, Arc<Kernel>)> {
+        self.modules.iter().enumerate().find_map(|(number, module)| {
+            let kernel = module.kernels.iter().find(|kernel| kernel.name == name)?;
+            Some((number, kernel.clone()))
+        })
+    }
+}

@@ -1,0 +1,148 @@
+//! Host steps as a list of operations with jumps, so that where a program is can be told by a position.
+
+use std::sync::Arc;
+
+use crate::document::Place;
+use crate::kernel::ir::Kernel;
+use crate::workload::expr::Expr;
+use crate::workload::manifest::steps::{LaunchStep, LoopKind, ReduceStep, Span, Step};
+
+/// The steps, laid out.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(crate) operations: Vec<Operation>,
+    pub(crate) loops: Vec<Loop>,
+    /// Slots of the variables that reductions set.
+    pub(crate) variables: Vec<usize>,
+}
+
+/// One of them.
+#[derive(Debug)]
+pub(crate) enum Operation {
+    Launch(Box<LaunchStep>),
+    Copy {
+        from: Span,
+        to: Span,
+        count: Option<Expr>,
+        place: Place,
+    },
+    Fill {
+        to: Span,
+        value: Expr,
+        count: Option<Expr>,
+        place: Place,
+    },
+    Swap(usize, usize),
+    Reduce(Box<ReduceStep>),
+    Warm(Vec<usize>),
+    /// Sets the flag of the next transaction, or ends it.
+    Flag {
+        buffer: usize,
+        value: u32,
+        ends: bool,
+    },
+    /// Starts loop `number`, or jumps to `exit`.
+    Enter {
+        number: usize,
+        exit: usize,
+    },
+    /// Leaves a `while` loop whose condition fails.
+    Test {
+        number: usize,
+        exit: usize,
+    },
+    /// Ends an iteration: back to `start`, or on.
+    Next {
+        number: usize,
+        start: usize,
+    },
+}
+
+/// A loop of them.
+#[derive(Debug)]
+pub(crate) struct Loop {
+    pub(crate) kind: LoopKind,
+    pub(crate) place: Place,
+    pub(crate) slot: usize,
+}
+
+impl Program {
+    /// Lays out steps.
+    pub(crate) fn new(steps: &[Step]) -> Self {
+        let mut program = Program { operations: Vec::new(), loops: Vec::new(), variables: Vec::new() };
+        program.add(steps);
+        program.variables.sort_unstable();
+        program.variables.dedup();
+        program
+    }
+
+    /// Whether there is nothing to do.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.operations.is_empty()
+    }
+
+    /// The kernel of every launch step.
+    pub(crate) fn kernels(&self) -> impl Iterator<Item = &Arc<Kernel>> {
+        self.launches().map(|step| &step.kernel)
+    }
+
+    /// Every launch step.
+    pub(crate) fn launches(&self) -> impl Iterator<Item = &LaunchStep> {
+        self.operations.iter().filter_map(|operation| match operation {
+            Operation::Launch(step) => Some(&**step),
+            _ => None,
+        })
+    }
+
+    fn add(&mut self, steps: &[Step]) {
+        for step in steps {
+            match step {
+                Step::Launch(launch) => self.operations.push(Operation::Launch(launch.clone())),
+                Step::Copy { from, to, count, place } => self.operations.push(Operation::Copy {
+                    from: from.clone(),
+                    to: to.clone(),
+                    count: count.clone(),
+                    place: place.clone(),
+                }),
+                Step::Fill { to, value, count, place } => self.operations.push(Operation::Fill {
+                    to: to.clone(),
+                    value: value.clone(),
+                    count: count.clone(),
+                    place: place.clone(),
+                }),
+                Step::Swap(a, b) => self.operations.push(Operation::Swap(*a, *b)),
+                Step::Reduce(step) => {
+                    self.variables.push(usize::from(step.slot));
+                    self.operations.push(Operation::Reduce(step.clone()));
+                }
+                Step::Warm(buffers) => self.operations.push(Operation::Warm(buffers.clone())),
+                Step::Persist => {}
+                Step::Flag { buffer, value, ends } => {
+                    self.operations.push(Operation::Flag { buffer: *buffer, value: *value, ends: *ends });
+                }
+                Step::Loop(inner) => {
+                    let number = self.loops.len();
+                    let (kind, place, slot) = (inner.kind.clone(), inner.place.clone(), usize::from(inner.slot));
+                    self.loops.push(Loop { kind, place, slot });
+                    let enter = self.operations.len();
+                    self.operations.push(Operation::Enter { number, exit: 0 });
+                    let start = self.operations.len();
+                    if matches!(inner.kind, LoopKind::While { .. }) {
+                        self.operations.push(Operation::Test { number, exit: 0 });
+                    }
+                    self.add(&inner.before);
+                    self.add(&inner.body);
+                    self.operations.push(Operation::Next { number, start });
+                    let end = self.operations.len();
+                    for at in [enter, start] {
+                        if let Operation::Enter { exit, .. } | Operation::Test { exit, .. } = &mut self.operations[at]
+                            && *exit == 0
+                        {
+                            *exit = end;
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,401 @@
+//! No circle among files: which file uses which, followed to where a name is defined.
+//!
+//! An arrow is a path that begins with `crate`, `super`, `self` or a child's name, in a `use` or in code. A name that a
+//! module hands on by `use` is looked up where that leads, so that an arrow ends in the file that defines the name. A
+//! module file has an arrow to its own child only where it does more with it than `mod` and `pub use`. Tests are left out.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::source::{Source, sources};
+
+/// Circles that are still there. The list only shrinks: a circle that is mended leaves it.
+const CIRCLES: &[&[&str]] = &[
+    &[
+        "cli",
+        "cli/args",
+        "cli/bench",
+        "cli/config",
+        "cli/crash",
+        "cli/determinism",
+        "cli/explain",
+        "cli/figures",
+        "cli/output",
+        "cli/regions",
+        "cli/reproduce",
+        "cli/results",
+        "cli/runs",
+        "cli/schemes",
+        "cli/sensitivity",
+        "cli/show",
+        "cli/simulate",
+        "cli/sweep",
+        "cli/terminal",
+    ],
+    &["crash", "crash/regions"],
+    &["crash/conditions", "crash/report"],
+    &[
+        "engine/agenda",
+        "engine/component",
+        "engine/context",
+        "engine/event",
+        "engine/horizon",
+        "engine/queue",
+        "engine/tiers",
+        "engine/topology",
+    ],
+    &[
+        "engine/driver",
+        "engine/driver/crew",
+        "engine/driver/exchange",
+        "engine/driver/lines",
+        "engine/driver/pace",
+        "engine/driver/rounds",
+        "engine/simulation",
+    ],
+    &["kernel/functional", "kernel/functional/access", "kernel/functional/cta"],
+    &["kernel/launch", "kernel/warp", "kernel/warp/memory"],
+    &["kernel/ptx/finish", "kernel/ptx/stack"],
+    &["kernel/ptx/functions", "kernel/ptx/layout"],
+    &["kernel/ptx/select", "kernel/ptx/select/half", "kernel/ptx/select/video"],
+    &["kernel/regions", "kernel/regions/emit", "kernel/regions/homes", "kernel/regions/plan", "kernel/regions/unroll"],
+    &["kernel/semantics/approx", "kernel/semantics/float", "kernel/semantics/half", "kernel/semantics/rounding"],
+    &["machine/dispatch", "machine/dispatch/look", "machine/dispatch/transfer"],
+    &["machine/l2", "machine/l2/durability"],
+    &["machine/look", "machine/msg"],
+    &["machine/media", "machine/media/writes"],
+    &[
+        "machine/memory_controller",
+        "machine/memory_controller/gated",
+        "machine/memory_controller/open_rows",
+        "machine/memory_controller/timeline",
+        "machine/memory_controller/undo_log",
+    ],
+    &[
+        "machine/sm",
+        "machine/sm/combine",
+        "machine/sm/core",
+        "machine/sm/cta",
+        "machine/sm/front_end",
+        "machine/sm/marker",
+        "machine/sm/memory",
+        "machine/sm/ordered",
+        "machine/sm/persist",
+        "machine/sm/port",
+        "machine/sm/record",
+    ],
+    &["oracle/allowed", "oracle/allowed/parts"],
+    &["oracle/cuts", "oracle/undo"],
+    &["outcome", "outcome/validity"],
+    &["report/explain", "report/explain/markers", "report/explain/regions", "report/explain/selection"],
+    &[
+        "report/figure",
+        "report/figure/above",
+        "report/figure/axis",
+        "report/figure/bars",
+        "report/figure/bars_draw",
+        "report/figure/cdf",
+        "report/figure/distribution",
+        "report/figure/frame",
+        "report/figure/heat",
+        "report/figure/legend",
+        "report/figure/lines",
+        "report/figure/lines_draw",
+        "report/figure/stacked",
+        "report/figure/steps",
+        "report/figure/under",
+    ],
+    &[
+        "report/sweep",
+        "report/sweep/draw",
+        "report/sweep/page",
+        "report/sweep/page/configuration",
+        "report/sweep/page/points",
+    ],
+    &[
+        "reproduce",
+        "reproduce/agpm",
+        "reproduce/agpm/figures/counts",
+        "reproduce/agpm/figures/hardware",
+        "reproduce/agpm/figures/reasons",
+        "reproduce/agpm/figures/times",
+        "reproduce/agpm/figures/traffic",
+        "reproduce/agpm/measured",
+        "reproduce/agpm/runs",
+        "reproduce/figure",
+        "reproduce/lightwsp",
+        "reproduce/lightwsp/absent",
+        "reproduce/lightwsp/ask",
+        "reproduce/lightwsp/cost",
+        "reproduce/lightwsp/counts",
+        "reproduce/lightwsp/overflow",
+        "reproduce/lightwsp/regions",
+        "reproduce/lightwsp/runs",
+        "reproduce/lightwsp/times",
+        "reproduce/plan",
+        "reproduce/request",
+        "reproduce/runs",
+        "reproduce/scoped",
+        "reproduce/scoped/area",
+        "reproduce/scoped/runs",
+        "reproduce/scoped/times",
+        "reproduce/scoped/writes",
+    ],
+    &["run", "run/end", "run/program"],
+    &["schemes/pmem_spec", "schemes/pmem_spec/detection"],
+    &["sweep/book", "sweep/runner"],
+    &["sweep/file", "sweep/file/axis", "sweep/file/figure", "sweep/file/keys"],
+    &["sweep/grid", "sweep/plan", "sweep/plan/resolve"],
+    &["sweep/store", "sweep/store/writer"],
+    &["sweep/table", "sweep/table/parquet"],
+    &["timeline", "timeline/recorder"],
+];
+
+type Path = Vec<String>;
+
+/// One name that a `use` binds: the name, the path it stands for, whether others may use it from here.
+struct Import {
+    name: String,
+    path: Path,
+    public: bool,
+}
+
+/// A file, read as a module.
+struct Module {
+    path: Path,
+    children: BTreeSet<String>,
+    imports: Vec<Import>,
+    /// The code without its `use` declarations.
+    body: String,
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// Paths of a `use` tree: `a::{b, c::d as e}` is `a::b` and `a::c::d`.
+fn expand(prefix: &[String], tree: &str, out: &mut Vec<(String, Path)>) {
+    let tree = tree.trim();
+    if tree.is_empty() {
+        return;
+    }
+    if let Some(open) = tree.find('{') {
+        let mut path = prefix.to_vec();
+        path.extend(tree[..open].split("::").map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned));
+        let inner = &tree[open + 1..tree.rfind('}').unwrap_or(tree.len())];
+        let (mut depth, mut start) = (0, 0);
+        for (at, c) in inner.char_indices() {
+            match c {
+                '{' => depth += 1,
+                '}' => depth -= 1,
+                ',' if depth == 0 => {
+                    expand(&path, &inner[start..at], out);
+                    start = at + 1;
+                }
+                _ => {}
+            }
+        }
+        expand(&path, &inner[start..], out);
+        return;
+    }
+    let (written, renamed) = match tree.split_once(" as ") {
+        Some((written, renamed)) => (written, Some(renamed.trim().to_owned())),
+        None => (tree, None),
+    };
+    let mut path = prefix.to_vec();
+    path.extend(written.split("::").map(|part| part.trim().to_owned()));
+    if path.last().is_some_and(|last| last == "self") {
+        path.pop();
+    }
+    let name = renamed.or_else(|| path.last().cloned()).unwrap_or_default();
+    out.push((name, path));
+}
+
+impl Module {
+    fn read(source: &Source) -> Module {
+        let path: Path = match source.path.as_str() {
+            "lib" | "main" => Vec::new(),
+            path => path.split('/').map(str::to_owned).collect(),
+        };
+        let code = source.without_tests();
+        let (mut children, mut imports, mut body) = (BTreeSet::new(), Vec::new(), String::new());
+        let mut rest = code.as_str();
+        while !rest.is_empty() {
+            let (line, after) = rest.split_once('\n').unwrap_or((rest, ""));
+            let public = line.trim_start().starts_with("pub");
+            let visible = line.trim_start().strip_prefix("pub").map_or(line.trim_start(), |rest| {
+                rest.strip_prefix('(').and_then(|rest| Some(rest.split_once(')')?.1)).unwrap_or(rest).trim_start()
+            });
+            if visible.starts_with("use ") {
+                let from = line.find("use ").expect("a use") + 4;
+                let end = rest.find(';').expect("a use ends");
+                let mut found = Vec::new();
+                expand(&[], &rest[from..end], &mut found);
+                imports.extend(found.into_iter().map(|(name, path)| Import { name, path, public }));
+                rest = &rest[end + 1..];
+                continue;
+            }
+            match visible.strip_prefix("mod ").and_then(|rest| rest.trim_end().strip_suffix(';')) {
+                Some(child) => _ = children.insert(child.to_owned()),
+                None => {
+                    body.push_str(line);
+                    body.push('\n');
+                }
+            }
+            rest = after;
+        }
+        Module { path, children, imports, body }
+    }
+
+    /// The path from the root of the crate, or none for one of another crate.
+    fn absolute(&self, path: &[String]) -> Option<Path> {
+        let mut at: Path = match path.first()?.as_str() {
+            "crate" => Vec::new(),
+            "self" | "super" => self.path.clone(),
+            first if self.children.contains(first) => {
+                let mut at = self.path.clone();
+                at.push(first.to_owned());
+                at
+            }
+            _ => return None,
+        };
+        let mut rest = path[1..].iter().peekable();
+        if path[0] == "super" {
+            at.pop();
+            while rest.next_if(|part| *part == "super").is_some() {
+                at.pop();
+            }
+        }
+        at.extend(rest.cloned());
+        Some(at)
+    }
+
+    /// Paths in the code.
+    fn paths(&self) -> Vec<Path> {
+        let mut found = Vec::new();
+        let starts = ["crate", "super", "self"].into_iter().chain(self.children.iter().map(String::as_str));
+        for start in starts {
+            for (at, _) in self.body.match_indices(start) {
+                let rest = &self.body[at..];
+                let before = self.body[..at].chars().next_back();
+                if before.is_some_and(|c| is_word(c) || c == ':' || c == '.' || c == '$')
+                    || !rest[start.len()..].starts_with("::")
+                {
+                    continue;
+                }
+                let end = rest.find(|c: char| !is_word(c) && c != ':').unwrap_or(rest.len());
+                found.push(rest[..end].split("::").filter(|part| !part.is_empty()).map(str::to_owned).collect());
+            }
+        }
+        found
+    }
+
+    fn mentions(&self, name: &str) -> bool {
+        self.body.match_indices(name).any(|(at, _)| {
+            let around = [self.body[..at].chars().next_back(), self.body[at + name.len()..].chars().next()];
+            !around.into_iter().flatten().any(is_word)
+        })
+    }
+}
+
+/// Modules by path, and where paths lead.
+struct House {
+    modules: BTreeMap<Path, Module>,
+}
+
+impl House {
+    fn read() -> House {
+        let all = sources();
+        let kept = all.iter().filter(|source| !source.is_of_tests() && source.path != "main");
+        House { modules: kept.map(Module::read).map(|module| (module.path.clone(), module)).collect() }
+    }
+
+    /// The file that defines what `path` names, followed through `use` declarations.
+    fn lookup(&self, path: &[String], depth: u32) -> Option<&Path> {
+        let (length, module) = (0..=path.len()).rev().find_map(|n| Some((n, self.modules.get(&path[..n])?)))?;
+        let Some(name) = path.get(length) else { return Some(&module.path) };
+        let handed = module.imports.iter().find(|import| import.name == *name);
+        match handed.filter(|_| depth < 8).and_then(|import| module.absolute(&import.path)) {
+            Some(mut onward) => {
+                onward.extend_from_slice(&path[length + 1..]);
+                self.lookup(&onward, depth + 1)
+            }
+            None => Some(&module.path),
+        }
+    }
+
+    fn arrows(&self, module: &Module) -> BTreeSet<&Path> {
+        let used = module.imports.iter().filter(|import| !import.public || module.mentions(&import.name));
+        let paths = used.map(|import| import.path.clone()).chain(module.paths());
+        let found = paths.filter_map(|path| self.lookup(&module.absolute(&path)?, 0));
+        found.filter(|path| !path.is_empty() && **path != module.path).collect()
+    }
+
+    /// Files that can reach each other, more than one, in the order of their names.
+    fn circles(&self) -> Vec<Vec<String>> {
+        let names: Vec<&Path> = self.modules.keys().collect();
+        let number: BTreeMap<&Path, usize> = names.iter().enumerate().map(|(n, path)| (*path, n)).collect();
+        let arrows: Vec<Vec<usize>> =
+            self.modules.values().map(|m| self.arrows(m).into_iter().map(|to| number[to]).collect()).collect();
+        let reach = |from: usize| {
+            let (mut seen, mut open) = (vec![false; names.len()], arrows[from].clone());
+            while let Some(at) = open.pop() {
+                if !std::mem::replace(&mut seen[at], true) {
+                    open.extend(&arrows[at]);
+                }
+            }
+            seen
+        };
+        let reached: Vec<Vec<bool>> = (0..names.len()).map(reach).collect();
+        let mut circles = Vec::new();
+        for one in 0..names.len() {
+            let circle: Vec<usize> = (0..names.len()).filter(|&n| reached[one][n] && reached[n][one]).collect();
+            if circle.first() == Some(&one) && circle.len() > 1 {
+                circles.push(circle.into_iter().map(|n| names[n].join("/")).collect());
+            }
+        }
+        circles
+    }
+}
+
+#[test]
+fn no_circle_among_files() {
+    let house = House::read();
+    let circles = house.circles();
+    let listed =
+        |circle: &Vec<String>| CIRCLES.iter().any(|known| circle.iter().all(|file| known.contains(&file.as_str())));
+    let fresh: Vec<String> = circles.iter().filter(|circle| !listed(circle)).map(|c| c.join(", ")).collect();
+    assert!(fresh.is_empty(), "{} circles among files:\n{}", fresh.len(), fresh.join("\n"));
+    for known in CIRCLES {
+        let there = circles.iter().any(|circle| circle.iter().all(|file| known.contains(&file.as_str())));
+        assert!(there, "this circle is mended; take it off the list: {}", known.join(", "));
+    }
+}
+
+#[test]
+fn modules_of_workload_lie_on_floors() {
+    let floors = ["expr", "manifest", "data", "read", "plan", "host", "check", "formed", "instrument"];
+    let floor = |path: &Path| match path.get(1) {
+        Some(module) => floors.iter().position(|name| name == module).expect("a module of workload has a floor"),
+        None => floors.len(),
+    };
+    let house = House::read();
+    let of_workload = |path: &Path| path.first().is_some_and(|first| first == "workload");
+    let mut upward = Vec::new();
+    for module in house.modules.values().filter(|module| of_workload(&module.path)) {
+        let arrows = house.arrows(module).into_iter().filter(|to| of_workload(to));
+        let up = arrows.filter(|to| floor(to) > floor(&module.path));
+        upward.extend(up.map(|to| format!("{} -> {}", module.path.join("/"), to.join("/"))));
+    }
+    assert!(upward.is_empty(), "upward in workload:\n{}", upward.join("\n"));
+}
+
+#[test]
+#[ignore = "prints the arrows, for whoever mends a circle"]
+fn arrows_of_a_module() {
+    let house = House::read();
+    let of = std::env::var("ARROWS").unwrap_or_default();
+    for module in house.modules.values().filter(|module| module.path.join("/").starts_with(&of)) {
+        let arrows: Vec<String> = house.arrows(module).iter().map(|path| path.join("/")).collect();
+        println!("{} -> {}", module.path.join("/"), arrows.join(" "));
+    }
+}

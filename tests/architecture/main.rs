@@ -1,0 +1,336 @@
+//! The forbidden directions between rooms (`ARCHITECTURE.md`), held by reading the sources.
+//!
+//! A room is a top-level module of `src/`. Every mention of `crate::ROOM` outside comments counts, tests included.
+
+mod circles;
+mod source;
+
+use std::path::{Path, PathBuf};
+
+use source::{Source, sources};
+
+/// Asserts that no file for which `from` holds mentions a module path for which `to` holds.
+fn forbid(rule: &str, from: impl Fn(&Source) -> bool, to: impl Fn(&Source, &str) -> bool) {
+    let mut faults = Vec::new();
+    for source in sources().iter().filter(|s| from(s)) {
+        for mention in source.mentions() {
+            if to(source, &mention) {
+                faults.push(format!("src/{}.rs -> crate::{mention}", source.path));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{rule}:\n{}", faults.join("\n"));
+}
+
+fn room_of(mention: &str) -> &str {
+    mention.split("::").next().unwrap_or("")
+}
+
+/// Macros of `stats` and `spec` live at the crate's root.
+const MACROS: [&str; 3] = ["counters", "spec", "choice"];
+
+#[test]
+fn the_engine_knows_nothing_else() {
+    forbid("engine -> any other room", |s| s.room() == "engine", |_, m| room_of(m) != "engine");
+}
+
+#[test]
+fn programs_know_no_time_and_no_machine() {
+    forbid(
+        "kernel -> anything of ours but diagnostic",
+        |s| s.room() == "kernel",
+        |_, m| !["kernel", "diagnostic"].contains(&room_of(m)),
+    );
+}
+
+#[test]
+fn workloads_are_programs_and_data() {
+    forbid(
+        "workload -> anything but kernel, document, diagnostic, input and the layout of undo logs",
+        |s| s.room() == "workload",
+        |_, m| {
+            !["workload", "kernel", "document", "diagnostic", "input"].contains(&room_of(m))
+                && !m.starts_with("persist::undo")
+        },
+    );
+}
+
+#[test]
+fn reading_inputs_knows_nobody() {
+    forbid("input -> any other room", |s| s.room() == "input", |_, m| room_of(m) != "input");
+}
+
+#[test]
+fn documents_know_their_texts_and_not_what_they_describe() {
+    forbid(
+        "document -> anything but spec, diagnostic and input",
+        |s| s.room() == "document",
+        |_, m| !["document", "spec", "diagnostic", "input"].contains(&room_of(m)),
+    );
+}
+
+#[test]
+fn toml_is_parsed_in_one_module() {
+    let parses = |line: &String| line.contains("use toml") || line.contains("toml::de") || line.contains("DeTable");
+    let elsewhere: Vec<String> = sources()
+        .iter()
+        .filter(|source| source.room() != "document" && source.code.iter().any(parses))
+        .map(|source| source.path.clone())
+        .collect();
+    assert!(elsewhere.is_empty(), "TOML is parsed outside document: {elsewhere:?}");
+}
+
+#[test]
+fn machine_and_schemes_meet_only_at_the_site() {
+    forbid("machine -> schemes", |s| s.room() == "machine", |_, m| room_of(m) == "schemes");
+    forbid("schemes -> machine", |s| s.room() == "schemes", |_, m| room_of(m) == "machine");
+}
+
+#[test]
+fn a_scheme_knows_no_other_scheme() {
+    forbid(
+        "scheme -> scheme",
+        |s| s.room() == "schemes" && !["schemes", "schemes/catalogue", "schemes/entry"].contains(&s.path.as_str()),
+        // An entry of the catalogue is no scheme.
+        |s, m| {
+            m.starts_with("schemes::")
+                && !m.starts_with("schemes::entry")
+                && !s.path.starts_with(&m.split("::").take(2).collect::<Vec<_>>().join("/"))
+        },
+    );
+}
+
+#[test]
+fn the_oracle_shares_no_code_with_the_accused() {
+    forbid(
+        "oracle -> machine, schemes, or engine beyond time and event",
+        |s| s.room() == "oracle",
+        |_, m| {
+            ["machine", "schemes"].contains(&room_of(m))
+                || (room_of(m) == "engine" && !m.starts_with("engine::time") && m != "engine::Time")
+        },
+    );
+}
+
+#[test]
+fn persistency_vocabulary_lies_below_who_uses_it() {
+    forbid(
+        "persist -> machine, schemes, stats, oracle",
+        |s| s.room() == "persist",
+        |_, m| ["machine", "schemes", "stats", "oracle"].contains(&room_of(m)),
+    );
+}
+
+#[test]
+fn parameters_describe_themselves_and_know_nobody() {
+    forbid("spec -> any other room", |s| s.room() == "spec", |_, m| room_of(m) != "spec");
+    let without = ["engine", "kernel", "workload", "persist", "stats", "oracle", "diagnostic"];
+    forbid("who has no parameters -> spec", |s| without.contains(&s.room()), |_, m| room_of(m) == "spec");
+}
+
+#[test]
+fn timelines_are_kept_for_whoever_has_one_and_know_nobody() {
+    forbid("timeline -> any other room", |s| s.room() == "timeline", |_, m| room_of(m) != "timeline");
+}
+
+#[test]
+fn nothing_at_or_below_the_machine_looks_up() {
+    let low = [
+        "engine",
+        "kernel",
+        "workload",
+        "persist",
+        "stats",
+        "spec",
+        "machine",
+        "schemes",
+        "oracle",
+        "document",
+        "diagnostic",
+    ];
+    let high = [
+        "config",
+        "assemble",
+        "run",
+        "crash",
+        "determinism",
+        "outcome",
+        "sweep",
+        "report",
+        "reproduce",
+        "sensitivity",
+        "cli",
+    ];
+    forbid("at or below machine -> above", |s| low.contains(&s.room()), |_, m| high.contains(&room_of(m)));
+}
+
+#[test]
+fn a_sweep_runs_experiments_and_knows_no_paper() {
+    forbid(
+        "sweep -> anything but run, outcome, config, workload, document, diagnostic and the engine's snapshots",
+        |s| s.room() == "sweep",
+        |_, m| {
+            !["sweep", "run", "outcome", "config", "workload", "document", "diagnostic", "input"].contains(&room_of(m))
+                && m != "engine::Snapshot"
+        },
+    );
+    let beside = ["run", "crash", "determinism", "outcome", "config", "assemble", "report", "sweep"];
+    let studies = ["reproduce", "sensitivity"];
+    forbid("what they are built of -> studies", |s| beside.contains(&s.room()), |_, m| studies.contains(&room_of(m)));
+}
+
+#[test]
+fn reports_read_outcomes_only() {
+    forbid(
+        "report -> machine, schemes, engine",
+        |s| s.room() == "report",
+        |_, m| ["machine", "schemes", "engine"].contains(&room_of(m)),
+    );
+}
+
+#[test]
+fn figures_and_pages_know_plain_data_only() {
+    let plain = ["report/figure", "report/page", "report/markdown", "report/table"];
+    forbid(
+        "figures, pages -> any other room",
+        |s| plain.iter().any(|path| s.path.starts_with(path)),
+        |_, m| room_of(m) != "report",
+    );
+}
+
+#[test]
+fn components_meet_only_at_messages() {
+    // Files that are one component each; across a wire they may know `machine::msg` and shared parts, not each other.
+    let components = ["machine/sm", "machine/l2", "machine/memory_controller", "machine/dispatch"];
+    let names = ["sm", "l2", "memory_controller", "dispatch"];
+    let mut faults = Vec::new();
+    for source in sources() {
+        let Some(own) = components.iter().position(|c| source.path == *c || source.path.starts_with(&format!("{c}/")))
+        else {
+            continue;
+        };
+        for line in &source.code {
+            for (other, name) in names.iter().enumerate().filter(|(other, _)| *other != own) {
+                let _ = other;
+                for prefix in ["use super::", "use super::super::", "use crate::machine::"] {
+                    let Some(rest) = line.trim().strip_prefix(&format!("{prefix}{name}::")) else {
+                        continue;
+                    };
+                    // A Spec is data that a neighbour may size itself by.
+                    if !rest.trim_end_matches(';').ends_with("Spec") {
+                        faults.push(format!("src/{}.rs: {}", source.path, line.trim()));
+                    }
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "component -> component across a wire:\n{}", faults.join("\n"));
+}
+
+#[test]
+fn ports_are_numbered_in_one_place() {
+    // Elsewhere a host asks `machine::ports` for the port to a role.
+    let hosts = |path: &str| path == "assemble" || path.starts_with("machine/") && path != "machine/ports";
+    let mut faults = Vec::new();
+    for source in sources().iter().filter(|s| hosts(&s.path)) {
+        for (number, line) in source.code.iter().enumerate() {
+            let made = line.match_indices("Port(").any(|(at, _)| !line[..at].ends_with(char::is_alphanumeric));
+            if made {
+                faults.push(format!("src/{}.rs:{}: {}", source.path, number + 1, line.trim()));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "ports made outside machine/ports:\n{}", faults.join("\n"));
+}
+
+#[test]
+fn the_model_never_reads_statistics() {
+    forbid(
+        "machine -> stats (beyond the counters! macro and histograms)",
+        |s| s.room() == "machine",
+        |_, m| room_of(m) == "stats" && m != "stats::Histogram",
+    );
+}
+
+#[test]
+fn below_run_there_is_no_wall_clock_no_randomness_no_print_no_file() {
+    let low = ["engine", "kernel", "persist", "stats", "spec", "machine", "schemes", "oracle", "workload", "document"];
+    // The driver measures threads to place work; results cannot depend on it (its head says so). A workload's
+    // folder is read when it is loaded, before anything is simulated.
+    let clock_allowed = |path: &str| path.starts_with("engine/driver");
+    let files_allowed = |path: &str| path.starts_with("workload");
+    let mut faults = Vec::new();
+    for source in sources().iter().filter(|s| low.contains(&s.room())) {
+        for (number, line) in source.code.iter().enumerate() {
+            let bad = |word: &str| line.contains(word);
+            let clock = (bad("Instant::now") || bad("SystemTime")) && !clock_allowed(&source.path);
+            let files = (bad("std::fs") || bad("File::open") || bad("File::create")) && !files_allowed(&source.path);
+            let print = bad("println!") || bad("eprint!") || bad("dbg!");
+            let random = bad("thread_rng") || bad("getrandom") || bad("RandomState");
+            let maps = bad("std::collections::HashMap") || bad("std::collections::HashSet");
+            if clock || files || print || random || maps || bad("static mut") {
+                faults.push(format!("src/{}.rs:{}: {}", source.path, number + 1, line.trim()));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "below run:\n{}", faults.join("\n"));
+}
+
+#[test]
+fn macros_at_the_root_are_the_known_ones() {
+    let rooms = [
+        "engine",
+        "kernel",
+        "workload",
+        "persist",
+        "stats",
+        "timeline",
+        "machine",
+        "schemes",
+        "spec",
+        "oracle",
+        "document",
+        "diagnostic",
+        "input",
+        "config",
+        "assemble",
+        "run",
+        "crash",
+        "determinism",
+        "outcome",
+        "sweep",
+        "report",
+        "reproduce",
+        "sensitivity",
+        "cli",
+    ];
+    forbid(
+        "a path into no room",
+        |_| true,
+        |_, m| !m.is_empty() && !rooms.contains(&room_of(m)) && !MACROS.contains(&room_of(m)),
+    );
+}
+
+#[test]
+fn every_file_opens_with_what_it_is() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    for source in sources() {
+        let text = std::fs::read_to_string(root.join(format!("{}.rs", source.path))).expect("a source file");
+        assert!(text.starts_with("//!"), "src/{}.rs does not open with //!", source.path);
+    }
+}
+
+#[test]
+fn benches_measure_with_the_allocator_of_the_binary() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = |path: &Path| std::fs::read_to_string(path).expect("a source file");
+    assert!(text(&root.join("src/main.rs")).contains("mod allocator;\n"));
+    let benches =
+        std::fs::read_dir(root.join("benches")).expect("benches is readable").map(|entry| entry.unwrap().path());
+    let benches: Vec<PathBuf> = benches.filter(|path| path.extension().is_some_and(|end| end == "rs")).collect();
+    assert!(benches.len() > 5, "the benches were found");
+    for bench in benches {
+        let same = "#[path = \"../src/allocator.rs\"]\nmod allocator;\n";
+        assert!(text(&bench).contains(same), "{} has another allocator than the binary", bench.display());
+    }
+}
