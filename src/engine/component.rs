@@ -5,27 +5,10 @@
 //! number)`, a wake-up after every message of the same instant; that order never depends on threads.
 
 use std::any::Any;
-use std::fmt;
 
-use super::Time;
-
-pub use super::context::Ctx;
-
-/// A component's index in its topology, dense from 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ComponentId(pub u32);
-
-/// An output of a component: the index of a link in the component's own list, dense from 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Port(pub u16);
-
-/// What travels over links: plain data, moved and never cloned.
-pub trait Message: Send + 'static {
-    /// A number that stands for the content in the run's digest; equal contents give equal numbers.
-    fn digest(&self) -> u64 {
-        0
-    }
-}
+use super::context::Ctx;
+use super::message::{ComponentId, Message};
+use super::time::Time;
 
 /// A part of the simulated system.
 pub trait Component<M: Message>: Any + Send {
@@ -72,10 +55,4 @@ pub struct Wait {
     pub on: Option<ComponentId>,
     /// Since when, in ticks.
     pub since: Time,
-}
-
-impl fmt::Display for ComponentId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "#{}", self.0)
-    }
 }

@@ -15,12 +15,12 @@ use std::error::Error;
 use std::fmt;
 
 use super::agenda::{RoundKey, round_key};
-use super::component::{ComponentId, Message, Port};
 use super::event::{Event, NEVER, Tie};
+use super::message::{ComponentId, Message, Port};
 use super::queue::Queue;
 use super::tiers::PerTier;
 use super::time::Time;
-use super::topology::Wires;
+use super::wires::Wires;
 
 /// A component's only way to reach outside while it handles an event.
 pub struct Ctx<'a, M> {

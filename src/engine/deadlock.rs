@@ -3,7 +3,8 @@
 //! A component that waits on another points at it. Following the pointers ends in a cycle (a true deadlock: each waits
 //! for the next), or at one that waits for nobody known (it lost something, or was never told): the chain says where.
 
-use super::component::{ComponentId, Wait};
+use super::component::Wait;
+use super::message::ComponentId;
 
 /// Components that wait in a row: each for the next.
 #[derive(Debug, Clone, PartialEq, Eq)]

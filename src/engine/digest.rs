@@ -7,7 +7,7 @@
 //! Source: the folded 64 x 64 -> 128 bit multiplication of wyhash. Not a cryptographic digest, and not a stored format:
 //! equal runs of one build give equal digests, other builds may give others.
 
-use super::component::ComponentId;
+use super::message::ComponentId;
 use super::time::Time;
 
 const A: u64 = 0xa076_1d64_78bd_642f;

@@ -24,27 +24,58 @@ use std::mem;
 use std::thread;
 use std::time::Instant;
 
-pub use pace::Fallback;
-
 use self::crew::{Crew, Dismissal};
 use self::exchange::Alone;
 use self::pace::{Chooser, Mode};
 use self::rounds::{Lead, Left, STOP, Start};
-use super::component::{Message, Progress};
+use super::component::Progress;
 use super::context::Verdict;
+use super::digest::EpochDigests;
 use super::event::NEVER;
 use super::horizon::Clip;
+use super::message::Message;
+use super::options::{Rebalance, RunEnd, RunOptions, Snapshot};
 use super::partition::{Crash, Partition, rearrange};
 use super::placement::{Placement, imbalance};
 use super::queue::Queue;
-use super::simulation::{Rebalance, RunEnd, RunOptions, Simulation, Snapshot};
+use super::simulation::Simulation;
 use super::tiers::{MAX_TIERS, least};
 
 /// Components move when that makes the busiest partition this much lighter.
 const WORTH_MOVING: f64 = 1.05;
 
+impl<M: Message> Simulation<M> {
+    /// Runs until nothing is pending, or a limit, a component or the stop flag ends it. May be called again.
+    ///
+    /// Handles the same events in the same order at any `threads`, placement and fallback; a run that was cut by a limit
+    /// or a stop, and went on, handles the same events as one that was not.
+    ///
+    /// # Panics
+    /// When the observer does. A component's panic ends the run as [`RunEnd::Panicked`] instead.
+    pub fn run(&mut self, options: &RunOptions<'_>) -> RunEnd {
+        if let Some((component, message)) = &self.poisoned {
+            let name = self.name(*component).to_owned();
+            return RunEnd::Panicked { component: *component, name, message: message.clone() };
+        }
+        if let Some(ticks) = options.epoch_ticks {
+            assert!(ticks > 0, "an epoch is at least one tick");
+            if self.epochs.as_ref().is_none_or(|epochs| epochs.epoch_ticks() != ticks) {
+                self.epochs = Some(EpochDigests::new(ticks));
+                self.open_epoch = None;
+            }
+        }
+        let end = run(self, options);
+        if let RunEnd::Panicked { component, message, .. } = &end {
+            self.poisoned = Some((*component, message.clone()));
+        }
+        self.stats.messages = self.home.cells.iter().map(|cell| cell.messages).sum();
+        self.stats.wakes = self.home.cells.iter().map(|cell| cell.wakes).sum();
+        end
+    }
+}
+
 /// Runs to one of the ends; everything is back home afterwards.
-pub(crate) fn run<M: Message>(simulation: &mut Simulation<M>, options: &RunOptions<'_>) -> RunEnd {
+fn run<M: Message>(simulation: &mut Simulation<M>, options: &RunOptions<'_>) -> RunEnd {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let wanted = if options.threads == 0 { cores } else { options.threads };
     let allowed = if options.oversubscribe { wanted } else { wanted.min(cores) };

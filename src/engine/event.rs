@@ -9,7 +9,7 @@
 //!
 //! Invariant: no two pending messages of a run have the same tie.
 
-use super::component::ComponentId;
+use super::message::ComponentId;
 use super::time::Time;
 
 /// The time of an event that does not exist. No event can happen then.

@@ -22,15 +22,16 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::agenda::{Agenda, NO_KEY, RoundKey, offset_of, payload_of, tie_of};
-use super::component::{Component, ComponentId, Message};
+use super::component::Component;
 use super::context::{Ctx, Sink, Verdict};
 use super::digest;
 use super::event::{Event, Key, NEVER, SEQUENCE_LIMIT, Tie};
 use super::horizon::Window;
+use super::message::{ComponentId, Message};
 use super::queue::Queue;
 use super::tiers::{MAX_TIERS, PerTier, Tiers};
 use super::time::Time;
-use super::topology::Wires;
+use super::wires::Wires;
 
 /// More wake-ups at one instant than this are taken for a component that never lets time pass.
 const MAX_WAKES_AT_ONCE: u32 = 1 << 20;

@@ -9,14 +9,16 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::component::{Component, ComponentId, Message};
+use super::component::Component;
 use super::context::{Ctx, Sink, Verdict};
 use super::digest;
 use super::event::{Event, Key, NEVER, OUTSIDE, Tie};
+use super::message::{ComponentId, Message};
 use super::queue::Queue;
 use super::tiers::MAX_TIERS;
 use super::time::Time;
-use super::topology::{Topology, TopologyError, Wires};
+use super::topology::{Topology, TopologyError};
+use super::wires::Wires;
 
 /// A topology that runs one event at a time.
 #[derive(Debug)]

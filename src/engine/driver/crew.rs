@@ -14,7 +14,7 @@ use std::time::Duration;
 use super::exchange::{Mailboxes, WorkerPlace};
 use super::lines::{Abandoned, Patience};
 use super::rounds::{self, Follow, Lead, Left, Start, Watch};
-use crate::engine::component::Message;
+use crate::engine::message::Message;
 use crate::engine::partition::Partition;
 
 /// All workers of a run.

@@ -16,8 +16,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::lines::{Abandoned, Lines, Patience, Report};
-use crate::engine::component::Message;
 use crate::engine::event::Event;
+use crate::engine::message::Message;
 use crate::engine::partition::Partition;
 
 /// The end of a round, for one worker.

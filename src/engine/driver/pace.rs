@@ -12,21 +12,7 @@
 use std::time::Duration;
 
 use super::rounds::{Budget, Pace};
-
-/// Whether a run may fall back to one worker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Fallback {
-    /// When it is measured to be faster.
-    #[default]
-    Measured,
-    /// Never: all workers from the first round on. For measurements.
-    Never,
-    /// Back and forth every so many rounds (at least 1). For tests.
-    Forced {
-        /// The rounds between two changes.
-        rounds: u64,
-    },
-}
+use crate::engine::options::Fallback;
 
 /// How the next leg is to be run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,9 +16,9 @@ use std::time::{Duration, Instant};
 
 use super::exchange::Exchange;
 use super::lines::{Abandoned, Report};
-use crate::engine::component::Message;
 use crate::engine::event::NEVER;
 use crate::engine::horizon::Clip;
+use crate::engine::message::Message;
 use crate::engine::partition::{Meter, NoMeter, Partition};
 use crate::engine::stats::RoundTotals;
 use crate::engine::tiers::{PerTier, Tiers, least};

@@ -1,0 +1,170 @@
+//! How to run a simulation, how it is getting on, how it ended.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use super::component::{Progress, Wait};
+use super::message::ComponentId;
+use super::placement::Placement;
+use super::time::Time;
+
+/// How to run a simulation. Nothing here but the limits can change its results.
+#[derive(Clone)]
+pub struct RunOptions<'a> {
+    /// Threads to use at most; 0 for one a core. Never more than cores, unless `oversubscribe`.
+    pub threads: usize,
+    /// Where components start.
+    pub placement: Placement,
+    /// When components move.
+    pub rebalance: Rebalance,
+    /// When one thread takes over from many.
+    pub fallback: Fallback,
+    /// All events at or before this time are handled, and none later.
+    pub time_limit: Option<Time>,
+    /// Keep every component's rolling digest at multiples of this (at least 1).
+    pub epoch_ticks: Option<Time>,
+    /// Ends the run at the end of a round once it is set.
+    pub stop: Option<&'a AtomicBool>,
+    /// Called on the caller's thread about every `observe_every`, between rounds.
+    pub observer: Option<&'a (dyn Fn(&Snapshot) + Sync)>,
+    /// The least time between two calls of the observer.
+    pub observe_every: Duration,
+    /// Start `threads` threads even on fewer cores: for tests.
+    pub oversubscribe: bool,
+}
+
+impl Default for RunOptions<'_> {
+    /// One thread, no limits.
+    fn default() -> Self {
+        RunOptions {
+            threads: 1,
+            placement: Placement::Auto,
+            rebalance: Rebalance::Measured,
+            fallback: Fallback::Measured,
+            time_limit: None,
+            epoch_ticks: None,
+            stop: None,
+            observer: None,
+            observe_every: Duration::from_millis(100),
+            oversubscribe: false,
+        }
+    }
+}
+
+impl fmt::Debug for RunOptions<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunOptions")
+            .field("threads", &self.threads)
+            .field("placement", &self.placement)
+            .field("rebalance", &self.rebalance)
+            .field("fallback", &self.fallback)
+            .field("time_limit", &self.time_limit)
+            .field("epoch_ticks", &self.epoch_ticks)
+            .finish_non_exhaustive()
+    }
+}
+
+/// When components move from partition to partition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Rebalance {
+    /// When measured costs say that it pays.
+    #[default]
+    Measured,
+    /// Never: the placement stays.
+    Never,
+    /// At random every so many rounds (at least 1). For tests.
+    Forced {
+        /// The rounds between two moves.
+        rounds: u64,
+    },
+}
+
+/// How a run is getting on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Every event before this time is handled.
+    pub time: Time,
+    /// Events handled so far, in all runs of the simulation.
+    pub events: u64,
+    /// Rounds run so far.
+    pub rounds: u64,
+    /// The components' own account, summed.
+    pub progress: Progress,
+    /// Wall-clock time since the run began.
+    pub elapsed: Duration,
+    /// Threads at work just now.
+    pub workers: usize,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub enum RunEnd {
+    /// Nothing is pending and nobody waits.
+    Finished {
+        /// The time of the last event.
+        at: Time,
+    },
+    /// Nothing is pending, but components wait: see [`deadlock`](super::deadlock) for who blocks whom.
+    Deadlock {
+        /// The time of the last event.
+        at: Time,
+        /// In order of components: id, name, and what it waits for.
+        waits: Vec<(ComponentId, String, Wait)>,
+    },
+    /// Events are pending after the limit. The run can go on.
+    TimeLimit {
+        /// The limit: every event at or before it was handled.
+        at: Time,
+    },
+    /// The stop flag was set. The run can go on.
+    Stopped {
+        /// Every event before it was handled, and none after.
+        at: Time,
+    },
+    /// A component called [`Ctx::halt`](super::Ctx::halt), and its round was finished. The run can go on.
+    Halted {
+        /// When it called.
+        at: Time,
+        /// The first that did: least in (time, id).
+        component: ComponentId,
+        /// Its name.
+        name: String,
+    },
+    /// A component called [`Ctx::fail`](super::Ctx::fail), and its round was finished.
+    Failed {
+        /// When it called.
+        at: Time,
+        /// The first that did: least in (time, id).
+        component: ComponentId,
+        /// Its name.
+        name: String,
+        /// What it failed with.
+        error: Box<dyn Error + Send + Sync>,
+    },
+    /// A component panicked. The others finished the round; the simulation cannot go on.
+    Panicked {
+        /// The panicked component of the least id in the round.
+        component: ComponentId,
+        /// Its name.
+        name: String,
+        /// What it panicked with.
+        message: String,
+    },
+}
+
+/// Whether a run may fall back to one worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Fallback {
+    /// When it is measured to be faster.
+    #[default]
+    Measured,
+    /// Never: all workers from the first round on. For measurements.
+    Never,
+    /// Back and forth every so many rounds (at least 1). For tests.
+    Forced {
+        /// The rounds between two changes.
+        rounds: u64,
+    },
+}
