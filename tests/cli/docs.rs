@@ -232,6 +232,28 @@ fn every_link_leads_to_a_file_and_a_heading() {
 }
 
 #[test]
+fn files_named_in_pages_exist() {
+    let tops = ["src/", "tests/", "benches/", "workloads/", "docs/", ".ci/", ".github/"];
+    let pages = PAGES.iter().filter(|page| page.path.starts_with("docs") || page.path.ends_with("CONTRIBUTING.md"));
+    for page in pages {
+        for (number, span) in page.spans().filter(|(_, span)| tops.iter().any(|top| span.starts_with(top))) {
+            // Names of the reader's are in capitals.
+            let span = span.split(' ').next().unwrap();
+            let known = span.contains("NAME") || Path::new(span).exists();
+            assert!(known, "{}:{number}: there is no {span}", page.path.display());
+        }
+    }
+}
+
+#[test]
+fn the_version_is_the_same_everywhere() {
+    let citation = std::fs::read_to_string("CITATION.cff").unwrap();
+    let version = env!("CARGO_PKG_VERSION");
+    assert!(citation.contains(&format!("\nversion: {version}\n")), "CITATION.cff");
+    assert!(page("CHANGELOG.md").text.contains(&format!("\n## {version}")), "CHANGELOG.md");
+}
+
+#[test]
 fn every_page_of_the_manual_is_reached_from_the_readme() {
     for page in PAGES.iter().filter(|page| page.path.starts_with("docs")) {
         let link = format!("]({})", page.path.display());
