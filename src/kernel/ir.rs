@@ -321,7 +321,7 @@ pub enum Scope {
     Sys,
 }
 
-/// Persistent-memory operations other than stores (`specs` of the project: the README lists their syntax).
+/// Persistent-memory operations other than stores (`specs` of the project: `workloads/README.md` lists their syntax).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PmOp {
     /// Write the line back, keep it clean. Address in `src[0]` (64-bit, generic), `imm` offset.

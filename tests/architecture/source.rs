@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// One source file: its module path ("machine/sm/issue"), its text, and its lines without comments.
+/// One source file: its module path ("machine/sm/issue") and its lines without comments.
 pub(crate) struct Source {
     pub(crate) path: String,
-    pub(crate) text: String,
     pub(crate) code: Vec<String>,
 }
 
@@ -80,7 +79,6 @@ pub(crate) fn sources() -> Vec<Source> {
             Source {
                 path: relative.to_string_lossy().replace('\\', "/"),
                 code: text.lines().map(|l| without_comment(l).to_owned()).collect(),
-                text,
             }
         })
         .collect()

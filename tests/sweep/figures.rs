@@ -1,5 +1,5 @@
 //! Figures and the page of a sweep: what a file may ask for, what is wrong with one, what is drawn of points that are
-//! there, that failed, or that are missing; and that the figure that the README shows is what its sweep gives.
+//! there, that failed, or that are missing; and that the figure that `docs/sweeps.md` shows is what its sweep gives.
 
 use std::path::Path;
 
@@ -316,7 +316,7 @@ fn the_commands_write_figures_and_a_page() {
     ended(&durawarp_in(&folder, &["figures", "bare.toml"]), 2, &["it has no [[figure]]"]);
 }
 
-/// The sweep whose figure the README shows.
+/// The sweep whose figure `docs/sweeps.md` shows.
 const SHOWN: &str = "benches/sweeps/l2.toml";
 
 #[test]

@@ -10,7 +10,7 @@ use super::syntax::{Binary, Kind, SyntaxFault, Tree};
 use super::{Code, Compare, Function, Node, Scope, Type, Which};
 use crate::diagnostic::nearest;
 
-/// Functions and how they are called, for messages and for the check of the README.
+/// Functions and how they are called, for messages and for the check of `workloads/README.md`.
 pub(crate) const FUNCTIONS: [(&str, &str); 17] = [
     ("abs", "abs(x)"),
     ("ceil", "ceil(x)"),

@@ -1,0 +1,349 @@
+//! What the pages of the documentation show works as it stands: blocks of TOML load, commands are understood, sessions print
+//! what is shown, links lead somewhere.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use crate::cli_common::{durawarp, durawarp_in, ended, folder, text};
+use durawarp::config::{MachineConfig, SchemeConfig};
+use durawarp::sweep::{Plan, SweepFile};
+use durawarp::workload::{Choice, Workload};
+
+/// A page, with its path from the root of the repository.
+struct Page {
+    path: PathBuf,
+    text: String,
+}
+
+/// The pages at the root, of `docs/`, and the references beside what they describe.
+static PAGES: LazyLock<Vec<Page>> = LazyLock::new(|| {
+    let mut paths: Vec<PathBuf> = ["workloads/README.md", "benches/RESULTS.md"].map(PathBuf::from).to_vec();
+    for folder in [".", "docs"] {
+        let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        paths.extend(entries.filter(|path| path.extension().is_some_and(|ending| ending == "md")));
+    }
+    paths.sort();
+    paths.into_iter().map(|path| Page { text: std::fs::read_to_string(&path).unwrap(), path }).collect()
+});
+
+fn page(name: &str) -> &'static Page {
+    PAGES.iter().find(|page| page.path.ends_with(name)).unwrap_or_else(|| panic!("there is no page {name}"))
+}
+
+impl Page {
+    /// The blocks of a language (`toml`, `sh`, or none), with the line on which each begins.
+    fn blocks(&self, language: &str) -> Vec<(usize, String)> {
+        let mut found = Vec::new();
+        let mut open: Option<(String, usize, Vec<&str>)> = None;
+        for (index, line) in self.text.lines().enumerate() {
+            match (line.trim_start().strip_prefix("```"), &mut open) {
+                (Some(fence), None) => open = Some((fence.to_owned(), index + 2, Vec::new())),
+                (Some(_), Some(_)) => {
+                    let (opened, first, lines) = open.take().unwrap();
+                    if opened == language {
+                        found.push((first, lines.join("\n")));
+                    }
+                }
+                (None, Some((.., lines))) => lines.push(line),
+                (None, None) => {}
+            }
+        }
+        assert!(open.is_none(), "{}: a block has no end", self.path.display());
+        found
+    }
+
+    /// The text outside blocks, line by line from 1.
+    fn prose(&self) -> impl Iterator<Item = (usize, &str)> {
+        let mut inside = false;
+        self.text.lines().enumerate().filter_map(move |(index, line)| {
+            let fence = line.trim_start().starts_with("```");
+            inside ^= fence;
+            (!inside && !fence).then_some((index + 1, line))
+        })
+    }
+
+    /// The spans of code in that text.
+    fn spans(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.prose().flat_map(|(number, line)| line.split('`').skip(1).step_by(2).map(move |span| (number, span)))
+    }
+
+    /// Every command of the program that the page shows, as words behind `durawarp`.
+    fn commands(&self) -> Vec<(String, Vec<String>)> {
+        let shown = self.blocks("sh").into_iter().chain(self.blocks("")).flat_map(|(first, block)| {
+            let lines = block.lines().enumerate();
+            lines.map(|(index, line)| (first + index, line.trim_start_matches("$ ").to_owned())).collect::<Vec<_>>()
+        });
+        let named = self.spans().map(|(number, span)| (number, span.to_owned()));
+        let mut found = Vec::new();
+        for (number, line) in shown.chain(named) {
+            let line = line.replace("cargo run --release -- ", "durawarp ");
+            let Some(rest) = line.strip_prefix("durawarp ") else { continue };
+            let words = rest.split_whitespace().take_while(|word| !["#", "|", "&&", ">"].contains(word));
+            found.push((format!("{}:{number}", self.path.display()), words.map(str::to_owned).collect()));
+        }
+        // `durawarp COMMAND --help` names none.
+        found.retain(|(_, words): &(_, Vec<String>)| !placeholder(&words[0]));
+        found
+    }
+}
+
+/// Stands for a name of the reader's: WORKLOAD, path/to/mine, ~/mine, my.toml.
+fn placeholder(word: &str) -> bool {
+    !word.rsplit('/').next().is_some_and(|name| name.chars().any(|c| c.is_lowercase()))
+        || word.starts_with("path/to/")
+        || word.starts_with(['.', '~'])
+        || word.ends_with(".toml")
+}
+
+/// What stands behind an option.
+fn values<'a>(words: &'a [String], option: &str) -> Vec<&'a str> {
+    words.windows(2).filter(|pair| pair[0] == option).map(|pair| pair[1].as_str()).collect()
+}
+
+#[test]
+fn the_options_of_every_command_that_a_page_shows_are_understood() {
+    let commands: Vec<_> = PAGES.iter().flat_map(Page::commands).collect();
+    assert!(commands.len() > 60, "{}", commands.len());
+    for (place, words) in commands {
+        // Behind an option or a value that is not understood, `--help` is not reached.
+        let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
+        words.push("--help");
+        let output = durawarp(&words);
+        assert!(output.status.success(), "{place}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn options_that_are_not_understood_are_noticed() {
+    for words in [&["run", "gemm", "--bogus"][..], &["crash", "gemm", "--points", "none"], &["bogus"]] {
+        ended(&durawarp(&[words, &["--help"]].concat()), 2, &[]);
+    }
+}
+
+#[test]
+fn names_and_keys_in_the_commands_of_pages_exist() {
+    let mut keys = BTreeSet::new();
+    for (place, words) in PAGES.iter().flat_map(Page::commands) {
+        let named =
+            |values: Vec<&'static str>| values.into_iter().filter(|name| !placeholder(name)).collect::<Vec<_>>();
+        let words: &'static [String] = words.leak();
+        for name in named(values(words, "--machine")) {
+            assert!(MachineConfig::load(name, &[]).is_ok(), "{place}: no machine {name}");
+        }
+        for name in named(values(words, "--scheme").into_iter().flat_map(|list| list.split(',')).collect()) {
+            assert!(SchemeConfig::load(name, &[]).is_ok(), "{place}: no scheme {name}");
+        }
+        let at = match words[0].as_str() {
+            "run" | "crash" | "stalls" | "compare" | "regions" | "check" => 1,
+            "explain" => 2,
+            _ => usize::MAX,
+        };
+        if let Some(name) = words.get(at).filter(|name| !placeholder(name) && !name.starts_with("--")) {
+            assert!(Workload::load(name).is_ok(), "{place}: no workload {name}");
+        }
+        for set in values(words, "--set") {
+            keys.extend(set.split_once('=').map(|(key, _)| (key, place.clone())));
+        }
+    }
+    keys.retain(|(key, _)| !key.starts_with("params.") && !placeholder(key) && !key.ends_with("KEY"));
+    for (key, place) in keys {
+        let output = durawarp(&["config", "explain", key]);
+        assert!(output.status.success(), "{place}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn options_named_in_prose_exist() {
+    let commands =
+        ["run", "stalls", "compare", "explain", "crash", "regions", "check", "bench", "sweep", "sweep-status"];
+    let more = ["results", "figures", "report", "reproduce", "sensitivity"];
+    let two = [["config", "diff"], ["config", "lint"], ["ptx", "instrument"]];
+    let mut help = String::new();
+    for command in commands.into_iter().chain(more) {
+        help += &text(&durawarp(&[command, "--help"]).stdout);
+    }
+    for [command, of] in two {
+        help += &text(&durawarp(&[command, of, "--help"]).stdout);
+    }
+    for page in PAGES.iter().filter(|page| page.path.starts_with("docs") || page.path.ends_with("README.md")) {
+        for (number, span) in page.spans().filter(|(_, span)| span.starts_with("--")) {
+            let option = span.split([' ', '=']).next().unwrap();
+            let known = help.split(|c: char| !c.is_alphanumeric() && c != '-').any(|word| word == option);
+            // cargo's.
+            assert!(known || option == "--features", "{}:{number}: no option {option}", page.path.display());
+        }
+    }
+}
+
+#[test]
+fn sessions_print_what_is_shown() {
+    for (_, block) in page("docs/power-failures.md").blocks("") {
+        let mut lines = block.lines();
+        assert!(lines.next().is_some_and(|line| line.starts_with("$ durawarp ")));
+        for session in block.split("$ durawarp ").skip(1) {
+            let (command, shown) = session.split_once('\n').unwrap();
+            let output = durawarp(&command.split(' ').collect::<Vec<_>>());
+            let printed = text(&output.stdout);
+            let mut printed = printed.lines();
+            for line in shown.lines().filter(|line| !line.is_empty() && *line != "...") {
+                assert!(
+                    printed.any(|found| found == line),
+                    "durawarp {command} does not print, in this order:\n{line}"
+                );
+            }
+        }
+    }
+}
+
+fn headings(text: &str) -> Vec<String> {
+    let mut fenced = false;
+    let lines = text.lines().filter(|line| {
+        fenced ^= line.trim_start().starts_with("```");
+        !fenced
+    });
+    let titles = lines.filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim());
+    // As GitHub makes anchors of them.
+    let kept = |c: &char| c.is_alphanumeric() || [' ', '-', '_'].contains(c);
+    titles.map(|title| title.to_lowercase().chars().filter(kept).collect::<String>().replace(' ', "-")).collect()
+}
+
+#[test]
+fn every_link_leads_to_a_file_and_a_heading() {
+    let mut count = 0;
+    for page in PAGES.iter() {
+        for (number, line) in page.prose() {
+            let links = line.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(link, _)| link);
+            for link in links.filter(|link| !link.starts_with("http")) {
+                let place = format!("{}:{number}: {link}", page.path.display());
+                let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
+                let target = page.path.parent().unwrap().join(path);
+                let target = if path.is_empty() { page.path.clone() } else { target };
+                assert!(target.exists(), "{place}: there is no such file");
+                if !anchor.is_empty() {
+                    let found = headings(&std::fs::read_to_string(&target).unwrap());
+                    assert!(found.iter().any(|heading| heading == anchor), "{place}: no such heading in {found:?}");
+                }
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 50, "{count}");
+}
+
+#[test]
+fn files_named_in_pages_exist() {
+    let tops = ["src/", "tests/", "benches/", "workloads/", "docs/", ".ci/", ".github/"];
+    let pages = PAGES.iter().filter(|page| page.path.starts_with("docs") || page.path.ends_with("CONTRIBUTING.md"));
+    for page in pages {
+        for (number, span) in page.spans().filter(|(_, span)| tops.iter().any(|top| span.starts_with(top))) {
+            // Names of the reader's are in capitals.
+            let span = span.split(' ').next().unwrap();
+            let known = span.contains("NAME") || Path::new(span).exists();
+            assert!(known, "{}:{number}: there is no {span}", page.path.display());
+        }
+    }
+}
+
+#[test]
+fn the_version_is_the_same_everywhere() {
+    let citation = std::fs::read_to_string("CITATION.cff").unwrap();
+    let version = env!("CARGO_PKG_VERSION");
+    assert!(citation.contains(&format!("\nversion: {version}\n")), "CITATION.cff");
+    assert!(page("CHANGELOG.md").text.contains(&format!("\n## {version}")), "CHANGELOG.md");
+}
+
+#[test]
+fn every_page_of_the_manual_is_reached_from_the_readme() {
+    for page in PAGES.iter().filter(|page| page.path.starts_with("docs")) {
+        let link = format!("]({})", page.path.display());
+        assert!(self::page("./README.md").text.contains(&link), "README.md has no link to {}", page.path.display());
+    }
+}
+
+#[test]
+fn lines_of_prose_have_at_most_110_columns() {
+    let pages = PAGES.iter().filter(|page| page.path.starts_with("docs") || page.path.starts_with("."));
+    for page in pages.filter(|page| !page.path.ends_with("ARCHITECTURE.md")) {
+        for (number, line) in page.prose().filter(|(_, line)| !line.starts_with('|')) {
+            let columns = line.chars().count();
+            assert!(columns <= 110, "{}:{number}: {columns} columns", page.path.display());
+        }
+    }
+}
+
+/// The only block of TOML of a page with a word in it.
+fn block(name: &str, word: &str) -> String {
+    let mut found = page(name).blocks("toml").into_iter().filter(|(_, block)| block.contains(word));
+    let (_, block) = found.next().expect("the page has the example");
+    assert!(found.next().is_none(), "the word tells them apart");
+    block
+}
+
+#[test]
+fn every_block_of_toml_in_the_manual_has_a_test() {
+    let all: usize =
+        PAGES.iter().filter(|page| page.path.starts_with("docs")).map(|page| page.blocks("toml").len()).sum();
+    assert_eq!(all, 4, "the sweep, the workload, the machine, the scheme: below");
+}
+
+#[test]
+fn its_workload_loads_and_is_right() {
+    let folder = folder("docs_workload");
+    std::fs::write(folder.join("workload.toml"), block("docs/workloads.md", "vecadd")).unwrap();
+    std::fs::copy("workloads/vecadd/kernel.ptx", folder.join("kernel.ptx")).unwrap();
+    let workload = Workload::load(folder.to_str().unwrap()).unwrap_or_else(|faults| panic!("{faults}"));
+    let choice = Choice { profile: Some("ci".to_owned()), ..Choice::default() };
+    let resolved = workload.resolve(&choice).unwrap_or_else(|faults| panic!("{faults}"));
+    let run = resolved.run_functional(&Default::default()).unwrap();
+    assert!(resolved.verify(run.memory(), run.bindings(), Default::default()).passed());
+}
+
+#[test]
+fn its_machine_loads() {
+    let file = folder("docs_machine").join("machine.toml");
+    std::fs::write(&file, block("docs/machines.md", "inherits")).unwrap();
+    let machine = MachineConfig::load(file.to_str().unwrap(), &[]).unwrap_or_else(|faults| panic!("{faults}"));
+    assert_eq!((machine.spec.controller.channels, machine.spec.sm.count), (4, 20));
+}
+
+#[test]
+fn its_scheme_loads() {
+    let file = folder("docs_scheme").join("mine.toml");
+    std::fs::write(&file, block("docs/schemes.md", "scheme =")).unwrap();
+    let scheme = SchemeConfig::load(file.to_str().unwrap(), &[]).unwrap_or_else(|faults| panic!("{faults}"));
+    assert_eq!((scheme.name.as_str(), scheme.built.name()), ("mine", "epoch-cta"));
+}
+
+#[test]
+fn its_sweep_is_planned() {
+    let text = block("docs/sweeps.md", "[[axis]]");
+    let file = SweepFile::read("docs/sweeps.md", text, Path::new("")).unwrap_or_else(|faults| panic!("{faults}"));
+    let plan = Plan::new(file).unwrap_or_else(|faults| panic!("{faults}"));
+    // Two workloads: base at three sizes, strict at one, agpm at three with two thresholds.
+    assert_eq!(plan.points.len(), 2 * (3 + 1 + 3 * 2));
+    assert!(plan.baselines().iter().all(Option::is_some));
+}
+
+#[test]
+fn the_readme_has_the_two_commands_and_150_lines() {
+    let readme = &page("./README.md").text;
+    assert!(readme.contains("cargo run --release -- run workloads/gemm\n"));
+    assert!(readme.contains("cargo test\n"));
+    assert!(readme.lines().count() <= 150);
+}
+
+/// The command that drew the README's picture.
+const DRAWN: [&str; 7] = ["compare", "atax", "--schemes", "all", "--svg", "docs/schemes.svg", "--quiet"];
+
+#[test]
+fn the_picture_of_the_readme_is_what_its_command_draws() {
+    let readme = &page("./README.md").text;
+    assert!(readme.contains("](docs/schemes.svg)") && readme.contains(&DRAWN[..6].join(" ")));
+    let folder = folder("docs_picture");
+    std::fs::create_dir(folder.join("docs")).unwrap();
+    ended(&durawarp_in(&folder, &DRAWN), 0, &[]);
+    let drawn = std::fs::read_to_string(folder.join("docs/schemes.svg")).unwrap();
+    let shown = std::fs::read_to_string("docs/schemes.svg").unwrap();
+    assert_eq!(drawn, shown, "draw it again: durawarp {}", DRAWN.join(" "));
+}
