@@ -9,6 +9,7 @@ pub mod crash;
 pub mod determinism;
 pub mod diagnostic;
 pub mod engine;
+pub mod experiment;
 pub mod input;
 pub mod kernel;
 pub mod machine;
@@ -25,3 +26,8 @@ pub mod stats;
 pub mod sweep;
 pub mod timeline;
 pub mod workload;
+
+pub use crash::{CrashReport, CrashRequest};
+pub use experiment::{Sweep, SweepPoint};
+pub use outcome::Outcome;
+pub use run::{Experiment, Recipe};
