@@ -6,25 +6,14 @@
 #[path = "../src/allocator.rs"]
 mod allocator;
 
-use std::sync::atomic::AtomicBool;
-
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use durawarp::config::presets::DEFAULT_MACHINE;
-use durawarp::config::{MachineConfig, Override, SchemeConfig};
-use durawarp::crash::{CrashReport, Request, Watching, crash as judge};
-use durawarp::run::{Conduct, Experiment, run};
-use durawarp::workload::{Choice, Workload};
+use durawarp::run::{Conduct, run};
+use durawarp::{CrashReport, CrashRequest, Experiment};
 
 fn experiment(workload: &str, params: &[&str], reference: bool) -> Experiment {
-    let machine = MachineConfig::load(DEFAULT_MACHINE, &[]).unwrap_or_else(|faults| panic!("{faults}"));
-    let scheme = SchemeConfig::load("store+clwb", &[]).unwrap_or_else(|faults| panic!("{faults}"));
-    let params = params.iter().map(|text| Override::parse(text).expect("a parameter")).map(|p| (p.key, p.value));
-    let (profile, params) = (Some("ci".to_owned()), params.collect());
-    let choice = Choice { profile, params, ..Choice::default() };
-    let made = Workload::load(workload).and_then(|found| Experiment::new(machine, &found, &choice, scheme));
-    let mut experiment = made.unwrap_or_else(|faults| panic!("{faults}"));
-    experiment.reference = reference;
-    experiment
+    let params = params.iter().map(|text| format!("params.{text}"));
+    let recipe = Experiment::of(workload).scheme("store+clwb").profile("ci").changes(params).reference(reference);
+    recipe.build().unwrap_or_else(|faults| panic!("{faults}"))
 }
 
 fn journal(c: &mut Criterion) {
@@ -47,9 +36,7 @@ fn states(report: &CrashReport) -> u64 {
 
 fn crash(c: &mut Criterion) {
     let experiment = experiment("atax", &[], true);
-    let (conduct, stop) = (Conduct::default(), AtomicBool::new(false));
-    let watching = Watching { conduct: &conduct, stop: &stop, progress: &|_, _, _| {} };
-    let test = || judge(&experiment, &Request::default(), &watching).unwrap_or_else(|faults| panic!("{faults}"));
+    let test = || experiment.crash(&CrashRequest::default()).unwrap_or_else(|faults| panic!("{faults}"));
     let mut group = c.benchmark_group("crash");
     group.sample_size(10).throughput(Throughput::Elements(states(&test())));
     group.bench_function("atax", |bencher| bencher.iter(test));

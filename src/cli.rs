@@ -24,14 +24,12 @@ mod terminal;
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use durawarp::config::{MachineConfig, SchemeConfig};
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
-use durawarp::run::{Experiment, demands};
+use durawarp::run::{Experiment, Recipe};
 use durawarp::sweep::host::Memory;
-use durawarp::workload::{Choice, Demands, Mode, Overrides, Workload};
+use durawarp::workload::{Mode, Overrides, Workload};
 
 use args::{Cli, Command, ConfigCommand, PtxCommand, Subject};
-use settings::Settings;
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,60 +128,34 @@ fn experiment(
     subject: &Subject,
     default_profile: Option<&str>,
 ) -> Result<Experiment, Stop> {
-    let Settings { machine: overrides, schemes, params, mut faults } = Settings::read(&subject.set);
-    let mut keep = |found: Diagnostics| faults.0.extend(found.0);
-    let machine = MachineConfig::load(&subject.machine, &overrides).map_err(&mut keep).ok();
-    let scheme = SchemeConfig::load(scheme, &schemes).map_err(&mut keep).ok();
-    let choice = choice(workload, subject, params, default_profile);
-    let demands = scheme.as_ref().map_or_else(Demands::default, |scheme| demands(&*scheme.built));
-    let resolved = choice.and_then(|choice| Workload::load(workload)?.resolve_under(&choice, demands));
-    let resolved = resolved.map_err(&mut keep).ok();
-    match (machine, resolved, scheme) {
-        (Some(machine), Some(resolved), Some(scheme)) if faults.0.is_empty() => {
-            Ok(Experiment::of_resolved(machine, resolved, scheme)?)
-        }
-        _ => Err(faults.into()),
-    }
+    Ok(recipe(workload, subject, default_profile).scheme(scheme).changes(&subject.set).build()?)
 }
 
-/// The profile that was asked for, else the default if the workload has it: small programs have no profiles.
-fn profile(workload: &Workload, asked: Option<&str>, default: Option<&str>) -> Option<String> {
-    let has = |name: &&str| workload.listing().profiles.iter().any(|profile| profile == name);
-    asked.or(default.filter(has)).map(str::to_owned)
-}
-
-/// What is typed about a workload.
-///
-/// # Errors
-/// It does not load, or what is typed cannot be read.
-fn choice(
-    workload: &str,
-    subject: &Subject,
-    params: Vec<(String, String)>,
-    default_profile: Option<&str>,
-) -> Result<Choice, Diagnostics> {
-    let (mut faults, mut inputs) = (Diagnostics::default(), Vec::new());
+/// What is typed about machine and workload, but for `--set`.
+fn recipe(workload: &str, subject: &Subject, default_profile: Option<&str>) -> Recipe {
+    let Subject { instrument: mode, flag_barrier, loop_log, seed, persistent, ref machine, .. } = *subject;
+    let mut recipe = Experiment::of(workload).machine(machine).seed(seed).persistent(persistent);
+    recipe = recipe.most_bytes(Memory::of_host().total_bytes);
+    recipe = match (&subject.profile, default_profile) {
+        (Some(asked), _) => recipe.profile(asked),
+        (None, Some(default)) => recipe.profile_if_any(default),
+        (None, None) => recipe,
+    };
     for text in &subject.input {
-        match text.split_once('=') {
-            Some((buffer, file)) => inputs.push((buffer.to_owned(), file.into())),
-            None => faults.push(Diagnostic::nowhere("--input", format!("expected BUFFER=FILE; got `{text}`"))),
-        }
+        recipe = match text.split_once('=') {
+            Some((buffer, file)) => recipe.input(buffer, file),
+            None => recipe.fault(Diagnostic::nowhere("--input", format!("expected BUFFER=FILE; got `{text}`"))),
+        };
     }
-    let loaded = Workload::load(workload).map_err(|found| faults.0.extend(found.0)).ok();
-    let of_manifest = loaded.as_ref().map_or(Mode::None, Workload::instrument);
-    let profile = loaded.and_then(|workload| profile(&workload, subject.profile.as_deref(), default_profile));
-    let Subject { instrument: mode, flag_barrier, loop_log, seed, ref program, .. } = *subject;
-    let named = program.as_ref().map(|paper| durawarp::reproduce::find(paper)).transpose();
-    let named = named.map_err(|fault| faults.push(fault)).ok().flatten();
-    let of_paper = named.map_or_else(Overrides::default, |paper| paper.instrument.of_manifest(of_manifest));
-    let instrument = Overrides { mode, flag_barrier, loop_log }.or(of_paper);
-    faults.into_result(Choice {
-        profile,
-        params,
-        seed,
-        inputs,
-        instrument,
-        persistent: subject.persistent,
-        most_bytes: Some(Memory::of_host().total_bytes),
-    })
+    let mut instrument = Overrides { mode, flag_barrier, loop_log };
+    match subject.program.as_ref().map(|paper| durawarp::reproduce::find(paper)) {
+        None => {}
+        Some(Ok(paper)) => {
+            // A workload that does not load is told by the recipe.
+            let of_manifest = Workload::load(workload).map_or(Mode::None, |workload| workload.instrument());
+            instrument = instrument.or(paper.instrument.of_manifest(of_manifest));
+        }
+        Some(Err(fault)) => recipe = recipe.fault(fault),
+    }
+    recipe.instrument(instrument)
 }

@@ -51,7 +51,7 @@ const LINE_BYTES: usize = 128;
 
 /// What to judge.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Request {
+pub struct CrashRequest {
     /// Crash points of level A.
     pub plan: Plan,
     /// Cut recovery off after each of its steps and run it again.
@@ -74,11 +74,11 @@ pub struct Request {
     pub keep: usize,
 }
 
-impl Default for Request {
+impl Default for CrashRequest {
     /// Every point if there are few enough, levels B and C, eight failures kept a judgement.
     fn default() -> Self {
         let allowed = Some(Budget::default());
-        Request {
+        CrashRequest {
             plan: Plan::Auto,
             double: false,
             allowed,
@@ -235,7 +235,11 @@ fn undo_rule(
 /// A workload without persistent memory; a crash point beyond the end of the run; an undo log that cannot be laid out; a
 /// condition that names a scheme that there is not.
 #[expect(clippy::disallowed_methods, reason = "the wall time of a test is part of its report, not of its model")]
-pub fn crash(experiment: &Experiment, request: &Request, watching: &Watching<'_>) -> Result<CrashReport, Diagnostics> {
+pub fn crash(
+    experiment: &Experiment,
+    request: &CrashRequest,
+    watching: &Watching<'_>,
+) -> Result<CrashReport, Diagnostics> {
     let began = Instant::now();
     let (spec, workload, scheme) = (&experiment.machine.spec, &experiment.workload, &*experiment.scheme.built);
     let domain = spec.persist.domain;
@@ -299,7 +303,7 @@ pub fn crash(experiment: &Experiment, request: &Request, watching: &Watching<'_>
         conditions: bound.iter().any(Bound::is_expected),
     };
     let unjudged = judges.nothing();
-    let request = &Request { allowed: request.allowed.filter(|_| unjudged.is_none()), ..*request };
+    let request = &CrashRequest { allowed: request.allowed.filter(|_| unjudged.is_none()), ..*request };
     let [actual, allowed, overtaking] = judge_states(&states, &order, &rules, regions, &initial, request, watching)?;
     let history = match request.claim {
         Some(claim) => judge_claim(&states, &order, claim, request.keep),
@@ -421,7 +425,7 @@ fn bound(experiment: &Experiment) -> Vec<Bound> {
 #[expect(clippy::disallowed_methods, reason = "the wall time of a test is part of its report, not of its model")]
 fn crash_regions(
     experiment: &Experiment,
-    request: &Request,
+    request: &CrashRequest,
     watching: &Watching<'_>,
 ) -> Result<CrashReport, Diagnostics> {
     let began = Instant::now();
@@ -490,7 +494,7 @@ fn judge_states(
     rules: &Rules<'_>,
     regions: Regions,
     initial: &PmImage,
-    request: &Request,
+    request: &CrashRequest,
     watching: &Watching<'_>,
 ) -> Result<[Option<Verdict>; 3], Diagnostics> {
     let watch = |phase: Phase| move |done: u64, total: u64| (watching.progress)(phase, done, total);

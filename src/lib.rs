@@ -10,6 +10,7 @@ pub mod determinism;
 pub mod diagnostic;
 mod document;
 pub mod engine;
+pub mod experiment;
 pub mod input;
 pub mod kernel;
 pub mod machine;
@@ -26,3 +27,8 @@ pub mod stats;
 pub mod sweep;
 pub mod timeline;
 pub mod workload;
+
+pub use crash::{CrashReport, CrashRequest};
+pub use experiment::{Sweep, SweepPoint};
+pub use outcome::Outcome;
+pub use run::{Experiment, Recipe};

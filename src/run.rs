@@ -9,12 +9,14 @@ mod backlog;
 mod by_kernel;
 mod end;
 mod program;
+mod recipe;
 mod timeline;
 
 use backlog::Left;
 use end::end_of;
 use program::Program;
 pub use program::{demands, region_options};
+pub use recipe::{Part, Recipe};
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -40,7 +42,7 @@ use crate::stats::{Counters as _, Description, Histogram, Table};
 use crate::timeline::Timeline;
 use crate::workload::{self, Bindings, Evidence, FormedProgram, FunctionalError, FunctionalRun, Resolved};
 
-/// What to simulate, and how far. [`Experiment::new`] makes one.
+/// What to simulate, and how far. [`Experiment::of`] begins the [`Recipe`] that makes one.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Experiment {

@@ -14,8 +14,9 @@ use serde_json::Value;
 
 use crate::config::{MachineConfig, Override};
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::sweep::{Batch, Recipe};
-use crate::workload::{Choice, Workload};
+use crate::run::Recipe;
+use crate::sweep::Batch;
+use crate::workload::Workload;
 
 pub use effect::{Change, Effect, Sensitivity, Spread};
 
@@ -126,19 +127,11 @@ impl Plan {
         let loaded: Vec<_> = workloads.iter().filter_map(|name| Workload::load(name).map_err(&mut keep).ok()).collect();
         let machine = MachineConfig::load(&request.machine, &request.machine_set).map_err(&mut keep).ok();
         let (Some(machine), true) = (machine, loaded.len() == workloads.len()) else { return Err(faults) };
-        let choice = |workload: &Workload| {
-            let has = workload.listing().profiles.contains(&request.profile);
-            Choice { profile: has.then(|| request.profile.clone()), seed: request.seed, ..Choice::default() }
-        };
-        let recipe = |at: usize, over: Option<Override>| Recipe {
-            machine: request.machine.clone(),
-            machine_set: request.machine_set.iter().cloned().chain(over).collect(),
-            scheme: request.scheme.clone(),
-            scheme_set: request.scheme_set.clone(),
-            workload: workloads[at].clone(),
-            choice: choice(&loaded[at]),
-            max_cycles: None,
-            reference: false,
+        let recipe = |at: usize, over: Option<Override>| {
+            let changes = request.machine_set.iter().chain(&request.scheme_set).cloned().chain(over);
+            let recipe = Recipe::of(&workloads[at]).machine(&request.machine).scheme(&request.scheme);
+            let recipe = changes.fold(recipe.seed(request.seed).reference(false), Recipe::change);
+            if loaded[at].has_profile(&request.profile) { recipe.profile(&request.profile) } else { recipe }
         };
         let (mut batch, mut base) = (Batch::default(), Vec::new());
         for (at, workload) in workloads.iter().enumerate() {

@@ -28,9 +28,9 @@ pub mod slurm;
 pub mod store;
 pub mod table;
 
-pub use batch::{Batch, Recipe};
+pub use batch::Batch;
 pub use file::SweepFile;
 pub use lint::lint;
 pub use plan::Plan;
-pub use runner::{Done, Progress, Sweep};
+pub use runner::{Done, Progress, Workers};
 pub use store::Store;

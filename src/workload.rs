@@ -103,6 +103,16 @@ impl Workload {
         Self::read(folder, file, text)
     }
 
+    /// Reads the text of a manifest. Files that it names are relative to the current folder.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the manifest and its PTX, each with line and column.
+    pub fn from_text(text: &str) -> Result<Workload, Diagnostics> {
+        let folder = Folder::Text(text.into());
+        let file = folder.shown(folder.manifest());
+        Self::read(folder, file, text.to_owned())
+    }
+
     fn read(folder: Folder, file: String, text: String) -> Result<Workload, Diagnostics> {
         let source = Arc::new(SourceText { file, text });
         let mut faults = Diagnostics::default();
@@ -134,9 +144,19 @@ impl Workload {
         Listing { name: self.manifest.name.clone(), description: self.manifest.description.clone(), profiles }
     }
 
+    /// It can run with this profile.
+    pub fn has_profile(&self, name: &str) -> bool {
+        name == "default" || self.manifest.profiles.iter().any(|profile| profile.name == name)
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         &self.manifest.name
+    }
+
+    /// Names of its parameters.
+    pub fn params(&self) -> impl Iterator<Item = &str> {
+        self.manifest.params.iter().map(|param| param.name.as_str())
     }
 
     /// What the manifest's `[instrument]` makes of the kernels; [`Mode::None`] without one.
@@ -154,7 +174,7 @@ impl Workload {
     }
 
     /// As [`Workload::resolve`], for a scheme that demands something. Experiments are made by
-    /// [`Experiment::new`](crate::run::Experiment::new), which knows what their scheme demands.
+    /// [`Experiment::of`](crate::run::Experiment::of), which knows what their scheme demands.
     ///
     /// # Errors
     /// As [`Workload::resolve`]; what stands in the way of the instrumentation.

@@ -1,7 +1,7 @@
 //! `durawarp crash`.
 
 use durawarp::crash::conditions::Condition;
-use durawarp::crash::{Phase, Request, Watching, crash as judge};
+use durawarp::crash::{CrashRequest, Phase, Watching, crash as judge};
 use durawarp::oracle::allowed::Budget;
 use durawarp::oracle::crash::Plan;
 use durawarp::outcome::End;
@@ -21,7 +21,7 @@ pub(super) fn crash(args: &CrashArgs) -> Result<Exit, Stop> {
     let json = outputs.open("--json", args.json.as_deref());
     let stdout_is_taken = outputs.ready()?;
     terminal::warn(workload.warnings());
-    let request = Request {
+    let request = CrashRequest {
         plan: match args.only {
             Some(State::Actual(point)) => Plan::Only(point),
             _ => args.points,
@@ -40,7 +40,7 @@ pub(super) fn crash(args: &CrashArgs) -> Result<Exit, Stop> {
         seed: args.subject.seed,
         keep: args.keep.max(1),
         resume: args.resume,
-        ..Request::default()
+        ..CrashRequest::default()
     };
     let stop = terminal::stop_flag();
     let bar = progress::bar("{prefix} [{bar:30}] {human_pos} of {human_len}  ETA {eta}", None, args.quiet);

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::args::RegionsArgs;
 use super::output::Outputs;
-use super::{Exit, SMALL, Stop, profile, terminal};
+use super::{Exit, SMALL, Stop, terminal};
 
 /// Means over the paper's 38 applications on a CPU (LightWSP, section V-G3): instructions and stores of a region, and
 /// how many more instructions run.
@@ -160,8 +160,9 @@ fn of_file(args: &RegionsArgs, options: &RegionOptions) -> Result<Vec<KernelRow>
 
 fn of_workload(args: &RegionsArgs, options: &RegionOptions, document: &mut Document) -> Result<Exit, Stop> {
     let workload = Workload::load(&args.subject)?;
-    let profile = profile(&workload, args.profile.as_deref(), Some(SMALL));
-    let resolved = workload.resolve(&Choice { profile, ..Choice::default() })?;
+    let small = workload.has_profile(SMALL).then_some(SMALL);
+    let profile = args.profile.as_deref().or(small);
+    let resolved = workload.resolve(&profile.map_or_else(Choice::default, Choice::of_profile))?;
     let limits = Limits { stop: Some(terminal::stop_flag()), ..Limits::default() };
     let run = match resolved.run_regions(&limits, options) {
         Ok(run) => run,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use durawarp::sweep::campaign::{self, Outlook, Part, Report};
 use durawarp::sweep::host::Memory;
-use durawarp::sweep::{Batch, Done, Progress, Store, Sweep};
+use durawarp::sweep::{Batch, Done, Progress, Store, Workers};
 
 use super::args::Work;
 use super::progress::{self, SweepProgress};
@@ -86,7 +86,7 @@ pub(super) fn outcomes(
 }
 
 #[expect(clippy::disallowed_methods, reason = "progress is told now and then; no result depends on it")]
-fn with_progress<T>(points: usize, cached: usize, work: &Work, quiet: bool, run: impl FnOnce(&Sweep<'_>) -> T) -> T {
+fn with_progress<T>(points: usize, cached: usize, work: &Work, quiet: bool, run: impl FnOnce(&Workers<'_>) -> T) -> T {
     let bar = SweepProgress::new(points, cached, quiet);
     let next = Mutex::new(Instant::now() + LINE);
     let observer = |now: &Progress| {
@@ -98,7 +98,7 @@ fn with_progress<T>(points: usize, cached: usize, work: &Work, quiet: bool, run:
         }
     };
     let bytes = work.memory_gib.map_or_else(|| Memory::of_host().available_bytes, |gib| gib << 30);
-    let done = run(&Sweep { jobs: work.jobs, bytes, stop: Some(terminal::stop_flag()), observer: Some(&observer) });
+    let done = run(&Workers { jobs: work.jobs, bytes, stop: Some(terminal::stop_flag()), observer: Some(&observer) });
     bar.finish();
     done
 }

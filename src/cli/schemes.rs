@@ -1,18 +1,19 @@
 //! `durawarp compare` and `durawarp stalls`: one workload under several schemes, what each costs, and where persists waited.
 
-use durawarp::config::{MachineConfig, SchemeConfig};
+use durawarp::config::SchemeConfig;
 use durawarp::diagnostic::Diagnostics;
 use durawarp::outcome::{End, Outcome};
 use durawarp::report;
 use durawarp::report::figure::Figure;
+use durawarp::run::Recipe;
 use durawarp::schemes::catalogue::{self, DEFAULT_SCHEME};
-use durawarp::sweep::{Batch, Done, Recipe};
+use durawarp::sweep::{Batch, Done};
 
 use super::args::SchemesArgs;
 use super::output::Outputs;
 use super::settings::Settings;
 use super::simulate::warn_of;
-use super::{Exit, SMALL, Stop, choice, runs, terminal};
+use super::{Exit, SMALL, Stop, recipe, runs, terminal};
 
 /// `durawarp stalls`.
 pub(super) fn stalls(args: &SchemesArgs) -> Result<Exit, Stop> {
@@ -64,30 +65,18 @@ fn under_each(
 
 /// The workload under each scheme: what is to be run, and each scheme's name and point. Every fault at once.
 fn batch(args: &SchemesArgs, schemes: &[&str]) -> Result<(Batch, Vec<(String, usize)>), Diagnostics> {
-    let Settings { machine: machine_set, schemes: set, params, mut faults } = Settings::read(&args.subject.set);
+    let Settings { machine, schemes: set, params, mut faults } = Settings::read(&args.subject.set);
     let mut keep = |found: Diagnostics| faults.0.extend(found.0);
     // Whom an override is for is known when all schemes are read.
     let loaded = SchemeConfig::load_each(schemes, &set).map_err(&mut keep).ok();
-    let choice = choice(&args.workload, &args.subject, params, Some(SMALL)).map_err(&mut keep).ok();
-    let machine = args.subject.machine.clone();
+    let recipe = machine.into_iter().fold(recipe(&args.workload, &args.subject, Some(SMALL)), Recipe::change);
+    let recipe = params.iter().fold(recipe, |recipe, (name, value)| recipe.param(name, value));
     let (mut batch, mut points) = (Batch::default(), Vec::new());
-    let Some(choice) = choice else {
-        MachineConfig::load(&machine, &machine_set).map_err(&mut keep).ok();
-        return Err(faults);
-    };
     // Where one is wrong, the faults of machine and workload are told with it.
     let loaded = loaded.map_or_else(|| SchemeConfig::load_each(&schemes[..1], &[]), Ok)?;
     for (named, scheme) in schemes.iter().zip(loaded) {
-        let recipe = Recipe {
-            machine: machine.clone(),
-            machine_set: machine_set.clone(),
-            scheme: (*named).to_owned(),
-            scheme_set: set.iter().filter(|over| over.table() == scheme.table()).cloned().collect(),
-            workload: args.workload.clone(),
-            choice: choice.clone(),
-            max_cycles: None,
-            reference: true,
-        };
+        let of_scheme = set.iter().filter(|over| over.table() == scheme.table()).cloned();
+        let recipe = of_scheme.fold(recipe.clone().scheme(*named), Recipe::change);
         match batch.add(&format!("{} {}", args.workload, scheme.name), 0, recipe) {
             Ok(point) => points.push((scheme.name, point)),
             Err(found) => {

@@ -26,7 +26,7 @@ use crate::persist::{FactKind, Journal, PmImage};
 use crate::run::failures;
 use crate::workload::{Bindings, Evidence, FormedProgram, FunctionalRun, Resolved};
 
-use super::{LINE_BYTES, Phase, Request, Watching, initial_image};
+use super::{CrashRequest, LINE_BYTES, Phase, Watching, initial_image};
 
 /// How many times as many instructions as the run had a resumed program may take, and how many more.
 const EXTRA: (u64, u64) = (4, 1 << 20);
@@ -129,7 +129,7 @@ pub(super) fn judge(
     run: Run<'_>,
     initial: &PmImage,
     resumes: Result<&dyn Resumes, &str>,
-    request: &Request,
+    request: &CrashRequest,
     watching: &Watching<'_>,
 ) -> Result<Verdicts, Diagnostics> {
     let Run { journal, outcome, controllers, rule, host, checks } = run;

@@ -8,10 +8,9 @@ use crate::config::Override;
 use crate::config::SchemeConfig;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Diagnostics;
+use crate::run::Recipe;
 use crate::schemes::catalogue;
 use crate::sweep::Batch;
-use crate::sweep::Recipe;
-use crate::workload::Choice;
 use crate::workload::Workload;
 
 /// The runs of a request.
@@ -123,28 +122,16 @@ impl Plan {
         let Request { profile, seed, machine, set, scheme_set, .. } = &self.request;
         let table = SchemeConfig::load(run.scheme, &[])?.table().to_owned();
         let instrument = self.request.instrument.of_manifest(Workload::load(run.workload)?.instrument());
-        let choice = Choice {
-            profile: Some(profile.clone()),
-            seed: *seed,
-            instrument,
-            persistent: run.in_nvm,
-            ..Choice::default()
-        };
-        let mut recipe = Recipe {
-            machine: run.machine.map_or_else(|| machine.clone(), str::to_owned),
-            machine_set: set.clone(),
-            scheme: run.scheme.to_owned(),
-            scheme_set: scheme_set.iter().filter(|over| over.table() == table).cloned().collect(),
-            workload: run.workload.to_owned(),
-            choice,
-            max_cycles: None,
-            reference: false,
-        };
+        let of_table = scheme_set.iter().filter(|over| over.table() == table);
+        let recipe = Recipe::of(run.workload).machine(run.machine.unwrap_or(machine)).scheme(run.scheme);
+        let recipe = recipe.profile(profile).seed(*seed).instrument(instrument).persistent(run.in_nvm).reference(false);
+        let mut recipe = set.iter().chain(of_table).cloned().fold(recipe, Recipe::change);
         // Another machine than the paper's main one is what its own file takes it for.
         let reading = reading.filter(|_| run.machine.is_none());
         let of_reading = reading.into_iter().flat_map(|reading| reading.set).copied();
         for text in of_reading.chain(run.set.iter().map(String::as_str)) {
-            recipe.set(Override::parse(text).map_err(|message| Diagnostic::nowhere(&run.label(), message))?);
+            recipe =
+                recipe.change(Override::parse(text).map_err(|message| Diagnostic::nowhere(&run.label(), message))?);
         }
         Ok(recipe)
     }

@@ -14,7 +14,7 @@ use crate::kernel::host::{HostAction, HostProgram};
 use crate::kernel::regions::RegionOptions;
 use crate::persist::Scheme;
 use crate::persist::vocab::{Domain, RegionRule};
-use crate::workload::{Bindings, Choice, Demands, FormedProgram, Resolved, Workload};
+use crate::workload::{Bindings, Demands, FormedProgram, Resolved};
 
 /// How a scheme of recoverable regions has kernels formed.
 pub fn region_options(rule: RegionRule) -> RegionOptions {
@@ -37,36 +37,8 @@ pub fn demands(scheme: &dyn Scheme) -> Demands {
 }
 
 impl Experiment {
-    /// An experiment, to its end and compared with the functional reference. What follows from the scheme - whether
-    /// kernels keep undo logs, whether all memory is persistent - is derived here.
-    ///
-    /// # Errors
-    /// Everything that is wrong with the choice, with the manifest under it, and that keeps a run from starting.
-    ///
-    /// # Example: a matrix multiplication under LightWSP
-    /// ```
-    /// use durawarp::config::{MachineConfig, SchemeConfig};
-    /// use durawarp::run::{Conduct, Experiment, run};
-    /// use durawarp::workload::{Choice, Workload};
-    ///
-    /// let machine = MachineConfig::load("agpm-table4", &[]).unwrap();
-    /// let scheme = SchemeConfig::load("light-wsp", &[]).unwrap();
-    /// let choice = Choice { profile: Some("ci".to_owned()), ..Choice::default() };
-    /// let experiment = Experiment::new(machine, &Workload::load("vecadd").unwrap(), &choice, scheme).unwrap();
-    /// let outcome = run(&experiment, &Conduct::default()).outcome;
-    /// assert!(outcome.verification.unwrap().passed);
-    /// ```
-    pub fn new(
-        machine: MachineConfig,
-        workload: &Workload,
-        choice: &Choice,
-        scheme: SchemeConfig,
-    ) -> Result<Self, Diagnostics> {
-        let workload = workload.resolve_under(choice, demands(&*scheme.built))?;
-        Self::of_resolved(machine, workload, scheme)
-    }
-
-    /// As [`Experiment::new`], of a workload that was resolved before for what the scheme demands.
+    /// An experiment of parts that are read, to its end and compared with the functional reference. The workload was
+    /// resolved for what the scheme demands.
     ///
     /// # Errors
     /// It was resolved for something else; what keeps a run from starting.
@@ -115,7 +87,7 @@ impl Experiment {
         let (found, scheme) = (name(self.workload.demands()), self.scheme.built.name());
         let message =
             format!("the workload was resolved for {found}, `{scheme}` is {}", name(demands(&*self.scheme.built)));
-        Diagnostic::nowhere(&self.workload.describe().workload, message).with_help("`Experiment::new` resolves it")
+        Diagnostic::nowhere(&self.workload.describe().workload, message).with_help("`Experiment::of` resolves it")
     }
 
     /// The program of formed kernels that runs under a scheme of recoverable regions; none under others.

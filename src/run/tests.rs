@@ -1,14 +1,10 @@
 //! Tests of how a run ends.
 
 use super::*;
-use crate::config::Override;
-use crate::workload::{Choice, Workload};
 
 #[test]
 fn a_run_that_is_stopped_before_it_could_be_judged_has_not_failed() {
-    let (machine, scheme) = (MachineConfig::load("titan-x", &[]).unwrap(), SchemeConfig::load("base", &[]).unwrap());
-    let workload = Workload::load("vecadd").unwrap();
-    let experiment = Experiment::new(machine, &workload, &Choice::default(), scheme).unwrap();
+    let experiment = Recipe::of("vecadd").machine("titan-x").build().unwrap();
     let mut finished = run(&experiment, &Conduct::default());
     assert!(finished.outcome.verification.take().unwrap().passed);
     let stop = AtomicBool::new(true);
@@ -19,12 +15,10 @@ fn a_run_that_is_stopped_before_it_could_be_judged_has_not_failed() {
 #[test]
 fn what_a_gated_queue_holds_when_the_program_is_over_is_counted_and_its_time_is_not_the_runs() {
     let of = |scheme: &str, ack_ns: u64| {
-        let set = [Override::parse(&format!("light_wsp.ack_latency_ns={ack_ns}")).unwrap()];
-        let scheme = SchemeConfig::load(scheme, if scheme == "base" { &[] } else { &set }).unwrap();
-        let machine = MachineConfig::load("lightwsp-gpu", &[]).unwrap();
-        let choice = Choice { profile: Some("ci".to_owned()), ..Choice::default() };
-        let experiment = Experiment::new(machine, &Workload::load("vecadd").unwrap(), &choice, scheme).unwrap();
-        run(&experiment, &Conduct::default()).outcome
+        let recipe = Recipe::of("vecadd").machine("lightwsp-gpu").scheme(scheme).profile("ci");
+        let set = (scheme != "base").then_some(("light_wsp.ack_latency_ns", ack_ns));
+        let recipe = set.into_iter().fold(recipe, |recipe, (key, value)| recipe.set(key, value));
+        run(&recipe.build().unwrap(), &Conduct::default()).outcome
     };
     let drain_ns = |outcome: &Outcome| outcome.backlog.unwrap().drain.ps / 1000;
     let (slow, base) = (of("light-wsp", 100_000), of("base", 0));

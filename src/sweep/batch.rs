@@ -13,43 +13,11 @@ use crate::config::Override;
 use crate::config::SchemeConfig;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Diagnostics;
-use crate::run::{Experiment, demands};
+use crate::run::{Experiment, Recipe, demands};
+use crate::workload::Demands;
 use crate::workload::FlagBarrier;
 use crate::workload::Resolved;
 use crate::workload::Workload;
-use crate::workload::{Choice, Demands};
-
-/// What an experiment is made of.
-#[derive(Debug, Clone)]
-pub struct Recipe {
-    /// Machine: a name or a file.
-    pub machine: String,
-    /// Changes to it.
-    pub machine_set: Vec<Override>,
-    /// Scheme: a name or a file.
-    pub scheme: String,
-    /// Changes to it.
-    pub scheme_set: Vec<Override>,
-    /// Workload: a name or a path.
-    pub workload: String,
-    /// Which of it.
-    pub choice: Choice,
-    /// Stop after so many core cycles: the run has failed then.
-    pub max_cycles: Option<u64>,
-    /// Compare the final memory with the functional driver's.
-    pub reference: bool,
-}
-
-impl Recipe {
-    /// Changes a parameter of the machine, of the scheme, or of the workload (`params.NAME`).
-    pub fn set(&mut self, over: Override) {
-        match over.key.strip_prefix("params.") {
-            Some(name) => self.choice.params.push((name.to_owned(), over.value)),
-            None if over.is_of_a_scheme() => self.scheme_set.push(over),
-            None => self.machine_set.push(over),
-        }
-    }
-}
 
 /// A point.
 #[derive(Debug, Clone)]
@@ -71,7 +39,6 @@ struct Content {
     name: String,
     hash: String,
     bytes: u64,
-    demands: Demands,
     warnings: Vec<Diagnostic>,
     /// Kept while there is room; else resolved again for each run.
     resolved: Option<Resolved>,
@@ -92,6 +59,8 @@ pub struct Batch {
     schemes: BTreeMap<String, SchemeConfig>,
     /// Most bytes that a point's buffers may have: what this host has.
     most_bytes: u64,
+    /// Recipes that were added, twins and wrong ones too.
+    added: u64,
 }
 
 impl Default for Batch {
@@ -107,6 +76,7 @@ impl Default for Batch {
             machines: BTreeMap::new(),
             schemes: BTreeMap::new(),
             most_bytes: Memory::of_host().total_bytes,
+            added: 0,
         }
     }
 }
@@ -133,29 +103,41 @@ fn known<T>(
     Ok(&all[&told])
 }
 
+/// Digits of the hash at the start of a key.
+const HASH_DIGITS: usize = 64;
+
+fn key_of(recipe: &Recipe, machine: &MachineConfig, scheme: &SchemeConfig, content: &str) -> String {
+    key::of_run(machine, scheme, content, recipe.max_cycles, recipe.reference)
+}
+
 impl Batch {
     /// Resolves an experiment and adds it, unless it is there already: its number.
     ///
     /// # Errors
     /// Everything that is wrong with its machine, scheme and workload.
     pub fn add(&mut self, label: &str, work: u64, mut recipe: Recipe) -> Result<usize, Diagnostics> {
-        let Batch { points, contents, kept, keys, known_contents, workloads, machines, schemes, most_bytes } = self;
-        let mut faults = Diagnostics::default();
+        let Batch { points, contents, kept, keys, known_contents, workloads, machines, schemes, most_bytes, added } =
+            self;
+        let mut faults = recipe.faults.clone();
         let mut keep = |found: Diagnostics| faults.0.extend(found.0);
-        let told = format!("{} {:?}", recipe.machine, recipe.machine_set);
-        let machine = known(machines, told, || MachineConfig::load(&recipe.machine, &recipe.machine_set));
-        let machine = machine.map_err(&mut keep).ok();
-        let told = format!("{} {:?}", recipe.scheme, recipe.scheme_set);
-        let scheme = known(schemes, told, || SchemeConfig::load(&recipe.scheme, &recipe.scheme_set));
+        // What is given as a value has no name to be remembered by: a number that is used once.
+        *added += 1;
+        let named = |name: Option<&str>| name.map_or_else(|| format!("\0{added}"), str::to_owned);
+        let workload_name = named(recipe.workload.name());
+        let workload = known(workloads, workload_name.clone(), || recipe.load_workload());
+        let told = format!("{} {:?}", named(recipe.machine.name()), recipe.machine_set);
+        let machine = known(machines, told, || recipe.load_machine());
+        let machine = machine.map_err(|found| keep(recipe.advised(found, workload.as_ref().ok().copied()))).ok();
+        let told = format!("{} {:?}", named(recipe.scheme.name()), recipe.scheme_set);
+        let scheme = known(schemes, told, || recipe.load_scheme());
         let scheme = scheme.map_err(&mut keep).ok();
-        let demands = scheme.map_or_else(Demands::default, |scheme| demands(&*scheme.built));
-        let workload = known(workloads, recipe.workload.clone(), || Workload::load(&recipe.workload));
         recipe.choice.most_bytes.get_or_insert(*most_bytes);
-        let told = format!("{} {:?} {demands:?}", recipe.workload, recipe.choice);
+        let demands = scheme.map_or_else(Demands::default, |scheme| demands(&*scheme.built));
+        let told = format!("{workload_name} {:?} {demands:?}", recipe.choice);
         let content = match known_contents.get(&told) {
             Some(&at) => Some(at),
             None => {
-                let resolved = workload.and_then(|workload| workload.resolve_under(&recipe.choice, demands));
+                let resolved = workload.and_then(|workload| recipe.resolve(workload, scheme));
                 resolved.map_err(&mut keep).ok().map(|resolved| {
                     let bytes = resolved.addresses().ranges().iter().map(|range| range.bytes).sum();
                     *kept += bytes;
@@ -163,7 +145,6 @@ impl Batch {
                         name: resolved.describe().workload,
                         hash: key::of_content(&resolved),
                         bytes,
-                        demands,
                         warnings: resolved.warnings().cloned().collect(),
                         resolved: (*kept <= KEPT_BYTES).then_some(resolved),
                     });
@@ -173,8 +154,14 @@ impl Batch {
             }
         };
         let (Some(machine), Some(scheme), Some(content)) = (machine, scheme, content) else { return Err(faults) };
-        let Recipe { max_cycles, reference, .. } = recipe;
-        let key = key::of_run(machine, scheme, &contents[content].hash, max_cycles, reference);
+        if !faults.0.is_empty() {
+            return Err(faults);
+        }
+        let mut key = key_of(&recipe, machine, scheme, &contents[content].hash);
+        if recipe.scheme.name().is_none() {
+            // What such a scheme does, its name and parameters do not tell.
+            key += &format!("-{added}");
+        }
         if let Some(&twin) = keys.get(&key) {
             return Ok(twin);
         }
@@ -213,7 +200,7 @@ impl Batch {
         let content = &self.contents[*content];
         match &content.resolved {
             Some(resolved) => Ok(resolved.clone()),
-            None => Workload::load(&recipe.workload)?.resolve_under(&recipe.choice, content.demands),
+            None => recipe.resolve(&recipe.load_workload()?, Some(&recipe.load_scheme()?)),
         }
     }
 
@@ -223,28 +210,27 @@ impl Batch {
     /// A file that it needs is not what it was; a kernel that its scheme's compiler cannot form.
     pub fn experiment(&self, point: usize) -> Result<Experiment, Diagnostics> {
         let Point { recipe, key, label, content, .. } = &self.points[point];
-        let machine = MachineConfig::load(&recipe.machine, &recipe.machine_set)?;
-        let scheme = SchemeConfig::load(&recipe.scheme, &recipe.scheme_set)?;
+        let (machine, scheme) = (recipe.load_machine()?, recipe.load_scheme()?);
         let content = &self.contents[*content];
         let workload = self.workload(point)?;
-        let Recipe { max_cycles, reference, .. } = *recipe;
         let hash = if content.resolved.is_some() { content.hash.clone() } else { key::of_content(&workload) };
-        if key::of_run(&machine, &scheme, &hash, max_cycles, reference) != *key {
+        if key_of(recipe, &machine, &scheme, &hash) != key[..HASH_DIGITS] {
             let message = "a machine, scheme or workload file was changed while the sweep ran: start it again";
             return Err(Diagnostic::nowhere(label, message).into());
         }
-        let experiment = Experiment::of_resolved(machine, workload, scheme)?;
-        Ok(Experiment { max_cycles, reference, ..experiment })
+        recipe.of_parts(machine, workload, scheme)
     }
 
     /// The command line that runs a point by itself.
     pub fn command(&self, point: usize) -> String {
         let recipe = &self.points[point].recipe;
-        let Recipe { machine, scheme, workload, choice, .. } = recipe;
-        let mut words = vec!["durawarp".to_owned(), "run".to_owned(), workload.clone()];
+        let choice = &recipe.choice;
+        // What is given as a value has no name that a command line could say.
+        let said = |name: Option<&str>| name.unwrap_or("...").to_owned();
+        let mut words = vec!["durawarp".to_owned(), "run".to_owned(), said(recipe.workload.name())];
         let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
-        option("--machine", machine.clone());
-        option("--scheme", scheme.clone());
+        option("--machine", said(recipe.machine.name()));
+        option("--scheme", said(recipe.scheme.name()));
         if let Some(profile) = &choice.profile {
             option("--profile", profile.clone());
         }

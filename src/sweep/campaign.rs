@@ -21,7 +21,7 @@ use crossbeam_channel::{Sender, bounded};
 use super::batch::Batch;
 use super::key;
 use super::record::{self, Record, State};
-use super::runner::{Came, Done, Need, Sweep, Turn, lock, run_each};
+use super::runner::{Came, Done, Need, Turn, Workers, lock, run_each};
 use super::store::{Author, Order, Store, Writer};
 use crate::outcome::Outcome;
 use crate::run::{self, Conduct};
@@ -132,7 +132,7 @@ struct Shared<'a, 's> {
     /// When this process said that it begins a point, in ms since 1970.
     claims: Mutex<BTreeMap<usize, u64>>,
     broken: &'a Mutex<Option<String>>,
-    sweep: &'a Sweep<'a>,
+    sweep: &'a Workers<'a>,
     keep_failed: bool,
     began_ms: u64,
 }
@@ -157,7 +157,7 @@ fn needs(batch: &Batch, points: &[usize], seconds: &[Option<f64>]) -> Vec<Need> 
 }
 
 /// Simulates a point whose turn it is.
-fn simulate(batch: &Batch, point: usize, turn: &Turn<'_>, sweep: &Sweep<'_>) -> Done {
+fn simulate(batch: &Batch, point: usize, turn: &Turn<'_>, sweep: &Workers<'_>) -> Done {
     match batch.experiment(point) {
         Ok(experiment) => {
             let (stop, observer) = (sweep.stop, Some(turn.observer));
@@ -169,7 +169,7 @@ fn simulate(batch: &Batch, point: usize, turn: &Turn<'_>, sweep: &Sweep<'_>) -> 
 }
 
 /// Runs every point of a batch, and keeps nothing: what came of each, in their order.
-pub fn without_store(batch: &Batch, sweep: &Sweep<'_>) -> Vec<Done> {
+pub fn without_store(batch: &Batch, sweep: &Workers<'_>) -> Vec<Done> {
     let points: Vec<usize> = (0..batch.points().len()).collect();
     let came = |turn: &Turn<'_>| {
         let result = simulate(batch, turn.point, turn, sweep);
@@ -208,7 +208,7 @@ pub fn run(
     store: &mut Store,
     outlook: &Outlook,
     part: &Part,
-    sweep: &Sweep<'_>,
+    sweep: &Workers<'_>,
 ) -> Result<Report, String> {
     let to_run = &outlook.to_run;
     if to_run.is_empty() {

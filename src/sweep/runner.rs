@@ -29,7 +29,7 @@ pub fn memory_of(buffers: u64) -> u64 {
 
 /// How to sweep: nothing here changes what comes of a point.
 #[derive(Clone, Copy)]
-pub struct Sweep<'a> {
+pub struct Workers<'a> {
     /// Points that run at a time; 0 for one a core.
     pub jobs: usize,
     /// Bytes of memory that all running points may need together, as estimated.
@@ -40,16 +40,16 @@ pub struct Sweep<'a> {
     pub observer: Option<&'a (dyn Fn(&Progress) + Sync)>,
 }
 
-impl Default for Sweep<'_> {
+impl Default for Workers<'_> {
     /// As many points at a time as the host has cores and memory for.
     fn default() -> Self {
-        Sweep { jobs: 0, bytes: Memory::of_host().available_bytes, stop: None, observer: None }
+        Workers { jobs: 0, bytes: Memory::of_host().available_bytes, stop: None, observer: None }
     }
 }
 
-impl std::fmt::Debug for Sweep<'_> {
+impl std::fmt::Debug for Workers<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Sweep").field("jobs", &self.jobs).field("bytes", &self.bytes).finish_non_exhaustive()
+        f.debug_struct("Workers").field("jobs", &self.jobs).field("bytes", &self.bytes).finish_non_exhaustive()
     }
 }
 
@@ -168,7 +168,7 @@ struct Shared<'a, R> {
     changed: Condvar,
     results: Mutex<Vec<Option<R>>>,
     tally: Tally,
-    sweep: &'a Sweep<'a>,
+    sweep: &'a Workers<'a>,
     began: Instant,
 }
 
@@ -190,7 +190,7 @@ pub(super) fn told(panic: &(dyn std::any::Any + Send)) -> String {
 /// # Panics
 /// When the host cannot start one thread.
 #[expect(clippy::disallowed_methods, reason = "progress is told in seconds of the host; no result depends on it")]
-pub fn run_each<R, F, P>(needs: &[Need], sweep: &Sweep<'_>, one: F, panicked: P) -> Vec<Option<R>>
+pub fn run_each<R, F, P>(needs: &[Need], sweep: &Workers<'_>, one: F, panicked: P) -> Vec<Option<R>>
 where
     R: Send,
     F: Fn(&Turn<'_>) -> Came<R> + Sync,

@@ -67,6 +67,13 @@ pub struct Choice {
     pub most_bytes: Option<u64>,
 }
 
+impl Choice {
+    /// A profile, and everything else as the manifest says.
+    pub fn of_profile(name: &str) -> Self {
+        Choice { profile: Some(name.to_owned()), ..Choice::default() }
+    }
+}
+
 /// What a persistency scheme makes of a program. It follows from the scheme alone, so it is no part of a [`Choice`]:
 /// [`run::demands`](crate::run::demands) derives it, and experiments are made by way of that.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -155,6 +155,7 @@ fn nothing_at_or_below_the_machine_looks_up() {
         "crash",
         "determinism",
         "outcome",
+        "experiment",
         "sweep",
         "report",
         "reproduce",
@@ -175,8 +176,12 @@ fn a_sweep_runs_experiments_and_knows_no_paper() {
         },
     );
     let beside = ["run", "crash", "determinism", "outcome", "config", "assemble", "report", "sweep"];
-    let studies = ["reproduce", "sensitivity"];
-    forbid("what they are built of -> studies", |s| beside.contains(&s.room()), |_, m| studies.contains(&room_of(m)));
+    let studies = ["reproduce", "sensitivity", "experiment"];
+    forbid(
+        "what they are built of -> studies and the facade",
+        |s| beside.contains(&s.room()),
+        |_, m| studies.contains(&room_of(m)),
+    );
 }
 
 #[test]
@@ -298,6 +303,7 @@ fn macros_at_the_root_are_the_known_ones() {
         "crash",
         "determinism",
         "outcome",
+        "experiment",
         "sweep",
         "report",
         "reproduce",

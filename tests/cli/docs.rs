@@ -293,7 +293,7 @@ fn its_workload_loads_and_is_right() {
     std::fs::write(folder.join("workload.toml"), block("docs/workloads.md", "vecadd")).unwrap();
     std::fs::copy("workloads/vecadd/kernel.ptx", folder.join("kernel.ptx")).unwrap();
     let workload = Workload::load(folder.to_str().unwrap()).unwrap_or_else(|faults| panic!("{faults}"));
-    let choice = Choice { profile: Some("ci".to_owned()), ..Choice::default() };
+    let choice = Choice::of_profile("ci");
     let resolved = workload.resolve(&choice).unwrap_or_else(|faults| panic!("{faults}"));
     let run = resolved.run_functional(&Default::default()).unwrap();
     assert!(resolved.verify(run.memory(), run.bindings(), Default::default()).passed());

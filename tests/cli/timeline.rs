@@ -4,12 +4,10 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 
 use crate::cli_common::{durawarp, folder};
-use durawarp::config::{MachineConfig, SchemeConfig};
 use durawarp::outcome::Outcome;
 use durawarp::report::chrome_trace;
 use durawarp::run::{Conduct, Experiment, Finished, run};
 use durawarp::timeline::{Content, Label, Slice, Timeline};
-use durawarp::workload::{Choice, Workload};
 use serde_json::Value;
 
 /// Eight CTAs of two warps of 64 store and meet at persist barriers of every scope.
@@ -70,14 +68,8 @@ fn barriers(test: &str) -> String {
 }
 
 fn ran(workload: &str, scheme: &str, machine: &str, conduct: &Conduct<'_>, max_cycles: Option<u64>) -> Finished {
-    let scheme = SchemeConfig::load(scheme, &[]).unwrap();
-    let machine = MachineConfig::load(machine, &[]).unwrap();
-    let found = Workload::load(workload).unwrap_or_else(|faults| panic!("{faults}"));
-    let profile = found.listing().profiles.iter().any(|name| name == "ci").then(|| "ci".to_owned());
-    let choice = Choice { profile, ..Choice::default() };
-    let mut experiment = Experiment::new(machine, &found, &choice, scheme).unwrap_or_else(|faults| panic!("{faults}"));
-    experiment.max_cycles = max_cycles;
-    run(&experiment, conduct)
+    let recipe = Experiment::of(workload).machine(machine).scheme(scheme).profile_if_any("ci").max_cycles(max_cycles);
+    run(&recipe.build().unwrap_or_else(|faults| panic!("{faults}")), conduct)
 }
 
 fn kept(threads: usize) -> Conduct<'static> {

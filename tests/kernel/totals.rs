@@ -1,26 +1,16 @@
 //! What a run counts for each kernel: it adds up to what the machine counts, and is the number that AGPM's accounting of
 //! log updates gives.
 
-use durawarp::config::{MachineConfig, Override, SchemeConfig};
 use durawarp::outcome::{End, Outcome};
 use durawarp::run::{Conduct, Experiment, run};
-use durawarp::workload::{Choice, Overrides, Workload};
+use durawarp::schemes::catalogue;
 
 fn outcome(workload: &str, scheme: &str, params: &[(&str, &str)], loop_log: bool, threads: usize) -> Outcome {
-    let overrides = ["sm.count=5", "sm.coalescer=half_warp_legacy"].map(|text| Override::parse(text).unwrap());
-    let scheme = SchemeConfig::load(scheme, &[]).unwrap();
-    let loaded = Workload::load(workload).unwrap();
-    let params = params.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let instrument = if scheme.built.logs() {
-        Overrides { loop_log: Some(loop_log), ..Overrides::default() }
-    } else {
-        Overrides::default()
-    };
-    let choice = Choice { profile: Some("ci".to_owned()), params, instrument, ..Choice::default() };
-    let machine = MachineConfig::load("agpm-table4", &overrides).unwrap();
-    let experiment = Experiment::new(machine, &loaded, &choice, scheme);
-    let mut experiment = experiment.unwrap_or_else(|faults| panic!("{workload}: {faults}"));
-    experiment.reference = false;
+    let recipe = Experiment::of(workload).scheme(scheme).profile("ci").params(params.iter().copied()).reference(false);
+    let recipe = recipe.set("sm.count", 5).set("sm.coalescer", "half_warp_legacy");
+    let keeps_logs = catalogue::find(scheme).unwrap().logs();
+    let recipe = if keeps_logs { recipe.set("loop_log", loop_log) } else { recipe };
+    let experiment = recipe.build().unwrap_or_else(|faults| panic!("{workload}: {faults}"));
     let conduct = Conduct { threads, oversubscribe: true, ..Conduct::default() };
     let outcome = run(&experiment, &conduct).outcome;
     assert_eq!(outcome.end, End::Finished, "{workload}");

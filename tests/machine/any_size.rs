@@ -44,7 +44,7 @@ const WORKLOADS: [&str; 8] =
 
 fn check(name: &str, overrides: &str) {
     let spec = machine("agpm-table4", overrides);
-    let choice = Choice { profile: Some("ci".to_owned()), ..Choice::default() };
+    let choice = Choice::of_profile("ci");
     let workload = Workload::load(name).unwrap().resolve(&choice).unwrap();
     let limits = Limits { warp_size: spec.sm.warp_size, ..Limits::default() };
     let reference = workload.run_functional(&limits).unwrap();

@@ -194,7 +194,7 @@ fn fused_multiply_adds_reach_the_issue_peak() {
 
 /// Ticks until the host program was over, digest, and the tick rate.
 fn run_workload(spec: &MachineSpec, name: &str) -> (u64, u64, u64) {
-    let choice = Choice { profile: Some("ci".to_owned()), ..Choice::default() };
+    let choice = Choice::of_profile("ci");
     let workload = Workload::load(name).unwrap().resolve(&choice).unwrap();
     let mut assembly = durawarp::assemble::assemble(spec, workload.image(), 64, Box::new(workload.host()));
     let end = assembly.simulation.run(&durawarp::engine::RunOptions::default());

@@ -16,7 +16,7 @@ const RACES: [&str; 1] = ["bfs"];
 
 fn resolved(name: &str) -> Resolved {
     let workload = Workload::load(name).unwrap_or_else(|faults| panic!("{faults}"));
-    let choice = Choice { profile: Some("ci".to_owned()), ..Choice::default() };
+    let choice = Choice::of_profile("ci");
     workload.resolve(&choice).unwrap_or_else(|faults| panic!("{faults}"))
 }
 

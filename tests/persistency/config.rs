@@ -1,20 +1,15 @@
 //! Schemes from names and files, in an experiment and in its outcome. What is wrong with files and overrides is tested beside
 //! the reading (`config::scheme`), on a scheme with parameters that is not built in.
 
-use durawarp::config::{MachineConfig, Override, SchemeConfig};
+use durawarp::config::{Override, SchemeConfig};
 use durawarp::outcome::Outcome;
-use durawarp::run::{Conduct, Experiment, run};
+use durawarp::run::Experiment;
 use durawarp::schemes::catalogue;
 use durawarp::spec::Kind;
-use durawarp::workload::{Choice, Workload};
 
 fn outcome(scheme: SchemeConfig) -> Outcome {
-    let params = vec![("N".to_owned(), "200".to_owned())];
-    let choice = Choice { profile: Some("ci".to_owned()), params, ..Choice::default() };
-    let machine = MachineConfig::load("agpm-table4", &[Override::parse("sm.count=2").unwrap()]).unwrap();
-    let mut experiment = Experiment::new(machine, &Workload::load("vecadd").unwrap(), &choice, scheme).unwrap();
-    experiment.reference = false;
-    run(&experiment, &Conduct::default()).outcome
+    let recipe = Experiment::of("vecadd").scheme(scheme).profile("ci").param("N", 200).set("sm.count", 2);
+    recipe.reference(false).run().unwrap()
 }
 
 #[test]

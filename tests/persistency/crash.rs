@@ -1,13 +1,9 @@
 //! Recovery kernels and conditions on crash images, and what is wrong with them: never a hang, always a place.
 
-use std::sync::atomic::AtomicBool;
-
 use crate::workload_common::{folder, load, resolve};
-use durawarp::config::{MachineConfig, SchemeConfig};
-use durawarp::crash::{CrashReport, Request, Watching, crash};
+use durawarp::crash::{CrashReport, CrashRequest};
 use durawarp::oracle::verdict::{Failure, Property};
-use durawarp::run::{Conduct, Experiment};
-use durawarp::workload::Choice;
+use durawarp::run::Experiment;
 
 /// Doubles `data` in place and then sets `done`; recovery is a kernel of the test's, from line 28 on.
 const MANIFEST: &str = r#"schema = 1
@@ -85,15 +81,9 @@ fn manifest(body: &str, more: &str) -> String {
 fn judged(test: &str, text: &str, double: bool) -> Result<CrashReport, String> {
     let folder = folder(test, &[("workload.toml", text)]);
     let workload = load(&folder)?;
-    let (machine, scheme) =
-        (MachineConfig::load("agpm-table4", &[]).unwrap(), SchemeConfig::load("store+clwb", &[]).unwrap());
-    let experiment = Experiment::new(machine, &workload, &Choice::default(), scheme);
-    let experiment = experiment.map_err(|faults| faults.to_string())?;
-    let (conduct, stop) = (Conduct::default(), AtomicBool::new(false));
-    let watching = Watching { conduct: &conduct, stop: &stop, progress: &|_, _, _| {} };
-    let request = Request { double, ..Request::default() };
-    crash(&experiment, &request, &watching)
-        .map_err(|faults| faults.to_string().replace(&folder.display().to_string(), "FOLDER"))
+    let request = CrashRequest { double, ..CrashRequest::default() };
+    let report = Experiment::of(workload).scheme("store+clwb").crash(&request);
+    report.map_err(|faults| faults.to_string().replace(&folder.display().to_string(), "FOLDER"))
 }
 
 /// The first failure of a state that the run left.

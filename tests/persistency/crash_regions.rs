@@ -3,8 +3,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use durawarp::config::{MachineConfig, Override, SchemeConfig};
-use durawarp::crash::{CrashReport, Request, Watching, crash, journal_of};
+use durawarp::crash::{CrashReport, CrashRequest, journal_of};
 use durawarp::oracle::crash::Plan;
 use durawarp::oracle::judge::Watch;
 use durawarp::oracle::order::{Guarantees, Model, Order};
@@ -13,33 +12,21 @@ use durawarp::oracle::verdict::Property;
 use durawarp::persist::vocab::RegionStep;
 use durawarp::persist::{Domain, Fact, FactKind, Journal, PmImage};
 use durawarp::run::{Conduct, Experiment};
-use durawarp::workload::{Choice, Workload};
 
 const SMS: u16 = 3;
 
 /// `set` changes the scheme or the machine.
 fn experiment(workload: &str, params: &[(&str, &str)], set: &[&str]) -> Experiment {
-    let set = set.iter().map(|text| Override::parse(text).unwrap());
-    let (of_scheme, mut of_machine): (Vec<Override>, Vec<Override>) = set.partition(|set| set.is_of_a_scheme());
-    of_machine.push(Override::parse(&format!("sm.count={SMS}")).unwrap());
-    let scheme = SchemeConfig::load("light-wsp", &of_scheme).unwrap();
-    let choice = Choice {
-        profile: (!workload.starts_with("litmus")).then(|| "ci".to_owned()),
-        params: params.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
-        ..Choice::default()
-    };
-    let machine = MachineConfig::load("agpm-table4", &of_machine).unwrap();
-    Experiment::new(machine, &Workload::load(workload).unwrap(), &choice, scheme).unwrap()
+    let recipe = Experiment::of(workload).scheme("light-wsp").profile_if_any("ci").params(params.iter().copied());
+    recipe.set("sm.count", SMS).changes(set).build().unwrap()
 }
 
 const GEMM: (&str, [(&str, &str); 3]) = ("gemm", [("NI", "8"), ("NJ", "40"), ("NK", "4")]);
 const HISTOGRAM: (&str, [(&str, &str); 2]) = ("histogram", [("N", "300"), ("CTAS", "2")]);
 
 fn judged(experiment: &Experiment) -> CrashReport {
-    let (conduct, stop) = (Conduct::default(), AtomicBool::new(false));
-    let watching = Watching { conduct: &conduct, stop: &stop, progress: &|_, _, _| {} };
-    let request = Request { double: true, resume: 12, ..Request::default() };
-    crash(experiment, &request, &watching).unwrap_or_else(|faults| panic!("{faults}"))
+    let request = CrashRequest { double: true, resume: 12, ..CrashRequest::default() };
+    experiment.crash(&request).unwrap_or_else(|faults| panic!("{faults}"))
 }
 
 fn first(report: &CrashReport) -> String {

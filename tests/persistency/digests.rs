@@ -4,11 +4,9 @@
 //! and a hash of every statistic's value; then the machine and the readings, where they are not the defaults. A change that only rebuilds the house leaves all of them as they are; a change of the
 //! model writes its new lines there and says in its commit why.
 
-use durawarp::config::{MachineConfig, Override, SchemeConfig};
 use durawarp::outcome::{End, Outcome};
-use durawarp::run::{Conduct, Experiment, run};
+use durawarp::run::Experiment;
 use durawarp::schemes::catalogue;
-use durawarp::workload::{Choice, Workload};
 
 const KNOWN: &str = include_str!("digests.txt");
 
@@ -41,19 +39,9 @@ const READINGS: [(&str, &str, &str, &[&str]); 22] = [
 fn outcome(machine: &str, scheme: &str, workload: &str, readings: &[&str]) -> Outcome {
     // Its queues have to survive a power failure.
     let domain = (scheme == "light-wsp").then_some("persist.domain=adr");
-    let table = scheme.replace('-', "_");
-    let owned = |text: &str| text.starts_with(&format!("{table}."));
-    let parse = |text: &str| Override::parse(text).unwrap();
-    let (of_scheme, of_machine): (Vec<_>, Vec<_>) = readings.iter().copied().partition(|text| owned(text));
-    let set: Vec<_> = ["sm.count=3"].into_iter().chain(domain).chain(of_machine).map(parse).collect();
-    let machine = MachineConfig::load(machine, &set).unwrap_or_else(|faults| panic!("{faults}"));
-    let choice = Choice { profile: Some("ci".to_owned()), ..Choice::default() };
-    let set: Vec<_> = of_scheme.into_iter().map(parse).collect();
-    let scheme = SchemeConfig::load(scheme, &set).unwrap_or_else(|faults| panic!("{faults}"));
-    let made = Experiment::new(machine, &Workload::load(workload).unwrap(), &choice, scheme);
-    let mut experiment = made.unwrap_or_else(|faults| panic!("{faults}"));
-    experiment.reference = false;
-    run(&experiment, &Conduct::default()).outcome
+    let recipe = Experiment::of(workload).machine(machine).scheme(scheme).profile("ci").reference(false);
+    let recipe = recipe.set("sm.count", 3).changes(domain).changes(readings);
+    recipe.run().unwrap_or_else(|faults| panic!("{faults}"))
 }
 
 /// Everything in an outcome that is counted, by one number; what the counters' texts say is left out.

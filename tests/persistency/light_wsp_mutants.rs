@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use durawarp::config::{MachineConfig, Override, SchemeConfig};
-use durawarp::crash::{CrashReport, Judgement, Request, Watching, crash, journal_of};
+use durawarp::crash::{CrashReport, CrashRequest, Judgement, journal_of};
 use durawarp::engine::Time;
 use durawarp::machine::address::Interleave;
 use durawarp::oracle::crash::Plan;
@@ -34,7 +34,6 @@ use durawarp::persist::{
 };
 use durawarp::run::{Conduct, Experiment};
 use durawarp::schemes::light_wsp::messages::Word;
-use durawarp::workload::{Choice, Workload};
 use recoveries::{AsksNobody, DoesNotRollBack, Drains};
 use smallvec::SmallVec;
 
@@ -335,25 +334,15 @@ fn experiment(fault: Fault, scheme: &str) -> Experiment {
     let machine = format!("sm.count={SMS} controller.channels={CONTROLLERS}");
     let machine = MachineConfig::load("agpm-table4", &sets(&machine)).unwrap();
     let of = SchemeConfig::load("light-wsp", &sets(scheme)).unwrap().built;
-    let params = [("NI", "8"), ("NJ", "40"), ("NK", "4")];
-    let choice = Choice {
-        profile: Some("ci".to_owned()),
-        params: params.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect(),
-        ..Choice::default()
-    };
     let map =
         Interleave::new(machine.spec.l2.slices, machine.spec.controller.channels, machine.spec.l2.interleave_bytes);
-    let scheme = SchemeConfig::from(Arc::new(Mutant { of, fault, map }) as Arc<dyn Scheme>);
-    let mut experiment = Experiment::new(machine, &Workload::load("gemm").unwrap(), &choice, scheme).unwrap();
-    experiment.max_cycles = Some(1_000_000);
-    experiment
+    let recipe = Experiment::of("gemm").machine(machine).scheme(Mutant { of, fault, map }).profile("ci");
+    recipe.params([("NI", 8), ("NJ", 40), ("NK", 4)]).max_cycles(1_000_000).build().unwrap()
 }
 
 fn judged(fault: Fault, scheme: &str) -> CrashReport {
-    let (conduct, stop) = (Conduct::default(), AtomicBool::new(false));
-    let watching = Watching { conduct: &conduct, stop: &stop, progress: &|_, _, _| {} };
-    let request = Request { plan: Plan::All, resume: 4, ..Request::default() };
-    crash(&experiment(fault, scheme), &request, &watching).unwrap_or_else(|faults| panic!("{faults}"))
+    let request = CrashRequest { plan: Plan::All, resume: 4, ..CrashRequest::default() };
+    experiment(fault, scheme).crash(&request).unwrap_or_else(|faults| panic!("{faults}"))
 }
 
 /// Controllers go on to the next region once they have written their own stores.

@@ -11,14 +11,10 @@
 
 mod kernels;
 
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-
-use durawarp::config::{MachineConfig, Override, SchemeConfig};
-use durawarp::crash::{CrashReport, Request, Watching, crash};
+use durawarp::crash::{CrashReport, CrashRequest};
 use durawarp::oracle::crash::Plan;
 use durawarp::run::{Conduct, Experiment, run};
-use durawarp::workload::{Choice, Workload};
+use durawarp::workload::Workload;
 use kernels::{Leaf, Poll, Program, Step, program};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -109,40 +105,20 @@ fn case() -> impl Strategy<Value = Case> {
     })
 }
 
-fn overrides(sets: &[String]) -> Vec<Override> {
-    sets.iter().map(|set| Override::parse(set).unwrap()).collect()
-}
-
-/// A manifest of this process's own.
-fn written(manifest: &str) -> PathBuf {
-    static NUMBER: AtomicU32 = AtomicU32::new(0);
-    let (process, number) = (std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("light-wsp-random-{process}-{number}.toml"));
-    std::fs::write(&path, manifest).unwrap();
-    path
-}
-
 impl Case {
     fn experiment(&self) -> Experiment {
-        let path = written(&self.program.manifest(self.warp_size));
-        let machine = MachineConfig::load("agpm-table4", &overrides(&self.machine)).unwrap();
-        let scheme = SchemeConfig::load("light-wsp", &overrides(&self.scheme)).unwrap();
-        let workload = Workload::load(&path.display().to_string());
-        let made = workload.and_then(|workload| Experiment::new(machine, &workload, &Choice::default(), scheme));
-        std::fs::remove_file(&path).unwrap();
-        let mut experiment = made.unwrap_or_else(|faults| panic!("{faults}"));
-        experiment.max_cycles = Some(20_000_000);
-        experiment
+        let workload = Workload::from_text(&self.program.manifest(self.warp_size));
+        let recipe = Experiment::of(workload.unwrap_or_else(|faults| panic!("{faults}"))).scheme("light-wsp");
+        let recipe = recipe.changes(&self.machine).changes(&self.scheme).max_cycles(20_000_000);
+        recipe.build().unwrap_or_else(|faults| panic!("{faults}"))
     }
 
     /// # Errors
     /// What is wrong, in words.
     fn check(&self) -> Result<CrashReport, String> {
         let experiment = self.experiment();
-        let (conduct, stop) = (Conduct::default(), AtomicBool::new(false));
-        let watching = Watching { conduct: &conduct, stop: &stop, progress: &|_, _, _| {} };
-        let request = Request { plan: Plan::All, double: true, resume: 200, ..Request::default() };
-        let report = crash(&experiment, &request, &watching).map_err(|faults| faults.to_string())?;
+        let request = CrashRequest { plan: Plan::All, double: true, resume: 200, ..CrashRequest::default() };
+        let report = experiment.crash(&request).map_err(|faults| faults.to_string())?;
         if !report.ended_well() {
             let failed = report.outcome.verification.as_ref().map(|verification| &verification.failures);
             return Err(format!("{:?}, {failed:?}", report.outcome.end));

@@ -2,12 +2,10 @@
 //! and what it says to be violated is seen to be.
 
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
-use durawarp::config::{MachineConfig, Override, SchemeConfig};
-use durawarp::crash::{CrashReport, Request, Watching, crash};
+use durawarp::crash::{CrashReport, CrashRequest};
 use durawarp::persist::Scheme;
-use durawarp::run::{Conduct, Experiment};
+use durawarp::run::Experiment;
 use durawarp::schemes::catalogue;
 use durawarp::workload::{Choice, Expected, Workload};
 use rayon::prelude::*;
@@ -41,19 +39,9 @@ fn judged_on(
     set: &[&str],
     double: bool,
 ) -> CrashReport {
-    let set = set.iter().map(|text| Override::parse(text).unwrap());
-    let (of_scheme, of_machine): (Vec<Override>, Vec<Override>) = set.partition(|over| over.is_of_a_scheme());
-    let scheme = SchemeConfig::load(scheme, &of_scheme).unwrap();
-    let machine = MachineConfig::load(machine, &of_machine).unwrap();
-    let workload = Workload::load(path);
-    let params = params.iter().map(|(name, value)| ((*name).to_owned(), value.to_string())).collect();
-    let choice = Choice { params, ..Choice::default() };
-    let experiment = workload.and_then(|workload| Experiment::new(machine, &workload, &choice, scheme));
-    let experiment = experiment.unwrap_or_else(|faults| panic!("{faults}"));
-    let request = Request { double, ..Request::default() };
-    let (conduct, stop) = (Conduct::default(), AtomicBool::new(false));
-    let watching = Watching { conduct: &conduct, stop: &stop, progress: &|_, _, _| {} };
-    crash(&experiment, &request, &watching).unwrap_or_else(|faults| panic!("{faults}"))
+    let recipe = Experiment::of(path).machine(machine).scheme(scheme).params(params.iter().copied()).changes(set);
+    let request = CrashRequest { double, ..CrashRequest::default() };
+    recipe.crash(&request).unwrap_or_else(|faults| panic!("{faults}"))
 }
 
 #[test]

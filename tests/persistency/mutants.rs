@@ -7,8 +7,8 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use durawarp::config::{MachineConfig, Override, SchemeConfig};
-use durawarp::crash::{CrashReport, Request, Watching, crash, journal_of};
+use durawarp::config::{Override, SchemeConfig};
+use durawarp::crash::{CrashReport, CrashRequest, journal_of};
 use durawarp::kernel::functional::Limits;
 use durawarp::oracle::Regions;
 use durawarp::oracle::allowed::Budget;
@@ -26,7 +26,7 @@ use durawarp::persist::{
 };
 use durawarp::run::{Conduct, Experiment};
 use durawarp::schemes::catalogue;
-use durawarp::workload::{Choice, FlagBarrier, Overrides, Workload};
+use durawarp::workload::{FlagBarrier, Overrides};
 
 /// What a decorator does to the answers of a handler.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -191,34 +191,22 @@ fn experiment_of(
     barrier: FlagBarrier,
     domain: &str,
 ) -> Experiment {
-    let overrides: Vec<Override> = ["sm.count=4".to_owned(), format!("persist.domain={domain}")]
-        .iter()
-        .map(|text| Override::parse(text).unwrap())
-        .collect();
     let (name, sets) = scheme.split_once(' ').unwrap_or((scheme, ""));
     let sets: Vec<Override> = sets.split_whitespace().map(|text| Override::parse(text).unwrap()).collect();
     let of = SchemeConfig::load(name, &sets).unwrap().built;
-    let choice = Choice {
-        profile: Some("ci".to_owned()),
-        params: params.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
-        instrument: Overrides { flag_barrier: Some(barrier), ..Overrides::default() },
-        ..Choice::default()
-    };
-    let machine = MachineConfig::load("agpm-table4", &overrides).unwrap();
-    let scheme = SchemeConfig::from(Arc::new(Mutant { of, fault }) as Arc<dyn Scheme>);
-    Experiment::new(machine, &Workload::load(workload).unwrap(), &choice, scheme).unwrap()
+    let recipe = Experiment::of(workload).scheme(Mutant { of, fault }).profile("ci").params(params.iter().copied());
+    let recipe = recipe.set("sm.count", 4).set("persist.domain", domain);
+    recipe.instrument(Overrides { flag_barrier: Some(barrier), ..Overrides::default() }).build().unwrap()
 }
 
 /// A budget that keeps these tests short.
-fn request() -> Request {
+fn request() -> CrashRequest {
     let allowed = Budget { instants: 40, boundaries: 120, product: 256, random: 32, ..Budget::default() };
-    Request { plan: Plan::All, allowed: Some(allowed), overtaking: 2000, keep: 4, ..Request::default() }
+    CrashRequest { plan: Plan::All, allowed: Some(allowed), overtaking: 2000, keep: 4, ..CrashRequest::default() }
 }
 
 fn judged(experiment: &Experiment) -> CrashReport {
-    let stop = AtomicBool::new(false);
-    let watching = Watching { conduct: &Conduct::default(), stop: &stop, progress: &|_, _, _| {} };
-    crash(experiment, &request(), &watching).unwrap_or_else(|faults| panic!("{faults}"))
+    experiment.crash(&request()).unwrap_or_else(|faults| panic!("{faults}"))
 }
 
 /// The levels that found something: H(istory), A, B, C.

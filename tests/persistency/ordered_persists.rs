@@ -3,11 +3,9 @@
 
 use crate::bench_machine::{Bench, Ran, machine};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use durawarp::assemble::Persistency;
-use durawarp::config::{MachineConfig, Override, SchemeConfig};
-use durawarp::crash::{Request, Watching, crash};
+use durawarp::crash::CrashRequest;
 use durawarp::engine::RunOptions;
 use durawarp::kernel::memory::Medium;
 use durawarp::oracle::allowed::Budget;
@@ -19,8 +17,7 @@ use durawarp::persist::{
     Admission, Domain, Fact, FactKind, FenceKind, FenceRule, Handler, HandlerPlace, HostHandler, Interests,
     NonTemporalOrder, Offer, Outbox, PmImage, Route, Scheme, SmHandler, Store, StoreRule,
 };
-use durawarp::run::{Conduct, Experiment};
-use durawarp::workload::{Choice, Workload};
+use durawarp::run::Experiment;
 
 const SCHEMES: [&str; 2] = ["epoch-tag", "sbrp"];
 
@@ -253,18 +250,16 @@ fn a_crowd_on_few_lines_gets_on_and_keeps_every_order() {
 fn transactions_survive_on_a_combining_l1() {
     for scheme in SCHEMES {
         for (workload, domain) in [("atax", "media"), ("histogram", "adr"), ("vecadd", "eadr")] {
-            let overrides = ["sm.count=3".to_owned(), format!("persist.domain={domain}")];
-            let overrides: Vec<Override> = overrides.iter().map(|text| Override::parse(text).unwrap()).collect();
-            let choice = Choice { profile: Some("ci".to_owned()), ..Choice::default() };
-            let machine = MachineConfig::load("scoped-table2", &overrides).unwrap();
-            let loaded = SchemeConfig::load(scheme, &[]).unwrap();
-            let experiment = Experiment::new(machine, &Workload::load(workload).unwrap(), &choice, loaded).unwrap();
+            let recipe = Experiment::of(workload).machine("scoped-table2").scheme(scheme).profile("ci");
+            let recipe = recipe.set("sm.count", 3).set("persist.domain", domain);
             let budget = Budget { instants: 20, boundaries: 60, product: 64, random: 16, ..Budget::default() };
-            let request =
-                Request { plan: Plan::Count(150), allowed: Some(budget), overtaking: 200, ..Request::default() };
-            let stop = AtomicBool::new(false);
-            let watching = Watching { conduct: &Conduct::default(), stop: &stop, progress: &|_, _, _| {} };
-            let report = crash(&experiment, &request, &watching).unwrap_or_else(|faults| panic!("{faults}"));
+            let request = CrashRequest {
+                plan: Plan::Count(150),
+                allowed: Some(budget),
+                overtaking: 200,
+                ..CrashRequest::default()
+            };
+            let report = recipe.crash(&request).unwrap_or_else(|faults| panic!("{faults}"));
             for (level, judgement) in report.judgements() {
                 let found = judgement.found.first();
                 assert!(judgement.verdict.holds(), "{scheme} {workload} {domain}, {level}: {found:?}");

@@ -4,17 +4,14 @@
 //! any placement, everything drains, counters conserve. With one, at any instant: recovery makes what is left right,
 //! even when it is cut off itself.
 
-use std::sync::atomic::AtomicBool;
-
-use durawarp::config::{MachineConfig, Override, SchemeConfig};
-use durawarp::crash::{CrashReport, Request, Watching, crash};
+use durawarp::config::{Override, SchemeConfig};
+use durawarp::crash::{CrashReport, CrashRequest};
 use durawarp::determinism::{Way, compare_all, run_one};
 use durawarp::oracle::allowed::Budget;
 use durawarp::oracle::crash::Plan;
 use durawarp::outcome::End;
-use durawarp::run::{Conduct, Experiment};
+use durawarp::run::Experiment;
 use durawarp::schemes::catalogue;
-use durawarp::workload::{Choice, Mode, Overrides, Workload};
 
 /// Small ones with every kind of step: affine outputs, two kernels, atomics and a log of whole buffers, barriers and shared
 /// memory, a loop until converged.
@@ -67,15 +64,10 @@ fn parsed(sets: &[&str]) -> Vec<Override> {
 
 /// The same on a machine with these changes.
 fn experiment_on(workload: &str, params: &[(&str, &str)], scheme: SchemeConfig, machine: &[&str]) -> Experiment {
-    let overrides = parsed(&[&["sm.count=3"], machine].concat());
-    let params = params.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let choice = Choice { profile: Some("ci".to_owned()), params, ..Choice::default() };
-    let machine = MachineConfig::load("agpm-table4", &overrides).unwrap();
-    let loaded = Workload::load(workload).unwrap();
-    let made = |choice: &Choice| Experiment::new(machine.clone(), &loaded, choice, scheme.clone());
+    let recipe = Experiment::of(workload).scheme(scheme).profile("ci").params(params.iter().copied());
+    let recipe = recipe.set("sm.count", 3).changes(machine);
     // A loop until converged cannot keep undo logs, and says so.
-    let instrument = Overrides { mode: Some(Mode::None), ..Overrides::default() };
-    let made = made(&choice).or_else(|_| made(&Choice { instrument, ..choice.clone() }));
+    let made = recipe.build().or_else(|_| recipe.set("instrument", "none").build());
     made.unwrap_or_else(|faults| panic!("{workload}: {faults}"))
 }
 
@@ -98,7 +90,7 @@ fn for_all(domains: &[&str], check: impl Fn(&str, &Experiment)) {
 #[test]
 fn without_a_failure_every_scheme_ends_with_the_memory_of_the_functional_run() {
     for_all(&["media", "adr", "eadr"], |name, experiment| {
-        let outcome = durawarp::run::run(experiment, &Conduct::default()).outcome;
+        let outcome = experiment.run();
         assert_eq!(outcome.end, End::Finished, "{name}");
         let check = outcome.verification.as_ref().unwrap();
         assert!(check.passed, "{name}: {:?}", check.failures);
@@ -123,11 +115,14 @@ fn results_do_not_depend_on_threads_under_any_scheme() {
 fn judged(experiment: &Experiment) -> CrashReport {
     let budget =
         Budget { instants: 20, boundaries: 60, product: 64, random: 16, pairs: 60, singles: 60, ..Budget::default() };
-    let request =
-        Request { plan: Plan::Count(150), double: true, allowed: Some(budget), overtaking: 200, ..Request::default() };
-    let stop = AtomicBool::new(false);
-    let watching = Watching { conduct: &Conduct::default(), stop: &stop, progress: &|_, _, _| {} };
-    crash(experiment, &request, &watching).unwrap_or_else(|faults| panic!("{faults}"))
+    let request = CrashRequest {
+        plan: Plan::Count(150),
+        double: true,
+        allowed: Some(budget),
+        overtaking: 200,
+        ..CrashRequest::default()
+    };
+    experiment.crash(&request).unwrap_or_else(|faults| panic!("{faults}"))
 }
 
 #[test]
@@ -186,7 +181,7 @@ fn a_persistency_scheme_costs_time_and_strict_costs_most_of_those_without_logs()
     let cycles = |scheme: &str| {
         let scheme = SchemeConfig::load(scheme, &[]).unwrap();
         let experiment = experiment("gemm_tiled", &[("M", "64"), ("N", "64"), ("K", "16")], scheme, "adr");
-        durawarp::run::run(&experiment, &Conduct::default()).outcome.time.core_cycles
+        experiment.run().time.core_cycles
     };
     let [base, kernel, cta, strict] = ["base", "epoch-kernel", "epoch-cta", "strict"].map(cycles);
     assert!(base < kernel && kernel <= cta && cta < strict, "{base} {kernel} {cta} {strict}");

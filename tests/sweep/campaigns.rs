@@ -3,36 +3,25 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use durawarp::config::Override;
 use durawarp::run::{Conduct, run as simulate};
 use durawarp::sweep::campaign::without_store;
 use durawarp::sweep::runner::{Came, Need, Turn, memory_of, run_each};
-use durawarp::sweep::{Batch, Done, Progress, Recipe, Sweep};
-use durawarp::workload::Choice;
+use durawarp::sweep::{Batch, Done, Progress, Workers};
+use durawarp::{Experiment, Recipe};
 
 fn recipe(elements: &str, scheme: &str) -> Recipe {
-    let params = vec![("N".to_owned(), elements.to_owned())];
-    Recipe {
-        machine: "agpm-table4".to_owned(),
-        machine_set: vec![Override::parse("sm.count=2").unwrap()],
-        scheme: scheme.to_owned(),
-        scheme_set: Vec::new(),
-        workload: "vecadd".to_owned(),
-        choice: Choice { profile: Some("ci".to_owned()), params, ..Choice::default() },
-        max_cycles: None,
-        reference: false,
-    }
+    let recipe = Experiment::of("vecadd").scheme(scheme).profile("ci").param("N", elements);
+    recipe.set("sm.count", 2).reference(false)
 }
 
 const SIZES: [(&str, &str); 5] =
     [("300", "base"), ("900", "nt-store"), ("600", "store+clwb"), ("1500", "base"), ("1200", "strict")];
 
 /// Points of different lengths, the shortest first.
-fn batch(change: impl Fn(usize, &mut Recipe)) -> Batch {
+fn batch(change: impl Fn(usize, Recipe) -> Recipe) -> Batch {
     let mut batch = Batch::default();
     for (at, (size, scheme)) in SIZES.into_iter().enumerate() {
-        let mut recipe = recipe(size, scheme);
-        change(at, &mut recipe);
+        let recipe = change(at, recipe(size, scheme));
         let label = format!("{scheme} {size}");
         batch.add(&label, size.parse().unwrap(), recipe).unwrap_or_else(|faults| panic!("{faults}"));
     }
@@ -45,16 +34,16 @@ fn digests(results: &[Done]) -> Vec<String> {
 
 #[test]
 fn results_are_those_of_single_runs_in_the_order_of_the_points() {
-    let batch = batch(|_, _| {});
+    let batch = batch(|_, recipe| recipe);
     let alone = |at| simulate(&batch.experiment(at).unwrap(), &Conduct::default()).outcome.digest;
     let alone: Vec<String> = (0..SIZES.len()).map(alone).collect();
     for jobs in [1, 2, 4] {
-        assert_eq!(digests(&without_store(&batch, &Sweep { jobs, ..Sweep::default() })), alone, "{jobs} at a time");
+        assert_eq!(digests(&without_store(&batch, &Workers { jobs, ..Workers::default() })), alone, "{jobs} at a time");
     }
     // Room for one at a time, and for none at all.
     for bytes in [memory_of(batch.content(3).2), 0] {
         assert_eq!(
-            digests(&without_store(&batch, &Sweep { jobs: 4, bytes, ..Sweep::default() })),
+            digests(&without_store(&batch, &Workers { jobs: 4, bytes, ..Workers::default() })),
             alone,
             "{bytes} bytes"
         );
@@ -63,11 +52,11 @@ fn results_are_those_of_single_runs_in_the_order_of_the_points() {
 
 #[test]
 fn what_comes_to_the_same_is_one_point() {
-    let mut batch = batch(|_, _| {});
-    let twin = Recipe { machine_set: vec![Override::parse("sm.count = \"2\"").unwrap()], ..recipe("1500", "base") };
+    let mut batch = batch(|_, recipe| recipe);
+    let twin = recipe("1500", "base").changes(["sm.count = \"2\""]);
     assert_eq!(batch.add("the same, said otherwise", 0, twin).unwrap(), 3);
-    assert_eq!(batch.add("another", 0, Recipe { max_cycles: Some(9), ..recipe("1500", "base") }).unwrap(), 5);
-    let faults = batch.add("wrong", 0, Recipe { machine: "titan-y".to_owned(), ..recipe("x", "strikt") }).unwrap_err();
+    assert_eq!(batch.add("another", 0, recipe("1500", "base").max_cycles(9)).unwrap(), 5);
+    let faults = batch.add("wrong", 0, recipe("x", "strikt").machine("titan-y")).unwrap_err();
     let told = faults.to_string();
     assert!(["titan-y", "strikt", "`x`"].iter().all(|word| told.contains(word)), "{told}");
     assert_eq!(batch.points().len(), 6);
@@ -82,7 +71,7 @@ fn the_longest_begins_first_and_memory_bounds_how_many_run() {
         order.lock().unwrap().push(needs[turn.point].work);
         none(turn)
     };
-    run_each(&needs, &Sweep { jobs: 1, ..Sweep::default() }, came, |why| panic!("{why}"));
+    run_each(&needs, &Workers { jobs: 1, ..Workers::default() }, came, |why| panic!("{why}"));
     assert_eq!(order.into_inner().unwrap(), [1500, 1200, 900, 600, 300]);
 
     let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -92,13 +81,13 @@ fn the_longest_begins_first_and_memory_bounds_how_many_run() {
         now.fetch_sub(1, Ordering::SeqCst);
         none(turn)
     };
-    run_each(&needs, &Sweep { jobs: 4, bytes: 20, ..Sweep::default() }, came, |why| panic!("{why}"));
+    run_each(&needs, &Workers { jobs: 4, bytes: 20, ..Workers::default() }, came, |why| panic!("{why}"));
     assert_eq!(most.into_inner(), 2, "two fit");
 }
 
 #[test]
 fn the_longest_of_a_batch_begins_first() {
-    let batch = batch(|_, _| {});
+    let batch = batch(|_, recipe| recipe);
     // With one at a time, the first that is done is the first that began: warp instructions tell which it was.
     let first: Mutex<Option<u64>> = Mutex::new(None);
     let observer = |now: &Progress| {
@@ -107,7 +96,7 @@ fn the_longest_of_a_batch_begins_first() {
             *first = Some(now.warp_instructions);
         }
     };
-    let results = without_store(&batch, &Sweep { jobs: 1, observer: Some(&observer), ..Sweep::default() });
+    let results = without_store(&batch, &Workers { jobs: 1, observer: Some(&observer), ..Workers::default() });
     assert_eq!(first.into_inner().unwrap(), Some(results[3].good().unwrap().warp_instructions()));
 }
 
@@ -116,14 +105,10 @@ fn a_point_that_fails_or_panics_is_its_own_result() {
     let folder = crate::cli_common::folder("sweep/wrong");
     crate::cli_common::wrong_from(&folder, 0);
     let wrong = folder.join("wrong").to_str().unwrap().to_owned();
-    let batch = batch(|at, recipe| {
-        if at == 1 {
-            recipe.workload = wrong.clone();
-        }
-    });
+    let batch = batch(|at, recipe| if at == 1 { recipe.set("workload", &wrong) } else { recipe });
     let seen: Mutex<Option<Progress>> = Mutex::new(None);
     let observer = |now: &Progress| *seen.lock().unwrap() = Some(*now);
-    let sweep = Sweep { jobs: 2, observer: Some(&observer), ..Sweep::default() };
+    let sweep = Workers { jobs: 2, observer: Some(&observer), ..Workers::default() };
     let results = without_store(&batch, &sweep);
     let Done::Failed { why, outcome: Some(_) } = &results[1] else { panic!("{:?}", results[1]) };
     assert!(why.contains("the result is wrong"), "{why}");
@@ -137,7 +122,7 @@ fn a_point_that_fails_or_panics_is_its_own_result() {
         assert!(turn.point != 1, "made up");
         Came::Of { result: "good".to_owned(), failed: false, instructions: None }
     };
-    let results = run_each(&needs, &Sweep { jobs: 2, ..Sweep::default() }, came, |why| why);
+    let results = run_each(&needs, &Workers { jobs: 2, ..Workers::default() }, came, |why| why);
     let results: Vec<String> = results.into_iter().flatten().collect();
     assert_eq!((results[0].as_str(), results[2].as_str()), ("good", "good"));
     assert!(results[1].contains("defect: made up"), "{results:?}");
@@ -145,7 +130,7 @@ fn a_point_that_fails_or_panics_is_its_own_result() {
 
 #[test]
 fn a_stop_keeps_what_is_done_and_begins_nothing() {
-    let batch = batch(|_, _| {});
+    let batch = batch(|_, recipe| recipe);
     let stop = AtomicBool::new(false);
     // Stopped while the second longest runs.
     let observer = |now: &Progress| {
@@ -153,7 +138,7 @@ fn a_stop_keeps_what_is_done_and_begins_nothing() {
             stop.store(true, Ordering::SeqCst);
         }
     };
-    let sweep = Sweep { jobs: 1, stop: Some(&stop), observer: Some(&observer), ..Sweep::default() };
+    let sweep = Workers { jobs: 1, stop: Some(&stop), observer: Some(&observer), ..Workers::default() };
     let results = without_store(&batch, &sweep);
     let good: Vec<usize> = (0..5).filter(|&at| results[at].good().is_some()).collect();
     assert_eq!(good, [3]);
@@ -169,7 +154,7 @@ fn cores_that_would_be_idle_go_to_the_last_points() {
             seen.lock().unwrap().push(turn.threads);
             Came::Of { result: (), failed: false, instructions: None }
         };
-        run_each(&needs, &Sweep { jobs, ..Sweep::default() }, came, |why| panic!("{why}"));
+        run_each(&needs, &Workers { jobs, ..Workers::default() }, came, |why| panic!("{why}"));
         seen.into_inner().unwrap()
     };
     let many = threads(40, 1);
@@ -191,7 +176,7 @@ fn a_point_that_is_put_off_comes_again_after_all_others() {
             (point, _) => Came::Of { result: point, failed: false, instructions: None },
         }
     };
-    let results = run_each(&needs, &Sweep { jobs: 1, ..Sweep::default() }, came, |why| panic!("{why}"));
+    let results = run_each(&needs, &Workers { jobs: 1, ..Workers::default() }, came, |why| panic!("{why}"));
     assert_eq!(order.into_inner().unwrap(), [(3, false), (2, false), (1, false), (0, false), (3, true)]);
     assert_eq!(results, [0, 1, 2, 3].map(Some));
 }

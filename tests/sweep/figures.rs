@@ -7,7 +7,7 @@ use crate::cli_common::{durawarp_in, ended, folder, wrong_from};
 use durawarp::report::figure::{Better, Figure, Mean};
 use durawarp::report::sweep::{Drawn, Showing};
 use durawarp::sweep::campaign::{self, Part};
-use durawarp::sweep::{Plan, Store, Sweep, SweepFile};
+use durawarp::sweep::{Plan, Store, SweepFile, Workers};
 
 /// The start of every file here. The second line behind it is line 9.
 const HEAD: &str = "schema = 1\nname = \"it\"\nbaseline = { scheme = \"base\" }\n[base]\nworkload = \"vecadd\"\n\
@@ -27,7 +27,7 @@ fn planned(rest: &str) -> Result<Plan, String> {
 fn ran(plan: &Plan, folder: &Path) -> Store {
     let mut store = Store::open(folder).unwrap();
     let look = campaign::outlook(&plan.batch, &store, &Part::default());
-    campaign::run(&plan.batch, &mut store, &look, &Part::default(), &Sweep::default()).unwrap();
+    campaign::run(&plan.batch, &mut store, &look, &Part::default(), &Workers::default()).unwrap();
     Store::open(folder).unwrap()
 }
 

@@ -7,7 +7,7 @@ use durawarp::config::Override;
 use durawarp::outcome::Outcome;
 use durawarp::reproduce::{Cell, PAPERS, Plan, Reproduction, Request, Run, Verdict, agpm};
 use durawarp::sweep::campaign::without_store;
-use durawarp::sweep::{Done, Sweep, SweepFile};
+use durawarp::sweep::{Done, SweepFile, Workers};
 use durawarp::workload::{FlagBarrier, Overrides};
 
 fn plan(figures: &[&str], kernels: &[&str], instrument: Overrides) -> Plan {
@@ -26,7 +26,7 @@ fn plan_on(set: &[&str], figures: &[&str], kernels: &[&str], instrument: Overrid
 const PUBLISHED: Overrides = agpm::PAPER.instrument;
 
 fn run(plan: &Plan) -> Vec<Done> {
-    without_store(plan.batch(), &Sweep { jobs: 2, ..Sweep::default() })
+    without_store(plan.batch(), &Workers { jobs: 2, ..Workers::default() })
 }
 
 fn outcome<'r>(plan: &Plan, results: &'r [Done], workload: &'static str, scheme: &'static str) -> &'r Outcome {

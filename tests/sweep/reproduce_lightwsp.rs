@@ -6,7 +6,7 @@ use durawarp::outcome::Outcome;
 use durawarp::reproduce::lightwsp::{self, runs};
 use durawarp::reproduce::{Cell, Finding, Plan, Reproduction, Request, Run, Verdict};
 use durawarp::sweep::campaign::without_store;
-use durawarp::sweep::{Done, Sweep};
+use durawarp::sweep::{Done, Workers};
 
 /// Two kernels: loops that store, and many small CTAs with a barrier each.
 const KERNELS: [&str; 2] = ["atax", "nw"];
@@ -44,7 +44,7 @@ fn judged(finding: &Finding) -> usize {
 fn every_figure_is_found_of_runs_that_are_right() {
     let plan = plan(&[], &[]);
     assert!(plan.notes().is_empty(), "{:?}", plan.notes());
-    let results = without_store(plan.batch(), &Sweep { jobs: 2, ..Sweep::default() });
+    let results = without_store(plan.batch(), &Workers { jobs: 2, ..Workers::default() });
     let found = Reproduction::of(&plan, &results);
     // A run whose memory is not the reference's is no good run.
     assert!(found.complete(), "{:?}", found.records);

@@ -6,7 +6,7 @@ use durawarp::reproduce::scoped::runs::{self, SCHEMES, Scope};
 use durawarp::reproduce::{Cell, Finding, Plan, Reproduction, Request, Run, Verdict, scoped};
 use durawarp::schemes::catalogue;
 use durawarp::sweep::campaign::without_store;
-use durawarp::sweep::{Done, Sweep};
+use durawarp::sweep::{Done, Workers};
 
 fn request(figures: &[&str], set: &[&str]) -> Request {
     let figures: Vec<String> = figures.iter().map(|&name| name.to_owned()).collect();
@@ -20,7 +20,7 @@ fn plan(figures: &[&str], set: &[&str]) -> Plan {
 }
 
 fn run(plan: &Plan) -> Vec<Done> {
-    without_store(plan.batch(), &Sweep { jobs: 2, ..Sweep::default() })
+    without_store(plan.batch(), &Workers { jobs: 2, ..Workers::default() })
 }
 
 fn outcome<'r>(plan: &Plan, results: &'r [Done], wanted: &Run) -> &'r Outcome {

@@ -1,14 +1,11 @@
 //! `bplus_tree` and `kv_store`: the final image under every barrier and at many sizes, recovery from every epoch, and
 //! conditions that find what is missing.
 
-use std::sync::atomic::AtomicBool;
-
-use durawarp::config::{MachineConfig, Override, SchemeConfig};
-use durawarp::crash::{CrashReport, Request, Watching, crash};
+use durawarp::crash::{CrashReport, CrashRequest};
 use durawarp::kernel::functional::Limits;
 use durawarp::oracle::allowed::Budget;
 use durawarp::oracle::crash::Plan;
-use durawarp::run::{Conduct, Experiment};
+use durawarp::run::Experiment;
 use durawarp::workload::{Choice, Evidence, Resolved, Workload};
 
 /// A workload's `ci` profile with other parameters.
@@ -28,14 +25,10 @@ fn verified(workload: &Resolved, limits: &Limits<'_>) -> Result<u64, String> {
     if verdict.passed() { Ok(metrics["warp_instructions"] as u64) } else { Err(format!("{verdict:?}")) }
 }
 
-fn judged(workload: Resolved, scheme: &str, request: &Request) -> CrashReport {
-    let scheme = SchemeConfig::load(scheme, &[]).unwrap();
-    let domain = Override::parse("persist.domain=adr").unwrap();
-    let machine = MachineConfig::load("agpm-table4", &[domain]).unwrap();
-    let experiment = Experiment::of_resolved(machine, workload, scheme).unwrap_or_else(|faults| panic!("{faults}"));
-    let (conduct, stop) = (Conduct::default(), AtomicBool::new(false));
-    let watching = Watching { conduct: &conduct, stop: &stop, progress: &|_, _, _| {} };
-    crash(&experiment, request, &watching).unwrap_or_else(|faults| panic!("{faults}"))
+fn judged(name: &str, params: &[(&str, i64)], scheme: &str, request: &CrashRequest) -> CrashReport {
+    let recipe = Experiment::of(name).scheme(scheme).profile("ci").params(params.iter().copied());
+    let report = recipe.set("persist.domain", "adr").crash(request);
+    report.unwrap_or_else(|faults| panic!("{faults}"))
 }
 
 /// Barriers of the thread, the CTA and the kernel, and none, with and without logs, on trees with one level and many above
@@ -78,8 +71,8 @@ fn the_baseline_in_dram_executes_what_algorithm_2_does() {
 fn recovery_completes_the_insertion_from_every_epoch() {
     for (barrier, plan, double) in [(2, 60, false), (3, 60, false), (2, 7, true)] {
         let params = [("CTAS", 1), ("BELOW", 2), ("KEYS", 20), ("BARRIER", barrier)];
-        let request = Request { plan: Plan::Count(plan), double, allowed: None, ..Request::default() };
-        let report = judged(resolved("bplus_tree", &params), "strict", &request);
+        let request = CrashRequest { plan: Plan::Count(plan), double, allowed: None, ..CrashRequest::default() };
+        let report = judged("bplus_tree", &params, "strict", &request);
         let names: Vec<&str> = report.conditions.iter().map(|condition| condition.name.as_str()).collect();
         assert_eq!(names, ["what a parent points to is there", "the root is there", "every key is found"]);
         for condition in &report.conditions {
@@ -95,14 +88,14 @@ fn recovery_completes_the_insertion_from_every_epoch() {
 fn conditions_find_what_is_missing() {
     let params = [("CTAS", 1), ("BELOW", 2), ("KEYS", 20)];
     let budget = Budget { instants: 32, random: 64, ..Budget::default() };
-    let request = Request { allowed: Some(budget), overtaking: 0, ..Request::default() };
-    let report = judged(resolved("bplus_tree", &params), "base", &request);
+    let request = CrashRequest { allowed: Some(budget), overtaking: 0, ..CrashRequest::default() };
+    let report = judged("bplus_tree", &params, "base", &request);
     for condition in &report.conditions {
         assert!(condition.violated.iter().sum::<u64>() > 0, "{condition:?}");
     }
-    let report = judged(resolved("kv_store", &[]), "base", &request);
+    let report = judged("kv_store", &[], "base", &request);
     assert!(report.conditions[0].violated.iter().sum::<u64>() > 0, "{:?}", report.conditions[0]);
     // Whatever survived of one pair, its insertion is made good, unless the key is there without its value.
-    let strict = judged(resolved("kv_store", &[]), "strict", &Request { plan: Plan::Count(50), ..request });
+    let strict = judged("kv_store", &[], "strict", &CrashRequest { plan: Plan::Count(50), ..request });
     assert!(strict.conditions.iter().all(|condition| condition.as_expected), "{:?}", strict.conditions);
 }

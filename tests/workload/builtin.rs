@@ -9,7 +9,7 @@ const CI_BUDGET: f64 = 50_000.0;
 
 fn resolved(name: &str, profile: &str) -> Resolved {
     let workload = Workload::load(name).unwrap_or_else(|faults| panic!("{faults}"));
-    let choice = Choice { profile: Some(profile.to_owned()), ..Choice::default() };
+    let choice = Choice::of_profile(profile);
     workload.resolve(&choice).unwrap_or_else(|faults| panic!("{faults}"))
 }
 

@@ -301,7 +301,7 @@ init = { kind = "expr", expr = "idx * SCALE" }
     assert_eq!(f32s(&made, "b"), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]);
     let described = serde_json::to_value(made.describe()).unwrap();
     assert_eq!(described["params"], serde_json::json!({ "N": 6, "SCALE": 2.0 }));
-    let big = Choice { profile: Some("big".to_owned()), ..Choice::default() };
+    let big = Choice::of_profile("big");
     assert_eq!(u32s(&workload.resolve(&big).unwrap(), "a").len(), 8);
     assert_eq!(u32s(&workload.resolve(&Choice::default()).unwrap(), "a").len(), 4);
 }

@@ -420,7 +420,7 @@ fn choices_that_cannot_be() {
     let folder = folder("choices", &[("workload.toml", SOUND), ("kernel.ptx", PTX)]);
     let workload = load(&folder).unwrap();
     let faults = |choice: Choice| shown(&folder, &workload.resolve(&choice).unwrap_err());
-    let profile = |name: &str| Choice { profile: Some(name.to_owned()), ..Choice::default() };
+    let profile = |name: &str| Choice::of_profile(name);
     assert_eq!(faults(profile("smal")), "workload `sample` has no profile `smal` (did you mean `small`?)");
     let set = |values: &[(&str, &str)]| {
         let params = values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));

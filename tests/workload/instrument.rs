@@ -76,7 +76,7 @@ fn check_sound(workload: &Workload, choice: &Choice) {
 }
 
 fn ci() -> Choice {
-    Choice { profile: Some("ci".to_owned()), ..Choice::default() }
+    Choice::of_profile("ci")
 }
 
 #[test]

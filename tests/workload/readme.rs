@@ -1,13 +1,10 @@
 //! The examples of `workloads/README.md`, as a newcomer types them: they load from a folder outside the project, run, pass,
 //! and their mistakes are answered as the page says.
 
-use std::sync::atomic::AtomicBool;
-
 use crate::workload_common::{folder, load, shown};
-use durawarp::config::{MachineConfig, Override, SchemeConfig};
-use durawarp::crash::{CrashReport, Request, Watching, crash};
+use durawarp::crash::{CrashReport, CrashRequest};
 use durawarp::kernel::functional::Limits;
-use durawarp::run::{Conduct, Experiment};
+use durawarp::run::Experiment;
 use durawarp::schemes::catalogue;
 use durawarp::workload::{Choice, Evidence, Workload};
 
@@ -33,7 +30,7 @@ fn the_example_runs_and_passes_with_every_profile() {
     let folder = folder("readme", &[("workload.toml", &manifest()), ("kernel.ptx", PTX)]);
     let workload = load(&folder).unwrap_or_else(|faults| panic!("{faults}"));
     for profile in workload.listing().profiles {
-        let choice = Choice { profile: Some(profile.clone()), ..Choice::default() };
+        let choice = Choice::of_profile(&profile);
         let resolved = workload.resolve(&choice).unwrap_or_else(|faults| panic!("{faults}"));
         let run = resolved.run_functional(&Limits::default()).unwrap_or_else(|error| panic!("{error}"));
         let evidence = Evidence { functional: Some(&run), metrics: None };
@@ -68,15 +65,9 @@ fn mistakes_in_the_example_are_answered_as_the_page_says() {
 fn judged(text: &str, scheme: &str, domain: &str) -> CrashReport {
     let folder = folder("readme-transfer", &[("workload.toml", text)]);
     let workload = load(&folder).unwrap_or_else(|faults| panic!("{faults}"));
-    let domain = Override::parse(&format!("persist.domain={domain}")).unwrap();
-    let machine = MachineConfig::load("agpm-table4", &[domain]).unwrap();
-    let scheme = SchemeConfig::load(scheme, &[]).unwrap();
-    let experiment = Experiment::new(machine, &workload, &Choice::default(), scheme);
-    let experiment = experiment.unwrap_or_else(|faults| panic!("{faults}"));
-    let (conduct, stop) = (Conduct::default(), AtomicBool::new(false));
-    let watching = Watching { conduct: &conduct, stop: &stop, progress: &|_, _, _| {} };
-    let request = Request { double: true, ..Request::default() };
-    crash(&experiment, &request, &watching).unwrap_or_else(|faults| panic!("{faults}"))
+    let request = CrashRequest { double: true, ..CrashRequest::default() };
+    let report = Experiment::of(workload).scheme(scheme).set("persist.domain", domain).crash(&request);
+    report.unwrap_or_else(|faults| panic!("{faults}"))
 }
 
 #[test]

@@ -1,12 +1,10 @@
 //! Host steps outside simulated time: reductions into variables of the host program, and warm starts of the L2.
 
 use crate::workload_common::{ADD_AND_TAKE, folder, load, resolve};
-use durawarp::config::{MachineConfig, Override, SchemeConfig};
 use durawarp::kernel::functional::Limits;
 use durawarp::outcome::Outcome;
 use durawarp::run::{Conduct, Experiment, run};
 use durawarp::schemes::catalogue;
-use durawarp::workload::Choice;
 
 const BUFFERS: &str = r#"schema = 1
 name = "reduce"
@@ -129,11 +127,8 @@ fn timed(test: &str, steps: &str, scheme: &str, settings: &[&str]) -> Outcome {
 fn timed_on(machine: &str, test: &str, steps: &str, scheme: &str, settings: &[&str], conduct: &Conduct<'_>) -> Outcome {
     let manifest = format!("{BUFFERS}{steps}");
     let folder = folder(test, &[("workload.toml", &manifest), ("kernel.ptx", ADD_AND_TAKE)]);
-    let settings: Vec<Override> =
-        ["sm.count=2"].iter().chain(settings).map(|text| Override::parse(text).unwrap()).collect();
-    let machine = MachineConfig::load(machine, &settings).unwrap();
-    let scheme = SchemeConfig::load(scheme, &[]).unwrap();
-    let made = Experiment::new(machine, &load(&folder).unwrap(), &Choice::default(), scheme);
+    let recipe = Experiment::of(load(&folder).unwrap()).machine(machine).scheme(scheme).set("sm.count", 2);
+    let made = recipe.changes(settings).build();
     let outcome = run(&made.unwrap_or_else(|faults| panic!("{faults}")), conduct).outcome;
     let verification = outcome.verification.as_ref().unwrap_or_else(|| panic!("{test}: {:?}", outcome.end));
     assert!(verification.passed, "{test}: {:?}", verification.failures);

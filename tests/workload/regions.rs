@@ -26,7 +26,7 @@ fn variants() -> Vec<RegionOptions> {
 fn formed_workloads_leave_the_same_memory_and_resume_from_any_cut() {
     for listing in Workload::builtin() {
         let workload = Workload::load(&listing.name).unwrap_or_else(|faults| panic!("{faults}"));
-        let choice = Choice { profile: Some("ci".to_owned()), ..Choice::default() };
+        let choice = Choice::of_profile("ci");
         let resolved = workload.resolve(&choice).unwrap_or_else(|faults| panic!("{faults}"));
         let (mut host, mut memory) = (resolved.host(), resolved.image());
         let mut read = None;

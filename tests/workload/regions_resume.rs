@@ -53,7 +53,7 @@ const RULE: RegionRule = RegionRule {
 };
 
 fn resolved(name: &str, persistent: bool) -> Resolved {
-    let choice = Choice { profile: Some("ci".to_owned()), ..Choice::default() };
+    let choice = Choice::of_profile("ci");
     let demands = Demands { persistent, ..Demands::default() };
     let found = Workload::load(name).and_then(|workload| workload.resolve_under(&choice, demands));
     found.unwrap_or_else(|faults| panic!("{faults}"))

@@ -2,8 +2,7 @@
 //! every scheme, with the values of the functional run; and what is refused.
 
 use crate::workload_common::{folder, load, shown};
-use durawarp::config::{MachineConfig, Override, SchemeConfig};
-use durawarp::run::{Conduct, Experiment, run};
+use durawarp::run::Experiment;
 use durawarp::schemes::catalogue;
 use durawarp::workload::{Choice, Demands};
 
@@ -76,16 +75,13 @@ ref = { kind = "expr", expr = "(idx / 5 < 6) * (4 * (idx % 5 * 6 + idx / 5))" }
 fn every_scheme_gives_the_values_of_the_functional_run() {
     let folder = folder("surfaces", &[("workload.toml", MANIFEST), ("kernel.ptx", PTX)]);
     let workload = load(&folder).unwrap();
-    let machine = MachineConfig::load("agpm-table4", &[Override::parse("sm.count=2").unwrap()]).unwrap();
     for scheme in catalogue::all() {
         // Those that keep logs ask for an `[instrument]`.
         if scheme.logs() {
             continue;
         }
-        let config = SchemeConfig::load(scheme.name(), &[]).unwrap();
-        let made = Experiment::new(machine.clone(), &workload, &Choice::default(), config);
-        let experiment = made.unwrap_or_else(|faults| panic!("{}: {faults}", scheme.name()));
-        let outcome = run(&experiment, &Conduct::default()).outcome;
+        let recipe = Experiment::of(&workload).scheme(scheme.name()).set("sm.count", 2);
+        let outcome = recipe.run().unwrap_or_else(|faults| panic!("{}: {faults}", scheme.name()));
         assert!(outcome.verification.as_ref().is_some_and(|found| found.passed), "{}: {outcome:?}", scheme.name());
     }
 }

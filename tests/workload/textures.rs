@@ -1,10 +1,9 @@
 //! Textures: bound by the name of a `.texref` variable, or as texture objects to parameters of a launch.
 
 use crate::workload_common::{folder, load, resolve};
-use durawarp::config::{MachineConfig, SchemeConfig};
 use durawarp::kernel::functional::Limits;
-use durawarp::run::{Conduct, Experiment, run};
-use durawarp::workload::{Choice, Resolved};
+use durawarp::run::Experiment;
+use durawarp::workload::Resolved;
 
 /// `by_object`: to[tid] = texel tid of the texture `object`. `by_name`: the same of the texture `fixed`.
 const KERNELS: &str = "
@@ -91,10 +90,7 @@ fn each_launch_fetches_from_the_objects_that_it_is_given() {
 fn texture_objects_run_on_the_timed_machine() {
     let folder =
         folder("texture-timed", &[("workload.toml", &format!("{BUFFERS}{}", program())), ("kernel.ptx", KERNELS)]);
-    let machine = MachineConfig::load("agpm-table4", &[]).unwrap();
-    let scheme = SchemeConfig::load("base", &[]).unwrap();
-    let made = Experiment::new(machine, &load(&folder).unwrap(), &Choice::default(), scheme);
-    let outcome = run(&made.unwrap_or_else(|faults| panic!("{faults}")), &Conduct::default()).outcome;
+    let outcome = Experiment::of(load(&folder).unwrap()).run().unwrap_or_else(|faults| panic!("{faults}"));
     let verification = outcome.verification.unwrap_or_else(|| panic!("{:?}", outcome.end));
     assert!(verification.passed, "{:?}", verification.failures);
 }

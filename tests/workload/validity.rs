@@ -1,22 +1,14 @@
 //! Caveats of results: each is provoked by a run, or by counters that such a run would have; runs without its cause have
 //! none.
 
-use durawarp::config::{MachineConfig, Override, SchemeConfig};
 use durawarp::outcome::validity::{self, Kind};
 use durawarp::outcome::{End, Outcome};
 use durawarp::persist::selection::Selection;
-use durawarp::run::{Conduct, Experiment, run};
-use durawarp::workload::{Choice, Workload};
+use durawarp::run::Experiment;
 
 fn outcome(workload: &str, scheme: &str, set: &[&str], max_cycles: Option<u64>) -> Outcome {
-    let set: Vec<Override> = set.iter().map(|text| Override::parse(text).unwrap()).collect();
-    let (of_scheme, of_machine): (Vec<Override>, Vec<Override>) = set.into_iter().partition(Override::is_of_a_scheme);
-    let scheme = SchemeConfig::load(scheme, &of_scheme).unwrap();
-    let choice = Choice { profile: Some("ci".to_owned()), ..Choice::default() };
-    let machine = MachineConfig::load("agpm-table4", &of_machine).unwrap();
-    let mut experiment = Experiment::new(machine, &Workload::load(workload).unwrap(), &choice, scheme).unwrap();
-    (experiment.max_cycles, experiment.reference) = (max_cycles, false);
-    run(&experiment, &Conduct::default()).outcome
+    let recipe = Experiment::of(workload).scheme(scheme).profile("ci").changes(set);
+    recipe.max_cycles(max_cycles).reference(false).run().unwrap()
 }
 
 /// The texts of a kind.

@@ -198,7 +198,7 @@ fn a_file_of_golden_values_is_compared() {
 #[test]
 fn every_builtin_check_catches_a_wrong_element() {
     for listing in Workload::builtin() {
-        let choice = Choice { profile: Some("ci".to_owned()), ..Choice::default() };
+        let choice = Choice::of_profile("ci");
         let resolved = Workload::load(&listing.name).unwrap().resolve(&choice).unwrap();
         let reference = run(&resolved);
         for buffer in resolved.describe().buffers.iter().filter(|b| b.role == durawarp::workload::Role::Output) {
@@ -237,7 +237,7 @@ thread_instructons = { value = 1 }
         let line = |e: &durawarp::workload::ExpectationResult| format!("{} {:?} {}", e.metric, e.outcome, e.expected);
         (verdict.expectations.iter().map(line).collect::<Vec<_>>(), verdict)
     };
-    let half = Choice { profile: Some("half".to_owned()), ..Choice::default() };
+    let half = Choice::of_profile("half");
     let typo = "thread_instructons Skipped 1";
     let (lines, verdict) = judged(&Choice::default(), &[]);
     assert_eq!(lines, ["launches Passed 1", typo]);

@@ -9,8 +9,6 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::Plan;
-use crate::config::MachineConfig;
-use crate::config::SchemeConfig;
 use crate::config::derived::Derived;
 use crate::diagnostic::Diagnostics;
 
@@ -33,8 +31,7 @@ impl Plan {
     /// A file that it needs is not what it was.
     pub fn configuration(&self, point: usize) -> Result<Configuration, Diagnostics> {
         let recipe = self.batch.recipe(point);
-        let machine = MachineConfig::load(&recipe.machine, &recipe.machine_set)?;
-        let scheme = SchemeConfig::load(&recipe.scheme, &recipe.scheme_set)?;
+        let (machine, scheme) = (recipe.load_machine()?, recipe.load_scheme()?);
         let told = self.batch.workload(point)?.describe();
         let mut values = machine.values();
         values.extend(scheme.values.clone());

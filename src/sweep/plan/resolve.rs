@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::super::batch::{Batch, Recipe};
+use super::super::batch::Batch;
 use super::super::file::{Axis, LOGGING, SweepFile, WORDS, same, text_of};
 use super::super::key;
 use super::{MAX_POINTS, Plan, Planned, label};
@@ -16,9 +16,8 @@ use crate::config::SchemeConfig;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Diagnostics;
 use crate::document::Place;
-use crate::workload::Choice;
+use crate::run::Recipe;
 use crate::workload::Mode;
-use crate::workload::Overrides;
 use crate::workload::Workload;
 
 /// Faults of points as a whole that are told.
@@ -113,7 +112,7 @@ impl Making {
             }
         }
         for (value, place) in profiles {
-            let has = |workload: &Workload| workload.listing().profiles.contains(&text_of(&value));
+            let has = |workload: &Workload| workload.has_profile(&text_of(&value));
             if !self.workloads.is_empty() && !self.workloads.values().any(has) {
                 let known: BTreeSet<String> = self.workloads.values().flat_map(|w| w.listing().profiles).collect();
                 let fault = place.fault(format!("no workload of this sweep has a profile `{}`", text_of(&value)));
@@ -227,39 +226,17 @@ impl Making {
     }
 
     fn recipe(&self, values: &Assignment) -> Recipe {
-        let named = |key: &str| located(&self.file.folder, &text_of(&values[key]));
-        let SweepFile { max_cycles, reference, .. } = self.file;
-        let word = |key: &str| values.get(key).map(text_of);
-        let choice = Choice {
-            profile: Some(text_of(&values["profile"])),
-            seed: values["seed"].as_u64().unwrap_or(0),
-            instrument: Overrides {
-                mode: word("instrument").and_then(|word| word.parse().ok()),
-                flag_barrier: word("flag_barrier").and_then(|word| word.parse().ok()),
-                loop_log: values.get("loop_log").and_then(Value::as_bool),
-            },
-            ..Choice::default()
-        };
-        let mut recipe = Recipe {
-            machine: named("machine"),
-            machine_set: Vec::new(),
-            scheme: named("scheme"),
-            scheme_set: Vec::new(),
-            workload: named("workload"),
-            choice,
-            max_cycles,
-            reference,
-        };
-        for (key, value) in values.iter().filter(|(key, value)| key.contains('.') && !value.is_null()) {
-            match key.strip_prefix("inputs.") {
-                Some(buffer) => {
-                    let file = located_file(&self.file.folder, &text_of(value));
-                    recipe.choice.inputs.push((buffer.to_owned(), file.into()));
-                }
-                None => recipe.set(Override { key: key.clone(), value: text_of(value) }),
+        let folder = &self.file.folder;
+        let recipe = Recipe::of(located(folder, &text_of(&values["workload"])));
+        let recipe = recipe.max_cycles(self.file.max_cycles).reference(self.file.reference);
+        values.iter().filter(|(_, value)| !value.is_null()).fold(recipe, |recipe, (key, value)| {
+            let text = text_of(value);
+            match key.as_str() {
+                "machine" | "scheme" | "workload" => recipe.set(key, located(folder, &text)),
+                _ if key.starts_with("inputs.") => recipe.set(key, located_file(folder, &text)),
+                _ => recipe.set(key, text),
             }
-        }
-        recipe
+        })
     }
 
     /// What was loaded, or its faults at the values that they are about, else at the top of the file with the point's name.

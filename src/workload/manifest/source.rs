@@ -35,6 +35,8 @@ pub(crate) enum Folder {
     Builtin { dir: &'static Dir<'static>, manifest: String },
     /// On disk, with the name of its manifest.
     Disk { folder: PathBuf, manifest: String },
+    /// None: the text of the manifest. Files that it names are relative to the current folder.
+    Text(Arc<str>),
 }
 
 impl Folder {
@@ -86,6 +88,7 @@ impl Folder {
         match self {
             Folder::Builtin { dir, .. } => format!("builtin:{}/{file}", dir.path().display()),
             Folder::Disk { folder, .. } => folder.join(file).display().to_string(),
+            Folder::Text(_) => file.to_owned(),
         }
     }
 
@@ -93,6 +96,7 @@ impl Folder {
     pub(crate) fn manifest(&self) -> &str {
         match self {
             Folder::Builtin { manifest, .. } | Folder::Disk { manifest, .. } => manifest,
+            Folder::Text(_) => MANIFEST_FILE,
         }
     }
 
@@ -110,11 +114,17 @@ impl Folder {
                 Some(found) => Ok(found.contents().to_vec()),
                 None => Err(format!("cannot read `{file}`: the built-in workload has no such file{}", self.near(file))),
             },
-            Folder::Disk { folder, .. } => input::bytes(&folder.join(file), most).map_err(|error| match error.kind() {
-                ErrorKind::NotFound => format!("cannot read `{file}`: no such file{}", self.near(file)),
-                _ => format!("cannot read `{file}`: {error}"),
-            }),
+            Folder::Text(manifest) if file == MANIFEST_FILE => Ok(manifest.as_bytes().to_vec()),
+            Folder::Text(_) => self.on_disk(Path::new(""), file, most),
+            Folder::Disk { folder, .. } => self.on_disk(folder, file, most),
         }
+    }
+
+    fn on_disk(&self, folder: &Path, file: &str, most: u64) -> Result<Vec<u8>, String> {
+        input::bytes(&folder.join(file), most).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => format!("cannot read `{file}`: no such file{}", self.near(file)),
+            _ => format!("cannot read `{file}`: {error}"),
+        })
     }
 
     /// " (did you mean `FILE`?)" with the file beside the manifest whose name is nearest, or nothing.
@@ -123,10 +133,8 @@ impl Folder {
             Folder::Builtin { dir, .. } => {
                 dir.files().filter_map(|file| Some(file.path().file_name()?.to_str()?.to_owned())).collect()
             }
-            Folder::Disk { folder, .. } => {
-                let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-                entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
-            }
+            Folder::Disk { folder, .. } => file_names(folder),
+            Folder::Text(_) => file_names(Path::new(".")),
         };
         names.sort_unstable();
         let found = nearest(file, names.iter().map(String::as_str));
@@ -141,6 +149,11 @@ impl Folder {
         let content = self.read_up_to(file, input::MAX_TEXT_BYTES)?;
         String::from_utf8(content).map_err(|error| format!("`{file}` is not UTF-8 text: {error}"))
     }
+}
+
+fn file_names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
 }
 
 /// The path of a file that a manifest in `folder` names: `..` leads to the folders beside it.

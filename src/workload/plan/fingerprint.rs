@@ -108,7 +108,7 @@ ref = { kind = "file", file = "golden.bin" }
             assert!(plain.iter().any(|part| part.0 == name), "{name}");
         }
         assert_eq!(differing(&plain, &of(Choice { seed: 7, ..Choice::default() })), ["seed"]);
-        let same = Choice { profile: Some("same".to_owned()), ..Choice::default() };
+        let same = Choice::of_profile("same");
         assert_eq!(differing(&plain, &of(same)), ["profile"]);
         assert_eq!(differing(&plain, &by("1")), ["altered"]);
         assert_eq!(differing(&by("2"), &by("3")), ["value"]);

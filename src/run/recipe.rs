@@ -1,0 +1,393 @@
+//! The recipe of an experiment: machine, scheme and workload by name or by value, and what is changed of them.
+//!
+//! Everybody who runs something - the command line, sweeps, papers, tests, a program of one's own - states a [`Recipe`]
+//! and builds it. What follows from the scheme (undo logs, buffers that must be persistent) is derived in
+//! [`Recipe::resolve`] and nowhere else, so that it can be neither forgotten nor contradicted.
+//!
+//! Invariants: setters never fail; what was wrong with them is told by [`Recipe::build`], together with the faults of all
+//! parts. Two equal recipes give equal outcomes: threads change nothing but `host`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::{Experiment, demands};
+use crate::config::presets::DEFAULT_MACHINE;
+use crate::config::{MachineConfig, Override, SchemeConfig};
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::persist::Scheme;
+use crate::schemes::catalogue::DEFAULT_SCHEME;
+use crate::workload::{Choice, Demands, Overrides, Resolved, Workload};
+
+/// A part of a recipe: by name or path, or as a value that the caller has.
+#[derive(Debug, Clone)]
+pub enum Part<T> {
+    /// A built-in name, or a path.
+    Named(String),
+    /// The part itself.
+    Value(Box<T>),
+}
+
+impl<T> From<&str> for Part<T> {
+    fn from(name: &str) -> Self {
+        Part::Named(name.to_owned())
+    }
+}
+
+impl<T> From<String> for Part<T> {
+    fn from(name: String) -> Self {
+        Part::Named(name)
+    }
+}
+
+impl<T> From<&String> for Part<T> {
+    fn from(name: &String) -> Self {
+        Part::Named(name.clone())
+    }
+}
+
+impl From<MachineConfig> for Part<MachineConfig> {
+    fn from(machine: MachineConfig) -> Self {
+        Part::Value(Box::new(machine))
+    }
+}
+
+impl From<SchemeConfig> for Part<SchemeConfig> {
+    fn from(scheme: SchemeConfig) -> Self {
+        Part::Value(Box::new(scheme))
+    }
+}
+
+impl<S: Scheme + 'static> From<S> for Part<SchemeConfig> {
+    fn from(scheme: S) -> Self {
+        let scheme: Arc<dyn Scheme> = Arc::new(scheme);
+        scheme.into()
+    }
+}
+
+impl From<Arc<dyn Scheme>> for Part<SchemeConfig> {
+    fn from(scheme: Arc<dyn Scheme>) -> Self {
+        SchemeConfig::from(scheme).into()
+    }
+}
+
+impl From<Workload> for Part<Workload> {
+    fn from(workload: Workload) -> Self {
+        Part::Value(Box::new(workload))
+    }
+}
+
+impl From<&Workload> for Part<Workload> {
+    fn from(workload: &Workload) -> Self {
+        workload.clone().into()
+    }
+}
+
+impl<T: Clone> Part<T> {
+    fn load(&self, by_name: impl FnOnce(&str) -> Result<T, Diagnostics>) -> Result<T, Diagnostics> {
+        match self {
+            Part::Named(name) => by_name(name),
+            Part::Value(value) => Ok((**value).clone()),
+        }
+    }
+
+    /// The name or path, if it is one.
+    pub(crate) fn name(&self) -> Option<&str> {
+        match self {
+            Part::Named(name) => Some(name),
+            Part::Value(_) => None,
+        }
+    }
+}
+
+/// What an experiment is made of; [`Experiment::of`] begins one.
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct Recipe {
+    pub(crate) machine: Part<MachineConfig>,
+    pub(crate) machine_set: Vec<Override>,
+    pub(crate) scheme: Part<SchemeConfig>,
+    pub(crate) scheme_set: Vec<Override>,
+    pub(crate) workload: Part<Workload>,
+    pub(crate) choice: Choice,
+    pub(crate) max_cycles: Option<u64>,
+    pub(crate) reference: bool,
+    pub(crate) threads: usize,
+    /// What is wrong with what was set.
+    pub(crate) faults: Diagnostics,
+}
+
+/// Keys of [`Recipe::set`] that are no parameters.
+const WORDS: [&str; 9] =
+    ["machine", "scheme", "workload", "profile", "seed", "instrument", "flag_barrier", "loop_log", "max_cycles"];
+
+impl Recipe {
+    /// As [`Experiment::of`], which says what is chosen here.
+    pub(crate) fn of(workload: impl Into<Part<Workload>>) -> Self {
+        Recipe {
+            machine: DEFAULT_MACHINE.into(),
+            machine_set: Vec::new(),
+            scheme: DEFAULT_SCHEME.into(),
+            scheme_set: Vec::new(),
+            workload: workload.into(),
+            choice: Choice::default(),
+            max_cycles: None,
+            reference: true,
+            threads: 1,
+            faults: Diagnostics::default(),
+        }
+    }
+
+    /// The machine: a built-in name, a path of a file, or a [`MachineConfig`].
+    pub fn machine(mut self, machine: impl Into<Part<MachineConfig>>) -> Self {
+        self.machine = machine.into();
+        self
+    }
+
+    /// The persistency scheme: a built-in name, a path of a file, a [`SchemeConfig`], or a scheme of one's own.
+    pub fn scheme(mut self, scheme: impl Into<Part<SchemeConfig>>) -> Self {
+        self.scheme = scheme.into();
+        self
+    }
+
+    /// Sets a key, whoever it belongs to: a parameter of the machine (`l2.slice_kb`), of the scheme
+    /// (`agpm.threshold_logs`) or of the workload (`params.N`), the file of a buffer (`inputs.BUFFER`), or one of the words
+    /// `machine`, `scheme`, `workload`, `profile`, `seed`, `instrument`, `flag_barrier`, `loop_log`, `max_cycles`. These
+    /// are the keys of sweep files. A wrong key is a fault that [`Recipe::build`] tells with the nearest valid one.
+    ///
+    /// # Example: a key that does not exist
+    /// ```
+    /// let faults = durawarp::Experiment::of("vecadd").set("l2.slice_k", 256).set("profil", "ci").build().unwrap_err();
+    /// assert!(faults.to_string().contains("did you mean `l2.slice_kb`?"));
+    /// assert!(faults.to_string().contains("did you mean `profile`?"));
+    /// ```
+    pub fn set(self, key: &str, value: impl ToString) -> Self {
+        let value = value.to_string();
+        match key {
+            "machine" => self.machine(value),
+            "scheme" => self.scheme(value),
+            "workload" => Recipe { workload: value.into(), ..self },
+            "profile" => self.profile(&value),
+            "seed" => self.read(key, &value, "a whole number", |recipe, seed| recipe.choice.seed = seed),
+            "max_cycles" => self.read(key, &value, "a whole number", |recipe, most| recipe.max_cycles = Some(most)),
+            "loop_log" => {
+                self.read(key, &value, "true or false", |recipe, log| recipe.choice.instrument.loop_log = Some(log))
+            }
+            "instrument" => self.parse(key, &value, |recipe, mode| recipe.choice.instrument.mode = Some(mode)),
+            "flag_barrier" => {
+                self.parse(key, &value, |recipe, barrier| recipe.choice.instrument.flag_barrier = Some(barrier))
+            }
+            _ => match (key.strip_prefix("inputs."), Self::near_a_word(key)) {
+                (Some(buffer), _) => self.input(buffer, value),
+                (None, Some(fault)) => self.fault(fault),
+                (None, None) => self.change(Override { key: key.to_owned(), value }),
+            },
+        }
+    }
+
+    fn near_a_word(key: &str) -> Option<Diagnostic> {
+        let near = Diagnostic::nowhere(key, format!("unknown key `{key}`")).with_nearest(key, WORDS);
+        (!key.contains('.') && near.help.is_some()).then_some(near)
+    }
+
+    /// Parses a value of a word, or notes what it should have been.
+    fn read<T: std::str::FromStr>(self, key: &str, text: &str, what: &str, put: impl FnOnce(&mut Self, T)) -> Self {
+        let read = text.parse().map_err(|_| format!("expected {what}; got `{text}`"));
+        self.put(key, read, put)
+    }
+
+    fn parse<T: std::str::FromStr<Err = String>>(self, key: &str, text: &str, put: impl FnOnce(&mut Self, T)) -> Self {
+        self.put(key, text.parse(), put)
+    }
+
+    fn put<T>(mut self, key: &str, read: Result<T, String>, put: impl FnOnce(&mut Self, T)) -> Self {
+        match read {
+            Ok(value) => put(&mut self, value),
+            Err(message) => self.faults.push(Diagnostic::nowhere(key, message)),
+        }
+        self
+    }
+
+    /// Changes a parameter of the machine, of the scheme, or of the workload (`params.NAME`).
+    pub fn change(mut self, over: Override) -> Self {
+        match over.key.strip_prefix("params.") {
+            Some(name) => self.choice.params.push((name.to_owned(), over.value)),
+            None if over.is_of_a_scheme() => self.scheme_set.push(over),
+            None => self.machine_set.push(over),
+        }
+        self
+    }
+
+    /// As [`Recipe::change`], of texts like `l2.slice_kb=256`.
+    pub fn changes(self, texts: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
+        texts.into_iter().fold(self, |mut recipe, text| match Override::parse(text.as_ref()) {
+            Ok(over) => recipe.change(over),
+            Err(message) => {
+                recipe.faults.push(Diagnostic::nowhere("--set", message));
+                recipe
+            }
+        })
+    }
+
+    /// The workload's profile: the size of its problem.
+    pub fn profile(mut self, name: &str) -> Self {
+        self.choice.profile = Some(name.to_owned());
+        self
+    }
+
+    /// A profile for workloads that have it, unless another is named: small programs have none.
+    pub fn profile_if_any(mut self, name: &str) -> Self {
+        let has = |workload: Workload| workload.has_profile(name);
+        if self.choice.profile.is_none() && self.load_workload().is_ok_and(has) {
+            self.choice.profile = Some(name.to_owned());
+        }
+        self
+    }
+
+    /// A parameter of the workload.
+    pub fn param(self, name: &str, value: impl ToString) -> Self {
+        self.change(Override { key: format!("params.{name}"), value: value.to_string() })
+    }
+
+    /// Parameters of the workload.
+    pub fn params<'a, V: ToString>(self, params: impl IntoIterator<Item = (&'a str, V)>) -> Self {
+        params.into_iter().fold(self, |recipe, (name, value)| recipe.param(name, value))
+    }
+
+    /// The run's seed: changes every random content.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.choice.seed = seed;
+        self
+    }
+
+    /// Fills a buffer from a file, raw little-endian or `.npy`.
+    pub fn input(mut self, buffer: &str, file: impl Into<PathBuf>) -> Self {
+        self.choice.inputs.push((buffer.to_owned(), file.into()));
+        self
+    }
+
+    /// How undo logging differs from what the manifest's `[instrument]` says. Whether logs are kept follows from the scheme.
+    pub fn instrument(mut self, instrument: Overrides) -> Self {
+        self.choice.instrument = instrument;
+        self
+    }
+
+    /// Every buffer in persistent memory, as under schemes of recoverable regions: for comparisons with them.
+    pub fn persistent(mut self, persistent: bool) -> Self {
+        self.choice.persistent = persistent;
+        self
+    }
+
+    /// Most bytes that the workload's buffers may have together.
+    pub fn most_bytes(mut self, bytes: u64) -> Self {
+        self.choice.most_bytes = Some(bytes);
+        self
+    }
+
+    /// Everything that is chosen of the workload at once.
+    pub fn choice(mut self, choice: Choice) -> Self {
+        self.choice = choice;
+        self
+    }
+
+    /// Stop after so many core cycles.
+    pub fn max_cycles(mut self, cycles: impl Into<Option<u64>>) -> Self {
+        self.max_cycles = cycles.into();
+        self
+    }
+
+    /// Whether the final memory is compared with that of the functional driver.
+    pub fn reference(mut self, compared: bool) -> Self {
+        self.reference = compared;
+        self
+    }
+
+    /// Threads: 0 for one a core, 1 for the sequential driver. They change no result.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = threads;
+        self
+    }
+
+    /// Notes a fault of the caller's input, to be told with all others.
+    pub fn fault(mut self, fault: Diagnostic) -> Self {
+        self.faults.push(fault);
+        self
+    }
+
+    /// Reads and checks everything.
+    ///
+    /// # Errors
+    /// All faults of the machine, the scheme, the workload and of what was set; what keeps a run from starting.
+    pub fn build(&self) -> Result<Experiment, Diagnostics> {
+        let mut faults = self.faults.clone();
+        let mut keep = |found: Diagnostics| faults.0.extend(found.0);
+        let machine = self.load_machine();
+        let scheme = self.load_scheme();
+        let workload = self.load_workload();
+        let machine = machine.map_err(|found| keep(self.advised(found, workload.as_ref().ok()))).ok();
+        let scheme = scheme.map_err(&mut keep).ok();
+        let resolved = workload.and_then(|workload| self.resolve(&workload, scheme.as_ref()));
+        let resolved = resolved.map_err(&mut keep).ok();
+        match (machine, resolved, scheme) {
+            (Some(machine), Some(resolved), Some(scheme)) if faults.0.is_empty() => {
+                self.of_parts(machine, resolved, scheme)
+            }
+            _ => Err(faults),
+        }
+    }
+
+    /// The machine's faults. A key that it does not have may be a parameter of the workload, which is told then.
+    pub(crate) fn advised(&self, mut found: Diagnostics, workload: Option<&Workload>) -> Diagnostics {
+        for over in &self.machine_set {
+            let is_param = |workload: &Workload| workload.params().any(|name| name == over.key);
+            if workload.is_some_and(is_param) {
+                let of_key = found.0.iter_mut().filter(|fault| fault.file == over.written());
+                of_key.for_each(|fault| fault.help = Some(format!("did you mean `params.{}`?", over.key)));
+            }
+        }
+        found
+    }
+
+    /// The machine, with its changes.
+    pub(crate) fn load_machine(&self) -> Result<MachineConfig, Diagnostics> {
+        given_is_not_changed("machine", self.machine.name(), &self.machine_set)?;
+        self.machine.load(|name| MachineConfig::load(name, &self.machine_set))
+    }
+
+    /// The scheme, with its changes.
+    pub(crate) fn load_scheme(&self) -> Result<SchemeConfig, Diagnostics> {
+        given_is_not_changed("scheme", self.scheme.name(), &self.scheme_set)?;
+        self.scheme.load(|name| SchemeConfig::load(name, &self.scheme_set))
+    }
+
+    /// The workload, before anything is chosen of it.
+    pub(crate) fn load_workload(&self) -> Result<Workload, Diagnostics> {
+        self.workload.load(Workload::load)
+    }
+
+    /// The workload as it runs under the scheme; without one, as under a scheme that demands nothing.
+    pub(crate) fn resolve(&self, workload: &Workload, scheme: Option<&SchemeConfig>) -> Result<Resolved, Diagnostics> {
+        let demands = scheme.map_or_else(Demands::default, |scheme| demands(&*scheme.built));
+        workload.resolve_under(&self.choice, demands)
+    }
+
+    /// The experiment of these parts.
+    pub(crate) fn of_parts(
+        &self,
+        machine: MachineConfig,
+        workload: Resolved,
+        scheme: SchemeConfig,
+    ) -> Result<Experiment, Diagnostics> {
+        let experiment = Experiment::of_resolved(machine, workload, scheme)?;
+        Ok(Experiment { max_cycles: self.max_cycles, reference: self.reference, ..experiment })
+    }
+}
+
+/// A part that is a value has its parameters already.
+fn given_is_not_changed(what: &str, name: Option<&str>, set: &[Override]) -> Result<(), Diagnostics> {
+    let mut faults = Diagnostics::default();
+    for over in set.iter().filter(|_| name.is_none()) {
+        let message = format!("the {what} is given as a value, and `{}` would change it", over.key);
+        faults.push(Diagnostic::nowhere(&over.written(), message).with_help("change it where it is loaded"));
+    }
+    faults.into_result(())
+}
