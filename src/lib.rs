@@ -1,34 +1,190 @@
 //! Durawarp: a fast, deterministic, parallel discrete-event simulator of GPUs with persistent memory.
 //!
-//! The rooms, top (the user) to bottom (the ground), are mapped in `ARCHITECTURE.md`; a test
-//! (`tests/architecture.rs`) holds the directions that must never exist between them.
+//! A run takes a machine (SMs, caches, memory controllers, DRAM, NVM), a persistency scheme and a workload (PTX kernels
+//! with a manifest), and gives an [`Outcome`]: times, counters, digests, and a verdict on the memory that the program left.
+//! The same inputs give the same bits at any number of threads. `README.md` is the manual of the command line;
+//! `ARCHITECTURE.md` is the map of the source.
+//!
+//! # Run a workload
+//!
+//! [`Experiment::of`] begins a [`Recipe`]. Its setters do not fail: [`Recipe::run`] tells all that is wrong at once. What
+//! follows from the scheme (undo logs, buffers that must be persistent) is no setting.
+//!
+//! ```
+//! use durawarp::Experiment;
+//!
+//! # fn main() -> Result<(), durawarp::Diagnostics> {
+//! let recipe = Experiment::of("atax").profile("ci").set("params.NX", 16);
+//! let recipe = recipe.machine("agpm-table4").scheme("nt-store").set("l2.slice_kb", 256);
+//! let outcome = recipe.run()?;
+//! println!("{} cycles, digest {}", outcome.time.core_cycles, outcome.digest);
+//! # Ok(())
+//! # }
+//! ```
+//! [`Recipe::crash`] lets power fail at every instant that matters and judges what is left; [`Recipe::sweep`] varies keys.
+//!
+//! # Read an outcome
+//!
+//! An [`Outcome`] is plain data, the same as the JSON of `durawarp run --json`. Look at how the run ended and whether the
+//! result is right before its numbers are used; [`Outcome::validity`](outcome::Outcome::validity) says what may make them
+//! worth less.
+//!
+//! ```
+//! use durawarp::Experiment;
+//! use durawarp::outcome::End;
+//!
+//! let outcome = Experiment::of("atax").profile("ci").scheme("store+clwb").run().unwrap();
+//! assert_eq!(outcome.end, End::Finished);
+//! assert!(outcome.verification.as_ref().unwrap().passed);
+//! let written = outcome.total("memory_controller", "nvm_written_bytes");
+//! let json = serde_json::to_string(&outcome).unwrap();
+//! assert!(written > 0 && json.contains("nvm_written_bytes"));
+//! ```
+//!
+//! # Write a scheme
+//!
+//! A [`Scheme`](persist::Scheme) makes handlers, one for each SM and one for the host, which decide which way a store takes,
+//! what a fence waits for and what a boundary writes back. A recipe takes it in place of a name. `examples/own_scheme.rs`
+//! is one with a policy; [`schemes`] has those that are built in, and their catalogue.
+//!
+//! ```
+//! use durawarp::Experiment;
+//! use durawarp::persist::{Handler, HandlerPlace, HostHandler, Outbox, Route, Scheme, SmHandler, Store, StoreRule};
+//!
+//! /// Stores bypass the caches.
+//! #[derive(Debug)]
+//! struct Bypass;
+//!
+//! impl Handler for Bypass {}
+//!
+//! impl SmHandler for Bypass {
+//!     fn store(&mut self, _: &Store<'_>, _: &mut Outbox) -> StoreRule {
+//!         StoreRule::new(Route::NonTemporal, false)
+//!     }
+//! }
+//!
+//! impl HostHandler for Bypass {}
+//!
+//! impl Scheme for Bypass {
+//!     fn name(&self) -> &'static str {
+//!         "bypass"
+//!     }
+//!     fn description(&self) -> &'static str {
+//!         "stores to persistent memory bypass the caches"
+//!     }
+//!     fn sm_handler(&self, _: HandlerPlace) -> Box<dyn SmHandler> {
+//!         Box::new(Bypass)
+//!     }
+//!     fn host_handler(&self) -> Box<dyn HostHandler> {
+//!         Box::new(Bypass)
+//!     }
+//!     fn logs(&self) -> bool {
+//!         false
+//!     }
+//! }
+//!
+//! let outcome = Experiment::of("atax").profile("ci").scheme(Bypass).run().unwrap();
+//! assert!(outcome.verification.unwrap().passed);
+//! ```
+//!
+//! # Use the engine alone
+//!
+//! [`engine`] knows no GPU: components that own their state meet by messages with timestamps, over links of at least one
+//! tick. `examples/own_component.rs` is a standard load of such engines.
+//!
+//! ```
+//! use durawarp::engine::{Component, Ctx, Link, Message, Port, RunEnd, RunOptions, Simulation, Topology};
+//!
+//! #[derive(Debug)]
+//! struct Token(u64);
+//!
+//! impl Message for Token {}
+//!
+//! /// Passes a token on until it has gone round often enough.
+//! struct Node;
+//!
+//! impl Component<Token> for Node {
+//!     fn handle(&mut self, Token(hops): Token, cx: &mut Ctx<'_, Token>) {
+//!         if hops < 10 {
+//!             cx.send(Port(0), Token(hops + 1), 0);
+//!         }
+//!     }
+//!     fn wake(&mut self, cx: &mut Ctx<'_, Token>) {
+//!         cx.send(Port(0), Token(1), 0);
+//!     }
+//! }
+//!
+//! let mut topology = Topology::new();
+//! let [a, b] = ["a", "b"].map(|name| topology.add(name.to_owned(), Box::new(Node)));
+//! topology.connect(a, Port(0), b, Link { latency: 7, phase: 0 });
+//! topology.connect(b, Port(0), a, Link { latency: 5, phase: 0 });
+//! topology.wake_at(a, 0);
+//! let end = Simulation::new(topology).unwrap().run(&RunOptions::default());
+//! // Ten hops, five of 7 ticks and five of 5.
+//! assert!(matches!(end, RunEnd::Finished { at: 60 }), "{end:?}");
+//! ```
+//!
+//! # What is API
+//!
+//! What these pages show. Other modules are public because the binary, tests and benches of this project are crates of
+//! their own; they are hidden here, and change without notice.
 
-pub mod assemble;
-pub mod config;
-pub mod crash;
-pub mod determinism;
-pub mod diagnostic;
-mod document;
 pub mod engine;
 pub mod experiment;
-pub mod input;
-pub mod kernel;
-pub mod machine;
-pub mod oracle;
 pub mod outcome;
 pub mod persist;
-pub mod report;
-pub mod reproduce;
-pub mod run;
 pub mod schemes;
+
+#[doc(hidden)]
+pub mod assemble;
+#[doc(hidden)]
+pub mod config;
+#[doc(hidden)]
+pub mod crash;
+#[doc(hidden)]
+pub mod determinism;
+#[doc(hidden)]
+pub mod diagnostic;
+mod document;
+#[doc(hidden)]
+pub mod input;
+#[doc(hidden)]
+pub mod kernel;
+#[doc(hidden)]
+pub mod machine;
+#[doc(hidden)]
+pub mod oracle;
+#[doc(hidden)]
+pub mod report;
+#[doc(hidden)]
+pub mod reproduce;
+#[doc(hidden)]
+pub mod run;
+#[doc(hidden)]
 pub mod sensitivity;
+#[doc(hidden)]
 pub mod spec;
+#[doc(hidden)]
 pub mod stats;
+#[doc(hidden)]
 pub mod sweep;
+#[doc(hidden)]
 pub mod timeline;
+#[doc(hidden)]
 pub mod workload;
 
+#[doc(inline)]
+pub use config::{MachineConfig, Override, SchemeConfig};
+#[doc(inline)]
 pub use crash::{CrashReport, CrashRequest};
+#[doc(inline)]
+pub use diagnostic::{Diagnostic, Diagnostics};
 pub use experiment::{Sweep, SweepPoint};
+#[doc(inline)]
 pub use outcome::Outcome;
-pub use run::{Experiment, Recipe};
+#[doc(inline)]
+pub use run::{Conduct, Experiment, Finished, Part, Recipe, run};
+#[doc(inline)]
+pub use sweep::Done;
+#[doc(inline)]
+pub use workload::{Choice, Workload};

@@ -22,6 +22,7 @@ pub const SCHEMA: u32 = 3;
 
 /// A run's result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Outcome {
     /// [`SCHEMA`] of the program that wrote it.
     pub schema: u32,
@@ -87,6 +88,7 @@ pub struct Outcome {
 
 /// The machine that was simulated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Machine {
     /// Name.
     pub name: String,
@@ -108,6 +110,7 @@ pub struct Machine {
 
 /// One parameter's value and owner.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Parameter {
     /// Value, in the unit that the key's name ends in.
     pub value: serde_json::Value,
@@ -118,6 +121,7 @@ pub struct Parameter {
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum End {
     /// The host program is over and everything has drained.
     Finished,
@@ -148,6 +152,7 @@ pub enum End {
 
 /// A stretch of simulated time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Duration {
     /// In ticks of the machine's tick rate.
     pub ticks: u64,
@@ -159,6 +164,7 @@ pub struct Duration {
 
 /// A kernel launch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Launch {
     /// Kernel name.
     pub kernel: String,
@@ -178,6 +184,7 @@ pub struct Launch {
 
 /// All launches of one kernel together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct KernelTotals {
     /// Kernel name.
     pub kernel: String,
@@ -193,6 +200,7 @@ pub struct KernelTotals {
 
 /// How long persists (write-throughs and write-backs of lines that warps asked for) waited, and where.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Persists {
     /// Each stage of a persist's way, in order. The stages of a persist add up to its total, hence so do the sums.
     pub stages: Vec<Stage>,
@@ -214,6 +222,7 @@ pub type Distribution = Vec<(f64, u64)>;
 
 /// Distributions of what [`Persists`] tells the spread of.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Distributions {
     /// From issue to acknowledgement.
     pub total: Distribution,
@@ -225,6 +234,7 @@ pub struct Distributions {
 
 /// A stage of a persist's way.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Stage {
     /// Name: "lsu", "injection", "crossbar", "l2", "accept", "media", "ack".
     pub name: String,
@@ -238,6 +248,7 @@ pub struct Stage {
 /// How a length of time is spread. Count, sum and greatest are exact; a percentile is the value of its rank or up to
 /// 1/64 of it more.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Spread {
     /// How many there were.
     pub count: u64,
@@ -265,6 +276,7 @@ impl Spread {
 /// What a program leaves behind: the time of a run ends with the host program's last step, writes to memory
 /// may go on. What is held in caches is no part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Backlog {
     /// Stores of lines that a scheme's controllers held back, not yet handed to the write-pending queues.
     pub gated_stores: u64,
@@ -287,6 +299,7 @@ impl Backlog {
 
 /// Something odd about the program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Warning {
     /// What, in a sentence that names the place.
     pub message: String,
@@ -302,6 +315,7 @@ pub struct Warning {
 
 /// The result check.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Verification {
     /// Every check and expectation passed.
     pub passed: bool,
@@ -313,6 +327,7 @@ pub struct Verification {
 
 /// What the engine did.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Engine {
     /// Events handled.
     pub events: u64,
@@ -328,6 +343,7 @@ pub struct Engine {
 
 /// The simulation on its host.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Host {
     /// The most threads that were at work at a time.
     pub threads: usize,

@@ -111,6 +111,7 @@ impl std::fmt::Debug for Conduct<'_> {
 
 /// An outcome, and what is too large for it.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Finished {
     /// The result.
     pub outcome: Outcome,

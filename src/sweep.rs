@@ -10,13 +10,13 @@
 //! run at a time. A point's key is a hash of everything that its outcome follows from, so that whatever is interrupted goes
 //! on where it was, and sweeps share what they have in common.
 
-pub mod batch;
+pub(crate) mod batch;
 mod book;
 pub mod campaign;
 pub mod file;
-pub mod grid;
+pub(crate) mod grid;
 pub mod host;
-pub mod key;
+pub(crate) mod key;
 pub mod lint;
 pub mod metrics;
 pub mod plan;
@@ -25,7 +25,7 @@ pub mod runner;
 #[cfg(test)]
 pub(crate) mod sample;
 pub mod slurm;
-pub mod store;
+mod store;
 pub mod table;
 
 pub use batch::Batch;

@@ -15,6 +15,7 @@ use crate::workload::{self, CrashCondition, Expected};
 
 /// What became of a condition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Condition {
     /// Its name.
     pub name: String,

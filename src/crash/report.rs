@@ -12,6 +12,7 @@ use crate::persist::vocab::Domain;
 
 /// A persist of a witness, with its place in the program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Placed {
     /// What the oracle says of it.
     #[serde(flatten)]
@@ -26,6 +27,7 @@ pub struct Placed {
 
 /// A failure, with the two persists whose order is missing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Found {
     /// What the oracle found.
     #[serde(flatten)]
@@ -40,6 +42,7 @@ pub struct Found {
 
 /// What one judgement came to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Judgement {
     /// Its figures.
     #[serde(flatten)]
@@ -50,6 +53,7 @@ pub struct Judgement {
 
 /// A crash test's result.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct CrashReport {
     /// The run that was judged.
     pub outcome: Outcome,

@@ -23,6 +23,7 @@ const SHOWN: usize = 50;
 /// Why a result may be worth less.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Kind {
     /// What the program took for durable need not be.
     Undurable,
@@ -54,6 +55,7 @@ impl Kind {
 
 /// A reason to look twice at a result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Caveat {
     /// Of what kind.
     pub kind: Kind,

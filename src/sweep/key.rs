@@ -13,7 +13,7 @@ use crate::outcome;
 use crate::workload::Resolved;
 
 /// JSON with the keys of every object in order and no blanks: equal values have equal texts.
-pub fn canonical(value: &Value) -> String {
+pub(crate) fn canonical(value: &Value) -> String {
     match value {
         Value::Object(map) => {
             let mut keys: Vec<&String> = map.keys().collect();
@@ -32,7 +32,7 @@ pub fn canonical(value: &Value) -> String {
 }
 
 /// Hash of a workload's content.
-pub fn of_content(workload: &Resolved) -> String {
+pub(crate) fn of_content(workload: &Resolved) -> String {
     let mut hasher = blake3::Hasher::new();
     workload.fingerprint(&mut |name, bytes| {
         for part in [name.as_bytes(), bytes] {
@@ -44,7 +44,7 @@ pub fn of_content(workload: &Resolved) -> String {
 }
 
 /// The key of a run.
-pub fn of_run(
+pub(crate) fn of_run(
     machine: &MachineConfig,
     scheme: &SchemeConfig,
     content: &str,
@@ -64,7 +64,7 @@ pub fn of_run(
 }
 
 /// The shard of `of` that a key belongs to, from 0.
-pub fn shard(key: &str, of: u32) -> u32 {
+pub(crate) fn shard(key: &str, of: u32) -> u32 {
     let start = key.get(..16).and_then(|start| u64::from_str_radix(start, 16).ok()).unwrap_or(0);
     (start % u64::from(of.max(1))) as u32
 }

@@ -23,7 +23,7 @@ use super::record::{self, Head, SCHEMA, State, Unreadable};
 use crate::input;
 use crate::outcome::Outcome;
 
-pub use writer::{Author, Order, Writer};
+pub(crate) use writer::{Author, Order, Writer};
 
 /// The file that says what the folder is.
 const MARKER: &str = "durawarp-results.json";
