@@ -331,8 +331,8 @@ impl House {
         };
         let reached: Vec<Vec<bool>> = (0..names.len()).map(reach).collect();
         let mut circles = Vec::new();
-        for one in 0..names.len() {
-            let circle: Vec<usize> = (0..names.len()).filter(|&n| reached[one][n] && reached[n][one]).collect();
+        for (one, to) in reached.iter().enumerate() {
+            let circle: Vec<usize> = (0..names.len()).filter(|&n| to[n] && reached[n][one]).collect();
             if circle.first() == Some(&one) && circle.len() > 1 {
                 circles.push(circle.into_iter().map(|n| names[n].join("/")).collect());
             }
@@ -347,7 +347,13 @@ fn no_circle_among_files() {
     let circles = house.circles();
     let listed =
         |circle: &Vec<String>| CIRCLES.iter().any(|known| circle.iter().all(|file| known.contains(&file.as_str())));
-    let fresh: Vec<String> = circles.iter().filter(|circle| !listed(circle)).map(|c| c.join(", ")).collect();
+    let arrows_of = |circle: &Vec<String>| {
+        let inside = house.modules.values().filter(|module| circle.contains(&module.path.join("/")));
+        let arrows = inside.flat_map(|m| house.arrows(m).into_iter().map(|to| (m.path.join("/"), to.join("/"))));
+        let inner = arrows.filter(|(_, to)| circle.contains(to)).map(|(from, to)| format!("  {from} -> {to}\n"));
+        format!("{}\n{}", circle.join(", "), inner.collect::<String>())
+    };
+    let fresh: Vec<String> = circles.iter().filter(|circle| !listed(circle)).map(arrows_of).collect();
     assert!(fresh.is_empty(), "{} circles among files:\n{}", fresh.len(), fresh.join("\n"));
     for known in CIRCLES {
         let there = circles.iter().any(|circle| circle.iter().all(|file| known.contains(&file.as_str())));
@@ -371,15 +377,4 @@ fn modules_of_workload_lie_on_floors() {
         upward.extend(up.map(|to| format!("{} -> {}", module.path.join("/"), to.join("/"))));
     }
     assert!(upward.is_empty(), "upward in workload:\n{}", upward.join("\n"));
-}
-
-#[test]
-#[ignore = "prints the arrows, for whoever mends a circle"]
-fn arrows_of_a_module() {
-    let house = House::read();
-    let of = std::env::var("ARROWS").unwrap_or_default();
-    for module in house.modules.values().filter(|module| module.path.join("/").starts_with(&of)) {
-        let arrows: Vec<String> = house.arrows(module).iter().map(|path| path.join("/")).collect();
-        println!("{} -> {}", module.path.join("/"), arrows.join(" "));
-    }
 }
