@@ -39,7 +39,7 @@ impl Node {
         self.random ^= self.random >> 12;
         self.random ^= self.random << 25;
         self.random ^= self.random >> 27;
-        (self.random.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32) * below >> 32
+        ((self.random.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32) * below) >> 32
     }
 
     fn send(&mut self, job: Job, cx: &mut Ctx<'_, Job>) {
