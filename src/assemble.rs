@@ -20,7 +20,7 @@ use crate::kernel::host::HostProgram;
 use crate::kernel::memory::FlatMemory;
 use crate::machine::MachineSpec;
 use crate::machine::address::Interleave;
-use crate::machine::dispatch::CommandProcessor;
+use crate::machine::command_processor::CommandProcessor;
 use crate::machine::hub::Hub;
 use crate::machine::l1::L1Writes;
 use crate::machine::l2::L2Slice;
@@ -163,7 +163,7 @@ impl Assembly {
     }
 
     /// The command processor.
-    pub fn dispatch(&self) -> &CommandProcessor {
+    pub fn command_processor(&self) -> &CommandProcessor {
         self.components().next().unwrap_or_else(|| unreachable!("every machine has one"))
     }
 
@@ -195,7 +195,7 @@ impl Assembly {
     /// What happened to persistent memory, when journals were kept: by time, then the command processor before SMs before
     /// slices before controllers.
     pub fn journal(&self) -> Journal {
-        let sms = self.dispatch().journal().into_iter().chain(self.sms().filter_map(Sm::journal));
+        let sms = self.command_processor().journal().into_iter().chain(self.sms().filter_map(Sm::journal));
         let slices = self.slices().filter_map(L2Slice::journal);
         let controllers = self.controllers().filter_map(MemoryController::journal);
         Journal::merged(&sms.chain(slices).chain(controllers).collect::<Vec<_>>())
@@ -207,7 +207,7 @@ impl Assembly {
         for stalls in self.sms().map(Sm::stalls) {
             all.add(stalls);
         }
-        all.boundaries.add(self.dispatch().boundaries());
+        all.boundaries.add(self.command_processor().boundaries());
         all
     }
 

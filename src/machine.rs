@@ -12,8 +12,8 @@
 pub mod address;
 pub mod cache;
 pub mod coalescer;
+pub mod command_processor;
 pub mod crossbar;
-pub mod dispatch;
 pub mod hub;
 pub mod image;
 mod kernel_facts;
@@ -41,8 +41,8 @@ use serde::{Deserialize, Serialize};
 use crate::engine::Timebase;
 use crate::spec;
 
+use self::command_processor::CommandProcessorSpec;
 use self::crossbar::{CrossbarSpec, SwitchKind};
-use self::dispatch::DispatchSpec;
 use self::l1::{L1LocalWrites, L1Spec, L1Writes};
 use self::l2::L2Spec;
 use self::media::{BusSpec, MediaSpec, NvmSpec};
@@ -107,7 +107,7 @@ machine_spec! {
     /// NVM devices.
     nvm: NvmSpec,
     /// Command processor.
-    dispatch: DispatchSpec,
+    dispatch: CommandProcessorSpec,
     /// Persistency.
     persist: PersistSpec,
 }

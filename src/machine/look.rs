@@ -6,7 +6,7 @@
 //! ```
 //! A slice names its lines, its controller adds what memory holds, the slice lays its dirty bytes over that. Links are the
 //! ordinary ones, so nothing overtakes a write; no port, buffer, credit, bank, LRU order or counter of accesses takes part. The ways take a
-//! few 100 ns, which the command processor gives back: see `dispatch/look`.
+//! few 100 ns, which the command processor gives back: see `command_processor/look`.
 //!
 //! Not modelled, on purpose: the cost of such a look, which a real host has.
 
