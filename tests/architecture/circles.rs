@@ -42,7 +42,6 @@ const CIRCLES: &[&[&str]] = &[
     &["kernel/ptx/select", "kernel/ptx/select/half", "kernel/ptx/select/video"],
     &["kernel/regions", "kernel/regions/emit", "kernel/regions/homes", "kernel/regions/plan", "kernel/regions/unroll"],
     &["kernel/semantics/approx", "kernel/semantics/float", "kernel/semantics/half", "kernel/semantics/rounding"],
-    &["machine/l2", "machine/l2/durability"],
     &["machine/look", "machine/msg"],
     &["machine/media", "machine/media/writes"],
     &[
