@@ -7,7 +7,8 @@
 //!                                 ▼                         │
 //!                          L2 slices 0..m ──reads/writes──> memory controllers (DRAM and NVM)
 //! ```
-//! Components meet only through [`msg`]; values travel with the messages. Kernels come from [`crate::kernel`].
+//! Components meet only through [`msg`]; values travel with the messages. Kernels come from
+//! [`crate::kernel`].
 
 pub mod address;
 pub mod cache;
@@ -19,6 +20,7 @@ pub mod image;
 mod kernel_facts;
 pub mod l1;
 pub mod l2;
+pub mod line;
 pub mod look;
 pub mod media;
 pub mod memory_controller;

@@ -20,7 +20,7 @@ use crate::persist::handler::{HandlerPlace, HubHandler};
 
 use super::links::Wiring;
 use super::memory::MemoryMap;
-use super::{Persistency, first_place};
+use super::persistency::{Persistency, first_place};
 
 /// What components are made of, and those that are made so far.
 pub(super) struct Components<'a> {

@@ -1,16 +1,18 @@
-//! What the host does outside simulated time: it looks at global memory as a read of it would find it, and fills the L2.
+//! What the host does outside simulated time: it looks at global memory as a read of it would find it, and
+//! fills the L2.
 //!
 //! ```text
 //!  command processor ──Look──> every slice ──Lines──> its controller     behind all that is on its way there
 //!                    <──Lines──            <──Lines── with their bytes
 //! ```
-//! A slice names its lines, its controller adds what memory holds, the slice lays its dirty bytes over that. Links are the
-//! ordinary ones, so nothing overtakes a write; no port, buffer, credit, bank, LRU order or counter of accesses takes part. The ways take a
-//! few 100 ns, which the command processor gives back: see `command_processor/look`.
+//! A slice names its lines, its controller adds what memory holds, the slice lays its dirty bytes over that.
+//! Links are the ordinary ones, so nothing overtakes a write; no port, buffer, credit, bank, LRU order or
+//! counter of accesses takes part. The ways take a few 100 ns, which the command processor gives back: see
+//! `command_processor/look`.
 //!
 //! Not modelled, on purpose: the cost of such a look, which a real host has.
 
-use super::msg::MAX_LINE_BYTES;
+use super::line::MAX_LINE_BYTES;
 use crate::kernel::host::GlobalRange;
 
 /// What the host asks every slice for.

@@ -6,14 +6,15 @@
 //! | draining | yes | it is at its low watermark and `drain_min_writes` are written, or empty, or as many writes went as it has entries |
 //! | turn of the reads | to banks that no read wants | as many reads are served as waited at the end of that long drain |
 //!
-//! Source: watermarks and the least number of writes of a drain as in gem5's memory controller, which ends a drain after that
-//! many when reads wait; here it goes on to the low watermark, but not without end. Invariant: no read waits for ever: of a
-//! bank's row hits `row_hit_cap` pass an older request, of writes as many as the WPQ has entries pass a read. Below the high
-//! watermark a write waits as long as reads come without a gap, as in gem5.
+//! Source: watermarks and the least number of writes of a drain as in gem5's memory controller, which ends a
+//! drain after that many when reads wait; here it goes on to the low watermark, but not without end.
+//! Invariant: no read waits for ever: of a bank's row hits `row_hit_cap` pass an older request, of writes as
+//! many as the WPQ has entries pass a read. Below the high watermark a write waits as long as reads come
+//! without a gap, as in gem5.
 
 use crate::machine::media::{BankId, Direction};
 
-use super::ControllerSpec;
+use super::parameters::ControllerSpec;
 
 /// What has been served, as far as the next choice depends on it.
 #[derive(Debug)]

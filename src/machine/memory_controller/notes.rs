@@ -1,4 +1,5 @@
-//! What a controller writes down: its journal and its timeline, each where it is kept. Nothing here is read by the model.
+//! What a controller writes down: its journal and its timeline, each where it is kept. Nothing here is read
+//! by the model.
 
 use crate::engine::Time;
 use crate::kernel::memory::Medium;
