@@ -103,6 +103,7 @@ impl<'a> Components<'a> {
             miss: self.core.cycles(u64::from(spec.l1.miss_cycles)),
             pipeline: self.l2.cycles(u64::from(spec.l2.pipeline_cycles)),
         };
+        // Parameters are common to all SMs; place, ports and local memory are each SM's own.
         for index in 0..self.roster().sms {
             let wiring = SmWiring {
                 index,

@@ -8,11 +8,11 @@
 //! | SM | command processor | a command's | a command's |
 //! | hub | SMs, slices; from the command processor | a command's, or the scheme's | the same |
 //! | SM, controller, hub | controller (handlers there) | the scheme's | the same |
-//! | requester | switch of requests, then slice | as without the switch, in parts; a cycle of the hop lies after it | by the switch of replies |
+//! | requester | switch, then slice | as without; one cycle of the hop lies after it | another switch |
 //!
 //! Constant pipeline delays lie on links, where they widen the engine's lookahead. Tiers: SMs; slices fused
-//! with their controller, so that the short links between these hold no other component back; the command
-//! processor and the hub.
+//! with their controller, so that their short links hold no other component back; the command processor and
+//! the hub.
 
 use std::collections::BTreeMap;
 

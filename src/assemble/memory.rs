@@ -3,7 +3,7 @@
 //! | part of a medium, from its base | holds |
 //! |---|---|
 //! | image | the program's buffers |
-//! | local memory (DRAM) | that of all threads that the SMs can hold, SM by SM, after the image at the next 4 KiB |
+//! | local memory (DRAM) | of all threads that fit, SM by SM, after the image at the next 4 KiB |
 //! | reserved lines (DRAM) | 64 a slice, under a scheme that moves bytes of its own |
 //!
 //! Invariant: what [`Assembly::collect`] fills in and what [`Assembly::into_memory`] returns are the same
@@ -86,7 +86,7 @@ fn extents(memory: &FlatMemory, local_bytes: u64) -> ([u64; 2], u64) {
     (extents, local)
 }
 
-/// Reserves lines of every slice behind all that DRAM holds.
+/// Reserves lines of every slice after everything that DRAM holds.
 fn reserve(extents: &mut [u64; 2], spec: &MachineSpec, map: Interleave) -> Vec<u64> {
     let extent = &mut extents[Medium::Dram as usize];
     let line_bytes = u64::from(spec.l2.line_bytes);
@@ -129,7 +129,7 @@ fn cut(memory: FlatMemory, map: Interleave, channels: u32, extents: [u64; 2]) ->
 /// Puts bytes of dirty lines over what memory holds.
 fn put_dirty(memory: &mut FlatMemory, line: u64, bytes: &[u8], dirty: u128) {
     for (i, &byte) in bytes.iter().enumerate().filter(|(i, _)| dirty >> i & 1 == 1) {
-        // Bytes outside every allocation (local memory) are nobody's result.
+        // Bytes outside every allocation (local memory) are no result.
         if let Some(to) = memory.slice_mut(line + i as u64, 1) {
             to[0] = byte;
         }
@@ -188,7 +188,7 @@ impl Assembly {
             }
             moved += length;
             if moved >= FREED_BYTES {
-                // Pieces come by address, so nobody asks again for what lies below by more than the chunks of
+                // Pieces come by address, so no later piece lies below by more than the chunks of
                 // a round over all slices.
                 moved = 0;
                 for image in &mut images {

@@ -15,10 +15,10 @@ pub struct Persistency {
     pub scheme: Arc<dyn Scheme>,
     /// Components keep journals of what happens to persistent memory.
     pub journal: bool,
-    /// Components keep timelines, each of up to so many spans and values of a kind.
+    /// Components keep timelines, each of at most this many spans and values of a kind.
     pub timeline: Option<usize>,
-    /// The simulation halts once, when the host program is over, so that what has not drained can be looked
-    /// at. It goes on from there as if it had not.
+    /// The simulation halts once, when the host program is over, so that a caller can look at what has not
+    /// drained. It continues from there as if it had not halted.
     pub halts_at_end: bool,
 }
 
@@ -29,7 +29,7 @@ impl Default for Persistency {
     }
 }
 
-/// What a scheme's handlers are told of a machine; the first of each kind.
+/// The place of a scheme's handlers in a machine, as they hear of it: the first of each kind.
 pub fn first_place(spec: &MachineSpec) -> HandlerPlace {
     HandlerPlace {
         index: 0,

@@ -192,7 +192,7 @@ impl CommandProcessor {
         self.persistency.journal()
     }
 
-    /// Keeps a timeline from now on, of up to so many spans.
+    /// Keeps a timeline from now on, of at most `spans` spans.
     pub fn keep_timeline(&mut self, spans: usize) {
         self.timeline = Some(Box::new(Recorder::new(spans)));
     }
@@ -236,6 +236,8 @@ impl CommandProcessor {
                 Ok(action) => action,
                 Err(fault) => return self.fail(fault, cx),
             };
+            // A step that takes no time (an empty transfer) leaves the processor idle: the next follows at
+            // once.
             match action {
                 HostAction::Launch(launch) => self.start(launch, cx),
                 HostAction::Read { address, bytes } => {

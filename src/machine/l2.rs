@@ -12,7 +12,7 @@
 //! once and marks them (no fetch on a write miss, unless `write_miss` has it; GPGPU-Sim's policies are its
 //! other readings: fetch-on-write, and the naive one, by which a write that misses goes on to memory and
 //! reads its sectors); a load fetches the sectors it lacks, and the fill leaves marked bytes alone. Every
-//! request to a line with a fill under way queues behind it, so that requests to one line take effect in the
+//! request to a line with a fill under way queues for it, so that requests to one line take effect in the
 //! order of their arrival. Atomics are performed here, lane by lane.
 //!
 //! Source: AGPM Table IV (128 KB a partition, 16-way, 128 B, 256 MSHRs, WBWA, XOR index, LRU,
@@ -137,7 +137,7 @@ impl L2Slice {
         self.durability.journal()
     }
 
-    /// Keeps a timeline from now on, of up to so many spans and values.
+    /// Keeps a timeline from now on, of at most `spans` spans and values.
     pub fn keep_timeline(&mut self, spans: usize) {
         self.durability.keep_timeline(spans);
     }

@@ -6,11 +6,11 @@
 //!
 //! | mode | a write needs its row | its bank is held | its bytes are in cells |
 //! |---|---|---|---|
-//! | `through` | no | for `cell_write_ns` | then |
-//! | `row_buffer` | yes | for `t_ccd_ns` or `write_hit_ns`; the row cannot close before it is written | when the row is written |
-//! | `latency` | no | for `write_hold_ns` | after `cell_write_ns` |
+//! | `through` | no | `cell_write_ns` | after `cell_write_ns` |
+//! | `row_buffer` | yes | `t_ccd_ns` or `write_hit_ns`; the row, until it is written | with its row |
+//! | `latency` | no | `write_hold_ns` | after `cell_write_ns` |
 //!
-//! A row of `row_buffer` is written `row_write_ns` long: behind the last write to it (`idle`), or when
+//! A row of `row_buffer` is written `row_write_ns` long: after the last write to it (`idle`), or when
 //! another row needs the bank (`close`). Acceptance of a write is the controller's business, not the media's.
 //! Both media share the channel's data bus; a change of its direction costs a turnaround.
 //! `write_bandwidth_mb_s` bounds what NVM takes of writes.
@@ -369,6 +369,7 @@ impl Media {
                 bank.precharge_at = bank.precharge_at.max(at + burst);
                 data_end
             }
+            // Cells may be driven for longer than the bank is held: under `latency` writes overlap.
             (Direction::Write, Writes::Cells { cells, hold, .. }) => {
                 let free = (at + read_first + hold).max(data_end);
                 bank.column_at = free;
@@ -384,6 +385,8 @@ impl Media {
                 bank.row_written_at
             }
         };
+        // What the devices take of writes bounds every mode, and a write is not in its cells before they have
+        // taken it.
         if access == Direction::Write && place.medium == Medium::Nvm {
             self.write_free = self.write_rate.next(self.write_free, at, bytes);
             media_done = media_done.max(self.write_free);
@@ -391,6 +394,7 @@ impl Media {
         self.last_column[place.medium as usize] = Some(at);
         if device.groups > 1 {
             let group = self.group(place);
+            // More than a sector is a command a sector, each of which the group spaces.
             let commands = Time::from(bytes.div_ceil(SECTOR_BYTES));
             self.group_ready[place.medium as usize][group] = at + device.ccd_l * commands;
         }

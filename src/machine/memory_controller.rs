@@ -87,7 +87,7 @@ impl MemoryController {
         notes.journal = journal.then(Box::default);
     }
 
-    /// Keeps a timeline from now on, of up to so many spans and values.
+    /// Keeps a timeline from now on, of at most `spans` spans and values.
     pub fn keep_timeline(&mut self, spans: usize) {
         self.channel.notes.timeline = Some(Box::new(ControllerTimeline::new(spans)));
     }

@@ -1,11 +1,12 @@
 //! Every message between components of the machine.
 //!
-//! One enum, at most 64 bytes, moved and never cloned. Line payloads are boxed and travel in circles: a
-//! load's request carries the empty box that its reply brings back full, a store's acknowledgement returns
-//! the emptied one, so no component's pool runs dry and none grows. A persist's request carries its record of
-//! when it passed where, which its acknowledgement brings back: nobody else keeps books on it.
+//! One enum, at most 64 bytes, moved and never cloned. Line payloads (`line`) are boxed and travel in
+//! circles: a load's request carries the empty box that its reply brings back full, a store's acknowledgement
+//! returns the emptied one, so no component's pool runs dry and none grows. A persist's request carries the
+//! times at which it passed each stage; its acknowledgement brings them back, so no component keeps a record
+//! of it.
 //!
-//! Over 500 lines, since a message stands beside what it carries and what that costs on a link.
+//! Over 400 lines, since a message stands beside what it carries and what that costs on a link.
 
 use std::sync::Arc;
 
@@ -160,10 +161,10 @@ pub struct Passed {
     pub durable: Time,
 }
 
-/// A write-through or a write-back of a warp, on its way and back.
+/// A non-temporal store or a write-back of a warp, on its way and back.
 #[derive(Debug, Default)]
 pub struct Persist {
-    /// What a write-through writes; room for it on the way back.
+    /// The bytes of a non-temporal store; room for them on the way back.
     pub line: Option<Box<Line>>,
     /// Its ticket at the SM's gate; 0 where it has none.
     pub number: u64,
@@ -245,7 +246,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Bytes behind its header.
+    /// Payload bytes, after its header.
     pub fn payload_bytes(&self) -> u32 {
         match &self.payload {
             Payload::Atomics(atomics) => u32::from(atomics.count) * atomics.elem.bytes(),

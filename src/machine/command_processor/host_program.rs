@@ -44,7 +44,7 @@ impl HostThread {
         self.read = value;
     }
 
-    /// A step outside simulated time took so many ticks.
+    /// A step outside simulated time took `ticks`.
     pub(super) fn excuse(&mut self, ticks: Time) {
         self.excused += ticks;
     }

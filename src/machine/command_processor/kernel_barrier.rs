@@ -1,9 +1,8 @@
-//! The persist barrier of a kernel: every CTA reaches it, markers drain where the scheme sends any, all CTAs
-//! go on.
+//! The persist barrier of a kernel: all CTAs reach it, markers drain if the scheme sends any, all CTAs go on.
 //!
 //! | state | left when | for |
 //! |---|---|---|
-//! | gathering | every CTA that has not ended is at the barrier | draining with markers, else gathering of the next |
+//! | gathering | all CTAs that have not ended are there | draining (with markers) or gathering of the next |
 //! | draining | every SM says that its marker is acknowledged | gathering of the next |
 //!
 //! Source: Gope et al. section 6 (barriers of the kernel scope). Invariant: it opens only when no CTA waits

@@ -127,7 +127,7 @@ impl LineArray {
         self.dirty[place] &= !line.mask;
     }
 
-    /// Bytes that go to memory as well, into a place whose sectors are fetched behind them.
+    /// Bytes that go to memory as well, into a place whose sectors are fetched after them.
     pub(super) fn overlay(&mut self, place: usize, line: &Line) {
         copy_masked(&mut self.data[place], &line.bytes, line.mask);
     }

@@ -19,7 +19,7 @@ pub(super) struct Arrival {
     pub(super) request: Request,
 }
 
-/// The input buffer behind the ejection port.
+/// The input buffer after the ejection port.
 #[derive(Debug)]
 pub(super) struct InputBuffer {
     ejection: PortEnd,
@@ -108,7 +108,7 @@ impl DataPort {
         self.free_at = self.free_at.max(now) + self.clock.cycles(cycles);
     }
 
-    /// The atomic unit works on what it holds for so many cycles; returns them in ticks.
+    /// The atomic unit works for `cycles` on what the port holds; returns them in ticks.
     pub(super) fn hold(&mut self, cycles: u64, now: Time) -> Time {
         let ticks = self.clock.cycles(cycles);
         self.free_at = self.free_at.max(now) + ticks;
@@ -126,7 +126,7 @@ mod tests {
         port.occupy(0, 100);
         assert_eq!(port.free_at(), 110, "a cycle without bytes");
         port.occupy(33, 105);
-        assert_eq!(port.free_at(), 130, "two cycles behind it");
+        assert_eq!(port.free_at(), 130, "two cycles after it");
         assert_eq!((port.hold(3, 200), port.free_at()), (30, 230));
     }
 

@@ -20,7 +20,7 @@ use super::{L2Slice, NO_MSHR};
 
 /// What the head of the input came to.
 enum Served {
-    /// It is done, or waits in an MSHR: so many bytes moved through the data port.
+    /// It is done, or waits in an MSHR; the bytes that moved through the data port.
     Done(u32),
     /// It lacks a resource; tried again when one comes back.
     Stalled(Request),

@@ -5,10 +5,10 @@
 //!  SMs ──messages──> handler (holds) ──flushes, in order──> write queue ──> media
 //!  other controllers <──messages──>  └── over what reads return
 //! ```
-//! | what comes | where the handler holds bytes of its line | else |
+//! | what comes | the handler holds none of its line | the handler holds bytes of its line |
 //! |---|---|---|
-//! | read | memory's bytes with those held over them; or *parked* until the flushes that it awaits are written | memory's bytes |
-//! | write of a slice | waits until the handler holds none | goes to the write queue |
+//! | read | memory's bytes | these over memory's; or *parked* until the flushes it awaits are written |
+//! | write of a slice | goes to the write queue | waits until the handler holds none |
 //!
 //! Source: LightWSP section IV (the WPQ gated by region); what is gated, and until when, is the handler's.
 //! Invariants: flushes enter the write queue in the order of asking, each when the queue has room, and count

@@ -50,7 +50,7 @@ impl Notes {
         }
     }
 
-    /// What a handler said of regions, of which it holds so many entries now.
+    /// What a handler said of regions; it holds `held` entries now.
     pub(super) fn regions(&mut self, outbox: &mut Outbox, held: impl FnOnce() -> u64, now: Time) {
         if let Some(timeline) = &mut self.timeline {
             let regions = &mut timeline.regions;

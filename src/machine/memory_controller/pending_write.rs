@@ -1,4 +1,4 @@
-//! A write in the write-pending queue, and what is told when its cells are written.
+//! A write in the write-pending queue, and the messages that follow when its cells are written.
 //!
 //! Invariant: a slice hears of a write that is durable late exactly once, when the cells hold all of it.
 
@@ -11,7 +11,7 @@ use crate::persist::journal::FactKind;
 
 use super::notes::Notes;
 
-/// Instead of a slice's place at the controller: a read or write of a handler, of which no slice is told.
+/// Instead of a slice's place at the controller: a read or write of a handler, which concerns no slice.
 pub(super) const NOBODY: u8 = u8::MAX;
 
 /// A write in the WPQ.

@@ -1,7 +1,7 @@
 //! What a memory controller does at an edge of its clock: a row is opened, a request transfers, by FR-FCFS.
 //!
 //! ```text
-//!   edge ─ open rows written back ─ direction (arbiter) ─ choice of a row and a column ─ transfer ─ next edge
+//!   edge ─ open rows written back ─ direction (arbiter) ─ choice of row and column ─ transfer ─ next edge
 //! ```
 //! Invariants: one column and one row command an edge; no read waits for ever (`arbiter`).
 

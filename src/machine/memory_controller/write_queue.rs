@@ -1,14 +1,14 @@
-//! The write-pending queue (WPQ): writes that are accepted and not yet at the media, those that wait for an
-//! entry, and who is told when.
+//! The write-pending queue (WPQ): writes that are accepted and not yet at the media, and writes that wait for
+//! an entry.
 //!
-//! | domain | told at acceptance | told when its cells are written |
+//! | domain | the slice hears at acceptance | and when the cells are written |
 //! |---|---|---|
 //! | ADR, eADR | durable | - |
-//! | ADR, of a write that is to be told late (`past_ack=media`) | accepted | durable |
+//! | ADR, of a late write (`past_ack=media`) | accepted | durable |
 //! | media | accepted (DRAM: durable) | durable |
 //!
 //! Invariants: the queue never exceeds its capacity; no write passes one that waits for an entry; a younger
-//! write to a line that has an entry merges with it, and is told with it.
+//! write to a line that has an entry merges with it, and becomes durable with it.
 
 use std::collections::VecDeque;
 
@@ -41,7 +41,7 @@ pub(super) struct WriteQueue {
 }
 
 impl WriteQueue {
-    /// An empty queue, over so many banks.
+    /// An empty queue over `banks` banks.
     pub(super) fn new(capacity: u32, banks: usize) -> Self {
         WriteQueue {
             queue: RequestQueue::new(Direction::Write, banks),
@@ -84,7 +84,7 @@ impl WriteQueue {
         self.waiting.is_empty() && self.free() > 0
     }
 
-    /// A write that has to wait for an entry, behind those that wait.
+    /// Queues a write that waits for an entry, after those that wait already.
     pub(super) fn push_waiting(&mut self, write: MemoryWrite) {
         self.waiting.push_back(write);
     }
@@ -151,7 +151,7 @@ impl WriteQueue {
         true
     }
 
-    /// A write is told durable when its cells are written, not when it is accepted.
+    /// A write is durable to its slice when its cells are written, not when it is accepted.
     fn is_late(&self, write: &MemoryWrite) -> bool {
         self.domain == Domain::Media || write.late
     }
