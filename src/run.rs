@@ -312,7 +312,7 @@ pub(crate) fn failures(verification: &workload::Verification) -> Vec<String> {
 fn time_of(end: &RunEnd, machine: &Assembly) -> Time {
     match *end {
         // Write-backs may go on after the host knows that its last step is done.
-        RunEnd::Finished { at } => machine.dispatch().ended().unwrap_or(at),
+        RunEnd::Finished { at } => machine.command_processor().ended().unwrap_or(at),
         RunEnd::Deadlock { at, .. }
         | RunEnd::TimeLimit { at }
         | RunEnd::Stopped { at }
@@ -328,7 +328,7 @@ fn duration(ticks: Time, base: Timebase, spec: &MachineSpec) -> Duration {
 }
 
 fn launches(machine: &Assembly, time: Time, base: Timebase, spec: &MachineSpec) -> Vec<Launch> {
-    let of = |record: &crate::machine::dispatch::LaunchRecord| Launch {
+    let of = |record: &crate::machine::command_processor::LaunchRecord| Launch {
         kernel: record.kernel.clone(),
         grid: record.grid,
         block: record.block,
@@ -338,7 +338,7 @@ fn launches(machine: &Assembly, time: Time, base: Timebase, spec: &MachineSpec) 
         // One that was cut short lasts until the cut.
         length: duration(if record.end == 0 { time } else { record.end }.max(record.start) - record.start, base, spec),
     };
-    machine.dispatch().launches().iter().map(of).collect()
+    machine.command_processor().launches().iter().map(of).collect()
 }
 
 fn counters(machine: &Assembly) -> Vec<Table> {

@@ -1,8 +1,9 @@
-//! The component that hosts a scheme's hub: a role that all its handlers write to (AGPM's path selector, a sequencer).
+//! The component that hosts a scheme's hub: a role that all its handlers write to (AGPM's path selector, a
+//! sequencer).
 //!
-//! It exists only under schemes that have one. It answers messages at once; its links have the latency of the command
-//! processor's unless the scheme says otherwise. Not modelled: what the hub's own logic takes, and the wires' bandwidth: few
-//! messages come here, never one an access.
+//! It exists only under schemes that have one. It answers messages at once; its links have the latency of the
+//! command processor's unless the scheme says otherwise. Not modelled: what the hub's own logic takes, and
+//! the wires' bandwidth: few messages come here, never one an access.
 
 use crate::engine::{Component, Ctx, StateDigest};
 use crate::persist::handler::{Handler, Outbox, Peer, report_of};

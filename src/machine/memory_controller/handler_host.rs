@@ -1,19 +1,21 @@
-//! A scheme's handler in a controller: stores that bypass the caches, which the handler holds and has written in its order.
+//! A scheme's handler in a controller: stores that bypass the caches, which the handler holds and has written
+//! in its order.
 //!
 //! ```text
 //!  SMs ──messages──> handler (holds) ──flushes, in order──> write queue ──> media
 //!  other controllers <──messages──>  └── over what reads return
 //! ```
-//! | what comes | where the handler holds bytes of its line | else |
+//! | what comes | the handler holds none of its line | the handler holds bytes of its line |
 //! |---|---|---|
-//! | read | memory's bytes with those held over them; or *parked* until the flushes that it awaits are written | memory's bytes |
-//! | write of a slice | waits until the handler holds none | goes to the write queue |
+//! | read | memory's bytes | these over memory's; or *parked* until the flushes it awaits are written |
+//! | write of a slice | goes to the write queue | waits until the handler holds none |
 //!
-//! Source: LightWSP section IV (the WPQ gated by region); what is gated, and until when, is the handler's. Invariants: flushes
-//! enter the write queue in the order of asking, each when the queue has room, and count as durable from then on (the queue is
-//! of the domain ADR). A parked read is repeated once, when its flushes are in the write queue: stores cannot overtake it for
-//! ever. A slice has one read of a line under way, so that none is answered with older bytes after one with newer. A flush with
-//! an undo log waits for the read of the old bytes (`undo_log`).
+//! Source: LightWSP section IV (the WPQ gated by region); what is gated, and until when, is the handler's.
+//! Invariants: flushes enter the write queue in the order of asking, each when the queue has room, and count
+//! as durable from then on (the queue is of the domain ADR). A parked read is repeated once, when its flushes
+//! are in the write queue: stores cannot overtake it for ever. A slice has one read of a line under way, so
+//! that none is answered with older bytes after one with newer. A flush with an undo log waits for the read
+//! of the old bytes (`undo_log`).
 
 use smallvec::SmallVec;
 
@@ -27,8 +29,8 @@ use crate::persist::handler::{
 use crate::persist::journal::FactKind;
 use crate::persist::vocab::RegionStep;
 
-use super::NOBODY;
 use super::channel::Channel;
+use super::pending_write::NOBODY;
 use super::undo_log::UndoLog;
 
 /// A read that waits for stores which the handler holds.
@@ -164,7 +166,8 @@ impl HandlerHost {
         }
     }
 
-    /// A write of a slice, unless the handler holds something of its line: then the write has to come after that.
+    /// A write of a slice, unless the handler holds something of its line: then the write has to come after
+    /// that.
     pub(super) fn admit(&mut self, write: MemoryWrite) -> Option<MemoryWrite> {
         if Medium::of(write.line) == Medium::Nvm && self.handler.holds(write.line) {
             self.slice_writes.push(write);
