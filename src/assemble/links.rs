@@ -20,7 +20,7 @@ use crate::engine::{ComponentId, Link, Simulation, Time, Timebase, Topology};
 use crate::machine::MachineSpec;
 use crate::machine::msg::Msg;
 use crate::machine::ports::{Endpoint, Roster};
-use crate::persist::path::PathLinks;
+use crate::persist::handler::PathLinks;
 
 /// Latencies of links, in ticks.
 #[derive(Debug)]

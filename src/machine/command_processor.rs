@@ -26,7 +26,7 @@ use crate::counters;
 use crate::engine::{Clock, Component, Ctx, Progress, StateDigest, Time, Wait};
 use crate::kernel::host::{HostAction, HostProgram};
 use crate::kernel::launch::Launch;
-use crate::persist::handler::HostHandler;
+use crate::persist::handler::Handler;
 use crate::persist::journal::{FactKind, Notebook};
 use crate::persist::vocab::{Boundary, FenceKind};
 use crate::spec;
@@ -157,7 +157,7 @@ impl CommandProcessor {
         shared: SharedSpec,
         w: CommandProcessorWiring,
         host: Box<dyn HostProgram>,
-        handler: Box<dyn HostHandler>,
+        handler: Box<dyn Handler>,
     ) -> Self {
         let interval = w.clock.cycles(u64::from(spec.cta_interval_cycles));
         CommandProcessor {

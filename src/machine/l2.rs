@@ -34,7 +34,7 @@ mod service;
 mod write_back_all;
 
 use crate::engine::{Clock, Component, Ctx, StateDigest, Wait};
-use crate::persist::handler::{Move, Peer, SliceHandler};
+use crate::persist::handler::{Handler, Move, Peer};
 use crate::persist::journal::Notebook;
 
 use super::crossbar::PortEnd;
@@ -117,7 +117,7 @@ impl L2Slice {
     }
 
     /// Hosts a scheme's handler from now on, which may move bytes to these lines of DRAM.
-    pub fn host(&mut self, handler: Option<Box<dyn SliceHandler>>, reserved: Vec<u64>) {
+    pub fn host(&mut self, handler: Option<Box<dyn Handler>>, reserved: Vec<u64>) {
         self.host = HandlerHost::new(handler, reserved);
     }
 

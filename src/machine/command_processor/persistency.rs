@@ -7,7 +7,7 @@
 use crate::engine::{Ctx, Time};
 use crate::machine::msg::Msg;
 use crate::machine::ports::Ports;
-use crate::persist::handler::{HostHandler, KernelFacts, Outbox, Peer};
+use crate::persist::handler::{Event, Handler, KernelFacts, Outbox, Peer};
 use crate::persist::journal::{Author, FactKind, Notebook};
 use crate::persist::vocab::Boundary;
 use crate::stats::Histogram;
@@ -15,7 +15,7 @@ use crate::stats::Histogram;
 /// The scheme's handler, its messages and the journal.
 #[derive(Debug)]
 pub(super) struct HostPersistency {
-    handler: Box<dyn HostHandler>,
+    handler: Box<dyn Handler>,
     outbox: Outbox,
     journal: Option<Box<Notebook>>,
     /// How long kernels waited for the write-back of the L2, in ticks.
@@ -33,7 +33,7 @@ pub(super) struct BoundaryWriteBack {
 
 impl HostPersistency {
     /// No kernel yet, no journal.
-    pub(super) fn new(handler: Box<dyn HostHandler>) -> Self {
+    pub(super) fn new(handler: Box<dyn Handler>) -> Self {
         HostPersistency { handler, outbox: Outbox::default(), journal: None, boundaries: Histogram::default() }
     }
 
@@ -55,14 +55,14 @@ impl HostPersistency {
     /// A kernel starts.
     pub(super) fn kernel_start(&mut self, facts: &KernelFacts, ports: &Ports, cx: &mut Ctx<'_, Msg>) {
         self.outbox.at(cx.now());
-        self.handler.kernel_start(facts, &mut self.outbox);
+        self.handler.event(&Event::KernelStarts(facts), &mut self.outbox);
         self.send(ports, cx);
     }
 
     /// The last CTA of a kernel has ended: what happens before the kernel has.
     pub(super) fn kernel_end(&mut self, ports: &Ports, cx: &mut Ctx<'_, Msg>) -> Boundary {
         self.outbox.at(cx.now());
-        let boundary = self.handler.kernel_end(&mut self.outbox);
+        let boundary = self.handler.boundary(&mut self.outbox);
         self.send(ports, cx);
         boundary
     }

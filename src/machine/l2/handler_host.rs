@@ -6,14 +6,16 @@
 
 use std::collections::VecDeque;
 
-use crate::persist::handler::{Access, Outbox, Peer, SchemeMessage, SliceHandler};
+use crate::persist::handler::{
+    Access, Admission, Event, Handler, Interests, Offer, Outbox, Peer, SchemeMessage, report_of,
+};
 
 /// A handler, if there is one, and what belongs to it.
 #[derive(Debug, Default)]
 pub(super) struct HandlerHost {
-    handler: Option<Box<dyn SliceHandler>>,
-    /// The handler wants to hear when lines are durable.
-    tracks: bool,
+    handler: Option<Box<dyn Handler>>,
+    /// What the handler wants to hear of; nothing without one.
+    pub(super) wants: Interests,
     pub(super) outbox: Outbox,
     /// Lines of DRAM of this slice that the handler moves bytes to, in turn.
     reserved: Vec<u64>,
@@ -26,19 +28,9 @@ pub(super) struct HandlerHost {
 
 impl HandlerHost {
     /// Hosts a handler, which may move bytes to these lines of DRAM.
-    pub(super) fn new(handler: Option<Box<dyn SliceHandler>>, reserved: Vec<u64>) -> Self {
-        let tracks = handler.as_ref().is_some_and(|handler| handler.tracks_durability());
-        HandlerHost { handler, tracks, reserved, ..HandlerHost::default() }
-    }
-
-    /// There is a handler.
-    pub(super) fn is_some(&self) -> bool {
-        self.handler.is_some()
-    }
-
-    /// The handler hears when lines are durable.
-    pub(super) fn tracks_durability(&self) -> bool {
-        self.tracks
+    pub(super) fn new(handler: Option<Box<dyn Handler>>, reserved: Vec<u64>) -> Self {
+        let wants = handler.as_ref().map(|handler| handler.interests()).unwrap_or_default();
+        HandlerHost { handler, wants, reserved, ..HandlerHost::default() }
     }
 
     /// The next line that bytes are moved to.
@@ -47,24 +39,27 @@ impl HandlerHost {
         self.reserved[self.next_reserved]
     }
 
-    /// The slice has served an access.
-    pub(super) fn access(&mut self, access: &Access) {
+    /// Something has happened.
+    fn tell(&mut self, event: &Event<'_>) {
         if let Some(handler) = &mut self.handler {
-            handler.access(access, &mut self.outbox);
+            handler.event(event, &mut self.outbox);
         }
+    }
+
+    /// The slice has served an access.
+    pub(super) fn accessed(&mut self, access: &Access) {
+        self.tell(&Event::Accessed(access));
     }
 
     /// A line of persistent memory makes room for another.
     pub(super) fn replaced(&mut self, line: u64) {
-        if let Some(handler) = &mut self.handler {
-            handler.replaced(line, &mut self.outbox);
-        }
+        self.tell(&Event::Replaced(line));
     }
 
     /// No write of a line is on its way to durability any more.
     pub(super) fn durable(&mut self, line: u64) {
-        if let Some(handler) = self.handler.as_mut().filter(|_| self.tracks) {
-            handler.durable(line);
+        if self.wants.durability {
+            self.tell(&Event::Durable(line));
         }
     }
 
@@ -72,9 +67,10 @@ impl HandlerHost {
     pub(super) fn drain(&mut self, from: u16) -> Vec<u64> {
         let mut lines = std::mem::take(&mut self.named);
         lines.clear();
-        if let Some(handler) = &mut self.handler {
-            handler.drain(from, &mut lines);
-        }
+        // The handler names lines in its outbox; those that wait there to be cleaned are no marker's.
+        std::mem::swap(self.outbox.cleans(), &mut lines);
+        self.tell(&Event::Drain(from));
+        std::mem::swap(self.outbox.cleans(), &mut lines);
         lines
     }
 
@@ -83,15 +79,10 @@ impl HandlerHost {
         self.named = lines;
     }
 
-    /// Of `ways` of a set, how many the handler wants to look at for one to make room; none to take the
-    /// first.
-    pub(super) fn victims(&self, ways: usize) -> Option<usize> {
-        self.handler.as_ref()?.victims(ways)
-    }
-
-    /// The handler does not let a dirty line of persistent memory make room now.
-    pub(super) fn keeps(&mut self, line: u64) -> bool {
-        self.handler.as_mut().is_some_and(|handler| handler.keeps(line))
+    /// The handler lets a dirty line of persistent memory make room now.
+    pub(super) fn lets_go(&mut self, line: u64) -> bool {
+        let Some(handler) = &mut self.handler else { return true };
+        handler.offer(&Offer::Victim(line), &mut self.outbox) == Admission::Goes
     }
 
     /// A peer has written.
@@ -104,7 +95,7 @@ impl HandlerHost {
     /// What the handler counted.
     pub(super) fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
         if let Some(handler) = &self.handler {
-            handler.tally(add);
+            report_of(&**handler).counters.into_iter().for_each(|(name, value)| add(name, value));
         }
     }
 }
