@@ -63,8 +63,6 @@
 //!     }
 //! }
 //!
-//! impl HostHandler for Bypass {}
-//!
 //! impl Scheme for Bypass {
 //!     fn name(&self) -> &'static str {
 //!         "bypass"
