@@ -1,11 +1,13 @@
-//! From a machine's parameters, a memory image and a host program to components on links: the one place that wires.
+//! From a machine's parameters, a memory image and a host program to components on links: the one place that
+//! wires.
 //!
 //! ```text
 //!   MachineSpec, Scheme ─ components ─> components by role ─ links ─> topology ─> Simulation
 //!   FlatMemory ─ memory ─> shares of the controllers       ... after the run ─ memory ─> FlatMemory
 //! ```
-//! Ports come from [`crate::machine::ports`]. Invariant: the order of components, which is the order of their events at one
-//! instant, depends on the machine alone: SMs, slices, controllers, command processor, hub, switches.
+//! Ports come from [`crate::machine::ports`]. Invariant: the order of components, which is the order of their
+//! events at one instant, depends on the machine alone: SMs, slices, controllers, command processor, hub,
+//! switches.
 
 mod components;
 mod links;
@@ -44,7 +46,8 @@ use links::Latencies;
 pub struct Assembly {
     /// The simulation; run it.
     pub simulation: Simulation<Msg>,
-    /// Components by role: SMs, command processor, slices, controllers, then what the scheme and the crossbar add.
+    /// Components by role: SMs, command processor, slices, controllers, then what the scheme and the crossbar
+    /// add.
     ids: BTreeMap<Endpoint, ComponentId>,
     map: Interleave,
 }
@@ -90,8 +93,8 @@ pub fn first_place(spec: &MachineSpec) -> HandlerPlace {
     }
 }
 
-/// Wires a machine around a memory image and a host program. `local_bytes` is the most local memory any kernel of the
-/// program needs a thread.
+/// Wires a machine around a memory image and a host program. `local_bytes` is the most local memory any
+/// kernel of the program needs a thread.
 ///
 /// # Panics
 /// When `spec` has [`MachineSpec::faults`].
@@ -106,7 +109,8 @@ pub fn assemble_with(
     assert!(faults.is_empty(), "a machine with faults: {faults:?}");
     let latencies = Latencies::of(spec);
     let mut components = Components::new(spec, persistency);
-    // The order in which components are added is that of their ids, by which events of one instant are ordered.
+    // The order in which components are added is that of their ids, by which events of one instant are
+    // ordered.
     let memory = components.cut(memory, local_bytes);
     components.add_sms(&memory);
     components.add_slices(&memory);
@@ -192,8 +196,8 @@ impl Assembly {
         })
     }
 
-    /// What happened to persistent memory, when journals were kept: by time, then the command processor before SMs before
-    /// slices before controllers.
+    /// What happened to persistent memory, when journals were kept: by time, then the command processor
+    /// before SMs before slices before controllers.
     pub fn journal(&self) -> Journal {
         let sms = self.dispatch().journal().into_iter().chain(self.sms().filter_map(Sm::journal));
         let slices = self.slices().filter_map(L2Slice::journal);
@@ -211,7 +215,8 @@ impl Assembly {
         all
     }
 
-    /// For each kernel that used persistency operations on DRAM, in the order of launches: the first such instruction.
+    /// For each kernel that used persistency operations on DRAM, in the order of launches: the first such
+    /// instruction.
     pub fn on_dram(&self) -> Vec<OnDram> {
         OnDram::merged(self.sms().flat_map(Sm::on_dram))
     }

@@ -1,12 +1,14 @@
 //! What components did when: spans and levels, each bounded in number, to be looked at after a run.
 //!
-//! A component that keeps a timeline notes spans (a CTA, a wait, a write under way) in a [`Recorder`] and numbers that go
-//! up and down (occupancy of a queue) in a [`Level`], both its own; nobody reads one while the simulation runs. Afterwards
-//! they are put together as a [`Timeline`]: plain data, which `report` writes out.
+//! A component that keeps a timeline notes spans (a CTA, a wait, a write under way) in a [`Recorder`] and
+//! numbers that go up and down (occupancy of a queue) in a [`Level`], both its own; nobody reads one while
+//! the simulation runs. Afterwards they are put together as a [`Timeline`]: plain data, which `report` writes
+//! out.
 //!
-//! Invariants: what is kept follows from what was noted alone, not from threads or the host. Spans of a lane do not
-//! overlap. A recorder that is full keeps every second span of those it has, and of those to come; a level that is full
-//! keeps the last value of stretches of time twice as long, so that it is never wrong for longer than such a stretch.
+//! Invariants: what is kept follows from what was noted alone, not from threads or the host. Spans of a lane
+//! do not overlap. A recorder that is full keeps every second span of those it has, and of those to come; a
+//! level that is full keeps the last value of stretches of time twice as long, so that it is never wrong for
+//! longer than such a stretch.
 
 mod recorder;
 

@@ -8,10 +8,11 @@
 //! | SM | command processor | a command's | a command's |
 //! | hub | SMs, slices; from the command processor | a command's, or the scheme's | the same |
 //! | SM, controller, hub | controller (handlers there) | the scheme's | the same |
-//! | requester | switch of requests, then slice | as without the switch, in parts; a cycle of the hop lies after it | by the switch of replies |
+//! | requester | request switch, then slice | as without it; one cycle of the hop follows it | by the reply switch |
 //!
-//! Constant pipeline delays lie on links, where they widen the engine's lookahead. Tiers: SMs; slices fused with their
-//! controller, so that the short links between these hold no other component back; the command processor and the hub.
+//! Constant pipeline delays lie on links, where they widen the engine's lookahead. Tiers: SMs; slices fused
+//! with their controller, so that the short links between these hold no other component back; the command
+//! processor and the hub.
 
 use std::collections::BTreeMap;
 
@@ -142,8 +143,8 @@ impl Wiring {
         self.topology.put_in_tier(2, &[self.id(Endpoint::Hub)]);
     }
 
-    /// Controllers of a scheme with handlers there: with SMs, with each other, with the hub. They stand in a row, SMs
-    /// before the first.
+    /// Controllers of a scheme with handlers there: with SMs, with each other, with the hub. They stand in a
+    /// row, SMs before the first.
     pub(super) fn join_controllers(&mut self, l: &Latencies, paths: PathLinks) {
         let ticks = |ps| l.base.ticks_of_ps(ps);
         let controllers: Vec<Endpoint> = self.roster.controllers().collect();
@@ -161,7 +162,8 @@ impl Wiring {
         }
     }
 
-    /// The crossbar's switches. Packets take these links instead of the direct ones, which credits keep taking.
+    /// The crossbar's switches. Packets take these links instead of the direct ones, which credits keep
+    /// taking.
     pub(super) fn join_switches(&mut self, l: &Latencies) {
         let (requests, replies) = (Endpoint::RequestSwitch, Endpoint::ReplySwitch);
         let (before, after) = (l.hop - l.crossbar_cycle, l.crossbar_cycle);

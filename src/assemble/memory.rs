@@ -6,7 +6,8 @@
 //! | local memory (DRAM) | that of all threads that the SMs can hold, SM by SM, after the image at the next 4 KiB |
 //! | reserved lines (DRAM) | 64 a slice, under a scheme that moves bytes of its own |
 //!
-//! Invariant: what [`Assembly::collect`] fills in and what [`Assembly::into_memory`] returns are the same bytes.
+//! Invariant: what [`Assembly::collect`] fills in and what [`Assembly::into_memory`] returns are the same
+//! bytes.
 
 use std::any::Any;
 
@@ -41,7 +42,8 @@ pub(super) struct MemoryMap {
 }
 
 impl MemoryMap {
-    /// Lays out a machine's memory and cuts the image, which is freed range by range. `local_bytes` are a thread's.
+    /// Lays out a machine's memory and cuts the image, which is freed range by range. `local_bytes` are a
+    /// thread's.
     pub(super) fn cut(
         memory: FlatMemory,
         spec: &MachineSpec,
@@ -135,8 +137,8 @@ fn put_dirty(memory: &mut FlatMemory, line: u64, bytes: &[u8], dirty: u128) {
 }
 
 impl Assembly {
-    /// Fills `memory` with what a read of every address would return now: the controllers' bytes under the dirty bytes
-    /// of the L2.
+    /// Fills `memory` with what a read of every address would return now: the controllers' bytes under the
+    /// dirty bytes of the L2.
     pub fn collect(&self, memory: &mut FlatMemory) {
         let controllers: Vec<&MemoryController> = self.controllers().collect();
         let map = self.map;
@@ -158,8 +160,9 @@ impl Assembly {
         }
     }
 
-    /// Takes the machine apart and brings `memory`, as it was before the first step, to what [`Assembly::collect`] would
-    /// fill in. Its bytes are freed on the way, and what has not changed stays shared.
+    /// Takes the machine apart and brings `memory`, as it was before the first step, to what
+    /// [`Assembly::collect`] would fill in. Its bytes are freed on the way, and what has not changed stays
+    /// shared.
     pub fn into_memory(self, mut memory: FlatMemory) -> FlatMemory {
         let held = self.controllers().flat_map(MemoryController::held_lines);
         let held = held.map(|(line, bytes, held)| (line, bytes.to_vec(), held));
@@ -185,8 +188,8 @@ impl Assembly {
             }
             moved += length;
             if moved >= FREED_BYTES {
-                // Pieces come by address, so nobody asks again for what lies below by more than the chunks of a round
-                // over all slices.
+                // Pieces come by address, so nobody asks again for what lies below by more than the chunks of
+                // a round over all slices.
                 moved = 0;
                 for image in &mut images {
                     image[medium].forget_below(from.saturating_sub(round) as usize);

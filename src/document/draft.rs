@@ -1,7 +1,7 @@
 //! Reading a document of parameters: texts and overrides into values with their sources and places.
 //!
-//! Invariants: all faults are found before any is reported; of two values of a key the one nearer to the user counts: an
-//! override, then the file, then what the file starts from.
+//! Invariants: all faults are found before any is reported; of two values of a key the one nearer to the user
+//! counts: an override, then the file, then what the file starts from.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -7,7 +7,8 @@
 //! key = 1                                             # a value
 //! other = { value = 2, source = "where it is from" }  # a value with its source
 //! ```
-//! A [`Draft`](super::Draft) reads it. Left out: whether values go with each other, which the owner of the tables knows.
+//! A [`Draft`](super::Draft) reads it. Left out: whether values go with each other, which the owner of the
+//! tables knows.
 
 use std::collections::BTreeMap;
 

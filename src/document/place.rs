@@ -38,8 +38,8 @@ impl Place {
         Diagnostic::at(&self.source.file, &self.source.text, self.bytes.clone(), message)
     }
 
-    /// The part `at` of the string `decoded` that this place holds in quotes. A string that is written with escapes
-    /// cannot be divided: the whole of it then.
+    /// The part `at` of the string `decoded` that this place holds in quotes. A string that is written with
+    /// escapes cannot be divided: the whole of it then.
     pub(crate) fn inside(&self, decoded: &str, at: Range<usize>) -> Place {
         let written = &self.source.text[self.bytes.clone()];
         let body = self.body();
@@ -50,8 +50,8 @@ impl Place {
         Place { source: self.source.clone(), bytes: start + at.start..start + at.end }
     }
 
-    /// Where the string `decoded` that this place holds in quotes begins, if its lines are those of the text: it is
-    /// written without escapes, but for ends of lines.
+    /// Where the string `decoded` that this place holds in quotes begins, if its lines are those of the text:
+    /// it is written without escapes, but for ends of lines.
     pub(crate) fn start_of(&self, decoded: &str) -> Option<usize> {
         let body = self.body();
         let unix = |text: &str| text.replace("\r\n", "\n");

@@ -1,7 +1,7 @@
 //! One value of a machine file or an override, checked against its key's kind and unit.
 //!
-//! Numbers may carry their unit as text (`"160ns"`, `"1.8GHz"`, `"2KiB"`); it is converted to the key's unit, and a unit
-//! of another dimension is a fault that says so.
+//! Numbers may carry their unit as text (`"160ns"`, `"1.8GHz"`, `"2KiB"`); it is converted to the key's unit,
+//! and a unit of another dimension is a fault that says so.
 
 use serde_json::Value;
 

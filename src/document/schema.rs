@@ -1,7 +1,7 @@
 //! Which keys a document may have, as data, and the check of one against it.
 //!
-//! The check finds every unknown key, missing key and wrong TOML type at once; readers then take what is well-formed and
-//! stay silent about the rest. The keys of workloads and of sweeps lie beside their readers.
+//! The check finds every unknown key, missing key and wrong TOML type at once; readers then take what is
+//! well-formed and stay silent about the rest. The keys of workloads and of sweeps lie beside their readers.
 
 use super::toml::{Item, TomlTable};
 use super::value::Value;

@@ -1,18 +1,20 @@
-//! Runs a simulation leg by leg: alone or with a crew of threads, whichever is faster, moving components as costs show.
+//! Runs a simulation leg by leg: alone or with a crew of threads, whichever is faster, moving components as
+//! costs show.
 //!
 //! ```text
 //!   home ──split──> partitions ──leg of the crew──> partitions ──merge──> home ──solo leg──> home ...
 //!                       ^                               |
 //!                       └── split anew, when unbalanced ┘
 //! ```
-//! Between two legs the caller's thread holds every partition, and all messages are in their queues; then it observes,
-//! ends the run, changes the placement, or changes between one worker and many. As rounds do not depend on partitions,
-//! none of this shows in results.
+//! Between two legs the caller's thread holds every partition, and all messages are in their queues; then it
+//! observes, ends the run, changes the placement, or changes between one worker and many. As rounds do not
+//! depend on partitions, none of this shows in results.
 //!
-//! The wall clock is read in this folder and nowhere else in the engine: for these choices, for costs of components,
-//! for time spent blocked, and for the observer. Results cannot depend on it.
+//! The wall clock is read in this folder and nowhere else in the engine: for these choices, for costs of
+//! components, for time spent blocked, and for the observer. Results cannot depend on it.
 //!
-//! A partition is what one worker runs: there are as many as workers, never more, since the placement cannot be seen.
+//! A partition is what one worker runs: there are as many as workers, never more, since the placement cannot
+//! be seen.
 
 pub(crate) mod crew;
 pub(crate) mod exchange;
@@ -47,8 +49,8 @@ const WORTH_MOVING: f64 = 1.05;
 impl<M: Message> Simulation<M> {
     /// Runs until nothing is pending, or a limit, a component or the stop flag ends it. May be called again.
     ///
-    /// Handles the same events in the same order at any `threads`, placement and fallback; a run that was cut by a limit
-    /// or a stop, and went on, handles the same events as one that was not.
+    /// Handles the same events in the same order at any `threads`, placement and fallback; a run that was cut
+    /// by a limit or a stop, and went on, handles the same events as one that was not.
     ///
     /// # Panics
     /// When the observer does. A component's panic ends the run as [`RunEnd::Panicked`] instead.

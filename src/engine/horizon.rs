@@ -1,8 +1,9 @@
 //! How far every component may run without hearing from the others: pure arithmetic, no state.
 //!
-//! A *round* is a window `[from, bound)` of simulated time. No message sent inside it can arrive inside it at another
-//! component, because `bound <= earliest event + W`, where `W` (the lookahead) is the least latency of any link between
-//! two different components. So inside a round each component runs alone, in any order, on any thread.
+//! A *round* is a window `[from, bound)` of simulated time. No message sent inside it can arrive inside it at
+//! another component, because `bound <= earliest event + W`, where `W` (the lookahead) is the least latency
+//! of any link between two different components. So inside a round each component runs alone, in any order,
+//! on any thread.
 //!
 //! ```text
 //! ticks   0    8    16   24   32   40   48   56   64          slots of 2^3 ticks, W = 27
@@ -10,14 +11,15 @@
 //!              e        e   e    e          e                 pending events
 //!              [from=8          bound=32)                     3 whole slots <= W, from the slot of the earliest event
 //! ```
-//! Windows are whole slots of the pending-event set: a round opens consecutive slots and splits none, unless a limit or
-//! an epoch clips it. Slots are a power of two wide, and narrow enough that rounding `W` down costs at most 1/32.
+//! Windows are whole slots of the pending-event set: a round opens consecutive slots and splits none, unless
+//! a limit or an epoch clips it. Slots are a power of two wide, and narrow enough that rounding `W` down
+//! costs at most 1/32.
 //!
 //! Source: the bounded lag of conservative windows (Lubachevsky 1989; Nicol's YAWNS, 1993).
 //!
-//! Invariant: a window depends on the earliest event, the topology and the limits only, never on partitions or threads.
-//! So one lookahead is global. Lookaheads of partition pairs, which would make windows (hence counts of rounds) depend
-//! on the placement for a measured gain of 3 to 6 %, are deliberately absent.
+//! Invariant: a window depends on the earliest event, the topology and the limits only, never on partitions
+//! or threads. So one lookahead is global. Lookaheads of partition pairs, which would make windows (hence
+//! counts of rounds) depend on the placement for a measured gain of 3 to 6 %, are deliberately absent.
 
 use super::event::NEVER;
 use super::time::Time;
@@ -59,8 +61,8 @@ pub struct Window {
 }
 
 impl Horizon {
-    /// The arithmetic of a topology whose shortest link between two components takes `lookahead` ticks; `None` when
-    /// there is no such link.
+    /// The arithmetic of a topology whose shortest link between two components takes `lookahead` ticks;
+    /// `None` when there is no such link.
     ///
     /// # Panics
     /// When the lookahead is 0: a topology refuses such links.
@@ -115,8 +117,8 @@ impl Horizon {
 
     /// The round that begins with the earliest pending event, handling nothing at or after `clip`.
     ///
-    /// `earliest` may be a lower bound, as long as it is the same at every thread count; the start of the earliest
-    /// event's slot serves.
+    /// `earliest` may be a lower bound, as long as it is the same at every thread count; the start of the
+    /// earliest event's slot serves.
     #[inline]
     pub fn window(self, earliest: Time, clip: Option<Time>) -> Window {
         let from = earliest >> self.slot_shift << self.slot_shift;

@@ -1,12 +1,13 @@
-//! Dataflow over a kernel's instructions: where control goes, and which registers are alive before each of them.
+//! Dataflow over a kernel's instructions: where control goes, and which registers are alive before each of
+//! them.
 //!
-//! Registers are scoreboard indices (32-bit slots, then 64-bit slots, then predicates), as [`Hazards`] lists them. Facts
-//! are bit sets, one a program counter, solved by sweeps until nothing changes (Aho, Lam, Sethi, Ullman, "Compilers",
-//! section 9.2); kernels are short enough that blocks do not pay.
+//! Registers are scoreboard indices (32-bit slots, then 64-bit slots, then predicates), as [`Hazards`] lists
+//! them. Facts are bit sets, one a program counter, solved by sweeps until nothing changes (Aho, Lam, Sethi,
+//! Ullman, "Compilers", section 9.2); kernels are short enough that blocks do not pay.
 //!
-//! Divergence: a lane follows one path of the flow graph and owns its column of the register file, so what is alive on
-//! some path from here is alive for the lanes that may take it; no lane mask is needed. A guarded write leaves the old
-//! value in other lanes, so it ends no life. A guarded exit falls through.
+//! Divergence: a lane follows one path of the flow graph and owns its column of the register file, so what is
+//! alive on some path from here is alive for the lanes that may take it; no lane mask is needed. A guarded
+//! write leaves the old value in other lanes, so it ends no life. A guarded exit falls through.
 
 use super::cfg::{BitSet, Flow};
 use super::ir::{Guard, Hazards, Inst, Op};
@@ -116,8 +117,8 @@ impl Edges {
         before
     }
 
-    /// Program counters that lie on a cycle, and the number of its strongly connected component, when control does not
-    /// pass `cut` ones: Kosaraju's algorithm. `u32::MAX` for those on no cycle.
+    /// Program counters that lie on a cycle, and the number of its strongly connected component, when control
+    /// does not pass `cut` ones: Kosaraju's algorithm. `u32::MAX` for those on no cycle.
     pub(super) fn cycles(&self, cut: &[bool]) -> Vec<u32> {
         let n = self.len();
         let open = |pc: u32| !cut[pc as usize];

@@ -1,13 +1,13 @@
-//! The functional driver: runs a launch on a flat memory image, without time. The reference that timed runs are
-//! compared with, and the way host programs are tried out.
+//! The functional driver: runs a launch on a flat memory image, without time. The reference that timed runs
+//! are compared with, and the way host programs are tried out.
 //!
-//! CTAs run in order, the warps of a CTA round-robin between barriers. A CTA that runs long (it may be waiting for
-//! another one: a grid barrier, a lock) is set aside after a while and later ones get their turn, up to a number of
-//! resident CTAs. One that has arrived at `pm.barrier.kr` is not counted among these: every CTA of the grid begins before
-//! the first passes, however many there are. All of it is deterministic.
+//! CTAs run in order, the warps of a CTA round-robin between barriers. A CTA that runs long (it may be
+//! waiting for another one: a grid barrier, a lock) is set aside after a while and later ones get their turn,
+//! up to a number of resident CTAs. One that has arrived at `pm.barrier.kr` is not counted among these: every
+//! CTA of the grid begins before the first passes, however many there are. All of it is deterministic.
 //!
-//! Not modelled: caches, persistence (PM operations are counted and their addresses checked), concurrency finer than
-//! `SLICE` instructions.
+//! Not modelled: caches, persistence (PM operations are counted and their addresses checked), concurrency
+//! finer than `SLICE` instructions.
 
 #[allow(clippy::result_large_err, reason = "a fault ends the run: it is made once")]
 mod access;
@@ -107,7 +107,8 @@ impl From<ProgramFault> for RunError {
 /// Runs a launch to its end.
 ///
 /// # Errors
-/// The first fault of the program, a deadlock, the instruction limit, or the stop flag; memory keeps what was written until then.
+/// The first fault of the program, a deadlock, the instruction limit, or the stop flag; memory keeps what was
+/// written until then.
 pub fn run(launch: &Launch, memory: &mut FlatMemory, limits: &Limits<'_>) -> Result<Counts, RunError> {
     run_watched(launch, memory, limits, None)
 }
@@ -121,7 +122,8 @@ pub struct Writer {
     pub epoch: u32,
 }
 
-/// Told of each lane's write to global memory: whose, address and bytes, in the order in which the driver does them.
+/// Told of each lane's write to global memory: whose, address and bytes, in the order in which the driver
+/// does them.
 pub type Writes<'a> = &'a mut dyn FnMut(Writer, u64, &[u8]);
 
 /// Runs a launch to its end and tells every write to global memory.

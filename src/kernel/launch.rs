@@ -1,7 +1,7 @@
 //! A kernel with everything a launch fixes: grid, block, parameters, constant pools, address map.
 //!
-//! Limits are those of the CUDA programming guide, compute capability 6.0 and later. What a particular machine can hold
-//! (shared memory and registers of an SM) is checked by the machine.
+//! Limits are those of the CUDA programming guide, compute capability 6.0 and later. What a particular
+//! machine can hold (shared memory and registers of an SM) is checked by the machine.
 
 use std::sync::Arc;
 
@@ -194,8 +194,8 @@ impl Texture {
     }
 }
 
-/// A surface bound to a launch: an array of elements in global memory, addressed by bytes in x, by rows in y and by
-/// slices (or layers) in z. Elements only give the width in bytes.
+/// A surface bound to a launch: an array of elements in global memory, addressed by bytes in x, by rows in y
+/// and by slices (or layers) in z. Elements only give the width in bytes.
 ///
 /// # Example: 3 elements of 4 bytes a row, rows 16 bytes apart, 2 rows a slice
 /// ```
@@ -226,8 +226,8 @@ impl Surface {
         rows.saturating_sub(1) * u64::from(self.pitch) + u64::from(self.width) * u64::from(self.element)
     }
 
-    /// What an address computation reads: address, bytes of a row, rows, slices, bytes from row to row, from slice to
-    /// slice, one a lane.
+    /// What an address computation reads: address, bytes of a row, rows, slices, bytes from row to row, from
+    /// slice to slice, one a lane.
     pub fn descriptor(&self) -> [u64; LANES] {
         let pitch = u64::from(self.pitch);
         let row = u64::from(self.width) * u64::from(self.element);

@@ -6,9 +6,10 @@
 //! _Z4axpyIfLi4EEvPT_          axpy<float, 4>
 //! ```
 //!
-//! Source: Itanium C++ ABI, 5.1.2 to 5.1.5 (`<encoding>`, `<nested-name>`, `<source-name>`, `<template-args>`).
-//! Not covered: parameter types, which overloads differ by; template arguments other than built-in types, pointers,
-//! named types and integers, which are shown as `...`; operators, constructors, lambdas, which are no kernels.
+//! Source: Itanium C++ ABI, 5.1.2 to 5.1.5 (`<encoding>`, `<nested-name>`, `<source-name>`,
+//! `<template-args>`). Not covered: parameter types, which overloads differ by; template arguments other than
+//! built-in types, pointers, named types and integers, which are shown as `...`; operators, constructors,
+//! lambdas, which are no kernels.
 
 use std::fmt;
 
@@ -106,8 +107,8 @@ impl Rest<'_> {
         Some(if name.starts_with("_GLOBAL__N") { "(anonymous namespace)".to_owned() } else { name.to_owned() })
     }
 
-    /// What stands between `I` and its `E`. If it is not covered, the rest of the symbol has no meaning any more; of a
-    /// nested name only the end is left, which its last `E` is.
+    /// What stands between `I` and its `E`. If it is not covered, the rest of the symbol has no meaning any
+    /// more; of a nested name only the end is left, which its last `E` is.
     fn template_arguments(&mut self, nested: bool) -> String {
         let mut shown = Vec::new();
         while !self.eat("E") {

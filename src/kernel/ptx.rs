@@ -4,8 +4,9 @@
 //! text -> token -> parser -> ast -> lower + select (virtual registers; calls inlined, recursion as subroutines)
 //!                                     -> params -> stack -> cfg -> allocate -> finish -> ir::Kernel
 //! ```
-//! Source: PTX ISA 8.x. Two ways in: [`parse`] wants everything to be supported; [`check`] lists every kernel of a file
-//! and what stands in its way. An unused `.func` is parsed but never lowered, so it may contain anything.
+//! Source: PTX ISA 8.x. Two ways in: [`parse`] wants everything to be supported; [`check`] lists every kernel
+//! of a file and what stands in its way. An unused `.func` is parsed but never lowered, so it may contain
+//! anything.
 //!
 //! Not modelled: modules of several files, `.common`, 32-bit addresses, matrix instructions.
 
@@ -68,7 +69,8 @@ pub fn parse(file: &str, text: &str) -> Result<Module, Diagnostics> {
     parse_with_stack(file, text, STACK_BYTES)
 }
 
-/// The same with a stack of this many bytes a thread, which kernels with recursive functions have in local memory.
+/// The same with a stack of this many bytes a thread, which kernels with recursive functions have in local
+/// memory.
 ///
 /// # Errors
 /// As [`parse`].

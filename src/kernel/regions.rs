@@ -4,56 +4,61 @@
 //! kernel ─ items ─ unroll ─ code ─┬─ place boundaries ─ plan checkpoints ─┐ until nothing is missing
 //!                                 └──────────────<────────────────────────┘ then merge, then emit ─> Formed
 //! ```
-//! Source: Zhou, Zeng, Jung, "LightWSP: Whole-System Persistence on the Cheap", sections III-C and IV-A (the compiler),
-//! IV-C (boundaries at synchronisation), IV-F (recovery). The paper works on CPU code after register allocation; this is
-//! its port to GPU kernels, after slot allocation. What is stored where is in `regions/layout.rs`, how code looks in
-//! `regions/emit.rs`, where checkpoint stores stand in `regions/plan.rs`, pruning in `regions/values.rs`.
+//! Source: Zhou, Zeng, Jung, "LightWSP: Whole-System Persistence on the Cheap", sections III-C and IV-A (the
+//! compiler), IV-C (boundaries at synchronisation), IV-F (recovery). The paper works on CPU code after
+//! register allocation; this is its port to GPU kernels, after slot allocation. What is stored where is in
+//! `regions/layout.rs`, how code looks in `regions/emit.rs`, where checkpoint stores stand in
+//! `regions/plan.rs`, pruning in `regions/values.rs`.
 //!
 //! # Boundaries
-//! At the entry; before exits, so that a thread's last program counter says that it is done; in every loop with stores, or with a
-//! volatile load (it may wait for somebody whose stores are held up until this warp's region ends: a queue can be full of them);
-//! before fences, barriers and atomics, and ([`RegionOptions::after_sync`]) behind barriers and atomics, so that the next region's number is drawn
-//! once they have happened: with the paper's boundary *before* alone, a critical section's stores may persist in the
-//! wrong order. At the program's own `pm.region`. Where the stores of a region would exceed the threshold. Calls have
-//! been inlined, so there are none; a kernel with recursive functions is refused.
-//! A boundary is a store of the next program counter and `pm.region`.
+//! At the entry; before exits, so that a thread's last program counter says that it is done; in every loop
+//! with stores, or with a volatile load (it may wait for somebody whose stores are held up until this warp's
+//! region ends: a queue can be full of them); before fences, barriers and atomics, and
+//! ([`RegionOptions::after_sync`]) behind barriers and atomics, so that the next region's number is drawn
+//! once they have happened: with the paper's boundary *before* alone, a critical section's stores may persist
+//! in the wrong order. At the program's own `pm.region`. Where the stores of a region would exceed the
+//! threshold. Calls have been inlined, so there are none; a kernel with recursive functions is refused. A
+//! boundary is a store of the next program counter and `pm.region`.
 //!
-//! Merging takes away, in program order, what the rules above do not need once all of them are met: the header's boundary
-//! of a loop that has another one, say. The threshold counts words of 8 bytes a lane, checkpoints and the boundary's own
-//! store included.
+//! Merging takes away, in program order, what the rules above do not need once all of them are met: the
+//! header's boundary of a loop that has another one, say. The threshold counts words of 8 bytes a lane,
+//! checkpoints and the boundary's own store included.
 //!
 //! # Divergence
-//! A region is a warp's: its stores persist all or none, whichever lanes made them. Each *thread* has its own checkpoint
-//! and program counter, and a boundary renews those of the active lanes. Lanes that wait elsewhere keep an older one, and
-//! a restart repeats what they did since. So while lanes wait they may have nothing stored since their own last
-//! boundary, nor looked at other lanes, nor gone round a loop: repeated by some lanes alone, that would come out
-//! otherwise, or out of step with the rest. For every branch that may split the warp (`regions/uniform.rs`) and has a
-//! boundary on one of its paths, there is one before the branch and one at the end of each path, wherever something of
-//! this kind may have happened since the last. The SIMT stack is then no part of the checkpoint: a restart groups lanes by
-//! their program counters and lets them meet at the nearest post-dominator they have in common (`regions/resume.rs`).
+//! A region is a warp's: its stores persist all or none, whichever lanes made them. Each *thread* has its own
+//! checkpoint and program counter, and a boundary renews those of the active lanes. Lanes that wait elsewhere
+//! keep an older one, and a restart repeats what they did since. So while lanes wait they may have nothing
+//! stored since their own last boundary, nor looked at other lanes, nor gone round a loop: repeated by some
+//! lanes alone, that would come out otherwise, or out of step with the rest. For every branch that may split
+//! the warp (`regions/uniform.rs`) and has a boundary on one of its paths, there is one before the branch and
+//! one at the end of each path, wherever something of this kind may have happened since the last. The SIMT
+//! stack is then no part of the checkpoint: a restart groups lanes by their program counters and lets them
+//! meet at the nearest post-dominator they have in common (`regions/resume.rs`).
 //!
 //! A register that all lanes share the value of may have one word instead of one a lane
 //! ([`RegionOptions::uniform_once`], ours): `regions/homes.rs` says where that is sound.
 //!
 //! # Memory that does not persist, and barriers
-//! The paper's whole system has only memory that persists. Here shared and local memory get a *shadow* in the checkpoint
-//! area ([`RegionOptions::scratch`]): each store is repeated there as a store of the region, and a restart fills the memory
-//! from it. Atomics on shared memory are repeated too (`emit.rs` says how, and which cannot be). That is this port's way; what it
-//! costs is in the counts.
+//! The paper's whole system has only memory that persists. Here shared and local memory get a *shadow* in the
+//! checkpoint area ([`RegionOptions::scratch`]): each store is repeated there as a store of the region, and a
+//! restart fills the memory from it. Atomics on shared memory are repeated too (`emit.rs` says how, and which
+//! cannot be). That is this port's way; what it costs is in the counts.
 //!
-//! A warp counts the barriers that it has passed, and stores the count behind each. Boundaries stand on both sides, and
-//! the region behind a barrier gets its number when all have arrived, so that what any warp stored before it persists
-//! before what any stores behind it. When a restart finds a warp in front of a barrier that another has passed, all have
-//! arrived there: it goes on behind it.
+//! A warp counts the barriers that it has passed, and stores the count behind each. Boundaries stand on both
+//! sides, and the region behind a barrier gets its number when all have arrived, so that what any warp stored
+//! before it persists before what any stores behind it. When a restart finds a warp in front of a barrier
+//! that another has passed, all have arrived there: it goes on behind it.
 //!
 //! # What a restart needs beyond the area
-//! The launch (constants, special registers), and memory as the persisted regions left it. [`Formed::obstacles`] says why a
-//! kernel cannot be resumed in its middle: it is formed, and its regions persist as others do.
+//! The launch (constants, special registers), and memory as the persisted regions left it.
+//! [`Formed::obstacles`] says why a kernel cannot be resumed in its middle: it is formed, and its regions
+//! persist as others do.
 //!
-//! Invariants: forming the same boundaries again changes nothing; the formed kernel writes what the kernel writes, plus
-//! the checkpoint area; a region holds at most the threshold, or is in [`Report::oversize`].
-//! A region here is a warp's; hardware may commit those of a CTA's warps together. Not modelled: I/O. Shared and local memory that was never written holds what an earlier launch
-//! left in the shadow when it is resumed, not zeros: a program has no right to either.
+//! Invariants: forming the same boundaries again changes nothing; the formed kernel writes what the kernel
+//! writes, plus the checkpoint area; a region holds at most the threshold, or is in [`Report::oversize`]. A
+//! region here is a warp's; hardware may commit those of a CTA's warps together. Not modelled: I/O. Shared
+//! and local memory that was never written holds what an earlier launch left in the shadow when it is
+//! resumed, not zeros: a program has no right to either.
 
 mod code;
 mod emit;
@@ -84,8 +89,8 @@ pub use values::Restore;
 /// How regions are formed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct RegionOptions {
-    /// Most words of 8 bytes that a lane stores in a region, checkpoints and the boundary's own included. The paper: half
-    /// the write pending queue of 64 entries (section IV-A).
+    /// Most words of 8 bytes that a lane stores in a region, checkpoints and the boundary's own included. The
+    /// paper: half the write pending queue of 64 entries (section IV-A).
     pub threshold_stores: u32,
     /// Unroll loops whose number of turns is known.
     pub unroll: bool,
@@ -97,8 +102,9 @@ pub struct RegionOptions {
     pub prune: bool,
     /// Boundaries behind atomics and barriers too, not only before (the paper's way).
     pub after_sync: bool,
-    /// Shared and local memory have shadows that persist, shared atomics order threads, and barriers are counted: without,
-    /// a kernel that uses them cannot be resumed in its middle. The paper's whole system has no memory that does not persist.
+    /// Shared and local memory have shadows that persist, shared atomics order threads, and barriers are
+    /// counted: without, a kernel that uses them cannot be resumed in its middle. The paper's whole system
+    /// has no memory that does not persist.
     pub scratch: bool,
     /// A register that all lanes of a warp share the value of is checkpointed as one word of 8 bytes, not as
     /// one a lane, where that is sound (`regions/homes.rs`). Ours: the paper's machine has no warps.
@@ -191,7 +197,8 @@ pub enum Role {
     Count,
     /// A boundary: stores the program counter.
     Counter,
-    /// A boundary's `pm.region`. The paper's boundary is the store alone, which the hardware knows; two instructions here.
+    /// A boundary's `pm.region`. The paper's boundary is the store alone, which the hardware knows; two
+    /// instructions here.
     Marker,
 }
 
@@ -223,7 +230,8 @@ pub struct Report {
 /// A kernel in regions.
 #[derive(Debug, Clone)]
 pub struct Formed {
-    /// The kernel with boundaries and checkpoint stores. Its last parameter is the address of the checkpoint area.
+    /// The kernel with boundaries and checkpoint stores. Its last parameter is the address of the checkpoint
+    /// area.
     pub kernel: Arc<Kernel>,
     /// Regions, by entry; the `pm.region` of number `i` has it as `imm`.
     pub regions: Vec<Region>,
@@ -405,7 +413,8 @@ fn place(ground: &Ground<'_>, fixed: &[Option<Reason>]) -> Placed {
     Placed { reasons, plan, merged }
 }
 
-/// Takes away, in program order and as long as some can go, boundaries without which nothing is missing. How many.
+/// Takes away, in program order and as long as some can go, boundaries without which nothing is missing. How
+/// many.
 fn merge(ground: &Ground<'_>, fixed: &[Option<Reason>], reasons: &mut [Option<Reason>], plan: &mut Plan) -> u32 {
     let mut merged = 0;
     loop {
@@ -432,7 +441,8 @@ fn merge(ground: &Ground<'_>, fixed: &[Option<Reason>], reasons: &mut [Option<Re
 }
 
 impl Formed {
-    /// Words of 8 bytes that a lane stores to persistent memory at an instruction, as the threshold counts them.
+    /// Words of 8 bytes that a lane stores to persistent memory at an instruction, as the threshold counts
+    /// them.
     pub fn stores_of(&self, pc: u32) -> u32 {
         code::words(&self.kernel.code[pc as usize], false)
     }
@@ -447,8 +457,9 @@ impl Formed {
         u64::from(mem.bytes()) * if once { groups } else { u64::from(lanes.count_ones()) }
     }
 
-    /// The launch of the formed kernel that does what `launch` does, with its checkpoints in `area`: in persistent memory,
-    /// with room for what the kernel keeps ([`Layout::bytes`]), of zeros or used by launches of other numbers.
+    /// The launch of the formed kernel that does what `launch` does, with its checkpoints in `area`: in
+    /// persistent memory, with room for what the kernel keeps ([`Layout::bytes`]), of zeros or used by
+    /// launches of other numbers.
     ///
     /// # Panics
     /// When `launch` is of another kernel than the one that was formed, or the area's groups are too small.

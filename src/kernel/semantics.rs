@@ -1,18 +1,18 @@
 //! What register-to-register instructions mean: one dispatch a warp instruction, then a loop over 32 lanes.
 //!
-//! Source: PTX ISA 8.x, section 9.7. Every family has a file; this one holds the operand access that they share and
-//! the choice of instruction set. All lanes are computed, then merged into the destination under the lane mask; so
-//! a lane loop has no branch and the compiler turns it into vector code.
+//! Source: PTX ISA 8.x, section 9.7. Every family has a file; this one holds the operand access that they
+//! share and the choice of instruction set. All lanes are computed, then merged into the destination under
+//! the lane mask; so a lane loop has no branch and the compiler turns it into vector code.
 //!
-//! The executor is compiled twice: for the baseline instruction set, and (x86-64) for AVX2 with FMA, because the
-//! baseline has neither wide vectors nor a fused multiply-add. Which one runs is decided once a process.
+//! The executor is compiled twice: for the baseline instruction set, and (x86-64) for AVX2 with FMA, because
+//! the baseline has neither wide vectors nor a fused multiply-add. Which one runs is decided once a process.
 //!
 //! Invariants: the same bits from both, and on every host (`semantics/portable.rs`); sources are read before
 //! destinations are written; inactive lanes keep their values; no operation faults, whatever its operands.
 //!
-//! Choices where the ISA leaves one: a NaN result of arithmetic is `0x7fffffff` (f32), `0xfff8000000000000` (f64) or
-//! `0x7fff` (half precision, as the ISA says);
-//! integer division by zero gives all ones, as does its remainder.
+//! Choices where the ISA leaves one: a NaN result of arithmetic is `0x7fffffff` (f32), `0xfff8000000000000`
+//! (f64) or `0x7fff` (half precision, as the ISA says); integer division by zero gives all ones, as does its
+//! remainder.
 
 pub(super) mod approx;
 pub mod atomic;

@@ -1,11 +1,11 @@
 //! P8: power fails again while recovery runs.
 //!
-//! Recovery is software that writes persistent memory step by step, each durable before the next. Whatever prefix of its
-//! steps came to be, recovery that starts again from there comes to the image that it comes to undisturbed; after the
-//! last step too, when it runs on its own result.
+//! Recovery is software that writes persistent memory step by step, each durable before the next. Whatever
+//! prefix of its steps came to be, recovery that starts again from there comes to the image that it comes to
+//! undisturbed; after the last step too, when it runs on its own result.
 //!
-//! Source: the third rule of crash consistency in XFDetector (ASPLOS'20), failures within recovery. Not modelled: steps
-//! that become durable out of their order; power failures of the second recovery.
+//! Source: the third rule of crash consistency in XFDetector (ASPLOS'20), failures within recovery. Not
+//! modelled: steps that become durable out of their order; power failures of the second recovery.
 
 use super::undo::Finding;
 use super::verdict::Property;
@@ -17,7 +17,8 @@ const CUTS: usize = 64;
 /// At most how many steps cut recoveries take again, all together, before places are left out.
 const STEPS_AGAIN: usize = 1 << 14;
 
-/// Cuts recovery of `survived`, which took `steps` to come to `recovered`, at evenly spaced places, and has it start `again`.
+/// Cuts recovery of `survived`, which took `steps` to come to `recovered`, at evenly spaced places, and has
+/// it start `again`.
 pub(super) fn judge(
     survived: &PmImage,
     steps: &[RecoveryStep],
@@ -50,8 +51,8 @@ mod tests {
 
     use super::*;
 
-    /// Recovery sets `count` bytes to 1, a step each. Returns after how many steps it was cut off, and what was found.
-    /// `again` is the recovery that follows; it is told how many steps were made before.
+    /// Recovery sets `count` bytes to 1, a step each. Returns after how many steps it was cut off, and what
+    /// was found. `again` is the recovery that follows; it is told how many steps were made before.
     fn cut(count: usize, again: &dyn Fn(usize, &mut PmImage) -> Result<(), String>) -> (Vec<usize>, Option<String>) {
         let steps: Vec<RecoveryStep> =
             (0..count as u64).map(|address| RecoveryStep { address, data: smallvec![1] }).collect();

@@ -1,18 +1,19 @@
-//! What no single image shows, judged along the whole run: values that never were, versions that go back, program order,
-//! ends of epochs, and acknowledgements that came too early.
+//! What no single image shows, judged along the whole run: values that never were, versions that go back,
+//! program order, ends of epochs, and acknowledgements that came too early.
 //!
-//! Durable bytes are matched to versions by value, word by word: a word that changes takes the *earliest* version not
-//! older than its last one that has these bytes. So "this version is durable" is claimed only when no older version
-//! explains the bytes, and "that version is not durable" only when neither it nor a later one does: equal values can hide
-//! a fault, never make one. Under ADR and eADR what becomes durable comes from one content of its word; where the media
-//! alone survives, the queue merges writes of several, so bytes are matched one by one there.
+//! Durable bytes are matched to versions by value, word by word: a word that changes takes the *earliest*
+//! version not older than its last one that has these bytes. So "this version is durable" is claimed only
+//! when no older version explains the bytes, and "that version is not durable" only when neither it nor a
+//! later one does: equal values can hide a fault, never make one. Under ADR and eADR what becomes durable
+//! comes from one content of its word; where the media alone survives, the queue merges writes of several, so
+//! bytes are matched one by one there.
 //!
 //! Persist barriers are judged by their definition (`scopes`), whatever a scheme makes of them.
 //!
-//! Source: properties P0, P1, P2, P5, P9 of the oracle's design; strict and epoch persistency as in Pelley et al. (ISCA'14).
-//! Over 500 lines with its tests, nearly half of them: a case a property, each a few facts of a script.
-//! Invariants: cost is linear in facts and bytes, as matches only go forward. Not modelled: P1 for the lanes of one
-//! instruction, which have no order among each other.
+//! Source: properties P0, P1, P2, P5, P9 of the oracle's design; strict and epoch persistency as in Pelley et
+//! al. (ISCA'14). Over 500 lines with its tests, nearly half of them: a case a property, each a few facts of
+//! a script. Invariants: cost is linear in facts and bytes, as matches only go forward. Not modelled: P1 for
+//! the lanes of one instruction, which have no order among each other.
 
 use super::crash::{CrashStates, Hashed};
 use super::order::{Effect, Entry, Order, byte_mask, warp_key};
@@ -23,7 +24,8 @@ use crate::persist::journal::{Fact, FactKind};
 use crate::persist::vocab::{Domain, PersistScope};
 
 /// Judges the history of a run: the facts' agreement, P0, P2, P5 and P9, and with `strict` P1. Which ends of
-/// CTAs and kernels P2 holds for, and what P5 orders, is what the order was told that they guarantee. Keeps the first `keep` failures.
+/// CTAs and kernels P2 holds for, and what P5 orders, is what the order was told that they guarantee. Keeps
+/// the first `keep` failures.
 ///
 /// # Panics
 /// When states and order are not of the same journal.
@@ -31,8 +33,8 @@ pub fn judge_history(states: &CrashStates<'_>, order: &Order<'_>, strict: bool, 
     judge(states, order, strict, None, keep)
 }
 
-/// The same, but for persist barriers: each counts as one of scope `claim`, which shows what a program lacks that relies
-/// on that scope and uses a narrower one.
+/// The same, but for persist barriers: each counts as one of scope `claim`, which shows what a program lacks
+/// that relies on that scope and uses a narrower one.
 ///
 /// # Panics
 /// When states and order are not of the same journal.
@@ -330,8 +332,8 @@ impl History<'_, '_> {
         self.fail_with(property, at, what, values, witness);
     }
 
-    /// The address of a word that is surely older than a version: of the version's own words, or of those of all
-    /// versions before as well.
+    /// The address of a word that is surely older than a version: of the version's own words, or of those of
+    /// all versions before as well.
     fn lacks(&self, at: usize, line: usize, version: u32, prefix: bool) -> Option<u64> {
         let history = &self.order.lines[line];
         let own = self.states.journal().facts()[self.performed(line, version)].mask;
@@ -572,7 +574,8 @@ mod tests {
         }
     }
 
-    /// Two warps store a line each, come to a barrier of a scope, and warp 1 stores a third; durable in the order given.
+    /// Two warps store a line each, come to a barrier of a scope, and warp 1 stores a third; durable in the
+    /// order given.
     fn after_a_barrier(scope: PersistScope, durable: [u64; 3]) -> Script {
         let mut script = Script::default();
         script.store(warp(0), 0, 1).store(warp(1), 128, 1);
@@ -589,7 +592,8 @@ mod tests {
     #[test]
     fn a_persist_barrier_orders_what_its_scope_stored_and_nothing_else() {
         use PersistScope::{Cta, Kernel, Thread};
-        // Own store last: nobody may have the later one before it. The other warp's last: only a wider scope minds.
+        // Own store last: nobody may have the later one before it. The other warp's last: only a wider scope
+        // minds.
         for (durable, faulty) in [([0, 256, 128], &[Thread, Cta, Kernel][..]), ([128, 256, 0], &[Cta, Kernel])] {
             for scope in PersistScope::ALL {
                 let expected = vec![Property::Scope; usize::from(faulty.contains(&scope))];

@@ -1,14 +1,16 @@
-//! The judge's bench: takes images one by one through recovery and every rule, on as many threads as there are.
+//! The judge's bench: takes images one by one through recovery and every rule, on as many threads as there
+//! are.
 //!
 //! ```text
 //!  points or choices ─ hash ─> distinct images ─ chunks ─> [survived ─ recovery ─> recovered ─> rules] ─> verdict
 //! ```
-//! Equal images are judged once: first all hashes are taken, then each distinct image is judged at the first point that
-//! has it. (Images are equal when as many launches had begun, too: a transaction's elements count from its launch on.)
-//! Chunks do not depend on the number of threads, and failures are sorted, so neither does the verdict.
+//! Equal images are judged once: first all hashes are taken, then each distinct image is judged at the first
+//! point that has it. (Images are equal when as many launches had begun, too: a transaction's elements count
+//! from its launch on.) Chunks do not depend on the number of threads, and failures are sorted, so neither
+//! does the verdict.
 //!
-//! Source: `fail -> recover -> check` as in XFDetector (ASPLOS'20). Invariants: an image is judged by its bytes alone.
-//! Not modelled: time that recovery takes.
+//! Source: `fail -> recover -> check` as in XFDetector (ASPLOS'20). Invariants: an image is judged by its
+//! bytes alone. Not modelled: time that recovery takes.
 
 use std::fmt;
 use std::ops::Range;
@@ -103,8 +105,8 @@ impl<F: Fn(&PmImage) -> Result<(), String> + Sync> Check for Condition<F> {
     }
 }
 
-/// Software that runs at boot and changes the image. It tells its durable steps, in order, where it is to be cut off
-/// (P8).
+/// Software that runs at boot and changes the image. It tells its durable steps, in order, where it is to be
+/// cut off (P8).
 pub type Recovery<'a> = &'a (dyn Fn(&mut PmImage) -> Result<Vec<RecoveryStep>, String> + Sync);
 
 /// What images are judged by.
@@ -116,11 +118,13 @@ pub struct Rules<'a> {
     pub undo: Option<&'a UndoRule>,
     /// What runs at boot, in place of the undo log's own recovery.
     pub recovery: Option<Recovery<'a>>,
-    /// Cut that off after each of its steps and run it again (P8); an undo log's own recovery has been told by itself.
+    /// Cut that off after each of its steps and run it again (P8); an undo log's own recovery has been told
+    /// by itself.
     pub double: bool,
     /// Conditions on the result.
     pub checks: &'a [&'a dyn Check],
-    /// States are judged only when so many launches had begun: 1 when the host first has to put the input there.
+    /// States are judged only when so many launches had begun: 1 when the host first has to put the input
+    /// there.
     pub launches: u32,
     /// How many failures to keep.
     pub keep: usize,
@@ -137,13 +141,15 @@ impl fmt::Debug for Rules<'_> {
 /// What was found on an image.
 struct Judged {
     found: Vec<Finding>,
-    /// Checks that do not hold, by number, in words where these are wanted; none were looked at when recovery failed.
+    /// Checks that do not hold, by number, in words where these are wanted; none were looked at when recovery
+    /// failed.
     violated: Option<Vec<(usize, Violation)>>,
 }
 
 impl Rules<'_> {
-    /// Judges one image; `recovered` is room for what recovery makes of it. `order` is there when what is found is to be
-    /// told of, with witnesses; `known` is what checks came to before, whose first violations are told of.
+    /// Judges one image; `recovered` is room for what recovery makes of it. `order` is there when what is
+    /// found is to be told of, with witnesses; `known` is what checks came to before, whose first violations
+    /// are told of.
     fn judge(
         &self,
         survived: &PmImage,
@@ -344,8 +350,8 @@ fn sum(mut verdict: Verdict, parts: Vec<Part>, rules: &Rules<'_>) -> Verdict {
     verdict.settle(rules.keep)
 }
 
-/// Level A: judges the states that the machine really left, at the points of a plan; a failure of the program's own
-/// description (P3) comes first. `order` names witnesses.
+/// Level A: judges the states that the machine really left, at the points of a plan; a failure of the
+/// program's own description (P3) comes first. `order` names witnesses.
 ///
 /// # Errors
 /// The plan asks for a point that there is not.
@@ -466,7 +472,8 @@ pub fn judge_choice(allowed: &Allowed<'_>, rules: &Rules<'_>, instant: usize, ch
     Some(judge_one(&allowed.image(instant, choice)?, allowed.launches_begun(instant), rules, allowed.order(), &place))
 }
 
-/// Level C: judges the states in which one store is durable that its warp could have issued earlier, `count` of them.
+/// Level C: judges the states in which one store is durable that its warp could have issued earlier, `count`
+/// of them.
 pub fn judge_overtaking(
     overtaking: &Overtaking<'_>,
     rules: &Rules<'_>,

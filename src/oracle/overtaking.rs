@@ -5,20 +5,22 @@
 //!   warp 1:  log  fence  |                       s       ...           durable for certain: both logs
 //!                     bar.sync                                         not certain: the flag, unless a barrier follows
 //! ```
-//! Levels A and B look at instants of one run, where a slow warp's flag is durable long before a fast warp's first store.
-//! Here each store of the program is a state of its own: the store is durable, and of everything else only what must
-//! be durable whenever that store has been issued. Between warps of a CTA that follows from *happens-before*: program order,
-//! barriers, and whatever else warps can pass messages by. What other CTAs and launches made durable is as it was in time.
-//! Where the machine orders non-temporal stores by itself, those that come before the store in this sense are durable, too:
-//! warps of a CTA are of one SM, and issue in an order that respects it. What persist barriers order before the store is
-//! durable as well, whether they wait or not: the state is closed under their order (`scopes`), also between CTAs.
+//! Levels A and B look at instants of one run, where a slow warp's flag is durable long before a fast warp's
+//! first store. Here each store of the program is a state of its own: the store is durable, and of everything
+//! else only what must be durable whenever that store has been issued. Between warps of a CTA that follows
+//! from *happens-before*: program order, barriers, and whatever else warps can pass messages by. What other
+//! CTAs and launches made durable is as it was in time. Where the machine orders non-temporal stores by
+//! itself, those that come before the store in this sense are durable, too: warps of a CTA are of one SM, and
+//! issue in an order that respects it. What persist barriers order before the store is durable as well,
+//! whether they wait or not: the state is closed under their order (`scopes`), also between CTAs.
 //!
-//! Source: happens-before by vector clocks (Lamport; FastTrack, PLDI'09), applied to persist-before as XFDetector
-//! (ASPLOS'20) applies program order. Invariants: a state judged here respects every fence, barrier, atomic and memory
-//! fence of the CTA and the coherence order of each line, so a correct program has no failure here. Not modelled: two
-//! warps that run ahead at once; atomics and memory fences count as synchronising with all earlier ones of the CTA, whatever
-//! they address, so that a hole behind one of these can be overlooked; spinning on plain loads is seen as no
-//! synchronisation at all. Over 500 lines with its tests, a third of them.
+//! Source: happens-before by vector clocks (Lamport; FastTrack, PLDI'09), applied to persist-before as
+//! XFDetector (ASPLOS'20) applies program order. Invariants: a state judged here respects every fence,
+//! barrier, atomic and memory fence of the CTA and the coherence order of each line, so a correct program has
+//! no failure here. Not modelled: two warps that run ahead at once; atomics and memory fences count as
+//! synchronising with all earlier ones of the CTA, whatever they address, so that a hole behind one of these
+//! can be overlooked; spinning on plain loads is seen as no synchronisation at all. Over 500 lines with its
+//! tests, a third of them.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -61,7 +63,8 @@ pub struct Overtaking<'a> {
     stands: BTreeMap<u32, Stand>,
     clocks: Vec<Clock>,
     guarantees: Vec<Guarantee>,
-    /// Where the machine orders them: of each CTA, its non-temporal stores, and its fences that did not wait for them.
+    /// Where the machine orders them: of each CTA, its non-temporal stores, and its fences that did not wait
+    /// for them.
     paths: BTreeMap<(u32, u32), [Vec<u32>; 2]>,
     /// What persist barriers order.
     scopes: Scopes,
@@ -74,8 +77,8 @@ impl<'a> Overtaking<'a> {
         let mut readers: BTreeMap<WarpKey, (u32, u32)> = BTreeMap::new();
         let (mut stands, mut clocks) = (BTreeMap::new(), vec![Clock::new()]);
         let mut paths: BTreeMap<(u32, u32), [Vec<u32>; 2]> = BTreeMap::new();
-        // By CTA: what came before its barriers opened, what was passed on otherwise, and passes of persist barriers: all
-        // of a CTA pass one together, and know that what it guarantees is durable.
+        // By CTA: what came before its barriers opened, what was passed on otherwise, and passes of persist
+        // barriers: all of a CTA pass one together, and know that what it guarantees is durable.
         let mut meetings: BTreeMap<(u32, u32), [Clock; 3]> = BTreeMap::new();
         for (at, fact) in order.journal.facts().iter().enumerate() {
             let of_warp = is_store(fact.kind)
@@ -147,7 +150,8 @@ impl<'a> Overtaking<'a> {
         self.initial
     }
 
-    /// The stores that are a state each, by their places in the journal, thinned to `count`; and how many were left out.
+    /// The stores that are a state each, by their places in the journal, thinned to `count`; and how many
+    /// were left out.
     pub fn stores(&self, count: u64, seed: u64) -> (Vec<usize>, u64) {
         let facts = self.order.journal.facts().iter().enumerate();
         let performed = |at: &usize| self.order.version_of(*at).is_some();
@@ -201,7 +205,8 @@ impl<'a> Overtaking<'a> {
             FactKind::FencePassed | FactKind::FenceOrdered | FactKind::FenceSettled | FactKind::PersistPassed(_) => {
                 Some((fact.author.launch, fact.author.cta))
             }
-            // Performed is durable (eADR), or orders what bypassed the caches before. But another warp of the CTA had no way to count on it without a fence.
+            // Performed is durable (eADR), or orders what bypassed the caches before. But another warp of the
+            // CTA had no way to count on it without a fence.
             FactKind::Performed => {
                 version().program.map(|store| facts[store as usize].author).map(|author| (author.launch, author.cta))
             }
@@ -263,11 +268,12 @@ impl<'a> Overtaking<'a> {
         past.iter().filter(before).copied().collect()
     }
 
-    /// Raises bounds until they contain all that the machine and persist barriers order before these stores, and before what
-    /// comes along with that in a line. Cost: the stores of the epochs before.
+    /// Raises bounds until they contain all that the machine and persist barriers order before these stores,
+    /// and before what comes along with that in a line. Cost: the stores of the epochs before.
     fn close(&self, mut stores: Vec<u32>, bounds: &mut BTreeMap<u32, Bounds>) {
         let mut closed: BTreeMap<usize, usize> = BTreeMap::new();
-        // Of each warp, the latest store looked at; what is ordered before a store through the caches is so before later ones.
+        // Of each warp, the latest store looked at; what is ordered before a store through the caches is so
+        // before later ones.
         let mut followed: BTreeMap<WarpKey, (u32, bool)> = BTreeMap::new();
         while let Some(store) = stores.pop() {
             let own = self.fact(store);
@@ -306,8 +312,8 @@ impl<'a> Overtaking<'a> {
         versions.flat_map(|version| self.order.programs(version))
     }
 
-    /// The image in which `store` is durable, and else only what must be; none when there is no such store. Cost: versions
-    /// of the line and guarantees before the store.
+    /// The image in which `store` is durable, and else only what must be; none when there is no such store.
+    /// Cost: versions of the line and guarantees before the store.
     pub fn image(&self, store: usize) -> Option<PmImage> {
         let fact = self.order.journal.facts().get(store)?;
         let (line, version) = self.order.version_of(store).filter(|_| is_store(fact.kind))?;
@@ -447,7 +453,8 @@ mod tests {
 
     #[test]
     fn what_the_machine_orders_before_a_store_is_certain_with_it() {
-        // Warp 0 logs around the caches, its fence does not wait; behind a barrier, warp 1 stores data, long afterwards.
+        // Warp 0 logs around the caches, its fence does not wait; behind a barrier, warp 1 stores data, long
+        // afterwards.
         let run = |fence: bool, barrier_between: bool, past: bool| {
             let mut script = Script::default();
             script.through(warp(0), LOG, 1);
@@ -457,7 +464,8 @@ mod tests {
             if barrier_between {
                 barrier(&mut script);
             }
-            // A store of another CTA of the SM makes the log durable in time: no reason for warp 1 to count on it.
+            // A store of another CTA of the SM makes the log durable in time: no reason for warp 1 to count
+            // on it.
             script.store(Author { cta: 7, ..warp(0) }, DATA + 128, 9);
             if past {
                 script.through(warp(1), DATA, 3)

@@ -7,16 +7,17 @@
 //!                                        ^ power fails: recovery from what each controller knows (`recovery`)
 //!                                          = initial image + regions < f, byte for byte (`actual`)
 //! ```
-//! Three judgements. *History*: the facts of the protocol come in its order, and the order in which regions commit does
-//! not contradict what the program orders (`history`). *Level A*: at every instant at which a controller's state changes
-//! power may fail; the hardware's recovery runs on the controllers' states, and what it leaves must be the initial image
-//! with the stores of exactly the regions before one number f, on which all controllers agree; cut off after any of its
-//! steps it comes to the same (`actual`). *Resume*: from that image the program runs on to the result that it has without a
-//! failure, which whoever knows the program tells ([`Resumes`]).
+//! Three judgements. *History*: the facts of the protocol come in its order, and the order in which regions
+//! commit does not contradict what the program orders (`history`). *Level A*: at every instant at which a
+//! controller's state changes power may fail; the hardware's recovery runs on the controllers' states, and
+//! what it leaves must be the initial image with the stores of exactly the regions before one number f, on
+//! which all controllers agree; cut off after any of its steps it comes to the same (`actual`). *Resume*:
+//! from that image the program runs on to the result that it has without a failure, which whoever knows the
+//! program tells ([`Resumes`]).
 //!
-//! Source: LightWSP (Zhou, Zeng, Jung), sections IV-B to IV-F; P4 of the oracle's design. Invariants: facts and images are
-//! all that it reads. Region numbers are counted from 0 without a wrap. Not modelled: a battery that ends before
-//! recovery's steps that it feeds do; acknowledgements that are lost.
+//! Source: LightWSP (Zhou, Zeng, Jung), sections IV-B to IV-F; P4 of the oracle's design. Invariants: facts
+//! and images are all that it reads. Region numbers are counted from 0 without a wrap. Not modelled: a
+//! battery that ends before recovery's steps that it feeds do; acknowledgements that are lost.
 
 mod actual;
 mod gate;
@@ -362,7 +363,8 @@ impl<'a> RegionFacts<'a> {
     }
 }
 
-/// The orders that facts name: where it is not 0 alone, which stands for the machine, those of all SMs with regions.
+/// The orders that facts name: where it is not 0 alone, which stands for the machine, those of all SMs with
+/// regions.
 fn names(journal: &Journal) -> Vec<u16> {
     let facts = || journal.facts().iter().filter(|fact| matches!(fact.kind, FactKind::Region(_)));
     let at_controller = |fact: &&Fact| matches!(fact.kind, FactKind::Region(step) if at_controller(step));
@@ -408,8 +410,8 @@ impl Programs {
         }
     }
 
-    /// Bytes leave in a region: tells where they came from, and the fact that has them; returns those that were never
-    /// issued.
+    /// Bytes leave in a region: tells where they came from, and the fact that has them; returns those that
+    /// were never issued.
     fn leave(&mut self, at: u32, fact: &Fact, mut matched: impl FnMut(Issued, u32)) -> u128 {
         let mut left = fact.mask;
         let Some(waiting) = self.waiting.get_mut(&(warp_key(fact.author), fact.line)) else { return left };

@@ -4,11 +4,12 @@
 //!   warp 0:  a  b  | c        epoch 0: a b x      a store of epoch 1 is durable  =>  all of epoch 0 is
 //!   warp 1:  x     | y        epoch 1: c y        (| a barrier of a scope that both are in)
 //! ```
-//! Equations 1 to 3 of Gope et al. (section 5): M ≤prog barrier ≤prog M' implies M ≤persist M' where both are of one
-//! instance of the barrier's scope. A barrier of a wider scope orders what narrower ones would. With a *claim*, every barrier counts
-//! as one of that scope: what a program would need that uses a narrower one.
+//! Equations 1 to 3 of Gope et al. (section 5): M ≤prog barrier ≤prog M' implies M ≤persist M' where both are
+//! of one instance of the barrier's scope. A barrier of a wider scope orders what narrower ones would. With a
+//! *claim*, every barrier counts as one of that scope: what a program would need that uses a narrower one.
 //!
-//! Invariants: warps of an instance come to its barriers in the same order, so the n-th epochs of all belong together.
+//! Invariants: warps of an instance come to its barriers in the same order, so the n-th epochs of all belong
+//! together.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +17,8 @@ use super::order::{Order, WarpKey, instance, is_store, warp_key};
 use crate::persist::journal::FactKind;
 use crate::persist::vocab::PersistScope;
 
-/// An instance of a scope: its stores by epochs, and how many epochs are known to be durable; none once a fault was
-/// reported.
+/// An instance of a scope: its stores by epochs, and how many epochs are known to be durable; none once a
+/// fault was reported.
 #[derive(Debug, Default)]
 pub(super) struct Instance {
     pub(super) scope: Option<PersistScope>,

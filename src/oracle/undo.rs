@@ -1,8 +1,10 @@
-//! P3 and P8: what undo logging promises of an image after recovery, and which two persists broke the promise.
+//! P3 and P8: what undo logging promises of an image after recovery, and which two persists broke the
+//! promise.
 //!
-//! An element's expected content follows from the flags after recovery: the new value of the latest complete transaction
-//! that covers it, else the old value of the first one. Where several launches use one flag after the other, the flag
-//! alone does not say how far they came: any number of them that agrees with it and with the data is accepted.
+//! An element's expected content follows from the flags after recovery: the new value of the latest complete
+//! transaction that covers it, else the old value of the first one. Where several launches use one flag after
+//! the other, the flag alone does not say how far they came: any number of them that agrees with it and with
+//! the data is accepted.
 //!
 //! ```text
 //!  flag before recovery   fault shows as            missing persist     present persist
@@ -10,10 +12,9 @@
 //!  in the transaction     log is not the old value  log                 flag := in tx
 //!  complete               data is not new           data                flag := complete
 //! ```
-//! Source: AGPM section II-B and Fig. 1; the values of the flag as in [`crate::persist::undo`]. Invariants: slots may
-//! overlap across launches in any way (they are cut into segments covered alike). Not modelled: host writes to elements
-//! between launches; flags whose address is
-//! inside an element or a log.
+//! Source: AGPM section II-B and Fig. 1; the values of the flag as in [`crate::persist::undo`]. Invariants:
+//! slots may overlap across launches in any way (they are cut into segments covered alike). Not modelled:
+//! host writes to elements between launches; flags whose address is inside an element or a log.
 
 use super::order::Order;
 use super::verdict::{Failure, Level, Persist, Property, Witness, WrongValue};
@@ -88,8 +89,9 @@ pub struct UndoRule {
 }
 
 impl UndoRule {
-    /// A rule for `log`, whose transactions change what `expected` says, in the same order. With `double` recovery is
-    /// cut off after each of its steps (at fewer places, evenly spaced, when there are many) and run again (P8).
+    /// A rule for `log`, whose transactions change what `expected` says, in the same order. With `double`
+    /// recovery is cut off after each of its steps (at fewer places, evenly spaced, when there are many) and
+    /// run again (P8).
     ///
     /// # Panics
     /// When a transaction has no expectation, or one whose bytes are not those of its slots.
@@ -124,7 +126,8 @@ impl UndoRule {
         &self.log
     }
 
-    /// Log slots, and homes, that two transactions of one launch share: the first overlap of either kind a launch.
+    /// Log slots, and homes, that two transactions of one launch share: the first overlap of either kind a
+    /// launch.
     pub fn overlaps(&self) -> Vec<Failure> {
         let mut failures = Vec::new();
         for log in [true, false] {
@@ -166,8 +169,8 @@ impl UndoRule {
         }
     }
 
-    /// Judges what recovery made of an image that was left when `begun` launches had begun: before its first launch, an
-    /// element is the host's. Cost: the bytes of all elements.
+    /// Judges what recovery made of an image that was left when `begun` launches had begun: before its first
+    /// launch, an element is the host's. Cost: the bytes of all elements.
     pub(super) fn judge(
         &self,
         survived: &PmImage,
@@ -210,7 +213,8 @@ impl UndoRule {
         }
     }
 
-    /// How many of the transactions of a flag are complete, as the flag and the segments that only they cover say.
+    /// How many of the transactions of a flag are complete, as the flag and the segments that only they cover
+    /// say.
     fn reached(&self, transactions: &[usize], own: &[usize], complete: bool, recovered: &PmImage) -> usize {
         if transactions.len() == 1 {
             return usize::from(complete);

@@ -1,9 +1,9 @@
 //! Verdicts: what was judged and what was found, as plain data that says how to see each finding again.
 //!
-//! Source: the list of properties is that of the oracle's design (P0 to P9); a witness names the two persists whose order
-//! is missing, as PMTest and Witcher report them. Invariants: failures are sorted by instant; the same input gives the
-//! same verdict. Not modelled: liveness and the comparison with a functional reference, which belong to who runs the
-//! machine.
+//! Source: the list of properties is that of the oracle's design (P0 to P9); a witness names the two persists
+//! whose order is missing, as PMTest and Witcher report them. Invariants: failures are sorted by instant; the
+//! same input gives the same verdict. Not modelled: liveness and the comparison with a functional reference,
+//! which belong to who runs the machine.
 
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +28,8 @@ pub enum Property {
     Undo,
     /// P3: log slots, and homes, of the transactions of one launch do not overlap.
     Disjoint,
-    /// P4: after recovery, memory has the stores of exactly the regions before one number, which the program's order allows.
+    /// P4: after recovery, memory has the stores of exactly the regions before one number, which the
+    /// program's order allows.
     Regions,
     /// P4: from there the program runs on to the result that it has without a failure.
     Resume,

@@ -1,4 +1,5 @@
-//! What buffers hold before a run, and references for what they hold after it: generators, graphs, files, algorithms.
+//! What buffers hold before a run, and references for what they hold after it: generators, graphs, files,
+//! algorithms.
 
 pub(crate) mod argument;
 pub(crate) mod bplus_tree;

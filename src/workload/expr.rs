@@ -5,8 +5,8 @@
 //! [`Expr`] remembers its place in the manifest, so that a fault at any time (unknown name, overflow in
 //! element 17 of a buffer) points into the text between the quotes.
 //!
-//! Invariants: the root of a [`Code`] is its last node; operands come before their node; a slot of a frame holds the
-//! bits of an `i64` or an `f64` as its variable's type says.
+//! Invariants: the root of a [`Code`] is its last node; operands come before their node; a slot of a frame
+//! holds the bits of an `i64` or an `f64` as its variable's type says.
 
 mod blame;
 mod compile;
@@ -316,8 +316,8 @@ impl Expr {
         eval::run(&self.code, frame, elements).map(|bits| Value::of_bits(bits, self.code.ty))
     }
 
-    /// The same, for one frame of its scope's variables only: what follows from these alone is worked out. What has no
-    /// value keeps its fault for when it is evaluated.
+    /// The same, for one frame of its scope's variables only: what follows from these alone is worked out.
+    /// What has no value keeps its fault for when it is evaluated.
     pub(crate) fn fixed(&self, frame: &[u64]) -> Expr {
         Expr { code: eval::fixed(&self.code, frame), ..self.clone() }
     }

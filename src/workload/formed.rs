@@ -1,16 +1,16 @@
-//! A workload whose kernels run formed into regions ([`crate::kernel::regions`]): the host program that a machine under a
-//! scheme of recoverable regions is given, and memory with a checkpoint area in it.
+//! A workload whose kernels run formed into regions ([`crate::kernel::regions`]): the host program that a
+//! machine under a scheme of recoverable regions is given, and memory with a checkpoint area in it.
 //!
 //! ```text
-//! Host ─ actions ─> FormedHost ─ launches of formed kernels, the host's own record ─> a machine, or the functional driver
+//! Host ─ actions ─> FormedHost ─ launches of formed kernels, the host's own record ─> a machine or functional driver
 //! area, behind everything in persistent memory:   host record | groups of 32 threads | shadows
 //! ```
-//! One area serves all launches: it has room for the largest, and what it says carries the number of the launch
-//! (`regions/layout.rs`). What the host writes down of itself is in `record.rs`; how a program goes on from what a power
-//! failure left, in `resume.rs`.
+//! One area serves all launches: it has room for the largest, and what it says carries the number of the
+//! launch (`regions/layout.rs`). What the host writes down of itself is in `record.rs`; how a program goes on
+//! from what a power failure left, in `resume.rs`.
 //!
-//! Invariants: the program's own buffers get what they get without formation; the area is outside of them. The same program
-//! gives the same launches on every driver, as far as it has no races.
+//! Invariants: the program's own buffers get what they get without formation; the area is outside of them.
+//! The same program gives the same launches on every driver, as far as it has no races.
 
 mod record;
 pub(crate) mod regions;
@@ -133,8 +133,9 @@ fn formed_of<'k>(kernels: &'k [FormedKernel], kernel: &Arc<Kernel>) -> &'k Arc<F
 }
 
 impl FormedProgram {
-    /// The program of formed kernels. Where the extents of a launch follow from what the host reads from the device, it
-    /// runs on the functional driver first, under `limits`, to see how large the checkpoint area must be.
+    /// The program of formed kernels. Where the extents of a launch follow from what the host reads from the
+    /// device, it runs on the functional driver first, under `limits`, to see how large the checkpoint area
+    /// must be.
     ///
     /// # Errors
     /// All kernels that cannot be formed; a functional run that fails.

@@ -1,11 +1,12 @@
 //! The host program as a state machine: told what its last read returned, it says what it wants next.
 //!
-//! Steps are laid out as a list of operations with jumps (`program`), so that the state is a position and one counter a
-//! loop.
-//! An expression that reads the device is evaluated again after each read, with what was read so far remembered; so
-//! reads happen in the order the expression asks for them, and only those on the path it takes.
+//! Steps are laid out as a list of operations with jumps (`program`), so that the state is a position and one
+//! counter a loop. An expression that reads the device is evaluated again after each read, with what was read
+//! so far remembered; so reads happen in the order the expression asks for them, and only those on the path
+//! it takes.
 //!
-//! Invariant: an operation changes state only when all of its expressions have values; until then it can be repeated.
+//! Invariant: an operation changes state only when all of its expressions have values; until then it can be
+//! repeated.
 
 pub(crate) mod functional;
 mod launch;

@@ -8,7 +8,8 @@
 //! | `buffers`, `steps`, `checks`, `instrument` | the sections |
 //! | `names` | variables that expressions may name, and their slots |
 //!
-//! Every expression is compiled, every name is a number: buffers, parameters and graphs are indexed in file order.
+//! Every expression is compiled, every name is a number: buffers, parameters and graphs are indexed in file
+//! order.
 
 pub(crate) mod buffers;
 pub(crate) mod checks;

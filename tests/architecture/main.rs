@@ -3,6 +3,7 @@
 //! A room is a top-level module of `src/`. Every mention of `crate::ROOM` outside comments counts, tests included.
 
 mod circles;
+mod prose;
 mod source;
 
 use std::path::{Path, PathBuf};

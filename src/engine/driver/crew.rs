@@ -4,8 +4,8 @@
 //!   caller (worker 0):  lay partitions on desks ─ ring ─ run own partition ─ wait for the others ─ collect
 //!   worker i:           wait for the bell ─ take the partition ─ run it ─ lay it back ─ tell
 //! ```
-//! Between legs workers sleep on a condition variable, which costs tens of microseconds a leg; inside a leg they meet at
-//! `lines.rs`. Threads end when the run does, also when it unwinds.
+//! Between legs workers sleep on a condition variable, which costs tens of microseconds a leg; inside a leg
+//! they meet at `lines.rs`. Threads end when the run does, also when it unwinds.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -126,7 +126,8 @@ impl<M: Message> Crew<M> {
         drop(guard);
     }
 
-    /// Runs the partition on a desk through a leg, and lays it back. Returns how many rounds the mailboxes have seen.
+    /// Runs the partition on a desk through a leg, and lays it back. Returns how many rounds the mailboxes
+    /// have seen.
     fn run(&self, worker: usize, first_round: u64, start: Start, watch: &mut impl Watch) -> Result<u64, Abandoned> {
         let Some(mut partition) = lock(&self.desks[worker]).partition.take() else {
             return Err(Abandoned);

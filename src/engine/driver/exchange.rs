@@ -4,10 +4,11 @@
 //!   worker 0: outbox[1] ──swap──> box[0->1][parity] ──swap──> worker 1: into its queue     (after the barrier)
 //!   worker 1: outbox[0] ──swap──> box[1->0][parity] ──swap──> worker 0
 //! ```
-//! One batch a round and pair of partitions: the sender swaps its full Vec for the empty one in the box *before* it
-//! publishes its line, the receiver swaps it out *after* it has read that line, and only if the line says so. By the
-//! argument of `lines.rs` a box of one parity is emptied before it is filled again. The lock of a box is therefore never
-//! contended; it is there so that the swap is safe Rust (`benches/engine.rs` compares it with a channel of batches).
+//! One batch a round and pair of partitions: the sender swaps its full Vec for the empty one in the box
+//! *before* it publishes its line, the receiver swaps it out *after* it has read that line, and only if the
+//! line says so. By the argument of `lines.rs` a box of one parity is emptied before it is filled again. The
+//! lock of a box is therefore never contended; it is there so that the swap is safe Rust (`benches/engine.rs`
+//! compares it with a channel of batches).
 //!
 //! Invariant: Vecs go round and are never dropped; at steady state nothing allocates.
 
@@ -22,7 +23,8 @@ use crate::engine::partition::Partition;
 
 /// The end of a round, for one worker.
 pub(crate) trait Exchange<M> {
-    /// Hands over what the partition sent, and takes in what was sent to it. Returns what all workers say together.
+    /// Hands over what the partition sent, and takes in what was sent to it. Returns what all workers say
+    /// together.
     fn meet(&mut self, partition: &mut Partition<M>, report: Report) -> Result<Report, Abandoned>;
 }
 
@@ -64,7 +66,8 @@ pub(crate) struct WorkerPlace<'a, M> {
 }
 
 impl<'a, M> WorkerPlace<'a, M> {
-    /// The place of `worker`, on the calling thread, from `round` on: the number of rounds these mailboxes have seen.
+    /// The place of `worker`, on the calling thread, from `round` on: the number of rounds these mailboxes
+    /// have seen.
     pub(crate) fn new(mailboxes: &'a Mailboxes<M>, worker: usize, round: u64) -> Self {
         mailboxes.lines.sit_down(worker);
         WorkerPlace { mailboxes, worker, round, spare: Vec::new(), blocked: Duration::ZERO }

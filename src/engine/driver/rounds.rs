@@ -1,13 +1,14 @@
-//! The loop over rounds that every worker runs in step: same windows, same reasons to leave, at any number of workers.
+//! The loop over rounds that every worker runs in step: same windows, same reasons to leave, at any number of
+//! workers.
 //!
 //! ```text
 //!   next ──> windows ──> run the partition ──> meet ──> next, flags ──> leave? ──> ...
 //! ```
-//! Whoever decides that the loop must end (worker 0: a leg is over, the stop flag) or knows a reason (a component failed)
-//! sets a flag in its line; all read the same lines, so all leave after the same round.
+//! Whoever decides that the loop must end (worker 0: a leg is over, the stop flag) or knows a reason (a
+//! component failed) sets a flag in its line; all read the same lines, so all leave after the same round.
 //!
-//! A run that is to end at once (stopped, failed, halted) first brings every tier as far as the furthest is: so that
-//! everything before one instant is handled, and nothing after.
+//! A run that is to end at once (stopped, failed, halted) first brings every tier as far as the furthest is:
+//! so that everything before one instant is handled, and nothing after.
 //!
 //! Invariant: the number and the bounds of rounds depend on the model and its limits only.
 

@@ -1,9 +1,10 @@
 //! One CTA of the functional driver: its warps, shared and local memory, barriers.
 //!
-//! Barriers count warps, as hardware before Volta did: a warp arrives whole, whichever of its lanes execute the barrier;
-//! exited warps are not awaited. A barrier executed by a part of a warp whose other lanes have one still to come is a
-//! fault of the program. `pm.barrier.wg` is a barrier of its own beside the sixteen of `bar.sync`. At `pm.barrier.kr` a CTA
-//! waits when every warp of it has arrived, until the driver says that all CTAs have.
+//! Barriers count warps, as hardware before Volta did: a warp arrives whole, whichever of its lanes execute
+//! the barrier; exited warps are not awaited. A barrier executed by a part of a warp whose other lanes have
+//! one still to come is a fault of the program. `pm.barrier.wg` is a barrier of its own beside the sixteen of
+//! `bar.sync`. At `pm.barrier.kr` a CTA waits when every warp of it has arrived, until the driver says that
+//! all CTAs have.
 
 use super::super::fault::{FaultKind, ProgramFault};
 use super::super::ir::{Barrier, BarrierRed, Gathering, Guard, Inst, MachineRead, MemKind, Op, StoreHint};
@@ -359,7 +360,8 @@ impl Cta {
     }
 }
 
-/// A barrier that only some lanes of a warp execute is in order if none of the others meets a barrier any more.
+/// A barrier that only some lanes of a warp execute is in order if none of the others meets a barrier any
+/// more.
 #[cold]
 fn whole(warp: &Warp, launch: &Launch, name: impl Fn() -> String, lanes: u64) -> Result<(), ProgramFault> {
     let kernel = &*launch.kernel;

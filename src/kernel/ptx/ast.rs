@@ -1,6 +1,7 @@
 //! The syntax tree of a PTX file: what the text says, nothing resolved.
 //!
-//! Names and modifiers borrow from the source text. Every part has its place, so that later faults point at it.
+//! Names and modifiers borrow from the source text. Every part has its place, so that later faults point at
+//! it.
 
 use super::token::Bytes;
 

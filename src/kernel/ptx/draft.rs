@@ -1,8 +1,8 @@
 //! Instructions before register allocation: operations are final, operands are virtual registers.
 //!
-//! A [`Body`] is one kernel: its code with calls inlined, then the subroutines of functions that call themselves
-//! ([`Subroutine`]). Branch targets are labels, parameter blocks of calls are accesses to a numbered block; both are
-//! resolved in [`super::finish`], subroutines' frames in [`super::stack`].
+//! A [`Body`] is one kernel: its code with calls inlined, then the subroutines of functions that call
+//! themselves ([`Subroutine`]). Branch targets are labels, parameter blocks of calls are accesses to a
+//! numbered block; both are resolved in [`super::finish`], subroutines' frames in [`super::stack`].
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,8 @@ pub(super) enum DraftOp {
         elem: Elem,
         vec: u8,
     },
-    /// The caller's part before call site number: registers saved, the stack pointer moved to the callee's frame.
+    /// The caller's part before call site number: registers saved, the stack pointer moved to the callee's
+    /// frame.
     Enter(u32),
     /// The call of a subroutine at a call site; the return site goes to `dst[0]`.
     Call(u32),
@@ -260,8 +261,8 @@ impl Body {
     }
 }
 
-/// Appends a variable to a stretch of `total` bytes and says where it starts. `total` saturates far above what
-/// `finish` accepts.
+/// Appends a variable to a stretch of `total` bytes and says where it starts. `total` saturates far above
+/// what `finish` accepts.
 pub(super) fn append(total: &mut u32, bytes: u32, align: u32) -> u32 {
     const MOST: u64 = 1 << 30;
     let at = u64::from(*total).next_multiple_of(u64::from(align.max(1))).min(MOST);

@@ -139,8 +139,9 @@ fn returns(body: &Body) -> Vec<(u32, Vec<u32>)> {
 
 /// Control flow within one activation: a call goes on behind itself.
 ///
-/// Lanes of a subroutine meet at its return at the latest, so that all that were called together return together. Those
-/// that exit, or end the run, are not awaited: such an instruction counts as an endless loop there.
+/// Lanes of a subroutine meet at its return at the latest, so that all that were called together return
+/// together. Those that exit, or end the run, are not awaited: such an instruction counts as an endless loop
+/// there.
 pub(super) fn within(body: &Body) -> Vec<Flow> {
     let subroutines = body.subroutines.first().map_or(u32::MAX, |first| target(&body.labels, first.start));
     let flow = |(pc, draft): (usize, &Draft)| match draft.op {

@@ -1,7 +1,8 @@
 //! The `.func`s of a file: their addresses, which of them an indirect call may reach, and which may call
 //! themselves.
 //!
-//! Source: PTX ISA 8.x, `call` (section 9.7.12) and "Control Flow Directives" (`.calltargets`, `.callprototype`).
+//! Source: PTX ISA 8.x, `call` (section 9.7.12) and "Control Flow Directives" (`.calltargets`,
+//! `.callprototype`).
 //!
 //! Addresses are made up. Function number `n`, in the order in which the text names functions first, has the
 //! address [`CODE_WINDOW`] + 16 (n + 1), the same in every run. No code lies there: an access to it is out of

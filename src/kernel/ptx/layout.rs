@@ -1,8 +1,8 @@
 //! Module-scope variables: where they lie, and the bytes they start with (PTX ISA 5.4, "Variables").
 //!
-//! `.const` variables are laid out in one bank in declaration order; `.global` variables become [`GlobalVar`]s that the
-//! caller places; `.shared` ones are laid out per kernel, when first used. Not modelled: `.common` merging, several
-//! constant banks.
+//! `.const` variables are laid out in one bank in declaration order; `.global` variables become
+//! [`GlobalVar`]s that the caller places; `.shared` ones are laid out per kernel, when first used. Not
+//! modelled: `.common` merging, several constant banks.
 
 use hashbrown::HashMap;
 
@@ -162,7 +162,8 @@ impl Image<'_, '_> {
             Init::Value(operand) => self.value(operand, ty, at, false),
             Init::Generic(operand) => self.value(operand, ty, at, true),
             Init::Masked(mask, operand) => {
-                // `{0xFF(sym), 0xFF00(sym), ...}`: the bytes of one address in a row; the first brings all of it.
+                // `{0xFF(sym), 0xFF00(sym), ...}`: the bytes of one address in a row; the first brings all of
+                // it.
                 if *mask == 0xff {
                     self.value(operand, Ty::B64, at, true)?;
                 }

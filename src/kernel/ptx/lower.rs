@@ -1,8 +1,9 @@
 //! Syntax tree to draft instructions: scopes, registers, labels. Calls are in `calls.rs`.
 //!
-//! Every body, inlined or not, opens a scope of its own; braces nest further ones. A `.func` call becomes a copy of the
-//! function's body: parameter blocks are shared between caller and callee by number, `ret` becomes a branch behind the
-//! copy, and the `call` itself stays one instruction. So instruction counts are those of the PTX text.
+//! Every body, inlined or not, opens a scope of its own; braces nest further ones. A `.func` call becomes a
+//! copy of the function's body: parameter blocks are shared between caller and callee by number, `ret`
+//! becomes a branch behind the copy, and the `call` itself stays one instruction. So instruction counts are
+//! those of the PTX text.
 //!
 //! Over 450 lines: scopes and bodies are one walk over the tree, whose state every part of it needs.
 
@@ -349,7 +350,8 @@ impl<'e, 'a> Lower<'e, 'a> {
         None
     }
 
-    /// What a name stands for: in the body, or a shared variable of the module. Other module names are `None`.
+    /// What a name stands for: in the body, or a shared variable of the module. Other module names are
+    /// `None`.
     pub(super) fn name(&mut self, name: &str) -> Lowered<Option<Name>> {
         if let Some(found) = self.local_name(name) {
             return Ok(Some(found));

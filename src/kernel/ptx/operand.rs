@@ -144,8 +144,8 @@ impl<'a> Lower<'_, 'a> {
         }
     }
 
-    /// Refuses what only a cooperative launch has: CUDA's drivers keep the address of its grid barrier in two registers,
-    /// which are offsets of the grid, here zeros, where OpenCL's do.
+    /// Refuses what only a cooperative launch has: CUDA's drivers keep the address of its grid barrier in two
+    /// registers, which are offsets of the grid, here zeros, where OpenCL's do.
     fn refuse_cooperation(&mut self, name: &str, operand: &Operand<'a>) -> Lowered<()> {
         if self.env.opencl || !matches!(name, "%envreg1" | "%envreg2") {
             return Ok(());

@@ -1,8 +1,8 @@
 //! PTX text to syntax tree: recursive descent over the tokens.
 //!
-//! Instructions are read generically, `opcode{.mod}* operands;`, so an unknown opcode is no syntax error. After an
-//! error the parser goes on behind the next semicolon (or at the closing brace), so that one run reports every fault.
-//! Over 500 lines: one method a production of the grammar, which call each other.
+//! Instructions are read generically, `opcode{.mod}* operands;`, so an unknown opcode is no syntax error.
+//! After an error the parser goes on behind the next semicolon (or at the closing brace), so that one run
+//! reports every fault. Over 500 lines: one method a production of the grammar, which call each other.
 
 use super::ast::{File, Formal, Function, Init, Instruction, Item, Kind, Operand, Statement, Var, Word};
 use super::token::{Bytes, NoToken, Token, tokens};

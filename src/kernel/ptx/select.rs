@@ -1,7 +1,8 @@
 //! Instruction selection: opcode, modifiers and types become one operation of the IR each.
 //!
-//! Source: PTX ISA 8.x, section 9.7. Each family of opcodes has a file. A family takes the modifiers it understands from
-//! a [`Mods`] list; whatever is left over is reported by name, so an unknown modifier never passes silently.
+//! Source: PTX ISA 8.x, section 9.7. Each family of opcodes has a file. A family takes the modifiers it
+//! understands from a [`Mods`] list; whatever is left over is reported by name, so an unknown modifier never
+//! passes silently.
 
 mod compare;
 mod control;

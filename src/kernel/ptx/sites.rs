@@ -1,11 +1,11 @@
-//! Where a pass that rewrites a kernel's text would cut in: its parameter list, its braces, its exits, and every store
-//! to an output, told by the flow of pointers (`flow`).
+//! Where a pass that rewrites a kernel's text would cut in: its parameter list, its braces, its exits, and
+//! every store to an output, told by the flow of pointers (`flow`).
 //!
-//! Invariants: a store is told to be to an output, or not to be to one, or reported: never guessed. Places are byte
-//! ranges of the file's text.
+//! Invariants: a store is told to be to an output, or not to be to one, or reported: never guessed. Places
+//! are byte ranges of the file's text.
 //!
-//! Not modelled: stores by called functions through a pointer that they are given, or by whatever an indirect call
-//! reaches (refused), indirect branches.
+//! Not modelled: stores by called functions through a pointer that they are given, or by whatever an indirect
+//! call reaches (refused), indirect branches.
 
 use std::ops::Range;
 
@@ -96,7 +96,8 @@ fn any(statements: &[Statement<'_>], holds: &dyn Fn(&Instruction<'_>) -> bool) -
     })
 }
 
-/// Whether a call may reach a function that stores to global memory. What an indirect call reaches is not known here.
+/// Whether a call may reach a function that stores to global memory. What an indirect call reaches is not
+/// known here.
 fn call_stores<'a>(call: &Instruction<'a>, called: &[&Function<'a>]) -> bool {
     let to_memory = |inst: &Instruction<'_>| {
         let apart = ["shared", "local", "param"];

@@ -1,8 +1,9 @@
-//! The code that regions are placed in: a kernel's instructions with room for boundaries at the ends of paths.
+//! The code that regions are placed in: a kernel's instructions with room for boundaries at the ends of
+//! paths.
 //!
-//! Boundaries lie before an instruction. A path that falls into a reconvergence point has no instruction of its own
-//! there, so a *gap* is put in, an item that becomes nothing unless a boundary is placed before it. The program's own
-//! `pm.region` becomes a gap with a boundary that stays.
+//! Boundaries lie before an instruction. A path that falls into a reconvergence point has no instruction of
+//! its own there, so a *gap* is put in, an item that becomes nothing unless a boundary is placed before it.
+//! The program's own `pm.region` becomes a gap with a boundary that stays.
 
 use super::super::cfg::{BitSet, Blocks, Flow};
 use super::super::dataflow::{Edges, flow_of, live};
@@ -58,7 +59,8 @@ fn gap(pos: SourcePos, no_register: u16) -> Item {
 }
 
 impl Code {
-    /// Prepares items, whose branch targets are their indices: gaps go in, and what follows from control flow is found.
+    /// Prepares items, whose branch targets are their indices: gaps go in, and what follows from control flow
+    /// is found.
     pub(super) fn of(mut items: Vec<Item>, kernel: &Kernel) -> Code {
         let flow: Vec<Flow> = items.iter().map(|item| flow_of(&item.inst)).collect();
         let blocks = Blocks::of(&flow);
@@ -106,8 +108,8 @@ impl Code {
     }
 }
 
-/// Words of 8 bytes that one lane of an instruction stores to persistent memory. With `scratch`, what it writes to shared
-/// and local memory goes to the shadow, and a barrier is counted.
+/// Words of 8 bytes that one lane of an instruction stores to persistent memory. With `scratch`, what it
+/// writes to shared and local memory goes to the shadow, and a barrier is counted.
 pub(super) fn words(inst: &Inst, scratch: bool) -> u32 {
     match inst.op {
         Op::Mem(mem) if writes(mem) && (scratch || !in_scratch(mem)) => mem.bytes().div_ceil(8),

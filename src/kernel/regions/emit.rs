@@ -5,7 +5,7 @@
 //!   barriers   mov.u64 %b, TAG
 //!   shadows    mad.wide.u32 %h, %cta, SHARED_BYTES, SHADOWS      local memory:  of %group and %lane_of_group, as %a
 //! checkpoint   st.global.u32|u64 [%a + 256 * slot], %r       a predicate:  selp.u32 %s, 1, 0, %p  and its store
-//!   one word   st.global.u32|u64 [%w + offset], %r           all active lanes to one address, which is one access of 8 bytes
+//!   one word   st.global.u32|u64 [%w + offset], %r           all active lanes to one address: one access of 8 bytes
 //! boundary     checkpoints of this place;  st.global.u64 [%a], TAG | PC_BEHIND;  pm.region
 //! bar.sync     bar.sync;  add.u64 %b, %b, 1;  st.global.u64 [%a + 256 * row], %b
 //! st.shared    add.u64 %x, %h, address;  st.global [%x + offset], data;  st.shared ...
@@ -16,9 +16,10 @@
 //! `%lane_of_group` (later `%s`), `%cta`, `%a`, `%w`, `%b`, `%h` and `%x` get new ones, as far as they are
 //! needed. What is in capitals, [`Formed::bind`](super::Formed::bind) fills in for a launch.
 //!
-//! An atomic on shared memory whose result is used happens at the shadow, and a reduction brings shared memory to the same:
-//! both see the same operations, which commute, and results are in the order of the shadow's atomics, which is the order in
-//! which regions persist. Atomics that do not commute have no shadow ([`Shadow`]).
+//! An atomic on shared memory whose result is used happens at the shadow, and a reduction brings shared
+//! memory to the same: both see the same operations, which commute, and results are in the order of the
+//! shadow's atomics, which is the order in which regions persist. Atomics that do not commute have no shadow
+//! ([`Shadow`]).
 
 use super::super::alu::{AluOp, IntOp};
 use super::super::ir::{

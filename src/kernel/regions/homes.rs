@@ -1,10 +1,9 @@
 //! Where checkpoints keep registers: a word for each lane, or one word for all lanes.
 //!
 //! LightWSP works on CPU code: a checkpoint store is 8 bytes. A warp's is 32 words, also where all lanes hold
-//! one value. With
-//! [`RegionOptions::uniform_once`](super::RegionOptions::uniform_once) such a register is stored as one word of its group of 32
-//! threads, to which all active lanes store the same 8 bytes, and a restart gives that to every lane. This is
-//! ours: the paper has no warps.
+//! one value. With [`RegionOptions::uniform_once`](super::RegionOptions::uniform_once) such a register is
+//! stored as one word of its group of 32 threads, to which all active lanes store the same 8 bytes, and a
+//! restart gives that to every lane. This is ours: the paper has no warps.
 //!
 //! | a store goes to the one word if | because |
 //! |---|---|

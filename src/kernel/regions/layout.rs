@@ -1,15 +1,16 @@
-//! Where formed kernels keep what a restart needs: rows of registers, program counters and counts of barriers by groups of
-//! 32 threads, and behind them shadows of shared and local memory.
+//! Where formed kernels keep what a restart needs: rows of registers, program counters and counts of barriers
+//! by groups of 32 threads, and behind them shadows of shared and local memory.
 //!
 //! ```text
 //! area:   group 0 | group 1 | ...            | shared memory of CTA 0 | CTA 1 | ... | local memory of thread 0 | ...
-//! group:  program counters | register | register | ... | barriers of the CTA | of the grid      rows of 32 words of 8 bytes
-//!         | words of registers that all lanes share the value of                                a word of 8 bytes each
+//! group:  program counters | register | register | ... | barriers of the CTA | of the grid   rows of 32 8-byte words
+//!         | words of registers that all lanes share the value of                              an 8-byte word each
 //! ```
-//! The paper gives every register of the machine a slot; here only registers that are ever stored have one. All launches
-//! of a program use one area, group by group at the same places ([`Area::group_bytes`] is that of the kernel that needs
-//! most), so a word is a program counter in every launch or in none. Program counters and counts carry the number of
-//! their launch plus one in their upper 32 bits: what an earlier launch left there says nothing of this one.
+//! The paper gives every register of the machine a slot; here only registers that are ever stored have one.
+//! All launches of a program use one area, group by group at the same places ([`Area::group_bytes`] is that
+//! of the kernel that needs most), so a word is a program counter in every launch or in none. Program
+//! counters and counts carry the number of their launch plus one in their upper 32 bits: what an earlier
+//! launch left there says nothing of this one.
 
 use super::super::ir::{Gathering, LANES};
 use super::super::launch::Launch;

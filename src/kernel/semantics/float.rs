@@ -1,10 +1,10 @@
 //! Float arithmetic (PTX ISA 9.7.3): add, sub, mul, fma, div, rcp, sqrt, min, max, abs, neg, copysign.
 //!
-//! Round-to-nearest operations are the host's IEEE operations in vector loops, whole arrays at a time: flush inputs,
-//! operate, flush the result, saturate. The other directions go through [`super::rounding`].
+//! Round-to-nearest operations are the host's IEEE operations in vector loops, whole arrays at a time: flush
+//! inputs, operate, flush the result, saturate. The other directions go through [`super::rounding`].
 //!
-//! Invariant: a NaN that arithmetic produces is [`NAN32`] or [`NAN64`], because hosts differ in what they produce.
-//! `abs`, `neg` and `copysign` only move sign bits.
+//! Invariant: a NaN that arithmetic produces is [`NAN32`] or [`NAN64`], because hosts differ in what they
+//! produce. `abs`, `neg` and `copysign` only move sign bits.
 
 use super::super::alu::{FloatMode, FloatOp, HalfFormat, Round};
 use super::super::ir::{Inst, LANES};

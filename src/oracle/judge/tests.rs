@@ -1,4 +1,5 @@
-//! Tests of whole judgements on runs made by hand: undo logging and message passing with what can go wrong in each.
+//! Tests of whole judgements on runs made by hand: undo logging and message passing with what can go wrong in
+//! each.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicUsize;

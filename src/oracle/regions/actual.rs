@@ -1,12 +1,14 @@
-//! Level A of P4, recovery cut off, and conditions of the program: what hardware makes of a power failure at each crash point.
+//! Level A of P4, recovery cut off, and conditions of the program: what hardware makes of a power failure at
+//! each crash point.
 //!
-//! One walk over the points keeps controllers' states and memory up with the facts, and memory as it should be up with f. Facts are never
-//! taken back, so that recovery goes at least as far as it went from the point before; and only lines of which something was
-//! held, written or committed since then can have become wrong: a point costs what has changed. Every point is a state of its own, since a controller's state
-//! changed; images after recovery differ only where f does, so resuming is judged once for each f.
+//! One walk over the points keeps controllers' states and memory up with the facts, and memory as it should
+//! be up with f. Facts are never taken back, so that recovery goes at least as far as it went from the point
+//! before; and only lines of which something was held, written or committed since then can have become wrong:
+//! a point costs what has changed. Every point is a state of its own, since a controller's state changed;
+//! images after recovery differ only where f does, so resuming is judged once for each f.
 //!
-//! Source: P4 and P8 of the oracle's design. Invariants: f never falls along a run. Not modelled: power failures within a
-//! tick.
+//! Source: P4 and P8 of the oracle's design. Invariants: f never falls along a run. Not modelled: power
+//! failures within a tick.
 
 mod resume;
 
@@ -133,8 +135,8 @@ impl<'f, 'a> Walk<'f, 'a> {
         }
     }
 
-    /// Memory should have the stores of the regions of each order before these. Regions of several orders go in the order of
-    /// coherence.
+    /// Memory should have the stores of the regions of each order before these. Regions of several orders go
+    /// in the order of coherence.
     fn settle(&mut self, until: &[u32]) {
         let mut stores: Vec<RegionStore> = Vec::new();
         let mut orders = 0;
@@ -240,7 +242,8 @@ impl<'f, 'a> Walk<'f, 'a> {
         recovered_line(facts, &self.gates, &self.reach, hardware, line, &mut bytes);
         let (is, should_be) = (word_of(&bytes, (address - line) as usize / 8), self.memory.word_wanted(address));
         let count = self.memory.wrong.len();
-        // The latest committed store whose bytes are not there, and one whose bytes are there and should not be.
+        // The latest committed store whose bytes are not there, and one whose bytes are there and should not
+        // be.
         let (mut missing, mut present) = (None, None);
         for (order, regions) in facts.regions.iter().enumerate() {
             for (number, region) in (0..).zip(regions) {
@@ -366,8 +369,8 @@ fn points(facts: &RegionFacts<'_>, asked: &Asked) -> Result<(Vec<u64>, bool), Be
     Ok((points, exhaustive))
 }
 
-/// Level A, and with `double` recovery cut off: the hardware's recovery at the points of a plan. The third result are the first
-/// judged points of each f.
+/// Level A, and with `double` recovery cut off: the hardware's recovery at the points of a plan. The third
+/// result are the first judged points of each f.
 ///
 /// # Errors
 /// The plan asks for a point that there is not.

@@ -1,9 +1,9 @@
-//! A controller's state as its facts tell it: gated entries, boundaries, what is done, the flush ID, the undo log; and
-//! persistent memory beside what it should be.
+//! A controller's state as its facts tell it: gated entries, boundaries, what is done, the flush ID, the undo
+//! log; and persistent memory beside what it should be.
 //!
-//! Source: LightWSP, sections IV-B and IV-D. Invariants: a gate holds what is buffered and neither flushed nor spilled;
-//! words that differ between memory as it is and as it should be are known at any time, so that comparing costs
-//! what differs.
+//! Source: LightWSP, sections IV-B and IV-D. Invariants: a gate holds what is buffered and neither flushed
+//! nor spilled; words that differ between memory as it is and as it should be are known at any time, so that
+//! comparing costs what differs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -119,7 +119,8 @@ impl Gate {
 pub(super) struct Gates {
     pub(super) gates: Vec<Gate>,
     pub(super) controllers: usize,
-    /// By line: gates and regions that hold, or held, something of it, in the order in which recovery flushes them.
+    /// By line: gates and regions that hold, or held, something of it, in the order in which recovery flushes
+    /// them.
     pub(super) by_line: HashMap<u64, Vec<(usize, u32)>>,
 }
 

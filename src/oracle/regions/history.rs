@@ -1,18 +1,19 @@
-//! What no image shows of recoverable regions: that the protocol keeps its order, and that regions commit in an order which
-//! the program allows.
+//! What no image shows of recoverable regions: that the protocol keeps its order, and that regions commit in
+//! an order which the program allows.
 //!
-//! *Protocol*: each controller commits the regions of an order one after the other; none flushes a region before all have
-//! its boundary, none commits it before all are done with it ([`CommitRule::Pipelined`]: before it is
-//! itself); a boundary comes behind the stores.
-//! *Program*: a region is before another when one of its stores is, by program order, a barrier of the CTA, the end of a
-//! launch; and by *coherence*: of two stores of different values to a byte, the region of the one performed first commits
-//! first. Atomics are stores; so regions drawn before an atomic (the published order) that then happens late are seen. Clocks
-//! are scalars, since commit order is total: the number of a region within one order; between orders of several SMs, the
-//! crash point from which a region survives.
+//! *Protocol*: each controller commits the regions of an order one after the other; none flushes a region
+//! before all have its boundary, none commits it before all are done with it ([`CommitRule::Pipelined`]:
+//! before it is itself); a boundary comes behind the stores. *Program*: a region is before another when one
+//! of its stores is, by program order, a barrier of the CTA, the end of a launch; and by *coherence*: of two
+//! stores of different values to a byte, the region of the one performed first commits first. Atomics are
+//! stores; so regions drawn before an atomic (the published order) that then happens late are seen. Clocks
+//! are scalars, since commit order is total: the number of a region within one order; between orders of
+//! several SMs, the crash point from which a region survives.
 //!
-//! Sources: LightWSP, sections IV-B to IV-D; happens-before as in `overtaking`. Invariants: what passes a barrier together
-//! is taken to have met at it, so that nothing is ordered that the program does not. Not modelled: order by
-//! loads (an atomic that writes nothing is one), by `bar.arrive`; memory fences order nothing by themselves.
+//! Sources: LightWSP, sections IV-B to IV-D; happens-before as in `overtaking`. Invariants: what passes a
+//! barrier together is taken to have met at it, so that nothing is ordered that the program does not. Not
+//! modelled: order by loads (an atomic that writes nothing is one), by `bar.arrive`; memory fences order
+//! nothing by themselves.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,8 +25,8 @@ use super::{NONE, RegionFacts, RegionStore};
 use crate::persist::journal::{Author, Fact, FactKind};
 use crate::persist::vocab::{CommitRule, RegionStep};
 
-/// Judges the history of a run: what the facts say of each other, and the order of regions. Keeps the first `keep` failures.
-/// With `finished`, the run came to its end, by which all regions are committed.
+/// Judges the history of a run: what the facts say of each other, and the order of regions. Keeps the first
+/// `keep` failures. With `finished`, the run came to its end, by which all regions are committed.
 pub fn judge_regions(facts: &RegionFacts<'_>, finished: bool, keep: usize) -> Verdict {
     let points = facts.changes();
     let verdict = Verdict { points, distinct: points, judged: points, exhaustive: true, ..Verdict::default() };

@@ -1,5 +1,5 @@
-//! Tests on runs of a small machine of the protocol, which random choices drive: warps, controllers with gated queues,
-//! messages that come late. The right protocol holds, each fault of it is found.
+//! Tests on runs of a small machine of the protocol, which random choices drive: warps, controllers with
+//! gated queues, messages that come late. The right protocol holds, each fault of it is found.
 //!
 //! Over 500 lines, since the machine, its faults, and what is found of each are read together.
 
@@ -629,7 +629,8 @@ fn a_number_drawn_before_the_lock_is_taken_contradicts_the_order_of_the_sections
 
 #[test]
 fn stores_of_a_region_that_leave_in_another_order_than_they_are_performed_are_found() {
-    // Performed as 1, 2; left as 2, 1: as an atomic's copy would, which comes later than that of a store behind it.
+    // Performed as 1, 2; left as 2, 1: as an atomic's copy would, which comes later than that of a store
+    // behind it.
     let run = |order: [u8; 2]| {
         let mut run = critical_sections([0, 1, 2]);
         let mut journal = Journal::default();

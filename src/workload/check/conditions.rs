@@ -1,11 +1,13 @@
-//! Conditions on what a power failure leaves: a manifest's `[[crash]]`, as `verify`'s `invariant` but on an image.
+//! Conditions on what a power failure leaves: a manifest's `[[crash]]`, as `verify`'s `invariant` but on an
+//! image.
 //!
-//! A condition is an expression over buffers in persistent memory, judged on every image that a crash test looks at: on
-//! what recovery made of it, or on what survived. For a scheme, a domain and a kind of instrumentation it *must hold*,
-//! or *must be violated* by some image (a test of the tests, and of the models), or says nothing.
+//! A condition is an expression over buffers in persistent memory, judged on every image that a crash test
+//! looks at: on what recovery made of it, or on what survived. For a scheme, a domain and a kind of
+//! instrumentation it *must hold*, or *must be violated* by some image (a test of the tests, and of the
+//! models), or says nothing.
 //!
-//! Invariant: only persistent memory is read; an element outside its buffer is found before anything runs, as far as
-//! its index does not depend on elements.
+//! Invariant: only persistent memory is read; an element outside its buffer is found before anything runs, as
+//! far as its index does not depend on elements.
 
 use std::sync::Arc;
 
@@ -118,7 +120,8 @@ impl CrashCondition {
         }
     }
 
-    /// Whether it holds on the bytes of persistent memory from address `base` on; without a value it does not.
+    /// Whether it holds on the bytes of persistent memory from address `base` on; without a value it does
+    /// not.
     pub fn holds(&self, base: u64, bytes: &[u8]) -> bool {
         let image = Image { plan: &self.plan, bytes: Some((base, bytes)) };
         self.holds.evaluate(&mut self.plan.frame.clone(), &image).is_ok_and(|value| value != Value::Int(0))

@@ -1,8 +1,8 @@
 //! The verdict on a final memory: every check of the manifest, inputs unchanged, expected figures.
 //!
-//! Compared are elements as numbers: `|got - expected| <= atol + rtol * |expected|`, where `expected` was first rounded
-//! to the buffer's type. NaN equals NaN and nothing else; an infinity equals itself only. Checks against the functional
-//! run compare bits.
+//! Compared are elements as numbers: `|got - expected| <= atol + rtol * |expected|`, where `expected` was
+//! first rounded to the buffer's type. NaN equals NaN and nothing else; an infinity equals itself only.
+//! Checks against the functional run compare bits.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -22,8 +22,8 @@ use crate::workload::manifest::checks::{Check, CheckKind, ReferenceArg};
 use crate::workload::manifest::element::{load, store};
 use crate::workload::plan::Plan;
 
-/// Bytes of buffer `number` in `memory`, as its name is bound now; what it held before the run where `memory` was made
-/// to forget it.
+/// Bytes of buffer `number` in `memory`, as its name is bound now; what it held before the run where `memory`
+/// was made to forget it.
 fn bytes_of<'m>(plan: &'m Plan, memory: &'m FlatMemory, bindings: &Bindings, number: usize) -> Cow<'m, [u8]> {
     let allocation = &plan.buffers[bindings.of(number)];
     match memory.slice(allocation.address, allocation.bytes as usize) {

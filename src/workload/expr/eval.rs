@@ -1,8 +1,8 @@
 //! Evaluation of compiled expressions.
 //!
-//! A value is 64 bits whose kind the compiler knows: an `i64`, or the bits of an `f64`. Integers are checked: overflow
-//! and division by zero end the evaluation. Floats follow IEEE 754 and come out the same on every host: `exp`, `log2`,
-//! `pow`, `sin` and `cos` are the `libm` crate's software versions, never the host's.
+//! A value is 64 bits whose kind the compiler knows: an `i64`, or the bits of an `f64`. Integers are checked:
+//! overflow and division by zero end the evaluation. Floats follow IEEE 754 and come out the same on every
+//! host: `exp`, `log2`, `pow`, `sin` and `cos` are the `libm` crate's software versions, never the host's.
 
 use super::{Code, Compare, Function, Node, Which};
 

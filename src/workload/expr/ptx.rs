@@ -1,8 +1,9 @@
 //! From a compiled expression to PTX: what each thread of a kernel computes where the manifest says so.
 //!
-//! What does not depend on a thread is computed now and becomes a literal; the rest is 64-bit integer arithmetic.
-//! Invariant: where the evaluation of the same expression (`eval`) gives a value, the code gives the same one. Where it
-//! gives a fault (overflow, a division by zero) the code computes something: whoever runs it evaluates first.
+//! What does not depend on a thread is computed now and becomes a literal; the rest is 64-bit integer
+//! arithmetic. Invariant: where the evaluation of the same expression (`eval`) gives a value, the code gives
+//! the same one. Where it gives a fault (overflow, a division by zero) the code computes something: whoever
+//! runs it evaluates first.
 //!
 //! Not modelled: floats, elements of buffers and sums that depend on a thread (faults at their place).
 
@@ -17,7 +18,8 @@ pub(crate) trait Emit {
     fn predicate(&mut self) -> String;
     /// Appends an instruction, without its semicolon.
     fn push(&mut self, instruction: String);
-    /// The register that an operation on these operands was put in already, if it still holds that everywhere here.
+    /// The register that an operation on these operands was put in already, if it still holds that everywhere
+    /// here.
     fn computed(&self, operation: &str) -> Option<String>;
     /// Notes that `operation` is in `register`.
     fn remember(&mut self, operation: String, register: &str);

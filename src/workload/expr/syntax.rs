@@ -13,8 +13,8 @@
 //! 42  0xff  1.5  2e-3  name  dotted.name  f(a, b)  buffer[index]  @buffer[index]  (a)
 //! ```
 //!
-//! A `$` before a name is allowed and means nothing (`$N` is `N`). Every node keeps its byte range in the text.
-//! Not covered: names and types (`compile`).
+//! A `$` before a name is allowed and means nothing (`$N` is `N`). Every node keeps its byte range in the
+//! text. Not covered: names and types (`compile`).
 
 use std::ops::Range;
 

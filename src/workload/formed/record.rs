@@ -4,14 +4,15 @@
 //! word 0: number of the latest entry, 0 before the first | entry of even number | entry of odd number
 //! entry:  launches so far | replies | position: operation, flags, loops, bindings, extents | the replies
 //! ```
-//! An entry says where the host program was before a step that changes memory, how many launches it had asked for, and
-//! what its reads for that step returned. It is written where a later look at memory may not find what the host saw: before
-//! the first step that changes memory behind a read or a copy. Steps in between can be done again: a write leaves the same,
-//! and a launch's own area says how far it came.
+//! An entry says where the host program was before a step that changes memory, how many launches it had asked
+//! for, and what its reads for that step returned. It is written where a later look at memory may not find
+//! what the host saw: before the first step that changes memory behind a read or a copy. Steps in between can
+//! be done again: a write leaves the same, and a launch's own area says how far it came.
 //!
-//! Host writes are durable in their order, each at once, and words of 8 bytes do not tear: an entry counts once its number
-//! is there. Chosen for the port; the paper's host is the machine itself, its loops and branches regions like any other.
-//! Left out: a copy that overlaps itself is not done again right when a failure cuts it in two.
+//! Host writes are durable in their order, each at once, and words of 8 bytes do not tear: an entry counts
+//! once its number is there. Chosen for the port; the paper's host is the machine itself, its loops and
+//! branches regions like any other. Left out: a copy that overlaps itself is not done again right when a
+//! failure cuts it in two.
 
 use crate::kernel::host::HostAction;
 use crate::kernel::memory::FlatMemory;

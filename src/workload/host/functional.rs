@@ -83,8 +83,8 @@ impl FunctionalRun {
         &self.launches
     }
 
-    /// Figures that `[expect]` may name: `launches`, `ctas`, `warp_instructions`, `thread_instructions`, `fences`,
-    /// `pm_operations`, over all launches.
+    /// Figures that `[expect]` may name: `launches`, `ctas`, `warp_instructions`, `thread_instructions`,
+    /// `fences`, `pm_operations`, over all launches.
     pub fn metrics(&self) -> BTreeMap<String, f64> {
         let sum = |of: fn(&LaunchCount) -> u64| self.launches.iter().map(of).sum::<u64>() as f64;
         let figures = [
@@ -146,8 +146,8 @@ pub struct EpochWrites {
     pub writes: u64,
 }
 
-/// Runs the host program and counts what its kernels write to persistent memory, in the order of launches and writers;
-/// those that write nothing have no entry.
+/// Runs the host program and counts what its kernels write to persistent memory, in the order of launches and
+/// writers; those that write nothing have no entry.
 pub(crate) fn run_counted(plan: &Arc<Plan>, limits: &Limits<'_>) -> Result<Vec<EpochWrites>, FunctionalError> {
     let mut memory = image(plan);
     let mut counted: BTreeMap<(u32, Writer), u64> = BTreeMap::new();

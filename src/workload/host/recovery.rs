@@ -1,16 +1,18 @@
-//! Recovery as the program's own kernels: what a manifest's `[[recovery]]` runs at boot after a power failure.
+//! Recovery as the program's own kernels: what a manifest's `[[recovery]]` runs at boot after a power
+//! failure.
 //!
 //! ```text
 //!  survived image ─> PM ranges ─┐
 //!  initial contents ─> DRAM ────┴─ functional driver ─> PM ranges ─> recovered image
 //! ```
-//! DRAM is lost in a power failure: its buffers hold their initial contents again (inputs are loaded again), and every
-//! name stands for its own buffer, whatever the program had swapped. Kernels run as they are, without instrumentation,
-//! and their persistency operations take no effect here: each write counts as durable before the next, in the order of
-//! the functional driver.
+//! DRAM is lost in a power failure: its buffers hold their initial contents again (inputs are loaded again),
+//! and every name stands for its own buffer, whatever the program had swapped. Kernels run as they are,
+//! without instrumentation, and their persistency operations take no effect here: each write counts as
+//! durable before the next, in the order of the functional driver.
 //!
-//! Invariant: the same image gives the same result. A recovery that faults, deadlocks or goes beyond its limit is an
-//! error that names its kernel and line. Not modelled: time, caches, recovery on the timed machine.
+//! Invariant: the same image gives the same result. A recovery that faults, deadlocks or goes beyond its
+//! limit is an error that names its kernel and line. Not modelled: time, caches, recovery on the timed
+//! machine.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -45,8 +47,8 @@ impl Recovery {
         self.plan.manifest.recovery.limit
     }
 
-    /// Runs on the bytes of persistent memory from address `base` on, and leaves there what it makes of them. With
-    /// `steps`, its writes to persistent memory come back in their order.
+    /// Runs on the bytes of persistent memory from address `base` on, and leaves there what it makes of them.
+    /// With `steps`, its writes to persistent memory come back in their order.
     ///
     /// # Errors
     /// The fault of the program, with its kernel and line.

@@ -173,7 +173,8 @@ pub(crate) struct Output {
     pub(crate) dynamic: bool,
 }
 
-/// Variables that a thread gives to `index`, `guard` and `repeat`, in the order of their slots; `r` comes last.
+/// Variables that a thread gives to `index`, `guard` and `repeat`, in the order of their slots; `r` comes
+/// last.
 pub(crate) const THREAD_VARIABLES: [&str; 13] = [
     "tid.x", "tid.y", "tid.z", "ctaid.x", "ctaid.y", "ctaid.z", "ntid.x", "ntid.y", "ntid.z", "nctaid.x", "nctaid.y",
     "nctaid.z", "r",

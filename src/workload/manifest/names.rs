@@ -1,8 +1,8 @@
-//! The names that expressions may use, by where the expression stands: parameters, sizes of graphs, lengths of buffers,
-//! extents of a launch, indices, buffers to read.
+//! The names that expressions may use, by where the expression stands: parameters, sizes of graphs, lengths
+//! of buffers, extents of a launch, indices, buffers to read.
 //!
-//! Invariant: a frame of variables is laid out once; each scope is a part of it, so a slot means one variable wherever
-//! it is used.
+//! Invariant: a frame of variables is laid out once; each scope is a part of it, so a slot means one variable
+//! wherever it is used.
 
 use std::sync::Arc;
 
@@ -13,7 +13,8 @@ use crate::workload::expr::{Readable, Scope, Type, Variable};
 
 /// The layout of a frame: which slot holds which variable, and who may name it.
 ///
-/// Parameters, then graph sizes, `grid.*` and `block.*`, lengths of buffers, `idx`, `i`, `j`, then loop variables.
+/// Parameters, then graph sizes, `grid.*` and `block.*`, lengths of buffers, `idx`, `i`, `j`, then loop
+/// variables.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Names {
     params: Vec<Variable>,

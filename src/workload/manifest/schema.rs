@@ -1,7 +1,7 @@
 //! The keys of a manifest as data.
 //!
-//! Invariant: `workloads/README.md` names every key, kind and word (a test compares the two). Left out: what values mean, and
-//! which go together, which the readers (`read`, `read_steps`, ...) look at.
+//! Invariant: `workloads/README.md` names every key, kind and word (a test compares the two). Left out: what
+//! values mean, and which go together, which the readers (`read`, `read_steps`, ...) look at.
 
 use crate::diagnostic::Diagnostics;
 use crate::document::Shape::{

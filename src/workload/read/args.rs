@@ -1,5 +1,5 @@
-//! Arguments of launches, checked against the kernel's parameters: numbers, addresses of elements and bytes, structures by
-//! value as C lays them out, texture objects.
+//! Arguments of launches, checked against the kernel's parameters: numbers, addresses of elements and bytes,
+//! structures by value as C lays them out, texture objects.
 //!
 //! Not covered: alignment of an address, which the kernel's accesses decide.
 

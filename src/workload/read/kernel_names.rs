@@ -1,8 +1,8 @@
-//! Kernels by the names that manifests write: the symbol in the PTX, or the C++ name behind a mangled one where a single
-//! kernel has it.
+//! Kernels by the names that manifests write: the symbol in the PTX, or the C++ name behind a mangled one
+//! where a single kernel has it.
 //!
-//! A symbol wins over a C++ name. Not covered: telling overloads from each other by their parameters, which takes the
-//! symbol.
+//! A symbol wins over a C++ name. Not covered: telling overloads from each other by their parameters, which
+//! takes the symbol.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ impl Programs {
     /// The kernel that `name` means, and the number of its module.
     ///
     /// # Errors
-    /// No kernel is called so (with the nearest name, or all), or several are (with their names). `None` where a PTX file
-    /// cannot be read: that has faults of its own, and any kernel may be in it.
+    /// No kernel is called so (with the nearest name, or all), or several are (with their names). `None`
+    /// where a PTX file cannot be read: that has faults of its own, and any kernel may be in it.
     pub(crate) fn called(&self, name: &str, place: &Place) -> Result<(usize, Arc<Kernel>), Option<Diagnostic>> {
         if let Some(found) = self.kernel(name) {
             return Ok(found);

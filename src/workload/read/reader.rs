@@ -1,4 +1,5 @@
-//! What every part of the reading of a manifest shares: names, buffers, faults, and the reading of expressions.
+//! What every part of the reading of a manifest shares: names, buffers, faults, and the reading of
+//! expressions.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Host steps: launches (their arguments: `args`), copies, fills, swaps, loops.
 //!
-//! TOML keeps `[[step]]` and `[[loop]]` in two lists; the order in which they run is their order in the file, which
-//! their places give back.
+//! TOML keeps `[[step]]` and `[[loop]]` in two lists; the order in which they run is their order in the file,
+//! which their places give back.
 
 use std::sync::Arc;
 
@@ -212,7 +212,8 @@ impl Reader<'_> {
         Some(Step::Loop(Box::new(LoopStep { place, kind: kind?, before, body, slot })))
     }
 
-    /// A condition on device memory: an expression, or `{buffer, index, eq}` with another comparison for `eq`.
+    /// A condition on device memory: an expression, or `{buffer, index, eq}` with another comparison for
+    /// `eq`.
     fn condition(&mut self, item: Item<'_>, key: &str, scope: &Scope) -> Option<Expr> {
         const COMPARISONS: [(&str, &str); 6] =
             [("eq", "=="), ("ne", "!="), ("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">=")];

@@ -66,7 +66,8 @@ impl<'a> Lower<'_, 'a> {
         let (a, negated) = self.src_pred(a)?;
         let mask = mask.map_or(Ok(Arg::None), |mask| self.mask(mask))?;
         let d = self.dst(d, bank)?;
-        // The member mask is read (it must be ready) but not obeyed; it stays out of the predicate operand's place.
+        // The member mask is read (it must be ready) but not obeyed; it stays out of the predicate operand's
+        // place.
         let src = [a, Arg::None, Arg::None, mask];
         self.emit(Op::Alu(AluOp::Vote(op)), Class::Vote, &[d], &src, negated);
         Ok(())

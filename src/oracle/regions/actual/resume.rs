@@ -1,7 +1,7 @@
 //! Resuming: programs run on from what hardware makes of a power failure, and fail again.
 //!
-//! Images after recovery differ only where f does: the first crash point of each f is enough. Source: P8 of the oracle's design.
-//! Invariants: verdicts do not depend on how the work is cut. Not modelled: time.
+//! Images after recovery differ only where f does: the first crash point of each f is enough. Source: P8 of
+//! the oracle's design. Invariants: verdicts do not depend on how the work is cut. Not modelled: time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -23,8 +23,8 @@ pub trait Resumes: Sync {
     /// It does not get there, or to something else.
     fn finish(&self, recovered: &PmImage) -> Result<(), String>;
 
-    /// Runs until power fails again, after so many more regions, and gives what the hardware makes of that; none when
-    /// the program ends before.
+    /// Runs until power fails again, after so many more regions, and gives what the hardware makes of that;
+    /// none when the program ends before.
     ///
     /// # Errors
     /// It does not get there.
@@ -34,8 +34,8 @@ pub trait Resumes: Sync {
 /// Pieces of work, each of which starts with a replay.
 const CHUNKS: usize = 16;
 
-/// Runs on from what recovery leaves at some of these crash points (the first of each f), to the end, and with a second
-/// failure a few regions later.
+/// Runs on from what recovery leaves at some of these crash points (the first of each f), to the end, and
+/// with a second failure a few regions later.
 pub fn judge_resume(
     facts: &RegionFacts<'_>,
     firsts: &[u64],
