@@ -1,5 +1,5 @@
-//! The judge of crash consistency: whether what a power failure leaves, at any instant, is what the program
-//! was promised.
+//! The judge of crash consistency: does memory after a power failure, at any instant, keep the promises to
+//! the program?
 //!
 //! ```text
 //!              ┌─ crash   the images that the machine really left ──────┐
@@ -100,7 +100,7 @@ pub(crate) fn line_overlaps(ranges: &[Range<u64>], line: u64, mask: u128) -> boo
     runs(mask).any(|(start, bytes)| overlaps(ranges, &(line + start as u64..line + (start + bytes) as u64)))
 }
 
-/// The bytes of a line of so many, from its first, that are in an image.
+/// The part of the `bytes` bytes from `address` on that lies in an image, as a range of these bytes.
 pub(crate) fn inside(image: &PmImage, address: u64, bytes: usize) -> Range<usize> {
     let end = image.base() + image.bytes().len() as u64;
     let start = image.base().saturating_sub(address).min(bytes as u64);

@@ -58,7 +58,7 @@ impl Table {
     /// A counter's sum over components.
     ///
     /// # Panics
-    /// When there is no counter of this name.
+    /// No counter has this name.
     pub fn total(&self, name: &str) -> u64 {
         let Some(column) = self.names.iter().position(|n| n == name) else {
             panic!("table `{}` has no counter `{name}`", self.kind)

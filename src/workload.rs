@@ -197,8 +197,8 @@ pub struct Resolved {
 }
 
 impl Resolved {
-    /// Everything that a run and its verdict follow from, but the machine and the scheme: name and bytes of
-    /// each part, for whoever keeps results by their content.
+    /// Everything that decides a run and its verdict, except machine and scheme: name and bytes of each part.
+    /// Stores of results use it as a key.
     pub fn fingerprint(&self, take: &mut dyn FnMut(&str, &[u8])) {
         fingerprint::feed(&self.plan, take);
     }

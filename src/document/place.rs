@@ -1,4 +1,4 @@
-//! A place in a text: a range of bytes, and the text that it is of, at which faults are reported.
+//! A place in a text, at which faults are reported: a text and a range of its bytes.
 //!
 //! Invariant: a [`Place`] is on character boundaries of its text.
 

@@ -1,5 +1,4 @@
-//! What each component of a partition has to do in the round that opens: keys grouped by destination, then
-//! sorted.
+//! The work of a round: the keys of its events, grouped by component, then sorted.
 //!
 //! ```text
 //! opened:  (t3,#1) (t4,#0) (wake,#2) (t9,#1) ...        slot order: nearly sorted by time

@@ -1,4 +1,4 @@
-//! What a component is to the engine, and what the engine is to a component.
+//! The component trait: how the engine calls a component, and what a component reports back.
 //!
 //! A component owns all of its state, receives one message or one wake-up at a time, and reaches outside only
 //! through its [`Ctx`]. Events of one component are handled in the order

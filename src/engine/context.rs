@@ -1,4 +1,4 @@
-//! A component's only way to reach outside while it handles an event, and what takes in what it sends.
+//! The context of a handler: a component sends messages and asks for wake-ups through it alone.
 //!
 //! ```text
 //!   send ──> arrives in this round? ── yes: self link ──> early    (handled in this very round)

@@ -1,8 +1,8 @@
 //! Who blocks whom when nothing can happen any more: a pure search over [`Wait::on`].
 //!
 //! A component that waits on another points at it. Following the pointers ends in a cycle (a true deadlock:
-//! each waits for the next), or at one that waits for nobody known (it lost something, or was never told):
-//! the chain says where.
+//! each waits for the next), or at a component that waits for none that is known (a message was lost or never
+//! sent). The chain names the place.
 
 use super::component::Wait;
 use super::message::ComponentId;
@@ -12,7 +12,7 @@ use super::message::ComponentId;
 pub enum Blockage {
     /// The last waits for the first.
     Cycle(Vec<ComponentId>),
-    /// The last waits for nobody that is known, or does not wait at all.
+    /// The last waits for no known component, or does not wait at all.
     Chain(Vec<ComponentId>),
 }
 

@@ -1,4 +1,4 @@
-//! What a run did, as numbers that two runs can compare: a rolling digest a component, and one of the whole.
+//! Digests by which two runs are compared: a rolling one for each component, and one of the whole run.
 //!
 //! Every handled event folds `(time, tie, message digest)` into its component's digest, one multiplication
 //! each; the digest of the run folds the components' in id order, with their final states. With epochs, the
@@ -65,7 +65,7 @@ impl StateDigest {
         self.word(u64::from_le_bytes(last));
     }
 
-    /// What stands for all of it.
+    /// The digest of everything that was fed.
     pub fn value(self) -> u64 {
         self.0
     }

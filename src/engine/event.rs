@@ -1,4 +1,4 @@
-//! What is pending in the engine, and the one total order of it.
+//! Pending events, and their one total order.
 //!
 //! ```text
 //! Tie, 64 bits:   | phase: 4 | origin component: 20 | origin's sequence number: 40 |

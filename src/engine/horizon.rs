@@ -30,7 +30,7 @@ const MAX_SLOTS_PER_WINDOW: u64 = 64;
 /// Longer lookaheads are cut to this, so that an offset inside a window fits 32 bits.
 const MAX_LOOKAHEAD: Time = 1 << 31;
 
-/// The window of a topology in which nobody can reach anybody else: long, but stop flags are still seen.
+/// The window of a topology without links between components: long, but short enough to notice stop flags.
 const NO_LINKS_LOOKAHEAD: Time = 1 << 20;
 
 /// The window arithmetic of one topology.
@@ -74,7 +74,7 @@ impl Horizon {
             .rev()
             .find(|&shift| {
                 let slots = lookahead >> shift;
-                // At least 8 slots a window: few enough to visit, so many that they come nearly sorted.
+                // At least 8 slots a window: few to visit, enough for events to come nearly sorted.
                 slots >= 8 && lookahead - (slots << shift) <= lookahead / 32
             })
             .unwrap_or(0);

@@ -37,7 +37,7 @@ use super::wires::Wires;
 /// More wake-ups at one instant than this are taken for a component that never lets time pass.
 const MAX_WAKES_AT_ONCE: u32 = 1 << 20;
 
-/// A component and what the engine keeps of it.
+/// A component, with the engine's state for it.
 pub(crate) struct Cell<M> {
     pub(crate) id: ComponentId,
     pub(crate) tier: u8,
@@ -141,7 +141,7 @@ impl Meter for NoMeter {
 pub(crate) struct RoundCount {
     /// Messages and wakes handled.
     pub(crate) events: u64,
-    /// The most of them at one component: nobody can do the round in less.
+    /// The most of them at one component, which is the least that any split of the round takes.
     pub(crate) heaviest: u64,
 }
 

@@ -1,5 +1,4 @@
-//! The plainest driver there is: one heap of all events, one event at a time. The others are tested against
-//! it.
+//! The simplest driver: one heap of all events, one event at a time. The others are tested against it.
 //!
 //! It shares with them how a message gets its time and tie ([`Ctx`]), what a digest is, and nothing of
 //! rounds, wheels, partitions or threads. Use it to find out whether an odd result is the model's or the

@@ -17,8 +17,8 @@
 //! of [`Horizon`].
 //!
 //! *Inner rounds*: fused components talk over links that are shorter than a window of their tier. Their
-//! partition runs the window in steps of their own lookahead, and as they are always together nobody else
-//! hears of it.
+//! partition runs the window in steps of their own lookahead. As they are always in one partition, no other
+//! component notices.
 //!
 //! Source: bounded lag with distances (Lubachevsky 1989); the null-message bound without null messages.
 //! Invariants: windows depend on the earliest events by tier, the topology and the limits only, never on
@@ -39,7 +39,7 @@ pub(crate) type PerTier = [Time; MAX_TIERS];
 /// No window is wider, so that an offset in it fits 32 bits.
 const WIDEST: Time = 1 << 31;
 
-/// The window of a tier that nobody can reach: long, but stop flags are still seen.
+/// The window of a tier without links to it: long, but short enough to notice stop flags.
 const ALONE: Time = 1 << 20;
 
 /// The window arithmetic of one topology.

@@ -69,8 +69,8 @@ impl Edges {
         facts
     }
 
-    /// Facts before each instruction, which follow from those behind its predecessors; some path is enough.
-    /// `transfer` turns the facts before an instruction into those behind it.
+    /// Facts before each instruction, which follow from those after its predecessors; some path is enough.
+    /// `transfer` turns the facts before an instruction into those after it.
     pub(super) fn forward_some(&self, entry: &BitSet, transfer: impl FnMut(usize, &mut BitSet)) -> Vec<BitSet> {
         let mut bottom = entry.clone();
         bottom.remove_all(entry);

@@ -1,4 +1,4 @@
-//! What the simulated program did wrong, told so that its author can find the place.
+//! Faults of the simulated program, with the place in its source.
 
 use std::fmt;
 use std::sync::Arc;
@@ -64,15 +64,15 @@ pub enum FaultKind {
         /// The value called.
         value: u64,
     },
-    /// A call of a recursive function whose frame has no room on the thread's stack.
+    /// A call of a recursive function whose frame does not fit on the thread's stack.
     StackOverflow {
         /// Which call of the chain it is, 1 being that of the kernel.
         depth: u32,
         /// Bytes of the stack.
         bytes: u32,
     },
-    /// A return to another place than behind the call: the program overwrote the return site in its local
-    /// memory.
+    /// A return to a place other than the instruction after the call: the program overwrote the return
+    /// address in its local memory.
     ReturnSite {
         /// The program counter that was there.
         found: u32,

@@ -73,7 +73,7 @@ pub enum RunError {
     /// The program did something wrong.
     #[error("{0}")]
     Fault(Box<ProgramFault>),
-    /// Some warps wait for a barrier that nobody else will reach.
+    /// Some warps wait for a barrier that no other warp will reach.
     #[error("kernel `{kernel}`, CTA {cta:?}: deadlock, {waiting}")]
     Deadlock {
         /// Kernel name.
@@ -122,8 +122,8 @@ pub struct Writer {
     pub epoch: u32,
 }
 
-/// Told of each lane's write to global memory: whose, address and bytes, in the order in which the driver
-/// does them.
+/// An observer of writes to global memory. It gets the writer, address and bytes of each lane's write, in the
+/// driver's order.
 pub type Writes<'a> = &'a mut dyn FnMut(Writer, u64, &[u8]);
 
 /// Runs a launch to its end and tells every write to global memory.
@@ -149,7 +149,7 @@ pub fn run_watched(
     }
 }
 
-/// What an observer of a run is told, in the order in which the driver does it.
+/// An event of a run, as an observer gets it, in the driver's order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event<'a> {
     /// A warp executes the instruction at `pc`; what it writes follows.
@@ -257,7 +257,7 @@ fn drive(
         }
         match cta.run(launch, memory, &mut counts, left.min(TURN), observer)? {
             Progress::Done => spare.push(cta),
-            // It is the one that is told, not one that only begins.
+            // The CTA that ran last is reported, not one that has only begun.
             Progress::Paused if counts.warp_instructions >= limits.warp_instructions => {
                 return Err(limit_reached(&cta));
             }

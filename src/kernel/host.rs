@@ -1,5 +1,5 @@
-//! What a host program asks of a device: the vocabulary between a workload's steps and whoever executes them
-//! (the functional driver, or the command processor of a timed machine).
+//! The requests of a host program to its device. The device is the functional driver or the command processor
+//! of a timed machine.
 
 use std::sync::Arc;
 
@@ -54,10 +54,10 @@ pub struct GlobalRange {
     pub bytes: u64,
 }
 
-/// A host program: a state machine that is told what its last read returned and says what it wants next.
+/// A host program: a state machine. It takes the result of its last read and returns its next action.
 pub trait HostProgram: Send + std::fmt::Debug {
-    /// The next wish. `read` holds what the [`HostAction::Read`] or [`HostAction::Reduce`] that was asked for
-    /// last came to, if it was one.
+    /// The next action. `read` is the result of the last action if that was a [`HostAction::Read`] or
+    /// [`HostAction::Reduce`].
     ///
     /// # Errors
     /// A sentence that says what the host program cannot do (a loop that never converges, an argument that

@@ -8,7 +8,7 @@
 //!
 //! Invariants: every `Branch.target` is a valid pc; the last instruction of `code` is an `Exit`, a `Return`
 //! or a branch; `pos`, `class` and `hazards` are as long as `code`. `.func` bodies are inlined at their
-//! calls; those of functions that may call themselves are subroutines behind the kernel's own code, each with
+//! calls; those of functions that may call themselves are subroutines after the kernel's own code, each with
 //! one `Return`.
 //!
 //! Over 500 lines, nearly all of them type declarations and their docs: what front end and executors share
@@ -83,10 +83,10 @@ pub enum Op {
         /// The immediate post-dominator of the branch, ways that only leave the kernel left aside.
         reconverge: u32,
     },
-    /// A call of a recursive function's subroutine, by all lanes of the path. Each lane's return site, the
+    /// A call of a recursive function's subroutine, by all lanes of the path. Each lane's return address, the
     /// next pc, goes to the 32-bit slot `dst[0]`. `src[0]` is the address of the callee's frame in local
-    /// memory, `src[1]` the last one at which it has room, both 64-bit; with `imm` 1 it has room nowhere.
-    /// Without room it is a fault.
+    /// memory, `src[1]` the last address at which the frame fits, both 64-bit; with `imm` 1 it fits nowhere.
+    /// A frame that does not fit is a fault.
     Call {
         /// Program counter of the subroutine.
         target: u32,

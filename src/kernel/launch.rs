@@ -105,7 +105,7 @@ impl<'a> ParamBlock<'a> {
     /// Gives the next parameter its bytes; a shorter value is padded with zeros.
     ///
     /// # Panics
-    /// When there is no further parameter or the value is longer than it.
+    /// No parameter is left, or the value is longer than the next one.
     #[must_use]
     pub fn bytes(mut self, value: &[u8]) -> Self {
         let param = &self.kernel.params[self.next];
@@ -220,7 +220,7 @@ pub struct Surface {
 }
 
 impl Surface {
-    /// Bytes from its first to behind its last one.
+    /// Bytes from its first byte through its last.
     pub fn bytes(&self) -> u64 {
         let rows = u64::from(self.height) * u64::from(self.depth);
         rows.saturating_sub(1) * u64::from(self.pitch) + u64::from(self.width) * u64::from(self.element)

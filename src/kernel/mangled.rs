@@ -99,7 +99,7 @@ impl Rest<'_> {
         digits
     }
 
-    /// A length and so many characters.
+    /// A length, and that many characters.
     fn source_name(&mut self) -> Option<String> {
         let length: usize = self.digits().parse().ok()?;
         let (name, rest) = self.0.split_at_checked(length).filter(|_| length > 0)?;

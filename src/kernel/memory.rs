@@ -53,7 +53,7 @@ pub struct Range {
     pub bytes: u64,
     /// Bytes of padding in front of the buffer, a multiple of [`BUFFER_ALIGN`].
     pub front: u64,
-    /// Bytes of padding behind it.
+    /// Bytes of padding after it.
     pub behind: u64,
     /// Bytes that stay unmapped on both sides at least.
     guard: u64,
@@ -111,7 +111,7 @@ impl AddressMap {
         self.allocate_within(name, bytes, Margin::default(), medium)
     }
 
-    /// The same with a margin; the first address is that of the buffer, behind its padding.
+    /// Allocates with a margin. Returns the address of the buffer, which lies after the padding.
     ///
     /// ```
     /// use durawarp::kernel::memory::{AddressMap, Margin, Medium};
@@ -146,7 +146,7 @@ impl AddressMap {
         start + front
     }
 
-    /// First address of the range of this name, and that behind it.
+    /// The first address of the range of this name, and the first address after it.
     pub fn extent_of(&self, name: &str) -> Option<(u64, u64)> {
         let range = self.ranges.iter().find(|range| range.name == name)?;
         Some((range.start, range.start + range.bytes))
@@ -393,7 +393,7 @@ impl FlatMemory {
         }
     }
 
-    /// Frees the ranges whose first address `keep` does not want.
+    /// Frees the ranges for whose first address `keep` returns false.
     pub fn retain(&mut self, mut keep: impl FnMut(u64) -> bool) {
         self.chunks.retain(|chunk| keep(chunk.start));
     }

@@ -11,31 +11,39 @@
 //! `regions/plan.rs`, pruning in `regions/values.rs`.
 //!
 //! # Boundaries
-//! At the entry; before exits, so that a thread's last program counter says that it is done; in every loop
-//! with stores, or with a volatile load (it may wait for somebody whose stores are held up until this warp's
-//! region ends: a queue can be full of them); before fences, barriers and atomics, and
-//! ([`RegionOptions::after_sync`]) behind barriers and atomics, so that the next region's number is drawn
-//! once they have happened: with the paper's boundary *before* alone, a critical section's stores may persist
-//! in the wrong order. At the program's own `pm.region`. Where the stores of a region would exceed the
-//! threshold. Calls have been inlined, so there are none; a kernel with recursive functions is refused. A
-//! boundary is a store of the next program counter and `pm.region`.
+//! A boundary is a store of the next program counter, and `pm.region`.
 //!
-//! Merging takes away, in program order, what the rules above do not need once all of them are met: the
-//! header's boundary of a loop that has another one, say. The threshold counts words of 8 bytes a lane,
+//! | boundary at | because |
+//! |---|---|
+//! | the entry | the first region begins there |
+//! | exits (before) | a thread's last program counter then says that it is done |
+//! | a loop with stores | a region holds at most the threshold |
+//! | a loop with a volatile load | it may wait for a warp whose stores stay in a queue until this warp's region ends |
+//! | fences, barriers, atomics (before) | the paper's rule |
+//! | barriers, atomics (after) | the next region draws its number once they have happened |
+//! | the program's `pm.region` | the program asks for it |
+//! | too many stores in a row | a region holds at most the threshold |
+//!
+//! The boundaries after barriers and atomics are ours ([`RegionOptions::after_sync`]): with the paper's
+//! boundary before them alone, the stores of a critical section may persist in the wrong order. Calls have
+//! been inlined; a kernel with recursive functions is refused.
+//!
+//! Merging then removes, in program order, every boundary without which all of these rules still hold: the
+//! one at the header of a loop that has another, for example. The threshold counts words of 8 bytes a lane,
 //! checkpoints and the boundary's own store included.
 //!
 //! # Divergence
 //! A region is a warp's: its stores persist all or none, whichever lanes made them. Each *thread* has its own
 //! checkpoint and program counter, and a boundary renews those of the active lanes. Lanes that wait elsewhere
-//! keep an older one, and a restart repeats what they did since. So while lanes wait they may have nothing
-//! stored since their own last boundary, nor looked at other lanes, nor gone round a loop: repeated by some
-//! lanes alone, that would come out otherwise, or out of step with the rest. For every branch that may split
-//! the warp (`regions/uniform.rs`) and has a boundary on one of its paths, there is one before the branch and
-//! one at the end of each path, wherever something of this kind may have happened since the last. The SIMT
-//! stack is then no part of the checkpoint: a restart groups lanes by their program counters and lets them
-//! meet at the nearest post-dominator they have in common (`regions/resume.rs`).
+//! keep an older one, and a restart repeats what they did since. So a lane that waits must not have stored,
+//! read other lanes or gone round a loop since its own last boundary: some lanes alone would repeat that with
+//! another result, or out of step with the rest. For every branch that may split the warp
+//! (`regions/uniform.rs`) and has a boundary on one of its paths, there is one before the branch and one at
+//! the end of each path, wherever something of this kind may have happened since the last. The SIMT stack is
+//! then no part of the checkpoint: a restart groups lanes by their program counters and lets them meet at the
+//! nearest post-dominator they have in common (`regions/resume.rs`).
 //!
-//! A register that all lanes share the value of may have one word instead of one a lane
+//! A register with one value in all lanes may have one word instead of one a lane
 //! ([`RegionOptions::uniform_once`], ours): `regions/homes.rs` says where that is sound.
 //!
 //! # Memory that does not persist, and barriers
@@ -44,10 +52,10 @@
 //! restart fills the memory from it. Atomics on shared memory are repeated too (`emit.rs` says how, and which
 //! cannot be). That is this port's way; what it costs is in the counts.
 //!
-//! A warp counts the barriers that it has passed, and stores the count behind each. Boundaries stand on both
-//! sides, and the region behind a barrier gets its number when all have arrived, so that what any warp stored
-//! before it persists before what any stores behind it. When a restart finds a warp in front of a barrier
-//! that another has passed, all have arrived there: it goes on behind it.
+//! A warp counts the barriers that it has passed, and stores the count after each. Boundaries stand on both
+//! sides, and the region after a barrier gets its number when all have arrived, so that what any warp stored
+//! before it persists before what any stores after it. When a restart finds a warp in front of a barrier
+//! that another has passed, all have arrived there: it goes on after it.
 //!
 //! # What a restart needs beyond the area
 //! The launch (constants, special registers), and memory as the persisted regions left it.
@@ -100,7 +108,7 @@ pub struct RegionOptions {
     pub unroll_factor: u32,
     /// Leave out checkpoints of registers that can be computed from others, constants and parameters.
     pub prune: bool,
-    /// Boundaries behind atomics and barriers too, not only before (the paper's way).
+    /// Boundaries after atomics and barriers too, not only before (the paper's way).
     pub after_sync: bool,
     /// Shared and local memory have shadows that persist, shared atomics order threads, and barriers are
     /// counted: without, a kernel that uses them cannot be resumed in its middle. The paper's whole system
@@ -129,7 +137,7 @@ impl Default for RegionOptions {
 /// Why a kernel cannot be formed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RegionError {
-    /// The threshold leaves no room beside a boundary's own store.
+    /// The threshold is used up by a boundary's own store.
     #[error("a threshold of {0} stores is too small: a boundary is one itself, so at least 2 are needed")]
     Threshold(u32),
     /// The kernel has no instruction.
@@ -258,7 +266,7 @@ pub struct Formed {
 /// Forms the regions of a kernel.
 ///
 /// # Errors
-/// A threshold without room, a kernel beyond the IR's limits.
+/// A threshold that is too small, or a kernel beyond the IR's limits.
 ///
 /// # Example: a loop that stores, in regions of at most 8 stores
 /// ```
@@ -457,8 +465,8 @@ impl Formed {
         u64::from(mem.bytes()) * if once { groups } else { u64::from(lanes.count_ones()) }
     }
 
-    /// The launch of the formed kernel that does what `launch` does, with its checkpoints in `area`: in
-    /// persistent memory, with room for what the kernel keeps ([`Layout::bytes`]), of zeros or used by
+    /// The launch of the formed kernel that does what `launch` does, with its checkpoints in `area`. The area
+    /// lies in persistent memory, has at least [`Layout::bytes`] bytes, and holds zeros or checkpoints of
     /// launches of other numbers.
     ///
     /// # Panics

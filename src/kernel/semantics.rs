@@ -352,7 +352,7 @@ pub(super) fn execute_vector() -> Option<Executor> {
             && is_x86_feature_detected!("lzcnt")
             && is_x86_feature_detected!("popcnt");
         if present {
-            // The only unsafe of this room.
+            // The only unsafe code of this module.
             #[allow(unsafe_code)]
             return Some(|f, inst, op| {
                 // SAFETY: `execute_avx2` is safe code whose only precondition is that the processor has the

@@ -6,8 +6,8 @@
 //! The SIMT stack reconverges at immediate post-dominators (Fung et al., "Dynamic Warp Formation", MICRO
 //! 2007): a divergent branch turns the current path into the one that continues at the reconvergence point,
 //! and puts one path a side above it; a path that arrives there is popped. The fall-through side runs first.
-//! Lanes that exit leave every path, so an early exit keeps nobody from meeting (see `cfg.rs`). Memory
-//! operands are in `warp/memory.rs`, calls in `warp/calls.rs`.
+//! Lanes that exit leave every path, so an early exit never keeps other lanes from meeting (see `cfg.rs`).
+//! Memory operands are in `warp/memory.rs`, calls in `warp/calls.rs`.
 //!
 //! Invariants: masks shrink from bottom to top of the stack; the top path has a lane, or the stack is empty;
 //! the top path is never at its own reconvergence point. Not modelled: independent thread scheduling (Volta

@@ -150,7 +150,7 @@ impl<'a> Allowed<'a> {
         Walk { allowed: self, instant: self.order.instants(), must, image, open: BTreeSet::new() }
     }
 
-    /// How many images there are at an instant; none when there is no such instant.
+    /// The number of images at an instant; none beyond the last instant.
     pub fn count(&self, instant: usize) -> Option<u64> {
         let mut walk = self.walk();
         (instant <= self.order.journal.facts().len()).then(|| {
@@ -159,7 +159,7 @@ impl<'a> Allowed<'a> {
         })
     }
 
-    /// One image by its instant and number; none when there is no such number.
+    /// One image by its instant and number; none beyond the last instant or number.
     pub fn image(&self, instant: usize, choice: u64) -> Option<PmImage> {
         let mut walk = self.walk();
         walk.advance_to(instant);

@@ -11,8 +11,7 @@
 //! all.
 //!
 //! Invariants: every change is inside the image (checked when the states are made); a hash depends on the
-//! bytes alone, not on the way to them. Not modelled: what a scheme's salvage makes of the image at boot;
-//! that is the caller's.
+//! bytes alone, not on the way to them. Not modelled: recovery by hardware at boot; the caller applies it.
 
 use std::ops::Range;
 
@@ -24,9 +23,9 @@ use crate::persist::image::{OutsideImage, PmImage};
 use crate::persist::journal::{Fact, FactKind, Journal};
 use crate::persist::vocab::Domain;
 
-/// Up to how many changes every point is judged, unless told otherwise.
+/// Up to this many changes every point is judged, by default.
 pub const EXHAUSTIVE_CHANGES: u64 = 20_000;
-/// Up to how many bytes of persistent memory every point is judged, unless told otherwise.
+/// Up to this many bytes of persistent memory every point is judged, by default.
 pub const EXHAUSTIVE_BYTES: usize = 1 << 20;
 /// Points kept at either end when not every point is judged.
 const ENDS: u64 = 64;
@@ -175,7 +174,7 @@ impl<'a> CrashStates<'a> {
     /// The points of a plan. `metadata` are sorted, disjoint ranges of addresses.
     ///
     /// # Errors
-    /// The plan asks for a point that there is not.
+    /// The plan names a point beyond the last one.
     pub fn points(&self, plan: Plan, metadata: &[Range<u64>], seed: u64) -> Result<Points, BeyondEnd> {
         let last = self.changes();
         let mut points = match plan {
@@ -313,7 +312,7 @@ impl Hashed {
         Hashed { image, hash }
     }
 
-    /// Writes; what is outside of the image is not the caller's to write.
+    /// Writes bytes; they must lie inside the image.
     pub(super) fn write(&mut self, address: u64, data: &[u8]) {
         let start = (address - self.image.base()) as usize;
         let offsets = start..start + data.len();

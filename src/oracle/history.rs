@@ -1,5 +1,5 @@
-//! What no single image shows, judged along the whole run: values that never were, versions that go back,
-//! program order, ends of epochs, and acknowledgements that came too early.
+//! Properties that no single image shows, judged along the whole run: values that were never stored, versions
+//! that go back, program order, ends of epochs, and acknowledgements that came too early.
 //!
 //! Durable bytes are matched to versions by value, word by word: a word that changes takes the *earliest*
 //! version not older than its last one that has these bytes. So "this version is durable" is claimed only
@@ -11,9 +11,9 @@
 //! Persist barriers are judged by their definition (`scopes`), whatever a scheme makes of them.
 //!
 //! Source: properties P0, P1, P2, P5, P9 of the oracle's design; strict and epoch persistency as in Pelley et
-//! al. (ISCA'14). Over 500 lines with its tests, nearly half of them: a case a property, each a few facts of
-//! a script. Invariants: cost is linear in facts and bytes, as matches only go forward. Not modelled: P1 for
-//! the lanes of one instruction, which have no order among each other.
+//! al. (ISCA'14). Over 500 lines; nearly half are tests, one case a property, each a few facts of a script.
+//! Invariants: cost is linear in facts and bytes, as matches only go forward. Not modelled: P1 for the lanes
+//! of one instruction, which have no order among each other.
 
 use super::crash::{CrashStates, Hashed};
 use super::order::{Effect, Entry, Order, byte_mask, warp_key};
@@ -23,9 +23,9 @@ use super::{LINE, WORDS, runs};
 use crate::persist::journal::{Fact, FactKind};
 use crate::persist::vocab::{Domain, PersistScope};
 
-/// Judges the history of a run: the facts' agreement, P0, P2, P5 and P9, and with `strict` P1. Which ends of
-/// CTAs and kernels P2 holds for, and what P5 orders, is what the order was told that they guarantee. Keeps
-/// the first `keep` failures.
+/// Judges the history of a run: the facts' agreement, P0, P2, P5 and P9, and with `strict` P1. The guarantees
+/// of `order` decide for which ends of CTAs and kernels P2 holds, and what P5 orders. Keeps the first `keep`
+/// failures.
 ///
 /// # Panics
 /// When states and order are not of the same journal.

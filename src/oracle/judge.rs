@@ -1,5 +1,4 @@
-//! The judge's bench: takes images one by one through recovery and every rule, on as many threads as there
-//! are.
+//! Takes images one by one through recovery and every rule, on all threads.
 //!
 //! ```text
 //!  points or choices ─ hash ─> distinct images ─ chunks ─> [survived ─ recovery ─> recovered ─> rules] ─> verdict
@@ -44,7 +43,7 @@ pub struct Violation {
 }
 
 impl Violation {
-    /// What is told in words alone.
+    /// A violation described in words alone.
     pub fn of(what: String) -> Violation {
         Violation { what, values: Vec::new() }
     }
@@ -55,13 +54,13 @@ pub trait Check: Sync {
     /// What it is called in a verdict.
     fn name(&self) -> &str;
 
-    /// Whether what recovery made of what survived is right; else what is wrong.
+    /// Judges the image after recovery, `recovered`, against the one before, `survived`.
     ///
     /// # Errors
     /// It is not.
     fn judge(&self, survived: &PmImage, recovered: &PmImage) -> Result<(), Violation>;
 
-    /// The same where words are needed only if they are to be told: of very many images, few are.
+    /// The same, with words only if `told`: of very many images few are reported.
     ///
     /// # Errors
     /// It is not; perhaps without words.
@@ -118,13 +117,12 @@ pub struct Rules<'a> {
     pub undo: Option<&'a UndoRule>,
     /// What runs at boot, in place of the undo log's own recovery.
     pub recovery: Option<Recovery<'a>>,
-    /// Cut that off after each of its steps and run it again (P8); an undo log's own recovery has been told
-    /// by itself.
+    /// Cut `recovery` off after each of its steps and run it again (P8). For an undo log's own recovery its
+    /// rule says so.
     pub double: bool,
     /// Conditions on the result.
     pub checks: &'a [&'a dyn Check],
-    /// States are judged only when so many launches had begun: 1 when the host first has to put the input
-    /// there.
+    /// States are judged once this many launches have begun: 1 when the host first writes the input.
     pub launches: u32,
     /// How many failures to keep.
     pub keep: usize,
@@ -147,9 +145,9 @@ struct Judged {
 }
 
 impl Rules<'_> {
-    /// Judges one image; `recovered` is room for what recovery makes of it. `order` is there when what is
-    /// found is to be told of, with witnesses; `known` is what checks came to before, whose first violations
-    /// are told of.
+    /// Judges one image; `recovered` is overwritten with the image after recovery. With `order`, findings are
+    /// described with witnesses; `known` are the earlier results of checks, whose first violations are
+    /// described.
     fn judge(
         &self,
         survived: &PmImage,
@@ -354,7 +352,7 @@ fn sum(mut verdict: Verdict, parts: Vec<Part>, rules: &Rules<'_>) -> Verdict {
 /// program's own description (P3) comes first. `order` names witnesses.
 ///
 /// # Errors
-/// The plan asks for a point that there is not.
+/// The plan names a point beyond the last one.
 pub fn judge_actual(
     states: &CrashStates<'_>,
     order: &Order<'_>,
@@ -466,7 +464,7 @@ pub fn judge_allowed(allowed: &Allowed<'_>, rules: &Rules<'_>, watch: &Watch<'_>
     verdict
 }
 
-/// Judges one allowed state again, by the instant and number of a failure; none when there is no such number.
+/// Judges one allowed state again, by the instant and number of a failure; none beyond the last number.
 pub fn judge_choice(allowed: &Allowed<'_>, rules: &Rules<'_>, instant: usize, choice: u64) -> Option<Verdict> {
     let place = place(Level::Allowed, instant as u64, Some(choice), allowed.time(instant));
     Some(judge_one(&allowed.image(instant, choice)?, allowed.launches_begun(instant), rules, allowed.order(), &place))
@@ -509,7 +507,7 @@ pub fn judge_overtaking(
     sum(verdict, parts, rules)
 }
 
-/// Judges one state of level C again; none when there is no such store.
+/// Judges one state of level C again; none when fact `store` is not a store.
 pub fn judge_store(overtaking: &Overtaking<'_>, rules: &Rules<'_>, store: usize) -> Option<Verdict> {
     let image = overtaking.image(store)?;
     let place = place(Level::Overtaking, store as u64, None, overtaking.time(store));

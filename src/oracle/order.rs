@@ -7,9 +7,9 @@
 //!      covered by write-back and fence ───────────────────  must       may
 //! ```
 //! A line's content is a prefix of its versions: where version v is durable, so is what came before it. A
-//! version is *guaranteed* when its own warp stored it through the caches, wrote the line back later, and
-//! then passed a fence; or stored it around the caches and then passed a fence. A non-temporal store takes
-//! along earlier ones of the line that went the same way, but nothing that still lies in a cache: such
+//! version is *guaranteed* when its own warp stored it in the caches, wrote the line back later, and then
+//! passed a fence; or made a non-temporal store and then passed a fence. A durable non-temporal store implies
+//! that earlier non-temporal stores of the line are durable, but nothing that still lies in a cache: such
 //! versions are kept apart (`through`) and laid over the prefix. The host's writes bypass the caches and are
 //! guaranteed when a kernel starts. Anything performed may be durable, since a cache may evict at any time.
 //!
@@ -131,7 +131,7 @@ pub struct Fault {
 pub struct Bounds {
     /// Every version up to this one is durable.
     pub must: u32,
-    /// Every version around the caches up to this one is durable.
+    /// Every non-temporal version up to this one is durable.
     pub through: u32,
     /// No later version is durable.
     pub may: u32,
@@ -276,8 +276,7 @@ impl<'a> Order<'a> {
         self.combined[first as usize..(first + count) as usize].iter().copied().chain(version.program)
     }
 
-    /// A line's content when all versions up to `prefix` are there, and those around the caches up to
-    /// `through`.
+    /// A line's content with all versions up to `prefix`, and the non-temporal ones up to `through`.
     pub fn content(&self, line: usize, prefix: u32, through: u32) -> [u8; LINE] {
         let Line { words, versions, .. } = &self.lines[line];
         let mut bytes = [0; LINE];
@@ -328,7 +327,7 @@ struct Reader<'o, 'a> {
     /// What a persist barrier of a scope, by its number, makes durable.
     barriers: BTreeMap<(PersistScope, Instance, u32), Vec<(u32, bool)>>,
     warps: BTreeMap<WarpKey, Pending>,
-    /// Stores of a CTA (or of a launch: no CTA) whose end guarantees them.
+    /// Stores of a CTA, or of a launch (no CTA); its end guarantees them.
     epochs: BTreeMap<(u32, Option<u32>), Vec<u32>>,
     /// By SM, where the machine orders them: non-temporal stores that nothing guarantees yet, in the order of
     /// issue.

@@ -18,9 +18,9 @@
 //! XFDetector (ASPLOS'20) applies program order. Invariants: a state judged here respects every fence,
 //! barrier, atomic and memory fence of the CTA and the coherence order of each line, so a correct program has
 //! no failure here. Not modelled: two warps that run ahead at once; atomics and memory fences count as
-//! synchronising with all earlier ones of the CTA, whatever they address, so that a hole behind one of these
-//! can be overlooked; spinning on plain loads is seen as no synchronisation at all. Over 500 lines with its
-//! tests, a third of them.
+//! synchronising with all earlier ones of the CTA, whatever they address, so that a hole after one of these
+//! can be overlooked; spinning on plain loads is seen as no synchronisation at all. Over 500 lines, a third
+//! of them tests.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -36,7 +36,7 @@ use crate::persist::vocab::{NonTemporalOrder, PersistScope};
 /// A warp's knowledge of the warps of its CTA: of each, how many of its facts come before.
 type Clock = BTreeMap<u16, u32>;
 
-/// Where a fact of a warp stands.
+/// The place of a fact in happens-before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stand {
     /// Its place in the warp's own order.
@@ -234,7 +234,7 @@ impl<'a> Overtaking<'a> {
         &self.order.journal.facts()[fact as usize]
     }
 
-    /// It comes before whoever has this clock, a warp of the same CTA.
+    /// The fact comes before the warp with this clock, of the same CTA.
     fn is_known(&self, fact: u32, clock: &Clock) -> bool {
         let known = clock.get(&self.fact(fact).author.warp);
         self.stands.get(&fact).zip(known).is_some_and(|(stand, known)| stand.number < *known)
@@ -305,15 +305,15 @@ impl<'a> Overtaking<'a> {
         }
     }
 
-    /// The stores of these versions of a line, or of those around the caches among them.
+    /// The stores of these versions of a line; with `through` of the non-temporal ones among them.
     fn along(&self, line: usize, versions: Range<u32>, through: bool) -> impl Iterator<Item = u32> {
         let versions = self.order.lines()[line].versions.get(versions.start as usize..versions.end as usize);
         let versions = versions.unwrap_or_default().iter().filter(move |version| !through || version.through);
         versions.flat_map(|version| self.order.programs(version))
     }
 
-    /// The image in which `store` is durable, and else only what must be; none when there is no such store.
-    /// Cost: versions of the line and guarantees before the store.
+    /// The image in which `store` is durable, and else only what must be; none when fact `store` is not a
+    /// store. Cost: versions of the line and guarantees before the store.
     pub fn image(&self, store: usize) -> Option<PmImage> {
         let fact = self.order.journal.facts().get(store)?;
         let (line, version) = self.order.version_of(store).filter(|_| is_store(fact.kind))?;
@@ -453,8 +453,8 @@ mod tests {
 
     #[test]
     fn what_the_machine_orders_before_a_store_is_certain_with_it() {
-        // Warp 0 logs around the caches, its fence does not wait; behind a barrier, warp 1 stores data, long
-        // afterwards.
+        // Warp 0 logs by non-temporal stores, its fence does not wait; after a barrier, warp 1 stores data,
+        // long afterwards.
         let run = |fence: bool, barrier_between: bool, past: bool| {
             let mut script = Script::default();
             script.through(warp(0), LOG, 1);
@@ -525,7 +525,7 @@ mod tests {
 
     #[test]
     fn a_flag_of_another_cta_that_comes_along_in_a_line_brings_its_log() {
-        // Warp 1's flag is certain, beside which another CTA's flag is, which comes behind a log.
+        // Warp 1's flag is certain, beside which another CTA's flag is, which comes after a log.
         let other = Author { cta: 7, ..warp(0) };
         for (logged, expected) in [(true, [1, 2, 3]), (false, [0, 2, 3])] {
             let mut script = Script::default();

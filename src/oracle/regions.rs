@@ -1,7 +1,7 @@
 //! P4: the judge of schemes whose hardware commits recoverable regions, whole and in order.
 //!
 //! ```text
-//!  SM           Stored Stored Ended                                    region 7 of warp w: what it is to leave
+//!  SM           Stored Stored Ended                                    region 7 of warp w: its stores
 //!  controller 0   Buffered       Bounded ──ack──┐ Flushed Done ──ack──┐ Committed
 //!  controller 1          Buffered     Bounded ──┴ Flushed   Done ─────┴ Committed
 //!                                        ^ power fails: recovery from what each controller knows (`recovery`)
@@ -12,8 +12,7 @@
 //! controller's state changes power may fail; the hardware's recovery runs on the controllers' states, and
 //! what it leaves must be the initial image with the stores of exactly the regions before one number f, on
 //! which all controllers agree; cut off after any of its steps it comes to the same (`actual`). *Resume*:
-//! from that image the program runs on to the result that it has without a failure, which whoever knows the
-//! program tells ([`Resumes`]).
+//! from that image the program must run on to the result of a run without a failure ([`Resumes`] runs it).
 //!
 //! Source: LightWSP (Zhou, Zeng, Jung), sections IV-B to IV-F; P4 of the oracle's design. Invariants: facts
 //! and images are all that it reads. Region numbers are counted from 0 without a wrap. Not modelled: a
@@ -78,7 +77,7 @@ struct Contradiction {
     what: String,
 }
 
-/// The regions of a run: who stored what in which, and the instants at which controllers' states changed.
+/// The regions of a run: the stores of each, by warp, and the instants at which controllers' states changed.
 #[derive(Debug)]
 pub struct RegionFacts<'a> {
     journal: &'a Journal,
@@ -123,10 +122,10 @@ fn words_of(mask: u128, bytes: &[u8; LINE]) -> impl Iterator<Item = (usize, u64,
 }
 
 impl<'a> RegionFacts<'a> {
-    /// Reads the facts of a run that began with `initial`, on a machine of so many controllers. `host` is the
-    /// SM number of the host's facts. A region is of a warp or, `of_ctas`, of the warps of a CTA. Controllers
-    /// go on to the next region when all have written one ([`committed_by`](Self::committed_by) says
-    /// otherwise).
+    /// Reads the facts of a run that began with `initial`, on a machine of `controllers` controllers. `host`
+    /// is the SM number of the host's facts. A region is of a warp or, `of_ctas`, of the warps of a CTA.
+    /// Controllers go on to the next region when all have written one ([`committed_by`](Self::committed_by)
+    /// says otherwise).
     ///
     /// # Errors
     /// A store or write is not all inside the image.
@@ -396,7 +395,7 @@ struct Programs {
 impl Programs {
     fn issue(&mut self, order: &Order<'_>, at: u32, fact: &Fact) {
         let source = match fact.kind {
-            // What an atomic wrote is told when it was performed.
+            // The value of an atomic is known when it was performed.
             FactKind::Updated => {
                 let Some((line, version)) = order.version_of(at as usize) else { return };
                 order.lines()[line].versions[version as usize - 1].performed

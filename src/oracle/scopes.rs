@@ -116,7 +116,7 @@ mod tests {
         (standings, scopes.instances.into_iter().map(|instance| (instance.scope.unwrap(), instance.epochs)).collect())
     }
 
-    /// Warp 0: a | c, behind a barrier of the CTA; warp 1: | b, behind one of its own; another CTA: d. Stores
+    /// Warp 0: a | c, after a barrier of the CTA; warp 1: | b, after one of its own; another CTA: d. Stores
     /// are the facts 0, 3, 6, 8.
     fn run() -> Script {
         let reached = FactKind::PersistReached;

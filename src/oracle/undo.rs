@@ -1,5 +1,4 @@
-//! P3 and P8: what undo logging promises of an image after recovery, and which two persists broke the
-//! promise.
+//! P3 and P8: the promise of undo logging for an image after recovery, and the two persists that broke it.
 //!
 //! An element's expected content follows from the flags after recovery: the new value of the latest complete
 //! transaction that covers it, else the old value of the first one. Where several launches use one flag after
@@ -58,7 +57,7 @@ struct Wrong {
     transaction: usize,
 }
 
-/// What is wrong with an image, and who did it if that can be told.
+/// A fault of an image, with the two persists that caused it where they are known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Finding {
     pub(super) property: Property,
@@ -68,7 +67,7 @@ pub(super) struct Finding {
 }
 
 impl Finding {
-    /// What is told in words alone.
+    /// A finding described in words alone.
     pub(super) fn of(property: Property, what: String) -> Finding {
         Finding { property, what, values: Vec::new(), witness: None }
     }
@@ -316,7 +315,7 @@ impl UndoRule {
     }
 
     fn recover_at_once(&self, image: &mut PmImage) -> Result<(), String> {
-        // A transaction that cannot be rolled back keeps its flag: told again, by the slot that is at fault.
+        // A transaction that cannot be rolled back keeps its flag: it is reported again, by the faulty slot.
         self.joined.recover(image).or_else(|_| self.log.recover(image)).map_err(|outside| outside.to_string())
     }
 

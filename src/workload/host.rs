@@ -1,4 +1,4 @@
-//! The host program as a state machine: told what its last read returned, it says what it wants next.
+//! The host program as a state machine: it takes the result of its last read and returns its next action.
 //!
 //! Steps are laid out as a list of operations with jumps (`program`), so that the state is a position and one
 //! counter a loop. An expression that reads the device is evaluated again after each read, with what was read
@@ -30,14 +30,14 @@ use view::{Bindings, Interrupt, View};
 /// Launches that [`total_ctas`] follows before it gives up.
 const MAX_COUNTED_LAUNCHES: u64 = 100_000;
 
-/// What the device was asked for and has not answered.
+/// A read that the device has not answered yet.
 #[derive(Debug)]
 enum Wanted {
     Element(Element),
     Reduction,
 }
 
-/// Where the transactions of a launch that begins now keep what they need.
+/// The flags and logs of the transactions of a launch that begins now.
 #[derive(Debug)]
 pub(crate) struct Begun {
     pub(crate) undo: Arc<Undo>,

@@ -1,4 +1,4 @@
-//! The manifest as data: what the readers ([`read`](super::read)) make of a well-formed document.
+//! The manifest as data; the readers ([`read`](super::read)) make it from a well-formed document.
 //!
 //! | file | what it has |
 //! |---|---|

@@ -36,7 +36,7 @@ use crate::workload::manifest::source::{Folder, Programs};
 use allocation::Allocation;
 use program::Program;
 
-/// A kernel of a program, and what became of it.
+/// A kernel of a program, and its formed kernel.
 pub(crate) type FormedKernel = (Arc<Kernel>, Arc<Formed>);
 
 /// Which of a plan's programs.

@@ -48,7 +48,7 @@ struct Board {
 }
 
 impl<M: Message> Crew<M> {
-    /// A crew of `workers`, of which the caller is one, on so many cores.
+    /// A crew of `workers` (the caller included) on `cores` cores.
     pub(crate) fn new(workers: usize, cores: usize) -> Self {
         let patience = if workers <= cores { Patience::OWN_CORE } else { Patience::SHARED_CORE };
         let desk = || Mutex::new(Desk { partition: None, left: None, blocked: Duration::ZERO });
@@ -159,7 +159,7 @@ impl<M: Message> Drop for Dismissal<'_, M> {
     }
 }
 
-/// Tells the others when a thread of the crew unwinds, so that nobody waits for it.
+/// Marks the meeting as abandoned when a thread of the crew unwinds, so that no other thread waits for it.
 struct OnUnwind<'a, M: Message>(&'a Crew<M>);
 
 impl<M: Message> Drop for OnUnwind<'_, M> {

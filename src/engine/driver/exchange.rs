@@ -1,4 +1,5 @@
-//! How partitions meet at the end of a round: hand over what they sent, learn what all came to.
+//! The end of a round between partitions: they exchange messages, and learn all workers' results of the
+//! round.
 //!
 //! ```text
 //!   worker 0: outbox[1] ──swap──> box[0->1][parity] ──swap──> worker 1: into its queue     (after the barrier)
@@ -28,7 +29,7 @@ pub(crate) trait Exchange<M> {
     fn meet(&mut self, partition: &mut Partition<M>, report: Report) -> Result<Report, Abandoned>;
 }
 
-/// One partition that holds everything: there is nobody to meet.
+/// One partition that holds every component: nothing to exchange.
 #[derive(Debug)]
 pub(crate) struct Alone;
 

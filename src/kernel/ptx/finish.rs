@@ -112,7 +112,7 @@ fn start_of(body: &Body, site: u32) -> u32 {
     target(&body.labels, body.subroutines[body.sites[site as usize].callee as usize].start)
 }
 
-/// Where control goes behind an instruction. Where a subroutine returns to is in [`returns`].
+/// Where control goes after an instruction. Where a subroutine returns to is in [`returns`].
 fn flow_of(draft: &Draft, body: &Body) -> Flow {
     let guarded = draft.guard.is_some();
     match draft.op {
@@ -124,7 +124,7 @@ fn flow_of(draft: &Draft, body: &Body) -> Flow {
     }
 }
 
-/// Each subroutine's return, and the places behind its calls.
+/// Each subroutine's return, and the places after its calls.
 fn returns(body: &Body) -> Vec<(u32, Vec<u32>)> {
     let mut returns: Vec<(u32, Vec<u32>)> = vec![(0, Vec::new()); body.subroutines.len()];
     for (pc, draft) in body.code.iter().enumerate() {
@@ -137,7 +137,7 @@ fn returns(body: &Body) -> Vec<(u32, Vec<u32>)> {
     returns
 }
 
-/// Control flow within one activation: a call goes on behind itself.
+/// Control flow within one activation: a call goes on after itself.
 ///
 /// Lanes of a subroutine meet at its return at the latest, so that all that were called together return
 /// together. Those that exit, or end the run, are not awaited: such an instruction counts as an endless loop

@@ -7,7 +7,7 @@
 //! A forward analysis over sets of origins (a bit each): the pointer parameters, addresses of variables,
 //! values loaded from memory, and whether threads of a CTA may hold different values. A result has the
 //! origins of all operands, so the sets are never too small. Threads that took different ways may hold
-//! different values of a register that is written in several places: writes behind such a fork count as
+//! different values of a register that is written in several places: writes after such a fork count as
 //! different.
 //!
 //! Not modelled: what a called function does (its results count as loaded), pointers put together from
@@ -256,7 +256,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Runs the analysis, then looks for writes behind forks; whether it found new ones.
+    /// Runs the analysis, then looks for writes after forks; whether it found new ones.
     fn settle(&mut self) -> bool {
         self.before = vec![vec![0; self.registers]; self.blocks()];
         let mut seen = vec![false; self.blocks()];

@@ -10,9 +10,9 @@
 //! no call reaches it.
 //!
 //! The address of a function counts as *taken* when the text names the function anywhere but as the callee of
-//! a direct call: as an operand or in an initialiser. Dead code and functions that nobody calls count, so the
-//! set is never too small. Neither is that of functions that may call themselves: an indirect call counts as
-//! a call of all that it may reach.
+//! a direct call: as an operand or in an initialiser. Dead code and functions without a call count, so the
+//! set is never too small. The set of functions that may call themselves is never too small either: an
+//! indirect call counts as a call of all functions that it may reach.
 
 use hashbrown::HashMap;
 
@@ -21,8 +21,7 @@ use super::super::memory::CODE_WINDOW;
 use super::ast::{File, Formal, Function, Init, Instruction, Item, Kind, Operand, Statement, Word};
 use super::layout::size_of;
 
-/// What stands behind the callee of a `call`: its arguments, and the name of its prototype or list of
-/// targets.
+/// A `call`: its results, its callee, its arguments, and the name of its prototype or list of targets.
 pub(super) struct Call<'i, 'a> {
     pub(super) results: &'i [Operand<'a>],
     pub(super) callee: &'i Operand<'a>,

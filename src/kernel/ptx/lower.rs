@@ -2,7 +2,7 @@
 //!
 //! Every body, inlined or not, opens a scope of its own; braces nest further ones. A `.func` call becomes a
 //! copy of the function's body: parameter blocks are shared between caller and callee by number, `ret`
-//! becomes a branch behind the copy, and the `call` itself stays one instruction. So instruction counts are
+//! becomes a branch after the copy, and the `call` itself stays one instruction. So instruction counts are
 //! those of the PTX text.
 //!
 //! Over 450 lines: scopes and bodies are one walk over the tree, whose state every part of it needs.
@@ -28,7 +28,7 @@ const MAX_CODE: usize = 1 << 20;
 /// Virtual registers of a kernel, at most.
 const MAX_REGISTERS: usize = 1 << 21;
 
-/// Faults of one kernel that are told.
+/// Faults of one kernel that are reported, at most.
 const MAX_FAULTS: usize = 100;
 
 /// What a module offers to its kernels.
@@ -179,7 +179,7 @@ impl<'e, 'a> Lower<'e, 'a> {
             self.body.code.last().is_none_or(|last| {
                 last.guard.is_some() || !matches!(last.op, DraftOp::Op(Op::Exit) | DraftOp::Branch(_))
             });
-        // A label behind the last instruction is where lanes end.
+        // A label after the last instruction is where lanes end.
         let labelled = self.body.labels.contains(&Some(self.body.code.len() as u32));
         if falls_off || labelled {
             self.guard = None;
@@ -473,7 +473,7 @@ impl<'e, 'a> Lower<'e, 'a> {
         self.emit_draft(DraftOp::Branch(label), Class::Control, &[], &[], 0);
     }
 
-    /// `ret`: the lanes end, or go behind the inlined body.
+    /// `ret`: the lanes end, or go after the inlined body.
     pub(super) fn ret(&mut self) {
         match self.calls.last() {
             Some(&(_, behind)) => self.branch(behind),

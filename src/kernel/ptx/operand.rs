@@ -72,7 +72,7 @@ pub(super) struct Address {
 }
 
 impl<'a> Lower<'_, 'a> {
-    /// A destination register of a bank; `_` is a register nobody reads.
+    /// A destination register of a bank; `_` is a register that is never read.
     pub(super) fn dst(&mut self, operand: &Operand<'a>, bank: Bank) -> Lowered<Arg> {
         match operand.kind {
             Kind::Name { name: "_", component: None, offset: 0 } => Ok(Arg::Reg(self.body.register(bank))),

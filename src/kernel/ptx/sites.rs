@@ -1,11 +1,11 @@
-//! Where a pass that rewrites a kernel's text would cut in: its parameter list, its braces, its exits, and
-//! every store to an output, told by the flow of pointers (`flow`).
+//! The places at which a pass rewrites a kernel's text: its parameter list, its braces, its exits, and every
+//! store to an output. The flow of pointers (`flow`) decides which stores these are.
 //!
-//! Invariants: a store is told to be to an output, or not to be to one, or reported: never guessed. Places
-//! are byte ranges of the file's text.
+//! Invariants: every store is known to be to an output, known not to be, or reported as a fault; none is
+//! guessed. Places are byte ranges of the file's text.
 //!
-//! Not modelled: stores by called functions through a pointer that they are given, or by whatever an indirect
-//! call reaches (refused), indirect branches.
+//! Not modelled: stores by called functions through a pointer argument, or by targets of indirect calls (both
+//! refused); indirect branches.
 
 use std::ops::Range;
 
@@ -28,7 +28,7 @@ pub(crate) struct Pointer {
 /// A store, reduction or atomic to an output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoreSite {
-    /// From its guard to behind its semicolon.
+    /// From its guard through its semicolon.
     pub(crate) at: Range<usize>,
     /// `@%p1 ` or nothing.
     pub(crate) guard: String,
@@ -49,9 +49,9 @@ pub(crate) struct StoreSite {
 /// Everything about one kernel's text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sites {
-    /// First byte of the `)` behind the parameters.
+    /// First byte of the `)` after the parameters.
     pub(crate) close: usize,
-    /// From `{` to behind `}`.
+    /// From `{` through `}`.
     pub(crate) braces: Range<usize>,
     /// Each `ret` and `exit` without its guard, up to its semicolon.
     pub(crate) exits: Vec<Range<usize>>,
@@ -141,7 +141,7 @@ fn each_call<'s, 'a>(statements: &'s [Statement<'a>], tell: &mut dyn FnMut(&'s I
 /// Examines kernel `name` of a file that was decoded before.
 ///
 /// # Errors
-/// Every store whose target cannot be told, and whatever else cannot be rewritten, at its place.
+/// Every store whose target is unknown, and every other construct that cannot be rewritten, at its place.
 pub(crate) fn sites(file: &str, text: &str, name: &str, pointers: &[Pointer]) -> Result<Sites, Diagnostics> {
     let (tree, faults) = parser::parse(file, text);
     if !faults.is_empty() {

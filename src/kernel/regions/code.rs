@@ -1,5 +1,4 @@
-//! The code that regions are placed in: a kernel's instructions with room for boundaries at the ends of
-//! paths.
+//! The code that boundaries are placed in: a kernel's instructions, and gaps at the ends of paths.
 //!
 //! Boundaries lie before an instruction. A path that falls into a reconvergence point has no instruction of
 //! its own there, so a *gap* is put in, an item that becomes nothing unless a boundary is placed before it.
@@ -59,8 +58,7 @@ fn gap(pos: SourcePos, no_register: u16) -> Item {
 }
 
 impl Code {
-    /// Prepares items, whose branch targets are their indices: gaps go in, and what follows from control flow
-    /// is found.
+    /// Prepares items, whose branch targets are indices of items: inserts gaps and analyses control flow.
     pub(super) fn of(mut items: Vec<Item>, kernel: &Kernel) -> Code {
         let flow: Vec<Flow> = items.iter().map(|item| flow_of(&item.inst)).collect();
         let blocks = Blocks::of(&flow);
@@ -69,7 +67,7 @@ impl Code {
         let mut gaps: Vec<u32> = joins.iter().copied().filter(falls_in).collect();
         gaps.sort_unstable();
         gaps.dedup();
-        // A gap at `pc` pushes it and all behind it up; who jumps there jumps past the gap.
+        // A gap at `pc` moves it and all items after it by one; a branch to `pc` skips the gap.
         let moved = |pc: u32| pc + gaps.partition_point(|&gap| gap <= pc) as u32;
         for item in &mut items {
             if let Op::Branch { target, .. } = &mut item.inst.op {
@@ -140,7 +138,7 @@ pub(super) fn gathering(inst: &Inst) -> Option<Gathering> {
 pub(super) enum Shadow {
     /// A store.
     Store,
-    /// An atomic whose result nobody uses.
+    /// An atomic whose result is not used.
     Reduction,
     /// An atomic whose result is used: it is the shadow's.
     Result,
@@ -220,7 +218,7 @@ fn writes(mem: Mem) -> bool {
 pub(super) enum Order {
     /// A boundary before it.
     Fence,
-    /// A boundary before it and, so that its region's number is drawn when it has happened, one behind it.
+    /// A boundary before it and, so that its region's number is drawn when it has happened, one after it.
     Meeting,
 }
 

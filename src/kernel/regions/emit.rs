@@ -6,7 +6,7 @@
 //!   shadows    mad.wide.u32 %h, %cta, SHARED_BYTES, SHADOWS      local memory:  of %group and %lane_of_group, as %a
 //! checkpoint   st.global.u32|u64 [%a + 256 * slot], %r       a predicate:  selp.u32 %s, 1, 0, %p  and its store
 //!   one word   st.global.u32|u64 [%w + offset], %r           all active lanes to one address: one access of 8 bytes
-//! boundary     checkpoints of this place;  st.global.u64 [%a], TAG | PC_BEHIND;  pm.region
+//! boundary     checkpoints of this place;  st.global.u64 [%a], TAG | PC_AFTER;  pm.region
 //! bar.sync     bar.sync;  add.u64 %b, %b, 1;  st.global.u64 [%a + 256 * row], %b
 //! st.shared    add.u64 %x, %h, address;  st.global [%x + offset], data;  st.shared ...
 //! red.shared   add.u64 %x, %h, address;  red.global [%x + offset], data;  red.shared ...
@@ -14,7 +14,7 @@
 //! ```
 //! `%w` is what `%a` is before the lane is added. Registers of the kernel keep their slots; `%group`,
 //! `%lane_of_group` (later `%s`), `%cta`, `%a`, `%w`, `%b`, `%h` and `%x` get new ones, as far as they are
-//! needed. What is in capitals, [`Formed::bind`](super::Formed::bind) fills in for a launch.
+//! needed. [`Formed::bind`](super::Formed::bind) fills in the constants in capitals for a launch.
 //!
 //! An atomic on shared memory whose result is used happens at the shadow, and a reduction brings shared
 //! memory to the same: both see the same operations, which commute, and results are in the order of the
@@ -176,7 +176,7 @@ pub(super) fn emit(
     };
     emitter.one = emitter.literal(1);
     emitter.zero = emitter.literal(0);
-    // Program counters come right behind what bind fills in.
+    // Program counters come right after what bind fills in.
     let counters = first64 + CONSTS64.len() as u16;
     emitter.kernel.consts64.resize(usize::from(counters) + boundaries, ConstSource::Literal(0));
     emitter.kernel.consts64.push(ConstSource::Literal(1));
@@ -279,7 +279,7 @@ impl Emitter<'_> {
         self.roles.push(role);
     }
 
-    /// Emits an item and what saves it, and the checkpoint stores behind it.
+    /// Emits an item and what saves it, and the checkpoint stores after it.
     fn item(&mut self, pc: usize) {
         let item = &self.code.items[pc];
         if item.gap {

@@ -1,13 +1,13 @@
 //! Where checkpoints keep registers: a word for each lane, or one word for all lanes.
 //!
-//! LightWSP works on CPU code: a checkpoint store is 8 bytes. A warp's is 32 words, also where all lanes hold
-//! one value. With [`RegionOptions::uniform_once`](super::RegionOptions::uniform_once) such a register is
-//! stored as one word of its group of 32 threads, to which all active lanes store the same 8 bytes, and a
-//! restart gives that to every lane. This is ours: the paper has no warps.
+//! LightWSP works on CPU code: a checkpoint store is 8 bytes. A warp's checkpoint store is 32 words, even
+//! where all lanes hold one value. With [`RegionOptions::uniform_once`](super::RegionOptions::uniform_once)
+//! such a register is stored as one word of its group of 32 threads, to which all active lanes store the same
+//! 8 bytes, and a restart gives that to every lane. This is ours: the paper has no warps.
 //!
 //! | a store goes to the one word if | because |
 //! |---|---|
-//! | its register is uniform there, and the store has no guard | the word has room for one value |
+//! | its register is uniform there, and the store has no guard | the word holds one value |
 //! | every restart that loads what it stored can load the one word | a restart looks in one place |
 //! | no lane waits meanwhile that would restart with that word | the word would hold another's value |
 //!
@@ -35,7 +35,7 @@ use super::uniform::{Divergence, Fork};
 /// scoreboard indices of the kernel as it was.
 #[derive(Debug)]
 pub(super) struct Homes {
-    /// Stores behind each item.
+    /// Stores after each item.
     pub(super) behind: Vec<BitSet>,
     /// Stores at the boundary before each item.
     pub(super) at: Vec<BitSet>,
@@ -115,7 +115,7 @@ impl Homes {
             kinds(&plan.at[pc], &self.at[pc], true, &mut reached);
             changed |= remove(&mut self.loads[pc], &reached);
         }
-        // Registers of which a restart somewhere behind loads lanes' words.
+        // Registers of which a restart somewhere after loads lanes' words.
         let wanted = code.edges.backward(code.registers, |pc, wanted| {
             if code.items[pc].inst.guard == Guard::ALWAYS {
                 plan.behind[pc].iter().for_each(|&r| wanted.remove(u32::from(r)));

@@ -1,16 +1,16 @@
-//! What follows from a set of boundaries: where registers are stored, how many stores a region holds, what is
-//! wrong.
+//! What a set of boundaries implies: where registers are stored, how many stores a region holds, which rules
+//! are broken.
 //!
-//! Checkpoint stores (paper, section IV-A) stand right behind the last update of a register in its region:
-//! behind a write whose value some later boundary's restart loads, with no other write between. A write in a
+//! Checkpoint stores (paper, section IV-A) stand right after the last update of a register in its region:
+//! after a write whose value some later boundary's restart loads, with no other write between. A write in a
 //! loop without a boundary is the exception: its last update is that of the last iteration, and a store a
 //! turn would fill the queue; so those registers are stored at the next boundary, just before the program
 //! counter. So is what registers hold at the entry.
 //!
 //! Faults that a boundary mends, in the order in which they are looked for:
-//! 1. a loop that stores, or looks at memory again and again, and has no boundary;
-//! 2. lanes that wait with something behind their last boundary that they must not repeat alone, while others
-//!    of their warp may pass one (`regions.rs`, "Divergence");
+//! 1. a loop that stores or polls memory, without a boundary;
+//! 2. lanes that wait after something that they must not repeat alone, while other lanes of the warp may pass
+//!    a boundary (`regions.rs`, "Divergence");
 //! 3. more stores between boundaries than the threshold.
 
 use super::super::cfg::BitSet;
@@ -37,7 +37,7 @@ pub(super) struct Ground<'a> {
 /// Checkpoint stores of a set of boundaries, and what its regions come to.
 #[derive(Debug)]
 pub(super) struct Plan {
-    /// Registers stored behind each item.
+    /// Registers stored after each item.
     pub(super) behind: Vec<Vec<u16>>,
     /// Registers stored at the boundary before each item.
     pub(super) at: Vec<Vec<u16>>,

@@ -6,7 +6,7 @@
 //! recursively, that is a SIMT stack on which each group goes on alone and joins the others no later than it
 //! did before the failure. Lanes repeat what they did since their own last boundary; that may be repeated
 //! (`regions.rs`, "Divergence"). Lanes whose last boundary is that of their exit are done. Lanes in front of
-//! a barrier that others have passed go on behind it.
+//! a barrier that others have passed go on after it.
 
 use super::super::functional::Start;
 use super::super::ir::{Gathering, NEVER, Op};

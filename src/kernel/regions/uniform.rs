@@ -38,7 +38,7 @@ impl Divergence {
         !self.varies[pc].contains(u32::from(register))
     }
 
-    /// The same behind an item.
+    /// The same after an item.
     pub(super) fn is_uniform_behind(&self, code: &Code, pc: usize, register: u16) -> bool {
         let mut varies = self.varies[pc].clone();
         step(code, pc, &mut varies);

@@ -1,8 +1,8 @@
 //! Loop unrolling, so that a boundary a turn becomes one in several turns (paper, section IV-A, "Region Size
 //! Extension").
 //!
-//! * *Counted* loops, whose number of turns is known here: the body so many times in a row as divide it, one
-//!   test.
+//! * *Counted* loops, whose number of turns is known here: the body is repeated by a factor that divides the
+//!   number of turns, with one test.
 //! * Others, *speculatively*: body and exit condition together, so that each copy may leave.
 //!
 //! Unrolled are innermost loops of one piece, entered at the top and closed by one guarded branch at the

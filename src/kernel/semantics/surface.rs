@@ -4,7 +4,7 @@
 //! at that address is loaded and stored as any other global memory.
 //!
 //! Not modelled: the block-linear layout of CUDA arrays, the texture unit: an access costs an address
-//! computation of class `int_mul` and a global access of the same bytes, in the L1 and behind it.
+//! computation of class `int_mul` and a global access of the same bytes, in the L1 and beyond.
 
 use super::super::alu::SurfaceAccess;
 use super::super::ir::{Inst, LANES, NONE};

@@ -1,4 +1,5 @@
-//! Tests of the allowed states: what is among them, what is not, and that a number gives an image again.
+//! Tests of the allowed states: which belong to them, which do not, and that a number gives the same image
+//! again.
 
 use std::collections::BTreeSet;
 
@@ -368,7 +369,7 @@ proptest! {
             ends.push(script.journal.facts().len());
         }
         if late {
-            // What was never written back stays behind.
+            // What was never written back stays in the cache.
             script.fence(warp(0));
         }
         let initial = blank();

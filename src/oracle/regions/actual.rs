@@ -1,5 +1,5 @@
-//! Level A of P4, recovery cut off, and conditions of the program: what hardware makes of a power failure at
-//! each crash point.
+//! Level A of P4 at each crash point: the image after hardware recovery, recovery cut off, and the program's
+//! conditions.
 //!
 //! One walk over the points keeps controllers' states and memory up with the facts, and memory as it should
 //! be up with f. Facts are never taken back, so that recovery goes at least as far as it went from the point
@@ -28,14 +28,14 @@ use crate::persist::journal::FactKind;
 use crate::persist::vocab::RegionStep;
 pub use resume::{Resumes, judge_resume};
 
-/// Up to how many points all are judged, unless told otherwise.
+/// Up to this many points all are judged, by default.
 const EXHAUSTIVE: u64 = 1 << 18;
 /// Points at which recovery is cut off, at most.
 const CUT_POINTS: usize = 512;
-/// At how many places it is cut off at a point, at most, and how many steps are taken again there, about.
+/// The most places at which it is cut off at one point, and about how many steps are taken again there.
 const CUTS: usize = 64;
 const STEPS_AGAIN: usize = 1 << 10;
-/// How many points are judged between two reports of progress.
+/// Points judged between two reports of progress.
 const REPORT: u64 = 1 << 10;
 
 /// Which states to judge.
@@ -229,7 +229,7 @@ impl<'f, 'a> Walk<'f, 'a> {
         goes_on
     }
 
-    /// What is wrong with a word, and whose stores are to blame.
+    /// Describes a wrong word, and the stores that explain it.
     fn explain(
         &self,
         line: u64,
@@ -373,7 +373,7 @@ fn points(facts: &RegionFacts<'_>, asked: &Asked) -> Result<(Vec<u64>, bool), Be
 /// result are the first judged points of each f.
 ///
 /// # Errors
-/// The plan asks for a point that there is not.
+/// The plan names a point beyond the last one.
 pub fn judge_recovery(
     facts: &RegionFacts<'_>,
     asked: &Asked,

@@ -1,9 +1,9 @@
-//! What no image shows of recoverable regions: that the protocol keeps its order, and that regions commit in
-//! an order which the program allows.
+//! Order of recoverable regions, which no image shows: the protocol keeps its order, and regions commit in an
+//! order that the program allows.
 //!
 //! *Protocol*: each controller commits the regions of an order one after the other; none flushes a region
 //! before all have its boundary, none commits it before all are done with it ([`CommitRule::Pipelined`]:
-//! before it is itself); a boundary comes behind the stores. *Program*: a region is before another when one
+//! before it is itself); a boundary comes after the stores. *Program*: a region is before another when one
 //! of its stores is, by program order, a barrier of the CTA, the end of a launch; and by *coherence*: of two
 //! stores of different values to a byte, the region of the one performed first commits first. Atomics are
 //! stores; so regions drawn before an atomic (the published order) that then happens late are seen. Clocks
@@ -53,7 +53,7 @@ struct History<'f, 'a> {
     verdict: Verdict,
 }
 
-/// A store that others come behind: how late its region commits, and itself.
+/// A store that others come after: how late its region commits, and itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Latest {
     rank: u32,
@@ -225,7 +225,7 @@ impl History<'_, '_> {
     }
 
     fn happens_before(&mut self) {
-        /// What a warp's stores come behind, or a CTA's, or a launch's.
+        /// What a warp's stores come after, or a CTA's, or a launch's.
         type Before = Option<Latest>;
         let facts = self.facts.journal.facts();
         let mut warps: BTreeMap<WarpKey, Before> = BTreeMap::new();
@@ -371,7 +371,7 @@ impl History<'_, '_> {
     }
 }
 
-/// Warps that pass a barrier together come behind what each of them came behind when it got there.
+/// Warps that pass a barrier together come after what each of them came after when it got there.
 fn meet(
     warps: &mut BTreeMap<WarpKey, Option<Latest>>,
     reached: &mut BTreeMap<WarpKey, Option<Latest>>,

@@ -1,5 +1,5 @@
-//! What the hardware does when power has failed: steps 1 to 6 of LightWSP's section IV-F, on what each
-//! controller knows.
+//! Hardware recovery after a power failure: steps 1 to 6 of LightWSP's section IV-F, on the state of each
+//! controller.
 //!
 //! 1. Acknowledgements under way arrive: a controller has another's for a region when that one noted its
 //!    boundary, or that it is done. 2. Each has its flush ID. 3. It flushes the entries of that region if the
@@ -12,9 +12,9 @@
 //! step 2 is each controller's own: it goes on from there by steps 3 to 5, in which those ahead are done
 //! already.
 //!
-//! The log stays valid until all of it is back, so that writing back can start again. Invariants: nothing is
-//! used that a controller has not noted or been told; steps are in an order in which hardware could take
-//! them.
+//! The log stays valid until all of it is back, so that writing back can start again. Invariants: a
+//! controller uses only its own notes and messages that reached it; steps are in an order in which hardware
+//! could take them.
 
 use hashbrown::HashMap;
 
@@ -85,9 +85,9 @@ pub(super) struct Reach {
     pub(super) until: Vec<u32>,
 }
 
-/// Steps 1 to 5, without the entries: `flushed` is told each region that a gate flushes, `committed` each
-/// that it commits. `from` is how far recovery went from an earlier state of the same run: what could be
-/// committed then can be now.
+/// Steps 1 to 5, without the entries: `flushed` is called for each region that a gate flushes, `committed`
+/// for each that it commits. `from` is how far recovery went from an earlier state of the same run: what
+/// could be committed then can be now.
 fn go(
     facts: &RegionFacts<'_>,
     gates: &Gates,

@@ -514,7 +514,7 @@ fn most_apart(run: &Run) -> u32 {
     apart.max().unwrap_or_default()
 }
 
-/// In how many of so many runs each judgement finds something.
+/// For each judgement, the number of runs in which it finds a fault.
 fn kills(fault: Fault, hardware: &dyn AtPowerFailure, commit: CommitRule) -> BTreeMap<char, u32> {
     let mut found = BTreeMap::new();
     for seed in 0..25 {
@@ -630,7 +630,7 @@ fn a_number_drawn_before_the_lock_is_taken_contradicts_the_order_of_the_sections
 #[test]
 fn stores_of_a_region_that_leave_in_another_order_than_they_are_performed_are_found() {
     // Performed as 1, 2; left as 2, 1: as an atomic's copy would, which comes later than that of a store
-    // behind it.
+    // after it.
     let run = |order: [u8; 2]| {
         let mut run = critical_sections([0, 1, 2]);
         let mut journal = Journal::default();
@@ -701,7 +701,7 @@ fn a_wrong_image_is_told_with_its_word_region_and_controller() {
 
 #[test]
 fn orders_of_several_sms_commit_each_by_itself() {
-    // Two SMs with an order each; SM 1's store behind SM 0's launch commits before it.
+    // Two SMs with an order each; SM 1's store after SM 0's launch commits before it.
     let run = |inverted: bool| {
         let mut run = critical_sections([0, 1, 2]);
         let mut journal = Journal::default();

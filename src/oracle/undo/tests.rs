@@ -152,7 +152,7 @@ fn image(words: &[u32]) -> PmImage {
     PmImage::new(0, words.iter().flat_map(|word| word.to_le_bytes()).collect())
 }
 
-/// What is told of what recovery made of an image.
+/// The findings on an image after recovery.
 fn told(rule: &UndoRule, survived: &[u32], recovered: &[u32]) -> Vec<String> {
     let mut out = Vec::new();
     rule.judge(&image(survived), 2, &image(recovered), None, &mut out);

@@ -1,10 +1,9 @@
-//! Conditions on what a power failure leaves: a manifest's `[[crash]]`, as `verify`'s `invariant` but on an
+//! Conditions on images after power failures: a manifest's `[[crash]]`, like `verify`'s `invariant` but on an
 //! image.
 //!
-//! A condition is an expression over buffers in persistent memory, judged on every image that a crash test
-//! looks at: on what recovery made of it, or on what survived. For a scheme, a domain and a kind of
-//! instrumentation it *must hold*, or *must be violated* by some image (a test of the tests, and of the
-//! models), or says nothing.
+//! A condition is an expression over buffers in persistent memory, judged on every image of a crash test:
+//! after recovery, or as it survived. For a scheme, a domain and a kind of instrumentation it *must hold*, or
+//! *must be violated* by some image (a test of the tests, and of the models), or says nothing.
 //!
 //! Invariant: only persistent memory is read; an element outside its buffer is found before anything runs, as
 //! far as its index does not depend on elements.
@@ -19,7 +18,7 @@ use crate::workload::manifest::element::load;
 use crate::workload::manifest::instrument::FlagBarrier;
 use crate::workload::plan::Plan;
 
-/// Values that are told of a violation, at most.
+/// Values that a violation reports, at most.
 const SHOWN: usize = 4;
 
 impl Setting {
@@ -102,7 +101,7 @@ impl CrashCondition {
         self.form().source.as_deref()
     }
 
-    /// Whether it is about what survived, not about what recovery made of it.
+    /// Whether it is judged on the image that survived, not on the one after recovery.
     pub fn on_survived(&self) -> bool {
         self.form().on_survived
     }
@@ -168,7 +167,7 @@ struct Image<'a> {
 }
 
 impl Image<'_> {
-    /// The bytes of an element, and of what is behind it.
+    /// The bytes of the buffer from an element on.
     fn bytes_of(&self, which: Which, element: Element) -> &[u8] {
         let number = usize::from(element.buffer);
         let address = Named::new(self.plan, element).address();

@@ -1,5 +1,5 @@
-//! B+trees in a buffer: the one that is there before a run (`init = {kind = "bplus_tree"}`), and what an
-//! insertion makes of it (`rust:bplus_tree_insert`).
+//! B+trees in a buffer: the initial tree of a run (`init = {kind = "bplus_tree"}`), and the tree after an
+//! insertion (`rust:bplus_tree_insert`).
 //!
 //! A node is 16 words of 32 bits: entries (0), the next node of its level (1), 8 * parent + its number there
 //! (2), up to six keys (4 to 9), as many values or children (10 to 15). Nodes are numbered level by level,

@@ -4,7 +4,7 @@
 
 use super::graph::{Csr, check_sizes};
 
-/// Reads the text of a graph file, whose format its first line tells.
+/// Reads the text of a graph file; its first line decides the format.
 ///
 /// # Errors
 /// The line and what is wrong with it.

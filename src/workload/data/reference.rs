@@ -1,4 +1,4 @@
-//! Reference algorithms in Rust, for results that an expression cannot say:
+//! Reference algorithms in Rust, for results that no expression can state:
 //! `ref = {kind = "rust:NAME", ...}`.
 //!
 //! Each is the plainest sequential form of its algorithm. They compute in integers; a reference that is
@@ -53,7 +53,7 @@ pub(crate) static ALL: [Reference; 7] = [
     },
 ];
 
-/// The place of `index` in `list`, or that there is no such `what`.
+/// `index` as a place in `list`; an error that names `what` if it is outside.
 fn place(list: &[i64], index: i64, what: &str) -> Result<usize, String> {
     usize::try_from(index).ok().filter(|place| *place < list.len()).ok_or_else(|| missing(index, what, list.len()))
 }
@@ -132,7 +132,7 @@ fn histogram(args: &[Argument<'_>]) -> Result<Vec<i64>, String> {
     Ok(counts)
 }
 
-/// A table after `updates` words from each start, each a step of the shift register behind the one before,
+/// A table after `updates` words from each start, each a step of the shift register after the one before,
 /// were combined by exclusive or with the elements that their low bits name. The table's length is a power of
 /// two.
 fn random_access(args: &[Argument<'_>]) -> Result<Vec<i64>, String> {

@@ -38,12 +38,12 @@ pub(crate) struct Reason {
     pub(crate) than_element: Option<Element>,
     /// The expression that `than` is the value of, if it is not written as a number.
     pub(crate) than_text: Option<String>,
-    /// Elements by whose values it should.
+    /// The elements that `than` depends on.
     pub(crate) given: Vec<Element>,
 }
 
 impl Expr {
-    /// Why it is 0, as far as that can be told: at most `most` values, each decisive by itself.
+    /// Why it is 0, as far as that is known: at most `most` values, each decisive by itself.
     pub(crate) fn reasons<E: Elements>(&self, frame: &mut Vec<u64>, elements: &E, most: usize) -> Vec<Reason> {
         frame.resize(frame.len().max(usize::from(self.code.slots)), 0);
         let code = &self.code;
@@ -247,7 +247,7 @@ impl<E: Elements> Blame<'_, E> {
         Ok(())
     }
 
-    /// Adds the elements that a node's value depends on, up to so many as are told.
+    /// Adds the elements that a node's value depends on, up to `MOST_GIVEN`.
     fn loads(&mut self, at: u32, out: &mut Vec<Element>) -> Result<(), Stop> {
         if out.len() >= MOST_GIVEN {
             return Ok(());

@@ -106,7 +106,7 @@ pub(crate) fn run<E: Elements>(code: &Code, frame: &mut [u64], elements: &E) -> 
     run_within(code, frame, elements, MOST_TERMS)
 }
 
-/// As [`run`], with so many terms of sums at most.
+/// As [`run`], with a bound on the terms of all sums.
 pub(crate) fn run_within<E: Elements>(
     code: &Code,
     frame: &mut [u64],

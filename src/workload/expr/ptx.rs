@@ -1,9 +1,9 @@
-//! From a compiled expression to PTX: what each thread of a kernel computes where the manifest says so.
+//! From a compiled expression to PTX, which each thread of a kernel computes.
 //!
 //! What does not depend on a thread is computed now and becomes a literal; the rest is 64-bit integer
 //! arithmetic. Invariant: where the evaluation of the same expression (`eval`) gives a value, the code gives
-//! the same one. Where it gives a fault (overflow, a division by zero) the code computes something: whoever
-//! runs it evaluates first.
+//! the same one. Where it gives a fault (overflow, a division by zero) the code computes some value: the
+//! caller evaluates the expression first.
 //!
 //! Not modelled: floats, elements of buffers and sums that depend on a thread (faults at their place).
 

@@ -1,9 +1,9 @@
 //! A workload whose kernels are formed into regions ([`crate::kernel::regions`]), on the functional driver:
 //! how long regions are when they run, what they store, and that memory comes out the same.
 //!
-//! Every launch gets a checkpoint area of its own, of zeros, behind everything that is allocated in
+//! Every launch gets a checkpoint area of its own, of zeros, after everything that is allocated in
 //! persistent memory. Instructions are those of warps. A boundary counts as one instruction, its store, as in
-//! the paper: the `pm.region` behind it stands for what the paper's hardware does at that store.
+//! the paper: the `pm.region` after it stands for what the paper's hardware does at that store.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A program of formed kernels goes on from what a power failure left in persistent memory, on the functional
+//! Resumes a program of formed kernels from persistent memory after a power failure, on the functional
 //! driver.
 //!
 //! ```text
@@ -66,7 +66,8 @@ impl FormedProgram {
             .collect()
     }
 
-    /// The same, and at most so many persist steps. From [`FormedProgram::image`] it starts the program.
+    /// As [`FormedProgram::resume`], for at most `most` persist steps. From [`FormedProgram::image`] it
+    /// starts the program.
     ///
     /// # Errors
     /// As [`FormedProgram::resume`].
@@ -87,7 +88,7 @@ impl FormedProgram {
         let bindings = host.bindings();
         host.go_on(begun, &memory)?;
         let mut cut = most.map(|most| Cut::new(memory.clone(), most));
-        // The launch to restart, unless the host has gone on behind it.
+        // The launch to restart, unless the host has passed it.
         let restarted = begun.filter(|&begun| host.launches() <= begun);
         let mut launches = restarted.unwrap_or(host.launches());
         let mut began = false;

@@ -158,7 +158,7 @@ impl View {
         Ok(())
     }
 
-    /// An address in a buffer or its padding, or the one behind it.
+    /// An address in a buffer or its padding, or the one after it.
     fn address_at(&mut self, span: &Span, bytes: Option<&Expr>) -> Result<u64, Interrupt> {
         let index = span.index.as_ref().map_or(Ok(0), |index| self.integer(index, "an offset in elements"))?;
         let more = bytes.map_or(Ok(0), |bytes| self.integer(bytes, "an offset in bytes"))?;

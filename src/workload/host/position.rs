@@ -1,5 +1,5 @@
-//! Where a host program is, as plain words: what its next steps follow from, beside the device's memory and
-//! its next reads.
+//! The position of a host program as plain words. With the device's memory and its next reads it decides the
+//! next steps.
 
 /// A position.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Recovery as the program's own kernels: what a manifest's `[[recovery]]` runs at boot after a power
+//! Recovery by the program's own kernels, which a manifest's `[[recovery]]` runs at boot after a power
 //! failure.
 //!
 //! ```text
@@ -25,7 +25,7 @@ use crate::persist::undo::RecoveryStep;
 use crate::workload::plan::image::image;
 use crate::workload::plan::{Part, Plan};
 
-/// Host writes are durable in pieces of so many bytes, the words that a power failure does not tear.
+/// Host writes are durable in pieces of this many bytes, the words that a power failure does not tear.
 const WORD: u64 = 8;
 
 /// A program that runs at boot. Shared by all threads that judge.

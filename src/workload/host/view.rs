@@ -1,5 +1,5 @@
-//! What the host program sees: its variables, which memory each name stands for, and what it has read for the
-//! operation at hand.
+//! The host program's view: its variables, the allocation of each name, and its reads for the current
+//! operation.
 //!
 //! Invariant: a value that needs an element which was not read yet interrupts its operation, which is
 //! repeated when the element is there.

@@ -5,7 +5,7 @@
 //! base plan ─ which launch changes which output ─ logs allocated ─ walk: flags counted, allocated ─ loop logs ─┐
 //!                                                        (logs) texts, modules, arguments, steps <─┘
 //! ```
-//! Buffers that are not declared are allocated behind everything else in persistent memory, in this order, so
+//! Buffers that are not declared are allocated after everything else in persistent memory, in this order, so
 //! that all others lie where they would without. `launches` makes the kernels and the steps.
 
 use std::sync::Arc;

@@ -1,9 +1,9 @@
-//! Where every transaction of a run keeps its flag and its log: the expressions of the kernels, evaluated for
-//! every thread of every launch.
+//! The addresses of every transaction's flag and log: the expressions of the kernels, evaluated for every
+//! thread of every launch.
 //!
 //! Invariants: transactions are in the order of their launches, CTAs of a launch by number (x fastest); a
-//! slot is told once a transaction, in the order of threads; in CTA modes no element belongs to two CTAs of a
-//! launch.
+//! slot is listed once a transaction, in the order of threads; in CTA modes no element belongs to two CTAs of
+//! a launch.
 //!
 //! A log mirrors its buffer, so the slot of an element is where it would be in the log. A kernel's own
 //! transaction has whole buffers, in slots of up to a cache line.

@@ -5,12 +5,12 @@
 //!           bar.sync; thread 0: flag 2; ret; }
 //! body:   (log update); store  ->  store; clwb; sfence
 //! ```
-//! Everything goes into existing lines: behind `{`, around stores, before `}`. So an instruction keeps its
-//! line, and what is generated has the line of what it is for. Generated names begin with a stem that the
-//! file does not contain.
+//! Everything goes into existing lines: after `{`, around stores, before `}`. So an instruction keeps its
+//! line, and what is generated has the line of what it is for. Generated names begin with a stem that is not
+//! in the file.
 //!
 //! A kernel in which some threads may end while others meet at a barrier of its own cannot have one more
-//! barrier at its end: threads would meet at the wrong one. There the CTA's last thread, told by a count in
+//! barrier at its end: threads would meet at the wrong one. There the CTA's last thread, known by a count in
 //! shared memory, completes the transaction. Each thread's data is durable before it counts, so the order is
 //! the same.
 //!
@@ -182,7 +182,7 @@ impl Code<'_> {
         first
     }
 
-    /// The thread for which `who` holds sets the CTA's flag and makes it durable.
+    /// The thread in which predicate `who` is true sets the CTA's flag and makes it durable.
     fn set_flag(&mut self, who: &str, value: u32) {
         let [z, ny, y, nx, x] =
             ["ctaid.z", "nctaid.y", "ctaid.y", "nctaid.x", "ctaid.x"].map(|name| self.special(name));
@@ -342,7 +342,7 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// What goes before and behind a store.
+    /// What goes before and after a store.
     fn around(&self, code: &mut Code<'_>, store: &StoreSite) -> Result<[String; 2], String> {
         let mut base = store.base.clone();
         if store.clobbers {

@@ -1,4 +1,4 @@
-//! What a manifest expects: checks of the result, conditions on crash images, figures to come near.
+//! Expectations of a manifest: checks of the result, conditions on crash images, expected figures.
 
 use super::instrument::FlagBarrier;
 use crate::document::Place;
@@ -63,7 +63,7 @@ impl ReferenceArg {
 pub(crate) struct CrashForm {
     pub(crate) name: String,
     pub(crate) holds: Expr,
-    /// On what survived, not on what recovery made of it.
+    /// Judged on the image that survived, not on the one after recovery.
     pub(crate) on_survived: bool,
     pub(crate) source: Option<String>,
     /// Where it must hold.

@@ -11,7 +11,7 @@ use super::element::type_of;
 use super::instrument::THREAD_VARIABLES;
 use crate::workload::expr::{Readable, Scope, Type, Variable};
 
-/// The layout of a frame: which slot holds which variable, and who may name it.
+/// The layout of a frame: the slot of each variable, and the scopes that may name it.
 ///
 /// Parameters, then graph sizes, `grid.*` and `block.*`, lengths of buffers, `idx`, `i`, `j`, then loop
 /// variables.
@@ -120,7 +120,7 @@ impl Names {
         Scope { slots: self.slots + self.threads.len() as u16, ..scope }
     }
 
-    /// Slots of `tid.x` to `nctaid.z` and `r`, one after the other, behind those of the host.
+    /// Slots of `tid.x` to `nctaid.z` and `r`, one after the other, after those of the host.
     pub(crate) fn threads(&self) -> std::ops::Range<usize> {
         self.slots()..self.slots() + self.threads.len()
     }

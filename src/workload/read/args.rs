@@ -249,7 +249,7 @@ impl Reader<'_> {
     }
 }
 
-/// What stands behind the `+` of an address: elements, and what `bytes(...)` at its end holds.
+/// The offset after the `+` of an address: elements, and the argument of a `bytes(...)` at its end.
 fn split_bytes(offset: &str) -> (Option<&str>, Option<&str>) {
     let Some(inner) = offset.trim_end().strip_suffix(')') else { return (Some(offset), None) };
     let mut depth = 1;

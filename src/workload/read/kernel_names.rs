@@ -1,4 +1,4 @@
-//! Kernels by the names that manifests write: the symbol in the PTX, or the C++ name behind a mangled one
+//! Kernels by the names that manifests write: the symbol in the PTX, or the C++ name of a mangled one
 //! where a single kernel has it.
 //!
 //! A symbol wins over a C++ name. Not covered: telling overloads from each other by their parameters, which

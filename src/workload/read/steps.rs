@@ -280,7 +280,7 @@ impl Reader<'_> {
         for (number, item) in items.into_iter().enumerate() {
             args.extend(self.arg(item, kernel.params.get(number), &inner).map(|arg| (arg, item.place())));
         }
-        // One that could not be read has its own fault, and those behind it belong to other parameters.
+        // One that could not be read has its own fault, and those after it belong to other parameters.
         if args.len() == given {
             self.check_texture_objects(&kernel, &args);
         }

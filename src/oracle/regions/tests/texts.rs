@@ -1,4 +1,4 @@
-//! Each sentence in which the judges of regions tell a fault, and counts of their verdicts: facts by hand.
+//! Every message of the judges of regions, and counts of their verdicts, on hand-made facts.
 
 use super::super::super::crash::BeyondEnd;
 use super::super::super::judge::{Check, Condition};
@@ -337,7 +337,7 @@ fn conditions_are_judged_once_for_each_number_of_regions() {
     assert_eq!((stopped.passed, stopped.failed, stopped.stopped), (9, 0, true));
 }
 
-/// Fails where it is told to.
+/// Fails at a given step.
 struct Runs {
     finish: bool,
     interrupt: bool,
