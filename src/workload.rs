@@ -98,7 +98,7 @@ impl Workload {
     /// Everything that is wrong with the manifest and its PTX, each with file, line and column.
     pub fn load(name_or_path: &str) -> Result<Workload, Diagnostics> {
         let folder = Folder::find(name_or_path)?;
-        let file = folder.shown(folder.manifest());
+        let file = folder.display_name(folder.manifest());
         let text = folder.read_text(folder.manifest()).map_err(|error| Diagnostic::nowhere(&file, error))?;
         Self::read(folder, file, text)
     }
@@ -109,7 +109,7 @@ impl Workload {
     /// Everything that is wrong with the manifest and its PTX, each with line and column.
     pub fn from_text(text: &str) -> Result<Workload, Diagnostics> {
         let folder = Folder::Text(text.into());
-        let file = folder.shown(folder.manifest());
+        let file = folder.display_name(folder.manifest());
         Self::read(folder, file, text.to_owned())
     }
 

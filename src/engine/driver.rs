@@ -29,7 +29,7 @@ use std::time::Instant;
 use self::crew::{Crew, Dismissal};
 use self::exchange::Alone;
 use self::pace::{Chooser, Mode};
-use self::rounds::{Lead, Left, STOP, Start};
+use self::rounds::{Lead, LegEnd, STOP, Start};
 use super::component::Progress;
 use super::context::Verdict;
 use super::digest::EpochDigests;
@@ -143,7 +143,7 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
     }
 
     /// Runs legs to the end of the run; `crew_leg` runs one of them with all workers.
-    fn legs(mut self, mut crew_leg: impl FnMut(&mut Vec<Partition<M>>, &mut Lead<'_>, Start) -> Vec<Left>) -> RunEnd {
+    fn legs(mut self, mut crew_leg: impl FnMut(&mut Vec<Partition<M>>, &mut Lead<'_>, Start) -> Vec<LegEnd>) -> RunEnd {
         loop {
             let (mode, mut budget) = self.chooser.next();
             if let Rebalance::Forced { rounds } = self.options.rebalance {
@@ -259,7 +259,7 @@ impl<'a, 'o, M: Message> Run<'a, 'o, M> {
     }
 
     /// Keeps the digests of the epochs that the leg completed.
-    fn keep_epochs(&mut self, left: &[Left]) {
+    fn keep_epochs(&mut self, left: &[LegEnd]) {
         self.simulation.open_epoch = left[0].open_epoch;
         let components = self.placed.len();
         for (row, &epoch) in left[0].epochs.iter().enumerate() {

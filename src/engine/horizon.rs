@@ -140,8 +140,8 @@ impl Window {
 /// ```
 /// use durawarp::engine::Clip;
 /// let clip = Clip { time_limit: Some(2_500), epoch_ticks: Some(1_000) };
-/// assert_eq!(clip.of(1_999), Some(2_000));
-/// assert_eq!(clip.of(2_000), Some(2_501));
+/// assert_eq!(clip.window_end(1_999), Some(2_000));
+/// assert_eq!(clip.window_end(2_000), Some(2_501));
 /// assert_eq!(clip.epoch_of(2_000), 2);
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -155,7 +155,7 @@ pub struct Clip {
 impl Clip {
     /// The first instant that a round that begins at `earliest` must not handle, if anything clips it.
     #[inline]
-    pub fn of(self, earliest: Time) -> Option<Time> {
+    pub fn window_end(self, earliest: Time) -> Option<Time> {
         let limit = self.time_limit.map(|limit| limit.saturating_add(1));
         let epoch = self.epoch_ticks.map(|ticks| (earliest / ticks).saturating_add(1).saturating_mul(ticks));
         match (limit, epoch) {
@@ -215,7 +215,7 @@ mod tests {
             earliest in 0u64..1 << 40, limit in 0u64..1 << 40, epoch in 1u64..1 << 20,
         ) {
             let clip = Clip { time_limit: Some(limit), epoch_ticks: Some(epoch) };
-            let end = clip.of(earliest).unwrap();
+            let end = clip.window_end(earliest).unwrap();
             prop_assert!(end <= limit + 1);
             prop_assert!(end <= earliest || clip.epoch_of(end - 1) == clip.epoch_of(earliest));
             prop_assert_eq!(clip.is_over(earliest), end <= earliest);
@@ -233,7 +233,7 @@ mod tests {
     fn windows_at_the_end_of_time_saturate() {
         let horizon = Horizon::of_lookahead(Some(100));
         assert_eq!(horizon.window(NEVER - 1, None).bound, NEVER);
-        assert_eq!(Clip { time_limit: Some(NEVER), epoch_ticks: None }.of(5), Some(NEVER));
+        assert_eq!(Clip { time_limit: Some(NEVER), epoch_ticks: None }.window_end(5), Some(NEVER));
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub(super) struct Blocks {
 
 impl Blocks {
     /// Cuts code into blocks.
-    pub(super) fn of(flow: &[Flow]) -> Blocks {
+    pub(super) fn new(flow: &[Flow]) -> Blocks {
         let n = flow.len();
         let mut leader = vec![false; n + 1];
         leader[0] = true;
@@ -313,7 +313,7 @@ mod tests {
     }
 
     fn join_of(flow: &[Flow], pc: usize) -> u32 {
-        let blocks = Blocks::of(flow);
+        let blocks = Blocks::new(flow);
         blocks.joins()[blocks.at(pc as u32) as usize]
     }
 
@@ -353,7 +353,7 @@ mod tests {
     fn a_value_is_alive_around_the_loop_that_reads_it() {
         // 0: write r0; 1: read r0; 2: @p bra 1; 3: exit.
         let flow = [Flow::NEXT, Flow::NEXT, conditional(1), EXIT];
-        let blocks = Blocks::of(&flow);
+        let blocks = Blocks::new(&flow);
         let live = blocks.live_in(
             1,
             |pc, f| {

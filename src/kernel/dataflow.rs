@@ -31,7 +31,7 @@ pub(super) struct Edges {
 }
 
 impl Edges {
-    pub(super) fn of(flow: &[Flow]) -> Edges {
+    pub(super) fn new(flow: &[Flow]) -> Edges {
         let n = flow.len();
         let mut edges = Edges { after: vec![Vec::new(); n], before: vec![Vec::new(); n] };
         for (pc, flow) in flow.iter().enumerate() {
@@ -197,7 +197,7 @@ mod tests {
     fn a_value_lives_until_its_last_read_and_a_guarded_write_keeps_it() {
         let kernel = &ptx::parse("k.ptx", LOOP).unwrap().kernels[0];
         let flow: Vec<Flow> = kernel.code.iter().map(flow_of).collect();
-        let edges = Edges::of(&flow);
+        let edges = Edges::new(&flow);
         let live = live(&edges, &kernel.code, &kernel.hazards, usize::from(kernel.no_register()));
         let text: Vec<usize> = live.iter().map(BitSet::len).collect();
         // mov d1; mov r1; mov r2; mov r3; add; setp; bra; @p mov; st; exit.
@@ -208,7 +208,7 @@ mod tests {
     fn a_loop_is_a_cycle_until_it_is_cut() {
         let kernel = &ptx::parse("k.ptx", LOOP).unwrap().kernels[0];
         let flow: Vec<Flow> = kernel.code.iter().map(flow_of).collect();
-        let edges = Edges::of(&flow);
+        let edges = Edges::new(&flow);
         let on = |cut: &[bool]| edges.cycles(cut).iter().map(|&c| c != u32::MAX).collect::<Vec<_>>();
         let mut cut = vec![false; 10];
         assert_eq!(on(&cut), [false, false, false, false, true, true, true, false, false, false]);

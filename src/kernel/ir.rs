@@ -228,6 +228,19 @@ impl Elem {
     }
 }
 
+/// The first element of `data`, extended to 64 bits by its own sign.
+pub(in crate::kernel) fn element(elem: Elem, data: &[u8]) -> u64 {
+    match elem {
+        Elem::U8 => u64::from(data[0]),
+        Elem::S8 => data[0] as i8 as u64,
+        Elem::U16 => u64::from(u16::from_le_bytes([data[0], data[1]])),
+        Elem::S16 => i16::from_le_bytes([data[0], data[1]]) as u64,
+        Elem::U32 | Elem::F32 => u64::from(u32::from_le_bytes(data[..4].try_into().expect("four bytes"))),
+        Elem::S32 => i32::from_le_bytes(data[..4].try_into().expect("four bytes")) as u64,
+        Elem::U64 | Elem::S64 | Elem::F64 => u64::from_le_bytes(data[..8].try_into().expect("eight bytes")),
+    }
+}
+
 /// Cache operators (PTX ISA, "Cache Operators"), with `volatile` and `relaxed` folded in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CacheOp {

@@ -5,9 +5,8 @@
 
 use std::sync::Arc;
 
-use super::ir::{ConstSource, Inst, Kernel, LANES, Mem, MemKind, Module, SurfaceSize, relocate};
+use super::ir::{ConstSource, Inst, Kernel, LANES, Mem, MemKind, Module, SurfaceSize, element, relocate};
 use super::memory::AddressMap;
-use super::warp::element;
 
 /// Threads of a CTA, at most.
 pub const MAX_THREADS: u32 = 1024;

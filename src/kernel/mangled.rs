@@ -29,12 +29,12 @@ impl SourceName {
     /// ```
     /// use durawarp::kernel::mangled::SourceName;
     ///
-    /// let name = SourceName::of("_ZN4blas4axpyIfEEviPT_").unwrap();
+    /// let name = SourceName::demangle("_ZN4blas4axpyIfEEviPT_").unwrap();
     /// assert_eq!(name.to_string(), "blas::axpy<float>");
     /// assert!(["axpy", "blas::axpy", "axpy<float>"].iter().all(|written| name.is(written)));
-    /// assert_eq!(SourceName::of("saxpy"), None);
+    /// assert_eq!(SourceName::demangle("saxpy"), None);
     /// ```
-    pub fn of(symbol: &str) -> Option<SourceName> {
+    pub fn demangle(symbol: &str) -> Option<SourceName> {
         let mut rest = Rest(symbol.strip_prefix("_Z")?);
         let nested = rest.eat("N");
         if nested {
@@ -188,20 +188,24 @@ mod tests {
             ("_ZN4blas4axpyINS_5PointEEEviPT_", "blas::axpy<...>"),
             ("_ZN3BoxIfE3runEv", "Box<float>::run"),
         ] {
-            assert_eq!(SourceName::of(symbol).map(|name| name.to_string()).as_deref(), Some(expected), "{symbol}");
+            assert_eq!(
+                SourceName::demangle(symbol).map(|name| name.to_string()).as_deref(),
+                Some(expected),
+                "{symbol}"
+            );
         }
     }
 
     #[test]
     fn other_symbols_are_no_names_of_cpp() {
         for symbol in ["saxpy", "_Z", "_Zsaxpy", "_Z9saxpy", "_ZN4blas", "_Z0v", "_Z4saxé", "_ZplRK5Point"] {
-            assert_eq!(SourceName::of(symbol), None, "{symbol}");
+            assert_eq!(SourceName::demangle(symbol), None, "{symbol}");
         }
     }
 
     #[test]
     fn a_name_is_written_with_or_without_scopes_and_arguments() {
-        let name = SourceName::of("_ZN4blas4axpyIfLi4EEEviPT_").unwrap();
+        let name = SourceName::demangle("_ZN4blas4axpyIfLi4EEEviPT_").unwrap();
         for written in ["axpy", "blas::axpy", "axpy<float, 4>", "axpy<float,4>", "blas::axpy<float,4>"] {
             assert!(name.is(written), "{written}");
         }

@@ -17,24 +17,13 @@
 mod calls;
 mod memory;
 
-pub(super) use memory::element;
-
 use smallvec::SmallVec;
 
 use super::ir::{Barrier, BarrierRed, CONST, Inst, LANES, NONE, Op, Slot, Special};
 use super::launch::Launch;
 use super::semantics::{Frame, executor};
 
-/// Registers of 32 lanes, one array a slot.
-#[derive(Debug, Clone, Default)]
-pub struct Registers {
-    /// 32-bit slots.
-    pub r32: Vec<[u32; LANES]>,
-    /// 64-bit slots.
-    pub r64: Vec<[u64; LANES]>,
-    /// Predicate slots, one bit a lane.
-    pub predicates: Vec<u32>,
-}
+pub use super::semantics::Registers;
 
 /// The reconvergence point of a path that ends by a return.
 pub const RETURN: u32 = u32::MAX - 1;

@@ -453,7 +453,7 @@ impl Walk<'_> {
         let drawn = hashes.len() as u64..choices.count;
         hashes.extend(drawn.map(|choice| {
             let picks = choices.picks(choice);
-            picks.iter().enumerate().fold(base, |hash, (at, pick)| hash.wrapping_add(parts.of(at, pick)))
+            picks.iter().enumerate().fold(base, |hash, (at, pick)| hash.wrapping_add(parts.sum(at, pick)))
         }));
         hashes
     }

@@ -40,7 +40,7 @@ pub(super) fn judge(
             Err(what) => format!("does not end well when it starts again: {what}"),
         };
         let what = format!("recovery cut off after {} of {} steps {wrong}", done + 1, steps.len());
-        return Some(Finding::of(Property::Idempotent, what));
+        return Some(Finding::in_words(Property::Idempotent, what));
     }
     None
 }

@@ -265,7 +265,7 @@ impl History<'_, '_> {
         let facts = self.states.journal().facts();
         let programs: Vec<u32> = self.order.programs(&self.order.lines[line].versions[version as usize - 1]).collect();
         for program in programs {
-            let standing: Vec<(usize, usize)> = self.scopes.of(program).collect();
+            let standing: Vec<(usize, usize)> = self.scopes.epochs_of(program).collect();
             for (number, epoch) in standing {
                 let Some((mut behind, mut next)) = self.scopes.instances[number].confirmed else { continue };
                 let mut lacking = None;
@@ -680,7 +680,7 @@ mod tests {
     }
 
     /// The failures' texts, where all that can be promised is.
-    fn told(script: &Script, strict: bool) -> Vec<String> {
+    fn messages(script: &Script, strict: bool) -> Vec<String> {
         let guarantees = Guarantees { cta_end: true, kernel_end: true, past: NonTemporalOrder::BeforeCached };
         judge(script, Domain::Adr, guarantees, strict).into_iter().map(|failure| failure.what).collect()
     }
@@ -689,24 +689,24 @@ mod tests {
     fn what_is_found_of_values_and_order_names_the_word_or_the_stores() {
         let mut back = Script::default();
         back.store(warp(0), 136, 1).through(warp(1), 136, 2).accepted(136, 2).accepted(136, 1);
-        assert_eq!(told(&back, false), ["the word at 0x88 goes back from version 2 of its line to version 1"]);
+        assert_eq!(messages(&back, false), ["the word at 0x88 goes back from version 2 of its line to version 1"]);
         let mut unknown = Script::default();
         unknown.store(warp(0), 136, 1).accepted(136, 9);
-        assert_eq!(told(&unknown, false), ["the word at 0x88 is durable with bytes that no version has"]);
+        assert_eq!(messages(&unknown, false), ["the word at 0x88 is durable with bytes that no version has"]);
         let mut strict = Script::default();
         strict.store(warp(3), 0, 1).store(warp(3), 128, 2).accepted(128, 2);
         let what = "warp 3 of CTA 0: pc 2 is durable before pc 0, which it stored earlier";
-        assert_eq!(told(&strict, true), [what]);
+        assert_eq!(messages(&strict, true), [what]);
         let scoped = after_a_barrier(PersistScope::Cta, [128, 256, 0]);
         let what =
             "warp 1 of CTA 0: pc 6 is durable before pc 0 of warp 0 of CTA 0, which pm.barrier.wg orders before it";
-        assert_eq!(told(&scoped, false), [what]);
+        assert_eq!(messages(&scoped, false), [what]);
     }
 
     #[test]
     fn what_counted_as_durable_too_early_is_told_with_its_reason_and_first_byte() {
         let late = "while bytes at 0x84 were not durable";
-        let check = |script: &Script, why: &str| assert_eq!(told(script, false), [format!("{why} {late}")]);
+        let check = |script: &Script, why: &str| assert_eq!(messages(script, false), [format!("{why} {late}")]);
         let who = Author { cta: 5, ..warp(2) };
         let stored = || {
             let mut script = Script::default();

@@ -44,7 +44,7 @@ pub struct Violation {
 
 impl Violation {
     /// A violation described in words alone.
-    pub fn of(what: String) -> Violation {
+    pub fn in_words(what: String) -> Violation {
         Violation { what, values: Vec::new() }
     }
 }
@@ -100,7 +100,7 @@ impl<F: Fn(&PmImage) -> Result<(), String> + Sync> Check for Condition<F> {
     }
 
     fn judge(&self, _: &PmImage, recovered: &PmImage) -> Result<(), Violation> {
-        (self.holds)(recovered).map_err(Violation::of)
+        (self.holds)(recovered).map_err(Violation::in_words)
     }
 }
 
@@ -170,7 +170,7 @@ impl Rules<'_> {
         let steps = match recovery(recovered) {
             Ok(steps) => steps,
             Err(what) => {
-                found.push(Finding::of(Property::Recovery, what));
+                found.push(Finding::in_words(Property::Recovery, what));
                 return Judged { found, violated: None };
             }
         };
@@ -191,7 +191,7 @@ impl Rules<'_> {
             if check.binds() {
                 let Violation { what, values } = violation.clone();
                 let property = Property::Check(check.name().to_owned());
-                found.push(Finding { values, ..Finding::of(property, what) });
+                found.push(Finding { values, ..Finding::in_words(property, what) });
             }
             violated.push((number, violation));
         }

@@ -38,7 +38,7 @@ type Clock = BTreeMap<u16, u32>;
 
 /// The place of a fact in happens-before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stand {
+struct Position {
     /// Its place in the warp's own order.
     number: u32,
     /// What the warp knows of others.
@@ -59,8 +59,8 @@ struct Guarantee {
 pub struct Overtaking<'a> {
     order: &'a Order<'a>,
     initial: &'a PmImage,
-    /// Of facts of warps: where they stand; by place in the journal.
-    stands: BTreeMap<u32, Stand>,
+    /// Of facts of warps: where they position; by place in the journal.
+    positions: BTreeMap<u32, Position>,
     clocks: Vec<Clock>,
     guarantees: Vec<Guarantee>,
     /// Where the machine orders them: of each CTA, its non-temporal stores, and its fences that did not wait
@@ -75,7 +75,7 @@ impl<'a> Overtaking<'a> {
     /// The states that `order` allows from an initial image on. Cost: facts × warps of a CTA.
     pub fn new(order: &'a Order<'a>, initial: &'a PmImage) -> Overtaking<'a> {
         let mut readers: BTreeMap<WarpKey, (u32, u32)> = BTreeMap::new();
-        let (mut stands, mut clocks) = (BTreeMap::new(), vec![Clock::new()]);
+        let (mut positions, mut clocks) = (BTreeMap::new(), vec![Clock::new()]);
         let mut paths: BTreeMap<(u32, u32), [Vec<u32>; 2]> = BTreeMap::new();
         // By CTA: what came before its barriers opened, what was passed on otherwise, and passes of persist
         // barriers: all of a CTA pass one together, and know that what it guarantees is durable.
@@ -103,7 +103,7 @@ impl<'a> Overtaking<'a> {
                 paths.entry((fact.author.launch, fact.author.cta)).or_default()[which].push(at as u32);
             }
             let (number, clock) = readers.entry(warp_key(fact.author)).or_default();
-            stands.insert(at as u32, Stand { number: *number, clock: *clock });
+            positions.insert(at as u32, Position { number: *number, clock: *clock });
             *number += 1;
             let meeting = meetings.entry((fact.author.launch, fact.author.cta)).or_default();
             let (gives, takes, which) = match fact.kind {
@@ -137,7 +137,7 @@ impl<'a> Overtaking<'a> {
         let guarantees = order.events.iter().filter_map(guarantee).collect();
         let launches = super::crash::launches(order.journal);
         let scopes = Scopes::new(order, None);
-        Overtaking { order, initial, stands, clocks, guarantees, paths, scopes, launches }
+        Overtaking { order, initial, positions, clocks, guarantees, paths, scopes, launches }
     }
 
     /// The order that allows them.
@@ -179,11 +179,11 @@ impl<'a> Overtaking<'a> {
         for fact in facts {
             let author = self.order.journal.facts()[fact as usize].author;
             let cta = (author.launch, author.cta);
-            if let Some(stand) = self.stands.get(&fact) {
+            if let Some(position) = self.positions.get(&fact) {
                 let clock = knowledge.of_cta.entry(cta).or_default();
-                join(clock, &self.clocks[stand.clock as usize]);
+                join(clock, &self.clocks[position.clock as usize]);
                 let own = clock.entry(author.warp).or_default();
-                *own = stand.number.max(*own);
+                *own = position.number.max(*own);
             }
             let known = &mut knowledge.latest;
             match known.iter_mut().find(|(of, _)| *of == cta) {
@@ -214,19 +214,19 @@ impl<'a> Overtaking<'a> {
         };
         let in_time = knowledge.latest.iter().any(|&(other, latest)| Some(other) != cta && guarantee.fact < latest);
         let by_order = || {
-            let stand = self.stands.get(&guarantee.fact)?;
+            let position = self.positions.get(&guarantee.fact)?;
             let known = knowledge.of_cta.get(&cta?)?.get(&fact.author.warp)?;
-            Some(stand.number < *known)
+            Some(position.number < *known)
         };
         in_time || by_order() == Some(true)
     }
 
     /// What a store's warp knows when it issues it, itself left out.
     fn clock_at(&self, fact: u32) -> Clock {
-        let Some(stand) = self.stands.get(&fact) else { return Clock::new() };
-        let mut clock = self.clocks[stand.clock as usize].clone();
+        let Some(position) = self.positions.get(&fact) else { return Clock::new() };
+        let mut clock = self.clocks[position.clock as usize].clone();
         let own = clock.entry(self.fact(fact).author.warp).or_default();
-        *own = stand.number.max(*own);
+        *own = position.number.max(*own);
         clock
     }
 
@@ -237,7 +237,7 @@ impl<'a> Overtaking<'a> {
     /// The fact comes before the warp with this clock, of the same CTA.
     fn is_known(&self, fact: u32, clock: &Clock) -> bool {
         let known = clock.get(&self.fact(fact).author.warp);
-        self.stands.get(&fact).zip(known).is_some_and(|(stand, known)| stand.number < *known)
+        self.positions.get(&fact).zip(known).is_some_and(|(position, known)| position.number < *known)
     }
 
     /// The non-temporal stores that the machine makes durable before it performs a store of the same CTA.
@@ -258,7 +258,7 @@ impl<'a> Overtaking<'a> {
             // A fence is one of its own warp's stores.
             let mut fenced = Clock::new();
             for &fence in fences.iter().filter(|&&fence| self.is_known(fence, &clock)) {
-                let number = self.stands[&fence].number;
+                let number = self.positions[&fence].number;
                 let own = fenced.entry(self.fact(fence).author.warp).or_default();
                 *own = number.max(*own);
             }
@@ -288,7 +288,7 @@ impl<'a> Overtaking<'a> {
                     stores.extend(self.along(line, from..version, true));
                 }
             }
-            for (number, epoch) in self.scopes.of(store) {
+            for (number, epoch) in self.scopes.epochs_of(store) {
                 let done = closed.entry(number).or_default();
                 let epochs = &self.scopes.instances[number].epochs;
                 let before = epochs[(*done).min(epoch)..epoch].iter().flatten();

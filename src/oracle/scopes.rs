@@ -80,7 +80,7 @@ impl Scopes {
     }
 
     /// The instances that a store is of, and its epoch in each.
-    pub(super) fn of(&self, store: u32) -> impl Iterator<Item = (usize, usize)> {
+    pub(super) fn epochs_of(&self, store: u32) -> impl Iterator<Item = (usize, usize)> {
         let standing = self.standings.get(&store).copied().unwrap_or_default();
         let used = self.used;
         (0..3)
@@ -112,7 +112,7 @@ mod tests {
         let scopes = Scopes::new(&Order::new(&script.journal, &initial, model), claim);
         assert_eq!(scopes.any(), !scopes.instances.is_empty());
         assert!(scopes.instances.iter().all(|instance| instance.confirmed == Some((0, 0))));
-        let standings = stores.iter().map(|&store| scopes.of(store).collect()).collect();
+        let standings = stores.iter().map(|&store| scopes.epochs_of(store).collect()).collect();
         (standings, scopes.instances.into_iter().map(|instance| (instance.scope.unwrap(), instance.epochs)).collect())
     }
 

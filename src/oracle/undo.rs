@@ -68,7 +68,7 @@ pub(super) struct Finding {
 
 impl Finding {
     /// A finding described in words alone.
-    pub(super) fn of(property: Property, what: String) -> Finding {
+    pub(super) fn in_words(property: Property, what: String) -> Finding {
         Finding { property, what, values: Vec::new(), witness: None }
     }
 }
@@ -178,7 +178,7 @@ impl UndoRule {
         order: Option<&Order<'_>>,
         out: &mut Vec<Finding>,
     ) {
-        let finding = |what| Finding::of(Property::Undo, what);
+        let finding = |what| Finding::in_words(Property::Undo, what);
         let mut complete = vec![false; self.log.transactions.len()];
         for (transactions, own) in &self.chains {
             let address = self.log.transactions[transactions[0]].flag;
@@ -299,7 +299,7 @@ impl UndoRule {
         let witness = (missing.is_some() || present.is_some()).then_some(Witness { missing, present });
         let more = if count > 1 { format!(" ({} more elements are wrong)", count - 1) } else { String::new() };
         let what = format!("{name}: an element is wrong after recovery: {why}{more}");
-        Finding { witness, ..Finding::of(Property::Undo, what) }
+        Finding { witness, ..Finding::in_words(Property::Undo, what) }
     }
 
     /// Recovery of an image, and its steps if they are needed for [`UndoRule::judge_cuts`].

@@ -32,7 +32,7 @@ const MAX_COUNTED_LAUNCHES: u64 = 100_000;
 
 /// A read that the device has not answered yet.
 #[derive(Debug)]
-enum Wanted {
+enum PendingRead {
     Element(Element),
     Reduction,
 }
@@ -57,7 +57,7 @@ pub struct Host {
     at: usize,
     /// Iterations done and, for counted loops, to do.
     loops: Vec<(i64, i64)>,
-    waiting: Option<Wanted>,
+    waiting: Option<PendingRead>,
     begun: Option<Begun>,
     /// Whether, and where it was before the operation that gave the last action.
     notes: bool,
@@ -66,11 +66,11 @@ pub struct Host {
 
 impl Host {
     pub(crate) fn new(plan: Arc<Plan>) -> Self {
-        Host::of(plan, Part::Steps, u64::MAX)
+        Host::for_part(plan, Part::Steps, u64::MAX)
     }
 
     /// One of the plan's programs, which ends with a fault after `most` operations.
-    pub(crate) fn of(plan: Arc<Plan>, part: Part, most: u64) -> Self {
+    pub(crate) fn for_part(plan: Arc<Plan>, part: Part, most: u64) -> Self {
         let loops = vec![(0, 0); plan.part(part).loops.len()];
         let before = Position::default();
         let mut view = View::new(plan);
@@ -275,8 +275,8 @@ impl HostProgram for Host {
         if let Some(wanted) = self.waiting.take() {
             let raw = read.ok_or("the device did not return what the host program read")?;
             match wanted {
-                Wanted::Reduction => self.view.reduced = Some(raw),
-                Wanted::Element(element) => self.view.answer(element, raw),
+                PendingRead::Reduction => self.view.reduced = Some(raw),
+                PendingRead::Element(element) => self.view.answer(element, raw),
             }
         }
         loop {
@@ -292,7 +292,7 @@ impl HostProgram for Host {
                     }
                 }
                 Err(Interrupt::Read(element)) => {
-                    self.waiting = Some(Wanted::Element(element));
+                    self.waiting = Some(PendingRead::Element(element));
                     let field = usize::from(element.field);
                     let field = &self.view.plan.manifest.buffers[usize::from(element.buffer)].fields[field];
                     let (offset, bytes) = (field.offset, field.elem.bytes());
@@ -300,7 +300,7 @@ impl HostProgram for Host {
                     return Ok(HostAction::Read { address, bytes });
                 }
                 Err(Interrupt::Reduce(reduction)) => {
-                    self.waiting = Some(Wanted::Reduction);
+                    self.waiting = Some(PendingRead::Reduction);
                     return Ok(HostAction::Reduce(reduction));
                 }
                 Err(Interrupt::Fault(fault)) => return Err(fault.to_string()),

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use super::exchange::{Mailboxes, WorkerPlace};
 use super::lines::{Abandoned, Patience};
-use super::rounds::{self, Follow, Lead, Left, Start, Watch};
+use super::rounds::{self, Follow, Lead, LegEnd, Start, Watch};
 use crate::engine::message::Message;
 use crate::engine::partition::Partition;
 
@@ -32,7 +32,7 @@ pub(crate) struct Crew<M> {
 #[derive(Debug)]
 struct Desk<M> {
     partition: Option<Partition<M>>,
-    left: Option<Left>,
+    left: Option<LegEnd>,
     blocked: Duration,
 }
 
@@ -65,7 +65,7 @@ impl<M: Message> Crew<M> {
     ///
     /// # Panics
     /// When a thread of the crew died: a bug of the engine, as panics of components are caught.
-    pub(crate) fn leg(&self, partitions: &mut Vec<Partition<M>>, lead: &mut Lead<'_>, start: Start) -> Vec<Left> {
+    pub(crate) fn leg(&self, partitions: &mut Vec<Partition<M>>, lead: &mut Lead<'_>, start: Start) -> Vec<LegEnd> {
         let first_round = {
             let mut board = lock(&self.board);
             for (desk, partition) in self.desks.iter().zip(partitions.drain(..)) {

@@ -61,7 +61,7 @@ pub(crate) struct Start {
 
 /// Where the loop was left. The same for all workers.
 #[derive(Debug, Clone)]
-pub(crate) struct Left {
+pub(crate) struct LegEnd {
     /// By tier: nothing is pending before; [`NEVER`] when nothing is pending.
     pub(crate) next: PerTier,
     pub(crate) flags: u64,
@@ -97,9 +97,9 @@ pub(crate) fn run<M: Message>(
     exchange: &mut impl Exchange<M>,
     watch: &mut impl Watch,
     start: Start,
-) -> Result<Left, Abandoned> {
+) -> Result<LegEnd, Abandoned> {
     let Start { tiers, clip, next, open_epoch, mut rounds, sample } = start;
-    let mut left = Left { next, flags: 0, open_epoch, epochs: Vec::new(), rows: Vec::new() };
+    let mut left = LegEnd { next, flags: 0, open_epoch, epochs: Vec::new(), rows: Vec::new() };
     let mut busy = true;
     // The time of the furthest tier, once the run is to end; no tier goes beyond it.
     let mut align: Option<Time> = None;
@@ -119,7 +119,7 @@ pub(crate) fn run<M: Message>(
         if clip.epoch_ticks.is_some() {
             enter_epoch(partition, clip.epoch_of(earliest), &mut left);
         }
-        let clipped = match (clip.of(earliest), align) {
+        let clipped = match (clip.window_end(earliest), align) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (one, other) => one.or(other),
         };
@@ -150,7 +150,7 @@ pub(crate) fn run<M: Message>(
     Ok(left)
 }
 
-fn enter_epoch<M>(partition: &Partition<M>, epoch: u64, left: &mut Left) {
+fn enter_epoch<M>(partition: &Partition<M>, epoch: u64, left: &mut LegEnd) {
     if let Some(open) = left.open_epoch.filter(|&open| open != epoch) {
         left.epochs.push(open);
         left.rows.extend(partition.cells.iter().map(|cell| cell.digest));

@@ -9,7 +9,7 @@ use super::super::launch::Launch;
 use super::super::memory::{FlatMemory, Medium, SHARED_WINDOW, resolve_generic};
 use super::super::semantics::atomic::apply_atomic;
 use super::super::warp::{Warp, lanes_of};
-use super::{Event, Writer};
+use super::interface::{Event, Writer};
 
 /// The memories that a warp can reach.
 pub(super) struct Memories<'a> {

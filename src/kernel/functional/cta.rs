@@ -12,7 +12,7 @@ use super::super::launch::Launch;
 use super::super::memory::FlatMemory;
 use super::super::warp::{RETURN, Warp, lanes_of};
 use super::access::{Memories, check_pm, execute, stores_to, tell, volatile_lanes};
-use super::{Counts, Event, Limits, Observer, RunError, SLICE, Start, Starts, Writer};
+use super::interface::{Counts, Event, Limits, Observer, RunError, SLICE, Start, Starts, Writer};
 
 /// How far a CTA got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use super::super::ir::{ConstVar, GlobalVar, Module, Relocation};
 use super::super::memory::CONST_WINDOW;
 use super::ast::{Init, Kind, Operand, Var};
 use super::functions::Functions;
-use super::token::Bytes;
+use super::size::{Fault, size_of};
 use super::types::Ty;
 
 /// What a module-scope name stands for.
@@ -28,35 +28,6 @@ pub(super) enum Symbol<'a> {
     Surface,
     /// A sampler: declared, unusable.
     Opaque,
-}
-
-/// A fault with its place.
-pub(super) type Fault = (Bytes, String);
-
-/// Bytes and alignment of a variable.
-pub(super) fn size_of(var: &Var<'_>) -> Result<(u64, u64), Fault> {
-    let Some(ty) = Ty::parse(var.ty.text).filter(|ty| ty.bits >= 8) else {
-        return Err((var.ty.at.clone(), format!("type `.{}` is not supported for variables", var.ty.text)));
-    };
-    let element = u64::from(ty.bytes()) * var.vector;
-    let mut count: u64 = 1;
-    for (i, &dim) in var.dims.iter().enumerate() {
-        // `x[] = {...}`: as many as there are initialisers.
-        let dim = match (&var.init, dim, i) {
-            (Some(Init::List(list)), 0, 0) => list.len() as u64,
-            _ => dim,
-        };
-        count = count.saturating_mul(dim);
-    }
-    let bytes = element.saturating_mul(count);
-    if bytes > 1 << 34 {
-        return Err((var.name.at.clone(), format!("`{}` is too large: {bytes} bytes", var.name.text)));
-    }
-    let align = var.align.unwrap_or(element).max(1);
-    if !align.is_power_of_two() || align > 1 << 16 {
-        return Err((var.name.at.clone(), format!("alignment {align} of `{}` is not a power of two", var.name.text)));
-    }
-    Ok((bytes, align))
 }
 
 /// The names and the data of a module's variables.

@@ -12,8 +12,8 @@ use std::ops::Range;
 use super::ast::{Function, Instruction, Kind, Operand, Statement};
 use super::flow::{Flow, LOADED, MAX_POINTERS, POINTERS, Pointers, VARIABLE};
 use super::functions::Call;
-use super::layout::size_of;
 use super::parser;
+use super::size::size_of;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 
 /// A pointer in a kernel's parameter block.
@@ -104,7 +104,7 @@ fn call_stores<'a>(call: &Instruction<'a>, called: &[&Function<'a>]) -> bool {
         let space = |word: &super::ast::Word<'_>| word.text.split("::").next().is_some_and(|w| apart.contains(&w));
         matches!(inst.opcode.text, "st" | "red" | "atom" | "sust") && !inst.mods.iter().any(space)
     };
-    let callee = |call: &Instruction<'a>| Call::of(call).and_then(|call| call.name());
+    let callee = |call: &Instruction<'a>| Call::parse(call).and_then(|call| call.name());
     // Functions reached, each once: they may call themselves.
     let (mut reached, mut next) = (vec![callee(call)], 0);
     while let Some(&name) = reached.get(next) {

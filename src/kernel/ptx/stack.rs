@@ -23,8 +23,8 @@ use super::super::alu::{AluOp, Combine, Compare, CompareKind, IntCmp, IntOp};
 use super::super::cfg::{BitSet, Blocks, Flow};
 use super::super::ir::{Class, Elem, Mem, MemKind, Op, Space};
 use super::allocate::{reads, writes};
+use super::body_flow::within;
 use super::draft::{Arg, Body, Draft, DraftOp, StackRegisters, VReg, plain_access};
-use super::finish::within;
 use super::types::Bank;
 
 /// Where the parts of a call stand.
@@ -151,7 +151,7 @@ fn saved(body: &Body, stack: StackRegisters) -> Vec<Vec<VReg>> {
         }
     };
     let flow: Vec<Flow> = within(body);
-    let blocks = Blocks::of(&flow);
+    let blocks = Blocks::new(&flow);
     let live_in = blocks.live_in(names.len(), read, kill);
     let alive_behind = |leave: usize| {
         let block = blocks.at(leave as u32) as usize;

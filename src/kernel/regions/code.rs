@@ -59,9 +59,9 @@ fn gap(pos: SourcePos, no_register: u16) -> Item {
 
 impl Code {
     /// Prepares items, whose branch targets are indices of items: inserts gaps and analyses control flow.
-    pub(super) fn of(mut items: Vec<Item>, kernel: &Kernel) -> Code {
+    pub(super) fn new(mut items: Vec<Item>, kernel: &Kernel) -> Code {
         let flow: Vec<Flow> = items.iter().map(|item| flow_of(&item.inst)).collect();
-        let blocks = Blocks::of(&flow);
+        let blocks = Blocks::new(&flow);
         let joins = blocks.joins();
         let falls_in = |&pc: &u32| pc != NEVER && pc > 0 && flow[pc as usize - 1].falls;
         let mut gaps: Vec<u32> = joins.iter().copied().filter(falls_in).collect();
@@ -78,7 +78,7 @@ impl Code {
             items.insert(at as usize, gap(items[at as usize].pos, kernel.no_register()));
         }
         let flow: Vec<Flow> = items.iter().map(|item| flow_of(&item.inst)).collect();
-        let blocks = Blocks::of(&flow);
+        let blocks = Blocks::new(&flow);
         let joins = blocks.joins();
         for (block, &join) in joins.iter().enumerate() {
             let last = blocks.range(block).end - 1;
@@ -87,7 +87,7 @@ impl Code {
                 *reconverge = if guarded { join } else { NEVER };
             }
         }
-        let edges = Edges::of(&flow);
+        let edges = Edges::new(&flow);
         let registers = usize::from(kernel.no_register());
         let insts: Vec<Inst> = items.iter().map(|item| item.inst).collect();
         let hazards: Vec<Hazards> = items.iter().map(|item| item.hazards).collect();

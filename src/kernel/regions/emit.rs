@@ -28,8 +28,9 @@ use super::super::ir::{
 };
 use super::code::{Code, Shadow, gathering};
 use super::homes::Homes;
+use super::layout::Layout;
 use super::plan::Plan;
-use super::{Layout, RegionError, Role};
+use super::terms::{RegionError, Role};
 
 /// Name of the parameter that takes the address of the checkpoint area.
 const AREA: &str = "durawarp_checkpoint_area";
@@ -49,7 +50,7 @@ pub(super) struct Added {
 }
 
 impl Added {
-    pub(super) fn of(layout: &Layout) -> Added {
+    pub(super) fn new(layout: &Layout) -> Added {
         let (shared, local) = (u16::from(layout.shared), u16::from(layout.local_bytes > 0));
         let counts: u16 = layout.counts.iter().map(|&counts| u16::from(counts)).sum();
         let words = u16::from(!layout.once.is_empty());
@@ -121,7 +122,7 @@ pub(super) fn emit(
     let n = code.len();
     let boundaries = plan.boundary.iter().filter(|&&b| b).count();
     let limit = usize::from(NONE) - 1;
-    let added = Added::of(layout);
+    let added = Added::new(layout);
     let slots = usize::from(kernel.no_register()) + usize::from(added.slots32 + added.slots64);
     let consts64 = kernel.consts64.len() + CONSTS64.len() + boundaries + 1;
     if kernel.consts32.len() + 8 > limit || consts64 > limit || slots >= 0xffff {

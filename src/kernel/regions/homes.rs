@@ -75,7 +75,7 @@ impl Homes {
         }
         let with_boundary = |fork: &&Fork| (0..code.len()).any(|pc| fork.inside[pc] && plan.boundary[pc]);
         let forks = divergence.forks.iter().filter(with_boundary);
-        let paths: Vec<Paths> = forks.map(|fork| Paths::of(code, plan, fork)).collect();
+        let paths: Vec<Paths> = forks.map(|fork| Paths::new(code, plan, fork)).collect();
         while homes.part_from_rows(code, plan) | paths.iter().any(|paths| homes.part_from_waiting(paths)) {}
         homes
     }
@@ -182,7 +182,7 @@ fn remove(from: &mut BitSet, what: &BitSet) -> bool {
 }
 
 impl Paths {
-    fn of(code: &Code, plan: &Plan, fork: &Fork) -> Paths {
+    fn new(code: &Code, plan: &Plan, fork: &Fork) -> Paths {
         let after = &code.edges.after[fork.pc as usize];
         let side = |number: usize| after.get(number).map_or(Vec::new(), |&start| Paths::side(code, start, fork.join));
         Paths { before: Paths::before(code, plan, fork.pc), sides: [side(0), side(1)] }

@@ -15,8 +15,8 @@
 
 use super::super::cfg::BitSet;
 use super::super::ir::{Guard, Inst, NEVER, Op};
-use super::Reason;
 use super::code::{Code, looks_again, words};
+use super::terms::Reason;
 use super::uniform::Fork;
 use super::values::{Restore, Values};
 

@@ -13,9 +13,9 @@
 
 use super::super::alu::{AluOp, Combine, CompareKind, IntCmp, IntOp};
 use super::super::ir::{CONST, ConstSource, Guard, Kernel, Op, Slot};
-use super::RegionOptions;
 use super::code::{Code, Item, order_of, words};
 use super::plan::BOUNDARY_STORES;
+use super::terms::RegionOptions;
 use super::uniform::Fork;
 
 /// A loop to unroll: its first and last item, and how.
@@ -34,7 +34,7 @@ pub(super) struct Unrolled {
     pub(super) speculative: u32,
 }
 
-/// Unrolls the loops of a code; the items are as those that [`Code::of`] takes.
+/// Unrolls the loops of a code; the items are as those that [`Code::new`] takes.
 pub(super) fn unroll(code: &Code, kernel: &Kernel, forks: &[Fork], options: &RegionOptions) -> (Vec<Item>, Unrolled) {
     let loops: Vec<Loop> = (0..code.len()).filter_map(|latch| candidate(code, kernel, forks, options, latch)).collect();
     let counted = loops.iter().filter(|l| l.counted).count() as u32;

@@ -52,7 +52,7 @@ fn repeatable(code: &Code, pc: usize) -> bool {
 }
 
 impl Values {
-    pub(super) fn of(code: &Code) -> Values {
+    pub(super) fn new(code: &Code) -> Values {
         let recipes: Vec<usize> = (0..code.len()).filter(|&pc| repeatable(code, pc)).collect();
         let mut number = vec![None; code.len()];
         let mut ends: Vec<Vec<u32>> = vec![Vec::new(); code.registers];

@@ -7,7 +7,7 @@
 
 use super::super::alu::ApproxOp;
 use super::super::ir::Inst;
-use super::float::{canon32, canon64, flush};
+use super::canonical::{canon32, canon64, flush};
 use super::{Frame, V32, map, zip};
 
 #[inline(always)]

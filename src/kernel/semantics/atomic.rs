@@ -5,7 +5,7 @@
 //! does.
 
 use super::super::ir::{AtomOp, Elem};
-use super::float::{canon32, canon64};
+use super::canonical::{canon32, canon64};
 use super::half;
 
 /// The value that an atomic operation leaves in memory, from the old value and the operands. All are raw bits

@@ -6,7 +6,8 @@
 
 use super::super::alu::{Cvt, HalfFormat, Num, Round};
 use super::super::ir::{Inst, LANES};
-use super::float::{canon32, canon64, flush, saturate};
+use super::canonical::{canon32, canon64, flush};
+use super::float::saturate;
 use super::{Frame, half, map, rounding};
 
 #[inline(always)]

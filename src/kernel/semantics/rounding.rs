@@ -9,7 +9,7 @@
 //! Invariants: pure integer and IEEE operations, the same bits on every host; NaNs are canonical.
 
 use super::super::alu::{HalfFormat, Round};
-use super::float::{NAN32, NAN64};
+use super::canonical::{NAN32, NAN64};
 
 /// The double nearest to `sum + error` that has its last bit set if it is not exact. `error` is below half an
 /// ulp.

@@ -3,7 +3,7 @@
 //! The caller (functional driver or machine) moves the bytes; this file knows only how registers become
 //! addresses and bytes. Fast paths: 4-byte scalars, and whole groups whose bytes lie side by side.
 
-use super::super::ir::{Elem, Inst, LANES, Mem, MemKind, NONE, Op, Slot, TexDims};
+use super::super::ir::{Elem, Inst, LANES, Mem, MemKind, NONE, Op, Slot, TexDims, element};
 use super::super::launch::{Launch, Texture};
 use super::super::semantics::get;
 use super::{Warp, lanes_of};
@@ -226,19 +226,6 @@ fn scatter64(register: &mut [u64; LANES], elem: Elem, mask: u32, offset: &[u16; 
         for lane in lanes_of(u64::from(mask)) {
             register[lane] = element(elem, &data[usize::from(offset[lane])..]);
         }
-    }
-}
-
-/// The first element of `data`, extended to 64 bits by its own sign.
-pub(in crate::kernel) fn element(elem: Elem, data: &[u8]) -> u64 {
-    match elem {
-        Elem::U8 => u64::from(data[0]),
-        Elem::S8 => data[0] as i8 as u64,
-        Elem::U16 => u64::from(u16::from_le_bytes([data[0], data[1]])),
-        Elem::S16 => i16::from_le_bytes([data[0], data[1]]) as u64,
-        Elem::U32 | Elem::F32 => u64::from(u32::from_le_bytes(data[..4].try_into().expect("four bytes"))),
-        Elem::S32 => i32::from_le_bytes(data[..4].try_into().expect("four bytes")) as u64,
-        Elem::U64 | Elem::S64 | Elem::F64 => u64::from_le_bytes(data[..8].try_into().expect("eight bytes")),
     }
 }
 

@@ -49,7 +49,7 @@ impl<'w, 'a> Parts<'w, 'a> {
         if state == 0 { 0 } else { self.state(at, state).1 }
     }
 
-    pub(super) fn of(&mut self, at: usize, pick: &Pick) -> u128 {
+    pub(super) fn sum(&mut self, at: usize, pick: &Pick) -> u128 {
         match pick {
             Pick::Whole(state) => self.whole(at, *state),
             Pick::Torn(states) => {

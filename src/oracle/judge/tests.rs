@@ -544,7 +544,7 @@ fn a_check_that_does_not_bind_is_counted_and_no_failure() {
         }
 
         fn judge(&self, _: &PmImage, recovered: &PmImage) -> Result<(), Violation> {
-            no_five(recovered).map_err(Violation::of)
+            no_five(recovered).map_err(Violation::in_words)
         }
 
         fn binds(&self) -> bool {

@@ -40,7 +40,7 @@ const REPORT: u64 = 1 << 10;
 
 /// Which states to judge.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked {
+pub struct JudgeOptions {
     /// Crash points.
     pub plan: Plan,
     /// Cut recovery off.
@@ -341,9 +341,9 @@ pub(super) fn compare_both_ways(facts: &RegionFacts<'_>, hardware: &dyn AtPowerF
 }
 
 /// The points of a plan, and whether they are all.
-fn points(facts: &RegionFacts<'_>, asked: &Asked) -> Result<(Vec<u64>, bool), BeyondEnd> {
+fn points(facts: &RegionFacts<'_>, options: &JudgeOptions) -> Result<(Vec<u64>, bool), BeyondEnd> {
     let last = facts.changes();
-    let mut points: Vec<u64> = match asked.plan {
+    let mut points: Vec<u64> = match options.plan {
         Plan::Only(point) if point > last => return Err(BeyondEnd { asked: point, changes: last }),
         Plan::Only(point) => vec![point],
         Plan::Count(count) if count <= last => {
@@ -360,8 +360,8 @@ fn points(facts: &RegionFacts<'_>, asked: &Asked) -> Result<(Vec<u64>, bool), Be
         }
         _ => (0..=last).collect(),
     };
-    if asked.plan == Plan::Auto && last > EXHAUSTIVE {
-        Draw::new(asked.seed).thin(&mut points, EXHAUSTIVE as usize);
+    if options.plan == Plan::Auto && last > EXHAUSTIVE {
+        Draw::new(options.seed).thin(&mut points, EXHAUSTIVE as usize);
     }
     points.sort_unstable();
     points.dedup();
@@ -376,18 +376,18 @@ fn points(facts: &RegionFacts<'_>, asked: &Asked) -> Result<(Vec<u64>, bool), Be
 /// The plan names a point beyond the last one.
 pub fn judge_recovery(
     facts: &RegionFacts<'_>,
-    asked: &Asked,
+    options: &JudgeOptions,
     hardware: &dyn AtPowerFailure,
     watch: &Watch<'_>,
 ) -> Result<(Verdict, Option<Verdict>, Vec<u64>), BeyondEnd> {
-    let (points, exhaustive) = points(facts, asked)?;
+    let (points, exhaustive) = points(facts, options)?;
     let total = points.len() as u64;
     let left_out = facts.changes() + 1 - total;
     let planned = Verdict { points: total, distinct: total, left_out, exhaustive, ..Verdict::default() };
     let mut cut_points = points.clone();
-    Draw::new(asked.seed ^ 1).thin(&mut cut_points, CUT_POINTS);
+    Draw::new(options.seed ^ 1).thin(&mut cut_points, CUT_POINTS);
     let cut = cut_points.len() as u64;
-    let mut double = asked.double.then(|| Verdict {
+    let mut double = options.double.then(|| Verdict {
         points: cut,
         distinct: cut,
         left_out: facts.changes() + 1 - cut,
@@ -402,14 +402,14 @@ pub fn judge_recovery(
         }
         walk.advance_to(point);
         let mut found = Vec::new();
-        if walk.judge(hardware, &mut found, actual.failures.len() < asked.keep) || firsts.is_empty() {
+        if walk.judge(hardware, &mut found, actual.failures.len() < options.keep) || firsts.is_empty() {
             firsts.push(point);
         }
-        actual.add(found, asked.keep);
+        actual.add(found, options.keep);
         if let Some(double) = &mut double
             && cut_points.binary_search(&point).is_ok()
         {
-            double.add(walk.cut(&recover(facts, &walk.gates, hardware), hardware), asked.keep);
+            double.add(walk.cut(&recover(facts, &walk.gates, hardware), hardware), options.keep);
         }
         if actual.judged.is_multiple_of(REPORT) || actual.judged == total {
             (watch.progress)(actual.judged, total);
@@ -426,7 +426,7 @@ pub fn judge_recovery(
 pub fn judge_checks(
     facts: &RegionFacts<'_>,
     firsts: &[u64],
-    asked: &Asked,
+    options: &JudgeOptions,
     hardware: &dyn AtPowerFailure,
     checks: &[&dyn Check],
     watch: &Watch<'_>,
@@ -457,5 +457,5 @@ pub fn judge_checks(
         }
         actual.passed = actual.passed.saturating_sub(u64::from(actual.failed > before));
     }
-    *actual = std::mem::take(actual).settle(asked.keep);
+    *actual = std::mem::take(actual).settle(options.keep);
 }

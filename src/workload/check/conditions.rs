@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use super::elements::{Named, WrongElement, shown};
+use super::elements::{Named, WrongElement, literal};
 use crate::diagnostic::Diagnostics;
 use crate::workload::expr::{Element, Elements, Expr, Fault, Miss, Reason, Value, Which};
 use crate::workload::manifest::checks::{CrashForm, Setting};
@@ -138,7 +138,7 @@ impl CrashCondition {
                 let mut reasons = self.holds.reasons(&mut frame, &image, SHOWN + 1);
                 let more = reasons.len() > SHOWN;
                 reasons.truncate(SHOWN);
-                let elements = reasons.into_iter().map(|reason| image.told(reason)).collect();
+                let elements = reasons.into_iter().map(|reason| image.wrong_element(reason)).collect();
                 Err(Violation { fault: None, elements, more })
             }
             Ok(_) => Ok(()),
@@ -183,14 +183,14 @@ impl Image<'_> {
     fn with_value(&self, element: Element) -> String {
         let named = Named::new(self.plan, element);
         let value = load(named.elem(), self.bytes_of(Which::Current, element));
-        format!("{} ({}) = {}", named.name(), named.ty(), shown(named.elem(), value))
+        format!("{} ({}) = {}", named.name(), named.ty(), literal(named.elem(), value))
     }
 
     /// A reason in words.
-    fn told(&self, reason: Reason) -> WrongElement {
+    fn wrong_element(&self, reason: Reason) -> WrongElement {
         let named = reason.element.map(|element| Named::new(self.plan, element));
         let value = |value: Value| match &named {
-            Some(named) => shown(named.elem(), Ok(value)),
+            Some(named) => literal(named.elem(), Ok(value)),
             None => value.to_string(),
         };
         let of = match (reason.than_element, &reason.than_text) {

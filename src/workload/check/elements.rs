@@ -28,7 +28,7 @@ pub struct WrongElement {
 }
 
 /// A value as a literal of its type.
-pub(crate) fn shown(elem: Elem, value: Result<Value, u64>) -> String {
+pub(crate) fn literal(elem: Elem, value: Result<Value, u64>) -> String {
     match value {
         Ok(Value::Float(value)) if elem == Elem::F32 => format!("{:?}", value as f32),
         Ok(value) => value.to_string(),
@@ -100,7 +100,7 @@ pub(crate) fn wrong_element(plan: &Plan, address: u64, found: &[u8], expected: &
             if is == should {
                 continue;
             }
-            let value = |bytes| shown(named.elem(), load(named.elem(), bytes));
+            let value = |bytes| literal(named.elem(), load(named.elem(), bytes));
             return Some(WrongElement {
                 name: named.name(),
                 ty: Some(named.ty()),

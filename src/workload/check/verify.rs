@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::elements::shown;
+use super::elements::literal;
 use super::verdict;
 use super::verdict::{CheckResult, Evidence, Mismatch, Outcome, Verification};
 use crate::diagnostic::Diagnostic;
@@ -272,12 +272,12 @@ impl<'a> Judge<'a> {
             _ => false,
         };
         if !same {
-            let shown = |value| shown(field.elem, value);
+            let literal = |value| literal(field.elem, value);
             tally.differs(|| Mismatch {
                 buffer: full_name(&form.name, field),
                 index,
-                got: shown(found),
-                expected: shown(expected.map(|value| rounded(field.elem, value).unwrap_or(value))),
+                got: literal(found),
+                expected: literal(expected.map(|value| rounded(field.elem, value).unwrap_or(value))),
             });
         }
     }
@@ -373,7 +373,7 @@ fn near(elem: Elem, got: Value, expected: Value, rtol: f64, atol: f64) -> bool {
 
 /// A number, with its bits where the number alone looks like `other`'s.
 fn shown_bits(elem: Elem, bytes: &[u8], other: &[u8]) -> String {
-    let number = |bytes: &[u8]| shown(elem, load(elem, bytes));
+    let number = |bytes: &[u8]| literal(elem, load(elem, bytes));
     let text = number(bytes);
     if text != number(other) {
         return text;
@@ -392,9 +392,9 @@ pub(crate) fn dump(
     memory: &FlatMemory,
     bindings: &Bindings,
 ) -> Result<Vec<u8>, Diagnostic> {
-    let shown = format!("--dump {name}");
+    let literal = format!("--dump {name}");
     let Some(number) = plan.manifest.buffers.iter().position(|buffer| buffer.name == name) else {
-        let fault = Diagnostic::nowhere(&shown, format!("workload `{}` has no buffer `{name}`", plan.manifest.name));
+        let fault = Diagnostic::nowhere(&literal, format!("workload `{}` has no buffer `{name}`", plan.manifest.name));
         return Err(fault.with_nearest_or(name, plan.manifest.names.buffer_names(), || None));
     };
     let bytes: Cow<'_, [u8]> = match plan.manifest.buffers[number].space {

@@ -84,10 +84,10 @@ impl<E: Elements> Blame<'_, E> {
                 let first = (self.eval.int(a)? != 0) != wanted;
                 self.should(if first { a } else { b }, wanted)
             }
-            (Node::And(a, b) | Node::Or(a, b), _) => self.given(a, b, wanted),
+            (Node::And(a, b) | Node::Or(a, b), _) => self.blame_given(a, b, wanted),
             (Node::Select(condition, yes, no), _) => {
                 let taken = if self.eval.int(condition)? != 0 { yes } else { no };
-                self.given(condition, taken, wanted)
+                self.blame_given(condition, taken, wanted)
             }
             (Node::CompareInt(compare, a, b), _) => {
                 let compare = if wanted { compare } else { negated(compare) };
@@ -105,7 +105,7 @@ impl<E: Elements> Blame<'_, E> {
     }
 
     /// Blames `at`, given the elements of `given`.
-    fn given(&mut self, given: u32, at: u32, wanted: bool) -> Result<(), Stop> {
+    fn blame_given(&mut self, given: u32, at: u32, wanted: bool) -> Result<(), Stop> {
         let before = self.given.len();
         let mut read = std::mem::take(&mut self.given);
         self.loads(given, &mut read)?;

@@ -124,7 +124,7 @@ impl Compiler<'_> {
     fn with_names(&self, fault: SyntaxFault, name: &str) -> SyntaxFault {
         let locals = self.locals.iter().map(|(name, _)| name.as_str());
         let mut names: Vec<&str> = Vec::new();
-        for name in locals.chain(self.scope.shown_variables()) {
+        for name in locals.chain(self.scope.variable_names()) {
             if !names.contains(&name) {
                 names.push(name);
             }

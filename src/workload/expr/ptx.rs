@@ -73,7 +73,7 @@ impl<E: Emit> Emitter<'_, E> {
     }
 
     /// The value of a part that no thread changes.
-    fn known(&self, at: u32) -> Result<i64, Diagnostic> {
+    fn constant(&self, at: u32) -> Result<i64, Diagnostic> {
         let code = &self.expr.code;
         let end = at as usize + 1;
         // The root of code is its last node.
@@ -102,7 +102,7 @@ impl<E: Emit> Emitter<'_, E> {
 
     fn long(&mut self, at: u32) -> Result<String, Diagnostic> {
         if !self.varies(at) {
-            return self.known(at).map(|value| value.to_string());
+            return self.constant(at).map(|value| value.to_string());
         }
         match self.node(at) {
             Node::Var(slot) => Ok(self.out.variable(slot).unwrap_or_default()),
@@ -163,7 +163,7 @@ impl<E: Emit> Emitter<'_, E> {
 
     fn condition(&mut self, at: u32) -> Result<Condition, Diagnostic> {
         if !self.varies(at) {
-            return self.known(at).map(|value| Condition::Known(value != 0));
+            return self.constant(at).map(|value| Condition::Known(value != 0));
         }
         match self.node(at) {
             Node::CompareInt(compare, a, b) => {

@@ -74,7 +74,7 @@ pub(crate) fn run_regions(
                 let formed = form(&launch.kernel, options);
                 let formed = formed.map_err(|error| FunctionalError::Regions(name.clone(), error))?;
                 originals.push(launch.kernel.clone());
-                kernels.push(KernelRegions::of(name, formed));
+                kernels.push(KernelRegions::new(name, formed));
                 kernels.len() - 1
             }
         };
@@ -101,7 +101,7 @@ pub(crate) fn run_regions(
 }
 
 impl KernelRegions {
-    fn of(name: &str, formed: Formed) -> KernelRegions {
+    fn new(name: &str, formed: Formed) -> KernelRegions {
         let (kernel, formed) = (name.to_owned(), Arc::new(formed));
         KernelRegions {
             kernel,

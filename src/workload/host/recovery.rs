@@ -69,7 +69,7 @@ impl Recovery {
         }
         let mut told: Vec<RecoveryStep> = Vec::new();
         let mut left = self.limit();
-        let mut host = Host::of(self.plan.clone(), Part::Recovery, self.limit());
+        let mut host = Host::for_part(self.plan.clone(), Part::Recovery, self.limit());
         let mut note = |address: u64, data: &[u8]| {
             if steps && Medium::of(address) == Medium::Nvm {
                 told.push(RecoveryStep { address, data: data.into() });
@@ -95,14 +95,14 @@ impl Recovery {
             }
             Ok(())
         });
-        done.map_err(|fault| self.told(fault))?;
+        done.map_err(|fault| self.message(fault))?;
         for (start, bytes) in persistent(&mut memory, &self.plan) {
             image[offset(start, bytes.len())].copy_from_slice(bytes);
         }
         Ok(told)
     }
 
-    fn told(&self, fault: FunctionalError) -> String {
+    fn message(&self, fault: FunctionalError) -> String {
         match fault {
             FunctionalError::Kernel(RunError::InstructionLimit { kernel, at, .. }) => {
                 format!("recovery does not end: kernel `{kernel}`, {at} (recovery_limit = {})", self.limit())

@@ -86,7 +86,7 @@ impl Folder {
     }
 
     /// The name under which faults in one of its files are reported.
-    pub(crate) fn shown(&self, file: &str) -> String {
+    pub(crate) fn display_name(&self, file: &str) -> String {
         match self {
             Folder::Builtin { dir, .. } => format!("builtin:{}/{file}", dir.path().display()),
             Folder::Disk { folder, .. } => folder.join(file).display().to_string(),
@@ -266,7 +266,7 @@ impl Programs {
             return Err(Diagnostics::default());
         };
         let text = folder.read_text(name).map_err(|error| Diagnostics::from(file.place().fault(error)))?;
-        self.decoded(folder.shown(name), text, file)
+        self.decoded(folder.display_name(name), text, file)
     }
 
     /// PTX in the manifest itself. What stands before it becomes empty lines and blanks: places are the

@@ -9,7 +9,7 @@ use super::super::layout::Symbol;
 use super::super::lower::{Lower, Lowered, Name};
 use super::super::operand::{SpecialSource, special};
 use super::super::types::{Bank, Class as TyClass, Ty};
-use super::Mods;
+use super::words::Mods;
 
 /// Packing and unpacking by total width and elements; element type.
 fn split(bits: u32, elements: usize) -> Option<(Split, Split, Ty)> {

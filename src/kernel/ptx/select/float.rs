@@ -8,7 +8,7 @@ use super::super::super::ir::{Class, Op};
 use super::super::ast::Instruction;
 use super::super::lower::{Lower, Lowered};
 use super::super::types::{Bank, Ty};
-use super::Mods;
+use super::words::Mods;
 
 impl<'a> Lower<'_, 'a> {
     pub(super) fn fma(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {

@@ -21,10 +21,10 @@ use super::super::ast::Instruction;
 use super::super::draft::Arg;
 use super::super::lower::{Lower, Lowered};
 use super::super::types::{Bank, Ty};
-use super::{Mods, OPCODES};
+use super::words::{Mods, OPCODES};
 
 /// The first half-precision type among the modifiers.
-pub(super) fn of(i: &Instruction<'_>) -> Option<Ty> {
+pub(super) fn operand_type(i: &Instruction<'_>) -> Option<Ty> {
     i.mods.iter().filter_map(|word| Ty::parse(word.text)).find(|ty| ty.half().is_some())
 }
 

@@ -11,7 +11,7 @@ use super::super::draft::{Arg, Const, DraftOp, plain_access};
 use super::super::layout::Symbol;
 use super::super::lower::{Lower, Lowered, Name};
 use super::super::types::{Bank, Class as TyClass, Ty};
-use super::Mods;
+use super::words::Mods;
 
 /// State spaces of memory instructions; parameters are apart.
 const SPACES: [(&str, Option<Space>); 9] = [

@@ -9,7 +9,7 @@
 use super::super::super::ir::{Class, Op, PmOp, Scope, Space, StoreHint};
 use super::super::ast::{Instruction, Kind};
 use super::super::lower::{Lower, Lowered};
-use super::Mods;
+use super::words::Mods;
 
 const OPERATIONS: [&str; 14] = [
     "clwb",

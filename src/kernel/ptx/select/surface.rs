@@ -20,8 +20,8 @@ use super::super::ast::{Instruction, Kind, Operand};
 use super::super::draft::{Arg, Const, plain_access};
 use super::super::lower::{Lower, Lowered};
 use super::super::types::{Bank, Class as TyClass, Ty};
-use super::Mods;
 use super::memory::{Access, Handle};
+use super::words::Mods;
 
 /// `.1d` to `.a2d`: coordinates, and the layer is before them.
 const GEOMETRIES: [(&str, (usize, bool)); 5] =

@@ -8,7 +8,7 @@ use super::super::draft::Arg;
 use super::super::lower::{Lower, Lowered};
 use super::super::operand::special;
 use super::super::types::{Bank, Ty};
-use super::Mods;
+use super::words::Mods;
 
 /// What a video opcode other than `vmad` does, and to how many elements if it is SIMD. Its modifiers complete
 /// a shift or a comparison.

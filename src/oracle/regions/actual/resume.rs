@@ -12,7 +12,7 @@ use super::super::super::judge::Watch;
 use super::super::super::verdict::{Failure, Property, Verdict};
 use super::super::RegionFacts;
 use super::super::recovery::{AtPowerFailure, recover};
-use super::{Asked, Walk};
+use super::{JudgeOptions, Walk};
 use crate::persist::image::PmImage;
 
 /// What runs a program on from an image of persistent memory.
@@ -40,7 +40,7 @@ pub fn judge_resume(
     facts: &RegionFacts<'_>,
     firsts: &[u64],
     count: u64,
-    asked: &Asked,
+    asked: &JudgeOptions,
     hardware: &dyn AtPowerFailure,
     resumes: &dyn Resumes,
     watch: &Watch<'_>,
