@@ -16,7 +16,7 @@ use crate::machine::ports::{Endpoint, Roster};
 use crate::machine::sm::{Sm, SmParameters, SmWiring};
 use crate::machine::stalls::LinkParts;
 use crate::machine::switch::Switch;
-use crate::persist::handler::{HandlerPlace, HubHandler};
+use crate::persist::handler::{Handler, HandlerPlace};
 
 use super::links::Wiring;
 use super::memory::MemoryMap;
@@ -33,7 +33,7 @@ pub(super) struct Components<'a> {
     memory: Clock,
     /// Any port of the crossbar, at any end.
     end: PortEnd,
-    hub: Option<Box<dyn HubHandler>>,
+    hub: Option<Box<dyn Handler>>,
     wiring: Wiring,
 }
 

@@ -21,7 +21,7 @@ use crate::machine::MachineSpec;
 use crate::machine::address::Interleave;
 use crate::machine::msg::Msg;
 use crate::machine::ports::{Endpoint, Roster};
-use crate::persist::path::PathLinks;
+use crate::persist::handler::PathLinks;
 
 use super::Assembly;
 

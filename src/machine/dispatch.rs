@@ -18,7 +18,7 @@ use crate::counters;
 use crate::engine::{Clock, Component, Ctx, Progress, StateDigest, Time, Wait};
 use crate::kernel::host::{HostAction, HostProgram};
 use crate::kernel::launch::Launch;
-use crate::persist::handler::{HostHandler, Outbox, Peer};
+use crate::persist::handler::{Event, Handler, Outbox, Peer};
 use crate::persist::journal::{Author, FactKind, Notebook};
 use crate::persist::vocab::{Boundary, FenceKind};
 use crate::spec;
@@ -128,7 +128,7 @@ pub struct CommandProcessor {
     line_bytes: u32,
     ports: Ports,
     host: Box<dyn HostProgram>,
-    handler: Box<dyn HostHandler>,
+    handler: Box<dyn Handler>,
     outbox: Outbox,
     journal: Option<Box<Notebook>>,
     timeline: Option<Box<Recorder>>,
@@ -174,7 +174,7 @@ impl CommandProcessor {
         shared: SharedSpec,
         w: DispatchWiring,
         host: Box<dyn HostProgram>,
-        handler: Box<dyn HostHandler>,
+        handler: Box<dyn Handler>,
     ) -> Self {
         CommandProcessor {
             clock: w.clock,
@@ -311,7 +311,7 @@ impl CommandProcessor {
         let launch_ticks = self.launch_ticks - excused;
         let facts = kernel_facts(&launch, self.records.len() as u32, self.sm.warp_size);
         self.outbox.at(cx.now());
-        self.handler.kernel_start(&facts, &mut self.outbox);
+        self.handler.event(&Event::KernelStarts(&facts), &mut self.outbox);
         self.send_messages(cx);
         for sm in self.ports.roster().sms() {
             cx.send(self.ports.to(sm), Msg::Start(launch.clone()), launch_ticks);
@@ -360,7 +360,7 @@ impl CommandProcessor {
         self.counters.ctas += 1;
         if *done == launch.ctas() {
             self.outbox.at(cx.now());
-            let boundary = self.handler.kernel_end(&mut self.outbox);
+            let boundary = self.handler.boundary(&mut self.outbox);
             self.send_messages(cx);
             if boundary == Boundary::WriteBackL2 {
                 let slices = self.ports.map().slices();

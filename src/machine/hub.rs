@@ -5,7 +5,7 @@
 //! messages come here, never one an access.
 
 use crate::engine::{Component, Ctx, StateDigest};
-use crate::persist::handler::{HubHandler, Outbox, Peer};
+use crate::persist::handler::{Handler, Outbox, Peer, report_of};
 
 use super::msg::Msg;
 use super::ports::Ports;
@@ -13,20 +13,20 @@ use super::ports::Ports;
 /// A scheme's own component.
 #[derive(Debug)]
 pub struct Hub {
-    handler: Box<dyn HubHandler>,
+    handler: Box<dyn Handler>,
     ports: Ports,
     outbox: Outbox,
 }
 
 impl Hub {
     /// A hub that hosts a handler.
-    pub fn new(handler: Box<dyn HubHandler>, ports: Ports) -> Self {
+    pub fn new(handler: Box<dyn Handler>, ports: Ports) -> Self {
         Hub { handler, ports, outbox: Outbox::default() }
     }
 
     /// What the scheme tells about the run.
     pub fn report(&self) -> serde_json::Value {
-        self.handler.report()
+        report_of(&*self.handler).results
     }
 }
 

@@ -30,7 +30,7 @@ use crate::engine::{Clock, Component, Ctx, StateDigest, Time, Wait};
 use crate::kernel::memory::Medium;
 use crate::spec;
 
-use crate::persist::handler::{Access, Move, Outbox, Peer, SliceHandler};
+use crate::persist::handler::{Access, Event, Handler, Interests, Move, Outbox, Peer, report_of};
 
 use super::address::Interleave;
 use super::cache::TagArray;
@@ -186,9 +186,9 @@ pub struct L2Slice {
     credits_due: Vec<u16>,
     line_pool: LinePool,
     durability: Durability,
-    handler: Option<Box<dyn SliceHandler>>,
-    /// The handler wants to hear when lines are durable.
-    tracks: bool,
+    handler: Option<Box<dyn Handler>>,
+    /// What its handler wants to hear of.
+    wants: Interests,
     /// Dirty lines of persistent memory leave without being written: a controller's handler has their bytes.
     drops: bool,
     outbox: Outbox,
@@ -249,7 +249,7 @@ impl L2Slice {
             line_pool: LinePool::default(),
             durability: Durability::new(),
             handler: None,
-            tracks: false,
+            wants: Interests::default(),
             drops: false,
             outbox: Outbox::default(),
             reserved: Vec::new(),
@@ -261,8 +261,8 @@ impl L2Slice {
     }
 
     /// Hosts a scheme's handler from now on, which may move bytes to these lines of DRAM.
-    pub fn host(&mut self, handler: Option<Box<dyn SliceHandler>>, reserved: Vec<u64>) {
-        self.tracks = handler.as_ref().is_some_and(|handler| handler.tracks_durability());
+    pub fn host(&mut self, handler: Option<Box<dyn Handler>>, reserved: Vec<u64>) {
+        self.wants = handler.as_ref().map(|handler| handler.interests()).unwrap_or_default();
         self.handler = handler;
         self.reserved = reserved;
     }
@@ -304,7 +304,7 @@ impl L2Slice {
     /// Tells the handler of a request that was served.
     fn tell(&mut self, access: &Access) {
         if let Some(handler) = &mut self.handler {
-            handler.access(access, &mut self.outbox);
+            handler.event(&Event::Accessed(access), &mut self.outbox);
         }
     }
 
@@ -330,7 +330,7 @@ impl L2Slice {
             && self.tags.line_at(place).is_some()
             && Medium::of(line) == Medium::Nvm
         {
-            handler.replaced(line, &mut self.outbox);
+            handler.event(&Event::Replaced(line), &mut self.outbox);
         }
     }
 
@@ -351,7 +351,7 @@ impl L2Slice {
     /// What its handler counted.
     pub fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
         if let Some(handler) = &self.handler {
-            handler.tally(add);
+            report_of(&**handler).counters.into_iter().for_each(|(name, value)| add(name, value));
         }
     }
 

@@ -115,13 +115,13 @@ impl MemoryController {
     /// What its handler counted.
     pub fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
         if let Some(host) = &self.handler_host {
-            host.tally(add);
+            host.report().counters.into_iter().for_each(|(name, value)| add(name, value));
         }
     }
 
     /// What its handler saw of recoverable regions.
     pub fn region_report(&self) -> Option<RegionReport> {
-        self.handler_host.as_ref()?.region_report()
+        self.handler_host.as_ref()?.report().regions
     }
 
     /// How much its handler holds.
@@ -281,9 +281,8 @@ impl Component<Msg> for MemoryController {
 
     fn waits(&self, out: &mut Vec<Wait>) {
         let since = self.wpq_changed();
-        if let Some(what) = self.handler_host.as_ref().and_then(|host| host.waits()) {
-            out.push(Wait { who: "gated WPQ".to_owned(), what, on: None, since });
-        }
+        let of_handler = self.handler_host.as_ref().map(|host| host.report().waits).unwrap_or_default();
+        out.extend(of_handler.into_iter().map(|(who, what)| Wait { who, what, on: None, since }));
         if let Some(parked) = self.handler_host.as_ref().map(|host| host.parked()).filter(|&parked| parked > 0) {
             let what = format!("stores in the gated WPQ to be written: {parked} reads want their bytes");
             out.push(Wait { who: "controller".to_owned(), what, on: None, since });

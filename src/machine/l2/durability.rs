@@ -15,6 +15,7 @@ use crate::kernel::memory::Medium;
 use crate::machine::msg::{Line, MemoryWrite, Msg, Payload, Persist, Reply, Request, RequestKind, copy_masked};
 use crate::machine::persistence::{PastAck, PastL2, PersistSpec};
 use crate::machine::ports::Requester;
+use crate::persist::handler::Event;
 use crate::persist::journal::{Author, FactKind, Notebook};
 use crate::persist::vocab::Domain;
 use crate::timeline::{Label, Level, Recorder};
@@ -225,12 +226,12 @@ impl L2Slice {
 
     /// Tells a handler that tracks durability of a line that has no write on its way any more.
     pub(super) fn tell_durable(&mut self, line: u64) {
-        if self.tracks
+        if self.wants.durability
             && Medium::of(line) == Medium::Nvm
             && (self.durability.domain == Domain::Eadr || self.durability.of_line(line).next().is_none())
             && let Some(handler) = &mut self.handler
         {
-            handler.durable(line);
+            handler.event(&Event::Durable(line), &mut self.outbox);
         }
     }
 
@@ -401,7 +402,10 @@ impl L2Slice {
         let mut lines = std::mem::take(&mut self.durability.named);
         lines.clear();
         if let Some(handler) = &mut self.handler {
-            handler.drain(request.from.number(), &mut lines);
+            // Lines that wait to be cleaned are no marker's.
+            std::mem::swap(self.outbox.cleans(), &mut lines);
+            handler.event(&Event::Drain(request.from.number()), &mut self.outbox);
+            std::mem::swap(self.outbox.cleans(), &mut lines);
         }
         let Request { tag, from, kind, payload, .. } = request;
         let persist = match payload {

@@ -11,7 +11,7 @@ use crate::kernel::semantics::atomic::apply_atomic;
 use crate::machine::msg::{Atomics, Line, MemoryRead, Msg, Payload, Reply, Request, RequestKind};
 use crate::machine::msg::{SECTOR_BYTES, copy_masked, sector_bytes, sectors_covered};
 
-use crate::persist::handler::Access;
+use crate::persist::handler::{Access, Admission, Offer};
 
 use super::{Arrival, L2Slice, Mshr, NO_MSHR, Served, WriteMiss};
 
@@ -254,16 +254,14 @@ impl L2Slice {
     /// The place that a line may take: the least recently used, or the first of those that the handler wants to look at which it
     /// does not keep.
     fn victim(&mut self, number: u64) -> Option<usize> {
-        let Some((handler, count)) = self.handler.as_mut().and_then(|handler| {
-            let count = handler.victims(self.spec.ways as usize)?;
-            Some((handler, count))
-        }) else {
+        let (Some(handler), Some(search)) = (&mut self.handler, self.wants.victims) else {
             return self.tags.victim(number);
         };
-        let (tags, dirty, address) = (&self.tags, &self.dirty, &self.address);
-        tags.victims(number).take(count).find(|&place| {
-            dirty[place] == 0 || Medium::of(address[place]) == Medium::Dram || !handler.keeps(address[place])
-        })
+        let (tags, dirty, address, outbox) = (&self.tags, &self.dirty, &self.address, &mut self.outbox);
+        let mut goes = |line: u64| handler.offer(&Offer::Victim(line), outbox) == Admission::Goes;
+        tags.victims(number)
+            .take(search.ways(self.spec.ways as usize))
+            .find(|&place| dirty[place] == 0 || Medium::of(address[place]) == Medium::Dram || goes(address[place]))
     }
 
     /// Serves the input in order as far as it can at `now`, and asks to be woken for the rest.
@@ -307,7 +305,7 @@ impl L2Slice {
 
     /// What the handler will be told of a request, if it is to be told.
     fn seen(&self, request: &Request) -> Option<Access> {
-        let concerns = self.handler.is_some()
+        let concerns = self.wants.accesses
             && Medium::of(request.line) == Medium::Nvm
             && !matches!(request.kind, RequestKind::WriteBackAll | RequestKind::Marker);
         let from = self.ports.sm_of(request.from).filter(|_| concerns);

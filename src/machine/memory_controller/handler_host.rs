@@ -21,9 +21,10 @@ use crate::engine::{Ctx, Time};
 use crate::kernel::memory::Medium;
 use crate::machine::msg::{Line, MAX_LINE_BYTES, MemoryRead, MemoryWrite, Msg};
 use crate::machine::ports::{Endpoint, Ports};
-use crate::persist::handler::{ControllerHandler, Flush, Held, Outbox, Peer, SchemeMessage};
+use crate::persist::handler::{
+    ControllerHandler, Event, Flush, HandlerReport, Held, Outbox, Peer, SchemeMessage, report_of,
+};
 use crate::persist::journal::FactKind;
-use crate::persist::regions::RegionReport;
 use crate::persist::vocab::RegionStep;
 
 use super::NOBODY;
@@ -64,14 +65,9 @@ impl HandlerHost {
         }
     }
 
-    /// What the handler counted.
-    pub(super) fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
-        self.handler.tally(add);
-    }
-
-    /// What the handler saw of recoverable regions.
-    pub(super) fn region_report(&self) -> Option<RegionReport> {
-        self.handler.region_report()
+    /// What the handler reports.
+    pub(super) fn report(&self) -> HandlerReport {
+        report_of(&*self.handler)
     }
 
     /// How much the handler holds.
@@ -86,11 +82,6 @@ impl HandlerHost {
             self.handler.overlay(line, held, &mut bytes);
             (line, bytes, held)
         })
-    }
-
-    /// What the handler waits for, for a report.
-    pub(super) fn waits(&self) -> Option<String> {
-        self.handler.waits()
     }
 
     /// Reads that are parked.
@@ -122,7 +113,7 @@ impl HandlerHost {
             let token = flush.token;
             self.note_regions(channel, now);
             write_flush(flush, channel, now);
-            self.handler.flushed(token, &mut self.outbox);
+            self.handler.event(&Event::Flushed(token), &mut self.outbox);
             self.unpark(token, &mut ready);
         }
         self.note_regions(channel, now);
@@ -206,8 +197,8 @@ impl HandlerHost {
         if let Some(place) = repeated {
             self.repeated.swap_remove(place);
         } else if finds {
-            self.handler.hit();
             self.outbox.at(now);
+            self.handler.event(&Event::ReadHit, &mut self.outbox);
             let tokens = self.handler.awaited(read.line, read.room.mask, &mut self.outbox);
             if !tokens.is_empty() {
                 self.parked.push(ParkedRead { read, tokens });
