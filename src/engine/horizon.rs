@@ -62,7 +62,7 @@ pub struct Window {
 
 impl Horizon {
     /// The arithmetic of a topology whose shortest link between two components takes `lookahead` ticks;
-    /// `None` when there is no such link.
+    /// `None` without such a link.
     ///
     /// # Panics
     /// When the lookahead is 0: a topology refuses such links.

@@ -129,7 +129,7 @@ impl<M: Message> Topology<M> {
     /// all as far as the shortest link lets anybody. Results do not depend on it.
     ///
     /// # Panics
-    /// When there is no such tier, or a component was not added.
+    /// The tier does not exist, or a component was not added.
     pub fn put_in_tier(&mut self, tier: usize, components: &[ComponentId]) {
         assert!(tier < MAX_TIERS, "tier {tier}, where at most {} is possible", MAX_TIERS - 1);
         for id in components {

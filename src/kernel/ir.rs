@@ -187,7 +187,7 @@ pub enum Space {
     Local,
     /// The module's read-only constant bank, addressed from 0.
     Const,
-    /// Any of the above, told apart by the address windows of [`super::memory`].
+    /// Any of the above, distinguished by the address windows of [`super::memory`].
     Generic,
 }
 

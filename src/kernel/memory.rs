@@ -234,7 +234,7 @@ struct Chunk {
     bytes: Bytes,
 }
 
-/// The bytes of a range. Initial contents are shared until somebody writes.
+/// The bytes of a range. Initial contents are shared until the first write.
 #[derive(Debug, Clone)]
 enum Bytes {
     Own(Vec<u8>),
@@ -316,7 +316,7 @@ impl FlatMemory {
         FlatMemory::shared(map, |_| None)
     }
 
-    /// Each range holds what `content` has for its first address, shared until somebody writes to it, or
+    /// Each range holds what `content` has for its first address, shared until the first write to it, or
     /// zeros.
     ///
     /// # Panics

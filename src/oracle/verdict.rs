@@ -37,7 +37,7 @@ pub enum Property {
     Ordered,
     /// P8: recovery that is cut off and starts again comes to the same image.
     Idempotent,
-    /// P9: nobody goes on before what it waited for is durable.
+    /// P9: whatever waits for stores goes on only when they are durable.
     Acknowledged,
     /// Recovery comes to an end without a fault.
     Recovery,

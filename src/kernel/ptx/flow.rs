@@ -19,7 +19,7 @@ use super::ast::{Function, Instruction, Kind, Operand, Statement};
 
 /// Origins of a value, a bit each: pointer parameters from bit 0.
 pub(super) type Origins = u64;
-/// Pointer parameters that can be told apart.
+/// Pointer parameters that have a bit of their own.
 pub(super) const MAX_POINTERS: usize = 56;
 /// Any pointer parameter.
 pub(super) const POINTERS: Origins = (1 << MAX_POINTERS) - 1;

@@ -141,7 +141,7 @@ impl Ground<'_> {
         plan.tied = tied.iter().map(|tied| tied.contains(0)).collect();
     }
 
-    /// Where boundaries are missing, for the first reason that there is; none when nothing is wrong that a
+    /// Where boundaries are missing, for the first reason that applies; none when nothing is wrong that a
     /// boundary mends.
     pub(super) fn missing(&self, plan: &Plan) -> Option<(Reason, Vec<u32>)> {
         let code = self.code;

@@ -193,8 +193,8 @@ fn ends_of_ctas_and_kernels_guarantee_what_the_scheme_says() {
     }
 }
 
-/// (must, through, may) of the lines at 0 and 128 after so many facts, where the machine orders non-temporal
-/// stores.
+/// (must, through, may) of the lines at 0 and 128 after a number of facts, where the machine orders
+/// non-temporal stores.
 fn ordered(script: &Script, past: NonTemporalOrder, facts: usize) -> [(u32, u32, u32); 2] {
     let guarantees = Guarantees { past, ..Guarantees::default() };
     let order = Order::new(&script.journal, &blank(), Model { guarantees, ..model(Domain::Adr) });

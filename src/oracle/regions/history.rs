@@ -78,7 +78,7 @@ impl History<'_, '_> {
         self.verdict.failed += 1;
         let time = self.facts.fact(at).time;
         let (level, choice) = (Level::Actual, None);
-        // They come by kind; so many of each kind are enough to find the first ones of all.
+        // They come by kind; that many of each kind suffice to find the first ones of all.
         let same = |failure: &&Failure| failure.property == property;
         if self.verdict.failures.iter().filter(same).count() < self.keep.saturating_mul(4) {
             let values = Vec::new();

@@ -32,7 +32,7 @@ const WORD: u64 = 8;
 #[derive(Debug, Clone)]
 pub struct Recovery {
     plan: Arc<Plan>,
-    /// Initial contents of all ranges, shared until somebody writes.
+    /// Initial contents of all ranges, shared until the first write.
     ranges: Vec<(u64, Arc<Vec<u8>>)>,
 }
 

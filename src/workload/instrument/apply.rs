@@ -276,7 +276,7 @@ impl Work<'_> {
         }
     }
 
-    /// A declared log has room for every element.
+    /// A declared log holds every element.
     fn holds(&mut self, log: usize, home: usize) {
         let (forms, buffers) = (&self.plan.manifest.buffers, &self.plan.buffers);
         let (found, wanted) = (buffers[log].bytes, buffers[home].bytes);

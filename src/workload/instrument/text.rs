@@ -428,7 +428,7 @@ fn offset(base: &str, offset: i64) -> String {
 }
 
 impl Output {
-    /// Every expression of it.
+    /// All expressions of this value.
     pub(crate) fn exprs(&self) -> impl Iterator<Item = &Expr> {
         let all = [self.index.as_ref(), self.guard.as_ref(), self.repeat.as_ref(), self.log_index.as_ref()];
         all.into_iter().flatten()

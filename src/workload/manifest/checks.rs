@@ -16,7 +16,7 @@ pub(crate) struct Check {
 }
 
 impl Check {
-    /// Every expression of it.
+    /// All expressions of this value.
     pub(crate) fn exprs(&self) -> Vec<&Expr> {
         let of_kind: Vec<&Expr> = match &self.kind {
             CheckKind::Expr { expr, .. } | CheckKind::Invariant(expr) => vec![expr],

@@ -143,7 +143,7 @@ impl<'a> Lower<'_, 'a> {
         if to_ty.bits == 64 && !wide_to || from_ty.bits == 64 && !wide_from {
             return Err(self.fault(i.opcode.at.clone(), format!("`cvt{to_ty}{from_ty}` needs a 64-bit register")));
         }
-        // Float to integer truncates unless told otherwise; everything else rounds to nearest.
+        // Float to integer truncates unless a modifier says otherwise; everything else rounds to nearest.
         let truncates = from.is_float() && !to.is_float();
         let default = if truncates { Round::Zero } else { Round::Nearest };
         let cvt = Cvt {
