@@ -1,7 +1,8 @@
 //! Programs: PTX text, the dense IR it becomes, what each instruction means, and a reference executor.
 //!
-//! Knows no time and no machine. Both drivers (the functional one here, the timed SMs in `machine`) execute the
-//! same [`ir::Inst`]s through the same [`warp::Warp`], so a value can never depend on which of them ran it.
+//! Knows no time and no machine. Both drivers (the functional one here, the timed SMs in `machine`) execute
+//! the same [`ir::Inst`]s through the same [`warp::Warp`], so a value can never depend on which of them ran
+//! it.
 
 pub mod alu;
 mod cfg;

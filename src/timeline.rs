@@ -1,12 +1,14 @@
 //! What components did when: spans and levels, each bounded in number, to be looked at after a run.
 //!
-//! A component that keeps a timeline notes spans (a CTA, a wait, a write under way) in a [`Recorder`] and numbers that go
-//! up and down (occupancy of a queue) in a [`Level`], both its own; nobody reads one while the simulation runs. Afterwards
-//! they are put together as a [`Timeline`]: plain data, which `report` writes out.
+//! A component that keeps a timeline notes spans (a CTA, a wait, a write under way) in a [`Recorder`] and
+//! numbers that go up and down (occupancy of a queue) in a [`Level`]. It owns both, and neither is read while
+//! the simulation runs. Afterwards they are collected in a [`Timeline`]: plain data, which `report` writes
+//! out.
 //!
-//! Invariants: what is kept follows from what was noted alone, not from threads or the host. Spans of a lane do not
-//! overlap. A recorder that is full keeps every second span of those it has, and of those to come; a level that is full
-//! keeps the last value of stretches of time twice as long, so that it is never wrong for longer than such a stretch.
+//! Invariants: what is kept follows from what was noted alone, not from threads or the host. Spans of a lane
+//! do not overlap. A recorder that is full keeps every second span of those it has, and of those to come; a
+//! level that is full keeps the last value of stretches of time twice as long, so that it is never wrong for
+//! longer than such a stretch.
 
 mod recorder;
 
@@ -42,7 +44,7 @@ pub enum Label {
         /// Warp of the CTA.
         warp: u16,
     },
-    /// A persist barrier, from the first arrival until those who came go on.
+    /// A persist barrier, from the first arrival to the release of all that arrived.
     Barrier {
         /// Its instruction.
         at: &'static str,
@@ -137,7 +139,7 @@ impl Timeline {
 
 /// Puts slices that may overlap into as few rows as they need, each into the first that is free.
 ///
-/// # Example: two that overlap, and one behind them
+/// # Example: two that overlap, and one after them
 /// ```
 /// use durawarp::timeline::{Label, Slice, packed};
 /// let slice = |start, end| Slice { start, end, label: Label::Kernel { launch: 0 }, cut: false };

@@ -197,7 +197,7 @@ pub(super) fn check_ptx(args: &PtxCheckArgs) -> Result<Exit, Stop> {
             let supported = if kernel.supported { "yes" } else { "NO" };
             let shared = if kernel.dynamic_shared { " + dynamic" } else { "" };
             let params: u32 = kernel.params.iter().map(|param| param.offset + param.bytes).max().unwrap_or(0);
-            let source = SourceName::of(&kernel.name);
+            let source = SourceName::demangle(&kernel.name);
             table.add_row([
                 source.map_or_else(|| kernel.name.clone(), |source| format!("{} ({source})", kernel.name)),
                 supported.to_owned(),

@@ -16,7 +16,7 @@ use crate::kernel::memory::{FlatMemory, Medium};
 use crate::oracle::judge::{Check, Watch};
 use crate::oracle::order::{Guarantees, Model, Order};
 use crate::oracle::regions::{
-    AsPublished, Asked, RegionFacts, Resumes, judge_checks, judge_recovery, judge_regions, judge_resume,
+    AsPublished, JudgeOptions, RegionFacts, Resumes, judge_checks, judge_recovery, judge_regions, judge_resume,
 };
 use crate::oracle::verdict::Verdict;
 use crate::outcome::{End, Outcome};
@@ -142,7 +142,7 @@ pub(super) fn judge(
         .map_err(|outside| Diagnostic::nowhere("journal", format!("a write outside persistent memory: {outside}")))?
         .committed_by(rule.commit);
     let history = judge_regions(&facts, outcome.end == End::Finished, request.keep);
-    let asked = Asked { plan: request.plan, double: request.double, seed: request.seed, keep: request.keep };
+    let asked = JudgeOptions { plan: request.plan, double: request.double, seed: request.seed, keep: request.keep };
     let show = |phase: Phase| move |done: u64, total: u64| (watching.progress)(phase, done, total);
     let (of_actual, of_resume) = (show(Phase::Actual), show(Phase::Resume));
     let (mut actual, double, firsts) =

@@ -7,13 +7,13 @@
 //! ```
 //! A non-temporal store may also be durable while older bytes of its line still lie in a cache.
 //!
-//! All combinations are judged when they are few; else everything at its oldest, everything at its newest, each line
-//! alone, pairs of a log, a flag and data, and some drawn. Each image is a number: the same instant, number and budget
-//! give the same image again.
+//! All combinations are judged when they are few; else everything at its oldest, everything at its newest,
+//! each line alone, pairs of a log, a flag and data, and some drawn. Each image is a number: the same
+//! instant, number and budget give the same image again.
 //!
-//! Source: enumeration of crash states as in pmreorder and Yat (ATC'14); choosing by roles as in Witcher (SOSP'21).
-//! Invariants: every image is allowed by [`order`](super::order); the first is the one in which nothing is durable that
-//! need not be. Not modelled: choices that recovery narrows while it reads (Jaaru).
+//! Source: enumeration of crash states as in pmreorder and Yat (ATC'14); choosing by roles as in Witcher
+//! (SOSP'21). Invariants: every image is allowed by [`order`](super::order); the first is the one in which
+//! nothing is durable that need not be. Not modelled: choices that recovery narrows while it reads (Jaaru).
 
 mod parts;
 
@@ -83,7 +83,8 @@ pub struct Allowed<'a> {
 }
 
 impl<'a> Allowed<'a> {
-    /// The states that `order` allows from an initial image on. What is outside of the image is not looked at.
+    /// The states that `order` allows from an initial image on. What is outside of the image is not looked
+    /// at.
     pub fn new(order: &'a Order<'a>, initial: &'a PmImage, regions: Regions, budget: Budget) -> Allowed<'a> {
         Allowed { order, initial, regions, budget, launches: super::crash::launches(order.journal) }
     }
@@ -149,7 +150,7 @@ impl<'a> Allowed<'a> {
         Walk { allowed: self, instant: self.order.instants(), must, image, open: BTreeSet::new() }
     }
 
-    /// How many images there are at an instant; none when there is no such instant.
+    /// The number of images at an instant; none beyond the last instant.
     pub fn count(&self, instant: usize) -> Option<u64> {
         let mut walk = self.walk();
         (instant <= self.order.journal.facts().len()).then(|| {
@@ -158,7 +159,7 @@ impl<'a> Allowed<'a> {
         })
     }
 
-    /// One image by its instant and number; none when there is no such number.
+    /// One image by its instant and number; none beyond the last instant or number.
     pub fn image(&self, instant: usize, choice: u64) -> Option<PmImage> {
         let mut walk = self.walk();
         walk.advance_to(instant);
@@ -167,8 +168,8 @@ impl<'a> Allowed<'a> {
     }
 }
 
-/// A line that may be in several states, which are numbered: first its versions, oldest first, then those in which
-/// non-temporal stores are ahead of others.
+/// A line that may be in several states, which are numbered: first its versions, oldest first, then those in
+/// which non-temporal stores are ahead of others.
 #[derive(Debug, Clone)]
 struct Open {
     line: usize,
@@ -305,7 +306,8 @@ impl Choices {
         self.drawn(left, true)
     }
 
-    /// A combination drawn: ends of intervals more often than what is between; every one with torn lines, or every second.
+    /// A combination drawn: ends of intervals more often than what is between; every one with torn lines, or
+    /// every second.
     fn drawn(&self, number: u64, whole_too: bool) -> Vec<Pick> {
         let mut draw = Draw::new(self.seed ^ mix(number + 1));
         let tear = self.tear && (!whole_too || number % 2 == 1);
@@ -426,8 +428,9 @@ impl Walk<'_> {
         pairs.into_iter().map(|(one, other)| vec![one, other]).collect()
     }
 
-    /// The hashes of all images, by number. Cost: of each state of a line its words once; then for all combinations of few
-    /// lines, and for single lines and pairs, a sum each; for others a sum over open lines.
+    /// The hashes of all images, by number. Cost: of each state of a line its words once; then for all
+    /// combinations of few lines, and for single lines and pairs, a sum each; for others a sum over open
+    /// lines.
     pub fn hashes(&self, choices: &Choices) -> Vec<u128> {
         let (base, mut parts) = (self.must.hash, Parts::new(self, &choices.open));
         let mut hashes = vec![base];
@@ -450,7 +453,7 @@ impl Walk<'_> {
         let drawn = hashes.len() as u64..choices.count;
         hashes.extend(drawn.map(|choice| {
             let picks = choices.picks(choice);
-            picks.iter().enumerate().fold(base, |hash, (at, pick)| hash.wrapping_add(parts.of(at, pick)))
+            picks.iter().enumerate().fold(base, |hash, (at, pick)| hash.wrapping_add(parts.sum(at, pick)))
         }));
         hashes
     }

@@ -1,29 +1,29 @@
-//! The reference model of persist order: which version of each line must be durable at an instant, and which may be.
-//! Over 500 lines: one pass over the facts, whose cases are only sound together.
+//! The reference model of persist order: which version of each line must be durable at an instant, and which
+//! may be. Over 500 lines: one pass over the facts, whose cases are only sound together.
 //!
 //! ```text
 //!  versions of a line, in the order of coherence:   0 ── 1 ── 2 ── 3 ── 4 ── 5
 //!                                                   initial   │         │    not performed yet
 //!      covered by write-back and fence ───────────────────  must       may
 //! ```
-//! A line's content is a prefix of its versions: where version v is durable, so is what came before it. A version is
-//! *guaranteed* when its own warp stored it through the caches, wrote the line back later, and then passed a fence; or
-//! stored it around the caches and then passed a fence. A non-temporal store takes along earlier ones of the line that
-//! went the same way, but nothing that still lies in a cache: such versions are kept apart (`through`) and laid over the
-//! prefix. The host's writes bypass the caches and are guaranteed when a kernel starts. Anything performed may be
-//! durable, since a cache may evict at any time.
+//! A line's content is a prefix of its versions: where version v is durable, so is what came before it. A
+//! version is *guaranteed* when its own warp stored it in the caches, wrote the line back later, and then
+//! passed a fence; or made a non-temporal store and then passed a fence. A durable non-temporal store implies
+//! that earlier non-temporal stores of the line are durable, but nothing that still lies in a cache: such
+//! versions are kept apart (`through`) and laid over the prefix. The host's writes bypass the caches and are
+//! guaranteed when a kernel starts. Anything performed may be durable, since a cache may evict at any time.
 //!
-//! A persist barrier guarantees what all warps of its scope stored before they came to it. Stores that an L1 combined are one
-//! version: they are performed together.
+//! A persist barrier guarantees what all warps of its scope stored before they came to it. Stores that an L1
+//! combined are one version: they are performed together.
 //!
-//! Hardware may order non-temporal stores without a fence that waits ([`NonTemporalOrder`]): where a scheme promises it, the
-//! performance of a later store of the SM guarantees them. A fence that did not wait for them guarantees what was written
-//! back; the rest is guaranteed when it is noted to be settled.
+//! Hardware may order non-temporal stores without a fence that waits ([`NonTemporalOrder`]): where a scheme
+//! promises it, the performance of a later store of the SM guarantees them. A fence that did not wait for
+//! them guarantees what was written back; the rest is guaranteed when it is noted to be settled.
 //!
-//! Sources: the rules of clwb, non-temporal stores and sfence in Intel's persistent-memory programming model; intervals
-//! as in PMTest (ASPLOS'19) and Jaaru (ASPLOS'21). Invariants: must <= may; neither goes back. Not modelled: that a
-//! barrier between warps makes one warp's write-back cover another's stores (a warp covers its own); values that loads
-//! returned.
+//! Sources: the rules of clwb, non-temporal stores and sfence in Intel's persistent-memory programming model;
+//! intervals as in PMTest (ASPLOS'19) and Jaaru (ASPLOS'21). Invariants: must <= may; neither goes back. Not
+//! modelled: that a barrier between warps makes one warp's write-back cover another's stores (a warp covers
+//! its own); values that loads returned.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -131,7 +131,7 @@ pub struct Fault {
 pub struct Bounds {
     /// Every version up to this one is durable.
     pub must: u32,
-    /// Every version around the caches up to this one is durable.
+    /// Every non-temporal version up to this one is durable.
     pub through: u32,
     /// No later version is durable.
     pub may: u32,
@@ -276,7 +276,7 @@ impl<'a> Order<'a> {
         self.combined[first as usize..(first + count) as usize].iter().copied().chain(version.program)
     }
 
-    /// A line's content when all versions up to `prefix` are there, and those around the caches up to `through`.
+    /// A line's content with all versions up to `prefix`, and the non-temporal ones up to `through`.
     pub fn content(&self, line: usize, prefix: u32, through: u32) -> [u8; LINE] {
         let Line { words, versions, .. } = &self.lines[line];
         let mut bytes = [0; LINE];
@@ -327,9 +327,10 @@ struct Reader<'o, 'a> {
     /// What a persist barrier of a scope, by its number, makes durable.
     barriers: BTreeMap<(PersistScope, Instance, u32), Vec<(u32, bool)>>,
     warps: BTreeMap<WarpKey, Pending>,
-    /// Stores of a CTA (or of a launch: no CTA) whose end guarantees them.
+    /// Stores of a CTA, or of a launch (no CTA); its end guarantees them.
     epochs: BTreeMap<(u32, Option<u32>), Vec<u32>>,
-    /// By SM, where the machine orders them: non-temporal stores that nothing guarantees yet, in the order of issue.
+    /// By SM, where the machine orders them: non-temporal stores that nothing guarantees yet, in the order of
+    /// issue.
     paths: BTreeMap<Path, VecDeque<u32>>,
 }
 
@@ -476,8 +477,8 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// The store that joins its line in an SM's L1. What goes past the L1, atomics and mostly non-temporal stores, may be
-    /// on its way still: these do not join, unless the scheme has all of the latter join.
+    /// The store that joins its line in an SM's L1. What goes past the L1, atomics and mostly non-temporal
+    /// stores, may be on its way still: these do not join, unless the scheme has all of the latter join.
     fn take_merged(&mut self, key: (u16, u32)) -> Option<u32> {
         let issued = self.issued.get_mut(&key)?;
         let facts = self.order.journal.facts();
@@ -486,8 +487,8 @@ impl Reader<'_, '_> {
         issued.remove(at)
     }
 
-    /// What an SM's next performance on a line performs: one store, or the last and the others of those that left
-    /// its L1 together. Stores leave an SM in the order of issue.
+    /// What an SM's next performance on a line performs: one store, or the last and the others of those that
+    /// left its L1 together. Stores leave an SM in the order of issue.
     fn take_issued(&mut self, key: (u16, u32)) -> (Option<u32>, Vec<u32>) {
         let one = self.issued.get_mut(&key);
         let together = self.cleaned.get_mut(&key);
@@ -529,7 +530,8 @@ impl Reader<'_, '_> {
         self.barriers.entry(key).or_default().extend(open);
     }
 
-    /// A warp passes a persist barrier: what its scope stored before is guaranteed, as the first to pass shows.
+    /// A warp passes a persist barrier: what its scope stored before is guaranteed, as the first to pass
+    /// shows.
     fn pass(&mut self, at: u32, fact: &Fact, scope: PersistScope) {
         let pending = self.warps.entry(warp_key(fact.author)).or_default();
         let number = &mut pending.barriers[scope as usize].1;

@@ -1,16 +1,16 @@
-//! A workload whose kernels run formed into regions ([`crate::kernel::regions`]): the host program that a machine under a
-//! scheme of recoverable regions is given, and memory with a checkpoint area in it.
+//! A workload whose kernels run formed into regions ([`crate::kernel::regions`]): the host program that a
+//! machine under a scheme of recoverable regions is given, and memory with a checkpoint area in it.
 //!
 //! ```text
-//! Host ─ actions ─> FormedHost ─ launches of formed kernels, the host's own record ─> a machine, or the functional driver
-//! area, behind everything in persistent memory:   host record | groups of 32 threads | shadows
+//! Host ─ actions ─> FormedHost ─ launches of formed kernels, the host's own record ─> a machine or functional driver
+//! area, after everything in persistent memory:   host record | groups of 32 threads | shadows
 //! ```
-//! One area serves all launches: it has room for the largest, and what it says carries the number of the launch
-//! (`regions/layout.rs`). What the host writes down of itself is in `record.rs`; how a program goes on from what a power
-//! failure left, in `resume.rs`.
+//! One area serves all launches: it fits the largest, and its words carry the number of the launch
+//! (`regions/layout.rs`). `record.rs` has the host's record of itself; `resume.rs` resumes a program after a
+//! power failure.
 //!
-//! Invariants: the program's own buffers get what they get without formation; the area is outside of them. The same program
-//! gives the same launches on every driver, as far as it has no races.
+//! Invariants: the program's own buffers get what they get without formation; the area is outside of them.
+//! The same program gives the same launches on every driver, as far as it has no races.
 
 mod record;
 pub(crate) mod regions;
@@ -43,7 +43,7 @@ pub struct FormedProgram {
     pub(crate) record: Record,
     /// As launch 0 has it.
     pub(crate) area: Area,
-    /// Groups of 32 threads that have room in it.
+    /// Groups of 32 threads that fit into it.
     pub(crate) groups: u64,
     /// First address and bytes of everything that is added to memory.
     pub(crate) range: (u64, u64),
@@ -58,7 +58,7 @@ pub(crate) fn formed_kernels(plan: &Plan, options: &RegionOptions) -> Result<Arc
         return Ok(known.clone());
     }
     let kernels: Arc<[FormedKernel]> = form_anew(plan, options)?.into();
-    // The first options stay; others are for those who compare.
+    // The kernels of the first options are kept; other options are formed anew each time, for comparisons.
     let _ = plan.formed.set((*options, kernels.clone()));
     Ok(kernels)
 }
@@ -82,7 +82,7 @@ fn form_anew(plan: &Plan, options: &RegionOptions) -> Result<Vec<FormedKernel>, 
     faults.into_result(kernels)
 }
 
-/// Room for launches whose extents are known before the run; whether these are all.
+/// Grows `room` to fit every launch with extents known before the run. Returns whether all are.
 fn fixed_room(plan: &Arc<Plan>, kernels: &[FormedKernel], room: &mut Room) -> bool {
     let mut view = View::new(plan.clone());
     plan.program.launches().all(|step| {
@@ -133,8 +133,9 @@ fn formed_of<'k>(kernels: &'k [FormedKernel], kernel: &Arc<Kernel>) -> &'k Arc<F
 }
 
 impl FormedProgram {
-    /// The program of formed kernels. Where the extents of a launch follow from what the host reads from the device, it
-    /// runs on the functional driver first, under `limits`, to see how large the checkpoint area must be.
+    /// The program of formed kernels. Where the extents of a launch follow from what the host reads from the
+    /// device, it runs on the functional driver first, under `limits`, to see how large the checkpoint area
+    /// must be.
     ///
     /// # Errors
     /// All kernels that cannot be formed; a functional run that fails.

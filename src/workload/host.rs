@@ -1,11 +1,12 @@
-//! The host program as a state machine: told what its last read returned, it says what it wants next.
+//! The host program as a state machine: it takes the result of its last read and returns its next action.
 //!
-//! Steps are laid out as a list of operations with jumps (`program`), so that the state is a position and one counter a
-//! loop.
-//! An expression that reads the device is evaluated again after each read, with what was read so far remembered; so
-//! reads happen in the order the expression asks for them, and only those on the path it takes.
+//! Steps are laid out as a list of operations with jumps (`program`), so that the state is a position and one
+//! counter a loop. An expression that reads the device is evaluated again after each read, with what was read
+//! so far remembered; so reads happen in the order the expression asks for them, and only those on the path
+//! it takes.
 //!
-//! Invariant: an operation changes state only when all of its expressions have values; until then it can be repeated.
+//! Invariant: an operation changes state only when all of its expressions have values; until then it can be
+//! repeated.
 
 pub(crate) mod functional;
 mod launch;
@@ -29,14 +30,14 @@ use view::{Bindings, Interrupt, View};
 /// Launches that [`total_ctas`] follows before it gives up.
 const MAX_COUNTED_LAUNCHES: u64 = 100_000;
 
-/// What the device was asked for and has not answered.
+/// A read that the device has not answered yet.
 #[derive(Debug)]
-enum Wanted {
+enum PendingRead {
     Element(Element),
     Reduction,
 }
 
-/// Where the transactions of a launch that begins now keep what they need.
+/// The flags and logs of the transactions of a launch that begins now.
 #[derive(Debug)]
 pub(crate) struct Begun {
     pub(crate) undo: Arc<Undo>,
@@ -56,7 +57,7 @@ pub struct Host {
     at: usize,
     /// Iterations done and, for counted loops, to do.
     loops: Vec<(i64, i64)>,
-    waiting: Option<Wanted>,
+    waiting: Option<PendingRead>,
     begun: Option<Begun>,
     /// Whether, and where it was before the operation that gave the last action.
     notes: bool,
@@ -65,11 +66,11 @@ pub struct Host {
 
 impl Host {
     pub(crate) fn new(plan: Arc<Plan>) -> Self {
-        Host::of(plan, Part::Steps, u64::MAX)
+        Host::for_part(plan, Part::Steps, u64::MAX)
     }
 
     /// One of the plan's programs, which ends with a fault after `most` operations.
-    pub(crate) fn of(plan: Arc<Plan>, part: Part, most: u64) -> Self {
+    pub(crate) fn for_part(plan: Arc<Plan>, part: Part, most: u64) -> Self {
         let loops = vec![(0, 0); plan.part(part).loops.len()];
         let before = Position::default();
         let mut view = View::new(plan);
@@ -274,8 +275,8 @@ impl HostProgram for Host {
         if let Some(wanted) = self.waiting.take() {
             let raw = read.ok_or("the device did not return what the host program read")?;
             match wanted {
-                Wanted::Reduction => self.view.reduced = Some(raw),
-                Wanted::Element(element) => self.view.answer(element, raw),
+                PendingRead::Reduction => self.view.reduced = Some(raw),
+                PendingRead::Element(element) => self.view.answer(element, raw),
             }
         }
         loop {
@@ -291,7 +292,7 @@ impl HostProgram for Host {
                     }
                 }
                 Err(Interrupt::Read(element)) => {
-                    self.waiting = Some(Wanted::Element(element));
+                    self.waiting = Some(PendingRead::Element(element));
                     let field = usize::from(element.field);
                     let field = &self.view.plan.manifest.buffers[usize::from(element.buffer)].fields[field];
                     let (offset, bytes) = (field.offset, field.elem.bytes());
@@ -299,7 +300,7 @@ impl HostProgram for Host {
                     return Ok(HostAction::Read { address, bytes });
                 }
                 Err(Interrupt::Reduce(reduction)) => {
-                    self.waiting = Some(Wanted::Reduction);
+                    self.waiting = Some(PendingRead::Reduction);
                     return Ok(HostAction::Reduce(reduction));
                 }
                 Err(Interrupt::Fault(fault)) => return Err(fault.to_string()),

@@ -1,4 +1,4 @@
-//! The manifest as data: what the readers ([`read`](super::read)) make of a well-formed document.
+//! The manifest as data; the readers ([`read`](super::read)) make it from a well-formed document.
 //!
 //! | file | what it has |
 //! |---|---|
@@ -8,7 +8,8 @@
 //! | `buffers`, `steps`, `checks`, `instrument` | the sections |
 //! | `names` | variables that expressions may name, and their slots |
 //!
-//! Every expression is compiled, every name is a number: buffers, parameters and graphs are indexed in file order.
+//! Every expression is compiled, every name is a number: buffers, parameters and graphs are indexed in file
+//! order.
 
 pub(crate) mod buffers;
 pub(crate) mod checks;

@@ -4,6 +4,7 @@
 //! included.
 
 mod circles;
+mod prose;
 mod source;
 mod types;
 

@@ -22,7 +22,7 @@ use durawarp::oracle::crash::Plan;
 use durawarp::oracle::judge::Watch;
 use durawarp::oracle::order::{Guarantees, Model, Order};
 use durawarp::oracle::regions::{
-    AsPublished, Asked, AtPowerFailure, Knowledge, RegionFacts, judge_recovery, judge_regions,
+    AsPublished, AtPowerFailure, JudgeOptions, Knowledge, RegionFacts, judge_recovery, judge_regions,
 };
 use durawarp::oracle::verdict::Property;
 use durawarp::outcome::End;
@@ -461,7 +461,7 @@ fn faults_of_recovery_are_found_after_failures_of_the_right_machine() {
         let facts = RegionFacts::new(&order, &initial, usize::from(CONTROLLERS), SMS, false).unwrap();
         let facts = facts.committed_by(commit);
         assert!(judge_regions(&facts, true, 8).holds(), "{name} {sets}");
-        let asked = Asked { plan: Plan::All, double: false, seed: 0, keep: 8 };
+        let asked = JudgeOptions { plan: Plan::All, double: false, seed: 0, keep: 8 };
         let stop = AtomicBool::new(false);
         let watch = Watch { stop: &stop, progress: &|_, _| {} };
         let (actual, ..) = judge_recovery(&facts, &asked, hardware, &watch).unwrap();

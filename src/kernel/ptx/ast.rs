@@ -1,6 +1,7 @@
-//! The syntax tree of a PTX file: what the text says, nothing resolved.
+//! The syntax tree of a PTX file; no name is resolved.
 //!
-//! Names and modifiers borrow from the source text. Every part has its place, so that later faults point at it.
+//! Names and modifiers borrow from the source text. Every part has its place, so that later faults point at
+//! it.
 
 use super::token::Bytes;
 
@@ -86,9 +87,9 @@ pub(super) struct Function<'a> {
     pub(super) limits: Vec<(Word<'a>, Vec<u64>)>,
     /// `None` for a declaration.
     pub(super) body: Option<Vec<Statement<'a>>>,
-    /// First byte of the `)` behind the parameters, if there is a list of them.
+    /// First byte of the `)` after the parameters, if there is a list of them.
     pub(super) close: Option<usize>,
-    /// From `{` to behind `}`; empty for a declaration.
+    /// From `{` through `}`; empty for a declaration.
     pub(super) braces: Bytes,
 }
 
@@ -124,7 +125,7 @@ pub(super) enum Statement<'a> {
 /// `@p opcode.mod.mod operand, operand;`
 #[derive(Debug)]
 pub(super) struct Instruction<'a> {
-    /// From its guard to behind its semicolon.
+    /// From its guard through its semicolon.
     pub(super) at: Bytes,
     /// Predicate register and whether it is negated.
     pub(super) guard: Option<(Word<'a>, bool)>,

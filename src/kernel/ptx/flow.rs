@@ -1,14 +1,17 @@
-//! Where the values in a kernel's registers come from: the flow of pointers from its parameters, over the text itself.
+//! Where the values in a kernel's registers come from: the flow of pointers from its parameters, over the
+//! text itself.
 //!
 //! ```text
 //! statements -> code in a row, registers and labels resolved -> blocks -> origins of every register at every block
 //! ```
-//! A forward analysis over sets of origins (a bit each): the pointer parameters, addresses of variables, values loaded
-//! from memory, and whether threads of a CTA may hold different values. A result has the origins of all operands, so the
-//! sets are never too small. Threads that took different ways may hold different values of a register that is written
-//! in several places: writes behind such a fork count as different.
+//! A forward analysis over sets of origins (a bit each): the pointer parameters, addresses of variables,
+//! values loaded from memory, and whether threads of a CTA may hold different values. A result has the
+//! origins of all operands, so the sets are never too small. Threads that took different ways may hold
+//! different values of a register that is written in several places: writes after such a fork count as
+//! different.
 //!
-//! Not modelled: what a called function does (its results count as loaded), pointers put together from halves.
+//! Not modelled: what a called function does (its results count as loaded), pointers put together from
+//! halves.
 
 use hashbrown::HashMap;
 
@@ -16,7 +19,7 @@ use super::ast::{Function, Instruction, Kind, Operand, Statement};
 
 /// Origins of a value, a bit each: pointer parameters from bit 0.
 pub(super) type Origins = u64;
-/// Pointer parameters that can be told apart.
+/// Pointer parameters that have a bit of their own.
 pub(super) const MAX_POINTERS: usize = 56;
 /// Any pointer parameter.
 pub(super) const POINTERS: Origins = (1 << MAX_POINTERS) - 1;
@@ -69,7 +72,8 @@ pub(super) struct Flow<'a> {
     forked: Vec<bool>,
 }
 
-/// What the parameters of a kernel are: a number of a pointer by the name of its parameter and the offset in it.
+/// What the parameters of a kernel are: a number of a pointer by the name of its parameter and the offset in
+/// it.
 pub(super) trait Pointers {
     /// `None`: no parameter of that name. `Some(None)`: no pointer at that offset.
     fn at(&self, name: &str, offset: i64) -> Option<Option<usize>>;
@@ -252,7 +256,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Runs the analysis, then looks for writes behind forks; whether it found new ones.
+    /// Runs the analysis, then looks for writes after forks; whether it found new ones.
     fn settle(&mut self) -> bool {
         self.before = vec![vec![0; self.registers]; self.blocks()];
         let mut seen = vec![false; self.blocks()];
@@ -335,7 +339,8 @@ impl<'a> Flow<'a> {
         ends
     }
 
-    /// Whether some threads of a CTA may end while others still wait for each other at a barrier of the kernel.
+    /// Whether some threads of a CTA may end while others still wait for each other at a barrier of the
+    /// kernel.
     pub(super) fn may_leave_early(&self) -> bool {
         let forks = self.forks();
         let barriers = (0..self.blocks()).filter(|block| self.roles[self.starts[*block]] == Role::Barrier);

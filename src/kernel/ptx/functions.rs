@@ -1,7 +1,8 @@
 //! The `.func`s of a file: their addresses, which of them an indirect call may reach, and which may call
 //! themselves.
 //!
-//! Source: PTX ISA 8.x, `call` (section 9.7.12) and "Control Flow Directives" (`.calltargets`, `.callprototype`).
+//! Source: PTX ISA 8.x, `call` (section 9.7.12) and "Control Flow Directives" (`.calltargets`,
+//! `.callprototype`).
 //!
 //! Addresses are made up. Function number `n`, in the order in which the text names functions first, has the
 //! address [`CODE_WINDOW`] + 16 (n + 1), the same in every run. No code lies there: an access to it is out of
@@ -9,19 +10,18 @@
 //! no call reaches it.
 //!
 //! The address of a function counts as *taken* when the text names the function anywhere but as the callee of
-//! a direct call: as an operand or in an initialiser. Dead code and functions that nobody calls count, so the
-//! set is never too small. Neither is that of functions that may call themselves: an indirect call counts as
-//! a call of all that it may reach.
+//! a direct call: as an operand or in an initialiser. Dead code and functions without a call count, so the
+//! set is never too small. The set of functions that may call themselves is never too small either: an
+//! indirect call counts as a call of all functions that it may reach.
 
 use hashbrown::HashMap;
 
 use super::super::dataflow::Edges;
 use super::super::memory::CODE_WINDOW;
 use super::ast::{File, Formal, Function, Init, Instruction, Item, Kind, Operand, Statement, Word};
-use super::layout::size_of;
+use super::size::size_of;
 
-/// What stands behind the callee of a `call`: its arguments, and the name of its prototype or list of
-/// targets.
+/// A `call`: its results, its callee, its arguments, and the name of its prototype or list of targets.
 pub(super) struct Call<'i, 'a> {
     pub(super) results: &'i [Operand<'a>],
     pub(super) callee: &'i Operand<'a>,
@@ -32,7 +32,7 @@ pub(super) struct Call<'i, 'a> {
 
 impl<'i, 'a> Call<'i, 'a> {
     /// The parts of a `call`; `None` without a callee.
-    pub(super) fn of(inst: &'i Instruction<'a>) -> Option<Self> {
+    pub(super) fn parse(inst: &'i Instruction<'a>) -> Option<Self> {
         let (results, rest): (&'i [Operand<'a>], _) = match inst.operands.as_slice() {
             [Operand { kind: Kind::List(results), .. }, rest @ ..] => (results, rest),
             rest => (&[], rest),
@@ -89,7 +89,7 @@ pub(super) struct Functions<'a> {
 }
 
 impl<'a> Functions<'a> {
-    pub(super) fn of(file: &'a File<'a>) -> Self {
+    pub(super) fn collect(file: &'a File<'a>) -> Self {
         let mut functions = Functions::default();
         for function in file.functions().filter(|function| !function.entry) {
             // A declaration may precede or follow its definition.
@@ -130,7 +130,7 @@ impl<'a> Functions<'a> {
             if let Statement::Instruction(inst) = statement
                 && inst.opcode.text == "call"
             {
-                calls.extend(Call::of(inst));
+                calls.extend(Call::parse(inst));
             }
         });
         let mut numbers = Vec::new();
@@ -165,7 +165,7 @@ impl<'a> Functions<'a> {
         for statement in statements {
             match statement {
                 Statement::Block(block) => self.take_statements(block),
-                Statement::Instruction(inst) => match Call::of(inst).filter(|_| inst.opcode.text == "call") {
+                Statement::Instruction(inst) => match Call::parse(inst).filter(|_| inst.opcode.text == "call") {
                     Some(call) => call.arguments.iter().for_each(|argument| self.take(argument)),
                     None => inst.operands.iter().for_each(|operand| self.take(operand)),
                 },

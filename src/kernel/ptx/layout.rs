@@ -1,8 +1,8 @@
 //! Module-scope variables: where they lie, and the bytes they start with (PTX ISA 5.4, "Variables").
 //!
-//! `.const` variables are laid out in one bank in declaration order; `.global` variables become [`GlobalVar`]s that the
-//! caller places; `.shared` ones are laid out per kernel, when first used. Not modelled: `.common` merging, several
-//! constant banks.
+//! `.const` variables are laid out in one bank in declaration order; `.global` variables become
+//! [`GlobalVar`]s that the caller places; `.shared` ones are laid out per kernel, when first used. Not
+//! modelled: `.common` merging, several constant banks.
 
 use hashbrown::HashMap;
 
@@ -10,7 +10,7 @@ use super::super::ir::{ConstVar, GlobalVar, Module, Relocation};
 use super::super::memory::CONST_WINDOW;
 use super::ast::{Init, Kind, Operand, Var};
 use super::functions::Functions;
-use super::token::Bytes;
+use super::size::{Fault, size_of};
 use super::types::Ty;
 
 /// What a module-scope name stands for.
@@ -28,35 +28,6 @@ pub(super) enum Symbol<'a> {
     Surface,
     /// A sampler: declared, unusable.
     Opaque,
-}
-
-/// A fault with its place.
-pub(super) type Fault = (Bytes, String);
-
-/// Bytes and alignment of a variable.
-pub(super) fn size_of(var: &Var<'_>) -> Result<(u64, u64), Fault> {
-    let Some(ty) = Ty::parse(var.ty.text).filter(|ty| ty.bits >= 8) else {
-        return Err((var.ty.at.clone(), format!("type `.{}` is not supported for variables", var.ty.text)));
-    };
-    let element = u64::from(ty.bytes()) * var.vector;
-    let mut count: u64 = 1;
-    for (i, &dim) in var.dims.iter().enumerate() {
-        // `x[] = {...}`: as many as there are initialisers.
-        let dim = match (&var.init, dim, i) {
-            (Some(Init::List(list)), 0, 0) => list.len() as u64,
-            _ => dim,
-        };
-        count = count.saturating_mul(dim);
-    }
-    let bytes = element.saturating_mul(count);
-    if bytes > 1 << 34 {
-        return Err((var.name.at.clone(), format!("`{}` is too large: {bytes} bytes", var.name.text)));
-    }
-    let align = var.align.unwrap_or(element).max(1);
-    if !align.is_power_of_two() || align > 1 << 16 {
-        return Err((var.name.at.clone(), format!("alignment {align} of `{}` is not a power of two", var.name.text)));
-    }
-    Ok((bytes, align))
 }
 
 /// The names and the data of a module's variables.
@@ -162,7 +133,8 @@ impl Image<'_, '_> {
             Init::Value(operand) => self.value(operand, ty, at, false),
             Init::Generic(operand) => self.value(operand, ty, at, true),
             Init::Masked(mask, operand) => {
-                // `{0xFF(sym), 0xFF00(sym), ...}`: the bytes of one address in a row; the first brings all of it.
+                // `{0xFF(sym), 0xFF00(sym), ...}`: the bytes of one address in a row; the first brings all of
+                // it.
                 if *mask == 0xff {
                     self.value(operand, Ty::B64, at, true)?;
                 }

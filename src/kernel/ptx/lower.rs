@@ -1,8 +1,9 @@
 //! Syntax tree to draft instructions: scopes, registers, labels. Calls are in `calls.rs`.
 //!
-//! Every body, inlined or not, opens a scope of its own; braces nest further ones. A `.func` call becomes a copy of the
-//! function's body: parameter blocks are shared between caller and callee by number, `ret` becomes a branch behind the
-//! copy, and the `call` itself stays one instruction. So instruction counts are those of the PTX text.
+//! Every body, inlined or not, opens a scope of its own; braces nest further ones. A `.func` call becomes a
+//! copy of the function's body: parameter blocks are shared between caller and callee by number, `ret`
+//! becomes a branch after the copy, and the `call` itself stays one instruction. So instruction counts are
+//! those of the PTX text.
 //!
 //! Over 450 lines: scopes and bodies are one walk over the tree, whose state every part of it needs.
 
@@ -12,8 +13,9 @@ use super::super::ir::{Class, Op};
 use super::ast::{Function, Kind, Operand, Statement, Var, Word};
 use super::draft::{Arg, Body, Draft, DraftOp, Label, Place, VReg};
 use super::functions::{Callees, Functions};
-use super::layout::{Symbol, size_of};
+use super::layout::Symbol;
 use super::parser::Reported;
+use super::size::size_of;
 use super::token::Bytes;
 use super::types::{Bank, Ty};
 use crate::diagnostic::Diagnostic;
@@ -27,7 +29,7 @@ const MAX_CODE: usize = 1 << 20;
 /// Virtual registers of a kernel, at most.
 const MAX_REGISTERS: usize = 1 << 21;
 
-/// Faults of one kernel that are told.
+/// Faults of one kernel that are reported, at most.
 const MAX_FAULTS: usize = 100;
 
 /// What a module offers to its kernels.
@@ -178,7 +180,7 @@ impl<'e, 'a> Lower<'e, 'a> {
             self.body.code.last().is_none_or(|last| {
                 last.guard.is_some() || !matches!(last.op, DraftOp::Op(Op::Exit) | DraftOp::Branch(_))
             });
-        // A label behind the last instruction is where lanes end.
+        // A label after the last instruction is where lanes end.
         let labelled = self.body.labels.contains(&Some(self.body.code.len() as u32));
         if falls_off || labelled {
             self.guard = None;
@@ -349,7 +351,8 @@ impl<'e, 'a> Lower<'e, 'a> {
         None
     }
 
-    /// What a name stands for: in the body, or a shared variable of the module. Other module names are `None`.
+    /// What a name stands for: in the body, or a shared variable of the module. Other module names are
+    /// `None`.
     pub(super) fn name(&mut self, name: &str) -> Lowered<Option<Name>> {
         if let Some(found) = self.local_name(name) {
             return Ok(Some(found));
@@ -471,7 +474,7 @@ impl<'e, 'a> Lower<'e, 'a> {
         self.emit_draft(DraftOp::Branch(label), Class::Control, &[], &[], 0);
     }
 
-    /// `ret`: the lanes end, or go behind the inlined body.
+    /// `ret`: the lanes end, or go after the inlined body.
     pub(super) fn ret(&mut self) {
         match self.calls.last() {
             Some(&(_, behind)) => self.branch(behind),

@@ -72,7 +72,7 @@ pub(super) struct Address {
 }
 
 impl<'a> Lower<'_, 'a> {
-    /// A destination register of a bank; `_` is a register nobody reads.
+    /// A destination register of a bank; `_` is a register that is never read.
     pub(super) fn dst(&mut self, operand: &Operand<'a>, bank: Bank) -> Lowered<Arg> {
         match operand.kind {
             Kind::Name { name: "_", component: None, offset: 0 } => Ok(Arg::Reg(self.body.register(bank))),
@@ -144,8 +144,8 @@ impl<'a> Lower<'_, 'a> {
         }
     }
 
-    /// Refuses what only a cooperative launch has: CUDA's drivers keep the address of its grid barrier in two registers,
-    /// which are offsets of the grid, here zeros, where OpenCL's do.
+    /// Refuses what only a cooperative launch has: CUDA's drivers keep the address of its grid barrier in two
+    /// registers, which are offsets of the grid, here zeros, where OpenCL's do.
     fn refuse_cooperation(&mut self, name: &str, operand: &Operand<'a>) -> Lowered<()> {
         if self.env.opencl || !matches!(name, "%envreg1" | "%envreg2") {
             return Ok(());

@@ -1,14 +1,14 @@
 //! PTX text to syntax tree: recursive descent over the tokens.
 //!
-//! Instructions are read generically, `opcode{.mod}* operands;`, so an unknown opcode is no syntax error. After an
-//! error the parser goes on behind the next semicolon (or at the closing brace), so that one run reports every fault.
-//! Over 500 lines: one method a production of the grammar, which call each other.
+//! Instructions are read generically, `opcode{.mod}* operands;`, so an unknown opcode is no syntax error.
+//! After an error the parser goes on after the next semicolon (or at the closing brace), so that one run
+//! reports every fault. Over 500 lines: one method a production of the grammar, which call each other.
 
 use super::ast::{File, Formal, Function, Init, Instruction, Item, Kind, Operand, Statement, Var, Word};
 use super::token::{Bytes, NoToken, Token, tokens};
 use crate::diagnostic::Diagnostic;
 
-/// The last minor version of each major one, from 0 on, which there is not (PTX ISA, "Release Notes").
+/// The last minor version by major version (PTX ISA, "Release Notes"). PTX 0 does not exist.
 const LAST_MINOR: [u32; 10] = [0, 5, 3, 2, 3, 0, 5, 8, 8, 3];
 
 /// A fault was recorded; nothing more to say.
@@ -16,7 +16,7 @@ pub(super) struct Reported;
 
 type Parsed<T> = Result<T, Reported>;
 
-/// Faults of one file that are told; a binary file has no more to say than this.
+/// Faults of one file that are reported, at most; a binary file would have more.
 const MAX_FAULTS: usize = 100;
 
 /// The deepest nesting of braces, parentheses and initialisers.
@@ -151,7 +151,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Goes on behind the next semicolon; stops before a closing brace of the current block.
+    /// Goes on after the next semicolon; stops before a closing brace of the current block.
     fn recover(&mut self) {
         let mut depth = 0;
         while let Some(token) = self.peek() {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! caller:  read arguments; Enter; write parameters; Call; read results; Leave; write results
-//! callee:  st.local [frame], return site; body; end: ld.local return site, [frame]; Return
+//! callee:  st.local [frame], return address; body; end: ld.local return address, [frame]; Return
 //! ```
 //! Which functions these are is found in the call graph (`functions.rs`); all others are inlined. Parameters
 //! and results of a subroutine are registers of its own, or lie in its frame where their addresses are taken.

@@ -1,14 +1,13 @@
 //! Where checkpoints keep registers: a word for each lane, or one word for all lanes.
 //!
-//! LightWSP works on CPU code: a checkpoint store is 8 bytes. A warp's is 32 words, also where all lanes hold
-//! one value. With
-//! [`RegionOptions::uniform_once`](super::RegionOptions::uniform_once) such a register is stored as one word of its group of 32
-//! threads, to which all active lanes store the same 8 bytes, and a restart gives that to every lane. This is
-//! ours: the paper has no warps.
+//! LightWSP works on CPU code: a checkpoint store is 8 bytes. A warp's checkpoint store is 32 words, even
+//! where all lanes hold one value. With [`RegionOptions::uniform_once`](super::RegionOptions::uniform_once)
+//! such a register is stored as one word of its group of 32 threads, to which all active lanes store the same
+//! 8 bytes, and a restart gives that to every lane. This is ours: the paper has no warps.
 //!
 //! | a store goes to the one word if | because |
 //! |---|---|
-//! | its register is uniform there, and the store has no guard | the word has room for one value |
+//! | its register is uniform there, and the store has no guard | the word holds one value |
 //! | every restart that loads what it stored can load the one word | a restart looks in one place |
 //! | no lane waits meanwhile that would restart with that word | the word would hold another's value |
 //!
@@ -36,7 +35,7 @@ use super::uniform::{Divergence, Fork};
 /// scoreboard indices of the kernel as it was.
 #[derive(Debug)]
 pub(super) struct Homes {
-    /// Stores behind each item.
+    /// Stores after each item.
     pub(super) behind: Vec<BitSet>,
     /// Stores at the boundary before each item.
     pub(super) at: Vec<BitSet>,
@@ -76,7 +75,7 @@ impl Homes {
         }
         let with_boundary = |fork: &&Fork| (0..code.len()).any(|pc| fork.inside[pc] && plan.boundary[pc]);
         let forks = divergence.forks.iter().filter(with_boundary);
-        let paths: Vec<Paths> = forks.map(|fork| Paths::of(code, plan, fork)).collect();
+        let paths: Vec<Paths> = forks.map(|fork| Paths::new(code, plan, fork)).collect();
         while homes.part_from_rows(code, plan) | paths.iter().any(|paths| homes.part_from_waiting(paths)) {}
         homes
     }
@@ -116,7 +115,7 @@ impl Homes {
             kinds(&plan.at[pc], &self.at[pc], true, &mut reached);
             changed |= remove(&mut self.loads[pc], &reached);
         }
-        // Registers of which a restart somewhere behind loads lanes' words.
+        // Registers of which a restart somewhere after loads lanes' words.
         let wanted = code.edges.backward(code.registers, |pc, wanted| {
             if code.items[pc].inst.guard == Guard::ALWAYS {
                 plan.behind[pc].iter().for_each(|&r| wanted.remove(u32::from(r)));
@@ -183,7 +182,7 @@ fn remove(from: &mut BitSet, what: &BitSet) -> bool {
 }
 
 impl Paths {
-    fn of(code: &Code, plan: &Plan, fork: &Fork) -> Paths {
+    fn new(code: &Code, plan: &Plan, fork: &Fork) -> Paths {
         let after = &code.edges.after[fork.pc as usize];
         let side = |number: usize| after.get(number).map_or(Vec::new(), |&start| Paths::side(code, start, fork.join));
         Paths { before: Paths::before(code, plan, fork.pc), sides: [side(0), side(1)] }

@@ -1,20 +1,22 @@
-//! What follows from a set of boundaries: where registers are stored, how many stores a region holds, what is wrong.
+//! What a set of boundaries implies: where registers are stored, how many stores a region holds, which rules
+//! are broken.
 //!
-//! Checkpoint stores (paper, section IV-A) stand right behind the last update of a register in its region: behind a write
-//! whose value some later boundary's restart loads, with no other write between. A write in a loop without a boundary is
-//! the exception: its last update is that of the last iteration, and a store a turn would fill the queue; so those
-//! registers are stored at the next boundary, just before the program counter. So is what registers hold at the entry.
+//! Checkpoint stores (paper, section IV-A) stand right after the last update of a register in its region:
+//! after a write whose value some later boundary's restart loads, with no other write between. A write in a
+//! loop without a boundary is the exception: its last update is that of the last iteration, and a store a
+//! turn would fill the queue; so those registers are stored at the next boundary, just before the program
+//! counter. So is what registers hold at the entry.
 //!
 //! Faults that a boundary mends, in the order in which they are looked for:
-//! 1. a loop that stores, or looks at memory again and again, and has no boundary;
-//! 2. lanes that wait with something behind their last boundary that they must not repeat alone, while others of their
-//!    warp may pass one (`regions.rs`, "Divergence");
+//! 1. a loop that stores or polls memory, without a boundary;
+//! 2. lanes that wait after something that they must not repeat alone, while other lanes of the warp may pass
+//!    a boundary (`regions.rs`, "Divergence");
 //! 3. more stores between boundaries than the threshold.
 
 use super::super::cfg::BitSet;
 use super::super::ir::{Guard, Inst, NEVER, Op};
-use super::Reason;
 use super::code::{Code, looks_again, words};
+use super::terms::Reason;
 use super::uniform::Fork;
 use super::values::{Restore, Values};
 
@@ -35,7 +37,7 @@ pub(super) struct Ground<'a> {
 /// Checkpoint stores of a set of boundaries, and what its regions come to.
 #[derive(Debug)]
 pub(super) struct Plan {
-    /// Registers stored behind each item.
+    /// Registers stored after each item.
     pub(super) behind: Vec<Vec<u16>>,
     /// Registers stored at the boundary before each item.
     pub(super) at: Vec<Vec<u16>>,
@@ -43,7 +45,8 @@ pub(super) struct Plan {
     pub(super) restore: Vec<Option<Restore>>,
     /// Since the last boundary there may have been what must not be repeated by some lanes of a warp alone.
     tied: Vec<bool>,
-    /// Most words stored since the last boundary, before each item; a saturated number in a loop without boundary.
+    /// Most words stored since the last boundary, before each item; a saturated number in a loop without
+    /// boundary.
     pub(super) stored: Vec<u32>,
     pub(super) boundary: Vec<bool>,
 }
@@ -138,7 +141,8 @@ impl Ground<'_> {
         plan.tied = tied.iter().map(|tied| tied.contains(0)).collect();
     }
 
-    /// Where boundaries are missing, for the first reason that there is; none when nothing is wrong that a boundary mends.
+    /// Where boundaries are missing, for the first reason that applies; none when nothing is wrong that a
+    /// boundary mends.
     pub(super) fn missing(&self, plan: &Plan) -> Option<(Reason, Vec<u32>)> {
         let code = self.code;
         let cycle = code.edges.cycles(&plan.boundary);
@@ -172,8 +176,8 @@ impl Ground<'_> {
         self.overfull(plan).find_map(|over| self.split(plan, over)).map(|pc| (Reason::Threshold, vec![pc]))
     }
 
-    /// Where a region first holds more than the threshold: before an item when `false`, at the boundary before it when
-    /// `true`.
+    /// Where a region first holds more than the threshold: before an item when `false`, at the boundary
+    /// before it when `true`.
     fn overfull<'p>(&'p self, plan: &'p Plan) -> impl Iterator<Item = (usize, bool)> + 'p {
         let limit = self.threshold.saturating_sub(BOUNDARY_STORES);
         (0..self.code.len()).filter_map(move |pc| {

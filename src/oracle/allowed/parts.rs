@@ -1,7 +1,8 @@
-//! Hashes of allowed images without the images: what each state of a line adds to the hash of what must be durable.
+//! Hashes of allowed images without the images: what each state of a line adds to the hash of what must be
+//! durable.
 //!
-//! Invariants: lines begin at multiples of 8 and share no word, so that parts add up; a word's part is that of its bytes in
-//! the image. Leaves out: parts are of one instant, as what must be durable is.
+//! Invariants: lines begin at multiples of 8 and share no word, so that parts add up; a word's part is that
+//! of its bytes in the image. Leaves out: parts are of one instant, as what must be durable is.
 
 use super::super::crash::word_part;
 use super::super::{LINE, WORDS};
@@ -10,8 +11,8 @@ use super::{Open, Pick, Walk};
 /// What a state of a line adds to a hash: each word's part, and their sum.
 type Part = ([u128; WORDS], u128);
 
-/// What states of open lines add to the hash of what must be durable, word by word; worked out when first asked for. Lines
-/// share no word, so that parts add up.
+/// What states of open lines add to the hash of what must be durable, word by word; worked out when first
+/// asked for. Lines share no word, so that parts add up.
 pub(super) struct Parts<'w, 'a> {
     walk: &'w Walk<'a>,
     open: &'w [Open],
@@ -48,7 +49,7 @@ impl<'w, 'a> Parts<'w, 'a> {
         if state == 0 { 0 } else { self.state(at, state).1 }
     }
 
-    pub(super) fn of(&mut self, at: usize, pick: &Pick) -> u128 {
+    pub(super) fn sum(&mut self, at: usize, pick: &Pick) -> u128 {
         match pick {
             Pick::Whole(state) => self.whole(at, *state),
             Pick::Torn(states) => {

@@ -1,4 +1,5 @@
-//! Tests of the allowed states: what is among them, what is not, and that a number gives an image again.
+//! Tests of the allowed states: which belong to them, which do not, and that a number gives the same image
+//! again.
 
 use std::collections::BTreeSet;
 
@@ -47,8 +48,9 @@ fn without_a_fence_any_line_may_be_behind_and_with_one_only_later_ones() {
     assert_eq!(at_end(&script, WHOLE, &[0, 128]), BTreeSet::from([vec![1, 0], vec![1, 2]]));
 }
 
-/// What a buffered barrier asks of a machine: the later epoch's store is performed when the earlier one is settled. Then every
-/// allowed image is closed under the order; a machine that lets it go before shows in images that are not.
+/// What a buffered barrier asks of a machine: the later epoch's store is performed when the earlier one is
+/// settled. Then every allowed image is closed under the order; a machine that lets it go before shows in
+/// images that are not.
 #[test]
 fn images_are_closed_under_a_buffered_order_where_what_is_behind_waits_for_what_is_settled() {
     let images = |waits: bool| {
@@ -283,7 +285,8 @@ fn thinned_instants_keep_those_around_fences_and_flags() {
     for at in [200, 201, 202, 203, 403] {
         assert!(instants.binary_search(&at).is_ok(), "{at}");
     }
-    // The flag's own change, and the fence without a guarantee, are among the boundaries; the 200 others change lines.
+    // The flag's own change, and the fence without a guarantee, are among the boundaries; the 200 others
+    // change lines.
     assert_eq!((instants.len(), left_out), (15, 188));
 }
 
@@ -366,7 +369,7 @@ proptest! {
             ends.push(script.journal.facts().len());
         }
         if late {
-            // What was never written back stays behind.
+            // What was never written back stays in the cache.
             script.fence(warp(0));
         }
         let initial = blank();

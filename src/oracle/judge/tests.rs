@@ -1,4 +1,5 @@
-//! Tests of whole judgements on runs made by hand: undo logging and message passing with what can go wrong in each.
+//! Tests of whole judgements on runs made by hand: undo logging and message passing with what can go wrong in
+//! each.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicUsize;
@@ -543,7 +544,7 @@ fn a_check_that_does_not_bind_is_counted_and_no_failure() {
         }
 
         fn judge(&self, _: &PmImage, recovered: &PmImage) -> Result<(), Violation> {
-            no_five(recovered).map_err(Violation::of)
+            no_five(recovered).map_err(Violation::in_words)
         }
 
         fn binds(&self) -> bool {

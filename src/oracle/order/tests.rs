@@ -50,7 +50,7 @@ fn a_store_is_guaranteed_by_write_back_and_then_fence_of_its_own_warp() {
         },
         0,
     );
-    // A write-back before the store covers nothing of it.
+    // A write-back before the store does not cover it.
     check(
         &|s| {
             s.write_back(warp(0), 0).store(warp(0), 0, 1).fence(warp(0));
@@ -193,7 +193,8 @@ fn ends_of_ctas_and_kernels_guarantee_what_the_scheme_says() {
     }
 }
 
-/// (must, through, may) of the lines at 0 and 128 after so many facts, where the machine orders non-temporal stores.
+/// (must, through, may) of the lines at 0 and 128 after a number of facts, where the machine orders
+/// non-temporal stores.
 fn ordered(script: &Script, past: NonTemporalOrder, facts: usize) -> [(u32, u32, u32); 2] {
     let guarantees = Guarantees { past, ..Guarantees::default() };
     let order = Order::new(&script.journal, &blank(), Model { guarantees, ..model(Domain::Adr) });
@@ -350,7 +351,7 @@ proptest! {
         walk.advance_to(noted / 2);
         walk.advance_to(noted);
         for (number, line) in order.lines().iter().enumerate() {
-            // (store, around the caches, performed), in the order of coherence.
+            // (store, non-temporal, performed), in the order of coherence.
             let versions: Vec<(usize, bool, usize)> = (0..facts.len())
                 .filter(|&at| facts[at].kind == FactKind::Performed && facts[at].line == line.address)
                 .map(|at| if facts[at].author.sm == HOST { (at, true, at) } else {

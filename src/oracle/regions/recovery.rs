@@ -1,17 +1,20 @@
-//! What the hardware does when power has failed: steps 1 to 6 of LightWSP's section IV-F, on what each controller knows.
+//! Hardware recovery after a power failure: steps 1 to 6 of LightWSP's section IV-F, on the state of each
+//! controller.
 //!
-//! 1. Acknowledgements under way arrive: a controller has another's for a region when that one noted its boundary, or that it
-//!    is done. 2. Each has its flush ID. 3. It flushes the entries of that region if the boundary is here and acknowledged by
-//!    all others. 4. It tells the others that it is done, and commits when all are. 5. Again, until nothing moves.
-//! 6. What is left is discarded; bytes that a region which did not commit wrote over are taken from the undo log, the
-//!    last saved first (IV-D).
+//! 1. Acknowledgements under way arrive: a controller has another's for a region when that one noted its
+//!    boundary, or that it is done. 2. Each has its flush ID. 3. It flushes the entries of that region if the
+//!    boundary is here and acknowledged by all others. 4. It tells the others that it is done, and commits
+//!    when all are. 5. Again, until nothing moves.
+//! 6. What is left is discarded; bytes that a region which did not commit wrote over are taken from the undo
+//!    log, the last saved first (IV-D).
 //!
 //! Under [`CommitRule::Pipelined`](crate::persist::vocab::CommitRule) flush IDs differ when power fails, and
 //! step 2 is each controller's own: it goes on from there by steps 3 to 5, in which those ahead are done
 //! already.
 //!
-//! The log stays valid until all of it is back, so that writing back can start again. Invariants: nothing is used
-//! that a controller has not noted or been told; steps are in an order in which hardware could take them.
+//! The log stays valid until all of it is back, so that writing back can start again. Invariants: a
+//! controller uses only its own notes and messages that reached it; steps are in an order in which hardware
+//! could take them.
 
 use hashbrown::HashMap;
 
@@ -19,7 +22,8 @@ use super::super::{LINE, runs};
 use super::RegionFacts;
 use super::gate::{Gate, Gates, Held, Memory};
 
-/// What a controller knows of the region that its flush ID names, when power has failed and acknowledgements have arrived.
+/// What a controller knows of the region that its flush ID names, when power has failed and acknowledgements
+/// have arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Knowledge {
     /// The region's boundary has come.
@@ -81,8 +85,9 @@ pub(super) struct Reach {
     pub(super) until: Vec<u32>,
 }
 
-/// Steps 1 to 5, without the entries: `flushed` is told each region that a gate flushes, `committed` each that it commits. `from`
-/// is how far recovery went from an earlier state of the same run: what could be committed then can be now.
+/// Steps 1 to 5, without the entries: `flushed` is called for each region that a gate flushes, `committed`
+/// for each that it commits. `from` is how far recovery went from an earlier state of the same run: what
+/// could be committed then can be now.
 fn go(
     facts: &RegionFacts<'_>,
     gates: &Gates,

@@ -1,15 +1,16 @@
-//! Conditions on what a power failure leaves: a manifest's `[[crash]]`, as `verify`'s `invariant` but on an image.
+//! Conditions on images after power failures: a manifest's `[[crash]]`, like `verify`'s `invariant` but on an
+//! image.
 //!
-//! A condition is an expression over buffers in persistent memory, judged on every image that a crash test looks at: on
-//! what recovery made of it, or on what survived. For a scheme, a domain and a kind of instrumentation it *must hold*,
-//! or *must be violated* by some image (a test of the tests, and of the models), or says nothing.
+//! A condition is an expression over buffers in persistent memory, judged on every image of a crash test:
+//! after recovery, or as it survived. For a scheme, a domain and a kind of instrumentation it *must hold*, or
+//! *must be violated* by some image (a test of the tests, and of the models), or says nothing.
 //!
-//! Invariant: only persistent memory is read; an element outside its buffer is found before anything runs, as far as
-//! its index does not depend on elements.
+//! Invariant: only persistent memory is read; an element outside its buffer is found before anything runs, as
+//! far as its index does not depend on elements.
 
 use std::sync::Arc;
 
-use super::elements::{Named, WrongElement, shown};
+use super::elements::{Named, WrongElement, literal};
 use crate::diagnostic::Diagnostics;
 use crate::workload::expr::{Element, Elements, Expr, Fault, Miss, Reason, Value, Which};
 use crate::workload::manifest::checks::{CrashForm, Setting};
@@ -17,7 +18,7 @@ use crate::workload::manifest::element::load;
 use crate::workload::manifest::instrument::FlagBarrier;
 use crate::workload::plan::Plan;
 
-/// Values that are told of a violation, at most.
+/// Values that a violation reports, at most.
 const SHOWN: usize = 4;
 
 impl Setting {
@@ -100,7 +101,7 @@ impl CrashCondition {
         self.form().source.as_deref()
     }
 
-    /// Whether it is about what survived, not about what recovery made of it.
+    /// Whether it is judged on the image that survived, not on the one after recovery.
     pub fn on_survived(&self) -> bool {
         self.form().on_survived
     }
@@ -118,7 +119,8 @@ impl CrashCondition {
         }
     }
 
-    /// Whether it holds on the bytes of persistent memory from address `base` on; without a value it does not.
+    /// Whether it holds on the bytes of persistent memory from address `base` on; without a value it does
+    /// not.
     pub fn holds(&self, base: u64, bytes: &[u8]) -> bool {
         let image = Image { plan: &self.plan, bytes: Some((base, bytes)) };
         self.holds.evaluate(&mut self.plan.frame.clone(), &image).is_ok_and(|value| value != Value::Int(0))
@@ -136,7 +138,7 @@ impl CrashCondition {
                 let mut reasons = self.holds.reasons(&mut frame, &image, SHOWN + 1);
                 let more = reasons.len() > SHOWN;
                 reasons.truncate(SHOWN);
-                let elements = reasons.into_iter().map(|reason| image.told(reason)).collect();
+                let elements = reasons.into_iter().map(|reason| image.wrong_element(reason)).collect();
                 Err(Violation { fault: None, elements, more })
             }
             Ok(_) => Ok(()),
@@ -165,7 +167,7 @@ struct Image<'a> {
 }
 
 impl Image<'_> {
-    /// The bytes of an element, and of what is behind it.
+    /// The bytes of the buffer from an element on.
     fn bytes_of(&self, which: Which, element: Element) -> &[u8] {
         let number = usize::from(element.buffer);
         let address = Named::new(self.plan, element).address();
@@ -181,14 +183,14 @@ impl Image<'_> {
     fn with_value(&self, element: Element) -> String {
         let named = Named::new(self.plan, element);
         let value = load(named.elem(), self.bytes_of(Which::Current, element));
-        format!("{} ({}) = {}", named.name(), named.ty(), shown(named.elem(), value))
+        format!("{} ({}) = {}", named.name(), named.ty(), literal(named.elem(), value))
     }
 
     /// A reason in words.
-    fn told(&self, reason: Reason) -> WrongElement {
+    fn wrong_element(&self, reason: Reason) -> WrongElement {
         let named = reason.element.map(|element| Named::new(self.plan, element));
         let value = |value: Value| match &named {
-            Some(named) => shown(named.elem(), Ok(value)),
+            Some(named) => literal(named.elem(), Ok(value)),
             None => value.to_string(),
         };
         let of = match (reason.than_element, &reason.than_text) {

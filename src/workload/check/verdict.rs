@@ -1,7 +1,7 @@
 //! What verification says, as plain data, and the judgement of expected figures.
 //!
-//! A figure is as expected if `|got - expected| <= tol * |expected|`. Expectations of a profile are not judged where a
-//! parameter or an input was replaced: they hold for the profile as it is.
+//! A figure is as expected if `|got - expected| <= tol * |expected|`. Expectations of a profile are not
+//! judged where a parameter or an input was replaced: they hold for the profile as it is.
 
 use std::collections::BTreeMap;
 

@@ -1,13 +1,13 @@
 //! The verdict on a final memory: every check of the manifest, inputs unchanged, expected figures.
 //!
-//! Compared are elements as numbers: `|got - expected| <= atol + rtol * |expected|`, where `expected` was first rounded
-//! to the buffer's type. NaN equals NaN and nothing else; an infinity equals itself only. Checks against the functional
-//! run compare bits.
+//! Compared are elements as numbers: `|got - expected| <= atol + rtol * |expected|`, where `expected` was
+//! first rounded to the buffer's type. NaN equals NaN and nothing else; an infinity equals itself only.
+//! Checks against the functional run compare bits.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::elements::shown;
+use super::elements::literal;
 use super::verdict;
 use super::verdict::{CheckResult, Evidence, Mismatch, Outcome, Verification};
 use crate::diagnostic::Diagnostic;
@@ -22,8 +22,8 @@ use crate::workload::manifest::checks::{Check, CheckKind, ReferenceArg};
 use crate::workload::manifest::element::{load, store};
 use crate::workload::plan::Plan;
 
-/// Bytes of buffer `number` in `memory`, as its name is bound now; what it held before the run where `memory` was made
-/// to forget it.
+/// Bytes of buffer `number` in `memory`, as its name is bound now; what it held before the run where `memory`
+/// was made to forget it.
 fn bytes_of<'m>(plan: &'m Plan, memory: &'m FlatMemory, bindings: &Bindings, number: usize) -> Cow<'m, [u8]> {
     let allocation = &plan.buffers[bindings.of(number)];
     match memory.slice(allocation.address, allocation.bytes as usize) {
@@ -272,12 +272,12 @@ impl<'a> Judge<'a> {
             _ => false,
         };
         if !same {
-            let shown = |value| shown(field.elem, value);
+            let literal = |value| literal(field.elem, value);
             tally.differs(|| Mismatch {
                 buffer: full_name(&form.name, field),
                 index,
-                got: shown(found),
-                expected: shown(expected.map(|value| rounded(field.elem, value).unwrap_or(value))),
+                got: literal(found),
+                expected: literal(expected.map(|value| rounded(field.elem, value).unwrap_or(value))),
             });
         }
     }
@@ -373,7 +373,7 @@ fn near(elem: Elem, got: Value, expected: Value, rtol: f64, atol: f64) -> bool {
 
 /// A number, with its bits where the number alone looks like `other`'s.
 fn shown_bits(elem: Elem, bytes: &[u8], other: &[u8]) -> String {
-    let number = |bytes: &[u8]| shown(elem, load(elem, bytes));
+    let number = |bytes: &[u8]| literal(elem, load(elem, bytes));
     let text = number(bytes);
     if text != number(other) {
         return text;
@@ -392,9 +392,9 @@ pub(crate) fn dump(
     memory: &FlatMemory,
     bindings: &Bindings,
 ) -> Result<Vec<u8>, Diagnostic> {
-    let shown = format!("--dump {name}");
+    let literal = format!("--dump {name}");
     let Some(number) = plan.manifest.buffers.iter().position(|buffer| buffer.name == name) else {
-        let fault = Diagnostic::nowhere(&shown, format!("workload `{}` has no buffer `{name}`", plan.manifest.name));
+        let fault = Diagnostic::nowhere(&literal, format!("workload `{}` has no buffer `{name}`", plan.manifest.name));
         return Err(fault.with_nearest_or(name, plan.manifest.names.buffer_names(), || None));
     };
     let bytes: Cow<'_, [u8]> = match plan.manifest.buffers[number].space {

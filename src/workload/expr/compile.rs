@@ -1,8 +1,9 @@
-//! From the tree of an expression to typed nodes: every name is resolved to a slot and every operator to its type.
+//! From the tree of an expression to typed nodes: every name is resolved to a slot and every operator to its
+//! type.
 //!
-//! Types are static: an integer (`i64`) or a float (`f64`). An operator with operands of both kinds works on floats.
-//! Comparisons and logic give the integers 0 and 1; conditions are integers. So a value needs no tag when it is
-//! evaluated, and a wrong type is found when the manifest is read, whatever the profile.
+//! Types are static: an integer (`i64`) or a float (`f64`). An operator with operands of both kinds works on
+//! floats. Comparisons and logic give the integers 0 and 1; conditions are integers. So a value needs no tag
+//! when it is evaluated, and a wrong type is found when the manifest is read, whatever the profile.
 
 use std::ops::Range;
 
@@ -123,7 +124,7 @@ impl Compiler<'_> {
     fn with_names(&self, fault: SyntaxFault, name: &str) -> SyntaxFault {
         let locals = self.locals.iter().map(|(name, _)| name.as_str());
         let mut names: Vec<&str> = Vec::new();
-        for name in locals.chain(self.scope.shown_variables()) {
+        for name in locals.chain(self.scope.variable_names()) {
             if !names.contains(&name) {
                 names.push(name);
             }

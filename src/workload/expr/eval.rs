@@ -1,8 +1,8 @@
 //! Evaluation of compiled expressions.
 //!
-//! A value is 64 bits whose kind the compiler knows: an `i64`, or the bits of an `f64`. Integers are checked: overflow
-//! and division by zero end the evaluation. Floats follow IEEE 754 and come out the same on every host: `exp`, `log2`,
-//! `pow`, `sin` and `cos` are the `libm` crate's software versions, never the host's.
+//! A value is 64 bits whose kind the compiler knows: an `i64`, or the bits of an `f64`. Integers are checked:
+//! overflow and division by zero end the evaluation. Floats follow IEEE 754 and come out the same on every
+//! host: `exp`, `log2`, `pow`, `sin` and `cos` are the `libm` crate's software versions, never the host's.
 
 use super::{Code, Compare, Function, Node, Which};
 
@@ -106,7 +106,7 @@ pub(crate) fn run<E: Elements>(code: &Code, frame: &mut [u64], elements: &E) -> 
     run_within(code, frame, elements, MOST_TERMS)
 }
 
-/// As [`run`], with so many terms of sums at most.
+/// As [`run`], with a bound on the terms of all sums.
 pub(crate) fn run_within<E: Elements>(
     code: &Code,
     frame: &mut [u64],

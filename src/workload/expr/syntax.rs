@@ -13,8 +13,8 @@
 //! 42  0xff  1.5  2e-3  name  dotted.name  f(a, b)  buffer[index]  @buffer[index]  (a)
 //! ```
 //!
-//! A `$` before a name is allowed and means nothing (`$N` is `N`). Every node keeps its byte range in the text.
-//! Not covered: names and types (`compile`).
+//! A `$` before a name is allowed and means nothing (`$N` is `N`). Every node keeps its byte range in the
+//! text. Not covered: names and types (`compile`).
 
 use std::ops::Range;
 
@@ -95,7 +95,7 @@ enum Token {
 }
 
 impl Token {
-    fn shown(&self, text: &str, at: &Range<usize>) -> String {
+    fn quoted(&self, text: &str, at: &Range<usize>) -> String {
         match self {
             Token::End => "the end of the expression".to_owned(),
             _ => format!("`{}`", &text[at.clone()]),
@@ -238,7 +238,7 @@ impl Parser<'_> {
 
     fn expected(&self, what: &str) -> SyntaxFault {
         let at = self.place();
-        let found = self.peek().shown(self.text, &at);
+        let found = self.peek().quoted(self.text, &at);
         let fault = SyntaxFault::new(at, format!("expected {what}, found {found}"));
         match self.peek() {
             Token::Symbol("=") => fault.with_help("equality is `==`"),

@@ -1,17 +1,18 @@
-//! What the host of a formed program writes down of itself, so that it can go on after a power failure.
+//! The record that the host of a formed program writes of itself, so that it can go on after a power failure.
 //!
 //! ```text
 //! word 0: number of the latest entry, 0 before the first | entry of even number | entry of odd number
 //! entry:  launches so far | replies | position: operation, flags, loops, bindings, extents | the replies
 //! ```
-//! An entry says where the host program was before a step that changes memory, how many launches it had asked for, and
-//! what its reads for that step returned. It is written where a later look at memory may not find what the host saw: before
-//! the first step that changes memory behind a read or a copy. Steps in between can be done again: a write leaves the same,
-//! and a launch's own area says how far it came.
+//! An entry says where the host program was before a step that changes memory, how many launches it had asked
+//! for, and what its reads for that step returned. It is written where a later look at memory may not find
+//! what the host saw: before the first step that changes memory after a read or a copy. Steps in between can
+//! be done again: a write leaves the same, and a launch's own area says how far it came.
 //!
-//! Host writes are durable in their order, each at once, and words of 8 bytes do not tear: an entry counts once its number
-//! is there. Chosen for the port; the paper's host is the machine itself, its loops and branches regions like any other.
-//! Left out: a copy that overlaps itself is not done again right when a failure cuts it in two.
+//! Host writes are durable in their order, each at once, and words of 8 bytes do not tear: an entry counts
+//! once its number is there. Chosen for the port; the paper's host is the machine itself, its loops and
+//! branches regions like any other. Left out: a copy that overlaps itself is not done again right when a
+//! failure cuts it in two.
 
 use crate::kernel::host::HostAction;
 use crate::kernel::memory::FlatMemory;
@@ -51,7 +52,7 @@ impl Record {
         (8 * (2 + self.like.words().len() + MAX_REPLIES) as u64).next_multiple_of(ALIGN)
     }
 
-    /// Bytes of the record of a host program whose positions look like this.
+    /// Bytes of the record, for positions of this shape.
     pub(crate) fn bytes(&self) -> u64 {
         ALIGN + 2 * self.entry_bytes()
     }
@@ -63,7 +64,7 @@ impl Record {
     /// The writes that make `entry` the latest, the one of this number.
     ///
     /// # Errors
-    /// More replies than there is room for.
+    /// More replies than an entry holds.
     pub(crate) fn writes(&self, number: u64, entry: &Entry) -> Result<[HostAction; 2], String> {
         if entry.replies.len() > MAX_REPLIES {
             return Err(format!(

@@ -1,9 +1,9 @@
-//! A workload whose kernels are formed into regions ([`crate::kernel::regions`]), on the functional driver: how long
-//! regions are when they run, what they store, and that memory comes out the same.
+//! A workload whose kernels are formed into regions ([`crate::kernel::regions`]), on the functional driver:
+//! how long regions are when they run, what they store, and that memory comes out the same.
 //!
-//! Every launch gets a checkpoint area of its own, of zeros, behind everything that is allocated in persistent memory. Instructions
-//! are those of warps. A boundary counts as one instruction, its store, as in the paper: the `pm.region` behind it stands
-//! for what the paper's hardware does at that store.
+//! Every launch gets a checkpoint area of its own, of zeros, after everything that is allocated in
+//! persistent memory. Instructions are those of warps. A boundary counts as one instruction, its store, as in
+//! the paper: the `pm.region` after it stands for what the paper's hardware does at that store.
 
 use std::sync::Arc;
 
@@ -74,7 +74,7 @@ pub(crate) fn run_regions(
                 let formed = form(&launch.kernel, options);
                 let formed = formed.map_err(|error| FunctionalError::Regions(name.clone(), error))?;
                 originals.push(launch.kernel.clone());
-                kernels.push(KernelRegions::of(name, formed));
+                kernels.push(KernelRegions::new(name, formed));
                 kernels.len() - 1
             }
         };
@@ -101,7 +101,7 @@ pub(crate) fn run_regions(
 }
 
 impl KernelRegions {
-    fn of(name: &str, formed: Formed) -> KernelRegions {
+    fn new(name: &str, formed: Formed) -> KernelRegions {
         let (kernel, formed) = (name.to_owned(), Arc::new(formed));
         KernelRegions {
             kernel,

@@ -45,7 +45,7 @@ pub enum FunctionalError {
     /// A kernel cannot be formed into regions.
     #[error("kernel `{0}`: {1}")]
     Regions(String, RegionError),
-    /// Kernels of the program cannot be, or how much room checkpoints need cannot be found out.
+    /// Kernels of the program cannot be formed, or the size of checkpoints cannot be determined.
     #[error("{0}")]
     Formed(#[from] Diagnostics),
     /// What a power failure left says nothing of where to resume.
@@ -83,8 +83,8 @@ impl FunctionalRun {
         &self.launches
     }
 
-    /// Figures that `[expect]` may name: `launches`, `ctas`, `warp_instructions`, `thread_instructions`, `fences`,
-    /// `pm_operations`, over all launches.
+    /// Figures that `[expect]` may name: `launches`, `ctas`, `warp_instructions`, `thread_instructions`,
+    /// `fences`, `pm_operations`, over all launches.
     pub fn metrics(&self) -> BTreeMap<String, f64> {
         let sum = |of: fn(&LaunchCount) -> u64| self.launches.iter().map(of).sum::<u64>() as f64;
         let figures = [
@@ -140,14 +140,14 @@ pub(crate) fn run_observed(
 pub struct EpochWrites {
     /// Launch, from 0 on.
     pub launch: u32,
-    /// Whose, and behind how many barriers.
+    /// The writer, and the number of barriers before.
     pub writer: Writer,
     /// Stores and atomics, one a lane.
     pub writes: u64,
 }
 
-/// Runs the host program and counts what its kernels write to persistent memory, in the order of launches and writers;
-/// those that write nothing have no entry.
+/// Runs the host program and counts what its kernels write to persistent memory, in the order of launches and
+/// writers; those that write nothing have no entry.
 pub(crate) fn run_counted(plan: &Arc<Plan>, limits: &Limits<'_>) -> Result<Vec<EpochWrites>, FunctionalError> {
     let mut memory = image(plan);
     let mut counted: BTreeMap<(u32, Writer), u64> = BTreeMap::new();
@@ -171,11 +171,11 @@ pub(crate) fn run_counted(plan: &Arc<Plan>, limits: &Limits<'_>) -> Result<Vec<E
 pub(crate) enum Action<'a> {
     /// It launches: the driver runs it.
     Launch(&'a Launch),
-    /// It has written so many bytes from this address on.
+    /// It has written bytes: their first address and number.
     Written(u64, usize),
 }
 
-/// Drives a host program to its end; `take_part` runs its launches and is told of its own writes.
+/// Drives a host program to its end; `take_part` runs its launches and gets its own writes.
 pub(crate) fn drive(
     host: &mut dyn HostProgram,
     memory: &mut FlatMemory,

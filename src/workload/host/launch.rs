@@ -58,8 +58,8 @@ impl View {
         Ok(Launch { communicates: step.communicates, ..bound })
     }
 
-    /// Threads and shared memory of a launch where they depend on neither loop variables nor the device: grid, block and
-    /// dynamic shared memory.
+    /// Threads and shared memory of a launch where they depend on neither loop variables nor the device:
+    /// grid, block and dynamic shared memory.
     pub(crate) fn fixed_extents(&mut self, step: &LaunchStep) -> Option<([u32; 3], [u32; 3], u32)> {
         let first_loop_slot = self.plan.manifest.names.slots();
         let dynamic = |expr: &Expr| expr.reads_device() || expr.names_from(first_loop_slot);
@@ -158,7 +158,7 @@ impl View {
         Ok(())
     }
 
-    /// An address in a buffer or its padding, or the one behind it.
+    /// An address in a buffer or its padding, or the one after it.
     fn address_at(&mut self, span: &Span, bytes: Option<&Expr>) -> Result<u64, Interrupt> {
         let index = span.index.as_ref().map_or(Ok(0), |index| self.integer(index, "an offset in elements"))?;
         let more = bytes.map_or(Ok(0), |bytes| self.integer(bytes, "an offset in bytes"))?;
@@ -239,8 +239,8 @@ impl LaunchStep {
     }
 }
 
-/// Writes a number as an argument. PTX declares C's `int` as `.u32` or as `.s32`, so an integer parameter takes what
-/// fits either.
+/// Writes a number as an argument. PTX declares C's `int` as `.u32` or as `.s32`, so an integer parameter
+/// takes what fits either.
 fn number_bytes(elem: Elem, value: Value, to: &mut [u8]) -> Result<(), String> {
     let Value::Int(integer) = value else {
         return store(elem, value, to);

@@ -1,8 +1,8 @@
-//! What the host program sees: its variables, which memory each name stands for, and what it has read for the operation
-//! at hand.
+//! The host program's view: its variables, the allocation of each name, and its reads for the current
+//! operation.
 //!
-//! Invariant: a value that needs an element which was not read yet interrupts its operation, which is repeated when the
-//! element is there.
+//! Invariant: a value that needs an element which was not read yet interrupts its operation, which is
+//! repeated when the element is there.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,8 @@ use crate::workload::manifest::element::load;
 use crate::workload::manifest::steps::{ReduceStep, Span};
 use crate::workload::plan::Plan;
 
-/// Which memory each buffer's name stands for now: `swap` exchanges two. Cheap to clone; all clones see the swaps.
+/// Which memory each buffer's name stands for now: `swap` exchanges two. Cheap to clone; all clones see the
+/// swaps.
 #[derive(Debug, Clone)]
 pub struct Bindings(Arc<[AtomicUsize]>);
 

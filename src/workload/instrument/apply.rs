@@ -1,11 +1,12 @@
-//! From a plan of plain launches to one with logs, flags and, where the scheme keeps undo logs, instrumented launches.
+//! From a plan of plain launches to one with logs, flags and, where the scheme keeps undo logs, instrumented
+//! launches.
 //!
 //! ```text
 //! base plan ─ which launch changes which output ─ logs allocated ─ walk: flags counted, allocated ─ loop logs ─┐
 //!                                                        (logs) texts, modules, arguments, steps <─┘
 //! ```
-//! Buffers that are not declared are allocated behind everything else in persistent memory, in this order, so that all
-//! others lie where they would without. `launches` makes the kernels and the steps.
+//! Buffers that are not declared are allocated after everything else in persistent memory, in this order, so
+//! that all others lie where they would without. `launches` makes the kernels and the steps.
 
 use std::sync::Arc;
 
@@ -275,7 +276,7 @@ impl Work<'_> {
         }
     }
 
-    /// A declared log has room for every element.
+    /// A declared log holds every element.
     fn holds(&mut self, log: usize, home: usize) {
         let (forms, buffers) = (&self.plan.manifest.buffers, &self.plan.buffers);
         let (found, wanted) = (buffers[log].bytes, buffers[home].bytes);

@@ -1,11 +1,12 @@
-//! The launches of an instrumented plan: forms of kernels, the modules that hold them, and the steps around a launch.
+//! The launches of an instrumented plan: forms of kernels, the modules that hold them, and the steps around a
+//! launch.
 //!
 //! ```text
 //! kernel_undo:  log kernel a buffer; host: flag 1; launch; host: flag 2        CTA modes: launch, with more arguments
 //! ```
-//! Each form of a launch (its kernel, and which parameters hold which outputs) has one instrumented kernel. The first
-//! forms of a file's kernels replace its module, so that plain kernels beside them stay; further forms of a kernel go
-//! into further copies of the module, which share its variables.
+//! Each form of a launch (its kernel, and which parameters hold which outputs) has one instrumented kernel.
+//! The first forms of a file's kernels replace its module, so that plain kernels beside them stay; further
+//! forms of a kernel go into further copies of the module, which share its variables.
 
 use std::sync::Arc;
 

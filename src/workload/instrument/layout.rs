@@ -1,11 +1,12 @@
-//! Where every transaction of a run keeps its flag and its log: the expressions of the kernels, evaluated for every
+//! The addresses of every transaction's flag and log: the expressions of the kernels, evaluated for every
 //! thread of every launch.
 //!
-//! Invariants: transactions are in the order of their launches, CTAs of a launch by number (x fastest); a slot is told
-//! once a transaction, in the order of threads; in CTA modes no element belongs to two CTAs of a launch.
+//! Invariants: transactions are in the order of their launches, CTAs of a launch by number (x fastest); a
+//! slot is listed once a transaction, in the order of threads; in CTA modes no element belongs to two CTAs of
+//! a launch.
 //!
-//! A log mirrors its buffer, so the slot of an element is where it would be in the log. A kernel's own transaction has
-//! whole buffers, in slots of up to a cache line.
+//! A log mirrors its buffer, so the slot of an element is where it would be in the log. A kernel's own
+//! transaction has whole buffers, in slots of up to a cache line.
 
 use std::sync::Arc;
 
@@ -271,7 +272,8 @@ impl Outputs<'_> {
     }
 }
 
-/// Old and new bytes of every transaction. A launch that changes an output where no transaction logs it is a fault.
+/// Old and new bytes of every transaction. A launch that changes an output where no transaction logs it is a
+/// fault.
 pub(crate) fn expected(plan: &Arc<Plan>, limits: &Limits<'_>) -> Result<Vec<OldAndNew>, FunctionalError> {
     let undo = undo(plan).map_err(|fault| FunctionalError::Host(fault.to_string()))?.unwrap_or_default();
     let mut out: Vec<OldAndNew> = vec![Default::default(); undo.transactions.len()];

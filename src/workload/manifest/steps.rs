@@ -83,7 +83,7 @@ pub(crate) struct LaunchStep {
 /// A kernel argument.
 #[derive(Debug, Clone)]
 pub(crate) enum Arg {
-    /// The address of an element of a buffer, and so many bytes behind it.
+    /// The address of an element of a buffer, plus a number of bytes.
     Address { to: Span, bytes: Option<Expr> },
     /// A number, stored as an element type.
     Number { value: Expr, elem: Elem },

@@ -1,7 +1,8 @@
-//! Everything that a resolved workload's run and its verdict follow from, as bytes to hash.
+//! Everything that decides a resolved workload's run and verdict, as bytes to hash.
 //!
-//! Invariant: two resolved workloads that feed the same bytes have the same outcomes on every machine. Contents of buffers
-//! are fed as they lie in memory, so files and graphs that they came from need not be; files that checks compare with are.
+//! Invariant: two resolved workloads that feed the same bytes have the same outcomes on every machine.
+//! Contents of buffers are fed as they lie in memory, so files and graphs that they came from need not be;
+//! files that checks compare with are.
 
 use super::Plan;
 use crate::workload::manifest::checks::CheckKind;

@@ -1,4 +1,4 @@
-//! Host steps as a list of operations with jumps, so that where a program is can be told by a position.
+//! Host steps as a list of operations with jumps, so that an index says where a program is.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! From a manifest and a choice (profile, overrides, seed, input files) to a plan: every size known, every buffer
-//! allocated and filled.
+//! From a manifest and a choice (profile, overrides, seed, input files) to a plan: every size known, every
+//! buffer allocated and filled.
 //!
-//! Order: parameters, graphs, extents of the first launch, lengths, contents. A stage runs on what is sound of
-//! the stages before it, so one run of it finds all the faults it can.
+//! Order: parameters, graphs, extents of the first launch, lengths, contents. A stage runs on what is sound
+//! of the stages before it, so one run of it finds all the faults it can.
 
 use std::sync::{Arc, OnceLock};
 

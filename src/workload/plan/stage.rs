@@ -39,7 +39,7 @@ pub(crate) enum Extents {
     Early,
     /// From lengths of buffers, so no length may name them.
     Late,
-    /// Only while the program runs, or there is no launch.
+    /// Only while the program runs; or the program has no launch.
     Never,
 }
 
@@ -64,7 +64,7 @@ impl Stage<'_> {
         result.map_err(|fault| self.faults.push(fault)).ok()
     }
 
-    /// Buffers of these lengths fit into so many bytes.
+    /// Checks that buffers of these lengths fit into `most_bytes`.
     pub(crate) fn fits(&self, lens: &[u64], most_bytes: Option<u64>) -> Result<(), Diagnostic> {
         let bytes: u64 = self.manifest.buffers.iter().zip(lens).map(|(buffer, len)| len * buffer.stride).sum();
         let Some(most) = most_bytes.filter(|most| bytes > *most) else { return Ok(()) };

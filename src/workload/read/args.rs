@@ -1,5 +1,5 @@
-//! Arguments of launches, checked against the kernel's parameters: numbers, addresses of elements and bytes, structures by
-//! value as C lays them out, texture objects.
+//! Arguments of launches, checked against the kernel's parameters: numbers, addresses of elements and bytes,
+//! structures by value as C lays them out, texture objects.
 //!
 //! Not covered: alignment of an address, which the kernel's accesses decide.
 
@@ -249,7 +249,7 @@ impl Reader<'_> {
     }
 }
 
-/// What stands behind the `+` of an address: elements, and what `bytes(...)` at its end holds.
+/// The offset after the `+` of an address: elements, and the argument of a `bytes(...)` at its end.
 fn split_bytes(offset: &str) -> (Option<&str>, Option<&str>) {
     let Some(inner) = offset.trim_end().strip_suffix(')') else { return (Some(offset), None) };
     let mut depth = 1;

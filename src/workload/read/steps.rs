@@ -1,7 +1,7 @@
 //! Host steps: launches (their arguments: `args`), copies, fills, swaps, loops.
 //!
-//! TOML keeps `[[step]]` and `[[loop]]` in two lists; the order in which they run is their order in the file, which
-//! their places give back.
+//! TOML keeps `[[step]]` and `[[loop]]` in two lists; the order in which they run is their order in the file,
+//! which their places give back.
 
 use std::sync::Arc;
 
@@ -212,7 +212,8 @@ impl Reader<'_> {
         Some(Step::Loop(Box::new(LoopStep { place, kind: kind?, before, body, slot })))
     }
 
-    /// A condition on device memory: an expression, or `{buffer, index, eq}` with another comparison for `eq`.
+    /// A condition on device memory: an expression, or `{buffer, index, eq}` with another comparison for
+    /// `eq`.
     fn condition(&mut self, item: Item<'_>, key: &str, scope: &Scope) -> Option<Expr> {
         const COMPARISONS: [(&str, &str); 6] =
             [("eq", "=="), ("ne", "!="), ("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">=")];
@@ -279,7 +280,7 @@ impl Reader<'_> {
         for (number, item) in items.into_iter().enumerate() {
             args.extend(self.arg(item, kernel.params.get(number), &inner).map(|arg| (arg, item.place())));
         }
-        // One that could not be read has its own fault, and those behind it belong to other parameters.
+        // One that could not be read has its own fault, and those after it belong to other parameters.
         if args.len() == given {
             self.check_texture_objects(&kernel, &args);
         }

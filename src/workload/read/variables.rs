@@ -1,8 +1,9 @@
-//! Host steps that cost no simulated time: `reduce`, which leaves a number of a buffer's elements in a variable of the host
-//! program, and `warm`.
+//! Host steps that cost no simulated time: `reduce`, which leaves a number of a buffer's elements in a
+//! variable of the host program, and `warm`.
 //!
-//! A variable exists from the first step on, with the value 0, in all steps of its list (those of the run, those of
-//! recovery), also in the conditions of loops around the step that sets it: so variables are known before steps are read.
+//! A variable exists from the first step on, with the value 0, in all steps of its list (those of the run,
+//! those of recovery), also in the conditions of loops around the step that sets it: so variables are known
+//! before steps are read.
 
 use super::reader::{Reader, unknown};
 use crate::document::{Item, Place, TomlTable, quoted};

@@ -6,7 +6,7 @@ use super::super::ast::{Instruction, Kind, Operand};
 use super::super::draft::Arg;
 use super::super::lower::{Lower, Lowered};
 use super::super::types::{Bank, Class as TyClass, Ty};
-use super::Mods;
+use super::words::Mods;
 
 const COMPARISONS: [(&str, &str); 18] = [
     ("eq", "eq"),

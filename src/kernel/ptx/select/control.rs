@@ -6,7 +6,7 @@ use super::super::draft::{Arg, DraftOp};
 use super::super::functions::Call;
 use super::super::lower::{Lower, Lowered, Name};
 use super::super::types::{Bank, Ty};
-use super::Mods;
+use super::words::Mods;
 
 impl<'a> Lower<'_, 'a> {
     pub(super) fn bra(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
@@ -34,7 +34,7 @@ impl<'a> Lower<'_, 'a> {
 
     pub(super) fn call(&mut self, i: &'a Instruction<'a>, m: &mut Mods<'_, 'a>) -> Lowered {
         m.take("uni");
-        let Some(call) = Call::of(i) else {
+        let Some(call) = Call::parse(i) else {
             return Err(self.fault(i.opcode.at.clone(), "`call` needs a function"));
         };
         let at = call.callee.at.clone();

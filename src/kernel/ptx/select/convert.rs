@@ -9,7 +9,7 @@ use super::super::layout::Symbol;
 use super::super::lower::{Lower, Lowered, Name};
 use super::super::operand::{SpecialSource, special};
 use super::super::types::{Bank, Class as TyClass, Ty};
-use super::Mods;
+use super::words::Mods;
 
 /// Packing and unpacking by total width and elements; element type.
 fn split(bits: u32, elements: usize) -> Option<(Split, Split, Ty)> {
@@ -143,7 +143,7 @@ impl<'a> Lower<'_, 'a> {
         if to_ty.bits == 64 && !wide_to || from_ty.bits == 64 && !wide_from {
             return Err(self.fault(i.opcode.at.clone(), format!("`cvt{to_ty}{from_ty}` needs a 64-bit register")));
         }
-        // Float to integer truncates unless told otherwise; everything else rounds to nearest.
+        // Float to integer truncates unless a modifier says otherwise; everything else rounds to nearest.
         let truncates = from.is_float() && !to.is_float();
         let default = if truncates { Round::Zero } else { Round::Nearest };
         let cvt = Cvt {

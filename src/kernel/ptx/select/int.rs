@@ -8,7 +8,7 @@ use super::super::ast::{Instruction, Kind};
 use super::super::draft::Arg;
 use super::super::lower::{Lower, Lowered};
 use super::super::types::{Bank, Class as TyClass, Ty};
-use super::Mods;
+use super::words::Mods;
 
 /// The integer operation of a width.
 fn sized(op: IntOp, bits: u32) -> Option<AluOp> {

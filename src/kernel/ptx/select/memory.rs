@@ -1,8 +1,8 @@
 //! Loads, stores, atomics, textures (PTX ISA 9.7.9, 9.7.10, 9.7.13).
 //!
-//! Cache hints (`.L1::...`, `.L2::...`) are ignored. `.acquire` and `.release` make an access bypass the L1 but order
-//! nothing by themselves here; compilers put fences beside them. Kernel parameters are launch constants, so `ld.param`
-//! of an entry is a move.
+//! Cache hints (`.L1::...`, `.L2::...`) are ignored. `.acquire` and `.release` make an access bypass the L1
+//! but order nothing by themselves here; compilers put fences beside them. Kernel parameters are launch
+//! constants, so `ld.param` of an entry is a move.
 
 use super::super::super::alu::{AluOp, Cvt, Round};
 use super::super::super::ir::{AtomOp, CacheOp, Class, ConstSource, Elem, Mem, MemKind, Op, Space, StoreHint, TexDims};
@@ -11,7 +11,7 @@ use super::super::draft::{Arg, Const, DraftOp, plain_access};
 use super::super::layout::Symbol;
 use super::super::lower::{Lower, Lowered, Name};
 use super::super::types::{Bank, Class as TyClass, Ty};
-use super::Mods;
+use super::words::Mods;
 
 /// State spaces of memory instructions; parameters are apart.
 const SPACES: [(&str, Option<Space>); 9] = [

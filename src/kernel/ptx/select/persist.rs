@@ -1,14 +1,15 @@
 //! Persistent-memory opcodes: our extension of PTX, written from CUDA C by inline assembly.
 //!
 //! `pm.clwb`, `pm.clwb.log`, `pm.clflushopt` with `{.global} [a]`; `pm.sfence`, `pm.ofence`, `pm.dfence`;
-//! `pm.barrier.{wi,wg,kr}`; `pm.st.{nt,log}{.global}{.v2,.v4}.type [a], r`; `pm.ld.log{.global}{.v2,.v4}.type r, [a]`; `pm.txbegin id`, `pm.txend id`;
-//! `pm.region`; `pm.acq.{cta,gpu,sys}`, `pm.rel.{cta,gpu,sys}`. `clwb`, `clflushopt`, `sfence`, `ofence` and `dfence`
-//! are accepted without the prefix. Addresses without `.global` are generic, as inline assembly gives them.
+//! `pm.barrier.{wi,wg,kr}`; `pm.st.{nt,log}{.global}{.v2,.v4}.type [a], r`;
+//! `pm.ld.log{.global}{.v2,.v4}.type r, [a]`; `pm.txbegin id`, `pm.txend id`; `pm.region`;
+//! `pm.acq.{cta,gpu,sys}`, `pm.rel.{cta,gpu,sys}`. `clwb`, `clflushopt`, `sfence`, `ofence` and `dfence` are
+//! accepted without the prefix. Addresses without `.global` are generic, as inline assembly gives them.
 
 use super::super::super::ir::{Class, Op, PmOp, Scope, Space, StoreHint};
 use super::super::ast::{Instruction, Kind};
 use super::super::lower::{Lower, Lowered};
-use super::Mods;
+use super::words::Mods;
 
 const OPERATIONS: [&str; 14] = [
     "clwb",

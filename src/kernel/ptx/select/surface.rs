@@ -1,7 +1,7 @@
 //! Surfaces (PTX ISA 9.7.11): unformatted loads and stores, and queries of sizes.
 //!
-//! An access is lowered to the address of its bytes and to a load or store of global memory there, so that stores to
-//! surfaces are stores to memory for caches, persistency and region formation. Outside the bounds:
+//! An access is lowered to the address of its bytes and to a load or store of global memory there, so that
+//! stores to surfaces are stores to memory for caches, persistency and region formation. Outside the bounds:
 //!
 //! | mode | `suld` | `sust` | how |
 //! |---|---|---|---|
@@ -9,7 +9,8 @@
 //! | `.clamp` | the nearest place | the same | the address |
 //! | `.zero` | zeros | nothing | a predicate; zeros are moved first |
 //!
-//! As with textures, a handle is a `.surfref` variable or a kernel parameter, known when the kernel is lowered.
+//! As with textures, a handle is a `.surfref` variable or a kernel parameter, known when the kernel is
+//! lowered.
 //!
 //! Not supported, and refused: formatted stores (`sust.p`), `sured`, queries of formats.
 
@@ -19,8 +20,8 @@ use super::super::ast::{Instruction, Kind, Operand};
 use super::super::draft::{Arg, Const, plain_access};
 use super::super::lower::{Lower, Lowered};
 use super::super::types::{Bank, Class as TyClass, Ty};
-use super::Mods;
 use super::memory::{Access, Handle};
+use super::words::Mods;
 
 /// `.1d` to `.a2d`: coordinates, and the layer is before them.
 const GEOMETRIES: [(&str, (usize, bool)); 5] =

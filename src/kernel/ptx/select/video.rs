@@ -1,5 +1,5 @@
-//! Video instructions (PTX ISA 9.7.15 to 9.7.17): scalar ones with parts of registers, a second operation or a merge; SIMD
-//! ones on pairs of 16 bits and quads of 8 bits, with selectors and a mask.
+//! Video instructions (PTX ISA 9.7.15 to 9.7.17): scalar ones with parts of registers, a second operation or
+//! a merge; SIMD ones on pairs of 16 bits and quads of 8 bits, with selectors and a mask.
 
 use super::super::super::alu::{AluOp, IntCmp, Video, VideoMad, VideoOp, VideoPart, VideoSecond, VideoSimd};
 use super::super::super::ir::{Class, Op};
@@ -8,10 +8,10 @@ use super::super::draft::Arg;
 use super::super::lower::{Lower, Lowered};
 use super::super::operand::special;
 use super::super::types::{Bank, Ty};
-use super::Mods;
+use super::words::Mods;
 
-/// What a video opcode other than `vmad` does, and to how many elements if it is SIMD. Its modifiers complete a shift or
-/// a comparison.
+/// What a video opcode other than `vmad` does, and to how many elements if it is SIMD. Its modifiers complete
+/// a shift or a comparison.
 pub(super) fn operation(opcode: &str) -> Option<(VideoOp, Option<u32>)> {
     let name = opcode.strip_prefix('v')?;
     let (name, simd) = match name.strip_suffix(['2', '4']) {
@@ -222,7 +222,8 @@ impl<'a> Lower<'_, 'a> {
         Ok(())
     }
 
-    /// `.h32`, `.b7654`: elements of b:a, the highest first; 3 bits each. Without them, those from `first` on.
+    /// `.h32`, `.b7654`: elements of b:a, the highest first; 3 bits each. Without them, those from `first`
+    /// on.
     fn selected(&mut self, operand: &Operand<'a>, elements: u32, first: u32) -> Lowered<(Operand<'a>, i32)> {
         let (register, component) = apart(operand);
         let Some(component) = component else {
