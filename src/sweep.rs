@@ -26,6 +26,7 @@ pub mod runner;
 pub(crate) mod sample;
 pub mod slurm;
 mod store;
+#[cfg(feature = "report")]
 pub mod table;
 
 pub use batch::Batch;
