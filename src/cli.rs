@@ -7,11 +7,11 @@ mod crash;
 mod determinism;
 mod explain;
 mod figures;
+mod old_names;
 mod output;
 mod progress;
 mod regions;
 mod reproduce;
-mod results;
 mod runs;
 mod schemes;
 mod sensitivity;
@@ -19,6 +19,7 @@ mod settings;
 mod show;
 mod simulate;
 mod sweep;
+mod table;
 mod terminal;
 
 use std::process::ExitCode;
@@ -29,7 +30,7 @@ use durawarp::run::{Experiment, Recipe};
 use durawarp::sweep::host::Memory;
 use durawarp::workload::{Mode, Overrides, Workload};
 
-use args::{Cli, Command, ConfigCommand, PtxCommand, Subject};
+use args::{Cli, Command, ConfigCommand, PtxCommand, Subject, SweepCommand};
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,7 +80,7 @@ impl From<Diagnostic> for Stop {
 }
 
 pub(crate) fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::try_parse_from(old_names::today(std::env::args_os())) {
         Ok(cli) => cli,
         // Also help and version, which are to be seen.
         Err(shown) => {
@@ -97,11 +98,12 @@ pub(crate) fn main() -> ExitCode {
         Command::Regions(args) => regions::regions(args),
         Command::Check(args) => determinism::check(args),
         Command::Bench(args) => bench::bench(args),
-        Command::Sweep(args) => sweep::sweep(args),
-        Command::SweepStatus(args) => sweep::status(args),
-        Command::Results(args) => results::results(args),
-        Command::Figures(args) => figures::figures(args),
-        Command::Report(args) => figures::report(args),
+        Command::Sweep(SweepCommand::Run(args)) => sweep::run(args),
+        Command::Sweep(SweepCommand::Status(args)) => sweep::status(args),
+        Command::Sweep(SweepCommand::Table(args)) => table::table(args),
+        Command::Sweep(SweepCommand::Figures(args)) => figures::figures(args),
+        Command::Sweep(SweepCommand::Report(args)) => figures::report(args),
+        Command::Sweep(SweepCommand::Lint(args)) => sweep::lint(args),
         Command::Reproduce(args) => reproduce::reproduce(args),
         Command::Sensitivity(args) => sensitivity::sensitivity(args),
         Command::List(args) => show::list(args),
@@ -109,7 +111,6 @@ pub(crate) fn main() -> ExitCode {
         Command::Config(ConfigCommand::Check(args)) => show::check_configs(args),
         Command::Config(ConfigCommand::Diff(args)) => config::diff(args),
         Command::Config(ConfigCommand::Explain(args)) => config::explain(args),
-        Command::Config(ConfigCommand::Lint(args)) => config::lint(args),
         Command::Ptx(PtxCommand::Check(args)) => show::check_ptx(args),
         Command::Ptx(PtxCommand::Instrument(args)) => show::instrumented(args),
     };

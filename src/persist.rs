@@ -21,8 +21,7 @@ pub mod vocab;
 pub use handler::{
     Access, AccessKind, Admission, ControllerHandler, Departure, Event, Flush, Handler, HandlerPlace, HandlerReport,
     HostHandler, HubHandler, Interests, Joining, KernelFacts, Load, Marker, Offer, Outbox, PathLinks, PathStore, Peer,
-    Salvage, Scheme, SchemeMessage, SliceHandler, SmHandler, Store, Synchronisation, SynchronisationRule, WriteBack,
-    opened,
+    Scheme, SchemeMessage, SliceHandler, SmHandler, Store, Synchronisation, SynchronisationRule, WriteBack, opened,
 };
 pub use image::PmImage;
 pub use journal::{Fact, FactKind, Journal, Notebook};

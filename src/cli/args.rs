@@ -3,6 +3,8 @@
 //! Over 500 lines: an argument a field, most of them its help, which is looked up as a whole. What arguments come to is with
 //! the commands.
 
+mod sweep;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -12,6 +14,10 @@ use durawarp::oracle::crash::Plan;
 use durawarp::persist::PersistScope;
 use durawarp::schemes::catalogue::DEFAULT_SCHEME;
 use durawarp::workload::{FlagBarrier, Mode};
+
+pub(super) use sweep::{
+    SweepCommand, SweepFiguresArgs, SweepLintArgs, SweepReportArgs, SweepRunArgs, SweepStatusArgs, SweepTableArgs,
+};
 
 /// Most threads, and most jobs, that can be asked for.
 const MOST_JOBS: usize = 4096;
@@ -46,23 +52,16 @@ pub(super) enum Command {
     Check(CheckArgs),
     /// Measure the simulator's own speed on this host: events and warp instructions a second, by threads
     Bench(BenchArgs),
-    /// Run the points of a sweep file, or those that are missing, into a folder of results
-    Sweep(SweepArgs),
-    /// Show which points of a sweep file are done, failed or missing, by value of each axis
-    SweepStatus(SweepStatusArgs),
-    /// Write the results of a sweep file as a table: CSV, JSON or Parquet
-    Results(ResultsArgs),
-    /// Draw the figures that a sweep file asks for: SVG with a CSV beside each
-    Figures(FiguresArgs),
-    /// Write what a sweep came to as one HTML page: figures, tables, configuration, digests, warnings
-    Report(ReportArgs),
+    /// Run a sweep file's points; show their state, tables, figures, a page; lint the file
+    #[command(subcommand)]
+    Sweep(SweepCommand),
     /// Run a paper's experiments again and show ours beside the published numbers
     Reproduce(ReproduceArgs),
     /// Halve and double each number of a machine that has no source of its own: which of them matter
     Sensitivity(SensitivityArgs),
     /// List what is built in
     List(ListArgs),
-    /// Show, check, compare and explain machines and schemes; lint sweep files
+    /// Show, check, compare and explain machines and schemes
     #[command(subcommand)]
     Config(ConfigCommand),
     /// Examine PTX files
@@ -125,6 +124,9 @@ pub(super) struct Work {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..1 << 20))]
     pub(super) memory_gib: Option<u64>,
 }
+
+/// The folder of results when none is named.
+const RESULTS: &str = "durawarp-results";
 
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
@@ -479,105 +481,6 @@ pub(super) struct SensitivityArgs {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct SweepArgs {
-    /// Sweep file
-    pub(super) spec: PathBuf,
-    /// Folder of results: made if it is not there; many sweeps and processes may share one
-    #[arg(long, default_value = RESULTS, value_name = "DIR")]
-    pub(super) results: PathBuf,
-    #[command(flatten)]
-    pub(super) work: Work,
-    /// Run one of N parts of the points: those of the others are left to other processes
-    #[arg(long, value_name = "I/N", value_parser = super::sweep::shard)]
-    pub(super) shard: Option<(u32, u32)>,
-    /// Say what would be run, and run nothing
-    #[arg(long)]
-    pub(super) dry_run: bool,
-    /// Do not run points again that failed before
-    #[arg(long)]
-    pub(super) keep_failed: bool,
-    /// Hand the sweep to Slurm as an array job of N shards; with --dry-run print the script
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "shard")]
-    pub(super) slurm: Option<u32>,
-    /// An argument for sbatch (--sbatch-arg=--time=2:00:00); repeatable
-    #[arg(long, value_name = "ARG", allow_hyphen_values = true, requires = "slurm")]
-    pub(super) sbatch_arg: Vec<String>,
-    /// No progress and no summary
-    #[arg(long, short)]
-    pub(super) quiet: bool,
-}
-
-/// The folder of results when none is named.
-const RESULTS: &str = "durawarp-results";
-
-#[derive(Debug, Args)]
-pub(super) struct SweepStatusArgs {
-    /// Sweep file
-    pub(super) spec: PathBuf,
-    /// Folder of results
-    #[arg(long, default_value = RESULTS, value_name = "DIR")]
-    pub(super) results: PathBuf,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct ResultsArgs {
-    /// Sweep file
-    #[arg(required_unless_present = "columns")]
-    pub(super) spec: Option<PathBuf>,
-    /// Folder of results
-    #[arg(long, default_value = RESULTS, value_name = "DIR")]
-    pub(super) results: PathBuf,
-    /// Write CSV; - for standard output, which is the default
-    #[arg(long, value_name = "FILE")]
-    pub(super) csv: Option<PathBuf>,
-    /// Write JSON, a list of rows; - for standard output
-    #[arg(long, value_name = "FILE")]
-    pub(super) json: Option<PathBuf>,
-    /// Write Parquet (in programs that were built with the feature `parquet`)
-    #[arg(long, value_name = "FILE")]
-    pub(super) parquet: Option<PathBuf>,
-    /// One row a point, with a column for each metric, instead of one row a point and metric
-    #[arg(long)]
-    pub(super) wide: bool,
-    /// These metrics instead of those that the sweep file names
-    #[arg(long, value_delimiter = ',', value_name = "NAME,...")]
-    pub(super) metrics: Vec<String>,
-    /// List columns and all metrics with their units instead
-    #[arg(long)]
-    pub(super) columns: bool,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct FiguresArgs {
-    /// Sweep file
-    pub(super) spec: PathBuf,
-    /// Folder of results
-    #[arg(long, default_value = RESULTS, value_name = "DIR")]
-    pub(super) results: PathBuf,
-    /// Folder for the figures; NAME-figures unless named, of the sweep's name
-    #[arg(long, value_name = "DIR")]
-    pub(super) out: Option<PathBuf>,
-    /// Only the figure of this name, or all that it comes to
-    #[arg(long, value_name = "NAME")]
-    pub(super) only: Option<String>,
-    /// Write PNG too, in a font of the system (in programs that were built with the feature `png`)
-    #[arg(long)]
-    pub(super) png: bool,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct ReportArgs {
-    /// Sweep file
-    pub(super) spec: PathBuf,
-    /// Folder of results
-    #[arg(long, default_value = RESULTS, value_name = "DIR")]
-    pub(super) results: PathBuf,
-    /// File for the page; NAME.html unless named, of the sweep's name
-    #[arg(long, value_name = "FILE")]
-    pub(super) out: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
 pub(super) struct ListArgs {
     /// What to list
     #[arg(value_enum)]
@@ -603,8 +506,6 @@ pub(super) enum ConfigCommand {
     Diff(ConfigDiffArgs),
     /// Tell what a parameter is: meaning, unit, values, and its value and source where it is
     Explain(ConfigExplainArgs),
-    /// Warn of axes of a sweep file that change more than they name, or nothing
-    Lint(ConfigLintArgs),
 }
 
 #[derive(Debug, Args)]
@@ -624,15 +525,6 @@ pub(super) struct ConfigExplainArgs {
     pub(super) key: String,
     /// Machines and schemes whose values to tell: built-in names or .toml files; none for all that are built in
     pub(super) names: Vec<String>,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct ConfigLintArgs {
-    /// Sweep file
-    pub(super) spec: PathBuf,
-    /// Exit code 1 when there are warnings
-    #[arg(long)]
-    pub(super) strict: bool,
 }
 
 #[derive(Debug, Args)]

@@ -137,7 +137,7 @@ pub fn find(name: &str) -> Option<Metric> {
 /// The fault of naming a metric that there is not, with the nearest that there is.
 pub(super) fn unknown(fault: Diagnostic, name: &str) -> Diagnostic {
     let known = all();
-    let all = || Some("`durawarp results --columns` lists them".to_owned());
+    let all = || Some("`durawarp sweep table --columns` lists them".to_owned());
     fault.with_nearest_or(name, known.iter().map(|metric| metric.name.as_str()), all)
 }
 

@@ -50,7 +50,7 @@ impl Job {
         };
         let keep = if self.keep_failed { " --keep-failed" } else { "" };
         format!(
-            "{head}# Hand it in again, or start the sweep again, to run what is missing.\ncd {} || exit 2\nexec {} sweep {} \
+            "{head}# Hand it in again, or start the sweep again, to run what is missing.\ncd {} || exit 2\nexec {} sweep run {} \
              --results {} --shard $((SLURM_ARRAY_TASK_ID + 1))/{} --jobs {jobs}{keep}\n",
             path(&self.folder),
             path(&self.program),
@@ -103,7 +103,7 @@ mod tests {
             "#SBATCH --cpus-per-task=4",
             "#SBATCH --output=/home/me/results/slurm-%A_%a.out",
             "cd /home/me || exit 2",
-            "exec '/opt/dura warp/durawarp' sweep /home/me/l2.toml --results /home/me/results \
+            "exec '/opt/dura warp/durawarp' sweep run /home/me/l2.toml --results /home/me/results \
              --shard $((SLURM_ARRAY_TASK_ID + 1))/8 --jobs ${SLURM_CPUS_PER_TASK:-1}",
         ] {
             assert!(script.lines().any(|own| own == line), "no `{line}` in\n{script}");

@@ -1,4 +1,4 @@
-//! `config diff`, `config explain` and `config lint` as a user meets them.
+//! `config diff`, `config explain` and `sweep lint` as a user meets them.
 
 use std::path::Path;
 
@@ -119,13 +119,13 @@ fn warnings_are_no_fault_unless_asked_for_and_a_dry_run_counts_them() {
     std::fs::write(folder.join("two.toml"), format!("{HEAD}{axis}")).unwrap();
     std::fs::write(folder.join("one.toml"), HEAD).unwrap();
     let words = ["2 points, 1 axes, 1 warnings", "two.toml:7:7", "`durawarp config diff` shows them"];
-    ended(&durawarp_in(&folder, &["config", "lint", "two.toml"]), 0, &words);
-    ended(&durawarp_in(&folder, &["config", "lint", "two.toml", "--strict"]), 1, &words);
-    ended(&durawarp_in(&folder, &["config", "lint", "one.toml", "--strict"]), 0, &["1 points, 0 axes, 0 warnings"]);
-    ended(&durawarp_in(&folder, &["config", "lint", "none.toml"]), 2, &["cannot read the sweep file"]);
-    let dry = ["sweep", "two.toml", "--dry-run"];
-    ended(&durawarp_in(&folder, &dry), 0, &["1 warnings: durawarp config lint two.toml"]);
-    let told = ended(&durawarp_in(&folder, &["sweep", "one.toml", "--dry-run"]), 0, &[]);
+    ended(&durawarp_in(&folder, &["sweep", "lint", "two.toml"]), 0, &words);
+    ended(&durawarp_in(&folder, &["sweep", "lint", "two.toml", "--strict"]), 1, &words);
+    ended(&durawarp_in(&folder, &["sweep", "lint", "one.toml", "--strict"]), 0, &["1 points, 0 axes, 0 warnings"]);
+    ended(&durawarp_in(&folder, &["sweep", "lint", "none.toml"]), 2, &["cannot read the sweep file"]);
+    let dry = ["sweep", "run", "two.toml", "--dry-run"];
+    ended(&durawarp_in(&folder, &dry), 0, &["1 warnings: durawarp sweep lint two.toml"]);
+    let told = ended(&durawarp_in(&folder, &["sweep", "run", "one.toml", "--dry-run"]), 0, &[]);
     assert!(!told.contains("warnings"), "{told}");
 }
 
