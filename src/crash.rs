@@ -1,8 +1,8 @@
 //! Power fails at any instant: one run with journals, then every state that a failure can leave is recovered and judged.
 //!
 //! ```text
-//!  experiment ─ run (journals on) ─┬─ crash states ─ salvage ─ recovery ─┐
-//!                                  └─ allowed states ────────────────────┴─ oracle ─> CrashReport
+//!  experiment ─ run (journals on) ─┬─ crash states ─ recovery ─┐
+//!                                  └─ allowed states ──────────┴─ oracle ─> CrashReport
 //! ```
 //! Four judgements: the *history* (acknowledgements, order, values: what no single image shows), *level A* (the states
 //! that this run really left, one for each change of what is durable), *level B* (states that the persistency model
@@ -277,7 +277,6 @@ pub fn crash(
     let bound = bound(experiment);
     let checks: Vec<&dyn Check> = bound.iter().map(|bound| bound as &dyn Check).collect();
     let rules = Rules {
-        salvage: scheme.salvage(),
         undo: undo.as_ref(),
         recovery: at_boot.as_ref().map(|recovery| recovery as Recovery<'_>),
         double: request.double,

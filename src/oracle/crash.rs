@@ -10,7 +10,7 @@
 //! and Witcher (SOSP'21), with a change for a point because a simulator knows them all.
 //!
 //! Invariants: every change is inside the image (checked when the states are made); a hash depends on the bytes alone,
-//! not on the way to them. Not modelled: what a scheme's salvage makes of the image at boot; that is the caller's.
+//! not on the way to them.
 
 use std::ops::Range;
 
