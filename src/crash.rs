@@ -15,15 +15,17 @@
 //! Invariants: as of the report ([`CrashReport`]). DRAM is lost: recovery kernels find its initial contents there. Not modelled: time that recovery takes.
 
 pub mod conditions;
+mod found;
+mod image;
 mod regions;
 mod report;
+mod request;
 
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::kernel::functional::Limits;
-use crate::kernel::memory::{FlatMemory, Medium, NVM_BASE};
 use crate::machine::ports::Requester;
 use crate::oracle::Regions;
 use crate::oracle::allowed::{Allowed, Budget};
@@ -38,103 +40,16 @@ use crate::oracle::regions::Resumes;
 use crate::oracle::undo::{Expected, UndoRule};
 use crate::oracle::verdict::{Failure, Persist, Verdict, WrongBytes};
 use crate::outcome::Outcome;
-use crate::persist::vocab::{Boundary, NonTemporalOrder, PersistScope, StoreClass};
+use crate::persist::vocab::{Boundary, NonTemporalOrder, StoreClass};
 use crate::persist::{FactKind, HandlerPlace, Journal, Outbox, PmImage, Scheme, Store};
 use crate::run::{Conduct, Experiment, run};
 use crate::schemes::catalogue;
 use crate::workload::{FormedProgram, Resolved, Role, Space};
 use conditions::Bound;
-pub use report::{CrashReport, Found, Judgement, Placed};
-
-/// Lines of persistent memory are aligned to this.
-const LINE_BYTES: usize = 128;
-
-/// What to judge.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct CrashRequest {
-    /// Crash points of level A.
-    pub plan: Plan,
-    /// Cut recovery off after each of its steps and run it again.
-    pub double: bool,
-    /// How much of level B to judge; none for none of it.
-    pub allowed: Option<Budget>,
-    /// States of level C to judge, at most.
-    pub overtaking: u64,
-    /// States to resume the program from, at most, where hardware recovers it.
-    pub resume: u64,
-    /// Just this state of level B: instant and number.
-    pub only_allowed: Option<(u64, u64)>,
-    /// Just this state of level C: a store, by its place in the journal.
-    pub only_overtaking: Option<u64>,
-    /// Persist barriers count as barriers of this scope when their order is judged.
-    pub claim: Option<PersistScope>,
-    /// Seed of everything drawn.
-    pub seed: u64,
-    /// Failures kept a judgement.
-    pub keep: usize,
-}
-
-impl Default for CrashRequest {
-    /// Every point if there are few enough, levels B and C, eight failures kept a judgement.
-    fn default() -> Self {
-        let allowed = Some(Budget::default());
-        CrashRequest {
-            plan: Plan::Auto,
-            double: false,
-            allowed,
-            overtaking: 20_000,
-            resume: 24,
-            only_allowed: None,
-            only_overtaking: None,
-            claim: None,
-            seed: 0,
-            keep: 8,
-        }
-    }
-}
-
-/// Which part of a crash test is under way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
-    /// States that the run left.
-    Actual,
-    /// States that the model allows.
-    Allowed,
-    /// States in which a warp ran ahead.
-    Overtaking,
-    /// States that the program is resumed from.
-    Resume,
-}
-
-/// How a crash test is watched and stopped; nothing here changes a verdict that is not stopped.
-#[derive(Clone, Copy)]
-pub struct Watching<'a> {
-    /// How the simulation is run.
-    pub conduct: &'a Conduct<'a>,
-    /// Set it, and what is judged by then is reported.
-    pub stop: &'a AtomicBool,
-    /// Told how many states are judged, of how many.
-    pub progress: &'a (dyn Fn(Phase, u64, u64) + Sync),
-}
-
-impl std::fmt::Debug for Watching<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Watching").finish_non_exhaustive()
-    }
-}
-
-/// Persistent memory as a power failure before the first step would leave it.
-fn initial_image(memory: &FlatMemory) -> PmImage {
-    let persistent = || memory.ranges().filter(|(start, _)| Medium::of(*start) == Medium::Nvm);
-    let end = persistent().map(|(start, bytes)| start + bytes.len() as u64).max().unwrap_or(NVM_BASE);
-    let mut image = PmImage::new(NVM_BASE, vec![0; ((end - NVM_BASE) as usize).next_multiple_of(LINE_BYTES)]);
-    for (start, bytes) in persistent() {
-        if let Err(outside) = image.write(start, bytes) {
-            unreachable!("{outside}, which was measured");
-        }
-    }
-    image
-}
+pub use found::{Found, Placed};
+use image::initial_image;
+pub use report::{CrashReport, Judgement};
+pub use request::{CrashRequest, Phase, Watching};
 
 /// What a scheme promises at the ends of CTAs and kernels, and whether it makes every store durable before the next:
 /// asked of its handlers, as the machine asks them.

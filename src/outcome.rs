@@ -4,6 +4,7 @@
 //! This is the documented schema of `--json`. Times are in ticks (exact) and picoseconds; counters carry their unit and
 //! meaning beside their values. Nothing here is derived twice: rates and shares are methods.
 
+mod caveat;
 #[cfg(test)]
 pub(crate) mod sample;
 pub mod validity;
@@ -12,7 +13,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use self::validity::Caveat;
+use self::caveat::Caveat;
 use crate::persist::regions::RegionReport;
 use crate::persist::selection::Selection;
 use crate::stats::Table;

@@ -13,9 +13,9 @@ mod recipe;
 mod timeline;
 
 use backlog::Left;
-use end::end_of;
+use end::{duration, end_of};
 use program::Program;
-pub use program::{demands, region_options};
+pub use program::{Experiment, demands, region_options};
 pub use recipe::{Part, Recipe};
 
 use std::collections::BTreeMap;
@@ -34,29 +34,12 @@ use crate::machine::stalls::{PersistStalls, STAGES};
 use crate::machine::switch::SwitchCounters;
 use crate::machine::{MAX_CORE_CYCLES, MachineSpec};
 use crate::outcome::{
-    self, Distributions, Duration, End, Engine, Host, Launch, Machine, Outcome, Parameter, Persists, Spread, Stage,
-    Warning,
+    self, Distributions, End, Engine, Host, Launch, Machine, Outcome, Parameter, Persists, Spread, Stage, Warning,
 };
 use crate::persist::Journal;
 use crate::stats::{Counters as _, Description, Histogram, Table};
 use crate::timeline::Timeline;
-use crate::workload::{self, Bindings, Evidence, FormedProgram, FunctionalError, FunctionalRun, Resolved};
-
-/// What to simulate, and how far. [`Experiment::of`] begins the [`Recipe`] that makes one.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Experiment {
-    /// The machine.
-    pub machine: MachineConfig,
-    /// The workload, with its profile, parameters, inputs and seed.
-    pub workload: Resolved,
-    /// The persistency scheme, with its parameters.
-    pub scheme: SchemeConfig,
-    /// Stop after so many core cycles, [`MAX_CORE_CYCLES`] at most; events at that cycle are still handled.
-    pub max_cycles: Option<u64>,
-    /// Compare the final memory with that of the functional driver.
-    pub reference: bool,
-}
+use crate::workload::{self, Bindings, Evidence, FormedProgram, FunctionalError, FunctionalRun};
 
 /// How to simulate: nothing here changes a result, only `host` of the outcome.
 #[derive(Clone)]
@@ -320,11 +303,6 @@ fn time_of(end: &RunEnd, machine: &Assembly) -> Time {
         | RunEnd::Failed { at, .. } => at,
         RunEnd::Panicked { .. } => machine.simulation.reached(),
     }
-}
-
-fn duration(ticks: Time, base: Timebase, spec: &MachineSpec) -> Duration {
-    let core = base.clock(spec.clock.core_mhz.khz).period_ticks();
-    Duration { ticks, ps: base.ps_of_ticks(ticks), core_cycles: ticks.div_ceil(core) }
 }
 
 fn launches(machine: &Assembly, time: Time, base: Timebase, spec: &MachineSpec) -> Vec<Launch> {

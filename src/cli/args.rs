@@ -3,6 +3,7 @@
 //! Over 500 lines: an argument a field, most of them its help, which is looked up as a whole. What arguments come to is with
 //! the commands.
 
+mod common;
 mod sweep;
 
 use std::path::PathBuf;
@@ -12,15 +13,13 @@ use durawarp::config::presets::DEFAULT_MACHINE;
 use durawarp::kernel::regions::RegionOptions;
 use durawarp::oracle::crash::Plan;
 use durawarp::persist::PersistScope;
-use durawarp::schemes::catalogue::DEFAULT_SCHEME;
 use durawarp::workload::{FlagBarrier, Mode};
 
+use common::{OneScheme, RESULTS, jobs};
+pub(super) use common::{Subject, Work};
 pub(super) use sweep::{
     SweepCommand, SweepFiguresArgs, SweepLintArgs, SweepReportArgs, SweepRunArgs, SweepStatusArgs, SweepTableArgs,
 };
-
-/// Most threads, and most jobs, that can be asked for.
-const MOST_JOBS: usize = 4096;
 
 /// Simulates GPUs with persistent memory: executes a kernel, given as PTX, on a machine of SMs, L2 slices, DRAM and NVM.
 #[derive(Debug, Parser)]
@@ -68,65 +67,6 @@ pub(super) enum Command {
     #[command(subcommand)]
     Ptx(PtxCommand),
 }
-
-/// What is simulated.
-#[derive(Debug, Args)]
-pub(super) struct Subject {
-    /// Machine: a built-in name or a .toml file
-    #[arg(long, value_name = "NAME|FILE", default_value = DEFAULT_MACHINE)]
-    pub(super) machine: String,
-    /// Change a parameter of the machine (l2.slice_kb=256, dram.t_cl_ns=20), of a scheme (SCHEME.KEY=VALUE) or of the
-    /// workload (params.n=4096); repeatable
-    #[arg(long, value_name = "KEY=VALUE")]
-    pub(super) set: Vec<String>,
-    /// Size of the problem: a profile of the workload
-    #[arg(long, value_name = "NAME")]
-    pub(super) profile: Option<String>,
-    /// Fill a buffer from a file, raw little-endian or .npy; repeatable
-    #[arg(long, value_name = "BUFFER=FILE")]
-    pub(super) input: Vec<String>,
-    /// Undo logging: with the barrier behind the flag (safe) or without, as published (paper); the manifest's by default
-    #[arg(long, value_name = "safe|paper")]
-    pub(super) flag_barrier: Option<FlagBarrier>,
-    /// Undo logging: log every update, not only the first (true or false); the manifest's by default
-    #[arg(long, value_name = "BOOL")]
-    pub(super) loop_log: Option<bool>,
-    /// Undo logging: another mode than the manifest's (cta_undo, kernel_undo, idempotent_cta, none)
-    #[arg(long, value_name = "MODE")]
-    pub(super) instrument: Option<Mode>,
-    /// Undo logging as `reproduce PAPER` has it (agpm: every update, no barrier behind the flag); the options
-    /// above come first
-    #[arg(long, value_name = "PAPER")]
-    pub(super) program: Option<String>,
-    /// Every buffer in persistent memory, as under schemes of recoverable regions: for comparisons with them
-    #[arg(long)]
-    pub(super) persistent: bool,
-    /// Seed of every random content
-    #[arg(long, default_value_t = 0, value_name = "N")]
-    pub(super) seed: u64,
-}
-
-/// Under which persistency scheme.
-#[derive(Debug, Args)]
-pub(super) struct OneScheme {
-    /// Persistency scheme: a name (`durawarp list schemes`) or a .toml file
-    #[arg(long, value_name = "NAME|FILE", default_value = DEFAULT_SCHEME)]
-    pub(super) scheme: String,
-}
-
-/// How many runs go on at a time.
-#[derive(Debug, Args)]
-pub(super) struct Work {
-    /// Runs at a time, one thread each while there are enough: 0 for one a core; results never depend on it
-    #[arg(long, default_value_t = 0, value_name = "N", value_parser = jobs)]
-    pub(super) jobs: usize,
-    /// Memory that they may need together, as estimated; what the host has available unless named
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..1 << 20))]
-    pub(super) memory_gib: Option<u64>,
-}
-
-/// The folder of results when none is named.
-const RESULTS: &str = "durawarp-results";
 
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
@@ -313,13 +253,6 @@ fn scope(text: &str) -> Result<PersistScope, String> {
 fn repeats(text: &str) -> Result<usize, String> {
     let number = text.parse().ok().filter(|repeats| (1..=1000).contains(repeats));
     number.ok_or_else(|| "expected a number from 1 to 1000".to_owned())
-}
-
-fn jobs(text: &str) -> Result<usize, String> {
-    text.parse()
-        .ok()
-        .filter(|jobs| *jobs <= MOST_JOBS)
-        .ok_or_else(|| format!("expected a number from 0 to {MOST_JOBS}"))
 }
 
 fn points(text: &str) -> Result<Plan, String> {

@@ -6,8 +6,9 @@ use durawarp::config::{Kind, Listing};
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
 
 use super::args::{ConfigDiffArgs, ConfigExplainArgs};
+use super::exit::{Exit, Stop};
 use super::show::overrides;
-use super::{Exit, Stop, terminal};
+use super::terminal;
 
 pub(super) fn diff(args: &ConfigDiffArgs) -> Result<Exit, Stop> {
     let mut faults = Diagnostics::default();

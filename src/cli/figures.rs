@@ -8,8 +8,9 @@ use durawarp::report::sweep::{Drawn, Showing};
 use durawarp::sweep::Plan;
 
 use super::args::{SweepFiguresArgs, SweepReportArgs};
+use super::exit::{Exit, Stop};
 use super::output::{Output, Outputs};
-use super::{Exit, Stop, runs, terminal};
+use super::{runs, terminal};
 
 pub(super) fn figures(args: &SweepFiguresArgs) -> Result<Exit, Stop> {
     let picture = if args.png { Some(Picture::new()?) } else { None };

@@ -18,7 +18,8 @@ use same_file::Handle;
 use serde::Serialize;
 use tempfile::{Builder, NamedTempFile};
 
-use super::{Stop, terminal};
+use super::exit::Stop;
+use super::terminal;
 
 /// The outputs of a command: asked for one by one, then all faults at once.
 #[derive(Debug, Default)]

@@ -11,8 +11,10 @@ use durawarp::workload::{Choice, FunctionalError, KernelRegions, Workload};
 use serde::Serialize;
 
 use super::args::RegionsArgs;
+use super::exit::{Exit, Stop};
 use super::output::Outputs;
-use super::{Exit, SMALL, Stop, terminal};
+use super::recipe::SMALL;
+use super::terminal;
 
 /// Means over the paper's 38 applications on a CPU (LightWSP, section V-G3): instructions and stores of a region, and
 /// how many more instructions run.

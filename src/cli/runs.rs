@@ -9,8 +9,9 @@ use durawarp::sweep::host::Memory;
 use durawarp::sweep::{Batch, Done, Progress, Store, Workers};
 
 use super::args::Work;
+use super::exit::{Exit, Stop};
 use super::progress::{self, SweepProgress};
-use super::{Exit, Stop, terminal};
+use super::terminal;
 
 /// Logs of jobs have no terminal: a line so often.
 const LINE: Duration = Duration::from_secs(60);

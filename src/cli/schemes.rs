@@ -10,10 +10,12 @@ use durawarp::schemes::catalogue::{self, DEFAULT_SCHEME};
 use durawarp::sweep::{Batch, Done};
 
 use super::args::SchemesArgs;
+use super::exit::{Exit, Stop};
 use super::output::Outputs;
+use super::recipe::{SMALL, recipe};
 use super::settings::Settings;
 use super::simulate::warn_of;
-use super::{Exit, SMALL, Stop, recipe, runs, terminal};
+use super::{runs, terminal};
 
 /// `durawarp stalls`.
 pub(super) fn stalls(args: &SchemesArgs) -> Result<Exit, Stop> {

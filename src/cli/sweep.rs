@@ -10,8 +10,9 @@ use durawarp::sweep::file::text_of;
 use durawarp::sweep::slurm::{self, Job};
 
 use super::args::{SweepLintArgs, SweepRunArgs, SweepStatusArgs};
+use super::exit::{Exit, Stop};
 use super::output::Output;
-use super::{Exit, Stop, runs, terminal};
+use super::{runs, terminal};
 
 pub(super) fn run(args: &SweepRunArgs) -> Result<Exit, Stop> {
     let plan = Plan::load(&args.spec)?;

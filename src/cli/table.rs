@@ -10,8 +10,9 @@ use durawarp::sweep::table::{self, Column};
 use durawarp::sweep::{Plan, metrics};
 
 use super::args::SweepTableArgs;
+use super::exit::{Exit, Stop};
 use super::output::Outputs;
-use super::{Exit, Stop, runs, terminal};
+use super::{runs, terminal};
 
 pub(super) fn table(args: &SweepTableArgs) -> Result<Exit, Stop> {
     let plan = args.spec.as_deref().map(Plan::load).transpose()?;

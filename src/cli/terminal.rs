@@ -14,7 +14,7 @@ use durawarp::diagnostic::{Diagnostic, Diagnostics};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use super::{Exit, Stop};
+use super::exit::{Exit, Stop};
 
 static STOP: AtomicBool = AtomicBool::new(false);
 static SIMULATING: AtomicBool = AtomicBool::new(false);
@@ -146,4 +146,13 @@ fn report<'a>(fault: &'a Diagnostic, level: Level<'a>) -> annotate_snippets::Gro
 pub(super) fn make_folder(folder: &Path) -> Result<(), Stop> {
     std::fs::create_dir_all(folder)
         .map_err(|fault| Stop::File(format!("cannot make the folder `{}`: {fault}", folder.display())))
+}
+
+/// Says on standard error why a command stopped. How the command ends then.
+pub(super) fn tell(why: Stop) -> Exit {
+    match why {
+        Stop::Input(faults) => complain(&faults),
+        Stop::File(message) => error(&message),
+    }
+    Exit::BadInput
 }

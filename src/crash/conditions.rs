@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-use super::Found;
+use super::found::Found;
 use crate::oracle::judge::{Check, Violation};
 use crate::oracle::verdict::{ConditionCount, Failure, WrongBytes, WrongElement, WrongValue};
 use crate::persist::PmImage;

@@ -26,7 +26,8 @@ use crate::persist::{FactKind, Journal, PmImage};
 use crate::run::failures;
 use crate::workload::{Bindings, Evidence, FormedProgram, FunctionalRun, Resolved};
 
-use super::{CrashRequest, LINE_BYTES, Phase, Watching, initial_image};
+use super::image::{LINE_BYTES, initial_image};
+use super::request::{CrashRequest, Phase, Watching};
 
 /// How many times as many instructions as the run had a resumed program may take, and how many more.
 const EXTRA: (u64, u64) = (4, 1 << 20);

@@ -31,6 +31,7 @@
 mod axis;
 pub mod figure;
 mod keys;
+mod selection;
 mod shape;
 
 use std::collections::BTreeMap;
@@ -43,6 +44,7 @@ pub use axis::{Axis, Row};
 pub use figure::FigureSpec;
 pub use keys::{LOGGING, WORDS, text_of};
 pub(super) use keys::{is_of_a_scheme, same};
+pub use selection::{Selection, Setting};
 
 use super::metrics;
 use crate::config::presets;
@@ -80,22 +82,6 @@ pub struct SweepFile {
     pub(super) place: Place,
 }
 
-/// A value and where it is written.
-#[derive(Debug, Clone)]
-pub struct Setting {
-    /// The value.
-    pub value: Value,
-    pub(super) place: Place,
-}
-
-/// Points by values: those where every key has one of its values.
-#[derive(Debug, Clone)]
-pub struct Selection {
-    /// Key and values.
-    pub keys: Vec<(String, Vec<Value>)>,
-    pub(super) place: Place,
-}
-
 impl SweepFile {
     /// Reads a sweep file.
     ///
@@ -128,7 +114,7 @@ impl SweepFile {
         }
         let base = base(root, &mut faults);
         let axes = axis::axes(root, &mut faults);
-        let select = |table: TomlTable<'_>, faults: &mut Diagnostics| keys::selection(table, &base, &axes, faults);
+        let select = |table: TomlTable<'_>, faults: &mut Diagnostics| selection::selection(table, &base, &axes, faults);
         let exclude = root.tables("exclude").into_iter().map(|table| select(table, &mut faults)).collect();
         let baseline = root.table("baseline").map(|table| select(table, &mut faults));
         let metrics = metric_names(root, &mut faults);

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-pub use super::book::Need;
+pub use super::book::{Need, Progress};
 use super::book::{Next, Tally, Waiting};
 use super::host::Memory;
 use crate::engine::Snapshot;
@@ -51,27 +51,6 @@ impl std::fmt::Debug for Workers<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Workers").field("jobs", &self.jobs).field("bytes", &self.bytes).finish_non_exhaustive()
     }
-}
-
-/// How a sweep is getting on.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Progress {
-    /// Points of the sweep.
-    pub points: usize,
-    /// Points that are done, failed ones too.
-    pub done: usize,
-    /// Points that run.
-    pub running: usize,
-    /// Points that failed.
-    pub failed: usize,
-    /// Warp instructions simulated so far, all points together.
-    pub warp_instructions: u64,
-    /// These, a second.
-    pub warp_instructions_per_s: f64,
-    /// Seconds since the sweep began.
-    pub elapsed_s: f64,
-    /// Seconds left, as the work that is done suggests; unknown before the first point is done.
-    pub left_s: Option<f64>,
 }
 
 /// What came of a point.

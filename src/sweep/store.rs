@@ -23,6 +23,7 @@ use super::record::{self, Head, SCHEMA, State, Unreadable};
 use crate::input;
 use crate::outcome::Outcome;
 
+use writer::cannot;
 pub(crate) use writer::{Author, Order, Writer};
 
 /// The file that says what the folder is.
@@ -49,10 +50,6 @@ pub struct Store {
     /// The file that this process writes: it knows what is in it.
     own: Option<String>,
     notes: Vec<String>,
-}
-
-fn cannot(what: &str, path: &Path, error: &std::io::Error) -> String {
-    format!("cannot {what} `{}`: {error}", path.display())
 }
 
 impl Store {

@@ -3,8 +3,11 @@
 //! Invariants: rows are in the order of points and metrics and depend on nothing else; a column means the same in every
 //! format; what is not known is empty. In the long form points without a result have no rows.
 
+mod column;
 #[cfg(feature = "parquet")]
 mod parquet;
+
+pub use column::Column;
 
 use serde_json::Value;
 
@@ -21,23 +24,6 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// One cell a column: a text, a number, or null.
     pub rows: Vec<Vec<Value>>,
-}
-
-/// A column.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Column {
-    /// Its name.
-    pub name: String,
-    /// Its unit; empty for names and texts.
-    pub unit: String,
-    /// What it is.
-    pub meaning: String,
-}
-
-impl Column {
-    fn new(name: &str, unit: &str, meaning: &str) -> Self {
-        Column { name: name.to_owned(), unit: unit.to_owned(), meaning: meaning.to_owned() }
-    }
 }
 
 /// The column of caveats.
@@ -186,7 +172,7 @@ impl Table {
     /// This program was built without it.
     pub fn parquet(&self) -> Result<Vec<u8>, String> {
         #[cfg(feature = "parquet")]
-        return parquet::bytes(self);
+        return parquet::bytes(&self.columns, &self.rows);
         #[cfg(not(feature = "parquet"))]
         Err("this program was built without Parquet: build it with `--features parquet`, or take --csv".to_owned())
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{RESULTS, Work};
+use super::common::{RESULTS, Work};
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum SweepCommand {

@@ -14,8 +14,9 @@
 //! Invariant: a key has one part in a figure, and is one that points are told by. That no two points fall on one place is
 //! found when there are points, see [`grid`](super::super::grid).
 
+use super::axis::Axis;
 use super::keys;
-use super::{Axis, Selection, Setting, WORDS};
+use super::selection::{self, Selection, Setting};
 use crate::diagnostic::Diagnostics;
 use crate::document::{Item, Place, TomlTable, quoted};
 use crate::sweep::metrics::{self, Better, Metric};
@@ -190,7 +191,7 @@ fn figure(table: TomlTable<'_>, known: &Known<'_>, faults: &mut Diagnostics) -> 
     let series = keys.of(table, if kind == Kind::Heat { "y" } else { "group" });
     let (each, mean) = (keys.of(table, "each"), keys.of(table, "mean"));
     let shown = shown(kind, table, faults);
-    let only = table.table("where").map(|only| keys::selection(only, known.base, known.axes, faults));
+    let only = table.table("where").map(|only| selection::selection(only, known.base, known.axes, faults));
     let normalise = table.get("normalise").and_then(Item::boolean).unwrap_or(false);
     if let Some(item) = table.get("normalise")
         && normalise
@@ -252,7 +253,7 @@ impl Keys<'_, '_> {
 
     fn key(&mut self, item: Item<'_>, part: &'static str) -> Option<String> {
         let key = item.text()?;
-        let names = || self.known.axes.iter().flat_map(|axis| &axis.keys).map(String::as_str).chain(WORDS);
+        let names = || self.known.axes.iter().flat_map(|axis| &axis.keys).map(String::as_str).chain(keys::WORDS);
         if !names().any(|name| name == key) {
             let mut all: Vec<&str> = names().collect();
             all.sort_unstable();

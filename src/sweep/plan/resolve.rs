@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::super::batch::Batch;
 use super::super::file::{Axis, LOGGING, SweepFile, WORDS, same, text_of};
 use super::super::key;
-use super::{MAX_POINTS, Plan, Planned, label};
+use super::planned::{Planned, label};
 use crate::config::MachineConfig;
 use crate::config::Override;
 use crate::config::SchemeConfig;
@@ -19,6 +19,9 @@ use crate::document::Place;
 use crate::run::Recipe;
 use crate::workload::Mode;
 use crate::workload::Workload;
+
+/// More points are taken for a mistake.
+const MAX_POINTS: usize = 1_000_000;
 
 /// Faults of points as a whole that are told.
 const TOLD: usize = 20;
@@ -36,7 +39,15 @@ struct Making {
     workloads: BTreeMap<String, Workload>,
 }
 
-pub(super) fn plan(file: SweepFile, columns: Vec<String>) -> Result<Plan, Diagnostics> {
+/// What a plan has before its figures are laid out.
+pub(super) struct Points {
+    pub(super) file: SweepFile,
+    pub(super) columns: Vec<String>,
+    pub(super) points: Vec<Planned>,
+    pub(super) batch: Batch,
+}
+
+pub(super) fn points(file: SweepFile, columns: Vec<String>) -> Result<Points, Diagnostics> {
     let (tables, workloads) = (BTreeMap::new(), BTreeMap::new());
     let mut making = Making { file, columns, faults: Diagnostics::default(), tables, workloads };
     making.names();
@@ -202,7 +213,7 @@ impl Making {
     }
 
     /// Loads what each point needs and gives it its key.
-    fn resolve(mut self, assignments: Vec<Assignment>) -> Result<Plan, Diagnostics> {
+    fn resolve(mut self, assignments: Vec<Assignment>) -> Result<Points, Diagnostics> {
         let (mut points, mut batch): (Vec<Planned>, Batch) = (Vec::new(), Batch::default());
         for values in assignments {
             if self.faults.0.len() >= TOLD {
@@ -222,7 +233,7 @@ impl Making {
             points.push(Planned { key: batch.points()[at].key.clone(), values: shown, label });
         }
         let Making { file, columns, faults, .. } = self;
-        faults.into_result(Plan { file, columns, points, grids: Vec::new(), batch })
+        faults.into_result(Points { file, columns, points, batch })
     }
 
     fn recipe(&self, values: &Assignment) -> Recipe {

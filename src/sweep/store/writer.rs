@@ -15,7 +15,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::super::record::{Head, Record, SCHEMA};
-use super::cannot;
 
 /// Which process writes, as its records say.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +61,11 @@ const WAITING: usize = 256;
 #[expect(clippy::disallowed_methods, reason = "records are told apart by their age; no result depends on it")]
 fn unix_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}
+
+/// Why something could not be done to a file, in a sentence.
+pub(super) fn cannot(what: &str, path: &Path, error: &std::io::Error) -> String {
+    format!("cannot {what} `{}`: {error}", path.display())
 }
 
 /// The host's name as part of a file's.
