@@ -5,14 +5,14 @@
 //! starts from another machine. What the components declare ([`crate::machine::MachineSpec::TABLES`]) is the schema.
 //! Scheme files ([`scheme`]) are read the same way, with a scheme's parameters as their one table.
 
-pub mod derived;
+pub(crate) mod derived;
 pub mod explain;
-pub mod kind;
+pub(crate) mod kind;
 pub mod listing;
-pub mod machine;
+pub(crate) mod machine;
 mod overrides;
 pub mod presets;
-pub mod scheme;
+pub(crate) mod scheme;
 
 pub use crate::document::Override;
 pub use kind::Kind;

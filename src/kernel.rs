@@ -3,7 +3,7 @@
 //! Knows no time and no machine. Both drivers (the functional one here, the timed SMs in `machine`) execute the
 //! same [`ir::Inst`]s through the same [`warp::Warp`], so a value can never depend on which of them ran it.
 
-pub mod alu;
+pub(crate) mod alu;
 mod cfg;
 mod dataflow;
 pub mod fault;
@@ -14,7 +14,7 @@ pub mod launch;
 pub mod mangled;
 pub mod memory;
 pub mod ptx;
-pub mod reduction;
+pub(crate) mod reduction;
 pub mod regions;
 pub mod semantics;
 pub mod warp;

@@ -138,7 +138,8 @@
 //! # What is API
 //!
 //! What these pages show. Other modules are public because the binary, tests and benches of this project are crates of
-//! their own; they are hidden here, and change without notice.
+//! their own; they are hidden here, and change without notice. What only this crate uses is `pub(crate)`: the lint
+//! `unreachable_pub` tells where that is forgotten.
 
 pub mod engine;
 pub mod experiment;

@@ -17,7 +17,7 @@ pub mod file;
 pub(crate) mod grid;
 pub mod host;
 pub(crate) mod key;
-pub mod lint;
+mod lint;
 pub mod metrics;
 pub mod plan;
 pub mod record;

@@ -53,7 +53,7 @@ fn sets(kb: u32, line_bytes: u32, ways: u32) -> f64 {
 
 impl MachineConfig {
     /// What follows from its parameters, always the same quantities in the same order.
-    pub fn derived(&self) -> Vec<Derived> {
+    pub(crate) fn derived(&self) -> Vec<Derived> {
         let of = |&(name, plainly_of, value): &Row| Derived { name, value: value(&self.spec), plainly_of };
         ALL.iter().map(of).collect()
     }

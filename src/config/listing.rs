@@ -91,7 +91,7 @@ impl Listing {
     }
 
     /// A machine.
-    pub fn of_machine(machine: &MachineConfig) -> Self {
+    pub(crate) fn of_machine(machine: &MachineConfig) -> Self {
         let parameters = owned(machine.values(), &machine.sources);
         Listing { kind: Kind::Machine, name: machine.name.clone(), scheme: None, parameters }
     }

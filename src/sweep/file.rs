@@ -29,7 +29,7 @@
 //! any is told; what needs machines, schemes and workloads to be read is found by [`plan`](super::plan).
 
 mod axis;
-pub mod figure;
+pub(crate) mod figure;
 mod keys;
 mod selection;
 mod shape;
@@ -42,7 +42,8 @@ use serde_json::Value;
 
 pub use axis::{Axis, Row};
 pub use figure::FigureSpec;
-pub use keys::{LOGGING, WORDS, text_of};
+pub(crate) use keys::LOGGING;
+pub use keys::{WORDS, text_of};
 pub(super) use keys::{is_of_a_scheme, same};
 pub use selection::{Selection, Setting};
 
@@ -52,7 +53,7 @@ use crate::diagnostic::Diagnostics;
 use crate::document::{Place, SourceText, TomlTable, check_keys, parse};
 
 /// Version of sweep files.
-pub const SCHEMA: i64 = 1;
+pub(crate) const SCHEMA: i64 = 1;
 
 /// A sweep file, read.
 #[derive(Debug, Clone)]
@@ -151,11 +152,6 @@ impl SweepFile {
     /// The file's text.
     pub fn text(&self) -> &str {
         self.place.text()
-    }
-
-    /// The value of a key that all runs have.
-    pub fn base_value(&self, key: &str) -> Option<&Value> {
-        self.base.get(key).map(|setting| &setting.value)
     }
 }
 

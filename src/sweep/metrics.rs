@@ -53,7 +53,7 @@ impl Metric {
 }
 
 /// Metrics when a sweep file names none.
-pub const DEFAULT: [&str; 8] = [
+pub(crate) const DEFAULT: [&str; 8] = [
     "cycles",
     "time_ns",
     "warp_instructions",

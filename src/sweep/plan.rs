@@ -4,7 +4,7 @@
 //! there, and points that differ in nothing else are one. Invariants: points are in the order of the axes, the last varying
 //! fastest; no two have the same key; everything that is wrong is told at once, at its place in the file.
 
-pub mod configuration;
+pub(crate) mod configuration;
 mod planned;
 mod resolve;
 

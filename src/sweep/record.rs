@@ -11,7 +11,7 @@ use super::runner::Done;
 use crate::outcome::Outcome;
 
 /// Version of records, and of the folder that holds them. Since 2 outcomes have caveats, since 3 records a checksum.
-pub const SCHEMA: u32 = 3;
+pub(crate) const SCHEMA: u32 = 3;
 
 /// What stands before a checksum, and after it.
 const SUM: [&[u8]; 2] = [b",\"sum\":\"", b"\"}"];

@@ -97,7 +97,7 @@ impl Store {
     ///
     /// # Errors
     /// A file cannot be read, or holds a record of another schema.
-    pub fn refresh(&mut self) -> Result<(), String> {
+    pub(crate) fn refresh(&mut self) -> Result<(), String> {
         for name in names(&self.folder)?.into_iter().filter(|name| name.ends_with(".jsonl")) {
             if self.own.as_ref() == Some(&name) {
                 continue;
@@ -173,7 +173,7 @@ impl Store {
     }
 
     /// Does not read what a writer writes, while there is one.
-    pub fn leave_out(&mut self, writer: Option<&Writer>) {
+    pub(crate) fn leave_out(&mut self, writer: Option<&Writer>) {
         self.own = writer.and_then(Writer::file_name);
     }
 

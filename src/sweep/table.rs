@@ -69,7 +69,7 @@ pub fn long_columns(plan_columns: &[String]) -> Vec<Column> {
 }
 
 /// Columns of the wide form that every sweep has beside those of points and metrics.
-pub fn wide_columns(plan_columns: &[String], metrics: &[Metric]) -> Vec<Column> {
+pub(crate) fn wide_columns(plan_columns: &[String], metrics: &[Metric]) -> Vec<Column> {
     let mut columns = of_points(plan_columns);
     columns.push(Column::new("state", "", "good, failed or missing"));
     columns.push(Column::new("why", "", "Why the point failed"));

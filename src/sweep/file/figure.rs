@@ -80,7 +80,7 @@ pub enum Kind {
 }
 
 /// Kinds as they are written.
-pub const KINDS: [(&str, Kind); 6] = [
+pub(crate) const KINDS: [(&str, Kind); 6] = [
     ("bars", Kind::Bars),
     ("lines", Kind::Lines),
     ("heat", Kind::Heat),
@@ -145,7 +145,7 @@ impl Kind {
     }
 
     /// Whether its x are numbers.
-    pub fn needs_numbers(self) -> bool {
+    pub(crate) fn needs_numbers(self) -> bool {
         matches!(self, Kind::Lines | Kind::Scaling)
     }
 }

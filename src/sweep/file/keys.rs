@@ -15,7 +15,7 @@ use crate::workload::Mode;
 pub const WORDS: [&str; 5] = ["machine", "workload", "scheme", "profile", "seed"];
 
 /// Keys that say how workloads with an `[instrument]` keep undo logs, otherwise than their manifests say.
-pub const LOGGING: [&str; 3] = ["instrument", "flag_barrier", "loop_log"];
+pub(crate) const LOGGING: [&str; 3] = ["instrument", "flag_barrier", "loop_log"];
 
 /// A key without a table.
 pub(in super::super) fn is_word(key: &str) -> bool {

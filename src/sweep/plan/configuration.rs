@@ -13,7 +13,7 @@ use crate::config::derived::Derived;
 use crate::diagnostic::Diagnostics;
 
 /// Whether kernels run with undo logging: it follows from the scheme and the workload.
-pub const UNDO_LOGS: &str = "undo logs";
+pub(crate) const UNDO_LOGS: &str = "undo logs";
 
 /// What a point resolves to.
 #[derive(Debug, Clone, PartialEq)]
