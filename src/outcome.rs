@@ -5,6 +5,7 @@
 //! meaning beside their values. Nothing here is derived twice: rates and shares are methods.
 
 mod caveat;
+pub(crate) mod region_bound;
 #[cfg(test)]
 pub(crate) mod sample;
 pub mod validity;

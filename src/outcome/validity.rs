@@ -7,6 +7,7 @@
 //! crash test, which outcomes do not hold.
 
 pub use super::caveat::{Caveat, Kind};
+use super::region_bound::RegionBound;
 use super::{End, Launch, Outcome, Parameter, ratio};
 use crate::persist::selection::Selection;
 
@@ -276,18 +277,14 @@ impl Judge<'_> {
             ));
         }
         let number = |key: &str| o.scheme_parameters.get(&format!("light_wsp.{key}"))?.value.as_u64();
-        let [stores, entries] = [number("threshold_stores")?, number("wpq_entries")?];
+        let [threshold_stores, wpq_entries] = [number("threshold_stores")?, number("wpq_entries")?];
         let lanes = o.machine.parameters.get("sm.warp_size")?.value.as_u64()?.max(1);
         let of_ctas = o.scheme_parameters.get("light_wsp.owner")?.value == "cta";
         let warps = |launch: &Launch| launch.block.iter().map(|&side| u64::from(side)).product::<u64>().div_ceil(lanes);
         let warps = if of_ctas { o.launches.iter().map(warps).max()? } else { 1 };
-        let region = stores * warps * (lanes * 8).div_ceil(number("entry_bytes")?);
-        (region > entries).then(|| {
-            format!(
-                "gated WPQs: a region may store {stores} words of 8 bytes a lane, {region} entries where its accesses coalesce, \
-                 and a queue has {entries}: one that comes to a single controller overflows it whatever else is there"
-            )
-        })
+        let entry_bytes = number("entry_bytes")?;
+        let bound = RegionBound { threshold_stores, warps, lanes, entry_bytes, wpq_entries };
+        bound.overflow().map(|why| format!("gated WPQs: {why}"))
     }
 
     fn saturated(&self) -> Vec<String> {
