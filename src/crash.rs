@@ -56,7 +56,7 @@ pub use request::{CrashRequest, Phase, Watching};
 fn promises(scheme: &dyn Scheme) -> (Guarantees, bool) {
     let (mut sm, outbox) = (scheme.sm_handler(HandlerPlace::default()), &mut Outbox::default());
     let cta_end = sm.boundary(outbox) == Boundary::WriteBackL2;
-    let kernel_end = scheme.host_handler().kernel_end(outbox) == Boundary::WriteBackL2;
+    let kernel_end = scheme.host_handler().boundary(outbox) == Boundary::WriteBackL2;
     let past = scheme.non_temporal_order();
     let strict = past == NonTemporalOrder::Fifo || sm.store(&Store::of(StoreClass::Data), outbox).wait;
     (Guarantees { cta_end, kernel_end, past }, strict)

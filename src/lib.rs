@@ -49,7 +49,7 @@
 //!
 //! ```
 //! use durawarp::Experiment;
-//! use durawarp::persist::{Handler, HandlerPlace, HostHandler, Outbox, Route, Scheme, SmHandler, Store, StoreRule};
+//! use durawarp::persist::{Handler, HandlerPlace, Outbox, Route, Scheme, SmHandler, Store, StoreRule};
 //!
 //! /// Stores bypass the caches.
 //! #[derive(Debug)]
@@ -75,7 +75,7 @@
 //!     fn sm_handler(&self, _: HandlerPlace) -> Box<dyn SmHandler> {
 //!         Box::new(Bypass)
 //!     }
-//!     fn host_handler(&self) -> Box<dyn HostHandler> {
+//!     fn host_handler(&self) -> Box<dyn Handler> {
 //!         Box::new(Bypass)
 //!     }
 //!     fn logs(&self) -> bool {

@@ -7,18 +7,20 @@
 //!                                 ▼                         │
 //!                          L2 slices 0..m ──reads/writes──> memory controllers (DRAM and NVM)
 //! ```
-//! Components meet only through [`msg`]; values travel with the messages. Kernels come from [`crate::kernel`].
+//! Components meet only through [`msg`]; values travel with the messages. Kernels come from
+//! [`crate::kernel`].
 
 pub mod address;
 pub mod cache;
 pub mod coalescer;
+pub mod command_processor;
 pub mod crossbar;
-pub mod dispatch;
 pub mod hub;
 pub mod image;
 mod kernel_facts;
 pub mod l1;
 pub mod l2;
+pub mod line;
 pub mod look;
 pub mod media;
 pub mod memory_controller;
@@ -41,8 +43,8 @@ use serde::{Deserialize, Serialize};
 use crate::engine::Timebase;
 use crate::spec;
 
+use self::command_processor::CommandProcessorSpec;
 use self::crossbar::{CrossbarSpec, SwitchKind};
-use self::dispatch::DispatchSpec;
 use self::l1::{L1LocalWrites, L1Spec, L1Writes};
 use self::l2::L2Spec;
 use self::media::{BusSpec, MediaSpec, NvmSpec};
@@ -107,7 +109,7 @@ machine_spec! {
     /// NVM devices.
     nvm: NvmSpec,
     /// Command processor.
-    dispatch: DispatchSpec,
+    dispatch: CommandProcessorSpec,
     /// Persistency.
     persist: PersistSpec,
 }

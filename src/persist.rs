@@ -3,6 +3,7 @@
 //!
 //! Invariants: nothing here knows a component, a scheme or the judge; everything is plain data or a trait.
 
+pub mod access;
 pub mod event;
 pub mod handler;
 pub mod image;
@@ -10,7 +11,6 @@ pub mod journal;
 pub mod kernel_order;
 pub mod non_temporal;
 pub mod outbox;
-pub mod path;
 pub mod regions;
 pub mod selection;
 pub mod sequence;
@@ -20,8 +20,8 @@ pub mod vocab;
 
 pub use handler::{
     Access, AccessKind, Admission, ControllerHandler, Departure, Event, Flush, Handler, HandlerPlace, HandlerReport,
-    HostHandler, HubHandler, Interests, Joining, KernelFacts, Load, Marker, Offer, Outbox, PathLinks, PathStore, Peer,
-    Scheme, SchemeMessage, SliceHandler, SmHandler, Store, Synchronisation, SynchronisationRule, WriteBack, opened,
+    Held, Idle, Interests, Joining, KernelFacts, Load, Marker, Offer, Outbox, PathLinks, PathStore, Peer, Scheme,
+    SchemeMessage, SmHandler, Store, Synchronisation, SynchronisationRule, VictimSearch, WriteBack, opened,
 };
 pub use image::PmImage;
 pub use journal::{Fact, FactKind, Journal, Notebook};

@@ -295,7 +295,7 @@ pub(crate) fn failures(verification: &workload::Verification) -> Vec<String> {
 fn time_of(end: &RunEnd, machine: &Assembly) -> Time {
     match *end {
         // Write-backs may go on after the host knows that its last step is done.
-        RunEnd::Finished { at } => machine.dispatch().ended().unwrap_or(at),
+        RunEnd::Finished { at } => machine.command_processor().ended().unwrap_or(at),
         RunEnd::Deadlock { at, .. }
         | RunEnd::TimeLimit { at }
         | RunEnd::Stopped { at }
@@ -306,7 +306,7 @@ fn time_of(end: &RunEnd, machine: &Assembly) -> Time {
 }
 
 fn launches(machine: &Assembly, time: Time, base: Timebase, spec: &MachineSpec) -> Vec<Launch> {
-    let of = |record: &crate::machine::dispatch::LaunchRecord| Launch {
+    let of = |record: &crate::machine::command_processor::LaunchRecord| Launch {
         kernel: record.kernel.clone(),
         grid: record.grid,
         block: record.block,
@@ -316,7 +316,7 @@ fn launches(machine: &Assembly, time: Time, base: Timebase, spec: &MachineSpec) 
         // One that was cut short lasts until the cut.
         length: duration(if record.end == 0 { time } else { record.end }.max(record.start) - record.start, base, spec),
     };
-    machine.dispatch().launches().iter().map(of).collect()
+    machine.command_processor().launches().iter().map(of).collect()
 }
 
 fn counters(machine: &Assembly) -> Vec<Table> {

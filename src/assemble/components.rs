@@ -5,8 +5,8 @@ use crate::kernel::host::HostProgram;
 use crate::kernel::memory::FlatMemory;
 use crate::machine::MachineSpec;
 use crate::machine::address::Interleave;
+use crate::machine::command_processor::{CommandProcessor, CommandProcessorWiring};
 use crate::machine::crossbar::{PortEnd, SwitchKind};
-use crate::machine::dispatch::{CommandProcessor, DispatchWiring};
 use crate::machine::hub::Hub;
 use crate::machine::l2::{L2Slice, L2Wiring};
 use crate::machine::media::Media;
@@ -16,11 +16,11 @@ use crate::machine::ports::{Endpoint, Roster};
 use crate::machine::sm::{Sm, SmParameters, SmWiring};
 use crate::machine::stalls::LinkParts;
 use crate::machine::switch::Switch;
-use crate::persist::handler::{HandlerPlace, HubHandler};
+use crate::persist::handler::{Handler, HandlerPlace};
 
 use super::links::Wiring;
 use super::memory::MemoryMap;
-use super::{Persistency, first_place};
+use super::persistency::{Persistency, first_place};
 
 /// What components are made of, and those that are made so far.
 pub(super) struct Components<'a> {
@@ -33,7 +33,7 @@ pub(super) struct Components<'a> {
     memory: Clock,
     /// Any port of the crossbar, at any end.
     end: PortEnd,
-    hub: Option<Box<dyn HubHandler>>,
+    hub: Option<Box<dyn Handler>>,
     wiring: Wiring,
 }
 
@@ -103,6 +103,7 @@ impl<'a> Components<'a> {
             miss: self.core.cycles(u64::from(spec.l1.miss_cycles)),
             pipeline: self.l2.cycles(u64::from(spec.l2.pipeline_cycles)),
         };
+        // Parameters are common to all SMs; place, ports and local memory are each SM's own.
         for index in 0..self.roster().sms {
             let wiring = SmWiring {
                 index,
@@ -164,7 +165,7 @@ impl<'a> Components<'a> {
     /// The command processor, with the host program.
     pub(super) fn add_command_processor(&mut self, host: Box<dyn HostProgram>) {
         let spec = self.spec;
-        let wiring = DispatchWiring {
+        let wiring = CommandProcessorWiring {
             clock: self.core,
             launch_ticks: self.base.ticks_of_ps(spec.dispatch.launch_ns.ps),
             line_bytes: spec.l2.line_bytes,
@@ -172,16 +173,16 @@ impl<'a> Components<'a> {
             crossbar: (spec.crossbar.clone(), self.end.clone()),
         };
         let handler = self.persistency.scheme.host_handler();
-        let mut dispatch =
+        let mut processor =
             CommandProcessor::new(spec.dispatch.clone(), spec.sm.clone(), spec.shared.clone(), wiring, host, handler);
         if self.persistency.journal {
-            dispatch.keep_journal();
+            processor.keep_journal();
         }
-        self.persistency.timeline.into_iter().for_each(|spans| dispatch.keep_timeline(spans));
+        self.persistency.timeline.into_iter().for_each(|spans| processor.keep_timeline(spans));
         if self.persistency.halts_at_end {
-            dispatch.halt_at_end();
+            processor.halt_at_end();
         }
-        self.add(Endpoint::CommandProcessor, dispatch);
+        self.add(Endpoint::CommandProcessor, processor);
     }
 
     /// The scheme's own component, if it has one.

@@ -8,21 +8,19 @@
 //! | SM | command processor | a command's | a command's |
 //! | hub | SMs, slices; from the command processor | a command's, or the scheme's | the same |
 //! | SM, controller, hub | controller (handlers there) | the scheme's | the same |
-//! | requester | switch of requests, then slice | as without the switch, in parts; a cycle of the hop lies after it | by the switch of replies |
+//! | requester | switch, then slice | as without; one cycle of the hop lies after it | another switch |
 //!
-//! Constant pipeline delays lie on links, where they widen the engine's lookahead. Tiers: SMs; slices fused with their
-//! controller, so that the short links between these hold no other component back; the command processor and the hub.
+//! Constant pipeline delays lie on links, where they widen the engine's lookahead. Tiers: SMs; slices fused
+//! with their controller, so that their short links hold no other component back; the command processor and
+//! the hub.
 
 use std::collections::BTreeMap;
 
 use crate::engine::{ComponentId, Link, Simulation, Time, Timebase, Topology};
 use crate::machine::MachineSpec;
-use crate::machine::address::Interleave;
 use crate::machine::msg::Msg;
 use crate::machine::ports::{Endpoint, Roster};
-use crate::persist::path::PathLinks;
-
-use super::Assembly;
+use crate::persist::handler::PathLinks;
 
 /// Latencies of links, in ticks.
 #[derive(Debug)]
@@ -142,8 +140,8 @@ impl Wiring {
         self.topology.put_in_tier(2, &[self.id(Endpoint::Hub)]);
     }
 
-    /// Controllers of a scheme with handlers there: with SMs, with each other, with the hub. They stand in a row, SMs
-    /// before the first.
+    /// Controllers of a scheme with handlers there: with SMs, with each other, with the hub. They stand in a
+    /// row, SMs before the first.
     pub(super) fn join_controllers(&mut self, l: &Latencies, paths: PathLinks) {
         let ticks = |ps| l.base.ticks_of_ps(ps);
         let controllers: Vec<Endpoint> = self.roster.controllers().collect();
@@ -161,7 +159,8 @@ impl Wiring {
         }
     }
 
-    /// The crossbar's switches. Packets take these links instead of the direct ones, which credits keep taking.
+    /// The crossbar's switches. Packets take these links instead of the direct ones, which credits keep
+    /// taking.
     pub(super) fn join_switches(&mut self, l: &Latencies) {
         let (requests, replies) = (Endpoint::RequestSwitch, Endpoint::ReplySwitch);
         let (before, after) = (l.hop - l.crossbar_cycle, l.crossbar_cycle);
@@ -178,11 +177,11 @@ impl Wiring {
         self.topology.put_in_tier(1, &[self.id(requests), self.id(replies)]);
     }
 
-    /// A simulation that begins with the host program's first step.
-    pub(super) fn start(mut self, map: Interleave) -> Assembly {
+    /// A simulation that begins with the host program's first step, and its components by role.
+    pub(super) fn start(mut self) -> (Simulation<Msg>, BTreeMap<Endpoint, ComponentId>) {
         self.topology.wake_at(self.id(Endpoint::CommandProcessor), 0);
         match Simulation::new(self.topology) {
-            Ok(simulation) => Assembly { simulation, ids: self.ids, map },
+            Ok(simulation) => (simulation, self.ids),
             Err(fault) => panic!("the assembled topology is faulty: {fault}"),
         }
     }

@@ -3,10 +3,11 @@
 //! | part of a medium, from its base | holds |
 //! |---|---|
 //! | image | the program's buffers |
-//! | local memory (DRAM) | that of all threads that the SMs can hold, SM by SM, after the image at the next 4 KiB |
+//! | local memory (DRAM) | of all threads that fit, SM by SM, after the image at the next 4 KiB |
 //! | reserved lines (DRAM) | 64 a slice, under a scheme that moves bytes of its own |
 //!
-//! Invariant: what [`Assembly::collect`] fills in and what [`Assembly::into_memory`] returns are the same bytes.
+//! Invariant: what [`Assembly::collect`] fills in and what [`Assembly::into_memory`] returns are the same
+//! bytes.
 
 use std::any::Any;
 
@@ -17,7 +18,7 @@ use crate::machine::image::Image;
 use crate::machine::l2::L2Slice;
 use crate::machine::memory_controller::MemoryController;
 
-use super::Assembly;
+use super::assembly::Assembly;
 
 /// Lines of DRAM that each slice's handler may move bytes to.
 const RESERVED_LINES: u64 = 64;
@@ -41,7 +42,8 @@ pub(super) struct MemoryMap {
 }
 
 impl MemoryMap {
-    /// Lays out a machine's memory and cuts the image, which is freed range by range. `local_bytes` are a thread's.
+    /// Lays out a machine's memory and cuts the image, which is freed range by range. `local_bytes` are a
+    /// thread's.
     pub(super) fn cut(
         memory: FlatMemory,
         spec: &MachineSpec,
@@ -84,7 +86,7 @@ fn extents(memory: &FlatMemory, local_bytes: u64) -> ([u64; 2], u64) {
     (extents, local)
 }
 
-/// Reserves lines of every slice behind all that DRAM holds.
+/// Reserves lines of every slice after everything that DRAM holds.
 fn reserve(extents: &mut [u64; 2], spec: &MachineSpec, map: Interleave) -> Vec<u64> {
     let extent = &mut extents[Medium::Dram as usize];
     let line_bytes = u64::from(spec.l2.line_bytes);
@@ -127,7 +129,7 @@ fn cut(memory: FlatMemory, map: Interleave, channels: u32, extents: [u64; 2]) ->
 /// Puts bytes of dirty lines over what memory holds.
 fn put_dirty(memory: &mut FlatMemory, line: u64, bytes: &[u8], dirty: u128) {
     for (i, &byte) in bytes.iter().enumerate().filter(|(i, _)| dirty >> i & 1 == 1) {
-        // Bytes outside every allocation (local memory) are nobody's result.
+        // Bytes outside every allocation (local memory) are no result.
         if let Some(to) = memory.slice_mut(line + i as u64, 1) {
             to[0] = byte;
         }
@@ -135,8 +137,8 @@ fn put_dirty(memory: &mut FlatMemory, line: u64, bytes: &[u8], dirty: u128) {
 }
 
 impl Assembly {
-    /// Fills `memory` with what a read of every address would return now: the controllers' bytes under the dirty bytes
-    /// of the L2.
+    /// Fills `memory` with what a read of every address would return now: the controllers' bytes under the
+    /// dirty bytes of the L2.
     pub fn collect(&self, memory: &mut FlatMemory) {
         let controllers: Vec<&MemoryController> = self.controllers().collect();
         let map = self.map;
@@ -158,8 +160,9 @@ impl Assembly {
         }
     }
 
-    /// Takes the machine apart and brings `memory`, as it was before the first step, to what [`Assembly::collect`] would
-    /// fill in. Its bytes are freed on the way, and what has not changed stays shared.
+    /// Takes the machine apart and brings `memory`, as it was before the first step, to what
+    /// [`Assembly::collect`] would fill in. Its bytes are freed on the way, and what has not changed stays
+    /// shared.
     pub fn into_memory(self, mut memory: FlatMemory) -> FlatMemory {
         let held = self.controllers().flat_map(MemoryController::held_lines);
         let held = held.map(|(line, bytes, held)| (line, bytes.to_vec(), held));
@@ -185,8 +188,8 @@ impl Assembly {
             }
             moved += length;
             if moved >= FREED_BYTES {
-                // Pieces come by address, so nobody asks again for what lies below by more than the chunks of a round
-                // over all slices.
+                // Pieces come by address, so no later piece lies below by more than the chunks of
+                // a round over all slices.
                 moved = 0;
                 for image in &mut images {
                     image[medium].forget_below(from.saturating_sub(round) as usize);

@@ -1,8 +1,9 @@
 //! Where an address lives: which L2 slice, which memory channel, and at which dense local address there.
 //!
-//! Memory is cut into chunks; a group of as many consecutive chunks as there are slices has one chunk on each, and a
-//! hash of the group's number rotates which one, so that no power-of-two stride camps on a channel (SM6 hashes its
-//! partitions too). The mapping is a bijection, so every controller stores its share densely.
+//! Memory is cut into chunks; a group of as many consecutive chunks as there are slices has one chunk on
+//! each, and a hash of the group's number rotates which one, so that no power-of-two stride camps on a
+//! channel (SM6 hashes its partitions too). The mapping is a bijection, so every controller stores its share
+//! densely.
 //!
 //! Invariants: a line never crosses a chunk; slices `k * slices_per_channel ..` belong to channel `k`.
 //! Not modelled: virtual memory and page placement.
@@ -20,7 +21,8 @@ pub struct Interleave {
 }
 
 impl Interleave {
-    /// A mapping over `slices` slices, a whole number of them a channel, in chunks of `chunk_bytes` (a power of two).
+    /// A mapping over `slices` slices, a whole number of them a channel, in chunks of `chunk_bytes` (a power
+    /// of two).
     ///
     /// # Panics
     /// When the slices do not divide over the channels, or the chunk is not a power of two.
@@ -89,8 +91,8 @@ impl Interleave {
         group << self.chunk_shift | offset & ((1 << self.chunk_shift) - 1)
     }
 
-    /// The address within its channel's share of its medium, dense from 0: neighbouring chunks of the channel's
-    /// slices follow each other, so that a stream fills a DRAM row before it leaves it.
+    /// The address within its channel's share of its medium, dense from 0: neighbouring chunks of the
+    /// channel's slices follow each other, so that a stream fills a DRAM row before it leaves it.
     pub fn in_channel(self, address: u64) -> u64 {
         let local = self.in_slice(address);
         let group = local >> self.chunk_shift;

@@ -1,7 +1,7 @@
 //! Tag arrays with LRU replacement and an XOR-folded set index, shared by the L1D and the L2 slices.
 //!
-//! Source: AGPM Table IV ("XOR-indexing, allocate-on-miss, LRU"). The fold XORs every group of index bits of the line
-//! number, so that lines a power of two apart spread over the sets.
+//! Source: AGPM Table IV ("XOR-indexing, allocate-on-miss, LRU"). The fold XORs every group of index bits of
+//! the line number, so that lines a power of two apart spread over the sets.
 //!
 //! Invariants: a line is in at most one way; a locked way (one with a fill under way) is never a victim.
 //! Data, sector validity and dirtiness belong to the owner, in arrays parallel to the ways.
@@ -66,8 +66,8 @@ impl TagArray {
         self.used[place] = self.uses;
     }
 
-    /// The place to take for a line that is not there: an empty way, else the least recently used one that is not
-    /// locked; `None` when every way is locked.
+    /// The place to take for a line that is not there: an empty way, else the least recently used one that is
+    /// not locked; `None` when every way is locked.
     pub fn victim(&self, line: u64) -> Option<usize> {
         let first = self.first_place(line);
         (first..first + self.ways).filter(|&place| !self.locked[place]).min_by_key(|&place| self.used[place])

@@ -1,13 +1,14 @@
 //! The coalescer: which lines and sectors one warp instruction accesses, and which lanes share them.
 //!
-//! Three rules. `warp_sectored`: all lanes together, one access a line with the 32 B sectors touched. `warp_by_sector`: all
-//! lanes together, one access a 32 B sector (GPGPU-Sim's `coalesce_arch` 40 and later: "all requests should be 32 bytes").
-//! `half_warp_legacy`: each half-warp by itself, one access a 128 B segment for words of 4 bytes or more (64 B for
-//! 2-byte, 32 B for 1-byte words), the segment halved while only one half of it is used (compute capability 1.2, as
-//! GPGPU-Sim's `coalesce_arch 13`, which is what AGPM's Table II counts).
+//! Three rules. `warp_sectored`: all lanes together, one access a line with the 32 B sectors touched.
+//! `warp_by_sector`: all lanes together, one access a 32 B sector (GPGPU-Sim's `coalesce_arch` 40 and later:
+//! "all requests should be 32 bytes"). `half_warp_legacy`: each half-warp by itself, one access a 128 B
+//! segment for words of 4 bytes or more (64 B for 2-byte, 32 B for 1-byte words), the segment halved while
+//! only one half of it is used (compute capability 1.2, as GPGPU-Sim's `coalesce_arch 13`, which is what
+//! AGPM's Table II counts).
 //!
-//! Invariants: every lane is in exactly one access; accesses come in the order of their first lanes; an access's
-//! sectors cover every byte its lanes touch.
+//! Invariants: every lane is in exactly one access; accesses come in the order of their first lanes; an
+//! access's sectors cover every byte its lanes touch.
 
 use crate::choice;
 
@@ -46,14 +47,14 @@ impl LineAccess {
     }
 }
 
-/// What the addresses of a warp's lanes look like together. Most instructions of most kernels are of the two simple
-/// forms, of which accesses follow by arithmetic, without a look at each lane.
+/// What the addresses of a warp's lanes look like together. Most instructions of most kernels are of the two
+/// simple forms, of which accesses follow by arithmetic, without a look at each lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// 32 lanes, and no others, access one and the same address.
     Uniform,
-    /// 32 lanes, and no others, access one stretch of memory in the order of lanes, from an address that is a multiple
-    /// of the bytes a lane.
+    /// 32 lanes, and no others, access one stretch of memory in the order of lanes, from an address that is a
+    /// multiple of the bytes a lane.
     Consecutive,
     /// Anything else.
     Any,
@@ -108,6 +109,8 @@ pub fn coalesce_form(
             let (bytes, in_unit) = (u64::from(bytes), u64::from(unit_bytes) - 1);
             let end = first + 32 * bytes;
             let mut at = first;
+            // A unit at a time: consecutive lanes fall into units in order, so that no lane is looked at by
+            // itself.
             while at < end {
                 let line = at & !in_line;
                 let next = ((at | in_unit) + 1).min(end);

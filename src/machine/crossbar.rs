@@ -1,16 +1,16 @@
-//! The crossbar, as what it is at its two ends: an injection port with the sender, an ejection port with the receiver.
+//! The crossbar as its two ends: an injection port at the sender, an ejection port at the receiver.
 //!
 //! ```text
 //!   sender ──[injection: 1 flit a cycle]── link of constant latency ──[ejection: 1 flit a cycle]── receiver
 //!      ▲                                                                                              │
 //!      └──────────────────────── credits: room in the receiver's input buffer ◄───────────────────────┘
 //! ```
-//! Cut-through: an uncontended packet pays its serialisation once. A message's arrival is the arrival of its tail;
-//! the ejection port then delays it by what earlier packets still occupy.
+//! Cut-through: an uncontended packet pays its serialisation once. A message's arrival is the arrival of its
+//! tail; the ejection port then delays it by what earlier packets still occupy.
 //!
-//! Source: AGPM Table IV (32 B flits, 1.4 GHz); the buffers of `SM6_TITANX`. With `switch = "ports"` contention is at the ports
-//! only, as in a full crossbar with enough internal speed-up; with `"input_queued"` packets also go through a
-//! [`switch`](super::switch).
+//! Source: AGPM Table IV (32 B flits, 1.4 GHz); the buffers of `SM6_TITANX`. With `switch = "ports"`
+//! contention is at the ports only, as in a full crossbar with enough internal speed-up; with
+//! `"input_queued"` packets also go through a [`switch`](super::switch).
 
 use crate::choice;
 use crate::engine::{Clock, Time};
@@ -35,12 +35,13 @@ spec! {
         flit_bytes: u32 where 8..=128,
         /// Crossbar cycles from one side to the other, serialisation apart.
         latency_cycles: u32 where 1..=1000,
-        /// Packets of one requester that one slice's input buffer holds: the requester's credits for that slice.
+        /// Packets of one requester that one slice's input buffer holds: the requester's credits for that
+        /// slice.
         buffer_packets: u32 where 1..=1024,
         /// Flits that may wait in an injection port before its sender is held back.
         injection_flits: u32 where 1..=4096,
-        /// What is between the ports: nothing that anybody waits for, or switches of requests and of replies with a FIFO at
-        /// each input.
+        /// What is between the ports: nothing that anybody waits for, or switches of requests and of replies
+        /// with a FIFO at each input.
         switch: SwitchKind,
         /// Packets of a requester that its FIFO at the switch holds.
         switch_packets: u32 where 1..=1024,
@@ -76,7 +77,8 @@ impl PortEnd {
         })
     }
 
-    /// Injects a packet that is ready at `now`: returns when its tail has left, from which the link's latency counts.
+    /// Injects a packet that is ready at `now`: returns when its tail has left, from which the link's latency
+    /// counts.
     pub fn inject(&mut self, now: Time, payload_bytes: u32) -> Time {
         let flits = self.flits_of(payload_bytes);
         let start = self.clock.edge_at_or_after(now.max(self.free_at));
@@ -95,8 +97,8 @@ impl PortEnd {
         self.free_at.saturating_sub(self.clock.cycles(u64::from(flits)))
     }
 
-    /// Ejects a packet whose tail arrives at `tail`: returns when all of it is out, `tail` itself when the port was
-    /// free for it.
+    /// Ejects a packet whose tail arrives at `tail`: returns when all of it is out, `tail` itself when the
+    /// port was free for it.
     pub fn eject(&mut self, tail: Time, payload_bytes: u32) -> Time {
         let flits = self.flits_of(payload_bytes);
         let length = self.clock.cycles(flits);

@@ -1,11 +1,12 @@
-//! The component that hosts a scheme's hub: a role that all its handlers write to (AGPM's path selector, a sequencer).
+//! The component that hosts a scheme's hub: a role that all its handlers write to (AGPM's path selector, a
+//! sequencer).
 //!
-//! It exists only under schemes that have one. It answers messages at once; its links have the latency of the command
-//! processor's unless the scheme says otherwise. Not modelled: what the hub's own logic takes, and the wires' bandwidth: few
-//! messages come here, never one an access.
+//! It exists only under schemes that have one. It answers messages at once; its links have the latency of the
+//! command processor's unless the scheme says otherwise. Not modelled: what the hub's own logic takes, and
+//! the wires' bandwidth: few messages come here, never one an access.
 
 use crate::engine::{Component, Ctx, StateDigest};
-use crate::persist::handler::{HubHandler, Outbox, Peer};
+use crate::persist::handler::{Handler, Outbox, Peer, report_of};
 
 use super::msg::Msg;
 use super::ports::Ports;
@@ -13,20 +14,20 @@ use super::ports::Ports;
 /// A scheme's own component.
 #[derive(Debug)]
 pub struct Hub {
-    handler: Box<dyn HubHandler>,
+    handler: Box<dyn Handler>,
     ports: Ports,
     outbox: Outbox,
 }
 
 impl Hub {
     /// A hub that hosts a handler.
-    pub fn new(handler: Box<dyn HubHandler>, ports: Ports) -> Self {
+    pub fn new(handler: Box<dyn Handler>, ports: Ports) -> Self {
         Hub { handler, ports, outbox: Outbox::default() }
     }
 
     /// What the scheme tells about the run.
     pub fn report(&self) -> serde_json::Value {
-        self.handler.report()
+        report_of(&*self.handler).results
     }
 }
 

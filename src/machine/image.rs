@@ -1,7 +1,8 @@
 //! The bytes of one medium on one channel, in pages that exist once something other than zero was put there.
 //!
-//! Invariants: bytes never written are zero; an access beyond the end panics, but for the tail of the last line, which may be
-//! shorter than the longest line of any machine. Cost: one look at a table more than a flat array; memory is what is used.
+//! Invariants: bytes never written are zero; an access beyond the end panics, but for the tail of the last
+//! line, which may be shorter than the longest line of any machine. Cost: one look at a table more than a
+//! flat array; memory is what is used.
 
 use super::msg::{Line, MAX_LINE_BYTES, copy_masked};
 use crate::engine::StateDigest;
@@ -100,7 +101,8 @@ impl Image {
         }
     }
 
-    /// Asks the computer for a line's bytes, some time before they are needed: images are larger than its caches.
+    /// Asks the computer for a line's bytes, some time before they are needed: images are larger than its
+    /// caches.
     #[inline]
     pub fn touch(&self, at: usize) {
         let (page, from) = place(at);

@@ -1,8 +1,8 @@
-//! What a persistency scheme is told about a kernel that starts: what the driver and the compiler know of it.
+//! What a persistency scheme learns of a kernel that starts: what the driver and the compiler know of it.
 //!
-//! Facts are static, from the launch and the program's text: nothing is known of branches, so a persist that some warps
-//! skip counts as if all executed it. Source: AGPM sections III (reason h: shared memory) and IV-A (the number of log
-//! updates sets the first threshold).
+//! Facts are static, from the launch and the program's text: nothing is known of branches, so a persist that
+//! some warps skip counts as if all executed it. Source: AGPM sections III (reason h: shared memory) and IV-A
+//! (the number of log updates sets the first threshold).
 
 use crate::kernel::ir::{MemKind, Op, PmOp, Space, StoreHint};
 use crate::kernel::launch::Launch;
@@ -27,7 +27,7 @@ pub(super) fn kernel_facts(launch: &Launch, number: u32, warp_size: u32) -> Kern
             Op::Pm(PmOp::ClwbLog) => log_write_backs.push(pc),
             Op::Barrier(_) => waits = true,
             Op::Branch { target, .. } if target as usize <= pc => loops.push(target as usize..=pc),
-            // A subroutine may run any number of times, and lies behind the kernel's own code.
+            // A subroutine may run any number of times, and lies after the kernel's own code.
             Op::Call { target } => loops.push(target as usize..=code.len()),
             _ => {}
         }

@@ -1,23 +1,25 @@
-//! The L1 data cache of one SM: sectored, with miss-status registers that merge; write-evict, or write-combining.
+//! The L1 data cache of one SM: sectored, with MSHRs that merge; write-evict or write-combining.
 //!
-//! A load that misses reserves a way (allocate-on-miss) and an MSHR; later loads of the same sectors join it. *Write-evict*:
-//! a store evicts its line and goes on to the L2; nothing here is ever dirty. *Write-combining*: a store joins its line's
-//! bytes, by a byte mask and without a fetch, and they leave in one write when the line is cleaned: for want of room, at
-//! a release, or because a scheme or an access past the cache asks. An S-FIFO names the dirty lines in order, so that a
-//! release walks no tags; when it is full its head is cleaned early. *Local memory* has a policy of its own: as the rest, or
-//! written back: a store of a line that is here joins it and leaves with the line only, for nobody else looks there; one
-//! of a line that is not goes on to the L2. What a launch leaves of it is dead, and dropped.
+//! A load that misses reserves a way (allocate-on-miss) and an MSHR; later loads of the same sectors join it.
+//! *Write-evict*: a store evicts its line and goes on to the L2; nothing here is ever dirty.
+//! *Write-combining*: a store joins its line's bytes, by a byte mask and without a fetch. The bytes leave in
+//! one write when the line is cleaned: its way is needed, a warp releases, or a scheme or an access that
+//! bypasses the cache requests it. An S-FIFO names the dirty lines in order, so that a release walks no tags;
+//! when it is full its head is cleaned early. *Local memory* has a policy of its own: as the rest, or written
+//! back. Written back, a store to a resident line joins it and leaves with the line only, since no other
+//! thread reads it; a store to another line goes on to the L2. At the end of a launch its bytes are dropped.
 //!
-//! *A thread's load after its own store sees it, also past an outstanding fill of that line*: the store detaches the
-//! fill from the cache, so the fill still answers the loads that were there before but is neither joined nor kept, and a
-//! later load sends a request of its own, which follows the store to the same slice in order. A line with dirty bytes is
-//! cleaned before a load of it misses, so that the fill has them.
+//! *A thread's load after its own store sees it, also past an outstanding fill of that line*: the store
+//! detaches the fill from the cache. A detached fill still answers the loads that wait for it; no later load
+//! joins it and its bytes are not kept. A later load sends a request of its own, which follows the store to
+//! the same slice in order. A line with dirty bytes is cleaned before a load of it misses, so that the fill
+//! has them.
 //!
-//! Source: AGPM Table IV (24 KB, 6-way, 128 B, 256 MSHRs, WEWN, XOR index, LRU, allocate-on-miss); write-combining and the
-//! S-FIFO: Gope et al. section 3 and Table 2, after QuickRelease (Hechtman et al., HPCA 2014). Invariants: a reserved
-//! way is not a victim until its last fill has come; an MSHR answers each waiter exactly once, with the fill's own bytes;
-//! a line that is evicted, or missed, has no dirty byte.
-//! Not modelled: bank conflicts of the data array, a separate texture cache (texture fetches come here).
+//! Source: AGPM Table IV (24 KB, 6-way, 128 B, 256 MSHRs, WEWN, XOR index, LRU, allocate-on-miss);
+//! write-combining and the S-FIFO: Gope et al. section 3 and Table 2, after QuickRelease (Hechtman et al.,
+//! HPCA 2014). Invariants: a reserved way is not a victim until its last fill has come; an MSHR answers each
+//! waiter exactly once, with the fill's own bytes; a line that is evicted, or missed, has no dirty byte. Not
+//! modelled: bank conflicts of the data array, a separate texture cache (texture fetches come here).
 
 use smallvec::SmallVec;
 
@@ -45,7 +47,8 @@ choice! {
     pub enum L1LocalWrites {
         /// What any store does.
         AsGlobal = "as_global",
-        /// It joins its line where that is there, and goes on to the L2 where it is not; a line is written when it leaves.
+        /// It joins its line where that is there, and goes on to the L2 where it is not; a line is written
+        /// when it leaves.
         WriteBack = "write_back",
     }
 }
@@ -71,9 +74,11 @@ spec! {
         fill_cycles: u32 where 0..=10000,
         /// Global loads use it; when false they go to the L2 one by one.
         global_loads: bool,
-        /// A fence of scope gpu or sys empties it, so that later loads see what other SMs wrote before (PTX memory model).
+        /// A fence of scope gpu or sys empties it, so that later loads see what other SMs wrote before (PTX
+        /// memory model).
         fence_invalidates: bool,
-        /// What a store does: evict its line and go on to the L2, or combine with others of its line until it is cleaned.
+        /// What a store does: evict its line and go on to the L2, or combine with others of its line until it
+        /// is cleaned.
         writes: L1Writes,
         /// What a store to local memory does: the same, or write-back without allocation.
         local_writes: L1LocalWrites,
@@ -113,7 +118,8 @@ pub enum Lookup {
     Miss(u16),
     /// No MSHR, or no room in it: try again after a fill.
     Full,
-    /// Every way of its set waits for a fill, but there is an MSHR: try again after a fill, or go past the cache.
+    /// Every way of its set waits for a fill, but there is an MSHR: try again after a fill, or go past the
+    /// cache.
     Reserved,
 }
 
@@ -194,6 +200,7 @@ impl L1 {
                 }
             }
         }
+        // MSHR before way: a load that gets no MSHR displaces no line.
         if self.free.is_empty() {
             return Lookup::Full;
         }
@@ -251,7 +258,8 @@ impl L1 {
         self.tags.find(line >> self.line_shift).is_some_and(|place| self.dirty[place] != 0)
     }
 
-    /// A store joins its line's bytes; fills under way are detached. False when every way of its set waits for a fill.
+    /// A store joins its line's bytes; fills under way are detached. False when every way of its set waits
+    /// for a fill.
     pub fn combine(&mut self, line: u64, local: bool, store: &Line) -> bool {
         let number = line >> self.line_shift;
         let place = match self.tags.find(number) {
@@ -337,7 +345,8 @@ impl L1 {
         &self.data[place]
     }
 
-    /// A store (or atomic) to the line passes by: evicts it and detaches fills under way. True when it was there.
+    /// A store (or atomic) to the line passes by: evicts it and detaches fills under way. True when it was
+    /// there.
     pub fn evict(&mut self, line: u64) -> bool {
         let Some(place) = self.tags.find(line >> self.line_shift) else {
             return false;
@@ -385,7 +394,8 @@ impl L1 {
         }
     }
 
-    /// A launch begins: the cache forgets all but what is to be cleaned. Local memory of the launch before is dead.
+    /// A launch begins: the cache forgets all but what is to be cleaned. Local memory of the launch before is
+    /// dead.
     pub fn begin_launch(&mut self) {
         if self.writes_local_back {
             for place in 0..self.tags.places() {

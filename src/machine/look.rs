@@ -1,16 +1,17 @@
-//! What the host does outside simulated time: it looks at global memory as a read of it would find it, and fills the L2.
+//! What the host does outside simulated time: it reads global memory at once, and fills the L2.
 //!
 //! ```text
-//!  command processor ──Look──> every slice ──Lines──> its controller     behind all that is on its way there
+//!  command processor ──Look──> every slice ──Lines──> its controller     after all messages on that way
 //!                    <──Lines──            <──Lines── with their bytes
 //! ```
-//! A slice names its lines, its controller adds what memory holds, the slice lays its dirty bytes over that. Links are the
-//! ordinary ones, so nothing overtakes a write; no port, buffer, credit, bank, LRU order or counter of accesses takes part. The ways take a
-//! few 100 ns, which the command processor gives back: see `dispatch/look`.
+//! A slice names its lines, its controller adds what memory holds, the slice lays its dirty bytes over that.
+//! Links are the ordinary ones, so no look overtakes a write. Ports, buffers, credits, banks, LRU order and
+//! counters of accesses take no part. The links take a few 100 ns, which the command processor gives back
+//! (`command_processor/look`).
 //!
 //! Not modelled, on purpose: the cost of such a look, which a real host has.
 
-use super::msg::MAX_LINE_BYTES;
+use super::line::MAX_LINE_BYTES;
 use crate::kernel::host::GlobalRange;
 
 /// What the host asks every slice for.

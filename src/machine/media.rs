@@ -1,77 +1,38 @@
 //! Timing of one channel's memory devices: banks, rows, the data bus. Pure arithmetic; it schedules nothing.
 //!
-//! DRAM reads and writes go through an open row: precharge (`t_rp`), activate (`t_rcd`), then column accesses. NVM reads
-//! do too (the row buffer holds what was sensed). What an NVM write costs is a reading of its own, [`WriteMode`]:
+//! DRAM reads and writes go through an open row: precharge (`t_rp`), activate (`t_rcd`), then column
+//! accesses. NVM reads do too (the row buffer holds what was sensed). What an NVM write costs is a reading of
+//! its own, [`WriteMode`]:
 //!
 //! | mode | a write needs its row | its bank is held | its bytes are in cells |
 //! |---|---|---|---|
-//! | `through` | no | for `cell_write_ns` | then |
-//! | `row_buffer` | yes | for `t_ccd_ns` or `write_hit_ns`; the row cannot close before it is written | when the row is written |
-//! | `latency` | no | for `write_hold_ns` | after `cell_write_ns` |
+//! | `through` | no | `cell_write_ns` | after `cell_write_ns` |
+//! | `row_buffer` | yes | `t_ccd_ns` or `write_hit_ns`; the row, until it is written | with its row |
+//! | `latency` | no | `write_hold_ns` | after `cell_write_ns` |
 //!
-//! A row of `row_buffer` is written `row_write_ns` long: behind the last write to it (`idle`), or when another row needs
-//! the bank (`close`). Acceptance of a write is the controller's business, not the media's. Both media share the channel's
-//! data bus; a change of its direction costs a turnaround. `write_bandwidth_mb_s` bounds what NVM takes of writes.
+//! A row of `row_buffer` is written `row_write_ns` long: after the last write to it (`idle`), or when
+//! another row needs the bank (`close`). Acceptance of a write is the controller's business, not the media's.
+//! Both media share the channel's data bus; a change of its direction costs a turnaround.
+//! `write_bandwidth_mb_s` bounds what NVM takes of writes.
 //!
 //! Source: the shape of gem5's `NVMInterface` (`through`), of NVMain, Ramulator's PCM and BROI's Table III
-//! (`row_buffer`), of GPGPU-Sim's `dram_latency` and SBRP's `pm_latency` (`latency`), and of DRAM timing tables (JEDEC
-//! names); the numbers are each preset's. Invariants: a bank does one thing at a time; the data bus carries one burst at a
-//! time; a command that comes too early panics. Commands are issued on memory clock edges by the controller. Not
-//! modelled: refresh, tFAW, command-bus slots beyond one row and one column command a cycle, wear.
+//! (`row_buffer`), of GPGPU-Sim's `dram_latency` and SBRP's `pm_latency` (`latency`), and of DRAM timing
+//! tables (JEDEC names); the numbers are each preset's. Invariants: a bank does one thing at a time; the data
+//! bus carries one burst at a time; a command that comes too early panics. Commands are issued on memory
+//! clock edges by the controller. Not modelled: refresh, tFAW, command-bus slots beyond one row and one
+//! column command a cycle, wear.
 
+mod parameters;
 mod writes;
 
 use crate::engine::{Clock, Time, Timebase};
 use crate::kernel::memory::Medium;
-use crate::spec;
 
 use super::msg::{SECTOR_BYTES, sectors_touched};
 use crate::spec::Nanos;
 
+pub use parameters::{BusSpec, MediaSpec, NvmSpec, RowWriteWhen, WriteMode};
 use writes::Writes;
-pub use writes::{NvmSpec, RowWriteWhen, WriteMode};
-
-spec! {
-    /// Timing of DRAM devices, which are read and written through rows.
-    pub struct MediaSpec {
-        /// Banks of one channel.
-        banks: u32 where 1..=256,
-        /// Bytes of one row (row buffer) of a bank.
-        row_bytes: u32 where 128..=65536,
-        /// Activate to column command: sensing a row.
-        t_rcd_ns: Nanos,
-        /// Column read to its first data.
-        t_cl_ns: Nanos,
-        /// Column write to its first data.
-        t_wl_ns: Nanos,
-        /// Precharge: closing a row.
-        t_rp_ns: Nanos,
-        /// Activate to precharge, least.
-        t_ras_ns: Nanos,
-        /// Column command to column command of the medium, least.
-        t_ccd_ns: Nanos,
-        /// Groups of banks: bank `i` belongs to group `i` modulo their number.
-        bank_groups: u32 where 1..=16,
-        /// Column command to column command of one bank group, least; what is longer than a sector is a command a sector.
-        t_ccd_l_ns: Nanos,
-        /// Activate to activate of different banks, least.
-        t_rrd_ns: Nanos,
-        /// End of write data to precharge, least (write recovery).
-        t_wr_ns: Nanos,
-    }
-}
-
-spec! {
-    /// A channel's data bus.
-    pub struct BusSpec {
-        /// Bytes moved in one memory cycle.
-        bytes_per_cycle: u32 where 1..=256,
-        /// End of read data to first write data, least.
-        read_to_write_ns: Nanos,
-        /// End of write data to the next column read, least.
-        write_to_read_ns: Nanos,
-    }
-}
 
 /// Read or write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -192,8 +153,8 @@ impl Media {
         }
     }
 
-    /// The bank and row of a channel-local address: consecutive rows go to different banks, by a hash of the row's
-    /// number so that power-of-two strides do not share a bank.
+    /// The bank and row of a channel-local address: consecutive rows go to different banks, by a hash of the
+    /// row's number so that power-of-two strides do not share a bank.
     pub fn place(&self, medium: Medium, channel_address: u64) -> DeviceRow {
         let device = &self.devices[medium as usize];
         let row_number = channel_address >> device.row_shift;
@@ -244,8 +205,8 @@ impl Media {
         }
     }
 
-    /// When the cells of the row that is open in a bank will hold its bytes, if no other write comes to it: `None` when
-    /// nothing writes them before the row closes.
+    /// When the cells of the row that is open in a bank will hold its bytes, if no other write comes to it:
+    /// `None` when nothing writes them before the row closes.
     pub fn row_written_at(&self, bank: BankId) -> Option<Time> {
         let bank = &self.banks[usize::from(bank)];
         (!bank.dirty).then_some(bank.row_written_at)
@@ -283,8 +244,8 @@ impl Media {
         bank.precharge_at.max(after_other.saturating_sub(self.closing(place)))
     }
 
-    /// Opens the place's row at `at`: another row that is open is written where it must be, and closed, first. Returns when
-    /// the bytes of the row that was open are in cells.
+    /// Opens the place's row at `at`: another row that is open is written where it must be, and closed,
+    /// first. Returns when the bytes of the row that was open are in cells.
     ///
     /// # Panics
     /// When it is too early.
@@ -325,7 +286,8 @@ impl Media {
         bus_ready.saturating_sub(to_data).max(room)
     }
 
-    /// The earliest time at which the place's bank, its row being open (or written directly), can take a column command.
+    /// The earliest time at which the place's bank, its row being open (or written directly), can take a
+    /// column command.
     pub fn bank_ready(&self, place: DeviceRow, access: Direction) -> Time {
         self.of_bank(place, access).max(self.group_ready[place.medium as usize][self.group(place)])
     }
@@ -340,7 +302,8 @@ impl Media {
         }
     }
 
-    /// The gap between column commands that alone kept one that is issued at `at` from an earlier edge, if one did.
+    /// The gap between column commands that alone kept one that is issued at `at` from an earlier edge, if
+    /// one did.
     fn held_by(&self, place: DeviceRow, access: Direction, at: Time) -> Option<ColumnGap> {
         let medium = place.medium as usize;
         let of_medium = self.last_column[medium].map_or(0, |t| t + self.devices[medium].ccd);
@@ -368,8 +331,8 @@ impl Media {
         }
     }
 
-    /// Issues a column command at `at` for `bytes` bytes. Returns when its data has crossed the bus and when the
-    /// media has finished with it (for a read the same).
+    /// Issues a column command at `at` for `bytes` bytes. Returns when its data has crossed the bus and when
+    /// the media has finished with it (for a read the same).
     ///
     /// # Panics
     /// When it is too early.
@@ -377,8 +340,8 @@ impl Media {
         self.transfer(place, access, bytes, at, 0)
     }
 
-    /// Issues a write of `mask`'s bytes of a line: as [`Media::column`], but a write straight to the cells that covers
-    /// only a part of a granule reads it first (sensing and column read).
+    /// Issues a write of `mask`'s bytes of a line: as [`Media::column`], but a write straight to the cells
+    /// that covers only a part of a granule reads it first (sensing and column read).
     ///
     /// # Panics
     /// When it is too early.
@@ -406,6 +369,7 @@ impl Media {
                 bank.precharge_at = bank.precharge_at.max(at + burst);
                 data_end
             }
+            // Cells may be driven for longer than the bank is held: under `latency` writes overlap.
             (Direction::Write, Writes::Cells { cells, hold, .. }) => {
                 let free = (at + read_first + hold).max(data_end);
                 bank.column_at = free;
@@ -421,6 +385,8 @@ impl Media {
                 bank.row_written_at
             }
         };
+        // What the devices take of writes bounds every mode, and a write is not in its cells before they have
+        // taken it.
         if access == Direction::Write && place.medium == Medium::Nvm {
             self.write_free = self.write_rate.next(self.write_free, at, bytes);
             media_done = media_done.max(self.write_free);
@@ -428,6 +394,7 @@ impl Media {
         self.last_column[place.medium as usize] = Some(at);
         if device.groups > 1 {
             let group = self.group(place);
+            // More than a sector is a command a sector, each of which the group spaces.
             let commands = Time::from(bytes.div_ceil(SECTOR_BYTES));
             self.group_ready[place.medium as usize][group] = at + device.ccd_l * commands;
         }
@@ -451,7 +418,8 @@ struct Rate {
 }
 
 impl Rate {
-    /// When the next write may come after one of `bytes` at `at`. The medium took the one before until `free`.
+    /// When the next write may come after one of `bytes` at `at`. The medium took the one before until
+    /// `free`.
     fn next(self, free: Time, at: Time, bytes: u32) -> Time {
         // A MB/s is a byte in 1,000,000 ps.
         free.max(at) + self.base.ticks_of_ps((u64::from(bytes) * 1_000_000).div_ceil(u64::from(self.mb_s)))
@@ -472,7 +440,8 @@ pub enum ColumnGap {
 pub struct Transfer {
     /// The last byte has crossed the data bus.
     pub data_end: Time,
-    /// For a write: the data is in the cells, or in a row buffer whose closing writes them ([`Media::row_written_at`]).
+    /// For a write: the data is in the cells, or in a row buffer whose closing writes them
+    /// ([`Media::row_written_at`]).
     pub media_done: Time,
     /// Without this gap its command would have gone at an earlier edge.
     pub held_by: Option<ColumnGap>,

@@ -1,20 +1,22 @@
-//! One channel's memory controller: read queue, write-pending queue (WPQ), FR-FCFS scheduling, and the bytes themselves.
+//! One channel's memory controller: read queue, write-pending queue (WPQ), FR-FCFS scheduling, and the bytes
+//! themselves.
 //!
 //! ```text
 //!  slice ──reads──> ingress ──> read queue ──┐
 //!        ──writes─> ingress ──> WPQ ─────────┴─> FR-FCFS ──> media (banks, bus) ──> data back to the slice
 //!                                └─ accepted ──> acknowledgement to the slice (durable under ADR)
 //! ```
-//! A write is *accepted* when it has a WPQ entry: that is when it is acknowledged, and all that ADR promises. It reaches
-//! the *media* when the queue drains, in bursts between two watermarks. Reads see accepted and waiting writes.
-//! FR-FCFS takes the oldest request whose row is open, else opens the row of the oldest; a cap on how many row hits may
-//! pass an older request of the same bank bounds its age. When the media alone is persistent, a second message says that
-//! a write's cells are written; a journal, when kept, notes both facts.
+//! A write is *accepted* when it has a WPQ entry: that is when it is acknowledged, and all that ADR promises.
+//! It reaches the *media* when the queue drains, in bursts between two watermarks. Reads see accepted and
+//! waiting writes. FR-FCFS takes the oldest request whose row is open, else opens the row of the oldest; a
+//! cap on how many row hits may pass an older request of the same bank bounds its age. When the media alone
+//! is persistent, a second message says that a write's cells are written; a journal, when kept, notes both
+//! facts.
 //!
-//! Source: AGPM Table IV (FR-FCFS, 8 channels, ADR at the NVMC's WPQ); watermarks and front/back-end latency as in gem5's
-//! memory controller. Invariants: queues never exceed their capacities (slices hold credits for the ingress); bytes
-//! accepted = bytes written to media + bytes merged + bytes still queued; reads and writes of one line keep their order.
-//! Not modelled: refresh, ECC, wear levelling.
+//! Source: AGPM Table IV (FR-FCFS, 8 channels, ADR at the NVMC's WPQ); watermarks and front/back-end latency
+//! as in gem5's memory controller. Invariants: queues never exceed their capacities (slices hold credits for
+//! the ingress); bytes accepted = bytes written to media + bytes merged + bytes still queued; reads and
+//! writes of one line keep their order. Not modelled: refresh, ECC, wear levelling.
 
 mod arbiter;
 mod channel;
@@ -23,6 +25,7 @@ mod images;
 mod notes;
 mod open_rows;
 mod parameters;
+mod pending_write;
 mod schedule;
 mod timeline;
 mod undo_log;
@@ -48,9 +51,7 @@ pub use timeline::{ControllerTimeline, RegionTimeline};
 use channel::Channel;
 use handler_host::HandlerHost;
 use open_rows::OpenRows;
-
-/// Instead of a slice's place at the controller: a read or write of a handler, of which no slice is told.
-const NOBODY: u8 = u8::MAX;
+use pending_write::NOBODY;
 
 /// The controller of one channel.
 #[derive(Debug)]
@@ -76,7 +77,8 @@ impl MemoryController {
         MemoryController { channel, forward, handler_host: None }
     }
 
-    /// What survives a power failure, and hence when a write is acknowledged as durable; and whether it keeps a journal.
+    /// What survives a power failure, and hence when a write is acknowledged as durable; and whether it keeps
+    /// a journal.
     pub fn set_persistence(&mut self, spec: &PersistSpec, journal: bool) {
         let Channel { media, writes, arbiter, notes, .. } = &mut self.channel;
         let loses = spec.domain == Domain::Media && media.loses_rows();
@@ -85,7 +87,7 @@ impl MemoryController {
         notes.journal = journal.then(Box::default);
     }
 
-    /// Keeps a timeline from now on, of up to so many spans and values.
+    /// Keeps a timeline from now on, of at most `spans` spans and values.
     pub fn keep_timeline(&mut self, spans: usize) {
         self.channel.notes.timeline = Some(Box::new(ControllerTimeline::new(spans)));
     }
@@ -115,13 +117,13 @@ impl MemoryController {
     /// What its handler counted.
     pub fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
         if let Some(host) = &self.handler_host {
-            host.tally(add);
+            host.report().counters.into_iter().for_each(|(name, value)| add(name, value));
         }
     }
 
     /// What its handler saw of recoverable regions.
     pub fn region_report(&self) -> Option<RegionReport> {
-        self.handler_host.as_ref()?.region_report()
+        self.handler_host.as_ref()?.report().regions
     }
 
     /// How much its handler holds.
@@ -281,9 +283,8 @@ impl Component<Msg> for MemoryController {
 
     fn waits(&self, out: &mut Vec<Wait>) {
         let since = self.wpq_changed();
-        if let Some(what) = self.handler_host.as_ref().and_then(|host| host.waits()) {
-            out.push(Wait { who: "gated WPQ".to_owned(), what, on: None, since });
-        }
+        let of_handler = self.handler_host.as_ref().map(|host| host.report().waits).unwrap_or_default();
+        out.extend(of_handler.into_iter().map(|(who, what)| Wait { who, what, on: None, since }));
         if let Some(parked) = self.handler_host.as_ref().map(|host| host.parked()).filter(|&parked| parked > 0) {
             let what = format!("stores in the gated WPQ to be written: {parked} reads want their bytes");
             out.push(Wait { who: "controller".to_owned(), what, on: None, since });

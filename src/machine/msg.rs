@@ -1,11 +1,12 @@
 //! Every message between components of the machine.
 //!
-//! One enum, at most 64 bytes, moved and never cloned. Line payloads are boxed and travel in circles: a load's request
-//! carries the empty box that its reply brings back full, a store's acknowledgement returns the emptied one, so no
-//! component's pool runs dry and none grows. A persist's request carries its record of when it passed where, which its
-//! acknowledgement brings back: nobody else keeps books on it.
+//! One enum, at most 64 bytes, moved and never cloned. Line payloads (`line`) are boxed and travel in
+//! circles: a load's request carries the empty box that its reply brings back full, a store's acknowledgement
+//! returns the emptied one, so no component's pool runs dry and none grows. A persist's request carries the
+//! times at which it passed each stage; its acknowledgement brings them back, so no component keeps a record
+//! of it.
 //!
-//! Over 500 lines, since a message stands beside what it carries and what that costs on a link.
+//! Over 400 lines, since a message stands beside what it carries and what that costs on a link.
 
 use std::sync::Arc;
 
@@ -17,53 +18,12 @@ use crate::persist::handler::{AccessKind, Peer, SchemeMessage};
 use super::look::{Lines, Look};
 use super::ports::Requester;
 
-/// The largest line any cache of a machine may have, in bytes.
-pub const MAX_LINE_BYTES: usize = 128;
-
-/// Bytes of one sector: the unit of validity in caches and of transfer below the L2 (SM6, 32 B DRAM atom).
-pub const SECTOR_BYTES: u32 = 32;
+pub use super::line::{
+    Line, LinePool, MAX_LINE_BYTES, SECTOR_BYTES, copy_masked, sector_bytes, sectors_covered, sectors_touched,
+};
 
 /// Bytes of a packet's header on the crossbar (SM6: "read request 8 B control").
 pub const HEADER_BYTES: u32 = 8;
-
-/// The content of a line, or of a part of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
-    /// Bytes by offset in the line.
-    pub bytes: [u8; MAX_LINE_BYTES],
-    /// Which bytes are meant, one bit a byte.
-    pub mask: u128,
-    /// A log update writes it, or reads it to save it: schemes at the L2 are told.
-    pub log: bool,
-}
-
-impl Default for Line {
-    fn default() -> Self {
-        Line { bytes: [0; MAX_LINE_BYTES], mask: 0, log: false }
-    }
-}
-
-/// Boxes for lines, used again and again.
-#[derive(Debug, Default)]
-pub struct LinePool {
-    #[allow(clippy::vec_box, reason = "boxes are what is recycled: they travel in messages")]
-    free: Vec<Box<Line>>,
-}
-
-impl LinePool {
-    /// A box with any content and an empty mask.
-    pub fn take(&mut self) -> Box<Line> {
-        let mut room = self.free.pop().unwrap_or_default();
-        room.mask = 0;
-        room.log = false;
-        room
-    }
-
-    /// A box that is no longer needed.
-    pub fn give(&mut self, room: Box<Line>) {
-        self.free.push(room);
-    }
-}
 
 /// The lanes of one warp's atomic that fall into one line, in lane order.
 #[derive(Debug, Clone)]
@@ -89,7 +49,8 @@ pub struct Atomics {
 }
 
 impl Atomics {
-    /// Passes of a slice's atomic unit: it takes a sector at a time, and of lanes on one address one at a time.
+    /// Passes of a slice's atomic unit: it takes a sector at a time, and of lanes on one address one at a
+    /// time.
     pub fn passes(&self) -> u32 {
         let (mut lanes, mut most) = ([0; 128], [0; 4]);
         for &offset in &self.offset[..usize::from(self.count)] {
@@ -136,7 +97,8 @@ pub enum RequestKind {
     Flush,
     /// Write back every dirty line of persistent memory; acknowledged when all are durable.
     WriteBackAll,
-    /// A marker of a persist barrier: write back what the slice's handler names; acknowledged when that is durable.
+    /// A marker of a persist barrier: write back what the slice's handler names; acknowledged when that is
+    /// durable.
     Marker,
 }
 
@@ -199,10 +161,10 @@ pub struct Passed {
     pub durable: Time,
 }
 
-/// A write-through or a write-back of a warp, on its way and back.
+/// A non-temporal store or a write-back of a warp, on its way and back.
 #[derive(Debug, Default)]
 pub struct Persist {
-    /// What a write-through writes; room for it on the way back.
+    /// The bytes of a non-temporal store; room for them on the way back.
     pub line: Option<Box<Line>>,
     /// Its ticket at the SM's gate; 0 where it has none.
     pub number: u64,
@@ -284,7 +246,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Bytes behind its header.
+    /// Payload bytes, after its header.
     pub fn payload_bytes(&self) -> u32 {
         match &self.payload {
             Payload::Atomics(atomics) => u32::from(atomics.count) * atomics.elem.bytes(),
@@ -373,7 +335,8 @@ pub enum Msg {
         /// What it gets.
         reply: Reply,
     },
-    /// Slice or switch to requester: so many packets of the requester's have left the slice's input buffer, or the switch's.
+    /// Slice or switch to requester: so many packets of the requester's have left the slice's input buffer,
+    /// or the switch's.
     Credit {
         /// Which slice; the number of slices for the switch.
         slice: u16,
@@ -482,85 +445,4 @@ impl Message for Msg {
 
 fn fold(mask: u128) -> u64 {
     (mask as u64).wrapping_mul(3) ^ (mask >> 64) as u64
-}
-
-/// The bytes that sectors cover in a line, as a byte mask.
-#[inline]
-pub fn sector_bytes(sectors: u8) -> u128 {
-    const ONE: u128 = u32::MAX as u128;
-    const OF: [u128; 16] = {
-        let mut of = [0; 16];
-        let mut sectors = 0;
-        while sectors < 16 {
-            let mut sector = 0;
-            while sector < 4 {
-                if sectors >> sector & 1 == 1 {
-                    of[sectors] |= ONE << (32 * sector);
-                }
-                sector += 1;
-            }
-            sectors += 1;
-        }
-        of
-    };
-    OF[usize::from(sectors & 15)]
-}
-
-/// The sectors that a byte mask touches.
-pub fn sectors_touched(mask: u128) -> u8 {
-    (0..4).filter(|s| (mask >> (32 * s)) as u32 != 0).fold(0, |acc, s| acc | 1 << s)
-}
-
-/// The sectors that a byte mask covers completely.
-pub fn sectors_covered(mask: u128) -> u8 {
-    (0..4).filter(|s| (mask >> (32 * s)) as u32 == u32::MAX).fold(0, |acc, s| acc | 1 << s)
-}
-
-/// Copies the bytes of `from` that `mask` names onto `to`.
-#[inline]
-pub fn copy_masked(to: &mut [u8; MAX_LINE_BYTES], from: &[u8; MAX_LINE_BYTES], mask: u128) {
-    if mask == u128::MAX {
-        *to = *from;
-    } else {
-        copy_parts(to, from, mask);
-    }
-}
-
-fn copy_parts(to: &mut [u8; MAX_LINE_BYTES], from: &[u8; MAX_LINE_BYTES], mask: u128) {
-    for sector in 0..4 {
-        let bits = (mask >> (32 * sector)) as u32;
-        let range = 32 * sector..32 * sector + 32;
-        if bits == u32::MAX {
-            to[range.clone()].copy_from_slice(&from[range]);
-        } else if bits != 0 {
-            for (i, at) in range.enumerate() {
-                if bits >> i & 1 == 1 {
-                    to[at] = from[at];
-                }
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sectors_and_bytes_convert_both_ways() {
-        assert_eq!(sector_bytes(0b0101), 0x0000_0000_ffff_ffff_0000_0000_ffff_ffff);
-        assert_eq!(sectors_touched(1 << 33), 0b0010);
-        assert_eq!(sectors_covered(sector_bytes(0b1010) | 1), 0b1010);
-    }
-
-    #[test]
-    fn a_masked_copy_touches_only_its_bytes() {
-        let from: [u8; 128] = std::array::from_fn(|i| i as u8);
-        let mut to = [255; 128];
-        copy_masked(&mut to, &from, sector_bytes(0b1000) | 0b110);
-        for (i, &byte) in to.iter().enumerate() {
-            let copied = (96..128).contains(&i) || i == 1 || i == 2;
-            assert_eq!(byte, if copied { i as u8 } else { 255 }, "byte {i}");
-        }
-    }
 }

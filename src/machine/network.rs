@@ -1,7 +1,9 @@
-//! A requester's end of the crossbar (an SM, the command processor): the miss queue, credits, injection, and replies on their way out of the ejection port.
+//! A requester's end of the crossbar (an SM, the command processor): the miss queue, credits, injection, and
+//! replies on their way out of the ejection port.
 //!
-//! Requests leave in order. A request waits in the miss queue while its slice has no credit left or the injection port
-//! holds more than its share of flits; the queue is finite, and a full one stops the load-store unit.
+//! Requests leave in order. A request waits in the miss queue while its slice has no credit left or the
+//! injection port holds more than its share of flits; the queue is finite, and a full one stops the
+//! load-store unit.
 
 use std::collections::VecDeque;
 
@@ -10,7 +12,7 @@ use super::msg::{HEADER_BYTES, Msg, Payload, Reply, Request, RequestKind, SECTOR
 use super::ports::{Endpoint, Ports};
 use crate::engine::{Ctx, Time};
 
-/// Bytes behind the header of a reply.
+/// Payload bytes of a reply, after its header.
 pub(super) fn reply_bytes(reply: &Reply) -> u32 {
     match (&reply.payload, reply.kind) {
         (_, RequestKind::Read) => reply.sectors.count_ones() * SECTOR_BYTES,
@@ -87,7 +89,8 @@ impl Network {
         self.credits.give(slice, packets);
     }
 
-    /// Sends waiting requests as far as credits and the injection port allow; wakes the owner when the port empties.
+    /// Sends waiting requests as far as credits and the injection port allow; wakes the owner when the port
+    /// empties.
     pub(super) fn pump(&mut self, cx: &mut Ctx<'_, Msg>) {
         while let Some(head) = self.queue.front()
             && self.may_leave(head.line, cx)
@@ -97,8 +100,8 @@ impl Network {
         }
     }
 
-    /// There are a credit and room in the injection port for a request that is the next to leave. Asks for a wake-up
-    /// when only the port holds it back; a credit comes as a message.
+    /// There are a credit and room in the injection port for a request that is the next to leave. Asks for a
+    /// wake-up when only the port holds it back; a credit comes as a message.
     fn may_leave(&self, line: u64, cx: &mut Ctx<'_, Msg>) -> bool {
         if !self.has_credit(line) || self.ports.to_switch().is_some() && !self.credits.has(self.ports.map().slices()) {
             return false;
@@ -130,8 +133,8 @@ impl Network {
         );
     }
 
-    /// A reply's tail has arrived: hands it over when the ejection port is done with it now, else keeps it until
-    /// [`Network::ejected`] finds it due.
+    /// A reply's tail has arrived: hands it over when the ejection port is done with it now, else keeps it
+    /// until [`Network::ejected`] finds it due.
     pub(super) fn eject(&mut self, reply: Reply, cx: &mut Ctx<'_, Msg>) -> Option<Reply> {
         let bytes = reply_bytes(&reply);
         self.bytes_in += u64::from(HEADER_BYTES + bytes);

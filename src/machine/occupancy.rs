@@ -1,7 +1,8 @@
 //! How many CTAs of a launch an SM holds at once, and which resource says so.
 //!
-//! Source: CUDA C++ Programming Guide, hardware implementation (warps, CTAs, threads, registers, shared memory).
-//! Invariant: at least one resource is exhausted by one more CTA. Not modelled: register allocation by warp pairs.
+//! Source: CUDA C++ Programming Guide, hardware implementation (warps, CTAs, threads, registers, shared
+//! memory). Invariant: at least one resource is exhausted by one more CTA. Not modelled: register allocation
+//! by warp pairs.
 
 use crate::kernel::launch::Launch;
 

@@ -1,8 +1,8 @@
-//! Persistency operations on DRAM: legal, without effect on durability, and hence most likely a mistake of the program.
-//! For each kernel, the first such instruction is kept, so that a user can be shown the line.
+//! Persistency operations on DRAM: legal, without effect on durability, and hence most likely a mistake of
+//! the program. For each kernel, the first such instruction is kept, so that a user can be shown the line.
 //!
-//! Invariant: of a kernel launched several times and run by many SMs, the least (launch, instruction) is kept, which does
-//! not depend on threads.
+//! Invariant: of a kernel launched several times and run by many SMs, the least (launch, instruction) is
+//! kept, which does not depend on threads.
 
 use std::sync::Arc;
 

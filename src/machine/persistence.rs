@@ -1,10 +1,10 @@
 //! Parameters of persistency: what survives a power failure, what ordinary fences mean for it, and how the
 //! two ways to persistent memory, a store and `clwb` through the caches and a store past them, are read.
 //!
-//! Source: AGPM section II for the ways and where each is durable. What its simulator did is not told: PACT
-//! 2019's public header makes `CLWB` of a streaming store, which ends in GPGPU-Sim's L2 (`clwb = "l2"`), and
-//! its `st.wt` is answered behind the DRAM's queue (`past_ack = "media"`). Readings beside the defaults are
-//! for experiments; the crash oracle judges each by what it leaves behind.
+//! Source: AGPM section II for the ways and where each is durable. The paper does not say what its simulator
+//! did: PACT 2019's public header makes `CLWB` of a streaming store, which ends in GPGPU-Sim's L2 (`clwb =
+//! "l2"`), and its `st.wt` is answered after the DRAM's queue (`past_ack = "media"`). Readings beside the
+//! defaults are for experiments; the crash oracle judges each by what it leaves behind.
 
 use crate::choice;
 use crate::persist::vocab::Domain;

@@ -1,6 +1,8 @@
-//! Which port of a component leads to which other: the one place that numbers ports, and that names requesters.
+//! Which port of a component leads to which other: the one place that numbers ports, and that names
+//! requesters.
 //!
-//! Ports of a component are dense from 0, group by group in this order; groups in brackets exist under their condition:
+//! Ports of a component are dense from 0, group by group in this order; groups in brackets exist under their
+//! condition:
 //!
 //! | owner | its ports lead to |
 //! |---|---|
@@ -12,10 +14,11 @@
 //! | switch of requests | slices, SMs and command processor (their credits) |
 //! | switch of replies | SMs, command processor |
 //!
-//! `assemble` connects every port that this table has, and a host asks it for the port to a [`Endpoint`], so that the two cannot
-//! disagree. A *requester* is a component that sends requests to the L2. Its id is dense over all requesters: SMs, then the
-//! command processor. Only [`Ports`] knows that, and another kind of requester (a CPU core, a NIC, a DMA engine) gets a role
-//! and the next ids here. Invariants: no two roles of one owner share a port; a role without a port is refused.
+//! `assemble` connects every port that this table has, and a host asks it for the port to a [`Endpoint`], so
+//! that the two cannot disagree. A *requester* is a component that sends requests to the L2. Its id is dense
+//! over all requesters: SMs, then the command processor. Only [`Ports`] knows that, and another kind of
+//! requester (a CPU core, a NIC, a DMA engine) gets a role and the next ids here. Invariants: no two roles of
+//! one owner share a port; a role without a port is refused.
 
 use std::fmt;
 
@@ -286,7 +289,8 @@ impl Ports {
     fn find(&self, role: Endpoint) -> Option<Port> {
         let group = self.groups[role.kind()];
         let place = match (self.owner, role) {
-            // A controller has no port to itself, and only to its own slices; a slice has one to its own controller.
+            // A controller has no port to itself, and only to its own slices; a slice has one to its own
+            // controller.
             (Endpoint::Controller(own), Endpoint::Controller(other)) if other == own => return None,
             (Endpoint::Controller(own), Endpoint::Controller(other)) => other - u16::from(other > own),
             (Endpoint::Controller(own), Endpoint::Slice(slice)) => {
@@ -343,7 +347,8 @@ impl Ports {
             Peer::Hub => Endpoint::Hub,
             Peer::Host => Endpoint::CommandProcessor,
         };
-        // The other links of a slice and of the command processor carry traffic that a message would overtake.
+        // The other links of a slice and of the command processor carry traffic that a message would
+        // overtake.
         let may_write = match (self.owner, role) {
             (_, Endpoint::CommandProcessor) => false,
             (Endpoint::Slice(_), Endpoint::Controller(_)) => false,

@@ -1,13 +1,13 @@
-//! Requests that wait at a memory controller, by bank, and FR-FCFS over them: what the scheduler looks at each cycle is
-//! one line a bank, not one a request.
+//! Requests that wait at a memory controller, by bank, and FR-FCFS over them: what the scheduler looks at
+//! each cycle is one line a bank, not one a request.
 //!
 //! ```text
 //!   bank 3: [row 7, age 12] [row 7, age 19] [row 4, age 15]...   oldest first
 //!             first hit (row 7 is open)      first conflict
 //! ```
-//! The oldest hit of a bank stands for all its hits, and its oldest conflict for all its conflicts, since what a bank can
-//! take, and when, is the same for each. Both are found again only when the bank's requests, its open row or its count of
-//! passed requests has changed.
+//! The oldest hit of a bank stands for all its hits, and its oldest conflict for all its conflicts, since
+//! what a bank can take, and when, is the same for each. Both are found again only when the bank's requests,
+//! its open row or its count of passed requests has changed.
 //!
 //! Invariants: requests of a bank are in the order of their ages; ages never repeat.
 
@@ -78,7 +78,7 @@ pub(super) struct RequestQueue<T> {
 }
 
 impl<T> RequestQueue<T> {
-    /// No requests, for so many banks.
+    /// No requests, for `banks` banks.
     pub(super) fn new(access: Direction, banks: usize) -> Self {
         RequestQueue {
             access,
@@ -166,8 +166,8 @@ impl<T> RequestQueue<T> {
         self.banks[usize::from(bank)].stale = true;
     }
 
-    /// FR-FCFS: the oldest request that can transfer now, the oldest row to open now. A bank that is `capped` serves no hit
-    /// behind a conflict; one of those `but` is left out.
+    /// FR-FCFS: the oldest request that can transfer now, the oldest row to open now. A bank that is `capped`
+    /// serves no hit behind a conflict; one of those `but` is left out.
     pub(super) fn choose(
         &mut self,
         media: &Media,
@@ -180,6 +180,7 @@ impl<T> RequestQueue<T> {
         let (mut oldest_column, mut oldest_row) = (u64::MAX, u64::MAX);
         let others = |word: usize| !but.0.get(word).copied().unwrap_or(0);
         let (mut word, mut left) = (0, self.busy.0[0] & others(0));
+        // Banks with requests, by the bits of their set: idle banks cost nothing.
         loop {
             while left == 0 {
                 word += 1;
@@ -192,6 +193,7 @@ impl<T> RequestQueue<T> {
             left &= left - 1;
             let bank = &mut self.banks[usize::from(number)];
             let place = media.place_in(number);
+            // A bank's candidates change with its row and its queue only, and most edges change neither.
             if bank.stale {
                 let direct = self.access == Direction::Write && media.writes_cells_directly(place.medium);
                 bank.refresh(direct, media.open_row_of(number), || capped(number));

@@ -1,11 +1,12 @@
 //! A warp scheduler: which ready warp issues next.
 //!
-//! Warps hold *ranks* in the order of their age, so a mask of ranks is a priority queue: the oldest is the lowest bit.
-//! Ready warps are kept in one mask a unit, so that a busy unit hides its warps without touching them.
+//! Warps hold *ranks* in the order of their age, so a mask of ranks is a priority queue: the oldest is the
+//! lowest bit. Ready warps are kept in one mask a unit, so that a busy unit hides its warps without touching
+//! them.
 //!
-//! Source: AGPM Table IV (4 GTO schedulers); GTO as in Rogers et al., MICRO'12: the warp that issued last goes on until
-//! it cannot, then the oldest. LRR as in GPGPU-Sim: the next ready one after the last, in slot order.
-//! Invariants: a warp is in at most one ready mask; ranks keep their order over compaction.
+//! Source: AGPM Table IV (4 GTO schedulers); GTO as in Rogers et al., MICRO'12: the warp that issued last
+//! goes on until it cannot, then the oldest. LRR as in GPGPU-Sim: the next ready one after the last, in slot
+//! order. Invariants: a warp is in at most one ready mask; ranks keep their order over compaction.
 
 use crate::choice;
 use crate::kernel::ir::Class;

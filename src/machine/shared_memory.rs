@@ -26,7 +26,7 @@ spec! {
 /// warps communicate.
 #[derive(Debug, Default)]
 pub(super) struct Writers {
-    /// A word's last writer, its warp slot and 1; 0 where none has written. Empty where nobody wants to know.
+    /// A word's last writer, its warp slot and 1; 0 where none has written. Empty where it is not recorded.
     of_word: Vec<u8>,
 }
 

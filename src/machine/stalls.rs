@@ -3,14 +3,14 @@
 //! ```text
 //!   issue ─lsu─> ─injection─> ─crossbar─> ─l2─> ─accept─> ─media─> durable ─ack─> the warp's SM
 //! ```
-//! A *persist* is a write-through or a write-back of a line that a warp asked for (not the host's writes, not write-backs
-//! of whole L2s). Its request carries the times at which it passed ([`Passed`]) and brings them back; the SM books them
-//! here when the acknowledgement is out of its ejection port. A constant delay that lies on a link counts for the stage
-//! that it stands for: the L1's miss path for `injection`, the L2's pipeline for `l2`, both ends of the link to the
-//! controller for `accept` and `ack`.
+//! A *persist* is a non-temporal store or a write-back of a line that a warp requests (not the host's writes,
+//! not write-backs of whole L2s). Its request carries the times at which it passed ([`Passed`]) and brings
+//! them back; the SM records them here when the acknowledgement is out of its ejection port. A constant delay
+//! that lies on a link counts for the stage that it stands for: the L1's miss path for `injection`, the L2's
+//! pipeline for `l2`, both ends of the link to the controller for `accept` and `ack`.
 //!
-//! Invariants: the stages of a persist add up to its total, to the tick; figures merge in any order. Not kept: which
-//! persist waited, on which channel.
+//! Invariants: the stages of a persist add up to its total, to the tick; figures merge in any order. Not
+//! kept: which persist waited, on which channel.
 
 use crate::engine::Time;
 use crate::stats::Histogram;
@@ -47,7 +47,8 @@ pub struct PersistStalls {
     pub stages: [Histogram; STAGE_COUNT],
     /// From issue to acknowledgement.
     pub total: Histogram,
-    /// Of warps, for their persists to be durable: at fences, and behind stores that wait. 0 where nothing was under way.
+    /// Of warps, for their persists to be durable: at fences, and after stores that wait. 0 where nothing
+    /// was under way.
     pub fences: Histogram,
     /// Of ends of CTAs and kernels, for the write-back of the L2.
     pub boundaries: Histogram,
@@ -71,7 +72,7 @@ pub fn stages(passed: &Passed, parts: LinkParts, now: Time) -> [Time; STAGE_COUN
 }
 
 impl PersistStalls {
-    /// PersistOrder a persist whose acknowledgement came at `now`.
+    /// Records a persist whose acknowledgement came at `now`.
     pub(super) fn record(&mut self, passed: &Passed, parts: LinkParts, now: Time) {
         for (histogram, ticks) in self.stages.iter_mut().zip(stages(passed, parts, now)) {
             histogram.record(ticks);

@@ -1,4 +1,5 @@
-//! A crossbar switch with queues at its inputs: one of requests, one of replies, between requesters and L2 slices.
+//! A crossbar switch with queues at its inputs: one of requests, one of replies, between requesters and L2
+//! slices.
 //!
 //! ```text
 //!   injection port ──> [FIFO of input 0] ─┐            ┌─> output 0 ──> ejection port
@@ -6,16 +7,18 @@
 //!        ▲                                ┘            └─> ...
 //!        └── a credit for each packet that has left its FIFO (requesters only)
 //! ```
-//! At an edge of the crossbar's clock the head of each FIFO asks for its output. An output that is free grants the input at
-//! or behind its pointer, and moves the pointer beyond that. The packet then holds input and output for its flits over the
-//! internal speed-up. A head that gets nothing keeps all behind it waiting: with one-flit packets to random outputs, 1 -
-//! (2 - sqrt 2) = 41 % of the throughput of many ports is lost to that.
+//! At an edge of the crossbar's clock the head of each FIFO asks for its output. An output that is free
+//! grants the input at or after its pointer, and moves the pointer beyond that. The packet then holds input
+//! and output for its flits over the internal speed-up. A head that gets nothing blocks its FIFO:
+//! with one-flit packets to random outputs, 1 - (2 - sqrt 2) = 41 % of the throughput of many ports is lost
+//! to that.
 //!
-//! Source: McKeown, "The iSLIP Scheduling Algorithm for Input-Queued Switches" (1999), with one queue an input, so that one
-//! iteration matches all that can be; Karol, Hluchyj, Morgan, "Input Versus Output Queueing" (1987) for the loss; BookSim's
-//! single-stage fly as GPGPU-Sim's SM6_TITANX has it. Invariants: an output takes one packet at a time, packets of one input
-//! to one output keep their order, a head waits for as many others at most as there are inputs. Not modelled: several
-//! virtual channels, iterations beyond the first, a bound on the FIFOs of replies (requesters take every reply).
+//! Source: McKeown, "The iSLIP Scheduling Algorithm for Input-Queued Switches" (1999), with one queue an
+//! input, so that one iteration matches all that can be; Karol, Hluchyj, Morgan, "Input Versus Output
+//! Queueing" (1987) for the loss; BookSim's single-stage fly as GPGPU-Sim's SM6_TITANX has it. Invariants: an
+//! output takes one packet at a time, packets of one input to one output keep their order, a head waits for
+//! as many others at most as there are inputs. Not modelled: several virtual channels, iterations beyond the
+//! first, a bound on the FIFOs of replies (requesters take every reply).
 
 use std::collections::VecDeque;
 
@@ -127,9 +130,11 @@ impl Switch {
         &self.counters
     }
 
-    /// Decides at an edge: who may ask asks, and who is granted leaves.
+    /// Decides at an edge: heads whose input and output are free request their outputs; those that are
+    /// granted leave.
     fn decide(&mut self, cx: &mut Ctx<'_, Msg>) {
         let now = cx.now();
+        // A packet still on its way holds both of its ends: a head there does not compete.
         for (input, queue) in self.queues.iter().enumerate() {
             if let Some(head) = queue.front()
                 && self.input_free_at[input] <= now
@@ -149,6 +154,7 @@ impl Switch {
             self.counters.flits += packet.flits;
             let requester = if let Msg::Request(request) = &packet.message { Some(request.from) } else { None };
             cx.send(packet.port, packet.message, 0);
+            // The place of a request in its FIFO is free again; replies have no credits here.
             if let Some(requester) = requester {
                 let slice = self.ports.map().slices() as u16;
                 cx.send(self.ports.to_requester(requester), Msg::Credit { slice, packets: 1 }, 0);

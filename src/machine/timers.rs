@@ -1,6 +1,6 @@
 //! When waiting warps become ready: a wheel of one slot a cycle, a mask of warps in each.
 //!
-//! Invariant: at most [`HORIZON`] - 1 cycles ahead; who waits longer is put in again when the wheel comes round.
+//! Invariant: at most [`HORIZON`] - 1 cycles ahead; a longer wait is put in again when the wheel comes round.
 
 /// Cycles that the wheel covers.
 pub const HORIZON: u32 = 128;

@@ -18,9 +18,8 @@
 //! | `Retire` | the warp's slot stays taken | - |
 //! | `Victim` | the line stays | - |
 
-use super::handler::{Access, Joining, KernelFacts, Marker};
+use super::access::{Access, Joining, KernelFacts, Marker, PathStore};
 use super::journal::Author;
-use super::path::{Held, PathStore};
 use super::regions::RegionReport;
 
 /// What a handler wants to hear of, or to be asked about.
@@ -38,8 +37,34 @@ pub struct Interests {
     /// Its fences order what they do not wait for. Where the L1 combines stores, lines of persistent memory leave it then
     /// by [`Outbox::persist`](super::outbox::Outbox::persist) alone.
     pub persist_order: bool,
+    /// Lines whose writes are durable. At a slice.
+    pub durability: bool,
+    /// It is offered dirty lines of persistent memory that may make room for another. At a slice.
+    pub victims: Option<VictimSearch>,
     /// Warps ask it before they issue a store to persistent memory, and it gets a copy of what they store.
     pub front_end: bool,
+}
+
+/// Of the ways of a set, least recently used first, how many a slice looks at for one that its handler lets go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VictimSearch {
+    /// All.
+    Full,
+    /// The first half.
+    Half,
+    /// The first.
+    First,
+}
+
+impl VictimSearch {
+    /// Ways that are looked at.
+    pub fn ways(self, ways: usize) -> usize {
+        match self {
+            VictimSearch::Full => ways,
+            VictimSearch::Half => (ways / 2).max(1),
+            VictimSearch::First => 1,
+        }
+    }
 }
 
 /// A request that is about to leave an SM for a slice.
@@ -88,6 +113,8 @@ pub enum Offer<'a> {
         /// Warp slot.
         warp: u8,
     },
+    /// A dirty line leaves a slice to make room for another.
+    Victim(u64),
 }
 
 /// The answer to an [`Offer`].
@@ -117,6 +144,17 @@ pub enum Event<'a> {
     Accessed(&'a Access),
     /// A line leaves the cache to make room for another.
     Replaced(u64),
+    /// A marker of an SM comes to the slice. What the handler has cleaned now ([`Outbox::clean`]) must be durable before the
+    /// marker is acknowledged; the host writes back what is dirty of these lines, and waits for what is on its way.
+    ///
+    /// [`Outbox::clean`]: super::outbox::Outbox::clean
+    Drain(u16),
+    /// No write of a line that has left the slice, or that a marker named, is on its way to durability any more.
+    Durable(u64),
+    /// The write queue has taken a flush, by its token: memory has its bytes, and they survive.
+    Flushed(u64),
+    /// A read found some of its bytes in the controller's handler.
+    ReadHit,
     /// Where the L1 combines stores: the dirty bytes of a line have left it, at its handler's word or not.
     Cleaned(u64),
     /// A warp issues an atomic on global memory, of either kind.
@@ -216,8 +254,8 @@ pub struct HandlerReport {
     pub counters: Vec<(&'static str, u64)>,
     /// What it saw of recoverable regions, under a scheme that has them.
     pub regions: Option<RegionReport>,
-    /// What it holds back from memory.
-    pub held: Held,
+    /// What else it has to tell, as plain data; of a hub.
+    pub results: serde_json::Value,
     /// Who waits in it, and for what.
     pub waits: Vec<(String, String)>,
 }

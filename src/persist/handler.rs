@@ -14,15 +14,20 @@
 //! to memory reserved for it and back, as traffic of its slice. Invariant: a host asks a handler about accesses to persistent memory only; a handler that
 //! steers loads is asked about global loads of either memory.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-pub use super::event::{Admission, Departure, Event, HandlerReport, Interests, Offer};
+use smallvec::SmallVec;
+
+pub use super::access::{
+    Access, AccessKind, Held, Joining, KernelFacts, Load, Marker, PathStore, Store, Synchronisation,
+    SynchronisationRule, WriteBack,
+};
+pub use super::event::{Admission, Departure, Event, HandlerReport, Interests, Offer, VictimSearch};
 pub use super::outbox::{Flush, Move, Outbox, Peer, SchemeMessage, opened};
-pub use super::path::{ControllerHandler, Held, PathLinks, PathStore};
 use super::storage::StorageCost;
 use super::vocab::{
-    Boundary, FenceKind, FenceRule, NonTemporalOrder, PersistScope, RegionRule, Route, StoreClass, StoreRule,
-    WriteBackClass, WriteBackRule,
+    Boundary, FenceKind, FenceRule, NonTemporalOrder, RegionRule, Route, StoreClass, StoreRule, WriteBackRule,
 };
 
 /// Where a handler sits.
@@ -40,171 +45,6 @@ pub struct HandlerPlace {
     pub tick_khz: u64,
     /// The machine's L1s combine stores: what is stored stays there until it is cleaned.
     pub l1_combines: bool,
-}
-
-/// A kernel that starts.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct KernelFacts {
-    /// Its name.
-    pub kernel: String,
-    /// Launches before it.
-    pub launch: u32,
-    /// Warps of all its CTAs.
-    pub warps: u64,
-    /// Shared memory of a CTA, in bytes.
-    pub shared_bytes: u32,
-    /// It writes shared memory, has a barrier, and reads shared memory.
-    pub communicates: bool,
-    /// Whether its warps communicate through shared memory, where its manifest states it.
-    pub stated_to_communicate: Option<bool>,
-    /// Half-warps of 16 lanes that a warp has.
-    pub half_warps_per_warp: u64,
-    /// Non-temporal stores, log updates and write-backs of data that each warp executes; none when some are in a loop.
-    pub persists_per_warp: Option<u64>,
-    /// Write-backs of log updates that each warp executes, loops apart.
-    pub log_write_backs_per_warp: u64,
-}
-
-/// A store to persistent memory that a warp issues.
-#[derive(Debug, Clone, Copy)]
-pub struct Store<'a> {
-    /// What the program says about it.
-    pub class: StoreClass,
-    /// Warp slot.
-    pub warp: u8,
-    /// Line accesses after coalescing, to whatever memory.
-    pub degree: u32,
-    /// An atomic operation, of [`StoreClass::Data`]: it is performed at the L2, whatever way is answered.
-    pub atomic: bool,
-    /// The lines of persistent memory, each once.
-    pub lines: &'a [u64],
-    /// Line accesses to persistent memory; as many as lines, unless the coalescer makes several of one.
-    pub accesses: u32,
-    /// Slot of its CTA.
-    pub cta: u8,
-    /// Numbers of its CTA or SM that are behind a fence that its warp knows of, up to this one ([`IssueOrder::number`]).
-    pub knows: u64,
-}
-
-impl<'a> Store<'a> {
-    /// One of no particular warp, to no line.
-    pub fn of(class: StoreClass) -> Self {
-        Store { class, warp: 0, degree: 1, atomic: false, lines: &[], accesses: 0, cta: 0, knows: 0 }
-    }
-
-    /// One of no particular warp, to these lines, an access each.
-    pub fn to(class: StoreClass, lines: &'a [u64]) -> Self {
-        Store { lines, accesses: lines.len() as u32, degree: lines.len() as u32, ..Store::of(class) }
-    }
-}
-
-/// A write-back of lines of persistent memory that a warp asks for.
-#[derive(Debug, Clone, Copy)]
-pub struct WriteBack<'a> {
-    /// What the program says about it.
-    pub class: WriteBackClass,
-    /// Warp slot.
-    pub warp: u8,
-    /// The lines, each once.
-    pub lines: &'a [u64],
-}
-
-/// A load of global memory that a warp issues; or one of its line accesses, which stalls in the L1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Load {
-    /// Line accesses after coalescing, to whatever memory.
-    pub degree: u32,
-    /// It goes by the read-only path (`ld.global.nc`).
-    pub read_only: bool,
-    /// An access of it stalls: its line is not in the L1, and every way of its set waits for a fill.
-    pub stalled: bool,
-    /// Where one stalls: the slice of its line has no room for a request now.
-    pub slice_busy: bool,
-}
-
-/// What an access does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AccessKind {
-    /// It reads.
-    Load,
-    /// It writes, through the caches or past them.
-    Store,
-    /// An atomic operation.
-    Atomic,
-    /// It asks for a write-back or a flush.
-    WriteBack,
-}
-
-/// An access to a line of persistent memory, as one level of caches serves it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Access {
-    /// Address of the line's first byte.
-    pub line: u64,
-    /// Its bytes in the line; whole sectors for reads at the L2; none for write-backs.
-    pub bytes: u128,
-    /// What it does.
-    pub kind: AccessKind,
-    /// At an SM, the half-warps of 16 lanes that it serves: as many accesses as it is where half-warps are coalesced by
-    /// themselves; else 0.
-    pub half_warps: u8,
-    /// At an SM, the slots of its warp and CTA; else 0.
-    pub by: (u8, u8),
-    /// At a slice, its requester; else 0.
-    pub from: u16,
-    /// At a slice, of a non-temporal store: the mark that its SM's handler gave it ([`StoreRule::mark`]); else 0.
-    pub mark: u64,
-    /// It belongs to a log update: it writes the log, or reads what the log saves.
-    pub log: bool,
-    /// What it asks for is in this cache.
-    pub hit: bool,
-}
-
-/// A marker of a persist barrier at an SM.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Marker {
-    /// Whose stores it is about.
-    pub scope: PersistScope,
-    /// Slots of the warp and of the CTA that issued it; of a kernel's marker, 0.
-    pub by: (u8, u8),
-}
-
-/// A store to a line of persistent memory that is about to join its line's bytes in a combining L1. The SM's stores of this
-/// kind are numbered in the order of issue, and join in it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Joining {
-    /// Address of the line's first byte.
-    pub line: u64,
-    /// Slots of its warp and CTA.
-    pub by: (u8, u8),
-    /// Its number, from 1.
-    pub number: u64,
-    /// Those of its CTA up to this number are behind a fence that its warp knows of: they have to be durable before it. Less
-    /// than its own number; 0 for none.
-    pub after: u64,
-}
-
-/// How warps pass on what is in order: by an instruction of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Synchronisation {
-    /// A warp releases what it stored, to its CTA, or `wide`: to other SMs.
-    Release {
-        /// To other SMs.
-        wide: bool,
-    },
-    /// A warp acquires, from its CTA, or `wide`: from other SMs.
-    Acquire {
-        /// From other SMs.
-        wide: bool,
-    },
-}
-
-/// What follows a [`Synchronisation`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SynchronisationRule {
-    /// What a release waits for.
-    pub fence: FenceRule,
-    /// The L1 forgets what is clean.
-    pub forgets: bool,
 }
 
 /// A scheme's handler in a component: what its mechanism sees of what passes there, and how it acts.
@@ -232,6 +72,9 @@ pub trait Handler: Send + Debug {
 
     /// Adds what it has to tell to a report.
     fn report(&self, _report: &mut HandlerReport) {}
+
+    /// Every word of its state in order, for the run's digest. Asked of a hub.
+    fn state(&self, _take: &mut dyn FnMut(u64)) {}
 }
 
 /// A scheme's handler in an SM: its policy, beside its mechanism.
@@ -263,68 +106,56 @@ pub trait SmHandler: Handler {
     }
 }
 
-/// A scheme's handler in an L2 slice.
-pub trait SliceHandler: Send + Debug {
-    /// The slice serves an access.
-    fn access(&mut self, _access: &Access, _outbox: &mut Outbox) {}
+/// A scheme's handler in a memory controller, for a scheme that writes persistent memory by itself: then dirty lines of
+/// persistent memory leave the L2 without being written. Its flushes ([`Outbox::flush`]) enter the write queue in their order.
+pub trait ControllerHandler: Handler {
+    /// Puts what it holds of a line's bytes over what memory has; true where it holds any of `mask`.
+    fn overlay(&self, line: u64, mask: u128, bytes: &mut [u8; 128]) -> bool;
 
-    /// A line leaves the slice to make room for another; its dirty bytes are written back.
-    fn replaced(&mut self, _line: u64, _outbox: &mut Outbox) {}
-
-    /// Of `ways` of a set, how many it wants to look at for one to make room, least recently used first; none to take
-    /// the first as it is.
-    fn victims(&self, _ways: usize) -> Option<usize> {
-        None
+    /// Which stores a read waits for that found bytes here, by the tokens of their flushes. The host repeats the read once
+    /// these are written, and does not ask again then. None: the read returns what is held.
+    ///
+    /// Invariant: they will be written though the read has not been answered; the handler may see to that now.
+    fn awaited(&mut self, _line: u64, _mask: u128, _outbox: &mut Outbox) -> SmallVec<[u64; 2]> {
+        SmallVec::new()
     }
 
-    /// A line may not make room now.
-    fn keeps(&mut self, _line: u64) -> bool {
-        false
-    }
+    /// It holds something of a line.
+    fn holds(&self, line: u64) -> bool;
 
-    /// It wants to hear when lines are durable.
-    fn tracks_durability(&self) -> bool {
-        false
-    }
+    /// Lines of which it holds something, and which of their bytes.
+    fn lines(&self) -> BTreeMap<u64, u128>;
 
-    /// A marker of an SM comes to the slice: the lines whose bytes must be durable before it is acknowledged, in order.
-    /// The host writes back what is dirty of them, and waits for what is on its way.
-    fn drain(&mut self, _from: u16, _lines: &mut Vec<u64>) {}
-
-    /// No write of a line that has left the slice, or that a marker named, is on its way to durability any more. Told
-    /// to a handler that tracks durability.
-    fn durable(&mut self, _line: u64) {}
-
-    /// What it counted, added up over all handlers of a machine: names with units last.
-    fn tally(&self, _add: &mut dyn FnMut(&'static str, u64)) {}
-
-    /// A peer has written.
-    fn message(&mut self, _from: Peer, _message: Box<dyn SchemeMessage>, _outbox: &mut Outbox) {}
-}
-
-/// A scheme's handler in a component of its own.
-pub trait HubHandler: Send + Debug {
-    /// A peer has written.
-    fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox);
-
-    /// Every word of its state in order, for the run's digest.
-    fn state(&self, take: &mut dyn FnMut(u64));
-
-    /// What it has to tell about the run, as plain data.
-    fn report(&self) -> serde_json::Value {
-        serde_json::Value::Null
+    /// How much it holds.
+    fn held(&self) -> Held {
+        Held::default()
     }
 }
 
-/// A scheme's handler in the command processor.
-pub trait HostHandler: Send + Debug {
-    /// A kernel starts. May write to the hub.
-    fn kernel_start(&mut self, _kernel: &KernelFacts, _outbox: &mut Outbox) {}
+/// What a handler has to tell.
+pub fn report_of(handler: &(impl Handler + ?Sized)) -> HandlerReport {
+    let mut report = HandlerReport::default();
+    handler.report(&mut report);
+    report
+}
 
-    /// The last CTA of a kernel is done. May write to the hub.
-    fn kernel_end(&mut self, _outbox: &mut Outbox) -> Boundary {
-        Boundary::None
-    }
+/// A handler that does nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Idle;
+
+impl Handler for Idle {}
+
+/// Latencies of links between handlers, in ps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PathLinks {
+    /// Between an SM and the first controller.
+    pub path_ps: u64,
+    /// Between two controllers beside each other.
+    pub ack_ps: u64,
+    /// More for every controller that lies between: the machine's controllers stand in a row, SMs before the first.
+    pub step_ps: u64,
+    /// Between the hub and SMs or controllers.
+    pub hub_ps: u64,
 }
 
 /// A persistency scheme: what it is called, and a handler for every host.
@@ -339,12 +170,12 @@ pub trait Scheme: Send + Sync + Debug {
     fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler>;
 
     /// The handler of an L2 slice, for a scheme that has one there.
-    fn slice_handler(&self, _place: HandlerPlace) -> Option<Box<dyn SliceHandler>> {
+    fn slice_handler(&self, _place: HandlerPlace) -> Option<Box<dyn Handler>> {
         None
     }
 
     /// The handler of the scheme's own component, for a scheme that has one.
-    fn hub_handler(&self, _place: HandlerPlace) -> Option<Box<dyn HubHandler>> {
+    fn hub_handler(&self, _place: HandlerPlace) -> Option<Box<dyn Handler>> {
         None
     }
 
@@ -359,7 +190,9 @@ pub trait Scheme: Send + Sync + Debug {
     }
 
     /// The handler of the command processor.
-    fn host_handler(&self) -> Box<dyn HostHandler>;
+    fn host_handler(&self) -> Box<dyn Handler> {
+        Box::new(Idle)
+    }
 
     /// Its slices' handlers move bytes to memory of their own and back, which takes bandwidth.
     fn reserves_memory(&self) -> bool {
@@ -398,6 +231,7 @@ pub trait Scheme: Send + Sync + Debug {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::persist::vocab::WriteBackClass;
 
     /// A handler that decides nothing.
     #[derive(Debug)]
@@ -405,8 +239,6 @@ mod tests {
 
     impl Handler for Plain {}
     impl SmHandler for Plain {}
-    impl SliceHandler for Plain {}
-    impl HostHandler for Plain {}
 
     #[test]
     fn a_handler_of_an_sm_that_decides_nothing_has_stores_take_their_own_way_and_fences_wait() {
@@ -431,15 +263,5 @@ mod tests {
         assert_eq!(handler.synchronise(Synchronisation::Acquire { wide: true }), passes);
         assert_eq!(handler.boundary(outbox), Boundary::None);
         assert!(outbox.is_empty());
-    }
-
-    #[test]
-    fn handlers_of_slices_and_of_the_host_that_decide_nothing_keep_no_line_and_no_boundary() {
-        let (mut handler, outbox) = (Plain, &mut Outbox::default());
-        assert_eq!((handler.victims(16), handler.keeps(0), handler.tracks_durability()), (None, false, false));
-        let mut lines = vec![128];
-        SliceHandler::drain(&mut handler, 0, &mut lines);
-        assert_eq!(lines, [128]);
-        assert_eq!((handler.kernel_end(outbox), outbox.is_empty()), (Boundary::None, true));
     }
 }

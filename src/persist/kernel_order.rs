@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use super::handler::{HubHandler, Outbox, Peer, SchemeMessage, opened};
+use super::handler::{Handler, Outbox, Peer, SchemeMessage, opened};
 
 /// What SMs and hub tell each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,7 +100,7 @@ impl Gathering {
     }
 }
 
-impl HubHandler for Gathering {
+impl Handler for Gathering {
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         let Word::Done(barrier) = opened(message) else { panic!("a hub received a message of {from:?} to SMs") };
         let done = self.done.entry(barrier).or_default();

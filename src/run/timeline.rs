@@ -42,7 +42,7 @@ pub(super) fn timeline(
         start: record.start.ticks,
         end: record.start.ticks + record.length.ticks,
         label: Label::Kernel { launch: launch as u32 },
-        cut: machine.dispatch().launches()[launch].end == 0,
+        cut: machine.command_processor().launches()[launch].end == 0,
     };
     let kernels: Vec<Slice> = launches.iter().enumerate().map(kernel).collect();
     noted.insert("kernels", kernels.len() as u64);
@@ -167,7 +167,7 @@ fn barriers(machine: &Assembly, now: Time, open_ticks: Time, noted: &mut Noted) 
         ctas.extend(kept.barriers.slices(now).map(|(_, slice)| slice));
     }
     let mut kernels = Vec::new();
-    if let Some(kept) = machine.dispatch().timeline() {
+    if let Some(kept) = machine.command_processor().timeline() {
         *noted.entry("barriers of kernels").or_default() += kept.noted();
         kernels.extend(
             kept.slices(now)

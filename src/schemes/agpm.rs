@@ -21,7 +21,7 @@ mod selector;
 
 use std::sync::Arc;
 
-use crate::persist::{HandlerPlace, HostHandler, HubHandler, Scheme, SliceHandler, SmHandler};
+use crate::persist::{Handler, HandlerPlace, Scheme, SmHandler};
 
 use handlers::{Bank, SmSelector};
 use parameters::AgpmSpec;
@@ -53,15 +53,15 @@ impl Scheme for Agpm {
         Box::new(SmSelector::new(&self.spec, place))
     }
 
-    fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn SliceHandler>> {
+    fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
         Some(Box::new(Bank::new(&self.spec, place)))
     }
 
-    fn hub_handler(&self, place: HandlerPlace) -> Option<Box<dyn HubHandler>> {
+    fn hub_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
         Some(Box::new(Selector::new(&self.spec, place)))
     }
 
-    fn host_handler(&self) -> Box<dyn HostHandler> {
+    fn host_handler(&self) -> Box<dyn Handler> {
         Box::new(Host)
     }
 

@@ -16,8 +16,8 @@
 use crate::persist::Handler;
 use crate::persist::non_temporal::NonTemporalStores;
 use crate::persist::{
-    Boundary, FenceKind, FenceRule, HandlerPlace, HostHandler, Outbox, Route, Scheme, SmHandler, Store, StoreClass,
-    StoreRule, WriteBack, WriteBackClass, WriteBackRule,
+    Boundary, FenceKind, FenceRule, HandlerPlace, Outbox, Route, Scheme, SmHandler, Store, StoreClass, StoreRule,
+    WriteBack, WriteBackClass, WriteBackRule,
 };
 
 use crate::choice;
@@ -170,8 +170,8 @@ impl SmHandler for BaselineSm {
     }
 }
 
-impl HostHandler for Baseline {
-    fn kernel_end(&mut self, _: &mut Outbox) -> Boundary {
+impl Handler for Baseline {
+    fn boundary(&mut self, _: &mut Outbox) -> Boundary {
         self.kernel_end
     }
 }
@@ -189,7 +189,7 @@ impl Scheme for Baseline {
         Box::new(BaselineSm { of: *self, past: NonTemporalStores::default() })
     }
 
-    fn host_handler(&self) -> Box<dyn HostHandler> {
+    fn host_handler(&self) -> Box<dyn Handler> {
         Box::new(*self)
     }
 
@@ -245,8 +245,8 @@ mod tests {
     fn epochs_end_where_they_say() {
         let outbox = &mut Outbox::default();
         assert_eq!(EPOCH_CTA.sm_handler(HandlerPlace::default()).boundary(outbox), Boundary::WriteBackL2);
-        assert_eq!(EPOCH_CTA.host_handler().kernel_end(outbox), Boundary::None);
+        assert_eq!(EPOCH_CTA.host_handler().boundary(outbox), Boundary::None);
         assert_eq!(EPOCH_KERNEL.sm_handler(HandlerPlace::default()).boundary(outbox), Boundary::None);
-        assert_eq!(EPOCH_KERNEL.host_handler().kernel_end(outbox), Boundary::WriteBackL2);
+        assert_eq!(EPOCH_KERNEL.host_handler().boundary(outbox), Boundary::WriteBackL2);
     }
 }

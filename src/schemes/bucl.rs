@@ -14,13 +14,12 @@
 //! that finds no MSHR waits, as it does when the MSHR of its own line has no room. A slice is busy when it has no room for
 //! a request of this SM. A load past the L1 takes its line out of it. Not modelled: a predictor of locality.
 
-use crate::persist::{Handler, Interests};
 use std::sync::Arc;
 
 use crate::choice;
 use crate::persist::non_temporal::NonTemporalStores;
 use crate::persist::{
-    HandlerPlace, HostHandler, Load, Outbox, Route, Scheme, SmHandler, Store, StoreClass, StoreRule, WriteBack,
+    Handler, HandlerPlace, Interests, Load, Outbox, Route, Scheme, SmHandler, Store, StoreClass, StoreRule, WriteBack,
     WriteBackClass, WriteBackRule,
 };
 use crate::spec;
@@ -113,11 +112,6 @@ impl SmHandler for BuclSm {
     }
 }
 
-#[derive(Debug)]
-struct Host;
-
-impl HostHandler for Host {}
-
 impl Scheme for Bucl {
     fn name(&self) -> &'static str {
         "bucl"
@@ -129,10 +123,6 @@ impl Scheme for Bucl {
 
     fn sm_handler(&self, _: HandlerPlace) -> Box<dyn SmHandler> {
         Box::new(BuclSm { spec: self.spec.clone(), past: NonTemporalStores::default() })
-    }
-
-    fn host_handler(&self) -> Box<dyn HostHandler> {
-        Box::new(Host)
     }
 
     fn logs(&self) -> bool {

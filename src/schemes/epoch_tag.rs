@@ -23,14 +23,14 @@
 //! instance, or of earlier barriers of the kernel, only: there is no cycle. Not modelled: time and area of tag walks.
 
 use super::store_order::{StoreOrder, StoreOrderSpec};
-use crate::persist::{Admission, Event, Handler, HandlerReport, Interests, Offer};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::persist::kernel_order::{Gathering, KernelOrder};
 use crate::persist::{
-    FenceKind, FenceRule, HandlerPlace, HostHandler, HubHandler, Joining, NonTemporalOrder, Outbox, Peer, Route,
-    Scheme, SchemeMessage, SmHandler, Store, StoreRule, WriteBack, WriteBackClass, WriteBackRule,
+    Admission, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests, Joining, NonTemporalOrder,
+    Offer, Outbox, Peer, Route, Scheme, SchemeMessage, SmHandler, Store, StoreRule, WriteBack, WriteBackClass,
+    WriteBackRule,
 };
 use crate::spec;
 
@@ -284,11 +284,6 @@ impl SmHandler for EpochTagSm {
     }
 }
 
-#[derive(Debug)]
-struct Host;
-
-impl HostHandler for Host {}
-
 impl Scheme for EpochTag {
     fn name(&self) -> &'static str {
         "epoch-tag"
@@ -302,12 +297,8 @@ impl Scheme for EpochTag {
         Box::new(EpochTagSm::new(&self.spec, place.l1_combines))
     }
 
-    fn hub_handler(&self, place: HandlerPlace) -> Option<Box<dyn HubHandler>> {
-        place.l1_combines.then(|| Box::new(Gathering::new(place.sms)) as Box<dyn HubHandler>)
-    }
-
-    fn host_handler(&self) -> Box<dyn HostHandler> {
-        Box::new(Host)
+    fn hub_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
+        place.l1_combines.then(|| Box::new(Gathering::new(place.sms)) as Box<dyn Handler>)
     }
 
     fn non_temporal_order(&self) -> NonTemporalOrder {

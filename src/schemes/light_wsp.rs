@@ -35,10 +35,7 @@ mod tests;
 use std::sync::Arc;
 
 use crate::choice;
-use crate::persist::{
-    CommitRule, ControllerHandler, HandlerPlace, HostHandler, HubHandler, PathLinks, RegionRule, Scheme, SliceHandler,
-    SmHandler,
-};
+use crate::persist::{CommitRule, ControllerHandler, Handler, HandlerPlace, PathLinks, RegionRule, Scheme, SmHandler};
 use crate::spec;
 use crate::spec::Nanos;
 use messages::Tag;
@@ -243,12 +240,6 @@ impl LightWsp {
     }
 }
 
-/// Nothing is left to do at the command processor: a CTA ends when its regions are known to every controller.
-#[derive(Debug)]
-struct Host;
-
-impl HostHandler for Host {}
-
 impl Scheme for LightWsp {
     fn name(&self) -> &'static str {
         "light-wsp"
@@ -262,9 +253,9 @@ impl Scheme for LightWsp {
         Box::new(front_end::FrontEndBuffer::new(self.spec.clone(), place))
     }
 
-    fn slice_handler(&self, _: HandlerPlace) -> Option<Box<dyn SliceHandler>> {
+    fn slice_handler(&self, _: HandlerPlace) -> Option<Box<dyn Handler>> {
         (self.spec.victims != Victims::Stale)
-            .then(|| -> Box<dyn SliceHandler> { Box::new(snoop::VictimSnoop::new(self.spec.victims)) })
+            .then(|| -> Box<dyn Handler> { Box::new(snoop::VictimSnoop::new(self.spec.victims)) })
     }
 
     fn controller_handler(&self, place: HandlerPlace) -> Option<Box<dyn ControllerHandler>> {
@@ -281,12 +272,8 @@ impl Scheme for LightWsp {
         })
     }
 
-    fn hub_handler(&self, _: HandlerPlace) -> Option<Box<dyn HubHandler>> {
+    fn hub_handler(&self, _: HandlerPlace) -> Option<Box<dyn Handler>> {
         Some(Box::new(sequencer::RegionSequencer::new(self.spec.clone())))
-    }
-
-    fn host_handler(&self) -> Box<dyn HostHandler> {
-        Box::new(Host)
     }
 
     fn unfit(&self, place: HandlerPlace) -> Option<(String, String)> {

@@ -26,14 +26,13 @@
 
 mod fifo;
 
-use crate::persist::{Event, Handler, HandlerReport, Interests};
 use std::sync::Arc;
 
 use crate::choice;
 use crate::persist::storage::StorageCost;
 use crate::persist::{
-    Access, AccessKind, Boundary, FenceKind, FenceRule, HandlerPlace, HostHandler, Marker, Outbox, PersistScope, Route,
-    Scheme, SliceHandler, SmHandler, Store, StoreRule, WriteBack, WriteBackRule,
+    Access, AccessKind, Boundary, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests, Marker,
+    Outbox, PersistScope, Route, Scheme, SmHandler, Store, StoreRule, WriteBack, WriteBackRule,
 };
 use crate::spec;
 
@@ -203,57 +202,64 @@ struct SliceFifo {
     evicted: u64,
 }
 
-impl SliceHandler for SliceFifo {
-    fn tracks_durability(&self) -> bool {
-        true
-    }
-
-    fn access(&mut self, access: &Access, outbox: &mut Outbox) {
-        if !matches!(access.kind, AccessKind::Store | AccessKind::Atomic) {
-            return;
-        }
+impl SliceFifo {
+    /// The slice has performed a store of an SM.
+    fn stored(&mut self, line: u64, from: u16, outbox: &mut Outbox) {
         // Each SM's own part is as large as the shared one.
-        let head = if self.per_cu {
-            self.fifo.push_part(access.line, access.from, |&of| of == access.from)
-        } else {
-            self.fifo.push(access.line, access.from)
-        };
+        let head =
+            if self.per_cu { self.fifo.push_part(line, from, |&of| of == from) } else { self.fifo.push(line, from) };
         if let Some(head) = head {
             self.early += 1;
-            self.leaving.push((head, access.from));
+            self.leaving.push((head, from));
             outbox.clean(head);
         }
     }
 
-    fn replaced(&mut self, line: u64, _: &mut Outbox) {
+    fn replaced(&mut self, line: u64) {
         while let Some(of) = self.fifo.take(line) {
             self.evicted += 1;
             self.leaving.push((line, of));
         }
     }
 
-    fn drain(&mut self, from: u16, lines: &mut Vec<u64>) {
+    /// A marker of an SM empties the FIFO, or the SM's part of it.
+    fn drain(&mut self, from: u16, outbox: &mut Outbox) {
         self.markers += 1;
         let per_cu = self.per_cu;
         for (line, of) in self.fifo.drain(|&of| !per_cu || of == from) {
             *if of == from { &mut self.own } else { &mut self.others } += 1;
             self.leaving.push((line, of));
         }
-        lines.extend(self.leaving.iter().filter(|(_, of)| !per_cu || *of == from).map(|(line, _)| *line));
+        let concerned = self.leaving.iter().filter(|(_, of)| !per_cu || *of == from);
+        concerned.for_each(|(line, _)| outbox.clean(*line));
+    }
+}
+
+impl Handler for SliceFifo {
+    fn interests(&self) -> Interests {
+        Interests { accesses: true, durability: true, ..Interests::default() }
     }
 
-    fn durable(&mut self, line: u64) {
-        self.leaving.retain(|(leaving, _)| *leaving != line);
+    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
+        match *event {
+            Event::Accessed(access) if matches!(access.kind, AccessKind::Store | AccessKind::Atomic) => {
+                self.stored(access.line, access.from, outbox);
+            }
+            Event::Replaced(line) => self.replaced(line),
+            Event::Drain(from) => self.drain(from, outbox),
+            Event::Durable(line) => self.leaving.retain(|(leaving, _)| *leaving != line),
+            _ => {}
+        }
     }
 
-    fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
-        add("l2_markers", self.markers);
-        add("l2_own_entries", self.own);
-        add("l2_other_entries", self.others);
-        add("l2_early_entries", self.early);
-        add("l2_evicted_entries", self.evicted);
-        add("l2_written_entries", self.fifo.written());
-        add("l2_read_entries", self.fifo.read());
+    fn report(&self, report: &mut HandlerReport) {
+        report.count("l2_markers", self.markers);
+        report.count("l2_own_entries", self.own);
+        report.count("l2_other_entries", self.others);
+        report.count("l2_early_entries", self.early);
+        report.count("l2_evicted_entries", self.evicted);
+        report.count("l2_written_entries", self.fifo.written());
+        report.count("l2_read_entries", self.fifo.read());
     }
 }
 
@@ -262,8 +268,8 @@ struct Host {
     kernel_end: KernelEnd,
 }
 
-impl HostHandler for Host {
-    fn kernel_end(&mut self, _: &mut Outbox) -> Boundary {
+impl Handler for Host {
+    fn boundary(&mut self, _: &mut Outbox) -> Boundary {
         match self.kernel_end {
             KernelEnd::None => Boundary::None,
             KernelEnd::WriteBack => Boundary::WriteBackL2,
@@ -285,7 +291,7 @@ impl Scheme for NvwFifo {
         Box::new(L1Fifo { fifo, combines: place.l1_combines, tally: Tally::default() })
     }
 
-    fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn SliceHandler>> {
+    fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
         let entries = self.spec.l2_entries.div_ceil(u32::from(place.slices).max(1));
         Some(Box::new(SliceFifo {
             fifo: Fifo::new(entries as usize),
@@ -299,7 +305,7 @@ impl Scheme for NvwFifo {
         }))
     }
 
-    fn host_handler(&self) -> Box<dyn HostHandler> {
+    fn host_handler(&self) -> Box<dyn Handler> {
         Box::new(Host { kernel_end: self.spec.kernel_end })
     }
 

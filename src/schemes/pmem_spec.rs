@@ -21,14 +21,14 @@
 pub mod detection;
 
 use super::store_order::{StoreOrder, StoreOrderSpec};
-use crate::persist::{Admission, Event, Handler, HandlerReport, Interests, Offer};
 use std::sync::Arc;
 
 use crate::choice;
 use crate::persist::non_temporal::NonTemporalStores;
 use crate::persist::{
-    Boundary, FenceKind, FenceRule, HandlerPlace, HostHandler, HubHandler, NonTemporalOrder, Outbox, Peer, Route,
-    Scheme, SchemeMessage, SliceHandler, SmHandler, Store, StoreRule, WriteBack, WriteBackClass, WriteBackRule,
+    Admission, Boundary, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests,
+    NonTemporalOrder, Offer, Outbox, Peer, Route, Scheme, SchemeMessage, SmHandler, Store, StoreRule, WriteBack,
+    WriteBackClass, WriteBackRule,
 };
 use crate::spec;
 use crate::spec::Nanos;
@@ -161,8 +161,8 @@ struct Host {
     detects: bool,
 }
 
-impl HostHandler for Host {
-    fn kernel_end(&mut self, outbox: &mut Outbox) -> Boundary {
+impl Handler for Host {
+    fn boundary(&mut self, outbox: &mut Outbox) -> Boundary {
         if self.detects {
             outbox.send(Peer::Hub, Word::KernelEnd);
         }
@@ -183,16 +183,16 @@ impl Scheme for PmemSpec {
         Box::new(PmemSpecSm::new(&self.spec))
     }
 
-    fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn SliceHandler>> {
-        self.spec.detect.then(|| Box::new(Detector::new(&self.spec, place)) as Box<dyn SliceHandler>)
+    fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
+        self.spec.detect.then(|| Box::new(Detector::new(&self.spec, place)) as Box<dyn Handler>)
     }
 
-    fn hub_handler(&self, place: HandlerPlace) -> Option<Box<dyn HubHandler>> {
-        let counter = || Box::new(Counter::new(place, self.spec.order == Order::Fence)) as Box<dyn HubHandler>;
+    fn hub_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
+        let counter = || Box::new(Counter::new(place, self.spec.order == Order::Fence)) as Box<dyn Handler>;
         self.spec.detect.then(counter)
     }
 
-    fn host_handler(&self) -> Box<dyn HostHandler> {
+    fn host_handler(&self) -> Box<dyn Handler> {
         Box::new(Host { detects: self.spec.detect })
     }
 

@@ -21,15 +21,13 @@
 //! keeps the order. Invariants: blocks leave in the order in which they came; a block comes behind earlier ones only.
 
 use super::store_order::{StoreOrder, StoreOrderSpec};
-use crate::persist::{
-    Admission, Event, Handler, HandlerReport, Interests, Offer, Synchronisation, SynchronisationRule,
-};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use crate::persist::{
-    FenceKind, FenceRule, HandlerPlace, HostHandler, Joining, NonTemporalOrder, Outbox, Route, Scheme, SmHandler,
-    Store, StoreRule, WriteBack, WriteBackClass, WriteBackRule,
+    Admission, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests, Joining, NonTemporalOrder,
+    Offer, Outbox, Route, Scheme, SmHandler, Store, StoreRule, Synchronisation, SynchronisationRule, WriteBack,
+    WriteBackClass, WriteBackRule,
 };
 use crate::spec;
 
@@ -256,11 +254,6 @@ impl SmHandler for PersistBuffer {
     }
 }
 
-#[derive(Debug)]
-struct Host;
-
-impl HostHandler for Host {}
-
 impl Scheme for Sbrp {
     fn name(&self) -> &'static str {
         "sbrp"
@@ -272,10 +265,6 @@ impl Scheme for Sbrp {
 
     fn sm_handler(&self, place: HandlerPlace) -> Box<dyn SmHandler> {
         Box::new(PersistBuffer::new(&self.spec, place.l1_combines))
-    }
-
-    fn host_handler(&self) -> Box<dyn HostHandler> {
-        Box::new(Host)
     }
 
     fn non_temporal_order(&self) -> NonTemporalOrder {

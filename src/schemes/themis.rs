@@ -24,15 +24,14 @@
 //! that wrap).
 
 use super::store_order::{StoreOrder, StoreOrderSpec};
-use crate::persist::{Admission, Event, Handler, HandlerReport, Interests, Offer};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::choice;
 use crate::persist::non_temporal::NonTemporalStores;
 use crate::persist::{
-    FenceKind, FenceRule, HandlerPlace, HostHandler, NonTemporalOrder, Outbox, Route, Scheme, SmHandler, Store,
-    StoreClass, StoreRule, WriteBack, WriteBackClass, WriteBackRule,
+    Admission, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests, NonTemporalOrder, Offer,
+    Outbox, Route, Scheme, SmHandler, Store, StoreClass, StoreRule, WriteBack, WriteBackClass, WriteBackRule,
 };
 use crate::spec;
 
@@ -177,11 +176,6 @@ impl SmHandler for ThemisSm {
     }
 }
 
-#[derive(Debug)]
-struct Host;
-
-impl HostHandler for Host {}
-
 impl Scheme for Themis {
     fn name(&self) -> &'static str {
         "themis"
@@ -193,10 +187,6 @@ impl Scheme for Themis {
 
     fn sm_handler(&self, _: HandlerPlace) -> Box<dyn SmHandler> {
         Box::new(ThemisSm::new(&self.spec))
-    }
-
-    fn host_handler(&self) -> Box<dyn HostHandler> {
-        Box::new(Host)
     }
 
     fn non_temporal_order(&self) -> NonTemporalOrder {

@@ -291,10 +291,10 @@ fn a_launch_takes_5000_core_cycles_and_the_way_to_the_sm_and_back() {
             bench.launch("", 1, 32, (out, 0, 0, 0));
             bench.launch("", 1, 32, (out, 0, 0, 0));
             let ran = bench.run();
-            let [first, second] = ran.assembly.dispatch().launches() else { panic!("two launches") };
+            let [first, second] = ran.assembly.command_processor().launches() else { panic!("two launches") };
             assert_eq!(first.start, 0);
             assert_eq!(second.start, first.end, "one after another");
-            assert_eq!(ran.assembly.dispatch().ended(), Some(second.end));
+            assert_eq!(ran.assembly.command_processor().ended(), Some(second.end));
             first.end
         };
         let whole = run(&spec);

@@ -254,7 +254,7 @@ END:";
     let ran = bench.run();
     let [left, most] = ran.u32s(counters, 2)[..] else { unreachable!() };
     assert_eq!(left, 0);
-    let launch = &ran.assembly.dispatch().launches()[0];
+    let launch = &ran.assembly.command_processor().launches()[0];
     assert_eq!(launch.occupancy.ctas, most, "what the report says");
     (most, launch.occupancy.limit.clone())
 }

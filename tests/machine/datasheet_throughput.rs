@@ -199,7 +199,7 @@ fn run_workload(spec: &MachineSpec, name: &str) -> (u64, u64, u64) {
     let mut assembly = durawarp::assemble::assemble(spec, workload.image(), 64, Box::new(workload.host()));
     let end = assembly.simulation.run(&durawarp::engine::RunOptions::default());
     assert!(matches!(end, RunEnd::Finished { .. }), "{end:?}");
-    let ended = assembly.dispatch().ended().unwrap();
+    let ended = assembly.command_processor().ended().unwrap();
     (ended, assembly.simulation.digest(), spec.timebase().unwrap().tick_khz())
 }
 

@@ -5,7 +5,7 @@ use crate::bench_machine::{Bench, Ran, machine};
 use durawarp::engine::{RunEnd, RunOptions};
 use durawarp::kernel::fault::{FaultKind, ProgramFault};
 use durawarp::kernel::memory::{DRAM_BASE, Medium};
-use durawarp::machine::dispatch::HostFault;
+use durawarp::machine::command_processor::HostFault;
 
 #[test]
 fn a_cta_that_no_sm_can_hold_ends_the_run_with_what_it_needs() {

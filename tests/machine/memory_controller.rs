@@ -18,7 +18,7 @@ use durawarp::machine::persistence::{Clwb, MembarRule, PastAck, PastL1, PastL2, 
 use durawarp::machine::ports::{Endpoint, Roster};
 use durawarp::persist::journal::{Author, FactKind, Journal};
 use durawarp::persist::vocab::Domain;
-use durawarp::persist::{ControllerHandler, Flush, Outbox, Peer, SchemeMessage, opened};
+use durawarp::persist::{ControllerHandler, Event, Flush, Handler, Outbox, Peer, SchemeMessage, opened};
 use durawarp::spec::Nanos;
 use smallvec::SmallVec;
 
@@ -435,7 +435,7 @@ struct Holder {
     written_at: Arc<Mutex<Vec<Time>>>,
 }
 
-impl ControllerHandler for Holder {
+impl Handler for Holder {
     fn message(&mut self, _: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         match opened(message) {
             Told::Hold(value) => {
@@ -454,18 +454,20 @@ impl ControllerHandler for Holder {
         }
     }
 
-    fn flushed(&mut self, token: u64, outbox: &mut Outbox) {
-        self.written_at.lock().unwrap().push(outbox.now());
-        self.held.retain(|held| held.0 != token);
+    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
+        if let Event::Flushed(token) = *event {
+            self.written_at.lock().unwrap().push(outbox.now());
+            self.held.retain(|held| held.0 != token);
+        }
     }
+}
 
+impl ControllerHandler for Holder {
     fn overlay(&self, line: u64, _: u128, bytes: &mut [u8; 128]) -> bool {
         let Some(&(_, value)) = self.held.last().filter(|_| line == NVM_BASE) else { return false };
         bytes[0] = value;
         true
     }
-
-    fn hit(&mut self) {}
 
     fn awaited(&mut self, _: u64, _: u128, _: &mut Outbox) -> SmallVec<[u64; 2]> {
         self.held.iter().map(|held| held.0).collect()
@@ -477,10 +479,6 @@ impl ControllerHandler for Holder {
 
     fn lines(&self) -> BTreeMap<u64, u128> {
         BTreeMap::new()
-    }
-
-    fn waits(&self) -> Option<String> {
-        None
     }
 }
 

@@ -345,7 +345,7 @@ fn a_run_that_halts_when_its_program_is_over_goes_on_as_if_it_had_not() {
     for threads in [1, 3] {
         let mut halted = ran(true, threads);
         let RunEnd::Halted { at, .. } = halted.end else { panic!("{:?}", halted.end) };
-        assert_eq!(Some(at), whole.assembly.dispatch().ended());
+        assert_eq!(Some(at), whole.assembly.command_processor().ended());
         left.push(halted.assembly.controllers().map(|mc| mc.held().stores).sum::<u64>());
         let end = halted.assembly.simulation.run(&RunOptions::default());
         assert!(matches!(end, RunEnd::Finished { .. }), "{end:?}");

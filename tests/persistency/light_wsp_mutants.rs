@@ -28,9 +28,9 @@ use durawarp::oracle::verdict::Property;
 use durawarp::outcome::End;
 use durawarp::persist::vocab::CommitRule;
 use durawarp::persist::{
-    Admission, ControllerHandler, Domain, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport,
-    HostHandler, HubHandler, Interests, Offer, Outbox, PathLinks, Peer, RegionRule, Scheme, SchemeMessage,
-    SliceHandler, SmHandler, Store, StoreRule, WriteBack, WriteBackRule, opened,
+    Admission, ControllerHandler, Domain, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests,
+    Offer, Outbox, PathLinks, Peer, RegionRule, Scheme, SchemeMessage, SmHandler, Store, StoreRule, WriteBack,
+    WriteBackRule, opened,
 };
 use durawarp::run::{Conduct, Experiment};
 use durawarp::schemes::light_wsp::messages::Word;
@@ -103,11 +103,11 @@ impl Scheme for Mutant {
         Box::new(Sm { of, fault: self.fault, map: self.map, far, held_back })
     }
 
-    fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn SliceHandler>> {
+    fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
         self.of.slice_handler(place)
     }
 
-    fn hub_handler(&self, place: HandlerPlace) -> Option<Box<dyn HubHandler>> {
+    fn hub_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
         self.of.hub_handler(place)
     }
 
@@ -120,7 +120,7 @@ impl Scheme for Mutant {
         self.of.path_links()
     }
 
-    fn host_handler(&self) -> Box<dyn HostHandler> {
+    fn host_handler(&self) -> Box<dyn Handler> {
         self.of.host_handler()
     }
 
@@ -258,7 +258,7 @@ impl Controller {
     }
 }
 
-impl ControllerHandler for Controller {
+impl Handler for Controller {
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         let word: Word = opened(message);
         let mut before = taken(outbox);
@@ -291,18 +291,20 @@ impl ControllerHandler for Controller {
         self.send(before, outbox);
     }
 
-    fn flushed(&mut self, token: u64, outbox: &mut Outbox) {
+    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
         let before = taken(outbox);
-        self.of.flushed(token, outbox);
+        self.of.event(event, outbox);
         self.send(before, outbox);
     }
 
+    fn report(&self, report: &mut HandlerReport) {
+        self.of.report(report);
+    }
+}
+
+impl ControllerHandler for Controller {
     fn overlay(&self, line: u64, mask: u128, bytes: &mut [u8; 128]) -> bool {
         self.of.overlay(line, mask, bytes)
-    }
-
-    fn hit(&mut self) {
-        self.of.hit();
     }
 
     fn awaited(&mut self, line: u64, mask: u128, outbox: &mut Outbox) -> SmallVec<[u64; 2]> {
@@ -318,14 +320,6 @@ impl ControllerHandler for Controller {
 
     fn lines(&self) -> BTreeMap<u64, u128> {
         self.of.lines()
-    }
-
-    fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
-        self.of.tally(add);
-    }
-
-    fn waits(&self) -> Option<String> {
-        self.of.waits()
     }
 }
 

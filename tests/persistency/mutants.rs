@@ -20,9 +20,9 @@ use durawarp::oracle::undo::{Expected, UndoRule};
 use durawarp::oracle::verdict::Property;
 use durawarp::persist::{
     Admission, Boundary, ControllerHandler, Domain, Event, Fact, FactKind, FenceKind, FenceRule, Handler, HandlerPlace,
-    HostHandler, HubHandler, Interests, Journal, Load, NonTemporalOrder, Offer, Outbox, PathLinks, Peer, PmImage,
-    RegionRule, Route, Scheme, SchemeMessage, SliceHandler, SmHandler, Store, StoreClass, StoreRule, Synchronisation,
-    SynchronisationRule, WriteBack, WriteBackClass, WriteBackRule,
+    Interests, Journal, Load, NonTemporalOrder, Offer, Outbox, PathLinks, Peer, PmImage, RegionRule, Route, Scheme,
+    SchemeMessage, SmHandler, Store, StoreClass, StoreRule, Synchronisation, SynchronisationRule, WriteBack,
+    WriteBackClass, WriteBackRule,
 };
 use durawarp::run::{Conduct, Experiment};
 use durawarp::schemes::catalogue;
@@ -147,15 +147,15 @@ impl Scheme for Mutant {
         Box::new(Site { of, fault, asked: 0, last: None, changed: Vec::new() })
     }
 
-    fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn SliceHandler>> {
+    fn slice_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
         self.of.slice_handler(place)
     }
 
-    fn hub_handler(&self, place: HandlerPlace) -> Option<Box<dyn HubHandler>> {
+    fn hub_handler(&self, place: HandlerPlace) -> Option<Box<dyn Handler>> {
         self.of.hub_handler(place)
     }
 
-    fn host_handler(&self) -> Box<dyn HostHandler> {
+    fn host_handler(&self) -> Box<dyn Handler> {
         self.of.host_handler()
     }
 

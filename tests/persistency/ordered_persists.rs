@@ -14,8 +14,8 @@ use durawarp::oracle::history::judge_history;
 use durawarp::oracle::order::{Guarantees, Model, Order};
 use durawarp::oracle::verdict::{Property, Verdict};
 use durawarp::persist::{
-    Admission, Domain, Fact, FactKind, FenceKind, FenceRule, Handler, HandlerPlace, HostHandler, Interests,
-    NonTemporalOrder, Offer, Outbox, PmImage, Route, Scheme, SmHandler, Store, StoreRule,
+    Admission, Domain, Fact, FactKind, FenceKind, FenceRule, Handler, HandlerPlace, Interests, NonTemporalOrder, Offer,
+    Outbox, PmImage, Route, Scheme, SmHandler, Store, StoreRule,
 };
 use durawarp::run::Experiment;
 
@@ -296,8 +296,6 @@ impl SmHandler for Disorder {
     }
 }
 
-impl HostHandler for Disorder {}
-
 impl Scheme for Disorder {
     fn name(&self) -> &'static str {
         "disorder"
@@ -311,7 +309,7 @@ impl Scheme for Disorder {
         Box::new(Disorder)
     }
 
-    fn host_handler(&self) -> Box<dyn HostHandler> {
+    fn host_handler(&self) -> Box<dyn Handler> {
         Box::new(Disorder)
     }
 

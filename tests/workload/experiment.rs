@@ -5,7 +5,7 @@ use crate::cli_common::{durawarp, folder};
 use durawarp::config::{MachineConfig, SchemeConfig};
 use durawarp::outcome::{End, Outcome, validity};
 use durawarp::persist::vocab::{Route, StoreRule};
-use durawarp::persist::{Handler, HandlerPlace, HostHandler, Outbox, Scheme, SmHandler, Store};
+use durawarp::persist::{Handler, HandlerPlace, Outbox, Scheme, SmHandler, Store};
 use durawarp::run::{Conduct, Finished, run};
 use durawarp::schemes::catalogue;
 use durawarp::sweep::Batch;
@@ -118,8 +118,6 @@ impl SmHandler for Own {
     }
 }
 
-impl HostHandler for Own {}
-
 impl Scheme for Own {
     fn name(&self) -> &'static str {
         "own"
@@ -133,7 +131,7 @@ impl Scheme for Own {
         Box::new(Own { waits: self.waits })
     }
 
-    fn host_handler(&self) -> Box<dyn HostHandler> {
+    fn host_handler(&self) -> Box<dyn Handler> {
         Box::new(Own { waits: self.waits })
     }
 

@@ -2,7 +2,7 @@
 //! them, so that nothing depends on what AGPM does with them.
 
 use super::*;
-use crate::persist::{HandlerPlace, HostHandler, SmHandler};
+use crate::persist::{Handler, HandlerPlace, SmHandler};
 use crate::schemes::agpm::parameters::{AgpmSpec, DEFAULTS, Decision, Hit, ThresholdRule};
 use crate::schemes::baseline::{BASE, NT_STORE};
 
@@ -23,7 +23,7 @@ impl Scheme for Probe {
         NT_STORE.sm_handler(place)
     }
 
-    fn host_handler(&self) -> Box<dyn HostHandler> {
+    fn host_handler(&self) -> Box<dyn Handler> {
         NT_STORE.host_handler()
     }
 

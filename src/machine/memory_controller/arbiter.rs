@@ -3,17 +3,18 @@
 //! | state | writes go first | until |
 //! |---|---|---|
 //! | reads | only when no read waits | the WPQ is at its high watermark |
-//! | draining | yes | it is at its low watermark and `drain_min_writes` are written, or empty, or as many writes went as it has entries |
-//! | turn of the reads | to banks that no read wants | as many reads are served as waited at the end of that long drain |
+//! | draining | yes | low watermark and `drain_min_writes` done; or empty; or `write_queue_entries` done |
+//! | turn of the reads | to banks that no read wants | the reads that waited when the drain ended are done |
 //!
-//! Source: watermarks and the least number of writes of a drain as in gem5's memory controller, which ends a drain after that
-//! many when reads wait; here it goes on to the low watermark, but not without end. Invariant: no read waits for ever: of a
-//! bank's row hits `row_hit_cap` pass an older request, of writes as many as the WPQ has entries pass a read. Below the high
-//! watermark a write waits as long as reads come without a gap, as in gem5.
+//! Source: watermarks and the least number of writes of a drain as in gem5's memory controller, which ends a
+//! drain after that many when reads wait; here it goes on to the low watermark, but not without end.
+//! Invariant: no read waits for ever: of a bank's row hits `row_hit_cap` pass an older request, of writes as
+//! many as the WPQ has entries pass a read. Below the high watermark a write waits as long as reads come
+//! without a gap, as in gem5.
 
 use crate::machine::media::{BankId, Direction};
 
-use super::ControllerSpec;
+use super::parameters::ControllerSpec;
 
 /// What has been served, as far as the next choice depends on it.
 #[derive(Debug)]
@@ -48,7 +49,7 @@ impl Arbiter {
         self.may_idle = may_idle;
     }
 
-    /// Nothing need be done for so many reads and writes: the writes may wait for others to merge with them.
+    /// No request needs service now: the writes may wait for others to merge with them.
     pub(super) fn idles(&self, spec: &ControllerSpec, reads: usize, writes: usize) -> bool {
         let idle = if self.may_idle { spec.drain_idle_entries } else { 0 };
         !self.must_drain && reads == 0 && writes as u32 <= idle

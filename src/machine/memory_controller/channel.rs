@@ -1,4 +1,5 @@
-//! A memory channel as its controller sees it: read queue, WPQ, media and bytes, without what a scheme's handler adds.
+//! A memory channel as its controller sees it: read queue, WPQ, media and bytes, without what a scheme's
+//! handler adds.
 
 use std::collections::VecDeque;
 
@@ -13,8 +14,8 @@ use crate::machine::request_queue::RequestQueue;
 use super::arbiter::Arbiter;
 use super::images::ChannelImages;
 use super::notes::Notes;
+use super::parameters::{ControllerCounters, ControllerSpec};
 use super::write_queue::WriteQueue;
-use super::{ControllerCounters, ControllerSpec};
 
 /// Reads that the scheduler chooses from, and those that wait to be among them.
 #[derive(Debug)]

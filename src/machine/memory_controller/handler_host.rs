@@ -1,19 +1,21 @@
-//! A scheme's handler in a controller: stores that bypass the caches, which the handler holds and has written in its order.
+//! A scheme's handler in a controller: stores that bypass the caches, which the handler holds and has written
+//! in its order.
 //!
 //! ```text
 //!  SMs ──messages──> handler (holds) ──flushes, in order──> write queue ──> media
 //!  other controllers <──messages──>  └── over what reads return
 //! ```
-//! | what comes | where the handler holds bytes of its line | else |
+//! | what comes | the handler holds none of its line | the handler holds bytes of its line |
 //! |---|---|---|
-//! | read | memory's bytes with those held over them; or *parked* until the flushes that it awaits are written | memory's bytes |
-//! | write of a slice | waits until the handler holds none | goes to the write queue |
+//! | read | memory's bytes | these over memory's; or *parked* until the flushes it awaits are written |
+//! | write of a slice | goes to the write queue | waits until the handler holds none |
 //!
-//! Source: LightWSP section IV (the WPQ gated by region); what is gated, and until when, is the handler's. Invariants: flushes
-//! enter the write queue in the order of asking, each when the queue has room, and count as durable from then on (the queue is
-//! of the domain ADR). A parked read is repeated once, when its flushes are in the write queue: stores cannot overtake it for
-//! ever. A slice has one read of a line under way, so that none is answered with older bytes after one with newer. A flush with
-//! an undo log waits for the read of the old bytes (`undo_log`).
+//! Source: LightWSP section IV (the WPQ gated by region); what is gated, and until when, is the handler's.
+//! Invariants: flushes enter the write queue in the order of asking, each when the queue has room, and count
+//! as durable from then on (the queue is of the domain ADR). A parked read is repeated once, when its flushes
+//! are in the write queue: stores cannot overtake it for ever. A slice has one read of a line under way, so
+//! that none is answered with older bytes after one with newer. A flush with an undo log waits for the read
+//! of the old bytes (`undo_log`).
 
 use smallvec::SmallVec;
 
@@ -21,13 +23,14 @@ use crate::engine::{Ctx, Time};
 use crate::kernel::memory::Medium;
 use crate::machine::msg::{Line, MAX_LINE_BYTES, MemoryRead, MemoryWrite, Msg};
 use crate::machine::ports::{Endpoint, Ports};
-use crate::persist::handler::{ControllerHandler, Flush, Held, Outbox, Peer, SchemeMessage};
+use crate::persist::handler::{
+    ControllerHandler, Event, Flush, HandlerReport, Held, Outbox, Peer, SchemeMessage, report_of,
+};
 use crate::persist::journal::FactKind;
-use crate::persist::regions::RegionReport;
 use crate::persist::vocab::RegionStep;
 
-use super::NOBODY;
 use super::channel::Channel;
+use super::pending_write::NOBODY;
 use super::undo_log::UndoLog;
 
 /// A read that waits for stores which the handler holds.
@@ -64,14 +67,9 @@ impl HandlerHost {
         }
     }
 
-    /// What the handler counted.
-    pub(super) fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
-        self.handler.tally(add);
-    }
-
-    /// What the handler saw of recoverable regions.
-    pub(super) fn region_report(&self) -> Option<RegionReport> {
-        self.handler.region_report()
+    /// What the handler reports.
+    pub(super) fn report(&self) -> HandlerReport {
+        report_of(&*self.handler)
     }
 
     /// How much the handler holds.
@@ -86,11 +84,6 @@ impl HandlerHost {
             self.handler.overlay(line, held, &mut bytes);
             (line, bytes, held)
         })
-    }
-
-    /// What the handler waits for, for a report.
-    pub(super) fn waits(&self) -> Option<String> {
-        self.handler.waits()
     }
 
     /// Reads that are parked.
@@ -122,7 +115,7 @@ impl HandlerHost {
             let token = flush.token;
             self.note_regions(channel, now);
             write_flush(flush, channel, now);
-            self.handler.flushed(token, &mut self.outbox);
+            self.handler.event(&Event::Flushed(token), &mut self.outbox);
             self.unpark(token, &mut ready);
         }
         self.note_regions(channel, now);
@@ -173,7 +166,8 @@ impl HandlerHost {
         }
     }
 
-    /// A write of a slice, unless the handler holds something of its line: then the write has to come after that.
+    /// A write of a slice, unless the handler holds something of its line: then the write has to come after
+    /// that.
     pub(super) fn admit(&mut self, write: MemoryWrite) -> Option<MemoryWrite> {
         if Medium::of(write.line) == Medium::Nvm && self.handler.holds(write.line) {
             self.slice_writes.push(write);
@@ -206,8 +200,8 @@ impl HandlerHost {
         if let Some(place) = repeated {
             self.repeated.swap_remove(place);
         } else if finds {
-            self.handler.hit();
             self.outbox.at(now);
+            self.handler.event(&Event::ReadHit, &mut self.outbox);
             let tokens = self.handler.awaited(read.line, read.room.mask, &mut self.outbox);
             if !tokens.is_empty() {
                 self.parked.push(ParkedRead { read, tokens });

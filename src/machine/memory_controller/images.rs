@@ -1,7 +1,7 @@
 //! The bytes of a channel: its share of DRAM and of NVM, by channel-local address.
 //!
-//! They are what reads return, not what survives: a write changes them when it arrives, also while it waits for an entry
-//! of the WPQ. What a power failure leaves is in journals.
+//! They are what reads return, not what survives: a write changes them when it arrives, also while it waits
+//! for an entry of the WPQ. What a power failure leaves is in journals.
 
 use crate::engine::StateDigest;
 use crate::kernel::memory::Medium;

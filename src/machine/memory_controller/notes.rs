@@ -1,4 +1,5 @@
-//! What a controller writes down: its journal and its timeline, each where it is kept. Nothing here is read by the model.
+//! What a controller writes down: its journal and its timeline, each where it is kept. Nothing here is read
+//! by the model.
 
 use crate::engine::Time;
 use crate::kernel::memory::Medium;
@@ -49,7 +50,7 @@ impl Notes {
         }
     }
 
-    /// What a handler said of regions, of which it holds so many entries now.
+    /// What a handler said of regions; it holds `held` entries now.
     pub(super) fn regions(&mut self, outbox: &mut Outbox, held: impl FnOnce() -> u64, now: Time) {
         if let Some(timeline) = &mut self.timeline {
             let regions = &mut timeline.regions;

@@ -1,18 +1,20 @@
-//! Writes that wait in open rows of NVM, where a power failure loses what a row holds until it is in its cells
-//! (`nvm.write_mode=row_buffer`, domain `media`, rows not durable).
+//! Writes that wait in open rows of NVM, where a power failure loses what a row holds until it is in its
+//! cells (`nvm.write_mode=row_buffer`, domain `media`, rows not durable).
 //!
-//! | row is written | when |
-//! |---|---|
-//! | `idle` | by the devices, behind its last write |
-//! | `close` | by the devices, when another row needs the bank; by the controller, when no request waits for the bank |
+//! | `row_write_when` | the row is written | by |
+//! |---|---|---|
+//! | `idle` | after its last write | the devices |
+//! | `close` | when another row needs the bank | the devices |
+//! | `close` | when no request waits for the bank | the controller |
 //!
-//! The second case of `close` is our choice: else a fence would wait until another row happens to be needed. Invariant: a
-//! write is told durable, and its bytes are noted at the media, when the row that it went to is in its cells.
+//! The last case is our choice: without it a fence waits until another row happens to be needed. Invariant: a
+//! write counts as durable, and the journal has its bytes at the media, when its row is in the cells.
 
 use smallvec::SmallVec;
 
-use super::write_queue::PendingWrite;
 use crate::machine::media::BankId;
+
+use super::pending_write::PendingWrite;
 
 /// Writes to the row that is open in a bank, each with its line.
 pub(super) type RowWrites = SmallVec<[(u64, PendingWrite); 4]>;

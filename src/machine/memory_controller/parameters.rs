@@ -19,11 +19,11 @@ spec! {
         ingress_writes: u32 where 1..=1024,
         /// WPQ entries at which draining starts.
         drain_high_entries: u32 where 1..=1024,
-        /// WPQ entries at which draining stops when reads wait; where it does not get there, as many writes as the WPQ has entries
-        /// are drained, and reads have their turn.
+        /// WPQ entries at which draining stops when reads wait; where it does not get there, as many writes
+        /// as the WPQ has entries are drained, and reads have their turn.
         drain_low_entries: u32 where 0..=1024,
-        /// WPQ entries that are left waiting while no read waits and no drain is under way: later writes to their lines merge.
-        /// Without effect where only the media survive a power failure.
+        /// WPQ entries that are left waiting while no read waits and no drain is under way: later writes to
+        /// their lines merge. Without effect where only the media survive a power failure.
         drain_idle_entries: u32 where 0..=1024,
         /// Writes drained at least before reads are served again.
         drain_min_writes: u32 where 1..=1024,

@@ -1,7 +1,7 @@
 //! What a memory controller does at an edge of its clock: a row is opened, a request transfers, by FR-FCFS.
 //!
 //! ```text
-//!   edge ─ open rows written back ─ direction (arbiter) ─ choice of a row and a column ─ transfer ─ next edge
+//!   edge ─ open rows written back ─ direction (arbiter) ─ choice of row and column ─ transfer ─ next edge
 //! ```
 //! Invariants: one column and one row command an edge; no read waits for ever (`arbiter`).
 
@@ -27,8 +27,8 @@ pub(super) struct Edge {
 }
 
 impl Channel {
-    /// Begins an edge of the memory's clock: opens a row, and chooses a request to transfer. None where all writes there are
-    /// may wait for others to merge with them, unless `flushes_wait`.
+    /// Begins an edge of the memory's clock: opens a row, and chooses a request to transfer. None where all
+    /// writes there are may wait for others to merge with them, unless `flushes_wait`.
     pub(super) fn begin_edge(&mut self, flushes_wait: bool, cx: &mut Ctx<'_, Msg>) -> Option<Edge> {
         let now = cx.now();
         let rows = self.look_after_rows(cx);
@@ -176,8 +176,8 @@ impl Channel {
         *held += 1;
     }
 
-    /// Reports open rows that are in their cells by now, and writes those that no request waits for. Returns when to look
-    /// again.
+    /// Reports open rows that are in their cells by now, and writes those that no request waits for. Returns
+    /// when to look again.
     fn look_after_rows(&mut self, cx: &mut Ctx<'_, Msg>) -> Time {
         let now = cx.now();
         let (mut next, mut at) = (Time::MAX, 0);

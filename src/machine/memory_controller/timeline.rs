@@ -64,6 +64,7 @@ impl RegionTimeline {
                 return;
             }
         };
+        // Several steps belong to one wait: a span is as long as what it waits for stays the same.
         let key = (order, region);
         let before = self.under_way.get(&key).copied();
         if before.map(|(what, _)| what) == next && next.is_some() {
@@ -86,7 +87,7 @@ impl RegionTimeline {
 }
 
 impl ControllerTimeline {
-    /// One of up to so many spans and values of a kind.
+    /// An empty timeline of at most `spans` spans and values of a kind.
     pub(super) fn new(spans: usize) -> Self {
         let (media, wpq, regions) = (Recorder::new(spans), Level::new(spans), RegionTimeline::new(spans));
         ControllerTimeline { media, wpq, regions }

@@ -3,11 +3,12 @@
 //! ```text
 //!   logged flush ──> read of the old bytes ──column──> log's line into the write queue ──> the flush itself
 //! ```
-//! Source: LightWSP section IV-D (fallback with undo logging). A flush waits for its log, and that for the read of what it
-//! replaces; so media that are slower than the stores hold the stores up, and slices' reads find room: a log's read begins only when no
-//! other waits for the read queue, and as the write queue has room for what comes of it. Reads of flushes that follow each
-//! other overlap. Invariants: flushes keep their order, and one that needs no log waits for those before it; what is logged is what the
-//! flush replaces. Not modelled: the bus time between a read's column command and its last byte.
+//! Source: LightWSP section IV-D (fallback with undo logging). A flush waits for its line of the log, and the
+//! log for the read of the bytes that the flush replaces. A log's read begins when no other read waits for
+//! the read queue and the write queue has room for the log's line and the flush: slow media hold the flushes
+//! up, and not slices' reads. Reads of flushes that follow each other overlap. Invariants: flushes keep their
+//! order, and one that needs no log waits for those before it; the log has what the flush replaces. Not
+//! modelled: the bus time between a read's column command and its last byte.
 
 use std::collections::VecDeque;
 
@@ -18,8 +19,8 @@ use crate::persist::handler::Flush;
 use crate::persist::journal::FactKind;
 use crate::persist::vocab::RegionStep;
 
-use super::NOBODY;
 use super::channel::Channel;
+use super::pending_write::NOBODY;
 
 /// Lines of an undo log have no address that programs could have.
 const LOG: u64 = 1 << 62;
@@ -67,7 +68,8 @@ impl UndoLog {
         }
     }
 
-    /// Puts the first flush's line of the log into the write queue: line after line of rows after everything that the channel has.
+    /// Puts the first flush's line of the log into the write queue: line after line of rows after everything
+    /// that the channel has.
     pub(super) fn write_line(&mut self, flush: &Flush, channel: &mut Channel, now: Time) {
         self.reads.pop_front();
         self.done = self.done.wrapping_add(1);
@@ -94,7 +96,7 @@ impl UndoLog {
         self.reads[usize::from(tag.wrapping_sub(self.done))] = true;
     }
 
-    /// The first flush leaves, behind its log where it has one.
+    /// The first flush leaves, after its log where it has one.
     pub(super) fn begin_next(&mut self) {
         self.written = false;
     }

@@ -1,23 +1,21 @@
-//! The write-pending queue (WPQ): writes that are accepted and not yet at the media, those that wait for an entry, and who is
-//! told when.
+//! The write-pending queue (WPQ): writes that are accepted and not yet at the media, and writes that wait for
+//! an entry.
 //!
-//! | domain | told at acceptance | told when its cells are written |
+//! | domain | the slice hears at acceptance | and when the cells are written |
 //! |---|---|---|
 //! | ADR, eADR | durable | - |
-//! | ADR, of a write that is to be told late (`past_ack=media`) | accepted | durable |
+//! | ADR, of a late write (`past_ack=media`) | accepted | durable |
 //! | media | accepted (DRAM: durable) | durable |
 //!
-//! Invariants: the queue never exceeds its capacity; no write passes one that waits for an entry; a younger write to a line
-//! that has an entry merges with it, and is told with it.
+//! Invariants: the queue never exceeds its capacity; no write passes one that waits for an entry; a younger
+//! write to a line that has an entry merges with it, and becomes durable with it.
 
 use std::collections::VecDeque;
-
-use smallvec::SmallVec;
 
 use crate::engine::{Ctx, Time};
 use crate::kernel::memory::Medium;
 use crate::machine::media::{DeviceRow, Direction};
-use crate::machine::msg::{Line, MemoryWrite, Msg, copy_masked};
+use crate::machine::msg::{MemoryWrite, Msg, copy_masked};
 use crate::machine::ports::Ports;
 use crate::machine::request_queue::{At, RequestQueue};
 use crate::persist::journal::FactKind;
@@ -25,17 +23,8 @@ use crate::persist::vocab::Domain;
 
 use super::notes::Notes;
 use super::open_rows::OpenRows;
-use super::{ControllerCounters, NOBODY};
-
-/// A write in the WPQ.
-#[derive(Debug, Default)]
-pub(super) struct PendingWrite {
-    pub(super) mask: u128,
-    /// Writes that are durable only when this entry has reached the media, and are told then: slice and token.
-    told_later: SmallVec<[(u8, u16); 2]>,
-    /// What was accepted, where reads may already see younger bytes and the journal needs the accepted ones.
-    accepted: Option<Box<Line>>,
-}
+use super::parameters::ControllerCounters;
+use super::pending_write::{NOBODY, PendingWrite};
 
 /// The WPQ of a channel.
 #[derive(Debug)]
@@ -52,7 +41,7 @@ pub(super) struct WriteQueue {
 }
 
 impl WriteQueue {
-    /// An empty queue, over so many banks.
+    /// An empty queue over `banks` banks.
     pub(super) fn new(capacity: u32, banks: usize) -> Self {
         WriteQueue {
             queue: RequestQueue::new(Direction::Write, banks),
@@ -95,7 +84,7 @@ impl WriteQueue {
         self.waiting.is_empty() && self.free() > 0
     }
 
-    /// A write that has to wait for an entry, behind those that wait.
+    /// Queues a write that waits for an entry, after those that wait already.
     pub(super) fn push_waiting(&mut self, write: MemoryWrite) {
         self.waiting.push_back(write);
     }
@@ -162,7 +151,7 @@ impl WriteQueue {
         true
     }
 
-    /// A write is told durable when its cells are written, not when it is accepted.
+    /// A write is durable to its slice when its cells are written, not when it is accepted.
     fn is_late(&self, write: &MemoryWrite) -> bool {
         self.domain == Domain::Media || write.late
     }
@@ -179,7 +168,8 @@ impl WriteQueue {
         }
         if notes.keeps_journal() {
             notes.data(now, FactKind::Accepted, write.line, write.data.mask, &write.data.bytes);
-            // Only where acceptance does not make it durable may the entry's bytes differ from memory's at the media.
+            // Only where acceptance does not make it durable may the entry's bytes differ from memory's at
+            // the media.
             if self.domain == Domain::Media {
                 let accepted = entry.accepted.get_or_insert_with(Box::default);
                 copy_masked(&mut accepted.bytes, &write.data.bytes, write.data.mask);
@@ -216,17 +206,5 @@ impl WriteQueue {
         let removed = self.queue.remove(at);
         notes.occupancy(now, self.len());
         removed
-    }
-}
-
-impl PendingWrite {
-    /// The cells of an entry to persistent memory are written at `done`.
-    pub(super) fn reach_media(&self, line: u64, done: Time, ports: &Ports, notes: &mut Notes, cx: &mut Ctx<'_, Msg>) {
-        for &(slice, token) in &self.told_later {
-            cx.send(ports.to_own_slice(slice), Msg::MemoryDurable { token, at: done }, done - cx.now());
-        }
-        if let Some(accepted) = &self.accepted {
-            notes.data(done, FactKind::AtMedia, line, self.mask, &accepted.bytes);
-        }
     }
 }

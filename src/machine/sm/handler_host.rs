@@ -6,7 +6,9 @@
 use std::collections::VecDeque;
 
 use crate::machine::msg::Request;
-use crate::persist::handler::{Admission, Departure, Event, HandlerReport, Interests, Offer, Outbox, SmHandler};
+use crate::persist::handler::{
+    Admission, Departure, Event, HandlerReport, Interests, Offer, Outbox, SmHandler, report_of,
+};
 
 /// A handler and what belongs to it.
 #[derive(Debug)]
@@ -90,8 +92,6 @@ impl HandlerHost {
 
     /// What the handler reports.
     pub(super) fn report(&self) -> HandlerReport {
-        let mut report = HandlerReport::default();
-        self.handler.report(&mut report);
-        report
+        report_of(&*self.handler)
     }
 }

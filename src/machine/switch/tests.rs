@@ -1,4 +1,5 @@
-//! A switch by itself: who is granted, in whose turn, how long a packet takes, what queues at the inputs cost.
+//! A switch by itself: who is granted, in whose turn, how long a packet takes, what queues at the inputs
+//! cost.
 
 use super::super::address::Interleave;
 use super::super::crossbar::SwitchKind;
@@ -8,8 +9,8 @@ use super::*;
 use crate::engine::{Link, RunEnd, RunOptions, Simulation, Topology};
 use crate::kernel::memory::DRAM_BASE;
 
-/// Shares of the time that outputs are busy, when every input always has packets of one flit for outputs that `next`
-/// draws.
+/// Shares of the time that outputs are busy, when every input always has packets of one flit for outputs that
+/// `next` draws.
 fn throughput(ports: usize, mut next: impl FnMut(usize) -> usize) -> f64 {
     let mut matching = Matching::new(ports, ports);
     let mut heads: Vec<usize> = (0..ports).map(&mut next).collect();
@@ -84,8 +85,9 @@ impl Component<Msg> for Sink {
 /// When requests for slices came, and for which.
 type Arrivals = Vec<(Time, u64)>;
 
-/// Times at which requests that come to a switch at such times, from the SM (0) or the command processor (1), of so many bytes, for these of two
-/// slices, reach them; and when each input gets credits. A cycle is 10 ticks, links take one.
+/// Times at which requests that come to a switch at such times, from the SM (0) or the command processor (1),
+/// of so many bytes, for these of two slices, reach them; and when each input gets credits. A cycle is 10
+/// ticks, links take one.
 fn switched(requests: &[(Time, usize, u32, u64)], speedup: u32) -> ([Arrivals; 2], [Vec<Time>; 2], SwitchCounters) {
     let spec = CrossbarSpec {
         flit_bytes: 32,

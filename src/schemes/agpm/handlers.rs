@@ -16,7 +16,6 @@
 //! store that evicts its line from the L1 leaves the entry there, and a write-back that keeps the line in the L2 too.
 //! Not modelled: bandwidth of the moves from L1 to L2.
 
-use crate::persist::{Event, Handler, Interests};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -30,8 +29,8 @@ use crate::persist::handler::Move;
 use crate::persist::non_temporal::NonTemporalStores;
 use crate::persist::selection::Locality;
 use crate::persist::{
-    Access, AccessKind, Boundary, HandlerPlace, Outbox, Peer, Route, SchemeMessage, SliceHandler, SmHandler, Store,
-    StoreClass, StoreRule, WriteBack, WriteBackClass, WriteBackRule,
+    Access, AccessKind, Boundary, Event, Handler, HandlerPlace, Interests, Outbox, Peer, Route, SchemeMessage,
+    SmHandler, Store, StoreClass, StoreRule, WriteBack, WriteBackClass, WriteBackRule,
 };
 
 /// A buffer and the readings of what happens at it.
@@ -309,7 +308,8 @@ impl Bank {
     }
 }
 
-impl SliceHandler for Bank {
+impl Bank {
+    /// The slice serves an access.
     fn access(&mut self, access: &Access, outbox: &mut Outbox) {
         let shadow = self.l2.spec.hit == Hit::Shadow;
         let fetches = access.kind == AccessKind::Load;
@@ -328,10 +328,22 @@ impl SliceHandler for Bank {
             self.reserve(written, outbox);
         }
     }
+}
 
-    fn replaced(&mut self, line: u64, outbox: &mut Outbox) {
-        let gone = self.l2.buffer.take(line);
-        self.reserve(gone, outbox);
+impl Handler for Bank {
+    fn interests(&self) -> Interests {
+        Interests { accesses: true, ..Interests::default() }
+    }
+
+    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
+        match *event {
+            Event::Accessed(access) => self.access(access, outbox),
+            Event::Replaced(line) => {
+                let gone = self.l2.buffer.take(line);
+                self.reserve(gone, outbox);
+            }
+            _ => {}
+        }
     }
 
     fn message(&mut self, _: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {

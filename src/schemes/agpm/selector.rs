@@ -27,20 +27,24 @@ use super::parameters::{
 use super::reason::{Evidence, Reason, Rules};
 use crate::engine::Time;
 use crate::persist::selection::{Locality, Period, Selection};
-use crate::persist::{HandlerPlace, HostHandler, HubHandler, KernelFacts, Outbox, Peer, Route, SchemeMessage};
+use crate::persist::{
+    Boundary, Event, Handler, HandlerPlace, HandlerReport, KernelFacts, Outbox, Peer, Route, SchemeMessage,
+};
 
 /// The command processor tells the hub what runs.
 #[derive(Debug)]
 pub(super) struct Host;
 
-impl HostHandler for Host {
-    fn kernel_start(&mut self, kernel: &KernelFacts, outbox: &mut Outbox) {
-        outbox.send(Peer::Hub, Word::KernelStart(kernel.clone()));
+impl Handler for Host {
+    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
+        if let Event::KernelStarts(kernel) = event {
+            outbox.send(Peer::Hub, Word::KernelStart((*kernel).clone()));
+        }
     }
 
-    fn kernel_end(&mut self, outbox: &mut Outbox) -> crate::persist::Boundary {
+    fn boundary(&mut self, outbox: &mut Outbox) -> Boundary {
         outbox.send(Peer::Hub, Word::KernelEnd);
-        crate::persist::Boundary::None
+        Boundary::None
     }
 }
 
@@ -195,7 +199,7 @@ impl Selector {
         }
     }
 
-    fn report(&mut self, report: &Report, outbox: &mut Outbox) {
+    fn reported(&mut self, report: &Report, outbox: &mut Outbox) {
         self.selection.temporal_logs += report.temporal;
         self.selection.non_temporal_logs += report.non_temporal;
         self.selection.dropped_write_backs += report.dropped_write_backs;
@@ -356,12 +360,12 @@ impl Selector {
     }
 }
 
-impl HubHandler for Selector {
+impl Handler for Selector {
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         match Word::of(message) {
             Word::KernelStart(facts) => self.start(facts, outbox.now()),
             Word::KernelEnd => self.end(outbox),
-            Word::Report(report) => self.report(&report, outbox),
+            Word::Report(report) => self.reported(&report, outbox),
             counts @ Word::Counts { .. } => self.counts(from, counts, outbox),
             other => panic!("AGPM's hub received {other:?}"),
         }
@@ -377,8 +381,8 @@ impl HubHandler for Selector {
         [logs, requests, wait_cycles, self.selection.complete].into_iter().for_each(take);
     }
 
-    fn report(&self) -> serde_json::Value {
-        serde_json::to_value(&self.selection).unwrap_or_default()
+    fn report(&self, report: &mut HandlerReport) {
+        report.results = serde_json::to_value(&self.selection).unwrap_or_default();
     }
 }
 

@@ -23,13 +23,13 @@
 //! Invariants: of a warp, copies and boundaries leave in program order, and IDs rise; entries are in use until their controller has
 //! taken them; a region without a store has no ID and no boundary (but in `paper`).
 
-use crate::persist::{Admission, Event, Handler, HandlerReport, Interests, Offer};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::engine::Time;
 use crate::persist::handler::{
-    HandlerPlace, Outbox, PathStore, Peer, SchemeMessage, SmHandler, Store, WriteBack, opened,
+    Admission, Event, Handler, HandlerPlace, HandlerReport, Interests, Offer, Outbox, PathStore, Peer, SchemeMessage,
+    SmHandler, Store, WriteBack, opened,
 };
 use crate::persist::journal::Author;
 use crate::persist::regions::RegionReport;

@@ -40,8 +40,10 @@ use hashbrown::HashMap;
 use slab::Slab;
 use smallvec::SmallVec;
 
-use crate::persist::handler::{ControllerHandler, Flush, HandlerPlace, Held, Outbox, Peer, SchemeMessage, opened};
-use crate::persist::regions::{Overflow, RegionReport};
+use crate::persist::handler::{
+    ControllerHandler, Event, Flush, Handler, HandlerPlace, HandlerReport, Held, Outbox, Peer, SchemeMessage, opened,
+};
+use crate::persist::regions::Overflow;
 use crate::persist::vocab::RegionStep;
 
 use super::account::{Account, Stage};
@@ -448,7 +450,29 @@ impl GatedQueue {
     }
 }
 
-impl ControllerHandler for GatedQueue {
+impl GatedQueue {
+    /// The write queue has taken a flush.
+    fn flushed(&mut self, token: u64, outbox: &mut Outbox) {
+        let slot = token as usize;
+        let entry = self.entries.remove(slot);
+        self.held_entries -= u64::from(entry.copied.entries);
+        let (tag, line) = (entry.tag, entry.copied.line);
+        if let Some(slots) = self.by_line.get_mut(&line) {
+            slots.retain(|held| *held != slot);
+            if slots.is_empty() {
+                self.by_line.remove(&line);
+            }
+        }
+        self.used -= if entry.counted { u32::from(entry.copied.entries) } else { 0 };
+        self.region(tag).flushing -= 1;
+        self.meet_boundary(tag, outbox);
+        self.advance(tag.order, outbox);
+        self.admit(outbox);
+        self.keep_account(tag.order, None, outbox);
+    }
+}
+
+impl Handler for GatedQueue {
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         let order = match (opened(message), from) {
             (Word::Store(tag, warp, copied), Peer::Sm(sm)) => {
@@ -487,25 +511,46 @@ impl ControllerHandler for GatedQueue {
         self.keep_account(order, from, outbox);
     }
 
-    fn flushed(&mut self, token: u64, outbox: &mut Outbox) {
-        let slot = token as usize;
-        let entry = self.entries.remove(slot);
-        self.held_entries -= u64::from(entry.copied.entries);
-        let (tag, line) = (entry.tag, entry.copied.line);
-        if let Some(slots) = self.by_line.get_mut(&line) {
-            slots.retain(|held| *held != slot);
-            if slots.is_empty() {
-                self.by_line.remove(&line);
-            }
+    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
+        match *event {
+            Event::Flushed(token) => self.flushed(token, outbox),
+            Event::ReadHit => self.tally.hits += 1,
+            _ => {}
         }
-        self.used -= if entry.counted { u32::from(entry.copied.entries) } else { 0 };
-        self.region(tag).flushing -= 1;
-        self.meet_boundary(tag, outbox);
-        self.advance(tag.order, outbox);
-        self.admit(outbox);
-        self.keep_account(tag.order, None, outbox);
     }
 
+    fn report(&self, report: &mut HandlerReport) {
+        let Tally {
+            committed,
+            overflows,
+            spilled,
+            waited,
+            hits,
+            hits_waited,
+            hits_merged,
+            hit_fallbacks,
+            most_entries,
+        } = self.tally;
+        report.count("regions_committed_summed", committed);
+        report.count("wpq_overflows", overflows);
+        report.count("wpq_spilled_stores", spilled);
+        report.count("wpq_full_stores", waited);
+        report.count("wpq_hits", hits);
+        report.count("wpq_hits_waited", hits_waited);
+        report.count("wpq_hits_merged", hits_merged);
+        report.count("wpq_hit_fallbacks", hit_fallbacks);
+        report.count("wpq_most_entries_summed", most_entries);
+        report.regions = Some(self.account.report());
+        let regions: usize = self.orders.iter().map(|order| order.regions.len()).sum();
+        if regions > 0 {
+            let what =
+                format!("{regions} regions are not committed, {} stores wait for the gated WPQ", self.waiting.len());
+            report.waits.push(("gated WPQ".to_owned(), what));
+        }
+    }
+}
+
+impl ControllerHandler for GatedQueue {
     fn overlay(&self, line: u64, mask: u128, bytes: &mut [u8; 128]) -> bool {
         let Some(slots) = self.by_line.get(&line) else { return false };
         let mut held: SmallVec<[&Entry; 4]> = slots.iter().map(|&slot| &self.entries[slot]).collect();
@@ -524,10 +569,6 @@ impl ControllerHandler for GatedQueue {
             }
         }
         any
-    }
-
-    fn hit(&mut self) {
-        self.tally.hits += 1;
     }
 
     fn awaited(&mut self, line: u64, mask: u128, outbox: &mut Outbox) -> SmallVec<[u64; 2]> {
@@ -566,39 +607,5 @@ impl ControllerHandler for GatedQueue {
 
     fn held(&self) -> Held {
         Held { stores: self.entries.len() as u64, entries: self.held_entries }
-    }
-
-    fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
-        let Tally {
-            committed,
-            overflows,
-            spilled,
-            waited,
-            hits,
-            hits_waited,
-            hits_merged,
-            hit_fallbacks,
-            most_entries,
-        } = self.tally;
-        add("regions_committed_summed", committed);
-        add("wpq_overflows", overflows);
-        add("wpq_spilled_stores", spilled);
-        add("wpq_full_stores", waited);
-        add("wpq_hits", hits);
-        add("wpq_hits_waited", hits_waited);
-        add("wpq_hits_merged", hits_merged);
-        add("wpq_hit_fallbacks", hit_fallbacks);
-        add("wpq_most_entries_summed", most_entries);
-    }
-
-    fn region_report(&self) -> Option<RegionReport> {
-        Some(self.account.report())
-    }
-
-    fn waits(&self) -> Option<String> {
-        let regions: usize = self.orders.iter().map(|order| order.regions.len()).sum();
-        (regions > 0).then(|| {
-            format!("{regions} regions are not committed, {} stores wait for the gated WPQ", self.waiting.len())
-        })
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use crate::persist::handler::{HubHandler, Outbox, Peer, SchemeMessage, opened};
+use crate::persist::handler::{Handler, HandlerReport, Outbox, Peer, SchemeMessage, opened};
 
 use super::LightWspSpec;
 use super::messages::Word;
@@ -110,7 +110,7 @@ impl RegionSequencer {
     }
 }
 
-impl HubHandler for RegionSequencer {
+impl Handler for RegionSequencer {
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         match (opened(message), from) {
             (Word::Draw(warp, lines), Peer::Sm(sm)) if lines.is_empty() => self.give(sm, warp, outbox),
@@ -130,10 +130,10 @@ impl HubHandler for RegionSequencer {
         [u64::from(self.numbered), self.next_keeper, keepers, self.waited_for_lines].into_iter().for_each(take);
     }
 
-    fn report(&self) -> serde_json::Value {
-        serde_json::json!({
+    fn report(&self, report: &mut HandlerReport) {
+        report.results = serde_json::json!({
             "regions_numbered": self.numbered,
             "atomics_waited_for_lines": self.waited_for_lines,
-        })
+        });
     }
 }

@@ -9,7 +9,10 @@
 
 use hashbrown::HashMap;
 
-use crate::persist::handler::{Access, AccessKind, Outbox, Peer, SchemeMessage, SliceHandler, opened};
+use crate::persist::handler::{
+    AccessKind, Admission, Event, Handler, HandlerReport, Interests, Offer, Outbox, Peer, SchemeMessage, VictimSearch,
+    opened,
+};
 
 use super::Victims;
 use super::messages::Word;
@@ -38,27 +41,31 @@ impl VictimSnoop {
     }
 }
 
-impl SliceHandler for VictimSnoop {
-    fn access(&mut self, access: &Access, _: &mut Outbox) {
-        if matches!(access.kind, AccessKind::Store | AccessKind::Atomic) {
+impl Handler for VictimSnoop {
+    fn interests(&self) -> Interests {
+        let victims = match self.victims {
+            Victims::Full => Some(VictimSearch::Full),
+            Victims::Half => Some(VictimSearch::Half),
+            Victims::Zero => Some(VictimSearch::First),
+            Victims::Stale => None,
+        };
+        Interests { accesses: true, victims, ..Interests::default() }
+    }
+
+    fn offer(&mut self, offer: &Offer<'_>, _: &mut Outbox) -> Admission {
+        let Offer::Victim(line) = offer else { return Admission::Goes };
+        self.looked += 1;
+        let stays = self.ahead.get(line).is_some_and(|&ahead| ahead > 0);
+        self.conflicts += u64::from(stays);
+        Admission::goes_if(!stays)
+    }
+
+    fn event(&mut self, event: &Event<'_>, _: &mut Outbox) {
+        if let Event::Accessed(access) = event
+            && matches!(access.kind, AccessKind::Store | AccessKind::Atomic)
+        {
             self.add(access.line, 1);
         }
-    }
-
-    fn victims(&self, ways: usize) -> Option<usize> {
-        match self.victims {
-            Victims::Full => Some(ways),
-            Victims::Half => Some((ways / 2).max(1)),
-            Victims::Zero => Some(1),
-            Victims::Stale => None,
-        }
-    }
-
-    fn keeps(&mut self, line: u64) -> bool {
-        self.looked += 1;
-        let keeps = self.ahead.get(&line).is_some_and(|&ahead| ahead > 0);
-        self.conflicts += u64::from(keeps);
-        keeps
     }
 
     fn message(&mut self, _: Peer, message: Box<dyn SchemeMessage>, _: &mut Outbox) {
@@ -67,8 +74,8 @@ impl SliceHandler for VictimSnoop {
         }
     }
 
-    fn tally(&self, add: &mut dyn FnMut(&'static str, u64)) {
-        add("victims_searched_lines", self.looked);
-        add("victim_conflicts_lines", self.conflicts);
+    fn report(&self, report: &mut HandlerReport) {
+        report.count("victims_searched_lines", self.looked);
+        report.count("victim_conflicts_lines", self.conflicts);
     }
 }

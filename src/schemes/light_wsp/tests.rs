@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use super::messages::{Copied, Tag, Word};
 use super::*;
-use crate::persist::handler::{Event, Handler, HandlerReport, Outbox, PathStore, Peer, opened};
+use crate::persist::handler::{
+    Admission, Event, Handler, HandlerReport, Offer, Outbox, PathStore, Peer, opened, report_of,
+};
 use crate::persist::journal::Author;
 use crate::persist::regions::{Checkpoints, Overflow, WarpWaits};
 use crate::schemes::entry::values_of;
@@ -79,7 +81,7 @@ impl Controller {
     /// The write queue takes all of it.
     fn written(&mut self) -> &mut Self {
         while let Some(flush) = self.outbox.flushes().pop_front() {
-            self.handler.flushed(flush.token, &mut self.outbox);
+            self.handler.event(&Event::Flushed(flush.token), &mut self.outbox);
         }
         self
     }
@@ -87,7 +89,7 @@ impl Controller {
     /// The write queue takes the first of it.
     fn written_once(&mut self) -> &mut Self {
         let flush = self.outbox.flushes().pop_front().expect("something to write");
-        self.handler.flushed(flush.token, &mut self.outbox);
+        self.handler.event(&Event::Flushed(flush.token), &mut self.outbox);
         self
     }
 
@@ -207,7 +209,7 @@ fn a_full_queue_lets_in_the_oldest_region_with_a_log_and_nobody_else_until_its_b
     assert_eq!(mc.taken(), [2], "its boundary ends it");
     mc.ends(1).written().ends(2).written();
     assert!(mc.handler.lines().is_empty());
-    assert_eq!(mc.handler.waits(), None);
+    assert_eq!(report_of(&mc.handler).waits, []);
 }
 
 #[test]
@@ -261,9 +263,8 @@ fn a_read_of_the_oldest_regions_store_has_the_region_written_with_a_log() {
     assert_eq!(mc.written().ends(0).taken(), [2]);
     assert_eq!(awaited(&mut mc, 128), 1, "it is the oldest now");
     mc.written().ends(1).ends(2).written();
-    assert!(mc.handler.lines().is_empty() && mc.handler.waits().is_none());
-    let mut counted = BTreeMap::new();
-    mc.handler.tally(&mut |name, count| counted.extend([(name, count)]));
+    assert!(mc.handler.lines().is_empty() && report_of(&mc.handler).waits.is_empty());
+    let counted: BTreeMap<_, _> = report_of(&mc.handler).counters.into_iter().collect();
     let counted =
         ["hit_fallbacks", "hits_waited", "hits_merged", "overflows"].map(|name| counted[&*format!("wpq_{name}")]);
     assert_eq!(counted, [2, 3, 1, 0]);
@@ -324,7 +325,7 @@ fn a_controller_tells_what_its_oldest_region_waited_for_and_for_whom() {
     mc.at(50).hears(Peer::Controller(1), Word::BoundaryAck(tag(0)));
     mc.at(80).written();
     mc.at(100).hears(Peer::Controller(1), Word::FlushAck(tag(0)));
-    let report = mc.handler.region_report().unwrap();
+    let report = report_of(&mc.handler).regions.unwrap();
     let waits = &report.controllers[0];
     assert_eq!([waits.boundary_ticks, waits.boundary_ack_ticks], [20, 20]);
     assert_eq!([waits.flush_ticks, waits.flush_ack_ticks], [30, 20]);
@@ -332,7 +333,7 @@ fn a_controller_tells_what_its_oldest_region_waited_for_and_for_whom() {
     assert_eq!((report.sizes.largest_entries, report.sizes.beyond_queue, report.overflow_episodes), (2, 0, 0));
     // Nothing is under way until a third entry of the next region comes, and the queue has two.
     mc.at(500).stores(1, 0).stores(1, 128).stores(2, 256).stores(1, 384);
-    let report = mc.handler.region_report().unwrap();
+    let report = report_of(&mc.handler).regions.unwrap();
     assert_eq!(report.controllers[0].boundary_ticks, 20);
     assert_eq!((report.sizes.largest_entries, report.sizes.beyond_queue), (3, 1));
     let overflow = Overflow { at_ticks: 500, controller: 0, order: 0, region: 1, stores: 2, waiting: 1 };
@@ -629,9 +630,12 @@ fn a_line_leaves_the_l2_when_the_copies_of_its_stores_have_come() {
     // Its copy was faster.
     arrives(&mut handler);
     let mut outbox = Outbox::default();
-    handler.access(&access, &mut outbox);
-    assert!(!handler.keeps(128));
-    handler.access(&access, &mut outbox);
-    assert!(handler.keeps(128) && !handler.keeps(256));
-    assert_eq!((handler.victims(16), handler.victims(1)), (Some(8), Some(1)));
+    handler.event(&Event::Accessed(&access), &mut outbox);
+    let keeps = |handler: &mut snoop::VictimSnoop, line| {
+        handler.offer(&Offer::Victim(line), &mut Outbox::default()) == Admission::Waits
+    };
+    assert!(!keeps(&mut handler, 128));
+    handler.event(&Event::Accessed(&access), &mut outbox);
+    assert!(keeps(&mut handler, 128) && !keeps(&mut handler, 256));
+    assert_eq!(handler.interests().victims.map(|search| [16, 1].map(|ways| search.ways(ways))), Some([8, 1]));
 }

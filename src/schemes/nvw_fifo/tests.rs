@@ -87,16 +87,16 @@ fn what_an_atomic_or_a_write_back_performs_at_the_l2_has_no_entry_in_the_l1() {
 fn what_left_the_l2_by_itself_is_the_next_markers_until_it_is_durable() {
     let mut handler = spec(16, 64, L2Fifo::Shared).slice_handler(place()).unwrap();
     let outbox = &mut Outbox::default();
-    handler.access(&stored(0, (0, 0), 0), outbox);
-    handler.replaced(0, outbox);
-    let drained = |handler: &mut Box<dyn SliceHandler>, from| {
-        let mut lines = Vec::new();
-        handler.drain(from, &mut lines);
-        lines
+    handler.event(&Event::Accessed(&stored(0, (0, 0), 0)), outbox);
+    handler.event(&Event::Replaced(0), outbox);
+    let drained = |handler: &mut Box<dyn Handler>, from| {
+        let outbox = &mut Outbox::default();
+        handler.event(&Event::Drain(from), outbox);
+        std::mem::take(outbox.cleans())
     };
     assert_eq!(drained(&mut handler, 1), [0], "every marker waits for it");
     assert_eq!(drained(&mut handler, 0), [0]);
-    handler.durable(0);
+    handler.event(&Event::Durable(0), outbox);
     assert!(drained(&mut handler, 0).is_empty());
 }
 
@@ -104,10 +104,9 @@ fn what_left_the_l2_by_itself_is_the_next_markers_until_it_is_durable() {
 fn a_part_of_its_own_keeps_a_marker_from_others_lines() {
     let mut handler = spec(16, 1, L2Fifo::PerCu).slice_handler(place()).unwrap();
     let outbox = &mut Outbox::default();
-    handler.access(&stored(0, (0, 0), 0), outbox);
-    handler.access(&stored(128, (0, 0), 1), outbox);
+    handler.event(&Event::Accessed(&stored(0, (0, 0), 0)), outbox);
+    handler.event(&Event::Accessed(&stored(128, (0, 0), 1)), outbox);
     assert!(outbox.cleans().is_empty(), "each has its entry");
-    let mut lines = Vec::new();
-    handler.drain(0, &mut lines);
-    assert_eq!(lines, [0]);
+    handler.event(&Event::Drain(0), outbox);
+    assert_eq!(*outbox.cleans(), [0]);
 }

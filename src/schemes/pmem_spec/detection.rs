@@ -18,10 +18,12 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::PmemSpecSpec;
-use crate::persist::{Access, AccessKind, HandlerPlace, HubHandler, Outbox, Peer, SchemeMessage, SliceHandler, opened};
+use crate::persist::{
+    Access, AccessKind, Event, Handler, HandlerPlace, HandlerReport, Interests, Outbox, Peer, SchemeMessage, opened,
+};
 
 /// What was detected.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -103,22 +105,9 @@ impl Detector {
         }
     }
 
-    /// A store of this id arrives.
-    fn order(&mut self, line: u64, id: u64) {
-        let bucket = line / self.bucket_bytes;
-        let known = self.buckets.iter().position(|(of, _)| *of == bucket).and_then(|at| self.buckets.remove(at));
-        let last = known.map_or(0, |(_, last)| last);
-        self.found.stores += u64::from(id < last);
-        if known.is_none() && self.buckets.len() == self.bucket_entries {
-            self.buckets.pop_front();
-        }
-        self.buckets.push_back((bucket, last.max(id)));
-    }
-}
-
-impl SliceHandler for Detector {
-    fn access(&mut self, access: &Access, outbox: &mut Outbox) {
-        self.expire(outbox.now());
+    /// The slice serves an access.
+    fn access(&mut self, access: &Access, now: u64) {
+        self.expire(now);
         let late = self.evicted.iter().position(|evicted| evicted.line == access.line);
         match (access.kind, late) {
             (AccessKind::Load | AccessKind::Atomic, Some(at)) if !access.hit => self.evicted[at].read = true,
@@ -133,10 +122,34 @@ impl SliceHandler for Detector {
         }
     }
 
-    fn replaced(&mut self, line: u64, outbox: &mut Outbox) {
-        self.expire(outbox.now());
-        self.evicted.retain(|evicted| evicted.line != line);
-        self.evicted.push_back(Evicted { line, at: outbox.now(), read: false });
+    /// A store of this id arrives.
+    fn order(&mut self, line: u64, id: u64) {
+        let bucket = line / self.bucket_bytes;
+        let known = self.buckets.iter().position(|(of, _)| *of == bucket).and_then(|at| self.buckets.remove(at));
+        let last = known.map_or(0, |(_, last)| last);
+        self.found.stores += u64::from(id < last);
+        if known.is_none() && self.buckets.len() == self.bucket_entries {
+            self.buckets.pop_front();
+        }
+        self.buckets.push_back((bucket, last.max(id)));
+    }
+}
+
+impl Handler for Detector {
+    fn interests(&self) -> Interests {
+        Interests { accesses: true, ..Interests::default() }
+    }
+
+    fn event(&mut self, event: &Event<'_>, outbox: &mut Outbox) {
+        match *event {
+            Event::Accessed(access) => self.access(access, outbox.now()),
+            Event::Replaced(line) => {
+                self.expire(outbox.now());
+                self.evicted.retain(|evicted| evicted.line != line);
+                self.evicted.push_back(Evicted { line, at: outbox.now(), read: false });
+            }
+            _ => {}
+        }
     }
 
     fn message(&mut self, _: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
@@ -163,7 +176,7 @@ impl Counter {
     }
 }
 
-impl HubHandler for Counter {
+impl Handler for Counter {
     fn message(&mut self, from: Peer, message: Box<dyn SchemeMessage>, outbox: &mut Outbox) {
         match Word::of(message) {
             Word::Acquire => {
@@ -183,20 +196,21 @@ impl HubHandler for Counter {
         [self.acquires, self.found.loads, self.found.stores].into_iter().for_each(take);
     }
 
-    fn report(&self) -> Value {
+    fn report(&self, report: &mut HandlerReport) {
         let Found { loads, stores } = self.found;
-        json!({
+        report.results = json!({
             "acquires": self.acquires,
             "load_mis_speculations": { "detected": loads, "false_positives": loads },
             "store_mis_speculations": { "detected": stores, "false_positives": self.fenced.then_some(stores) },
             "aborts_not_modelled": loads + stores,
-        })
+        });
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::persist::handler::report_of;
 
     const SEAT: HandlerPlace =
         HandlerPlace { index: 0, sms: 2, slices: 3, controllers: 1, tick_khz: 1_000_000, l1_combines: false };
@@ -217,13 +231,13 @@ mod tests {
         let found = |read: Option<(bool, u64)>, stored_at: u64| {
             let (mut detector, mut outbox) = detector(64);
             outbox.at(1000);
-            detector.replaced(128, &mut outbox);
+            detector.event(&Event::Replaced(128), &mut outbox);
             if let Some((hit, line)) = read {
-                detector.access(&access(AccessKind::Load, line, hit, 0), &mut outbox);
+                detector.event(&Event::Accessed(&access(AccessKind::Load, line, hit, 0)), &mut outbox);
             }
             outbox.at(stored_at);
-            detector.access(&access(AccessKind::Store, 128, false, 0), &mut outbox);
-            detector.access(&access(AccessKind::Store, 128, false, 0), &mut outbox);
+            detector.event(&Event::Accessed(&access(AccessKind::Store, 128, false, 0)), &mut outbox);
+            detector.event(&Event::Accessed(&access(AccessKind::Store, 128, false, 0)), &mut outbox);
             detector.found.loads
         };
         assert_eq!(found(Some((false, 128)), 1020), 1, "once");
@@ -238,7 +252,7 @@ mod tests {
         let found = |entries: u32, stores: &[(u64, u64)]| {
             let (mut detector, mut outbox) = detector(entries);
             for &(line, id) in stores {
-                detector.access(&access(AccessKind::Store, line, false, id), &mut outbox);
+                detector.event(&Event::Accessed(&access(AccessKind::Store, line, false, id)), &mut outbox);
             }
             detector.found.stores
         };
@@ -264,10 +278,13 @@ mod tests {
         for slice in 0..3 {
             hub.message(Peer::Slice(slice), Box::new(Word::Told(Found { loads: 1, stores: 2 })), &mut outbox);
         }
-        let report = hub.report();
+        let report = report_of(&hub).results;
         assert_eq!(report["load_mis_speculations"], json!({ "detected": 3, "false_positives": 3 }));
         assert_eq!(report["store_mis_speculations"], json!({ "detected": 6, "false_positives": 6 }));
         assert_eq!((&report["acquires"], &report["aborts_not_modelled"]), (&json!(2), &json!(9)));
-        assert_eq!(Counter::new(SEAT, false).report()["store_mis_speculations"]["false_positives"], Value::Null);
+        assert_eq!(
+            report_of(&Counter::new(SEAT, false)).results["store_mis_speculations"]["false_positives"],
+            serde_json::Value::Null
+        );
     }
 }

@@ -29,7 +29,7 @@ pub fn assert_conserved(name: &str, spec: &MachineSpec, a: &Assembly) {
     let l2 = |counter: &str| sum(a.slices().map(|s| *s.counters()), counter);
     let mc = |counter: &str| sum(a.controllers().map(|s| *s.counters()), counter);
     // Loads that neither hit nor joined a fill, and those past the L1, are the slices' reads; likewise stores.
-    let host = a.dispatch().counters();
+    let host = a.command_processor().counters();
     let misses = sm("l1_loads") - sm("l1_hits") - sm("l1_merges") + sm("l1_bypasses");
     assert_eq!(misses + host.host_reads, l2("reads"), "{name}: reads");
     let writes = l2("writes") + l2("atomics") + l2("write_throughs");

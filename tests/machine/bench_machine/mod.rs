@@ -284,7 +284,7 @@ impl Ran {
 
     /// Ticks of launch number `index`, from the host's wish to the last store.
     pub fn ticks(&self, index: usize) -> Time {
-        let record = &self.assembly.dispatch().launches()[index];
+        let record = &self.assembly.command_processor().launches()[index];
         record.end - record.start
     }
 

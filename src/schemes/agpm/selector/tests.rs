@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::persist::handler::report_of;
 
 mod thresholds;
 
@@ -215,7 +216,7 @@ fn every_period_tells_of_itself_alone_and_the_selection_of_all() {
         reservation_bytes: (18 + 36 + 3 + 3) * 89,
     };
     assert_eq!(bench.hub.selection, expected);
-    assert_eq!(HubHandler::report(&bench.hub), serde_json::to_value(&expected).unwrap());
+    assert_eq!(report_of(&bench.hub).results, serde_json::to_value(&expected).unwrap());
     // Its threshold, way, log updates, cycles and requests; then the counts since, and complete periods.
     bench.tell(Peer::Sm(1), report(59, 61, 67, [0; 3]));
     let mut words = Vec::new();
@@ -342,8 +343,8 @@ fn an_sm_decides_by_its_own_l1_and_the_l2_of_all() {
 fn the_host_tells_the_hub_of_every_kernel_and_writes_nothing_back() {
     let (mut host, mut outbox) = (Host, Outbox::default());
     let facts = KernelFacts { kernel: "k".to_owned(), launch: 3, warps: 70, ..KernelFacts::default() };
-    host.kernel_start(&facts, &mut outbox);
-    assert_eq!(host.kernel_end(&mut outbox), crate::persist::Boundary::None);
+    host.event(&Event::KernelStarts(&facts), &mut outbox);
+    assert_eq!(host.boundary(&mut outbox), crate::persist::Boundary::None);
     let told: Vec<(Peer, Word)> = outbox.take().into_iter().map(|(to, message)| (to, Word::of(message))).collect();
     let [(Peer::Hub, Word::KernelStart(started)), (Peer::Hub, Word::KernelEnd)] = &told[..] else { panic!("{told:?}") };
     assert_eq!(started, &facts);

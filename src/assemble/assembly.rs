@@ -1,0 +1,127 @@
+//! An assembled machine: the simulation, and which component is what.
+//!
+//! What a run came to is read here, component by component. Invariant: components of a kind come in the order
+//! of their numbers.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+
+use crate::engine::{ComponentId, Simulation};
+use crate::machine::address::Interleave;
+use crate::machine::command_processor::CommandProcessor;
+use crate::machine::hub::Hub;
+use crate::machine::l2::L2Slice;
+use crate::machine::memory_controller::MemoryController;
+use crate::machine::msg::Msg;
+use crate::machine::on_dram::OnDram;
+use crate::machine::ports::Endpoint;
+use crate::machine::sm::Sm;
+use crate::machine::stalls::PersistStalls;
+use crate::machine::switch::Switch;
+use crate::persist::journal::Journal;
+use crate::persist::regions::RegionReport;
+
+/// A machine on links, ready to run, and which component is what.
+#[derive(Debug)]
+pub struct Assembly {
+    /// The simulation; run it.
+    pub simulation: Simulation<Msg>,
+    /// Components by role: SMs, command processor, slices, controllers, then what the scheme and the crossbar
+    /// add.
+    pub(super) ids: BTreeMap<Endpoint, ComponentId>,
+    pub(super) map: Interleave,
+}
+
+impl Assembly {
+    /// The components of a kind, in the order of their numbers.
+    pub(super) fn components<T: 'static>(&self) -> impl Iterator<Item = &T> {
+        self.ids.values().filter_map(|&id| (self.simulation.component(id) as &dyn Any).downcast_ref())
+    }
+
+    /// The id of a component; none where the machine has no such.
+    pub fn id(&self, role: Endpoint) -> Option<ComponentId> {
+        self.ids.get(&role).copied()
+    }
+
+    /// The SMs.
+    pub fn sms(&self) -> impl Iterator<Item = &Sm> {
+        self.components()
+    }
+
+    /// The L2 slices.
+    pub fn slices(&self) -> impl Iterator<Item = &L2Slice> {
+        self.components()
+    }
+
+    /// The crossbar's switches: of requests, of replies; none where contention is at its ports only.
+    pub fn switches(&self) -> impl Iterator<Item = &Switch> {
+        self.components()
+    }
+
+    /// The memory controllers.
+    pub fn controllers(&self) -> impl Iterator<Item = &MemoryController> {
+        self.components()
+    }
+
+    /// The command processor.
+    pub fn command_processor(&self) -> &CommandProcessor {
+        self.components().next().unwrap_or_else(|| unreachable!("every machine has one"))
+    }
+
+    /// What the scheme tells about the run: its own component, and of recoverable regions all its handlers
+    /// together.
+    pub fn scheme_report(&self) -> Option<serde_json::Value> {
+        let mut told = self.components::<Hub>().next()?.report();
+        if let (Some(told), Some(regions)) = (told.as_object_mut(), self.region_report())
+            && let Ok(serde_json::Value::Object(regions)) = serde_json::to_value(regions)
+        {
+            // What the component itself tells is not what handlers leave at zero.
+            regions.into_iter().for_each(|(key, value)| {
+                told.entry(key).or_insert(value);
+            });
+        }
+        Some(told)
+    }
+
+    /// What handlers saw of recoverable regions; none under a scheme without.
+    fn region_report(&self) -> Option<RegionReport> {
+        let of_sms = self.sms().map(Sm::region_report);
+        let of_controllers = self.controllers().map(MemoryController::region_report);
+        of_sms.chain(of_controllers).flatten().reduce(|mut sum, of| {
+            sum.merge(of);
+            sum
+        })
+    }
+
+    /// What happened to persistent memory, when journals were kept: by time, then the command processor
+    /// before SMs before slices before controllers.
+    pub fn journal(&self) -> Journal {
+        let sms = self.command_processor().journal().into_iter().chain(self.sms().filter_map(Sm::journal));
+        let slices = self.slices().filter_map(L2Slice::journal);
+        let controllers = self.controllers().filter_map(MemoryController::journal);
+        Journal::merged(&sms.chain(slices).chain(controllers).collect::<Vec<_>>())
+    }
+
+    /// Where persists waited: of all SMs, then of the command processor.
+    pub fn persist_stalls(&self) -> PersistStalls {
+        let mut all = PersistStalls::default();
+        for stalls in self.sms().map(Sm::stalls) {
+            all.add(stalls);
+        }
+        all.boundaries.add(self.command_processor().boundaries());
+        all
+    }
+
+    /// For each kernel that used persistency operations on DRAM, in the order of launches: the first such
+    /// instruction.
+    pub fn on_dram(&self) -> Vec<OnDram> {
+        OnDram::merged(self.sms().flat_map(Sm::on_dram))
+    }
+
+    /// Names of all components, in the order of their ids.
+    pub fn component_names(&self) -> Vec<String> {
+        let mut ids: Vec<ComponentId> = self.ids.values().copied().collect();
+        ids.sort_unstable_by_key(|id| id.0);
+        ids.into_iter().map(|id| self.simulation.name(id).to_owned()).collect()
+    }
+}

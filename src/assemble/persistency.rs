@@ -1,0 +1,42 @@
+//! How persistency is done in a machine: the scheme, what is recorded of it, and what its handlers hear of
+//! their place.
+
+use std::sync::Arc;
+
+use crate::machine::MachineSpec;
+use crate::machine::l1::L1Writes;
+use crate::persist::handler::{HandlerPlace, Scheme};
+use crate::schemes::baseline::BASE;
+
+/// How persistency is done, and whether it is written down.
+#[derive(Debug, Clone)]
+pub struct Persistency {
+    /// The scheme.
+    pub scheme: Arc<dyn Scheme>,
+    /// Components keep journals of what happens to persistent memory.
+    pub journal: bool,
+    /// Components keep timelines, each of at most this many spans and values of a kind.
+    pub timeline: Option<usize>,
+    /// The simulation halts once, when the host program is over, so that a caller can look at what has not
+    /// drained. It continues from there as if it had not halted.
+    pub halts_at_end: bool,
+}
+
+impl Default for Persistency {
+    /// No persistency, no journal, no timeline, no halt.
+    fn default() -> Self {
+        Persistency { scheme: Arc::new(BASE), journal: false, timeline: None, halts_at_end: false }
+    }
+}
+
+/// The place of a scheme's handlers in a machine, as they hear of it: the first of each kind.
+pub fn first_place(spec: &MachineSpec) -> HandlerPlace {
+    HandlerPlace {
+        index: 0,
+        sms: spec.sm.count as u16,
+        slices: spec.l2.slices as u16,
+        controllers: spec.controller.channels as u16,
+        tick_khz: spec.timebase().map_or(0, |base| base.tick_khz()),
+        l1_combines: spec.l1.writes == L1Writes::Combine,
+    }
+}

@@ -1,0 +1,110 @@
+//! The host program as the command processor runs it: its next step, what its last read returned, when it
+//! ended.
+//!
+//! What the host does outside simulated time (`look`) takes ticks of the links all the same. They are
+//! *excused* here: the next launch starts that much sooner, and what no launch has given back is not part of
+//! the program's end.
+//!
+//! Not modelled: streams; the program has one step under way.
+
+use crate::engine::Time;
+use crate::kernel::host::{HostAction, HostProgram};
+
+/// The host program asked for something impossible.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct HostFault(pub String);
+
+/// The thread of the host that runs the program.
+#[derive(Debug)]
+pub(super) struct HostThread {
+    program: Box<dyn HostProgram>,
+    /// The value of the last read; the next step takes it.
+    read: Option<u64>,
+    /// Ticks of looks outside simulated time that no launch has given back.
+    excused: Time,
+    ended: Option<Time>,
+    /// The simulation halts at the program's end.
+    pub(super) halts: bool,
+}
+
+impl HostThread {
+    /// A thread before the first step of `program`.
+    pub(super) fn new(program: Box<dyn HostProgram>) -> Self {
+        HostThread { program, read: None, excused: 0, ended: None, halts: false }
+    }
+
+    /// The next step. The program receives the value of its last read.
+    pub(super) fn next(&mut self) -> Result<HostAction, HostFault> {
+        self.program.next(self.read.take()).map_err(HostFault)
+    }
+
+    /// A read has returned a value.
+    pub(super) fn receive(&mut self, value: Option<u64>) {
+        self.read = value;
+    }
+
+    /// A step outside simulated time took `ticks`.
+    pub(super) fn excuse(&mut self, ticks: Time) {
+        self.excused += ticks;
+    }
+
+    /// Gives back up to `most` of the excused ticks.
+    pub(super) fn give_back(&mut self, most: Time) -> Time {
+        let given = self.excused.min(most);
+        self.excused -= given;
+        given
+    }
+
+    /// The program is over at `now`.
+    pub(super) fn end(&mut self, now: Time) {
+        self.ended = Some(now - self.excused);
+    }
+
+    /// When the last step was complete, in ticks, without what is excused.
+    pub(super) fn ended(&self) -> Option<Time> {
+        self.ended
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads a word, then ends.
+    #[derive(Debug, Default)]
+    struct ReadsOnce {
+        received: Vec<Option<u64>>,
+    }
+
+    impl HostProgram for ReadsOnce {
+        fn next(&mut self, read: Option<u64>) -> Result<HostAction, String> {
+            self.received.push(read);
+            match self.received.as_slice() {
+                [None] => Ok(HostAction::Read { address: 0, bytes: 4 }),
+                [None, Some(7)] => Ok(HostAction::Done),
+                received => Err(format!("{received:?}")),
+            }
+        }
+    }
+
+    #[test]
+    fn a_value_reaches_the_next_step_and_no_other() {
+        let mut thread = HostThread::new(Box::<ReadsOnce>::default());
+        assert!(matches!(thread.next(), Ok(HostAction::Read { .. })));
+        thread.receive(Some(7));
+        assert!(matches!(thread.next(), Ok(HostAction::Done)));
+        let Err(fault) = thread.next() else { panic!("a third step") };
+        assert_eq!(fault.to_string(), "[None, Some(7), None]");
+    }
+
+    #[test]
+    fn excused_ticks_are_given_back_once_and_the_rest_shortens_the_program() {
+        let mut thread = HostThread::new(Box::<ReadsOnce>::default());
+        thread.excuse(100);
+        assert_eq!([70, 70, 70].map(|most| thread.give_back(most)), [70, 30, 0]);
+        thread.excuse(5);
+        thread.end(1000);
+        assert_eq!(thread.ended(), Some(995));
+    }
+}

@@ -1,0 +1,38 @@
+//! A write in the write-pending queue, and the messages that follow when its cells are written.
+//!
+//! Invariant: a slice hears of a write that is durable late exactly once, when the cells hold all of it.
+
+use smallvec::SmallVec;
+
+use crate::engine::{Ctx, Time};
+use crate::machine::msg::{Line, Msg};
+use crate::machine::ports::Ports;
+use crate::persist::journal::FactKind;
+
+use super::notes::Notes;
+
+/// Instead of a slice's place at the controller: a read or write of a handler, which concerns no slice.
+pub(super) const NOBODY: u8 = u8::MAX;
+
+/// A write in the WPQ.
+#[derive(Debug, Default)]
+pub(super) struct PendingWrite {
+    pub(super) mask: u128,
+    /// Writes that are durable only when this entry has reached the media, and are told then: slice and
+    /// token.
+    pub(super) told_later: SmallVec<[(u8, u16); 2]>,
+    /// What was accepted, where reads may already see younger bytes and the journal needs the accepted ones.
+    pub(super) accepted: Option<Box<Line>>,
+}
+
+impl PendingWrite {
+    /// The cells of an entry to persistent memory are written at `done`.
+    pub(super) fn reach_media(&self, line: u64, done: Time, ports: &Ports, notes: &mut Notes, cx: &mut Ctx<'_, Msg>) {
+        for &(slice, token) in &self.told_later {
+            cx.send(ports.to_own_slice(slice), Msg::MemoryDurable { token, at: done }, done - cx.now());
+        }
+        if let Some(accepted) = &self.accepted {
+            notes.data(done, FactKind::AtMedia, line, self.mask, &accepted.bytes);
+        }
+    }
+}
