@@ -1,18 +1,20 @@
-//! Power fails at any instant: one run with journals, then every state that a failure can leave is recovered and judged.
+//! Power fails at any instant: one run with journals, then every state that a failure can leave is recovered
+//! and judged.
 //!
 //! ```text
 //!  experiment ─ run (journals on) ─┬─ crash states ─ recovery ─┐
 //!                                  └─ allowed states ──────────┴─ oracle ─> CrashReport
 //! ```
-//! Four judgements: the *history* (acknowledgements, order, values: what no single image shows), *level A* (the states
-//! that this run really left, one for each change of what is durable), *level B* (states that the persistency model
-//! allows although this run's timing did not leave them) and *level C* (states in which a warp has run ahead of the others
-//! of its CTA as far as barriers let it). What is promised follows from the scheme: end of CTA or
-//! kernel, every store, the program's own undo log, and the conditions of its manifest ([`conditions`]). Recovery is the
-//! program's own kernels where it has some, else that of the undo log. Where hardware commits recoverable regions, it recovers by
-//! itself, and the program is resumed (`regions`).
+//! Four judgements: the *history* (acknowledgements, order, values: what no single image shows), *level A*
+//! (the states that this run really left, one for each change of what is durable), *level B* (states that the
+//! persistency model allows although this run's timing did not leave them) and *level C* (states in which a
+//! warp has run ahead of the others of its CTA as far as barriers let it). What is promised follows from the
+//! scheme: end of CTA or kernel, every store, the program's own undo log, and the conditions of its manifest
+//! ([`conditions`]). Recovery is the program's own kernels where it has some, else that of the undo log.
+//! Where hardware commits recoverable regions, it recovers by itself, and the program is resumed (`regions`).
 //!
-//! Invariants: as of the report ([`CrashReport`]). DRAM is lost: recovery kernels find its initial contents there. Not modelled: time that recovery takes.
+//! Invariants: as of the report ([`CrashReport`]). DRAM is lost: recovery kernels find its initial contents
+//! there. Not modelled: time that recovery takes.
 
 pub mod conditions;
 mod found;
@@ -51,8 +53,8 @@ use image::initial_image;
 pub use report::{CrashReport, Judgement};
 pub use request::{CrashRequest, Phase, Watching};
 
-/// What a scheme promises at the ends of CTAs and kernels, and whether it makes every store durable before the next:
-/// asked of its handlers, as the machine asks them.
+/// What a scheme promises at the ends of CTAs and kernels, and whether it makes every store durable before
+/// the next: asked of its handlers, as the machine asks them.
 fn promises(scheme: &dyn Scheme) -> (Guarantees, bool) {
     let (mut sm, outbox) = (scheme.sm_handler(HandlerPlace::default()), &mut Outbox::default());
     let cta_end = sm.boundary(outbox) == Boundary::WriteBackL2;
@@ -147,8 +149,8 @@ fn undo_rule(
 /// Runs once and judges what power failures leave.
 ///
 /// # Errors
-/// A workload without persistent memory; a crash point beyond the end of the run; an undo log that cannot be laid out; a
-/// condition that names a scheme that there is not.
+/// A workload without persistent memory; a crash point beyond the end of the run; an undo log that cannot be
+/// laid out; a condition that names a scheme that there is not.
 #[expect(clippy::disallowed_methods, reason = "the wall time of a test is part of its report, not of its model")]
 pub fn crash(
     experiment: &Experiment,

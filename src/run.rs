@@ -1,9 +1,10 @@
-//! From an experiment to its [`Outcome`]: assemble the machine, simulate, collect the memory, compare with the
-//! functional reference, judge.
+//! From an experiment to its [`Outcome`]: assemble the machine, simulate, collect the memory, compare with
+//! the functional reference, judge.
 //!
-//! Invariants: everything in an outcome but `host` follows from the experiment alone; threads, placement and observers
-//! change nothing else. The functional reference runs after the simulation, bounded by what the simulation executed, so
-//! that a program that never ends cannot hang here. Wall clocks are read here and never below.
+//! Invariants: everything in an outcome but `host` follows from the experiment alone; threads, placement and
+//! observers change nothing else. The functional reference runs after the simulation, bounded by what the
+//! simulation executed, so that a program that never ends cannot hang here. Wall clocks are read here and
+//! never below.
 
 mod backlog;
 mod by_kernel;
@@ -114,8 +115,8 @@ pub struct Finished {
     pub timeline: Option<Timeline>,
 }
 
-/// Instructions that the functional reference may execute beyond those of the simulation, and at most how many times as
-/// many: a program with races may take another way, but not without end.
+/// Instructions that the functional reference may execute beyond those of the simulation, and at most how
+/// many times as many: a program with races may take another way, but not without end.
 const REFERENCE_EXTRA: u64 = 1 << 20;
 const REFERENCE_FACTOR: u64 = 4;
 

@@ -1,7 +1,7 @@
 //! What can be typed.
 //!
-//! Over 500 lines: an argument a field, most of them its help, which is looked up as a whole. What arguments come to is with
-//! the commands.
+//! Over 500 lines: an argument a field, most of them its help, which is looked up as a whole. What arguments
+//! come to is with the commands.
 
 mod common;
 mod sweep;
@@ -21,7 +21,8 @@ pub(super) use sweep::{
     SweepCommand, SweepFiguresArgs, SweepLintArgs, SweepReportArgs, SweepRunArgs, SweepStatusArgs, SweepTableArgs,
 };
 
-/// Simulates GPUs with persistent memory: executes a kernel, given as PTX, on a machine of SMs, L2 slices, DRAM and NVM.
+/// Simulates GPUs with persistent memory: executes a kernel, given as PTX, on a machine of SMs, L2 slices,
+/// DRAM and NVM.
 #[derive(Debug, Parser)]
 #[command(name = "durawarp", version, max_term_width = 100, arg_required_else_help = true)]
 #[command(
@@ -41,11 +42,13 @@ pub(super) enum Command {
     Stalls(SchemesArgs),
     /// Run a workload under several persistency schemes and compare time, traffic and stalls
     Compare(SchemesArgs),
-    /// Show what a scheme did in a run, and why: AGPM's periods and paths, what the markers of nvw-fifo flushed
+    /// Show what a scheme did in a run, and why: AGPM's periods and paths, what the markers of nvw-fifo
+    /// flushed
     Explain(ExplainArgs),
     /// Let power fail at every instant that matters, recover, and judge what is left
     Crash(CrashArgs),
-    /// Form kernels into LightWSP's recoverable regions and show them: boundaries, stores, checkpoints, means of a run
+    /// Form kernels into LightWSP's recoverable regions and show them: boundaries, stores, checkpoints, means
+    /// of a run
     Regions(RegionsArgs),
     /// Prove that results do not depend on threads: run several ways and compare epoch by epoch
     Check(CheckArgs),
@@ -82,7 +85,8 @@ pub(super) struct RunArgs {
     /// Write everything as JSON
     #[arg(long, value_name = "FILE")]
     pub(super) json: Option<PathBuf>,
-    /// Write what happened when, for Perfetto or chrome://tracing: JSON, compressed where the name ends in .gz
+    /// Write what happened when, for Perfetto or chrome://tracing: JSON, compressed where the name ends in
+    /// .gz
     #[arg(long, value_name = "FILE")]
     pub(super) timeline: Option<PathBuf>,
     /// Size of that file before compression, at most; what is left out to keep it is told
@@ -113,7 +117,8 @@ pub(super) struct SchemesArgs {
     pub(super) subject: Subject,
     #[command(flatten)]
     pub(super) work: Work,
-    /// Keep results in this folder, as sweeps do, and take those that are there; nothing is kept unless it is named
+    /// Keep results in this folder, as sweeps do, and take those that are there; nothing is kept unless it is
+    /// named
     #[arg(long, value_name = "DIR")]
     pub(super) results: Option<PathBuf>,
     /// Write the outcomes of all runs as JSON, a list in the order of the table
@@ -168,7 +173,8 @@ pub(super) struct CrashArgs {
     /// Judge only states that the run really leaves, not those that the model allows
     #[arg(long)]
     pub(super) actual_only: bool,
-    /// Judge the order of persist barriers as if all were of this scope: shows what a program lacks that uses a narrower one
+    /// Judge the order of persist barriers as if all were of this scope: shows what a program lacks that uses
+    /// a narrower one
     #[arg(long, value_name = "wi|wg|kr", value_parser = scope)]
     pub(super) claim: Option<PersistScope>,
     /// Resume the program from so many of the states that hardware recovers (light-wsp); 0 for none
@@ -222,7 +228,8 @@ pub(super) struct RegionsArgs {
     /// Boundaries before barriers and atomics only, as published, not behind them too
     #[arg(long)]
     pub(super) paper_sync: bool,
-    /// No shadows of shared and local memory, no counts of barriers: kernels with them cannot be resumed in their middle
+    /// No shadows of shared and local memory, no counts of barriers: kernels with them cannot be resumed in
+    /// their middle
     #[arg(long)]
     pub(super) global_only: bool,
     /// Write everything as JSON
@@ -347,7 +354,8 @@ pub(super) struct ReproduceArgs {
     /// Exit code 1 when an ask is not met under the paper's own reading
     #[arg(long)]
     pub(super) strict: bool,
-    /// Undo logging: with the barrier behind the flag (safe) or without, as published (paper); the paper's by default
+    /// Undo logging: with the barrier behind the flag (safe) or without, as published (paper); the paper's by
+    /// default
     #[arg(long, value_name = "safe|paper")]
     pub(super) flag_barrier: Option<FlagBarrier>,
     /// Undo logging: log every update, or only the first (true or false); the paper's by default
@@ -382,7 +390,8 @@ pub(super) struct SensitivityArgs {
     pub(super) workloads: Vec<String>,
     #[command(flatten)]
     pub(super) scheme: OneScheme,
-    /// Change a parameter of the machine, around which others are varied, or of a scheme (SCHEME.KEY=VALUE); repeatable
+    /// Change a parameter of the machine, around which others are varied, or of a scheme (SCHEME.KEY=VALUE);
+    /// repeatable
     #[arg(long, value_name = "KEY=VALUE")]
     pub(super) set: Vec<String>,
     /// Only these parameters, with or without a source (l2.ways,dram.t_cl_ns)
@@ -399,7 +408,8 @@ pub(super) struct SensitivityArgs {
     pub(super) seed: u64,
     #[command(flatten)]
     pub(super) work: Work,
-    /// Keep results in this folder, as sweeps do, and take those that are there; nothing is kept unless it is named
+    /// Keep results in this folder, as sweeps do, and take those that are there; nothing is kept unless it is
+    /// named
     #[arg(long, value_name = "DIR")]
     pub(super) results: Option<PathBuf>,
     /// Write every run, a row a parameter, factor and workload
@@ -435,7 +445,8 @@ pub(super) enum ConfigCommand {
     Show(ConfigShowArgs),
     /// Check machine and scheme files: all faults at once
     Check(ConfigCheckArgs),
-    /// Compare two machines or two schemes by what they resolve to, value by value; exit code 1 when they differ
+    /// Compare two machines or two schemes by what they resolve to, value by value; exit code 1 when they
+    /// differ
     Diff(ConfigDiffArgs),
     /// Tell what a parameter is: meaning, unit, values, and its value and source where it is
     Explain(ConfigExplainArgs),
@@ -456,7 +467,8 @@ pub(super) struct ConfigDiffArgs {
 pub(super) struct ConfigExplainArgs {
     /// A parameter (l2.slice_kb, agpm.threshold_logs), or a table (l2, agpm) for all that it has
     pub(super) key: String,
-    /// Machines and schemes whose values to tell: built-in names or .toml files; none for all that are built in
+    /// Machines and schemes whose values to tell: built-in names or .toml files; none for all that are built
+    /// in
     pub(super) names: Vec<String>,
 }
 

@@ -6,7 +6,8 @@ use durawarp::diagnostic::{Diagnostic, Diagnostics};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Exit {
     Good = 0,
-    /// What was compared differs, there are warnings and none are wanted, or a paper's asks are not met and all are wanted.
+    /// What was compared differs, there are warnings and none are wanted, or a paper's asks are not met and
+    /// all are wanted.
     Unequal = 1,
     /// The input is wrong, or an output cannot be written.
     BadInput = 2,

@@ -1,7 +1,7 @@
 //! Commands under the names that they had before the group `sweep`: scripts that use them work as before.
 //!
-//! A typed command line becomes one of today's before it is parsed, so that help and errors know one name a command.
-//! Invariant: what begins with a name of today passes as it is.
+//! A typed command line becomes one of today's before it is parsed, so that help and errors know one name a
+//! command. Invariant: what begins with a name of today passes as it is.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -25,7 +25,8 @@ pub(super) fn today(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsStri
             return arguments;
         }
     }
-    // `sweep FILE` and `sweep --dry-run FILE` run it. A word that cannot be a file is a command, perhaps misspelt.
+    // `sweep FILE` and `sweep --dry-run FILE` run it. A word that cannot be a file is a command, perhaps
+    // misspelt.
     if let [_, command, next, ..] = arguments.as_slice()
         && command == "sweep"
         && (is_option(next) || is_file(next))

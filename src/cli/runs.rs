@@ -61,7 +61,8 @@ pub(super) fn run(
     })
 }
 
-/// What came of every point of a batch: those that a folder has from there, the others run; without a folder all are run.
+/// What came of every point of a batch: those that a folder has from there, the others run; without a folder
+/// all are run.
 pub(super) fn outcomes(
     name: &str,
     batch: &Batch,

@@ -1,4 +1,5 @@
-//! `durawarp sweep run` and `durawarp sweep status`: the points of a sweep file, run or looked up; `durawarp sweep lint`.
+//! `durawarp sweep run` and `durawarp sweep status`: the points of a sweep file, run or looked up; `durawarp
+//! sweep lint`.
 
 use std::path::Path;
 

@@ -1,9 +1,9 @@
 //! Standard output and error, and signals.
 //!
-//! Output to a pipe that was closed (`| head`) is no failure; any other failure of standard output is reported once, the
-//! command goes on with its files, and the exit code is that of a file that cannot be written. The first SIGINT (Ctrl-C)
-//! or SIGTERM (a cluster's time limit) asks a simulation to end and report what it knows; a second one, or one outside a
-//! simulation, ends the program at once.
+//! Output to a pipe that was closed (`| head`) is no failure; any other failure of standard output is
+//! reported once, the command goes on with its files, and the exit code is that of a file that cannot be
+//! written. The first SIGINT (Ctrl-C) or SIGTERM (a cluster's time limit) asks a simulation to end and report
+//! what it knows; a second one, or one outside a simulation, ends the program at once.
 
 use std::io::{self, IsTerminal as _, Write};
 use std::path::Path;

@@ -1,8 +1,9 @@
-//! What follows from several parameters of a machine at once: capacities, rates and times that change although nobody
-//! set them.
+//! What follows from several parameters of a machine at once: capacities, rates and times that change
+//! although nobody set them.
 //!
-//! Each names the parameters that it is plainly of: an axis over one of these means to change it, an axis over another that
-//! it follows from may not know that it does. Left out: sums over SMs, which are what a number of SMs is for.
+//! Each names the parameters that it is plainly of: an axis over one of these means to change it, an axis
+//! over another that it follows from may not know that it does. Left out: sums over SMs, which are what a
+//! number of SMs is for.
 
 use super::machine::MachineConfig;
 use crate::machine::MachineSpec;

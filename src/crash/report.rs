@@ -1,7 +1,7 @@
 //! What a crash test reports, as plain data: judgements with their failures in the terms of the program.
 //!
-//! Invariants: everything but `wall_s` and the outcome's `host` follows from the experiment and the request. Serialised under
-//! the names of the fields.
+//! Invariants: everything but `wall_s` and the outcome's `host` follows from the experiment and the request.
+//! Serialised under the names of the fields.
 
 use serde::Serialize;
 
@@ -34,8 +34,8 @@ pub struct CrashReport {
     pub recovery: String,
     /// What is promised, in words.
     pub promises: Vec<String>,
-    /// Why nothing that could be wrong was judged, in a sentence without a full stop: neither scheme nor program promise
-    /// anything of what survives.
+    /// Why nothing that could be wrong was judged, in a sentence without a full stop: neither scheme nor
+    /// program promise anything of what survives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unjudged: Option<String>,
     /// Transactions of the program.
@@ -70,8 +70,8 @@ pub struct CrashReport {
 }
 
 impl CrashReport {
-    /// Nothing was found, in a run that came to its end with the right result, and conditions are as the manifest says. That
-    /// says something only where something was judged ([`CrashReport::unjudged`]).
+    /// Nothing was found, in a run that came to its end with the right result, and conditions are as the
+    /// manifest says. That says something only where something was judged ([`CrashReport::unjudged`]).
     pub fn holds(&self) -> bool {
         self.ended_well()
             && self.conditions.iter().all(|condition| condition.as_expected)

@@ -1,7 +1,8 @@
 //! How large a region of LightWSP may become beside the gated queue that holds it until it commits.
 //!
-//! Arithmetic on parameters, for a run's caveats and for what is said of a sweep before it runs. Source: LightWSP section
-//! IV-A, where the threshold is half the queue. Left out: regions whose accesses do not coalesce, which are larger.
+//! Arithmetic on parameters, for a run's caveats and for what is said of a sweep before it runs. Source:
+//! LightWSP section IV-A, where the threshold is half the queue. Left out: regions whose accesses do not
+//! coalesce, which are larger.
 
 /// What bounds the size of a region beside the gated write-pending queue that holds it until it commits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

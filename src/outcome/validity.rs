@@ -1,10 +1,10 @@
-//! What may make a result worth less than it looks: parameters without a source, features that were configured and never
-//! exercised, limits that were hit, counters that could not count on.
+//! What may make a result worth less than it looks: parameters without a source, features that were
+//! configured and never exercised, limits that were hit, counters that could not count on.
 //!
-//! A pure function of an outcome, so that any result can be judged again. Nothing here is an error: a run with caveats may
-//! be just what was wanted. Where a share decides, its bound (`MOSTLY`, `FULL`) was chosen for lack of a source.
-//! Left out: whether the result is right (`verification`), what is odd about the program (`warnings`), and the journal of a
-//! crash test, which outcomes do not hold.
+//! A pure function of an outcome, so that any result can be judged again. Nothing here is an error: a run
+//! with caveats may be just what was wanted. Where a share decides, its bound (`MOSTLY`, `FULL`) was chosen
+//! for lack of a source. Left out: whether the result is right (`verification`), what is odd about the
+//! program (`warnings`), and the journal of a crash test, which outcomes do not hold.
 
 pub use super::caveat::{Caveat, Kind};
 use super::region_bound::RegionBound;
@@ -34,8 +34,8 @@ pub fn of(outcome: &Outcome) -> Vec<Caveat> {
     all.into_iter().flatten().collect()
 }
 
-/// The words of everything that is to be said about an outcome, each once: of its caveats, and "program" where its program
-/// is odd.
+/// The words of everything that is to be said about an outcome, each once: of its caveats, and "program"
+/// where its program is odd.
 pub fn words(outcome: &Outcome) -> String {
     let has = |kind: Kind| outcome.validity.iter().any(|caveat| caveat.kind == kind);
     let words = Kind::ALL.iter().filter(|(kind, _)| has(*kind)).map(|(_, name)| *name);

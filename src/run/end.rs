@@ -5,7 +5,8 @@ use crate::engine::{Blockage, RunEnd, Time, Timebase, Wait, blockage};
 use crate::machine::MachineSpec;
 use crate::outcome::{Duration, End};
 
-/// Waits that are told of a run that was cut short: with a flag that nobody sets, who should set it is among the first.
+/// Waits that are told of a run that was cut short: with a flag that nobody sets, who should set it is among
+/// the first.
 const WAITS_TOLD: usize = 8;
 
 /// The end of a run of this machine.

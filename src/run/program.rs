@@ -1,7 +1,8 @@
-//! An experiment, and what its machine runs: the workload's host program as it is, or with formed kernels and a
-//! checkpoint area under a scheme of recoverable regions.
+//! An experiment, and what its machine runs: the workload's host program as it is, or with formed kernels and
+//! a checkpoint area under a scheme of recoverable regions.
 //!
-//! Here the words of the scheme (`persist`) become those of the compiler (`kernel::regions`), which do not know each other.
+//! Here the words of the scheme (`persist`) become those of the compiler (`kernel::regions`), which do not
+//! know each other.
 
 use std::sync::atomic::AtomicBool;
 
@@ -25,8 +26,8 @@ pub struct Experiment {
     pub workload: Resolved,
     /// The persistency scheme, with its parameters.
     pub scheme: SchemeConfig,
-    /// Stop after so many core cycles, [`MAX_CORE_CYCLES`](super::MAX_CORE_CYCLES) at most; events at that cycle are
-    /// still handled.
+    /// Stop after so many core cycles, [`MAX_CORE_CYCLES`](super::MAX_CORE_CYCLES) at most; events at that
+    /// cycle are still handled.
     pub max_cycles: Option<u64>,
     /// Compare the final memory with that of the functional driver.
     pub reference: bool,
@@ -53,8 +54,8 @@ pub fn demands(scheme: &dyn Scheme) -> Demands {
 }
 
 impl Experiment {
-    /// An experiment of parts that are read, to its end and compared with the functional reference. The workload was
-    /// resolved for what the scheme demands.
+    /// An experiment of parts that are read, to its end and compared with the functional reference. The
+    /// workload was resolved for what the scheme demands.
     ///
     /// # Errors
     /// It was resolved for something else; what keeps a run from starting.
@@ -64,8 +65,8 @@ impl Experiment {
         Ok(experiment)
     }
 
-    /// Finds what would keep a run from starting: a machine or a domain that the scheme cannot do with, kernels that its compiler cannot
-    /// form.
+    /// Finds what would keep a run from starting: a machine or a domain that the scheme cannot do with,
+    /// kernels that its compiler cannot form.
     ///
     /// # Errors
     /// All of them.

@@ -1,8 +1,9 @@
 //! The books of a sweep: which point runs next, and how far all of them are.
 //!
-//! Longest first, so that the last to end is short; a point that does not fit into the memory that is left waits while
-//! shorter ones that fit go before it. One point may always run, however large. A point can be put back once, to come after
-//! all others: somebody else is at it. Invariant: every point that is not put back is given out once.
+//! Longest first, so that the last to end is short; a point that does not fit into the memory that is left
+//! waits while shorter ones that fit go before it. One point may always run, however large. A point can be
+//! put back once, to come after all others: somebody else is at it. Invariant: every point that is not put
+//! back is given out once.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 

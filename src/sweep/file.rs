@@ -1,4 +1,5 @@
-//! A sweep file: what is the same in all runs, what varies, what is left out, and what to make of the results.
+//! A sweep file: what is the same in all runs, what varies, what is left out, and what to make of the
+//! results.
 //!
 //! ```toml
 //! schema = 1
@@ -24,9 +25,10 @@
 //! y = "cycles"
 //! group = ["workload", "scheme"]
 //! ```
-//! A key is a word ([`WORDS`], [`LOGGING`]), a parameter of the machine or of a scheme (`table.key`) or of the workload
-//! (`params.NAME`), or the file that fills a buffer of it (`inputs.BUFFER`). Invariant: every fault of the text is found before
-//! any is told; what needs machines, schemes and workloads to be read is found by [`plan`](super::plan).
+//! A key is a word ([`WORDS`], [`LOGGING`]), a parameter of the machine or of a scheme (`table.key`) or of
+//! the workload (`params.NAME`), or the file that fills a buffer of it (`inputs.BUFFER`). Invariant: every
+//! fault of the text is found before any is told; what needs machines, schemes and workloads to be read is
+//! found by [`plan`](super::plan).
 
 mod axis;
 pub(crate) mod figure;

@@ -1,9 +1,10 @@
 //! Where the points of a sweep stand in a figure: which of them is at which x, in which series.
 //!
-//! A place has one point, or one for each value of the keys that `mean` goes over. A point to which a key does not apply (a
-//! parameter of another scheme) stands at every value of it: what it came to holds for all of them. Invariants: no place
-//! has two points that nothing tells apart: that is a fault of the figure, which names the keys that would; values are in
-//! the order of their axis; every place is there, also those without a point.
+//! A place has one point, or one for each value of the keys that `mean` goes over. A point to which a key
+//! does not apply (a parameter of another scheme) stands at every value of it: what it came to holds for all
+//! of them. Invariants: no place has two points that nothing tells apart: that is a fault of the figure,
+//! which names the keys that would; values are in the order of their axis; every place is there, also those
+//! without a point.
 
 use serde_json::Value;
 
@@ -77,8 +78,8 @@ impl Making<'_> {
             .all(|(key, wanted)| wanted.iter().any(|wanted| fits(wanted, self.value(point, key))))
     }
 
-    /// The combinations of values that points have, in the order of the axes. Those with nulls are left out where others
-    /// say the same with values.
+    /// The combinations of values that points have, in the order of the axes. Those with nulls are left out
+    /// where others say the same with values.
     fn tuples(&self, points: &[usize], keys: &[String]) -> Vec<Vec<Value>> {
         let all = self.distinct(points, keys);
         let covered = |tuple: &Vec<Value>| {

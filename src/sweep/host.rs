@@ -1,6 +1,8 @@
-//! What the host offers to runs: its memory, as the system and its control groups (a container's, a job's) limit it.
+//! What the host offers to runs: its memory, as the system and its control groups (a container's, a job's)
+//! limit it.
 //!
-//! Source: the system itself, asked each time. It decides which runs begin and when, never what comes of them.
+//! Source: the system itself, asked each time. It decides which runs begin and when, never what comes of
+//! them.
 
 use sysinfo::System;
 

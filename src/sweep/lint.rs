@@ -1,9 +1,11 @@
-//! What is legal in a sweep and may yet not be meant: points that differ in more than their axis says, or in nothing.
+//! What is legal in a sweep and may yet not be meant: points that differ in more than their axis says, or in
+//! nothing.
 //!
-//! Points that differ in one axis alone are compared by all that they resolve to: parameters of machine, scheme and workload,
-//! and quantities that follow from several of these. Of each axis every value is compared with its first one, on a few points
-//! that have the rest in common (`GROUPS`, `ROWS`), so that a large sweep costs no more than a small one. Points
-//! that are the same run are no warning but a fault, which [`Plan`] tells. Left out: what points measure.
+//! Points that differ in one axis alone are compared by all that they resolve to: parameters of machine,
+//! scheme and workload, and quantities that follow from several of these. Of each axis every value is
+//! compared with its first one, on a few points that have the rest in common (`GROUPS`, `ROWS`), so that a
+//! large sweep costs no more than a small one. Points that are the same run are no warning but a fault, which
+//! [`Plan`] tells. Left out: what points measure.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -58,8 +60,8 @@ pub fn lint(plan: &Plan) -> Result<Vec<Diagnostic>, Diagnostics> {
     Ok(found)
 }
 
-/// Points that have all but an axis in common: the first of each value of the axis. Those of other axes' first values come
-/// first.
+/// Points that have all but an axis in common: the first of each value of the axis. Those of other axes'
+/// first values come first.
 fn groups(plan: &Plan, axis: &Axis) -> Vec<Vec<usize>> {
     // A parameter of a scheme is null under others: it cannot be in common where the scheme varies.
     let of_schemes = axis.keys.iter().any(|key| key == "scheme");
@@ -293,8 +295,8 @@ fn of_baseline(plan: &Plan) -> Option<Diagnostic> {
     Some(baseline.place.fault(message))
 }
 
-/// Of points under LightWSP whose regions may be larger than the gated queue of a controller: each size once, at the axis
-/// that sets it.
+/// Of points under LightWSP whose regions may be larger than the gated queue of a controller: each size once,
+/// at the axis that sets it.
 fn of_regions(plan: &Plan) -> Result<Vec<Diagnostic>, Diagnostics> {
     // Contents have no part in the size; programs only where CTAs own regions.
     let of_program = |key: &str| ["workload", "profile"].contains(&key) || key.starts_with("params.");

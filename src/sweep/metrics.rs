@@ -1,7 +1,7 @@
 //! What can be told of an outcome in one number: name, unit, meaning and value.
 //!
-//! Counters are there under `kind.name`, summed over components; their units are the last words of their descriptions.
-//! Invariant: every name has a unit and a meaning.
+//! Counters are there under `kind.name`, summed over components; their units are the last words of their
+//! descriptions. Invariant: every name has a unit and a meaning.
 
 use crate::diagnostic::Diagnostic;
 use crate::outcome::Outcome;

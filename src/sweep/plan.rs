@@ -1,8 +1,9 @@
 //! From a sweep file to its points: every one resolved, checked and given its key before anything runs.
 //!
-//! A point is a value for each key. A parameter of a scheme does not apply to points of another scheme: its value is null
-//! there, and points that differ in nothing else are one. Invariants: points are in the order of the axes, the last varying
-//! fastest; no two have the same key; everything that is wrong is told at once, at its place in the file.
+//! A point is a value for each key. A parameter of a scheme does not apply to points of another scheme: its
+//! value is null there, and points that differ in nothing else are one. Invariants: points are in the order
+//! of the axes, the last varying fastest; no two have the same key; everything that is wrong is told at once,
+//! at its place in the file.
 
 pub(crate) mod configuration;
 mod planned;
@@ -41,7 +42,8 @@ impl Plan {
     /// Resolves every point of a sweep file.
     ///
     /// # Errors
-    /// Everything that is wrong with it, with machines, schemes and workloads that it names, or with their combinations.
+    /// Everything that is wrong with it, with machines, schemes and workloads that it names, or with their
+    /// combinations.
     pub fn new(file: SweepFile) -> Result<Self, Diagnostics> {
         let mut columns: Vec<String> = WORDS.iter().map(|word| (*word).to_owned()).collect();
         for key in file.axes.iter().flat_map(|axis| &axis.keys) {
@@ -79,7 +81,8 @@ impl Plan {
         let Some(baseline) = &self.file.baseline else { return vec![None; self.points.len()] };
         let text = |value: &Value| key::canonical(value);
         let varies = |column: &String| !baseline.keys.iter().any(|(key, _)| key == column);
-        // What stays, with parameters of schemes left out where the baseline's scheme has none: there they are null.
+        // What stays, with parameters of schemes left out where the baseline's scheme has none: there they
+        // are null.
         let mut known: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         let stays = |at: &usize| varies(&self.columns[*at]) && !is_of_a_scheme(&self.columns[*at]);
         let stay: Vec<usize> = (0..self.columns.len()).filter(stays).collect();

@@ -1,12 +1,14 @@
 //! Runs the points of a sweep, many at a time, each on one thread while there are more points than cores.
 //!
-//! Invariants: results come in the order of the points, whatever the order of running; a point that fails, or whose
-//! simulation panics, is that point's result and not the end; once the stop flag is set nothing new begins, what runs ends
-//! early and is not kept, what is done is. Wall clocks are read here for progress only.
+//! Invariants: results come in the order of the points, whatever the order of running; a point that fails, or
+//! whose simulation panics, is that point's result and not the end; once the stop flag is set nothing new
+//! begins, what runs ends early and is not kept, what is done is. Wall clocks are read here for progress
+//! only.
 //!
-//! [`run_each`] takes the function that turns a point into its result; what that does, and whether there is a store of
-//! results, is [`campaign`](super::campaign)'s. At the end of a sweep cores are idle: a point that starts when fewer points
-//! than jobs remain is told to take more threads, on which its result does not depend.
+//! [`run_each`] takes the function that turns a point into its result; what that does, and whether there is a
+//! store of results, is [`campaign`](super::campaign)'s. At the end of a sweep cores are idle: a point that
+//! starts when fewer points than jobs remain is told to take more threads, on which its result does not
+//! depend.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -163,8 +165,8 @@ pub(super) fn told(panic: &(dyn std::any::Any + Send)) -> String {
     format!("the simulator failed, which is a defect: {message}")
 }
 
-/// Turns every point into its result by `one`, and one whose turn panics by `panicked`. `None` for points that did not
-/// begin before the sweep was stopped.
+/// Turns every point into its result by `one`, and one whose turn panics by `panicked`. `None` for points
+/// that did not begin before the sweep was stopped.
 ///
 /// # Panics
 /// When the host cannot start one thread.
@@ -217,7 +219,8 @@ impl<R: Send> Shared<'_, R> {
         self.sweep.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 
-    /// The next point of this worker, when there is memory for it; its threads; whether it was put off before.
+    /// The next point of this worker, when there is memory for it; its threads; whether it was put off
+    /// before.
     fn next(&self, jobs: usize) -> Option<(usize, usize, bool)> {
         let mut waiting = lock(&self.waiting);
         loop {

@@ -1,7 +1,8 @@
 //! A sweep as an array job of Slurm: each task is a shard of the points, all write to one folder of results.
 //!
-//! Invariant: handing in the same sweep again runs what is missing and nothing else, whatever became of the tasks before.
-//! Left out: what a cluster needs beyond a name, an array and a place for logs, which `--sbatch-arg` says.
+//! Invariant: handing in the same sweep again runs what is missing and nothing else, whatever became of the
+//! tasks before. Left out: what a cluster needs beyond a name, an array and a place for logs, which
+//! `--sbatch-arg` says.
 
 use std::path::Path;
 use std::path::PathBuf;

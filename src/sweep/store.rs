@@ -1,16 +1,17 @@
-//! Results on disk: a folder of JSON lines that any number of processes write at once, on local and network file systems.
+//! Results on disk: a folder of JSON lines that any number of processes write at once, on local and network
+//! file systems.
 //!
 //! ```text
 //! durawarp-results.json            what the folder is, and its schema
 //! <host>-<pid>-<start>.jsonl       the records of one start of a process: nobody else writes to it
 //! ```
-//! No locks: each start of a process makes a file of its own, writes a record by one write at its end and syncs it, and
-//! never opens an old file to write. A process killed at any instant leaves whole records and at most one without its end
-//! of line, which readers ignore. A record that does not fit its checksum is passed over with a note: its point is run
-//! again. Of a key's records the newest counts.
+//! No locks: each start of a process makes a file of its own, writes a record by one write at its end and
+//! syncs it, and never opens an old file to write. A process killed at any instant leaves whole records and
+//! at most one without its end of line, which readers ignore. A record that does not fit its checksum is
+//! passed over with a note: its point is run again. Of a key's records the newest counts.
 //!
-//! Invariants: what was reported as done can be read after a crash; a folder or record of another schema is refused. Left
-//! out: records that nobody needs any more are not removed.
+//! Invariants: what was reported as done can be read after a crash; a folder or record of another schema is
+//! refused. Left out: records that nobody needs any more are not removed.
 
 mod writer;
 

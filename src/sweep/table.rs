@@ -1,7 +1,7 @@
 //! The results of a plan as a table: long (a row a point and metric) or wide (a row a point).
 //!
-//! Invariants: rows are in the order of points and metrics and depend on nothing else; a column means the same in every
-//! format; what is not known is empty. In the long form points without a result have no rows.
+//! Invariants: rows are in the order of points and metrics and depend on nothing else; a column means the
+//! same in every format; what is not known is empty. In the long form points without a result have no rows.
 
 mod column;
 #[cfg(feature = "parquet")]

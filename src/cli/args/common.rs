@@ -17,8 +17,8 @@ pub(in crate::cli) struct Subject {
     /// Machine: a built-in name or a .toml file
     #[arg(long, value_name = "NAME|FILE", default_value = DEFAULT_MACHINE)]
     pub(in crate::cli) machine: String,
-    /// Change a parameter of the machine (l2.slice_kb=256, dram.t_cl_ns=20), of a scheme (SCHEME.KEY=VALUE) or of the
-    /// workload (params.n=4096); repeatable
+    /// Change a parameter of the machine (l2.slice_kb=256, dram.t_cl_ns=20), of a scheme (SCHEME.KEY=VALUE)
+    /// or of the workload (params.n=4096); repeatable
     #[arg(long, value_name = "KEY=VALUE")]
     pub(in crate::cli) set: Vec<String>,
     /// Size of the problem: a profile of the workload
@@ -27,7 +27,8 @@ pub(in crate::cli) struct Subject {
     /// Fill a buffer from a file, raw little-endian or .npy; repeatable
     #[arg(long, value_name = "BUFFER=FILE")]
     pub(in crate::cli) input: Vec<String>,
-    /// Undo logging: with the barrier behind the flag (safe) or without, as published (paper); the manifest's by default
+    /// Undo logging: with the barrier behind the flag (safe) or without, as published (paper); the manifest's
+    /// by default
     #[arg(long, value_name = "safe|paper")]
     pub(in crate::cli) flag_barrier: Option<FlagBarrier>,
     /// Undo logging: log every update, not only the first (true or false); the manifest's by default

@@ -1,4 +1,5 @@
-//! What a sweep file wants drawn: a kind of figure, which key is along it, which are its series, what it shows.
+//! What a sweep file wants drawn: a kind of figure, which key is along it, which are its series, what it
+//! shows.
 //!
 //! ```toml
 //! [[figure]]
@@ -11,8 +12,8 @@
 //! each = "l2.slice_kb"            # a figure a value
 //! mean = "workload"               # geometric means over its values
 //! ```
-//! Invariant: a key has one part in a figure, and is one that points are told by. That no two points fall on one place is
-//! found when there are points, see [`grid`](super::super::grid).
+//! Invariant: a key has one part in a figure, and is one that points are told by. That no two points fall on
+//! one place is found when there are points, see [`grid`](super::super::grid).
 
 use super::axis::Axis;
 use super::keys;

@@ -1,6 +1,7 @@
 //! Keys that a point can have, and their values.
 //!
-//! Words are checked here by their type alone; what machines, schemes and workloads there are is found when they are read.
+//! Words are checked here by their type alone; what machines, schemes and workloads there are is found when
+//! they are read.
 
 use serde_json::Value;
 
@@ -79,8 +80,8 @@ pub(super) fn flattened(table: TomlTable<'_>) -> Vec<(String, Place, Item<'_>)> 
     out
 }
 
-/// Values of a key in the key's unit, as far as there is such a key and it takes them; faults are told at the key or at the
-/// value.
+/// Values of a key in the key's unit, as far as there is such a key and it takes them; faults are told at the
+/// key or at the value.
 pub(super) fn check(
     key: &str,
     place: &Place,

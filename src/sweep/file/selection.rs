@@ -1,4 +1,5 @@
-//! Values with their places, and points that a sweep file names by values: of `exclude`, `baseline` and `where`.
+//! Values with their places, and points that a sweep file names by values: of `exclude`, `baseline` and
+//! `where`.
 
 use std::collections::BTreeMap;
 

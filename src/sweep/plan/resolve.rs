@@ -180,7 +180,8 @@ impl Making {
         all
     }
 
-    /// Parameters of another scheme than the point's do not apply; nor does how to keep logs where a workload cannot.
+    /// Parameters of another scheme than the point's do not apply; nor does how to keep logs where a workload
+    /// cannot.
     fn leave_out(&self, values: &mut Assignment) {
         let table = self.tables.get(&text_of(&values["scheme"])).cloned().unwrap_or_default();
         let workload = self.workloads.get(&text_of(&values["workload"]));
@@ -250,7 +251,8 @@ impl Making {
         })
     }
 
-    /// What was loaded, or its faults at the values that they are about, else at the top of the file with the point's name.
+    /// What was loaded, or its faults at the values that they are about, else at the top of the file with the
+    /// point's name.
     fn keep<T>(&mut self, values: &Assignment, label: &str, found: Result<T, Diagnostics>) -> Option<T> {
         let found = match found {
             Ok(found) => return Some(found),

@@ -4,8 +4,9 @@
 //!   workers ──Order──> bounded channel ──> writer: all that waits is written at once, then synced once
 //!           <──when a point was begun──
 //! ```
-//! Invariants: the file is new; it holds whole records only, also after a write that failed half way (it is cut back, and
-//! where that fails nothing is written after); a result is on the disk when the next order is taken, unless `lost` heard of it.
+//! Invariants: the file is new; it holds whole records only, also after a write that failed half way (it is
+//! cut back, and where that fails nothing is written after); a result is on the disk when the next order is
+//! taken, unless `lost` heard of it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write as _};
@@ -39,7 +40,8 @@ pub(crate) struct Writer {
 /// What the writer is asked for.
 #[derive(Debug)]
 pub(crate) enum Order {
-    /// A point is begun: others see that as soon as it is written. When that was, in ms since 1970, is answered.
+    /// A point is begun: others see that as soon as it is written. When that was, in ms since 1970, is
+    /// answered.
     Begin {
         /// Key of the point.
         key: String,
@@ -152,8 +154,8 @@ impl Writer {
         bounded(WAITING)
     }
 
-    /// Writes what is ordered until nobody orders any more. `lost` hears of the points whose results could not be kept, and
-    /// why.
+    /// Writes what is ordered until nobody orders any more. `lost` hears of the points whose results could
+    /// not be kept, and why.
     pub(crate) fn serve(mut self, orders: &Receiver<Order>, mut lost: impl FnMut(&[usize], String)) {
         while let Ok(first) = orders.recv() {
             // All that waits goes by one write and one sync.

@@ -1,5 +1,5 @@
-//! A table as Parquet: a column of numbers is DOUBLE, any other a UTF-8 text; all may be empty. One row group, no
-//! compression. The file's metadata has what the columns are, as JSON under [`COLUMNS`].
+//! A table as Parquet: a column of numbers is DOUBLE, any other a UTF-8 text; all may be empty. One row
+//! group, no compression. The file's metadata has what the columns are, as JSON under [`COLUMNS`].
 
 use std::sync::Arc;
 
