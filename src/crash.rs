@@ -165,6 +165,7 @@ pub fn crash(
         let name = workload.describe().workload;
         return Err(Diagnostic::nowhere(&name, message).with_help("`space = \"pm\"` of a buffer").into());
     }
+    // Conditions name schemes. A scheme of the caller's own is a valid name, too.
     let known = catalogue::all();
     let mut known: Vec<&str> = known.iter().map(|scheme| scheme.name()).collect();
     known.push(scheme.name());
@@ -172,6 +173,7 @@ pub fn crash(
     if scheme.regions().is_some() {
         return crash_regions(experiment, request, watching);
     }
+    // Before the run: what cannot be judged costs no simulation.
     let undo = undo_rule(workload, spec.sm.warp_size, request.double, watching.stop)?;
     let finished = run(experiment, &Conduct { journal: true, ..watching.conduct.clone() });
     let simulated = began.elapsed();
@@ -218,6 +220,7 @@ pub fn crash(
         recovery: undo.is_some() || kernels.is_some(),
         conditions: bound.iter().any(Bound::is_expected),
     };
+    // Without a promise every state is allowed, and level B finds nothing in millions of them.
     let unjudged = judges.nothing();
     let request = &CrashRequest { allowed: request.allowed.filter(|_| unjudged.is_none()), ..*request };
     let [actual, allowed, overtaking] = judge_states(&states, &order, &rules, regions, &initial, request, watching)?;
@@ -258,6 +261,7 @@ pub fn crash(
     promise(true, "what a fence let pass is durable (P9)");
     let changes = states.changes();
     let verdicts = [actual, allowed, overtaking];
+    // A condition that must be violated is found wanting only by judgements that came to their ends.
     let complete = verdicts.iter().all(|verdict| verdict.as_ref().is_some_and(|verdict| !verdict.stopped));
     let found = |failure: &Failure| places.found(failure);
     let conditions = bound.iter().enumerate().map(|(number, bound)| {

@@ -57,7 +57,7 @@ pub struct Outcome {
     pub kernels: Vec<KernelTotals>,
     /// Counters by kind of component.
     pub counters: Vec<Table>,
-    /// Where persists waited; `None` when there were none, and nobody waited for any.
+    /// Where persists waited; `None` without persists and without waits for them.
     #[serde(default)]
     pub persists: Option<Persists>,
     /// What was left to be written when the program was over; `None` where it was not, and in results kept
@@ -211,7 +211,7 @@ pub struct Persists {
     pub stages: Vec<Stage>,
     /// From issue to acknowledgement.
     pub total: Spread,
-    /// Warps that had to wait for their persists to be durable: at fences, and behind stores that wait. 0
+    /// Warps that had to wait for their persists to be durable: at fences, and after stores that wait. 0
     /// where nothing was under way.
     pub fences: Spread,
     /// Ends of CTAs and kernels that waited for the write-back of the L2.

@@ -55,11 +55,11 @@ pub struct Conduct<'a> {
     pub rebalance: Rebalance,
     /// When one thread takes over from many.
     pub fallback: Fallback,
-    /// Keep every component's digest at multiples of so many core cycles.
+    /// Keep every component's digest at multiples of this many core cycles.
     pub epoch_cycles: Option<u64>,
     /// Keep a journal of what happens to persistent memory.
     pub journal: bool,
-    /// Keep a timeline for a file of up to so many bytes.
+    /// Keep a timeline for a file of up to this many bytes.
     pub timeline: Option<u64>,
     /// Set it to end the run early; what is known by then is reported.
     pub stop: Option<&'a AtomicBool>,
@@ -150,6 +150,7 @@ pub fn run(experiment: &Experiment, conduct: &Conduct<'_>) -> Finished {
         ..RunOptions::default()
     };
     let mut end = machine.simulation.run(&options);
+    // The engine halts when the host program is done: what is still to be written then is the backlog.
     let mut left = None;
     if let RunEnd::Halted { at, .. } = end {
         left = Some(Left::of(&machine, at));

@@ -151,7 +151,7 @@ impl Recipe {
         self
     }
 
-    /// Sets a key, whoever it belongs to: a parameter of the machine (`l2.slice_kb`), of the scheme
+    /// Sets a key: a parameter of the machine (`l2.slice_kb`), of the scheme
     /// (`agpm.threshold_logs`) or of the workload (`params.N`), the file of a buffer (`inputs.BUFFER`), or
     /// one of the words `machine`, `scheme`, `workload`, `profile`, `seed`, `instrument`, `flag_barrier`,
     /// `loop_log`, `max_cycles`. These are the keys of sweep files. A wrong key is a fault that
@@ -293,7 +293,7 @@ impl Recipe {
         self
     }
 
-    /// Stop after so many core cycles.
+    /// Stop after this many core cycles.
     pub fn max_cycles(mut self, cycles: impl Into<Option<u64>>) -> Self {
         self.max_cycles = cycles.into();
         self

@@ -22,7 +22,7 @@ const BYTES_A_SPAN: u64 = 128;
 /// The fewest that are kept of each kind.
 const FEWEST: u64 = 1024;
 
-/// How many spans of each kind a component keeps for a file of so many bytes.
+/// How many spans of each kind a component keeps for a file of this many bytes.
 pub(super) fn spans_each(budget_bytes: u64, spec: &MachineSpec) -> usize {
     let components = u64::from(spec.sm.count + spec.l2.slices + spec.controller.channels) + 1;
     (2 * budget_bytes / BYTES_A_SPAN / components).max(FEWEST) as usize

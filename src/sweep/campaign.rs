@@ -238,7 +238,7 @@ pub fn run(
         lock(&lost).extend_from_slice(points);
         lock(&broken).get_or_insert(why);
     };
-    // The scope waits for the writer, which ends when `shared` is gone: nobody can order any more.
+    // The scope waits for the writer, which ends when `shared` is gone and no order can come.
     let (store, fates) = thread::scope(|scope| {
         scope.spawn(|| writer.serve(&inbox, could_not));
         let fates = run_each(&needs, sweep, |turn| shared.one(to_run[turn.point], turn), Fate::Failed);
@@ -299,7 +299,7 @@ impl Shared<'_, '_> {
             Some(Known::Begun) if again => {}
             Some(known) => return known,
             None if !lock(&self.claims).contains_key(&point) => {
-                // Others that do not hear of it run the point too, which harms nobody.
+                // Others that do not hear of it run the point too, which does no harm.
                 let (answer, since) = bounded(1);
                 let begin = Order::Begin { key: self.batch.points()[point].key.clone(), answer };
                 let since = self.orders.send(begin).ok().and_then(|()| since.recv().ok()?);

@@ -80,7 +80,7 @@ pub struct SweepFile {
     pub figures: Vec<FigureSpec>,
     /// Compare the final memory of each run with the functional driver's.
     pub reference: bool,
-    /// Stop each run after so many core cycles: it has failed then.
+    /// Stop each run after this many core cycles: it has failed then.
     pub max_cycles: Option<u64>,
     pub(super) place: Place,
 }

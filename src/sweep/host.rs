@@ -27,7 +27,7 @@ impl Memory {
     }
 }
 
-/// What is to be said of a run that needs so many bytes, where not as many are available.
+/// What is to be said of a run that needs more bytes than are available.
 pub fn shortage(needed_bytes: u64, memory: Memory) -> Option<String> {
     let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
     (needed_bytes > memory.available_bytes).then(|| {

@@ -24,7 +24,7 @@ use crate::outcome::{End, Outcome};
 /// A running simulation holds its image, the controllers' shares of it, and the final memory.
 const COPIES_OF_IMAGE: u64 = 3;
 
-/// Bytes that a simulation needs for so many bytes of buffers.
+/// Bytes that a simulation needs, by the bytes of its buffers.
 pub fn memory_of(buffers: u64) -> u64 {
     COPIES_OF_IMAGE * buffers
 }

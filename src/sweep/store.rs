@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! durawarp-results.json            what the folder is, and its schema
-//! <host>-<pid>-<start>.jsonl       the records of one start of a process: nobody else writes to it
+//! <host>-<pid>-<start>.jsonl       the records of one start of a process, which alone writes to it
 //! ```
 //! No locks: each start of a process makes a file of its own, writes a record by one write at its end and
 //! syncs it, and never opens an old file to write. A process killed at any instant leaves whole records and
@@ -11,7 +11,7 @@
 //! passed over with a note: its point is run again. Of a key's records the newest counts.
 //!
 //! Invariants: what was reported as done can be read after a crash; a folder or record of another schema is
-//! refused. Left out: records that nobody needs any more are not removed.
+//! refused. Left out: the removal of records that are not needed any more.
 
 mod writer;
 

@@ -57,7 +57,7 @@ pub(crate) enum Order {
     },
 }
 
-/// Results that wait for the writer: workers wait when it is so far behind.
+/// Results that wait for the writer: workers wait when there are more.
 const WAITING: usize = 256;
 
 #[expect(clippy::disallowed_methods, reason = "records are told apart by their age; no result depends on it")]
