@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use super::common::{RESULTS, Work};
 
 #[derive(Debug, Subcommand)]
-pub(in crate::cli) enum SweepCommand {
+pub(crate) enum SweepCommand {
     /// Run the points of a sweep file, or those that are missing, into a folder of results
     Run(SweepRunArgs),
     /// Show which points of a sweep file are done, failed or missing, by value of each axis
@@ -23,108 +23,108 @@ pub(in crate::cli) enum SweepCommand {
 }
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct SweepRunArgs {
+pub(crate) struct SweepRunArgs {
     /// Sweep file
-    pub(in crate::cli) spec: PathBuf,
+    pub(crate) spec: PathBuf,
     /// Folder of results: made if it is not there; many sweeps and processes may share one
     #[arg(long, default_value = RESULTS, value_name = "DIR")]
-    pub(in crate::cli) results: PathBuf,
+    pub(crate) results: PathBuf,
     #[command(flatten)]
-    pub(in crate::cli) work: Work,
+    pub(crate) work: Work,
     /// Run one of N parts of the points: those of the others are left to other processes
     #[arg(long, value_name = "I/N", value_parser = shard)]
-    pub(in crate::cli) shard: Option<(u32, u32)>,
+    pub(crate) shard: Option<(u32, u32)>,
     /// Say what would be run, and run nothing
     #[arg(long)]
-    pub(in crate::cli) dry_run: bool,
+    pub(crate) dry_run: bool,
     /// Do not run points again that failed before
     #[arg(long)]
-    pub(in crate::cli) keep_failed: bool,
+    pub(crate) keep_failed: bool,
     /// Hand the sweep to Slurm as an array job of N shards; with --dry-run print the script
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "shard")]
-    pub(in crate::cli) slurm: Option<u32>,
+    pub(crate) slurm: Option<u32>,
     /// An argument for sbatch (--sbatch-arg=--time=2:00:00); repeatable
     #[arg(long, value_name = "ARG", allow_hyphen_values = true, requires = "slurm")]
-    pub(in crate::cli) sbatch_arg: Vec<String>,
+    pub(crate) sbatch_arg: Vec<String>,
     /// No progress and no summary
     #[arg(long, short)]
-    pub(in crate::cli) quiet: bool,
+    pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct SweepStatusArgs {
+pub(crate) struct SweepStatusArgs {
     /// Sweep file
-    pub(in crate::cli) spec: PathBuf,
+    pub(crate) spec: PathBuf,
     /// Folder of results
     #[arg(long, default_value = RESULTS, value_name = "DIR")]
-    pub(in crate::cli) results: PathBuf,
+    pub(crate) results: PathBuf,
 }
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct SweepTableArgs {
+pub(crate) struct SweepTableArgs {
     /// Sweep file
     #[arg(required_unless_present = "columns")]
-    pub(in crate::cli) spec: Option<PathBuf>,
+    pub(crate) spec: Option<PathBuf>,
     /// Folder of results
     #[arg(long, default_value = RESULTS, value_name = "DIR")]
-    pub(in crate::cli) results: PathBuf,
+    pub(crate) results: PathBuf,
     /// Write CSV; - for standard output, which is the default
     #[arg(long, value_name = "FILE")]
-    pub(in crate::cli) csv: Option<PathBuf>,
+    pub(crate) csv: Option<PathBuf>,
     /// Write JSON, a list of rows; - for standard output
     #[arg(long, value_name = "FILE")]
-    pub(in crate::cli) json: Option<PathBuf>,
+    pub(crate) json: Option<PathBuf>,
     /// Write Parquet (in programs that were built with the feature `parquet`)
     #[arg(long, value_name = "FILE")]
-    pub(in crate::cli) parquet: Option<PathBuf>,
+    pub(crate) parquet: Option<PathBuf>,
     /// One row a point, with a column for each metric, instead of one row a point and metric
     #[arg(long)]
-    pub(in crate::cli) wide: bool,
+    pub(crate) wide: bool,
     /// These metrics instead of those that the sweep file names
     #[arg(long, value_delimiter = ',', value_name = "NAME,...")]
-    pub(in crate::cli) metrics: Vec<String>,
+    pub(crate) metrics: Vec<String>,
     /// List columns and all metrics with their units instead
     #[arg(long)]
-    pub(in crate::cli) columns: bool,
+    pub(crate) columns: bool,
 }
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct SweepFiguresArgs {
+pub(crate) struct SweepFiguresArgs {
     /// Sweep file
-    pub(in crate::cli) spec: PathBuf,
+    pub(crate) spec: PathBuf,
     /// Folder of results
     #[arg(long, default_value = RESULTS, value_name = "DIR")]
-    pub(in crate::cli) results: PathBuf,
+    pub(crate) results: PathBuf,
     /// Folder for the figures; NAME-figures unless named, of the sweep's name
     #[arg(long, value_name = "DIR")]
-    pub(in crate::cli) out: Option<PathBuf>,
+    pub(crate) out: Option<PathBuf>,
     /// Only the figure of this name, or all that it comes to
     #[arg(long, value_name = "NAME")]
-    pub(in crate::cli) only: Option<String>,
+    pub(crate) only: Option<String>,
     /// Write PNG too, in a font of the system (in programs that were built with the feature `png`)
     #[arg(long)]
-    pub(in crate::cli) png: bool,
+    pub(crate) png: bool,
 }
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct SweepReportArgs {
+pub(crate) struct SweepReportArgs {
     /// Sweep file
-    pub(in crate::cli) spec: PathBuf,
+    pub(crate) spec: PathBuf,
     /// Folder of results
     #[arg(long, default_value = RESULTS, value_name = "DIR")]
-    pub(in crate::cli) results: PathBuf,
+    pub(crate) results: PathBuf,
     /// File for the page; NAME.html unless named, of the sweep's name
     #[arg(long, value_name = "FILE")]
-    pub(in crate::cli) out: Option<PathBuf>,
+    pub(crate) out: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct SweepLintArgs {
+pub(crate) struct SweepLintArgs {
     /// Sweep file
-    pub(in crate::cli) spec: PathBuf,
+    pub(crate) spec: PathBuf,
     /// Exit code 1 when there are warnings
     #[arg(long)]
-    pub(in crate::cli) strict: bool,
+    pub(crate) strict: bool,
 }
 
 /// `i/n`: a shard from 1 and how many there are.
