@@ -115,7 +115,7 @@ fn points_that_a_parameter_does_not_apply_to_or_without_a_baseline_are_counted()
 #[test]
 fn regions_that_may_be_larger_than_their_queue_are_warned_of_before_a_run() {
     let of = |rest: &str| warnings(&format!("scheme = \"light-wsp\"\n{rest}"));
-    // 32 stores of 8 bytes by 32 lanes, in entries of 128 bytes, are 64 entries: what the queue has.
+    // 32 stores of 8 bytes by 32 lanes, in entries of 128 bytes, are 64 entries.
     assert_eq!(of("[[axis]]\nkey = \"light_wsp.wpq_entries\"\nvalues = [64, 128]\n"), []);
     let found = of("[[axis]]\nkey = \"light_wsp.wpq_entries\"\nvalues = [63, 64]\n");
     let [(8, message)] = &found[..] else { panic!("{found:?}") };
@@ -125,10 +125,14 @@ fn regions_that_may_be_larger_than_their_queue_are_warned_of_before_a_run() {
         message.starts_with("under `atax light-wsp light_wsp.wpq_entries=63`") && message.contains(size),
         "{message}"
     );
-    let larger = of("[[axis]]\nkey = \"light_wsp.threshold_stores\"\nvalues = [32, 33]\n");
+    let larger = of(
+        "set = { \"light_wsp.wpq_entries\" = 64 }\n[[axis]]\nkey = \"light_wsp.threshold_stores\"\nvalues = [32, 33]\n",
+    );
     assert!(larger.len() == 1 && larger[0].1.contains("33 words of 8 bytes a lane, 66 entries"), "{larger:?}");
-    // CTAs of several warps own regions together.
-    let owners = of("[[axis]]\nkey = \"light_wsp.owner\"\nvalues = [\"warp\", \"cta\"]\n");
+    // A CTA of eight warps has regions of 512 entries.
+    let owners = of(
+        "set = { \"light_wsp.wpq_entries\" = 511 }\n[[axis]]\nkey = \"light_wsp.owner\"\nvalues = [\"warp\", \"cta\"]\n",
+    );
     assert!(owners.len() == 1 && owners[0].1.starts_with("under `atax light-wsp light_wsp.owner=cta`"), "{owners:?}");
 }
 
