@@ -4,7 +4,7 @@
 //! the same [`ir::Inst`]s through the same [`warp::Warp`], so a value can never depend on which of them ran
 //! it.
 
-pub mod alu;
+pub(crate) mod alu;
 mod cfg;
 mod dataflow;
 pub mod fault;
@@ -15,7 +15,7 @@ pub mod launch;
 pub mod mangled;
 pub mod memory;
 pub mod ptx;
-pub mod reduction;
+pub(crate) mod reduction;
 pub mod regions;
 pub mod semantics;
 pub mod warp;

@@ -124,10 +124,23 @@
 //! assert!(matches!(end, RunEnd::Finished { at: 60 }), "{end:?}");
 //! ```
 //!
+//! # Features
+//!
+//! | feature | what it adds | crates to compile |
+//! |---|---|---|
+//! | none | experiments, crashes, sweeps, the engine: all that these pages show | 53 |
+//! | `report` | outcomes as tables, figures and pages; papers' experiments | 60 |
+//! | `cli` (default) | the binary `durawarp`; has `report` | 93 |
+//!
+//! A program that uses the library takes `durawarp = { path = "..", default-features = false }`. A
+//! [`Diagnostic`] prints as `file:line:column: message (help)` there; the binary draws the line and a caret
+//! as well.
+//!
 //! # What is API
 //!
 //! What these pages show. Other modules are public because the binary, tests and benches of this project are
-//! crates of their own; they are hidden here, and change without notice.
+//! crates of their own; they are hidden here, and change without notice. What only this crate uses is
+//! `pub(crate)`: the lint `unreachable_pub` tells where that is forgotten.
 
 pub mod engine;
 pub mod experiment;
@@ -154,12 +167,15 @@ pub mod kernel;
 pub mod machine;
 #[doc(hidden)]
 pub mod oracle;
+#[cfg(feature = "report")]
 #[doc(hidden)]
 pub mod report;
+#[cfg(feature = "report")]
 #[doc(hidden)]
 pub mod reproduce;
 #[doc(hidden)]
 pub mod run;
+#[cfg(feature = "report")]
 #[doc(hidden)]
 pub mod sensitivity;
 #[doc(hidden)]

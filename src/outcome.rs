@@ -4,6 +4,8 @@
 //! This is the documented schema of `--json`. Times are in ticks (exact) and picoseconds; counters carry
 //! their unit and meaning beside their values. Nothing here is derived twice: rates and shares are methods.
 
+mod caveat;
+pub(crate) mod region_bound;
 #[cfg(test)]
 pub(crate) mod sample;
 pub mod validity;
@@ -12,7 +14,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use self::validity::Caveat;
+use self::caveat::Caveat;
 use crate::persist::regions::RegionReport;
 use crate::persist::selection::Selection;
 use crate::stats::Table;
@@ -55,7 +57,7 @@ pub struct Outcome {
     pub kernels: Vec<KernelTotals>,
     /// Counters by kind of component.
     pub counters: Vec<Table>,
-    /// Where persists waited; `None` when there were none, and nobody waited for any.
+    /// Where persists waited; `None` without persists and without waits for them.
     #[serde(default)]
     pub persists: Option<Persists>,
     /// What was left to be written when the program was over; `None` where it was not, and in results kept
@@ -209,7 +211,7 @@ pub struct Persists {
     pub stages: Vec<Stage>,
     /// From issue to acknowledgement.
     pub total: Spread,
-    /// Warps that had to wait for their persists to be durable: at fences, and behind stores that wait. 0
+    /// Warps that had to wait for their persists to be durable: at fences, and after stores that wait. 0
     /// where nothing was under way.
     pub fences: Spread,
     /// Ends of CTAs and kernels that waited for the write-back of the L2.

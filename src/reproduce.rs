@@ -24,17 +24,17 @@
 //! the catalogue does not have is left out and said so.
 
 pub mod agpm;
-pub mod ask;
-pub mod figure;
+pub(crate) mod ask;
+pub(crate) mod figure;
 pub mod lightwsp;
-pub mod page;
-pub mod plan;
-pub mod published;
-pub mod reading;
-pub mod request;
-pub mod runs;
+pub(crate) mod page;
+pub(crate) mod plan;
+pub(crate) mod published;
+pub(crate) mod reading;
+pub(crate) mod request;
+pub(crate) mod runs;
 pub mod scoped;
-pub mod table;
+pub(crate) mod table;
 
 pub use ask::{Ask, Verdict};
 pub use figure::{Figure, Finding};

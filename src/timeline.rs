@@ -12,6 +12,7 @@
 
 mod recorder;
 
+#[cfg(feature = "report")]
 pub(crate) use recorder::last_of_stretches;
 pub use recorder::{Level, Recorder};
 

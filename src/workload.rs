@@ -228,6 +228,11 @@ impl Resolved {
         host::total_ctas(&self.plan)
     }
 
+    /// Threads of the largest CTA of all launches; `None` where the run decides.
+    pub(crate) fn largest_cta(&self) -> Option<u64> {
+        host::largest_cta(&self.plan)
+    }
+
     /// Local memory of a thread in bytes: the most that a kernel of the host program needs. A machine
     /// reserves it for every thread it can hold at once.
     pub fn local_bytes(&self) -> u64 {

@@ -1,4 +1,4 @@
-//! `durawarp figures` and `durawarp report`: what a sweep came to, drawn, and as one page.
+//! `durawarp sweep figures` and `durawarp sweep report`: what a sweep came to, drawn, and as one page.
 
 use std::path::PathBuf;
 
@@ -7,11 +7,12 @@ use durawarp::report::figure::FigureError;
 use durawarp::report::sweep::{Drawn, Showing};
 use durawarp::sweep::Plan;
 
-use super::args::{FiguresArgs, ReportArgs};
+use super::args::{SweepFiguresArgs, SweepReportArgs};
+use super::exit::{Exit, Stop};
 use super::output::{Output, Outputs};
-use super::{Exit, Stop, runs, terminal};
+use super::{runs, terminal};
 
-pub(super) fn figures(args: &FiguresArgs) -> Result<Exit, Stop> {
+pub(super) fn figures(args: &SweepFiguresArgs) -> Result<Exit, Stop> {
     let picture = if args.png { Some(Picture::new()?) } else { None };
     let plan = Plan::load(&args.spec)?;
     if plan.file.figures.is_empty() {
@@ -68,7 +69,7 @@ fn chosen(only: Option<&str>, plan: &Plan, drawn: Vec<Drawn>) -> Result<Vec<Draw
     Ok(chosen)
 }
 
-pub(super) fn report(args: &ReportArgs) -> Result<Exit, Stop> {
+pub(super) fn report(args: &SweepReportArgs) -> Result<Exit, Stop> {
     let plan = Plan::load(&args.spec)?;
     let path = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}.html", plan.file.name)));
     let store = runs::open(&args.results, true)?;

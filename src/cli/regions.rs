@@ -11,11 +11,13 @@ use durawarp::workload::{Choice, FunctionalError, KernelRegions, Workload};
 use serde::Serialize;
 
 use super::args::RegionsArgs;
+use super::exit::{Exit, Stop};
 use super::output::Outputs;
-use super::{Exit, SMALL, Stop, terminal};
+use super::recipe::SMALL;
+use super::terminal;
 
-/// Means over the paper's 38 applications on a CPU (LightWSP, section V-G3): instructions and stores of a region, and
-/// how many more instructions run.
+/// Means over the paper's 38 applications on a CPU (LightWSP, section V-G3): instructions and stores of a
+/// region, and how many more instructions run.
 const PAPER: Means =
     Means { instructions_per_region: 91.33, stores_per_region: 11.29, more_instructions_percent: 7.03 };
 

@@ -4,9 +4,10 @@ use durawarp::diagnostic::{Diagnostic, Diagnostics};
 use durawarp::reproduce::{self, Plan, Reproduction, Request};
 
 use super::args::ReproduceArgs;
+use super::exit::{Exit, Stop};
 use super::output::Output;
 use super::settings::Settings;
-use super::{Exit, Stop, runs, terminal};
+use super::{runs, terminal};
 
 pub(super) fn reproduce(args: &ReproduceArgs) -> Result<Exit, Stop> {
     let plan = Plan::new(request(args)?)?;

@@ -10,7 +10,8 @@ use durawarp::schemes::catalogue;
 use durawarp::workload::{Choice, Demands, Overrides, Workload};
 
 use super::args::{ConfigCheckArgs, ConfigShowArgs, InstrumentArgs, ListArgs, Listed, PtxCheckArgs};
-use super::{Exit, Stop, terminal};
+use super::exit::{Exit, Stop};
+use super::terminal;
 
 pub(super) fn list(args: &ListArgs) -> Result<Exit, Stop> {
     let mut table = plain_table();

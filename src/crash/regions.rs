@@ -1,12 +1,15 @@
-//! Power fails under a scheme of recoverable regions: what its hardware recovers is judged, and the program resumed from it.
+//! Power fails under a scheme of recoverable regions: what its hardware recovers is judged, and the program
+//! resumed from it.
 //!
-//! Levels B and C do not apply: they are about what a program's fences leave open, and here hardware commits regions whole
-//! and in one order, whatever fences there are. Another timing gives another order, which another run shows. Nor do undo
-//! logs: the program does not recover, it goes on. Conditions of its manifest are judged on what the hardware recovers; those on
-//! what the program's own recovery leaves are left out, as that is not run.
+//! Levels B and C do not apply: they are about what a program's fences leave open, and here hardware commits
+//! regions whole and in one order, whatever fences there are. Another timing gives another order, which
+//! another run shows. Nor do undo logs: the program does not recover, it goes on. Conditions of its manifest
+//! are judged on what the hardware recovers; those on what the program's own recovery leaves are left out, as
+//! that is not run.
 //!
-//! Source: P4 of the oracle's design. Invariants: the image covers what regions stored, checkpoints too, behind all that the
-//! program allocates; what was never stored there is 0. Not modelled: time that recovery takes.
+//! Source: P4 of the oracle's design. Invariants: the image covers what regions stored, checkpoints too,
+//! behind all that the program allocates; what was never stored there is 0. Not modelled: time that recovery
+//! takes.
 
 use std::sync::atomic::AtomicBool;
 
@@ -26,7 +29,8 @@ use crate::persist::{FactKind, Journal, PmImage};
 use crate::run::failures;
 use crate::workload::{Bindings, Evidence, FormedProgram, FunctionalRun, Resolved};
 
-use super::{CrashRequest, LINE_BYTES, Phase, Watching, initial_image};
+use super::image::{LINE_BYTES, initial_image};
+use super::request::{CrashRequest, Phase, Watching};
 
 /// How many times as many instructions as the run had a resumed program may take, and how many more.
 const EXTRA: (u64, u64) = (4, 1 << 20);

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 /// The partition counts for which a bound is kept, besides "as many as components".
-pub const BOUND_WORKERS: [u32; 7] = [2, 4, 8, 16, 32, 64, 128];
+pub(crate) const BOUND_WORKERS: [u32; 7] = [2, 4, 8, 16, 32, 64, 128];
 
 /// Sums over rounds; the same at every thread count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -345,7 +345,7 @@ pub struct Video {
 /// Which part of a register a scalar video instruction uses; the numbers are those in `imm`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
-pub enum VideoPart {
+pub(crate) enum VideoPart {
     /// All 32 bits.
     Word,
     /// Bits 0 to 7.
@@ -364,11 +364,11 @@ pub enum VideoPart {
 
 impl VideoPart {
     /// Every part, by its number.
-    pub const ALL: [VideoPart; 7] =
+    pub(crate) const ALL: [VideoPart; 7] =
         [VideoPart::Word, VideoPart::B0, VideoPart::B1, VideoPart::B2, VideoPart::B3, VideoPart::H0, VideoPart::H1];
 
     /// First bit and number of bits.
-    pub fn bits(self) -> (u32, u32) {
+    pub(crate) fn bits(self) -> (u32, u32) {
         match self {
             VideoPart::Word => (0, 32),
             VideoPart::B0 => (0, 8),

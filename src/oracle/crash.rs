@@ -11,7 +11,7 @@
 //! all.
 //!
 //! Invariants: every change is inside the image (checked when the states are made); a hash depends on the
-//! bytes alone, not on the way to them. Not modelled: recovery by hardware at boot; the caller applies it.
+//! bytes alone, not on the way to them.
 
 use std::ops::Range;
 

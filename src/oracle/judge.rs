@@ -24,7 +24,6 @@ use super::overtaking::Overtaking;
 use super::undo::{Finding, UndoRule};
 use super::verdict::{ConditionCount, Failure, Level, Property, Verdict, WrongValue};
 use super::{Regions, cuts, mix};
-use crate::persist::Salvage;
 use crate::persist::image::PmImage;
 use crate::persist::undo::RecoveryStep;
 
@@ -111,8 +110,6 @@ pub type Recovery<'a> = &'a (dyn Fn(&mut PmImage) -> Result<Vec<RecoveryStep>, S
 /// What images are judged by.
 #[derive(Clone, Copy, Default)]
 pub struct Rules<'a> {
-    /// What hardware makes of the survivors before any software runs.
-    pub salvage: Option<Salvage>,
     /// Undo logging (P3 and P8); its own recovery runs unless there is another.
     pub undo: Option<&'a UndoRule>,
     /// What runs at boot, in place of the undo log's own recovery.
@@ -156,11 +153,6 @@ impl Rules<'_> {
         order: Option<&Order<'_>>,
         known: &[ConditionCount],
     ) -> Judged {
-        if let Some(salvage) = self.salvage {
-            let mut salvaged = survived.clone();
-            salvage(&mut salvaged);
-            return Rules { salvage: None, ..*self }.judge(&salvaged, begun, recovered, order, known);
-        }
         let mut found = Vec::new();
         if recovered.write(survived.base(), survived.bytes()).is_err() {
             *recovered = survived.clone();

@@ -24,7 +24,6 @@ pub use super::access::{
     SynchronisationRule, WriteBack,
 };
 pub use super::event::{Admission, Departure, Event, HandlerReport, Interests, Offer, VictimSearch};
-use super::image::PmImage;
 pub use super::outbox::{Flush, Move, Outbox, Peer, SchemeMessage, opened};
 use super::storage::StorageCost;
 use super::vocab::{
@@ -159,10 +158,6 @@ pub struct PathLinks {
     pub hub_ps: u64,
 }
 
-/// What a scheme's hardware makes of the bytes that survived, at boot and before any software runs. Pure: the same bytes
-/// give the same result, whatever the run before them was.
-pub type Salvage = fn(&mut PmImage);
-
 /// A persistency scheme: what it is called, and a handler for every host.
 pub trait Scheme: Send + Sync + Debug {
     /// Its name, as typed.
@@ -206,11 +201,6 @@ pub trait Scheme: Send + Sync + Debug {
 
     /// What it cannot do on a machine of so many components: the parameter to blame, and why.
     fn unfit(&self, _: HandlerPlace) -> Option<(String, String)> {
-        None
-    }
-
-    /// What its hardware does at boot; nothing, unless a scheme says so.
-    fn salvage(&self) -> Option<Salvage> {
         None
     }
 

@@ -4,14 +4,14 @@
 //! log's location in its loop, and Table II counts it), and no barrier follows the flag. Figures that count line accesses
 //! (Table II, Fig. 4) coalesce by half-warps, as the published counts do; the others as the machine says.
 
-pub mod ask;
-pub mod decisions;
-pub mod figures;
-pub mod kernels;
-pub mod measured;
-pub mod picture;
-pub mod published;
-pub mod runs;
+pub(crate) mod ask;
+pub(crate) mod decisions;
+pub(crate) mod figures;
+pub(crate) mod kernels;
+pub(crate) mod measured;
+pub(crate) mod picture;
+pub(crate) mod published;
+pub(crate) mod runs;
 
 use super::{Figure, Paper, Reading, Request};
 use crate::workload::{FlagBarrier, Overrides};

@@ -36,7 +36,7 @@ pub struct Finding {
 }
 
 /// The profile that has a paper's sizes.
-pub const PAPER_SIZES: &str = "paper";
+pub(crate) const PAPER_SIZES: &str = "paper";
 
 fn is_undurable(outcome: &Outcome) -> bool {
     outcome.validity.iter().any(|caveat| caveat.kind == Kind::Undurable)

@@ -12,15 +12,15 @@
 //! and Figure 14.
 
 mod absent;
-pub mod ask;
+pub(crate) mod ask;
 mod cost;
-pub mod counts;
+pub(crate) mod counts;
 mod overflow;
-pub mod picture;
-pub mod published;
-pub mod regions;
+pub(crate) mod picture;
+pub(crate) mod published;
+pub(crate) mod regions;
 pub mod runs;
-pub mod times;
+pub(crate) mod times;
 
 use super::{Figure, Paper, Reading};
 use crate::workload::Overrides;

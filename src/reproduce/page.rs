@@ -5,7 +5,7 @@ use crate::report::Markdown;
 use crate::reproduce::Cell;
 
 /// A file: its name and its content.
-pub type File = (String, String);
+pub(crate) type File = (String, String);
 
 /// A figure and what was found.
 type Found = (&'static Figure, Finding);

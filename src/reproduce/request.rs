@@ -64,7 +64,7 @@ impl Request {
     }
 
     /// The sizes are those of the paper.
-    pub fn has_paper_sizes(&self) -> bool {
+    pub(crate) fn has_paper_sizes(&self) -> bool {
         self.profile == PAPER_SIZES
     }
 

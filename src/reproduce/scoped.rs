@@ -9,13 +9,13 @@
 //! modelled, and said on the page with the figures that it touches: preemption at a barrier of the kernel
 //! (trees go up to the grid that is resident as a whole), the instruction cache, the L2's S-FIFO.
 
-pub mod area;
-pub mod ask;
-pub mod picture;
-pub mod published;
+pub(crate) mod area;
+pub(crate) mod ask;
+pub(crate) mod picture;
+pub(crate) mod published;
 pub mod runs;
-pub mod times;
-pub mod writes;
+pub(crate) mod times;
+pub(crate) mod writes;
 
 use super::{Figure, Paper, Reading};
 use crate::workload::Overrides;

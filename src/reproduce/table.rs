@@ -39,7 +39,7 @@ impl Cell {
     }
 
     /// How far `ours` is from `published`, as a share of it.
-    pub fn deviation(ours: Option<f64>, published: Option<f64>) -> Self {
+    pub(crate) fn deviation(ours: Option<f64>, published: Option<f64>) -> Self {
         match (ours, published) {
             (Some(ours), Some(published)) if published != 0.0 => Cell::Share(ours / published - 1.0),
             _ => Cell::None,

@@ -1,8 +1,8 @@
 //! A line of a results file: what came of a point, or that somebody is at it.
 //!
-//! A line is a JSON object whose last member, `sum`, is a checksum of the bytes before it. Invariants: [`SCHEMA`] is
-//! raised when a field changes its meaning or goes, and a reader refuses what it does not know; a line that does not
-//! fit its checksum is no record.
+//! A line is a JSON object whose last member, `sum`, is a checksum of the bytes before it. Invariants:
+//! [`SCHEMA`] is raised when a field changes its meaning or goes, and a reader refuses what it does not know;
+//! a line that does not fit its checksum is no record.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -10,8 +10,9 @@ use serde_json::value::RawValue;
 use super::runner::Done;
 use crate::outcome::Outcome;
 
-/// Version of records, and of the folder that holds them. Since 2 outcomes have caveats, since 3 records a checksum.
-pub const SCHEMA: u32 = 3;
+/// Version of records, and of the folder that holds them. Since 2 outcomes have caveats, since 3 records a
+/// checksum.
+pub(crate) const SCHEMA: u32 = 3;
 
 /// What stands before a checksum, and after it.
 const SUM: [&[u8]; 2] = [b",\"sum\":\"", b"\"}"];

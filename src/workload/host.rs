@@ -20,6 +20,7 @@ use super::expr::{Element, Expr};
 use super::plan::{Part, Plan};
 use crate::diagnostic::Diagnostics;
 use crate::kernel::host::{GlobalRange, HostAction, HostProgram};
+use crate::kernel::launch::Launch;
 use crate::workload::manifest::element::store;
 use crate::workload::manifest::instrument::Undo;
 use crate::workload::manifest::steps::LoopKind;
@@ -27,7 +28,7 @@ use crate::workload::plan::program::{Loop, Operation};
 use position::Position;
 use view::{Bindings, Interrupt, View};
 
-/// Launches that [`total_ctas`] follows before it gives up.
+/// Launches that [`total_ctas`] and [`largest_cta`] follow before it gives up.
 const MAX_COUNTED_LAUNCHES: u64 = 100_000;
 
 /// A read that the device has not answered yet.
@@ -333,19 +334,30 @@ pub(crate) fn check_steps(plan: &Arc<Plan>, faults: &mut Diagnostics) {
 
 /// CTAs of all launches, where that is known before the run.
 pub(crate) fn total_ctas(plan: &Arc<Plan>) -> Option<u64> {
+    over_launches(plan, |total, launch| total + launch.ctas())
+}
+
+/// Threads of the largest CTA of all launches, where that is known before the run.
+pub(crate) fn largest_cta(plan: &Arc<Plan>) -> Option<u64> {
+    let threads = |launch: &Launch| launch.block.iter().map(|&side| u64::from(side)).product();
+    over_launches(plan, |most, launch| most.max(threads(launch)))
+}
+
+/// A number over all launches of the host program; none where a value of the run decides what is launched.
+fn over_launches(plan: &Arc<Plan>, add: impl Fn(u64, &Launch) -> u64) -> Option<u64> {
     let mut host = Host::new(plan.clone());
-    let (mut total, mut launches) = (0, 0);
+    let (mut number, mut launches) = (0, 0);
     loop {
         match host.next(None).ok()? {
             HostAction::Launch(launch) => {
-                total += launch.ctas();
+                number = add(number, &launch);
                 launches += 1;
                 if launches > MAX_COUNTED_LAUNCHES {
                     return None;
                 }
             }
             HostAction::Read { .. } | HostAction::Reduce(_) => return None,
-            HostAction::Done => return Some(total),
+            HostAction::Done => return Some(number),
             HostAction::Write { .. } | HostAction::Copy { .. } | HostAction::Warm(_) => {}
         }
     }

@@ -240,7 +240,10 @@ fn what_was_run_once_is_not_run_again_and_sweeps_have_it_too() {
         set = { \"sm.count\" = 4 }\nreference = false\nloop_log = true\nflag_barrier = \"paper\"\n\
         [[axis]]\nkey = \"scheme\"\nvalues = [\"base\", \"nt-store\", \"store+clwb\"]\n";
     std::fs::write(folder.join("same.toml"), spec).unwrap();
-    good(&command(&folder, &["sweep", "same.toml", "--dry-run"]).output().unwrap(), &["6 points, 6 done, 0 to run"]);
+    good(
+        &command(&folder, &["sweep", "run", "same.toml", "--dry-run"]).output().unwrap(),
+        &["6 points, 6 done, 0 to run"],
+    );
 }
 
 #[test]

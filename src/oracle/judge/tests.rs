@@ -348,23 +348,6 @@ fn a_verdict_is_the_same_on_any_number_of_threads_and_equal_images_are_judged_on
     assert_eq!(one.actual.failures.len(), 7);
 }
 
-#[test]
-fn what_hardware_salvages_comes_before_software_recovers() {
-    let mut script = Script::default();
-    script.launch(0).persist(warp(0), DATA, 10);
-    let undo = rule();
-    let rules = Rules { undo: Some(&undo), keep: 4, ..Rules::default() };
-    assert!(!judge(&script, &rules, Domain::Adr).actual.holds(), "data is new and nothing rolls it back");
-    // Hardware that takes back what no flag covers.
-    let salvage = |image: &mut PmImage| {
-        if image.word(FLAG).is_ok_and(|flag| flag == 0) {
-            let _ = image.write(DATA, &1u32.to_le_bytes());
-        }
-    };
-    let salvaged = judge(&script, &Rules { salvage: Some(salvage), ..rules }, Domain::Adr);
-    assert!(salvaged.actual.holds() && salvaged.allowed.holds(), "{:?}", salvaged.actual);
-}
-
 /// A word of 5 at address 0 is found fault with.
 fn no_five(image: &PmImage) -> Result<(), String> {
     match image.word(0) {

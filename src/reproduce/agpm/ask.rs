@@ -7,6 +7,6 @@ mod counts;
 mod reasons;
 mod times;
 
-pub use counts::{coalescing, counts, localities, traffic};
-pub use reasons::{Judged, reasons};
-pub use times::{Times, every_scheme, static_paths};
+pub(crate) use counts::{coalescing, counts, localities, traffic};
+pub(crate) use reasons::{Judged, reasons};
+pub(crate) use times::{Times, every_scheme, static_paths};

@@ -20,7 +20,7 @@ use crate::schemes::agpm::reason::Reason;
 
 /// Periods of a kernel of the paper.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Periods {
+pub(crate) struct Periods {
     /// Those of its own launches, in order.
     pub own: Vec<Period>,
     /// Those of launches that log whole buffers for it.
@@ -34,7 +34,7 @@ type ByReason = BTreeMap<String, [u64; 2]>;
 
 /// What was decided of a kernel.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Decisions {
+pub(crate) struct Decisions {
     complete: ByReason,
     incomplete: ByReason,
     /// Log-update instructions through the caches and past them.
@@ -42,13 +42,13 @@ pub struct Decisions {
 }
 
 /// A way of log updates, as the tables call it.
-pub fn way(route: Route) -> &'static str {
+pub(crate) fn way(route: Route) -> &'static str {
     if route == Route::Temporal { "through" } else { "past" }
 }
 
 impl Decisions {
     /// From its periods.
-    pub fn of(periods: &Periods) -> Self {
+    pub(crate) fn of(periods: &Periods) -> Self {
         let mut decisions = Decisions::default();
         for period in &periods.own {
             let of = if period.complete { &mut decisions.complete } else { &mut decisions.incomplete };
@@ -64,7 +64,7 @@ impl Decisions {
     }
 
     /// Some periods are complete.
-    pub fn is_decided(&self) -> bool {
+    pub(crate) fn is_decided(&self) -> bool {
         !self.complete.is_empty()
     }
 
@@ -74,12 +74,12 @@ impl Decisions {
     }
 
     /// Periods of a reason, among those that count.
-    pub fn periods(&self, reason: Reason) -> u64 {
+    pub(crate) fn periods(&self, reason: Reason) -> u64 {
         self.counting().get(reason.letter()).map_or(0, |[times, _]| *times)
     }
 
     /// The most frequent reason, among the periods that count.
-    pub fn most(&self) -> Option<Reason> {
+    pub(crate) fn most(&self) -> Option<Reason> {
         let all = self.counting().iter();
         // Of equals `max_by_key` takes the last.
         let most = all.rev().max_by_key(|(_, counts)| **counts)?;
@@ -88,7 +88,7 @@ impl Decisions {
 
     /// The most frequent reason as tables show it: "b", "(e)" where no period is complete, "-" where there is
     /// none at all.
-    pub fn most_shown(&self) -> String {
+    pub(crate) fn most_shown(&self) -> String {
         match self.most() {
             Some(reason) if self.is_decided() => reason.letter().to_owned(),
             Some(reason) => format!("({})", reason.letter()),
@@ -97,7 +97,7 @@ impl Decisions {
     }
 
     /// Periods by reason in a few characters, those cut short in brackets: "b 12, f 1 (f 3)".
-    pub fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         let of = |(reason, [times, _]): (&String, &[u64; 2])| format!("{reason} {times}");
         let text = |by: &ByReason| by.iter().map(of).collect::<Vec<_>>().join(", ");
         match (text(&self.complete), text(&self.incomplete)) {
@@ -108,13 +108,13 @@ impl Decisions {
     }
 
     /// Share of its log updates through the caches; `None` where there is none.
-    pub fn share_through(&self) -> Option<f64> {
+    pub(crate) fn share_through(&self) -> Option<f64> {
         let [through, past] = self.logs;
         (through + past > 0).then(|| through as f64 / (through + past) as f64)
     }
 
     /// Log-update instructions through the caches and past them.
-    pub fn logs(&self) -> [u64; 2] {
+    pub(crate) fn logs(&self) -> [u64; 2] {
         self.logs
     }
 }

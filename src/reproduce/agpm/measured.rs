@@ -27,7 +27,7 @@ const COPY: &str = "undo_log_copy_";
 const FLAG_ACCESSES: u64 = 4;
 
 /// Buckets of the un-coalescing degree: name, and the counter that has it.
-pub const DEGREES: [(&str, &str); 6] = [
+pub(crate) const DEGREES: [(&str, &str); 6] = [
     ("1", "degree_1"),
     ("2", "degree_2"),
     ("3-4", "degree_3_4"),
@@ -38,23 +38,23 @@ pub const DEGREES: [(&str, &str); 6] = [
 
 /// A kernel of the paper in a run.
 #[derive(Debug, Clone, Copy)]
-pub struct Measured<'a> {
+pub(crate) struct Measured<'a> {
     kernel: &'a PaperKernel,
     outcome: &'a Outcome,
 }
 
 /// A kernel in a run, if that was run and the kernel was launched.
-pub fn measured<'a>(runs: &Runs<'a>, kernel: &'a PaperKernel, run: &Run) -> Option<Measured<'a>> {
+pub(crate) fn measured<'a>(runs: &Runs<'a>, kernel: &'a PaperKernel, run: &Run) -> Option<Measured<'a>> {
     let outcome = runs.outcome(run)?;
     let launched = kernel.kernels.iter().any(|name| outcome.kernel(name).is_some());
     launched.then_some(Measured { kernel, outcome })
 }
 
 /// Localities of a kernel at the L1 and at the L2.
-pub type Localities = [Locality; 2];
+pub(crate) type Localities = [Locality; 2];
 
 /// What a kernel's launches counted by a reading, all together; a launch's mean where the paper's are of one.
-pub fn localities(runs: &Runs<'_>, kernel: &PaperKernel, reading: &Reading) -> Option<Localities> {
+pub(crate) fn localities(runs: &Runs<'_>, kernel: &PaperKernel, reading: &Reading) -> Option<Localities> {
     let selection = runs.outcome(&counting(kernel, reading))?.selection()?;
     let mut sums = Localities::default();
     for period in selection.periods.iter().filter(|period| kernel.kernels.contains(&period.kernel.as_str())) {
@@ -66,7 +66,7 @@ pub fn localities(runs: &Runs<'_>, kernel: &PaperKernel, reading: &Reading) -> O
 
 impl Measured<'_> {
     /// Ticks of its launches, and of what logs for them.
-    pub fn ticks(&self) -> u64 {
+    pub(crate) fn ticks(&self) -> u64 {
         let launches = &self.outcome.launches;
         let own = (0..launches.len()).filter(|&number| self.is_own(&launches[number]));
         own.map(|number| launches[number].length.ticks + ticks(self.copies_before(number))).sum()
@@ -84,7 +84,7 @@ impl Measured<'_> {
     }
 
     /// What the selector noted of it; `None` of a run whose scheme has none.
-    pub fn periods(&self) -> Option<Periods> {
+    pub(crate) fn periods(&self) -> Option<Periods> {
         let selection = self.outcome.selection()?;
         let launches = &self.outcome.launches;
         let own: Vec<usize> = (0..launches.len()).filter(|&number| self.is_own(&launches[number])).collect();
@@ -98,7 +98,7 @@ impl Measured<'_> {
     }
 
     /// A counter of the SMs.
-    pub fn counter(&self, name: &str) -> u64 {
+    pub(crate) fn counter(&self, name: &str) -> u64 {
         let of = |totals: &KernelTotals| totals.counters.get(&format!("sm.{name}")).copied().unwrap_or(0);
         let own: u64 = self.kernel.kernels.iter().filter_map(|kernel| self.outcome.kernel(kernel)).map(of).sum();
         let copies = self.outcome.kernels.iter().filter(|totals| totals.kernel.starts_with(COPY));
@@ -117,7 +117,7 @@ impl Measured<'_> {
     }
 
     /// Launches of its own.
-    pub fn launches(&self) -> u64 {
+    pub(crate) fn launches(&self) -> u64 {
         self.outcome.launches.iter().filter(|launch| self.is_own(launch)).count() as u64
     }
 
@@ -127,7 +127,7 @@ impl Measured<'_> {
     }
 
     /// Accesses of log updates, as Table II counts them.
-    pub fn log(&self) -> u64 {
+    pub(crate) fn log(&self) -> u64 {
         let of = |name: &str| self.counter(name);
         let instrument = &self.outcome.workload["instrument"];
         let by_cta = [Mode::CtaUndo, Mode::IdempotentCta, Mode::Manual];
@@ -143,7 +143,7 @@ impl Measured<'_> {
     }
 
     /// All accesses, as Table II counts them.
-    pub fn all(&self) -> u64 {
+    pub(crate) fn all(&self) -> u64 {
         self.published(
             ["l1_loads", "l1_bypasses", "l1_stores", "pm_write_back_accesses"]
                 .iter()
@@ -153,7 +153,7 @@ impl Measured<'_> {
     }
 
     /// Shares of loads and stores by un-coalescing degree, in the order of [`DEGREES`].
-    pub fn degrees(&self) -> [f64; DEGREES.len()] {
+    pub(crate) fn degrees(&self) -> [f64; DEGREES.len()] {
         let counts = DEGREES.map(|(_, counter)| self.counter(counter));
         let all = counts.iter().sum::<u64>().max(1) as f64;
         counts.map(|count| count as f64 / all)

@@ -3,7 +3,7 @@
 use super::super::published::Published;
 
 /// The values.
-pub const PUBLISHED: Published = Published { csv: include_str!("published.csv") };
+pub(crate) const PUBLISHED: Published = Published { csv: include_str!("published.csv") };
 
 #[cfg(test)]
 mod tests {

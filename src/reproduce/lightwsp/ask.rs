@@ -5,7 +5,7 @@
 //! arose in the runs: an order of queue sizes where no queue was full says nothing.
 
 use super::runs::PAPER_WPQS;
-pub use crate::reproduce::Ask;
+pub(crate) use crate::reproduce::Ask;
 
 /// A hundredth.
 const POINT: f64 = 0.01;
@@ -14,11 +14,11 @@ const EQUAL: f64 = 1e-9;
 
 /// Mean overheads by name, in the order of the figure.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Bars(pub Vec<(String, Option<f64>)>);
+pub(crate) struct Bars(pub Vec<(String, Option<f64>)>);
 
 impl Bars {
     /// The overheads; none where one is missing.
-    pub fn values(&self) -> Option<Vec<f64>> {
+    pub(crate) fn values(&self) -> Option<Vec<f64>> {
         if self.0.is_empty() { None } else { self.0.iter().map(|(_, overhead)| *overhead).collect() }
     }
 
@@ -74,18 +74,18 @@ fn rate(text: &'static str, rate: Option<f64>, words: impl Fn(f64) -> String, ho
 }
 
 /// Figure 7.
-pub fn defaults(bars: &Bars) -> Vec<Ask> {
+pub(crate) fn defaults(bars: &Bars) -> Vec<Ask> {
     vec![bars.ask("the mean overhead is below 20 %", |overheads| overheads.iter().all(|overhead| *overhead < 0.20))]
 }
 
 /// Figure 11, from the smallest queue; so many stores waited for room in that.
-pub fn queues(bars: &Bars, waited: u64) -> Vec<Ask> {
+pub(crate) fn queues(bars: &Bars, waited: u64) -> Vec<Ask> {
     let text = "of 64, 128 and 256 entries a larger WPQ never costs time";
     vec![bars.first(PAPER_WPQS.len()).ask_of(text, waited, "no store waited for room in a WPQ of 64", never_rises)]
 }
 
 /// Figure 12, thresholds of a quarter, a half, one, one and a half and two of the scheme's.
-pub fn thresholds(bars: &Bars) -> Vec<Ask> {
+pub(crate) fn thresholds(bars: &Bars) -> Vec<Ask> {
     vec![bars.ask("the best threshold is neither the least nor the greatest", |overheads| {
         let best = least(overheads).map_or(0.0, |at| overheads[at]);
         [overheads.first(), overheads.last()].into_iter().flatten().all(|end| end - best > EQUAL)
@@ -93,7 +93,7 @@ pub fn thresholds(bars: &Bars) -> Vec<Ask> {
 }
 
 /// Figure 13; so many lines were looked at for one that may leave.
-pub fn victims(bars: &Bars, searched: u64) -> Vec<Ask> {
+pub(crate) fn victims(bars: &Bars, searched: u64) -> Vec<Ask> {
     let text = "the policies of victims differ by less than a point";
     vec![bars.ask_of(text, searched, "no dirty line had to leave", |overheads| {
         let ends = least(overheads).zip(greatest(overheads));
@@ -102,7 +102,7 @@ pub fn victims(bars: &Bars, searched: u64) -> Vec<Ask> {
 }
 
 /// Table II.
-pub fn conflicts(share: Option<f64>) -> Ask {
+pub(crate) fn conflicts(share: Option<f64>) -> Ask {
     rate(
         "fewer than 0.1 % of victims conflict",
         share,
@@ -112,7 +112,7 @@ pub fn conflicts(share: Option<f64>) -> Ask {
 }
 
 /// Figure 15, from the least bandwidth.
-pub fn bandwidths(bars: &Bars) -> Vec<Ask> {
+pub(crate) fn bandwidths(bars: &Bars) -> Vec<Ask> {
     vec![
         bars.ask("more bandwidth never costs time", never_rises),
         bars.ask("the least bandwidth is clearly the worst", |overheads| {
@@ -122,7 +122,7 @@ pub fn bandwidths(bars: &Bars) -> Vec<Ask> {
 }
 
 /// Figure 16, with a WPQ of 64 entries, from the fewest warps.
-pub fn warps(bars: &Bars) -> Vec<Ask> {
+pub(crate) fn warps(bars: &Bars) -> Vec<Ask> {
     let apart = bars
         .values()
         .map_or(0, |overheads| overheads.windows(2).filter(|pair| (pair[1] - pair[0]).abs() > EQUAL).count() as u64);
@@ -134,7 +134,7 @@ pub fn warps(bars: &Bars) -> Vec<Ask> {
 
 /// Section V-F5: overflows by 10,000 instructions with 64 entries in the WPQ, and with 256 (published: 5.22
 /// times fewer).
-pub fn overflows(small: Option<f64>, large: Option<f64>) -> Ask {
+pub(crate) fn overflows(small: Option<f64>, large: Option<f64>) -> Ask {
     let text = "a WPQ of 256 entries overflows less than half as often as one of 64";
     match small.zip(large) {
         Some((0.0, _)) => Ask::unjudged(text, "a WPQ of 64 never overflowed: these sizes say nothing about it"),
@@ -146,7 +146,7 @@ pub fn overflows(small: Option<f64>, large: Option<f64>) -> Ask {
 }
 
 /// Figure 17, CXL-I, -II, -III and -PMEM.
-pub fn memories(bars: &Bars) -> Vec<Ask> {
+pub(crate) fn memories(bars: &Bars) -> Vec<Ask> {
     vec![
         bars.ask("the overhead is below 30 % in front of each", |overheads| overheads.iter().all(|o| *o < 0.30)),
         bars.ask("CXL-III or CXL-PMEM is the worst", |overheads| greatest(overheads).is_some_and(|at| at >= 2)),
@@ -154,19 +154,19 @@ pub fn memories(bars: &Bars) -> Vec<Ask> {
 }
 
 /// Figure 18.
-pub fn hits(per_million: Option<f64>) -> Ask {
+pub(crate) fn hits(per_million: Option<f64>) -> Ask {
     let words = |rate: f64| format!("{rate:.3} per million warp instructions");
     rate("less than one load a million instructions hits in the WPQ", per_million, words, |rate| rate < 1.0)
 }
 
 /// Formula (1).
-pub fn efficiency(share: Option<f64>) -> Ask {
+pub(crate) fn efficiency(share: Option<f64>) -> Ask {
     let words = |share: f64| format!("{:.3} %", share * 100.0);
     rate("the efficiency is at least 99 %", share, words, |share| share >= 0.99)
 }
 
 /// Regions: what could not be formed, or came out otherwise.
-pub fn whole(faults: &[String]) -> Ask {
+pub(crate) fn whole(faults: &[String]) -> Ask {
     let evidence = if faults.is_empty() { "all of them".to_owned() } else { faults.join("; ") };
     Ask::of("every kernel computes in regions what it computes as it is", faults.is_empty(), evidence)
 }

@@ -4,7 +4,7 @@
 use crate::reproduce::published::Published;
 
 /// The values.
-pub const PUBLISHED: Published = Published { csv: include_str!("published.csv") };
+pub(crate) const PUBLISHED: Published = Published { csv: include_str!("published.csv") };
 
 #[cfg(test)]
 mod tests {

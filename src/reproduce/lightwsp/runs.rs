@@ -29,7 +29,7 @@ pub const KERNELS: [&str; 13] = [
     "stream_triad",
 ];
 /// Entries of the gated WPQ in Fig. 11.
-pub const PAPER_WPQS: [u64; 3] = [64, 128, 256];
+pub(crate) const PAPER_WPQS: [u64; 3] = [64, 128, 256];
 /// Bytes of the paper's 64 entries of 8 bytes each (section IV-E).
 const PAPER_WPQ_BYTES: u64 = 512;
 /// Thresholds of Fig. 12 as fourths of the scheme's: 8, 16, 32, 48 and 64 of 32. The paper's are not in its text; these are ours.
@@ -173,7 +173,7 @@ pub fn by_warps() -> Vec<Variant> {
 }
 
 /// The same with the scheme's own gated WPQ.
-pub fn by_warps_as_it_is() -> Vec<Variant> {
+pub(crate) fn by_warps_as_it_is() -> Vec<Variant> {
     WARPS.into_iter().map(with_warps).collect()
 }
 

@@ -12,7 +12,7 @@ const EQUAL: f64 = 1e-9;
 
 /// A time at a size.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Point {
+pub(crate) struct Point {
     /// Megabytes of the tree.
     pub mb: f64,
     /// Over that of the baseline.
@@ -21,11 +21,11 @@ pub struct Point {
 
 /// Times by size, in the order of sizes.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Curve(pub Vec<Point>);
+pub(crate) struct Curve(pub Vec<Point>);
 
 impl Curve {
     /// The time at a size.
-    pub fn at(&self, mb: f64) -> Option<f64> {
+    pub(crate) fn at(&self, mb: f64) -> Option<f64> {
         self.0.iter().find(|point| point.mb == mb).map(|point| point.time)
     }
 
@@ -34,17 +34,17 @@ impl Curve {
     }
 
     /// The least overhead.
-    pub fn least(&self) -> Option<f64> {
+    pub(crate) fn least(&self) -> Option<f64> {
         self.overheads().min_by(f64::total_cmp)
     }
 
     /// The greatest overhead.
-    pub fn greatest(&self) -> Option<f64> {
+    pub(crate) fn greatest(&self) -> Option<f64> {
         self.overheads().max_by(f64::total_cmp)
     }
 
     /// Points of overhead that a megabyte adds, by least squares; `None` of fewer than two sizes.
-    pub fn slope(&self) -> Option<f64> {
+    pub(crate) fn slope(&self) -> Option<f64> {
         let n = self.0.len() as f64;
         let mean = |of: &dyn Fn(&Point) -> f64| self.0.iter().map(of).sum::<f64>() / n;
         let (mb, time) = (mean(&|p| p.mb), mean(&|p| p.time));
@@ -86,7 +86,7 @@ fn at_every_size(text: &'static str, curves: &[&Curve], holds: impl Fn(&[f64]) -
 }
 
 /// Figure 5, and its footnote: workgroup, kernel, and the workgroup's with the latencies of DRAM.
-pub fn scopes(wg: &Curve, kr: &Curve, fast: &Curve) -> Vec<Ask> {
+pub(crate) fn scopes(wg: &Curve, kr: &Curve, fast: &Curve) -> Vec<Ask> {
     let band = |text, curve: &Curve, low: f64, high: f64| {
         at_every_size(text, &[curve], |times| (low..=high).contains(&(times[0] - 1.0)))
     };
@@ -119,7 +119,7 @@ pub fn scopes(wg: &Curve, kr: &Curve, fast: &Curve) -> Vec<Ask> {
 }
 
 /// Figure 6: by write latency, each twice the one before.
-pub fn latencies(curves: &[Curve; 3]) -> Vec<Ask> {
+pub(crate) fn latencies(curves: &[Curve; 3]) -> Vec<Ask> {
     let all: Vec<&Curve> = curves.iter().collect();
     vec![
         at_every_size("the overhead of wg rises with the write latency at every size", &all, |times| {
@@ -134,7 +134,7 @@ pub fn latencies(curves: &[Curve; 3]) -> Vec<Ask> {
 }
 
 /// Figure 7: by FIFOs from the smallest, of which the second are those of Table 2.
-pub fn fifos(curves: &[Curve; 4]) -> Vec<Ask> {
+pub(crate) fn fifos(curves: &[Curve; 4]) -> Vec<Ask> {
     let all: Vec<&Curve> = curves.iter().collect();
     vec![
         at_every_size("larger FIFOs never cost time", &all, |times| {
@@ -149,7 +149,7 @@ pub fn fifos(curves: &[Curve; 4]) -> Vec<Ask> {
 }
 
 /// Section 6.1: proposed and alternative, each by scope; why it cannot be judged where there is none.
-pub fn alternative(curves: Option<(&[Curve; 2], &[Curve; 2])>, why: &str) -> Vec<Ask> {
+pub(crate) fn alternative(curves: Option<(&[Curve; 2], &[Curve; 2])>, why: &str) -> Vec<Ask> {
     type Holds = fn(f64, f64) -> bool;
     let asks: [(&'static str, Holds); 2] = [
         ("the alternative is not slower than the proposed implementation", |proposed, other| other - proposed <= EQUAL),
@@ -173,7 +173,7 @@ pub fn alternative(curves: Option<(&[Curve; 2], &[Curve; 2])>, why: &str) -> Vec
 }
 
 /// Table 3: at each level below depth d, from the leaves, what a kernel's barrier persists over what a workgroup's does.
-pub fn ratios(ratios: &[(String, f64)]) -> Vec<Ask> {
+pub(crate) fn ratios(ratios: &[(String, f64)]) -> Vec<Ask> {
     let told = || ratios.iter().map(|(level, ratio)| format!("{level} {ratio:.1}")).collect::<Vec<_>>().join(", ");
     let ask = |text, enough: bool, holds: bool| {
         if enough { Ask::of(text, holds, told()) } else { Ask::unjudged(text, "too few levels were counted") }

@@ -15,10 +15,10 @@ const PAPER_CTAS: [u32; 5] = [4, 13, 27, 53, 64];
 /// CTAs at other profiles.
 const SMALL_CTAS: [u32; 3] = [2, 4, 8];
 /// Write latencies of Fig. 6, in ns.
-pub const WRITE_NS: [u32; 3] = [250, 500, 1000];
+pub(crate) const WRITE_NS: [u32; 3] = [250, 500, 1000];
 /// Entries of an L1's FIFO and of the L2's in Fig. 7. The paper names the last and those of Table 2, 16 and 64; the other
 /// two are ours.
-pub const FIFOS: [[u32; 2]; 4] = [[4, 16], [16, 64], [64, 256], [256, 1024]];
+pub(crate) const FIFOS: [[u32; 2]; 4] = [[4, 16], [16, 64], [64, 256], [256, 1024]];
 
 /// What orders persists below depth d.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,7 +103,7 @@ pub fn fifo([l1, l2]: [u32; 2], ctas: u32) -> Run {
 }
 
 /// There is such a scheme to run the alternative under.
-pub fn has_alternative() -> bool {
+pub(crate) fn has_alternative() -> bool {
     catalogue::find(SCHEMES[1]).is_ok()
 }
 

@@ -8,7 +8,7 @@ const LEAST: usize = 16;
 
 /// A kernel's most frequent reason and the way that follows from it, found and published.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Judged {
+pub(crate) struct Judged {
     /// Kernel.
     pub kernel: &'static str,
     /// Letters: found, published.
@@ -18,7 +18,7 @@ pub struct Judged {
 }
 
 /// Asks of the decisions.
-pub fn reasons(found: &[Judged]) -> Vec<Ask> {
+pub(crate) fn reasons(found: &[Judged]) -> Vec<Ask> {
     let judge = |text, of: &dyn Fn(&Judged) -> [&'static str; 2]| {
         if found.len() < KERNELS.len() {
             return Ask::unjudged(text, format!("{} of {} kernels were run", found.len(), KERNELS.len()));

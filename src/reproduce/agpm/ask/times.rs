@@ -12,33 +12,33 @@ const STRONG: [&str; 5] = ["Backprop2", "ATAX1", "ATAX2", "MVT1", "GESUMMV"];
 
 /// Time over that under `base`, by kernel and scheme.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Times {
+pub(crate) struct Times {
     times: Vec<(&'static str, String, f64)>,
 }
 
 impl Times {
     /// Adds a kernel's time under a scheme.
-    pub fn add(&mut self, kernel: &'static str, scheme: &str, time: f64) {
+    pub(crate) fn add(&mut self, kernel: &'static str, scheme: &str, time: f64) {
         self.times.push((kernel, scheme.to_owned(), time));
     }
 
     /// A kernel's time under a scheme.
-    pub fn of(&self, kernel: &str, scheme: &str) -> Option<f64> {
+    pub(crate) fn of(&self, kernel: &str, scheme: &str) -> Option<f64> {
         self.times.iter().find(|(k, s, _)| *k == kernel && s == scheme).map(|(.., time)| *time)
     }
 
     /// The least of the two static ways: what a choice once and for all of a kernel could reach.
-    pub fn best_static(&self, kernel: &str) -> Option<f64> {
+    pub(crate) fn best_static(&self, kernel: &str) -> Option<f64> {
         Some(self.of(kernel, NT)?.min(self.of(kernel, T)?))
     }
 
     /// Mean over the kernels that have one.
-    pub fn mean(&self, scheme: &str) -> Option<f64> {
+    pub(crate) fn mean(&self, scheme: &str) -> Option<f64> {
         mean(KERNELS.iter().filter_map(|kernel| self.of(kernel.name, scheme)))
     }
 
     /// Mean of the best static ways.
-    pub fn mean_best_static(&self) -> Option<f64> {
+    pub(crate) fn mean_best_static(&self) -> Option<f64> {
         mean(KERNELS.iter().filter_map(|kernel| self.best_static(kernel.name)))
     }
 
@@ -62,7 +62,7 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
 }
 
 /// Asks of Figure 3.
-pub fn static_paths(times: &Times) -> Vec<Ask> {
+pub(crate) fn static_paths(times: &Times) -> Vec<Ask> {
     let mut asks = Vec::new();
     for (ty, temporal_wins, text) in [
         ("I", true, "store+clwb beats nt-store on at least 7 of the 9 kernels of type I"),
@@ -135,7 +135,7 @@ fn worst(times: &Times) -> Ask {
 }
 
 /// Asks of Figure 7.
-pub fn every_scheme(times: &Times) -> Vec<Ask> {
+pub(crate) fn every_scheme(times: &Times) -> Vec<Ask> {
     let mut asks = Vec::new();
     let mut ask = |text, schemes: &[&str], judge: &dyn Fn(&[f64]) -> (bool, String)| {
         let means: Option<Vec<f64>> = schemes.iter().map(|scheme| times.mean(scheme)).collect();

@@ -1,4 +1,4 @@
-//! `durawarp results`: what a sweep came to, as a table for other programs.
+//! `durawarp sweep table`: what a sweep came to, as a table for other programs.
 
 use std::path::Path;
 
@@ -9,11 +9,12 @@ use durawarp::sweep::record::State;
 use durawarp::sweep::table::{self, Column};
 use durawarp::sweep::{Plan, metrics};
 
-use super::args::ResultsArgs;
+use super::args::SweepTableArgs;
+use super::exit::{Exit, Stop};
 use super::output::Outputs;
-use super::{Exit, Stop, runs, terminal};
+use super::{runs, terminal};
 
-pub(super) fn results(args: &ResultsArgs) -> Result<Exit, Stop> {
+pub(super) fn table(args: &SweepTableArgs) -> Result<Exit, Stop> {
     let plan = args.spec.as_deref().map(Plan::load).transpose()?;
     if args.columns {
         terminal::print(&columns(plan.as_ref()));
@@ -51,7 +52,7 @@ pub(super) fn results(args: &ResultsArgs) -> Result<Exit, Stop> {
     if failed + missing > 0 {
         let all = plan.points.len();
         terminal::note(&format!(
-            "of {all} points {missing} are missing and {failed} failed: run `durawarp sweep` again"
+            "of {all} points {missing} are missing and {failed} failed: run `durawarp sweep run` again"
         ));
     }
     Ok(Exit::Good)
