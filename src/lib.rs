@@ -155,6 +155,8 @@ pub mod machine;
 #[doc(hidden)]
 pub mod oracle;
 #[doc(hidden)]
+pub mod plot;
+#[doc(hidden)]
 pub mod report;
 #[doc(hidden)]
 pub mod reproduce;

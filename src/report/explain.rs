@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::outcome::Outcome;
 use crate::persist::storage::StorageCost;
-use crate::report::figure::Figure;
+use crate::plot::Figure;
 
 pub(super) use selection::REASONS;
 pub use selection::reasons;

@@ -15,8 +15,8 @@ mod notes;
 mod page;
 mod reading;
 
-use super::figure::Figure;
 use super::page::Page;
+use crate::plot::Figure;
 use crate::sweep::Plan;
 use crate::sweep::Store;
 

@@ -5,7 +5,7 @@ use super::runs::{Run, Runs};
 use super::{Ask, Table};
 use crate::outcome::Outcome;
 use crate::outcome::validity::Kind;
-use crate::report::figure::Figure as Drawing;
+use crate::plot::Figure as Drawing;
 
 /// A figure or table of a paper.
 #[derive(Debug)]

@@ -10,8 +10,8 @@ use super::Explanation;
 use crate::outcome::{Outcome, ratio};
 use crate::persist::selection::{Locality, Period, Selection};
 use crate::persist::storage::StorageCost;
+use crate::plot::{Axis, Figure, Sheet, Step, Steps};
 use crate::report::console::{align_right, legend, lines, plain_table};
-use crate::report::figure::{Axis, Figure, Sheet, Step, Steps};
 use crate::report::numbers::{count, percent};
 
 /// What the columns of periods are.

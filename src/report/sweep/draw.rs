@@ -11,7 +11,7 @@ use super::label;
 use super::notes::{Notes, Why};
 use super::reading::{Datum, State};
 use super::{Drawn, Showing};
-use crate::report::figure::{Better, geometric_mean};
+use crate::plot::{Better, geometric_mean};
 use crate::sweep::file::figure::{FigureSpec, Kind, Shown};
 use crate::sweep::grid::Grid;
 use crate::sweep::grid::Place;

@@ -6,8 +6,8 @@
 
 use super::super::{Cell, Table};
 use super::kernels;
-use crate::report::figure::Figure as Drawing;
-use crate::report::figure::{
+use crate::plot::Figure as Drawing;
+use crate::plot::{
     Axis, Bar, BarSeries, Baseline, Better, Distribution, DistributionRow, GroupedBars, Mean, Sheet, Stack, StackGroup,
     StackedBars,
 };

@@ -8,7 +8,7 @@ use super::ask;
 use super::runs::{self, SCHEME, Variant};
 use super::times::told;
 use crate::outcome::Outcome;
-use crate::report::figure::geometric_mean;
+use crate::plot::geometric_mean;
 use crate::reproduce::{Cell, Finding, Request, Run, Runs, Table};
 
 /// A count by another, kernel by kernel.

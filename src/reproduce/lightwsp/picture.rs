@@ -2,8 +2,8 @@
 //!
 //! Invariant: nothing is drawn that the first table of the finding does not show.
 
-use crate::report::figure::Figure as Drawing;
-use crate::report::figure::{Axis, Bar, BarSeries, Baseline, Better, GroupedBars, Mean, Sheet};
+use crate::plot::Figure as Drawing;
+use crate::plot::{Axis, Bar, BarSeries, Baseline, Better, GroupedBars, Mean, Sheet};
 use crate::reproduce::{Cell, Table};
 
 /// Bars above this are drawn broken.

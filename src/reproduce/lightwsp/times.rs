@@ -7,7 +7,7 @@ use super::published::PUBLISHED;
 use super::runs::{self, SCHEME, Variant};
 use super::{LABEL, ask::Bars};
 use crate::outcome::Outcome;
-use crate::report::figure::geometric_mean;
+use crate::plot::geometric_mean;
 use crate::reproduce::{Cell, Finding, Request, Runs, Table};
 
 /// What the text gives of a WPQ of 256 entries, as the published values call it.

@@ -5,8 +5,8 @@
 //! ("at most") is in the tables.
 
 use super::published::PUBLISHED;
-use crate::report::figure::Figure as Drawing;
-use crate::report::figure::{Axis, Better, LinePoint, LineSeries, Lines, Scale, Sheet};
+use crate::plot::Figure as Drawing;
+use crate::plot::{Axis, Better, LinePoint, LineSeries, Lines, Scale, Sheet};
 use crate::reproduce::{Cell, Table};
 
 /// The column of sizes; curves are behind it.

@@ -145,6 +145,22 @@ impl Svg {
         self.put(element.stroke(colour, width).word("stroke-linejoin", "round").dashes(dashes));
     }
 
+    /// A line with gaps.
+    pub(super) fn broken_line(
+        &mut self,
+        class: &str,
+        points: &[Option<Point>],
+        (colour, width, dashes): (&str, f64, &[f64]),
+        clip: &str,
+    ) {
+        for part in points.split(Option::is_none).filter(|part| part.len() > 1) {
+            let part: Vec<Point> = part.iter().copied().flatten().collect();
+            let line = Element::new("polyline", class).word("points", &places(&part)).word("fill", "none");
+            let line = line.stroke(colour, width).word("stroke-linejoin", "round").dashes(dashes);
+            self.put(line.word("clip-path", &format!("url(#{clip})")));
+        }
+    }
+
     pub(super) fn text(&mut self, text: &Text<'_>, content: &str) {
         let Text { class, at, size, anchor, turned, bold, colour } = text;
         let mut element = Element::new("text", class).number("x", at.0).number("y", at.1).number("font-size", *size);

@@ -29,7 +29,7 @@ const WIDTHS: [u16; 95] = [
 ///
 /// # Example
 /// ```
-/// use durawarp::report::figure::text_width;
+/// use durawarp::plot::text_width;
 /// assert!(text_width("StreamTriad", 7.0) > text_width("NW", 7.0));
 /// assert_eq!(text_width("00", 10.0), 11.12);
 /// ```

@@ -1,26 +1,151 @@
-//! Draws lines with markers and error bars. What lies beyond a range that was asked for is clipped, never moved.
+//! Lines: how a result follows a parameter. What lies beyond a range that was asked for is clipped, never moved.
+//!
+//! A point whose value is missing interrupts its line; its marker stands in a strip "n/a" below the data. Points whose
+//! place on the x axis is not finite are in the CSV only.
 
-use super::axis::{Scale, Span, short};
-use super::frame::{Beside, Frame, Under, Wanted};
+use serde::{Deserialize, Serialize};
+
+use super::axis::{Axis, Scale, Span, above_0_on, short};
+use super::frame::{Beside, Frame, RIGHT, Under, Wanted};
+use super::labels::spread;
 use super::legend::{Entry, Key};
-use super::lines::{LinePoint, LineSeries, Lines};
 use super::palette::{GREY, INK, Stroke, marker};
-use super::spread::spread;
-use super::svg::{Anchor, Element, Point, Svg, Text, number, places};
+use super::sheet::{FigureError, Sheet, finite, some_of};
+use super::svg::{Anchor, Element, Point, Text};
 use super::text::{MIDDLE, SMALL};
-use super::{FigureError, finite};
+use super::tidy::{Tidy, full};
+
+/// Lines over an axis of numbers.
+///
+/// # Example: strong scaling
+/// ```
+/// use durawarp::plot::{Axis, LineSeries, Lines, Scale, Sheet};
+/// let scaling = Lines {
+///     sheet: Sheet::one_column(),
+///     x: Axis::new("threads", "").scale(Scale::Log2),
+///     y: Axis::new("speed-up", "").scale(Scale::Log2),
+///     series: vec![LineSeries::of("SGEMM", &[(1.0, 1.0), (2.0, 1.9), (4.0, 3.5)])],
+///     ideal: Some(LineSeries::of("ideal", &[(1.0, 1.0), (4.0, 4.0)])),
+/// };
+/// assert!(scaling.svg()?.contains("ideal"));
+/// assert!(scaling.csv()?.contains("SGEMM,2.0,1.9,"));
+/// # Ok::<(), durawarp::plot::FigureError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Lines {
+    /// Size and words.
+    pub sheet: Sheet,
+    /// The axis below.
+    pub x: Axis,
+    /// The axis of values.
+    pub y: Axis,
+    /// The lines.
+    pub series: Vec<LineSeries>,
+    /// A line to compare with: dashed, grey, without markers.
+    #[serde(default)]
+    pub ideal: Option<LineSeries>,
+}
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LineSeries {
+    /// Name.
+    pub name: String,
+    /// Its points; drawn in the order of their places.
+    pub points: Vec<LinePoint>,
+    /// What was published for all its places: a value, or the ends of a range. Level lines of its colour.
+    #[serde(default)]
+    pub published: Vec<f64>,
+}
+
+/// One point.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct LinePoint {
+    /// Where.
+    pub x: f64,
+    /// Its value; `None` for "n/a".
+    pub y: Option<f64>,
+    /// Half the length of its error bar.
+    #[serde(default)]
+    pub error: Option<f64>,
+}
+
+impl LineSeries {
+    /// A line of places and values.
+    pub fn of(name: &str, points: &[(f64, f64)]) -> LineSeries {
+        let point = |(x, y): &(f64, f64)| LinePoint { x: *x, y: Some(*y), error: None };
+        LineSeries::new(name, points.iter().map(point).collect())
+    }
+
+    /// A line of points.
+    pub fn new(name: &str, points: Vec<LinePoint>) -> LineSeries {
+        LineSeries { name: name.to_owned(), points, published: Vec::new() }
+    }
+
+    /// Points that have a place, in its order.
+    pub(super) fn sorted(&self) -> Vec<LinePoint> {
+        let mut points: Vec<LinePoint> =
+            self.points.iter().copied().filter(|point| finite(Some(point.x)).is_some()).collect();
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        points
+    }
+}
+
+impl Lines {
+    /// The figure as an SVG document.
+    ///
+    /// # Errors
+    /// When there are no series or points, a logarithmic axis meets a value that is not above 0, or the paper is too small.
+    pub fn svg(&self) -> Result<String, FigureError> {
+        self.check()?;
+        draw(self)
+    }
+
+    /// Its data as CSV: series, x, y, error. The ideal line is one of the series; published values are of a
+    /// series' name with ", published", and have no place.
+    ///
+    /// # Errors
+    /// When there are no series or points.
+    pub fn csv(&self) -> Result<String, FigureError> {
+        self.check()?;
+        let mut tidy = Tidy::new(&["series", "x", "y", "error"]);
+        for series in self.series.iter().chain(&self.ideal) {
+            for point in &series.points {
+                tidy.row(&[&series.name, &full(Some(point.x)), &full(point.y), &full(point.error)]);
+            }
+            for value in &series.published {
+                tidy.row(&[&format!("{}, published", series.name), "", &full(Some(*value)), ""]);
+            }
+        }
+        Ok(tidy.finish())
+    }
+
+    fn check(&self) -> Result<(), FigureError> {
+        some_of("lines", "series", &self.series)?;
+        let points: Vec<_> = self.series.iter().flat_map(|series| &series.points).collect();
+        some_of("lines", "points", &points)?;
+        for series in self.series.iter().chain(&self.ideal) {
+            for point in &series.points {
+                above_0_on(&self.x, &series.name, Some(point.x))?;
+                above_0_on(&self.y, &series.name, point.y)?;
+            }
+            for value in &series.published {
+                above_0_on(&self.y, &series.name, Some(*value))?;
+            }
+        }
+        Ok(())
+    }
+}
 
 /// The dashes of a line to compare with.
-pub(super) const IDEAL: &[f64] = &[4.5, 2.0];
+const IDEAL: &[f64] = &[4.5, 2.0];
 /// The dashes of a published value.
 const PUBLISHED: &[f64] = &[8.0, 3.0];
 /// Height of the strip for missing points, and its distance from the data.
 const STRIP: f64 = 7.0;
 const APART: f64 = 4.0;
-/// Room on the right for half of the last number below.
-pub(super) const RIGHT: f64 = 12.0;
 
-pub(super) fn draw(figure: &Lines) -> Result<String, FigureError> {
+fn draw(figure: &Lines) -> Result<String, FigureError> {
     let all = || figure.series.iter().chain(&figure.ideal);
     let xs = all().flat_map(|series| &series.points).map(|point| point.x);
     let ys = all().flat_map(|series| &series.points).filter_map(|point| finite(point.y));
@@ -58,22 +183,22 @@ pub(super) fn draw(figure: &Lines) -> Result<String, FigureError> {
         let (right, up) = (right.clamp(-50.0, 50.0), up.clamp(-50.0, 50.0));
         Some((plot.left + right * plot.width(), plot.bottom - up * plot.height()))
     };
-    let clip = clip(&mut frame);
+    let clip = frame.clip();
     if let Some(ideal) = &figure.ideal {
         let points: Vec<Option<Point>> = ideal.sorted().iter().map(place).collect();
-        broken_line(&mut frame.svg, "ideal", &points, (GREY, 0.9, IDEAL), &clip);
+        frame.svg.broken_line("ideal", &points, (GREY, 0.9, IDEAL), &clip);
     }
     for (i, series) in figure.series.iter().enumerate() {
         for share in series.published.iter().filter_map(|value| y.share(finite(Some(*value))?)) {
             let at = plot.bottom - share.clamp(-50.0, 50.0) * plot.height();
             let ends = [Some((plot.left, at)), Some((plot.right, at))];
-            broken_line(&mut frame.svg, "published", &ends, (Stroke::of(i).colour, 0.8, PUBLISHED), &clip);
+            frame.svg.broken_line("published", &ends, (Stroke::of(i).colour, 0.8, PUBLISHED), &clip);
         }
     }
     for (i, points) in sorted.iter().enumerate() {
         let stroke = Stroke::of(i);
         let at: Vec<Option<Point>> = points.iter().map(place).collect();
-        broken_line(&mut frame.svg, "line", &at, (stroke.colour, 1.1, stroke.dashes), &clip);
+        frame.svg.broken_line("line", &at, (stroke.colour, 1.1, stroke.dashes), &clip);
         for (point, at) in points.iter().zip(&at) {
             let (Some((px, py)), Some(value)) = (*at, finite(point.y)) else { continue };
             let inside =
@@ -128,36 +253,4 @@ fn strip(frame: &mut Frame, figure: &Lines, sorted: &[Vec<LinePoint>], x: &Span)
     }
     let bottom = top + STRIP;
     frame.svg.line("axes", (plot.left, bottom), (plot.right, bottom), INK, 0.6, &[]);
-}
-
-/// Restricts lines to where data belongs. The name says which place that is, so that figures in one page do not clash.
-pub(super) fn clip(frame: &mut Frame) -> String {
-    let plot = frame.plot;
-    // Half a line's width more, or lines along an edge would be cut lengthwise.
-    let sides = [plot.left, plot.top, plot.width(), plot.height()];
-    let name = format!("clip-{}", sides.map(number).join("-"));
-    let [left, top, width, height] =
-        [plot.left - 0.7, plot.top - 0.7, plot.width() + 1.4, plot.height() + 1.4].map(number);
-    frame.svg.define(&name, || {
-        format!(
-            "<clipPath id=\"{name}\"><rect x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\"/></clipPath>"
-        )
-    });
-    name
-}
-
-/// A line with gaps.
-pub(super) fn broken_line(
-    svg: &mut Svg,
-    class: &str,
-    points: &[Option<Point>],
-    (colour, width, dashes): (&str, f64, &[f64]),
-    clip: &str,
-) {
-    for part in points.split(Option::is_none).filter(|part| part.len() > 1) {
-        let part: Vec<Point> = part.iter().copied().flatten().collect();
-        let line = Element::new("polyline", class).word("points", &places(&part)).word("fill", "none");
-        let line = line.stroke(colour, width).word("stroke-linejoin", "round").dashes(dashes);
-        svg.put(line.word("clip-path", &format!("url(#{clip})")));
-    }
 }

@@ -3,16 +3,17 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::axis::Axis;
 use super::palette::Fill;
+use super::sheet::{FigureError, Sheet, finite, not_negative, same_length, some_of};
 use super::stacked::{Look, Stack, StackGroup, StackedBars};
 use super::tidy::{Tidy, full};
-use super::{Axis, FigureError, Sheet, finite, not_negative, same_length, some_of};
 
 /// Shares of ordered classes.
 ///
 /// # Example: lines touched by a warp's access
 /// ```
-/// use durawarp::report::figure::{Distribution, DistributionRow, Sheet};
+/// use durawarp::plot::{Distribution, DistributionRow, Sheet};
 /// let degrees = Distribution {
 ///     sheet: Sheet::one_column(),
 ///     of: "accesses".into(),
@@ -21,7 +22,7 @@ use super::{Axis, FigureError, Sheet, finite, not_negative, same_length, some_of
 ///     rows: vec![DistributionRow::of("NW", &[30.0, 10.0, 10.0])],
 /// };
 /// assert!(degrees.csv()?.contains("NW,1,30.0,0.6"));
-/// # Ok::<(), durawarp::report::figure::FigureError>(())
+/// # Ok::<(), durawarp::plot::FigureError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Distribution {

@@ -7,19 +7,18 @@
 use serde::{Deserialize, Serialize};
 
 use super::axis::{Axis, Scale, Span, short};
-use super::frame::{Beside, Frame, Under, Wanted};
+use super::frame::{Beside, Frame, RIGHT, Under, Wanted};
 use super::legend::{Entry, Key};
-use super::lines_draw::{RIGHT, broken_line, clip};
 use super::palette::{Stroke, marker};
+use super::sheet::{FigureError, Sheet, finite, some_of};
 use super::svg::Point;
 use super::tidy::{Tidy, full};
-use super::{FigureError, Sheet, finite, some_of};
 
 /// Cumulative distributions of several series.
 ///
 /// # Example: latencies of persists
 /// ```
-/// use durawarp::report::figure::{Axis, Cdf, CdfSeries, Scale, Sheet};
+/// use durawarp::plot::{Axis, Cdf, CdfSeries, Scale, Sheet};
 /// let latency = Cdf {
 ///     sheet: Sheet::one_column(),
 ///     x: Axis::new("latency of a persist", "ns").scale(Scale::Log10),
@@ -27,7 +26,7 @@ use super::{FigureError, Sheet, finite, some_of};
 ///     series: vec![CdfSeries::of("base", &[120.0, 80.0, 800.0, 80.0])],
 /// };
 /// assert_eq!(latency.csv()?, "series,x,share\nbase,80.0,0.5\nbase,120.0,0.75\nbase,800.0,1.0\n");
-/// # Ok::<(), durawarp::report::figure::FigureError>(())
+/// # Ok::<(), durawarp::plot::FigureError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cdf {
@@ -110,7 +109,7 @@ impl Cdf {
             below: 0.0,
             right: RIGHT,
         })?;
-        let clip = clip(&mut frame);
+        let clip = frame.clip();
         for (i, series) in self.series.iter().enumerate() {
             draw(&mut frame, series, Stroke::of(i), &x, &clip);
         }
@@ -182,7 +181,7 @@ fn draw(frame: &mut Frame, series: &CdfSeries, stroke: Stroke, x: &Span, clip: &
         steps.push((steps[steps.len() - 1].0.max(last), up(reached)));
         steps.dedup();
         let steps: Vec<Option<Point>> = steps.into_iter().map(Some).collect();
-        broken_line(&mut frame.svg, "line", &steps, (stroke.colour, 1.1, stroke.dashes), clip);
+        frame.svg.broken_line("line", &steps, (stroke.colour, 1.1, stroke.dashes), clip);
     }
 }
 

@@ -2,12 +2,12 @@
 //! rest. What a kind draws into the rest cannot touch labels.
 
 use super::axis::{Axis, Span, Tick};
+use super::labels::{NameRow, bands, slots};
 use super::legend::{Entry, PAD, head};
 use super::palette::{GRID, INK};
-use super::svg::{Anchor, Element, Rect, Svg, Text};
+use super::sheet::{FigureError, Sheet};
+use super::svg::{Anchor, Element, Rect, Svg, Text, number};
 use super::text::{LEADING, MIDDLE, NORMAL, SMALL, balanced, cut, lines, text_width};
-use super::under::{Row, bands, bars};
-use super::{FigureError, Sheet};
 
 /// What stands left of the data.
 #[derive(Debug)]
@@ -67,6 +67,8 @@ pub(super) struct Frame {
     pub(super) bands: Vec<(f64, f64)>,
 }
 
+/// Room on the right for half of the last number below the data.
+pub(super) const RIGHT: f64 = 12.0;
 /// Length of a tick.
 const TICK: f64 = 2.5;
 
@@ -121,7 +123,7 @@ impl Frame {
         Err(FigureError::Room { what: format!("the name `{}`", wrapped.join(" ")), needed_pt: height, have_pt: top })
     }
 
-    fn draw(&mut self, wanted: &Wanted<'_>, name: &[String], y_ticks: &[Tick], rows: &[Row]) {
+    fn draw(&mut self, wanted: &Wanted<'_>, name: &[String], y_ticks: &[Tick], rows: &[NameRow]) {
         let plot = self.plot;
         if let Under::Groups { mean, .. } = wanted.under {
             // Every other group on a grey ground: the eye finds a bar's group without a line between them.
@@ -160,7 +162,7 @@ impl Frame {
         self.draw_under(wanted, rows);
     }
 
-    fn draw_under(&mut self, wanted: &Wanted<'_>, rows: &[Row]) {
+    fn draw_under(&mut self, wanted: &Wanted<'_>, rows: &[NameRow]) {
         let plot = self.plot;
         let bottom = plot.bottom + wanted.below;
         let mut top = bottom;
@@ -207,6 +209,22 @@ impl Frame {
         Some(self.plot.bottom - share * self.plot.height())
     }
 
+    /// Restricts lines to where data belongs. The name says which place that is, so that figures in one page do not clash.
+    pub(super) fn clip(&mut self) -> String {
+        let plot = self.plot;
+        // Half a line's width more, or lines along an edge would be cut lengthwise.
+        let sides = [plot.left, plot.top, plot.width(), plot.height()];
+        let name = format!("clip-{}", sides.map(number).join("-"));
+        let [left, top, width, height] =
+            [plot.left - 0.7, plot.top - 0.7, plot.width() + 1.4, plot.height() + 1.4].map(number);
+        self.svg.define(&name, || {
+            format!(
+                "<clipPath id=\"{name}\"><rect x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\"/></clipPath>"
+            )
+        });
+        name
+    }
+
     /// The axes, drawn last: over the feet of bars.
     pub(super) fn axes(&mut self) {
         let Rect { left, top, right, bottom } = self.plot;
@@ -234,27 +252,27 @@ impl Wanted<'_> {
     }
 
     /// The rows of names below the data: of bars, where they have names that fit, and of groups.
-    fn rows(&self, left: f64, right: f64) -> Result<Vec<Row>, FigureError> {
+    fn rows(&self, left: f64, right: f64) -> Result<Vec<NameRow>, FigureError> {
         let Under::Groups { names, mean, bars: bar_names, .. } = &self.under else { return Ok(Vec::new()) };
         let bands = bands(left, right, names.len(), mean.is_some());
         let (paper, longest) = (self.sheet.width_pt, self.sheet.height_pt * 0.4);
         let mut rows = Vec::new();
         let mut places = Vec::new();
         for (band, names) in bands.iter().zip(bar_names.iter()) {
-            let middles = bars(*band, names.len()).into_iter().map(|(from, to)| (from + to) / 2.0);
+            let middles = slots(*band, names.len()).into_iter().map(|(from, to)| (from + to) / 2.0);
             places.extend(middles.zip(names.iter().map(String::as_str)));
         }
         if !places.is_empty() {
-            rows.push(Row::plan("bars", &places, paper, longest, false)?);
+            rows.push(NameRow::plan("bars", &places, paper, longest, false)?);
         }
         let all = names.iter().map(String::as_str).chain(*mean);
         let places: Vec<(f64, &str)> = bands.iter().map(|(from, to)| (from + to) / 2.0).zip(all).collect();
-        rows.push(Row::plan("groups", &places, paper, longest, mean.is_some())?);
+        rows.push(NameRow::plan("groups", &places, paper, longest, mean.is_some())?);
         Ok(rows)
     }
 
     /// The rows of names, and the left edge moved as far right as leaning names need: places move a little less than it.
-    fn rows_on_paper(&self, mut left: f64, right: f64) -> Result<(f64, Vec<Row>), FigureError> {
+    fn rows_on_paper(&self, mut left: f64, right: f64) -> Result<(f64, Vec<NameRow>), FigureError> {
         let mut rows = self.rows(left, right)?;
         for _ in 0..8 {
             let out = rows.iter().map(|row| row.sticks_out).fold(0.0, f64::max);
@@ -267,7 +285,7 @@ impl Wanted<'_> {
         Ok((left, rows))
     }
 
-    fn under_height(&self, rows: &[Row]) -> f64 {
+    fn under_height(&self, rows: &[NameRow]) -> f64 {
         let room = self.sheet.width_pt - 2.0 * PAD;
         let name = |name: &str| lines(name, NORMAL, room).len() as f64 * NORMAL * LEADING + 1.5;
         match &self.under {

@@ -15,14 +15,13 @@
 use serde::{Deserialize, Serialize};
 
 use super::axis::{Axis, Span};
-use super::frame::{Beside, Frame, Under, Wanted, Window};
+use super::frame::{Beside, Frame, RIGHT, Under, Wanted, Window};
 use super::legend::{Entry, Key, PAD, area, head};
-use super::lines_draw::RIGHT;
 use super::palette::{Fill, Stroke};
+use super::sheet::{FigureError, Sheet, finite, not_negative, same_length, some_of};
 use super::svg::{Anchor, Point, Svg, Text};
 use super::text::{MIDDLE, NORMAL, SMALL, cut};
 use super::tidy::{Tidy, full};
-use super::{FigureError, Sheet, finite, not_negative, same_length, some_of};
 
 /// Height of the strip of states, and its distance from the data.
 const STRIP: f64 = 8.0;
@@ -34,7 +33,7 @@ const GAP: f64 = 13.0;
 ///
 /// # Example: two periods of one kernel
 /// ```
-/// use durawarp::report::figure::{Axis, Sheet, Step, Steps};
+/// use durawarp::plot::{Axis, Sheet, Step, Steps};
 /// let step = |state: &str, threshold: f64| Step {
 ///     series: "atax".into(), state: state.into(), begins: false, values: vec![Some(threshold)],
 /// };
@@ -47,7 +46,7 @@ const GAP: f64 = 13.0;
 /// };
 /// assert!(steps.svg()?.contains("through"));
 /// assert!(steps.csv()?.contains("1,atax,through,9000.0"));
-/// # Ok::<(), durawarp::report::figure::FigureError>(())
+/// # Ok::<(), durawarp::plot::FigureError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Steps {

@@ -5,20 +5,19 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::above::{self, Above};
 use super::axis::{Axis, Scale, Span, short};
 use super::frame::{Beside, Frame, Under, Wanted};
+use super::labels::{NumberLabel, close_gap, fits_into_gaps, room_above, slots, write_above};
 use super::legend::{Entry, Key, area};
 use super::palette::Fill;
+use super::sheet::{FigureError, Sheet, finite, not_negative, same_length, some_of};
 use super::tidy::{Tidy, full};
-use super::under::bars as slots;
-use super::{FigureError, Sheet, finite, not_negative, same_length, some_of};
 
 /// Stacked bars in groups.
 ///
 /// # Example: what warps of one kernel wait for
 /// ```
-/// use durawarp::report::figure::{Axis, Sheet, Stack, StackGroup, StackedBars};
+/// use durawarp::plot::{Axis, Sheet, Stack, StackGroup, StackedBars};
 /// let stalls = StackedBars {
 ///     sheet: Sheet::one_column(),
 ///     axis: Axis::new("resident warp cycles", "%"),
@@ -31,7 +30,7 @@ use super::{FigureError, Sheet, finite, not_negative, same_length, some_of};
 /// };
 /// assert!(stalls.svg()?.contains("persist"));
 /// assert!(stalls.csv()?.contains("NW,themis,persist,15.0"));
-/// # Ok::<(), durawarp::report::figure::FigureError>(())
+/// # Ok::<(), durawarp::plot::FigureError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StackedBars {
@@ -145,9 +144,9 @@ impl StackedBars {
             for (bar, place) in group.bars.iter().zip(slots(band, group.bars.len())) {
                 self.draw_bar(&mut frame, &group.name, bar, place, &span, look, &mut gap, &mut labels);
             }
-            above::close(&mut frame, &mut gap, &mut labels);
+            close_gap(&mut frame.svg, frame.plot, &mut gap, &mut labels);
         }
-        above::write(&mut frame, &labels);
+        write_above(&mut frame.svg, frame.plot, &labels);
         frame.axes();
         Ok(frame.svg.finish(&self.sheet.title.clone().unwrap_or_else(|| self.axis.label())))
     }
@@ -162,7 +161,7 @@ impl StackedBars {
         let of = |group: &StackGroup| group.bars.iter().map(|bar| bar.name.clone()).collect::<Vec<_>>();
         let bars: Vec<Vec<String>> = self.groups.iter().map(of).collect();
         let most = self.groups.iter().map(|group| group.bars.len()).max().unwrap_or(1);
-        let in_gaps = above::fits_into_gaps(self.sheet.width_pt, self.groups.len(), most);
+        let in_gaps = fits_into_gaps(self.sheet.width_pt, self.groups.len(), most);
         let missing = self.bars().filter(|bar| match bar.values.iter().filter(|v| finite(**v).is_none()).count() {
             0 => false,
             all if all == bar.values.len() => !in_gaps,
@@ -174,7 +173,7 @@ impl StackedBars {
                 legend,
                 beside: Beside::Values(axis, span),
                 under: Under::Groups { names: &names, mean: None, bars, name },
-                above: above::height(missing.clone().map(|_| "n/a".to_owned())),
+                above: room_above(missing.clone().map(|_| "n/a".to_owned())),
                 below: 0.0,
                 right: 0.0,
             })
@@ -201,7 +200,7 @@ impl StackedBars {
         span: &Span,
         look: &Look<'_>,
         gap: &mut Option<(f64, f64)>,
-        labels: &mut Vec<Above>,
+        labels: &mut Vec<NumberLabel>,
     ) {
         let plot = frame.plot;
         let y = |value: f64| plot.bottom - span.share(value).unwrap_or(0.0).clamp(0.0, 1.0) * plot.height();
@@ -209,7 +208,7 @@ impl StackedBars {
             *gap = Some((gap.map_or(from, |(start, _)| start), to));
             return;
         }
-        above::close(frame, gap, labels);
+        close_gap(&mut frame.svg, frame.plot, gap, labels);
         let mut below = 0.0;
         for (i, value) in bar.values.iter().enumerate() {
             let Some(value) = finite(*value) else { continue };
@@ -223,7 +222,7 @@ impl StackedBars {
         }
         if bar.values.iter().any(|value| finite(*value).is_none()) {
             // What is missing would stand on top.
-            labels.push(Above { x: (from + to) / 2.0, text: "n/a".to_owned(), gap: Some(y(below)) });
+            labels.push(NumberLabel { x: (from + to) / 2.0, text: "n/a".to_owned(), gap: Some(y(below)) });
         }
     }
 }

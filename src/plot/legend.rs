@@ -2,9 +2,9 @@
 //! fits, else columns; it never shares room with data.
 
 use super::palette::{self, Fill, GREY, INK, Stroke};
+use super::sheet::{Better, Sheet};
 use super::svg::{Anchor, Element, Svg, Text};
 use super::text::{LARGE, LEADING, MIDDLE, NORMAL, cut, lines, text_width};
-use super::{Better, Sheet};
 
 /// What a legend shows beside a name.
 #[derive(Debug, Clone, Copy)]

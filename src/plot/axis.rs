@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::finite;
+use super::sheet::{FigureError, finite};
 
 /// How values become lengths.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -226,6 +226,17 @@ pub(super) fn short(value: f64) -> String {
         v if v >= 9.995 => format!("{value:.1}"),
         v if v >= 0.095 || v == 0.0 => format!("{value:.2}"),
         _ => format!("{value:.3}"),
+    }
+}
+
+/// A logarithmic axis has no place for 0 and less.
+pub(super) fn above_0_on(axis: &Axis, name: &str, value: Option<f64>) -> Result<(), FigureError> {
+    match finite(value) {
+        Some(value) if value <= 0.0 && axis.scale != Scale::Linear => {
+            let what = format!("`{name}` on the axis `{}`", axis.name);
+            Err(FigureError::Unfit { what, value, reason: "has no place on a logarithmic scale" })
+        }
+        _ => Ok(()),
     }
 }
 

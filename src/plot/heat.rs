@@ -3,21 +3,20 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::axis::{Axis, Span, short};
+use super::axis::{Axis, Span, above_0_on, short};
 use super::frame::{Beside, Frame, Under, Wanted};
 use super::legend::PAD;
-use super::lines::above_0_on;
 use super::palette::{GREY, INK, hex, readable_on, viridis};
+use super::sheet::{FigureError, Sheet, finite, same_length, some_of};
 use super::svg::{Anchor, Element, Rect, Text};
 use super::text::{LEADING, MIDDLE, NORMAL, SMALL, cut, text_width};
 use super::tidy::{Tidy, full};
-use super::{FigureError, Sheet, finite, same_length, some_of};
 
 /// Values of rows by columns.
 ///
 /// # Example: slow-down by two parameters
 /// ```
-/// use durawarp::report::figure::{Axis, HeatMap, Sheet};
+/// use durawarp::plot::{Axis, HeatMap, Sheet};
 /// let map = HeatMap {
 ///     sheet: Sheet::one_column(),
 ///     axis: Axis::new("slow-down", ""),
@@ -29,7 +28,7 @@ use super::{FigureError, Sheet, finite, same_length, some_of};
 /// };
 /// assert!(map.svg()?.contains("1.60"));
 /// assert!(map.csv()?.contains("64,320,\n"));
-/// # Ok::<(), durawarp::report::figure::FigureError>(())
+/// # Ok::<(), durawarp::plot::FigureError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HeatMap {
