@@ -16,7 +16,7 @@
 //! inside an element or a log.
 
 use super::order::Order;
-use super::verdict::{Failure, Level, Persist, Property, Witness, WrongValue};
+use super::verdict::{Failure, Finding, Level, Persist, Property, Witness, WrongValue};
 use super::{LINE, cuts};
 use crate::persist::image::PmImage;
 use crate::persist::undo::{COMPLETE, IDLE, IN_TX, RecoveryStep, UndoLog};
@@ -55,22 +55,6 @@ struct Wrong {
     segment: usize,
     /// The transaction to blame.
     transaction: usize,
-}
-
-/// What is wrong with an image, and who did it if that can be told.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Finding {
-    pub(super) property: Property,
-    pub(super) what: String,
-    pub(super) values: Vec<WrongValue>,
-    pub(super) witness: Option<Witness>,
-}
-
-impl Finding {
-    /// What is told in words alone.
-    pub(super) fn of(property: Property, what: String) -> Finding {
-        Finding { property, what, values: Vec::new(), witness: None }
-    }
 }
 
 /// An undo log with all that is needed to judge images by it.

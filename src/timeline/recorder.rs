@@ -1,6 +1,6 @@
 //! What one component keeps of its own timeline, in bounded room.
 
-use super::{Label, Slice};
+use super::slice::{Label, Slice};
 
 /// Spans by lane; a lane has one span under way at a time.
 #[derive(Debug, Clone)]

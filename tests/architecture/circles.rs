@@ -67,17 +67,7 @@ const CIRCLES: &[&[&str]] = &[
         "machine/sm/port",
         "machine/sm/record",
     ],
-    &["oracle/allowed", "oracle/allowed/parts"],
-    &["oracle/cuts", "oracle/undo"],
     &["outcome", "outcome/validity"],
-    &["report/explain", "report/explain/markers", "report/explain/regions", "report/explain/selection"],
-    &[
-        "report/sweep",
-        "report/sweep/draw",
-        "report/sweep/page",
-        "report/sweep/page/configuration",
-        "report/sweep/page/points",
-    ],
     &[
         "reproduce",
         "reproduce/agpm",
@@ -114,7 +104,6 @@ const CIRCLES: &[&[&str]] = &[
     &["sweep/grid", "sweep/plan", "sweep/plan/resolve"],
     &["sweep/store", "sweep/store/writer"],
     &["sweep/table", "sweep/table/parquet"],
-    &["timeline", "timeline/recorder"],
 ];
 
 type Path = Vec<String>;

@@ -6,7 +6,7 @@
 //! its reason in brackets. The drawing has threshold, CWPPR and way of every period that was kept, kernels
 //! told apart.
 
-use super::Explanation;
+use super::explanation::Explanation;
 use crate::outcome::{Outcome, ratio};
 use crate::persist::selection::{Locality, Period, Selection};
 use crate::persist::storage::StorageCost;
