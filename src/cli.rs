@@ -148,7 +148,7 @@ fn recipe(workload: &str, subject: &Subject, default_profile: Option<&str>) -> R
         };
     }
     let mut instrument = Overrides { mode, flag_barrier, loop_log };
-    match subject.program.as_ref().map(|paper| durawarp::reproduce::find(paper)) {
+    match subject.program.as_ref().map(|paper| durawarp::papers::find(paper)) {
         None => {}
         Some(Ok(paper)) => {
             // A workload that does not load is told by the recipe.

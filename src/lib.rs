@@ -155,11 +155,11 @@ pub mod machine;
 #[doc(hidden)]
 pub mod oracle;
 #[doc(hidden)]
+pub mod papers;
+#[doc(hidden)]
 pub mod plot;
 #[doc(hidden)]
 pub mod report;
-#[doc(hidden)]
-pub mod reproduce;
 #[doc(hidden)]
 pub mod run;
 #[doc(hidden)]

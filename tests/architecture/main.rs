@@ -157,9 +157,9 @@ fn nothing_at_or_below_the_machine_looks_up() {
         "outcome",
         "experiment",
         "sweep",
+        "papers",
         "plot",
         "report",
-        "reproduce",
         "sensitivity",
         "cli",
     ];
@@ -177,7 +177,7 @@ fn a_sweep_runs_experiments_and_knows_no_paper() {
         },
     );
     let beside = ["run", "crash", "determinism", "outcome", "config", "assemble", "report", "sweep"];
-    let studies = ["reproduce", "sensitivity", "experiment"];
+    let studies = ["papers", "sensitivity", "experiment"];
     forbid(
         "what they are built of -> studies and the facade",
         |s| beside.contains(&s.room()),
@@ -322,9 +322,9 @@ fn macros_at_the_root_are_the_known_ones() {
         "outcome",
         "experiment",
         "sweep",
+        "papers",
         "plot",
         "report",
-        "reproduce",
         "sensitivity",
         "cli",
     ];
