@@ -169,10 +169,13 @@ pub mod machine;
 pub mod oracle;
 #[cfg(feature = "report")]
 #[doc(hidden)]
-pub mod report;
+pub mod papers;
 #[cfg(feature = "report")]
 #[doc(hidden)]
-pub mod reproduce;
+pub mod plot;
+#[cfg(feature = "report")]
+#[doc(hidden)]
+pub mod report;
 #[doc(hidden)]
 pub mod run;
 #[cfg(feature = "report")]

@@ -5,7 +5,6 @@ mod compare;
 mod console;
 mod crash;
 mod explain;
-pub mod figure;
 mod markdown;
 mod numbers;
 mod page;

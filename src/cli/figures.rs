@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use durawarp::diagnostic::Diagnostic;
-use durawarp::report::figure::FigureError;
+use durawarp::plot::FigureError;
 use durawarp::report::sweep::{Drawn, Showing};
 use durawarp::sweep::Plan;
 
@@ -89,7 +89,7 @@ pub(super) fn report(args: &SweepReportArgs) -> Result<Exit, Stop> {
 /// Makes PNG of SVG.
 struct Picture {
     #[cfg(feature = "png")]
-    raster: durawarp::report::figure::Raster,
+    raster: durawarp::plot::Raster,
     #[cfg(not(feature = "png"))]
     never: std::convert::Infallible,
 }
@@ -97,7 +97,7 @@ struct Picture {
 impl Picture {
     #[cfg(feature = "png")]
     fn new() -> Result<Self, Stop> {
-        let raster = durawarp::report::figure::Raster::new().map_err(Stop::File)?;
+        let raster = durawarp::plot::Raster::new().map_err(Stop::File)?;
         terminal::print(&format!("PNG in the font {}\n", raster.font()));
         Ok(Picture { raster })
     }

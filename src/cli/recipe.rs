@@ -38,7 +38,7 @@ pub(super) fn recipe(workload: &str, subject: &Subject, default_profile: Option<
         };
     }
     let mut instrument = Overrides { mode, flag_barrier, loop_log };
-    match subject.program.as_ref().map(|paper| durawarp::reproduce::find(paper)) {
+    match subject.program.as_ref().map(|paper| durawarp::papers::find(paper)) {
         None => {}
         Some(Ok(paper)) => {
             // A workload that does not load is told by the recipe.

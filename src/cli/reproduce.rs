@@ -1,7 +1,7 @@
 //! `durawarp reproduce`: a paper's experiments, ours beside the published numbers.
 
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
-use durawarp::reproduce::{self, Plan, Reproduction, Request};
+use durawarp::papers::{self, Plan, Reproduction, Request};
 
 use super::args::ReproduceArgs;
 use super::exit::{Exit, Stop};
@@ -45,7 +45,7 @@ fn request(args: &ReproduceArgs) -> Result<Request, Diagnostics> {
     let mut faults = Diagnostics::default();
     let Settings { machine: set, schemes: scheme_set, params, faults: unread } = Settings::read(&args.set);
     // Which figures and kernels there are is known of a paper only.
-    let chosen = reproduce::find(&args.paper).map_err(Diagnostics::from);
+    let chosen = papers::find(&args.paper).map_err(Diagnostics::from);
     let chosen = chosen.and_then(|paper| Request::new(paper).only(&args.figure, &args.kernels));
     let request = chosen.map_err(|found| faults.0.extend(found.0)).ok();
     faults.0.extend(unread.0);

@@ -4,8 +4,8 @@
 use durawarp::config::SchemeConfig;
 use durawarp::diagnostic::Diagnostics;
 use durawarp::outcome::{End, Outcome};
+use durawarp::plot::Figure;
 use durawarp::report;
-use durawarp::report::figure::Figure;
 use durawarp::run::Recipe;
 use durawarp::schemes::catalogue::{self, DEFAULT_SCHEME};
 use durawarp::sweep::{Batch, Done};

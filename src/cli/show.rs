@@ -4,8 +4,8 @@ use durawarp::config::{Kind, MachineConfig, Override, SchemeConfig, presets as m
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
 use durawarp::kernel::mangled::SourceName;
 use durawarp::kernel::ptx;
+use durawarp::papers;
 use durawarp::report::{lines, plain_table};
-use durawarp::reproduce;
 use durawarp::schemes::catalogue;
 use durawarp::workload::{Choice, Demands, Overrides, Workload};
 
@@ -48,7 +48,7 @@ pub(super) fn list(args: &ListArgs) -> Result<Exit, Stop> {
         }
         Listed::Papers => {
             table.set_header(["paper", "figure", "what it shows"]);
-            for paper in reproduce::PAPERS {
+            for paper in papers::PAPERS {
                 for figure in paper.figures {
                     table.add_row([paper.name, figure.name, figure.title]);
                 }

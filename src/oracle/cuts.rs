@@ -7,8 +7,7 @@
 //! Source: the third rule of crash consistency in XFDetector (ASPLOS'20), failures within recovery. Not
 //! modelled: steps that become durable out of their order; power failures of the second recovery.
 
-use super::undo::Finding;
-use super::verdict::Property;
+use super::verdict::{Finding, Property};
 use crate::persist::image::PmImage;
 use crate::persist::undo::RecoveryStep;
 

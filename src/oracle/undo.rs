@@ -16,7 +16,7 @@
 //! host writes to elements between launches; flags whose address is inside an element or a log.
 
 use super::order::Order;
-use super::verdict::{Failure, Level, Persist, Property, Witness, WrongValue};
+use super::verdict::{Failure, Finding, Level, Persist, Property, Witness, WrongValue};
 use super::{LINE, cuts};
 use crate::persist::image::PmImage;
 use crate::persist::undo::{COMPLETE, IDLE, IN_TX, RecoveryStep, UndoLog};
@@ -55,22 +55,6 @@ struct Wrong {
     segment: usize,
     /// The transaction to blame.
     transaction: usize,
-}
-
-/// A fault of an image, with the two persists that caused it where they are known.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Finding {
-    pub(super) property: Property,
-    pub(super) what: String,
-    pub(super) values: Vec<WrongValue>,
-    pub(super) witness: Option<Witness>,
-}
-
-impl Finding {
-    /// A finding described in words alone.
-    pub(super) fn in_words(property: Property, what: String) -> Finding {
-        Finding { property, what, values: Vec::new(), witness: None }
-    }
 }
 
 /// An undo log with all that is needed to judge images by it.

@@ -236,6 +236,22 @@ impl Verdict {
     }
 }
 
+/// What is wrong with an image, and who did it if that can be told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Finding {
+    pub(super) property: Property,
+    pub(super) what: String,
+    pub(super) values: Vec<WrongValue>,
+    pub(super) witness: Option<Witness>,
+}
+
+impl Finding {
+    /// What is told in words alone.
+    pub(super) fn in_words(property: Property, what: String) -> Finding {
+        Finding { property, what, values: Vec::new(), witness: None }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,9 +7,9 @@
 
 use super::console::{align_right, legend, lines, plain_table};
 use super::explain::{REASONS, reasons};
-use super::figure::{Axis, Better, Figure, Sheet, Stack, StackGroup, StackedBars};
 use super::numbers::{count, percent};
 use crate::outcome::{Outcome, ratio};
+use crate::plot::{Axis, Better, Figure, Sheet, Stack, StackGroup, StackedBars};
 
 /// Widest bar of a normalised time, in characters.
 const BAR: f64 = 40.0;

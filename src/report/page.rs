@@ -9,14 +9,14 @@ use std::fmt::Write as _;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, value::Serde};
 use serde::Serialize;
 
-use super::figure::{Figure, FigureError};
 use super::table::Table;
+use crate::plot::{Figure, FigureError};
 
 /// A page being put together, from top to bottom.
 ///
 /// # Example
 /// ```
-/// use durawarp::report::figure::{Axis, LineSeries, Lines, Sheet};
+/// use durawarp::plot::{Axis, LineSeries, Lines, Sheet};
 /// use durawarp::report::{Column, Drawing, Page, Table};
 /// let lines = Lines {
 ///     sheet: Sheet::one_column(),
@@ -194,7 +194,7 @@ fn percent_encoded(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::figure::{Axis, BarSeries, Baseline, GroupedBars, Mean, Sheet};
+    use crate::plot::{Axis, BarSeries, Baseline, GroupedBars, Mean, Sheet};
     use crate::report::{Column, Table};
 
     const EVIL: &str = "<script>alert(\"x\")</script> & '";

@@ -1,6 +1,6 @@
 //! One component's timeline, in bounded memory.
 
-use super::{Label, Slice};
+use super::slice::{Label, Slice};
 
 /// Spans by lane; a lane has one span under way at a time.
 #[derive(Debug, Clone)]

@@ -160,8 +160,9 @@ fn nothing_at_or_below_the_machine_looks_up() {
         "outcome",
         "experiment",
         "sweep",
+        "papers",
+        "plot",
         "report",
-        "reproduce",
         "sensitivity",
         "cli",
     ];
@@ -179,7 +180,7 @@ fn a_sweep_runs_experiments_and_knows_no_paper() {
         },
     );
     let beside = ["run", "crash", "determinism", "outcome", "config", "assemble", "report", "sweep"];
-    let studies = ["reproduce", "sensitivity", "experiment"];
+    let studies = ["papers", "sensitivity", "experiment"];
     forbid(
         "what they are built of -> studies and the facade",
         |s| beside.contains(&s.room()),
@@ -197,12 +198,28 @@ fn reports_read_outcomes_only() {
 }
 
 #[test]
-fn figures_and_pages_know_plain_data_only() {
-    let plain = ["report/figure", "report/page", "report/markdown", "report/table"];
+fn figures_know_nobody() {
+    forbid("plot -> any other module", |s| s.room() == "plot", |_, m| room_of(m) != "plot");
+}
+
+#[test]
+fn figures_are_drawn_in_one_module() {
+    let draws = |line: &str| ["<svg", "<rect", "<polyline", "<path"].iter().any(|element| line.contains(element));
+    let elsewhere: Vec<String> = sources()
+        .iter()
+        .filter(|source| source.room() != "plot" && source.without_tests().lines().any(draws))
+        .map(|source| source.path.clone())
+        .collect();
+    assert!(elsewhere.is_empty(), "SVG is written outside plot: {elsewhere:?}");
+}
+
+#[test]
+fn pages_know_plain_data_only() {
+    let plain = ["report/page", "report/markdown", "report/table"];
     forbid(
-        "figures, pages -> any other room",
+        "pages -> any module but report and plot",
         |s| plain.iter().any(|path| s.path.starts_with(path)),
-        |_, m| room_of(m) != "report",
+        |_, m| !["report", "plot"].contains(&room_of(m)),
     );
 }
 
@@ -309,8 +326,9 @@ fn macros_at_the_root_are_the_known_ones() {
         "outcome",
         "experiment",
         "sweep",
+        "papers",
+        "plot",
         "report",
-        "reproduce",
         "sensitivity",
         "cli",
     ];

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use crate::cli_common::{durawarp_in, ended, folder, wrong_from};
-use durawarp::report::figure::{Better, Figure, Mean};
+use durawarp::plot::{Better, Figure, Mean};
 use durawarp::report::sweep::{Drawn, Showing};
 use durawarp::sweep::campaign::{self, Part};
 use durawarp::sweep::{Plan, Store, SweepFile, Workers};

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use durawarp::config::Override;
 use durawarp::outcome::Outcome;
-use durawarp::reproduce::{Cell, PAPERS, Plan, Reproduction, Request, Run, Verdict, agpm};
+use durawarp::papers::{Cell, PAPERS, Plan, Reproduction, Request, Run, Verdict, agpm};
 use durawarp::sweep::campaign::without_store;
 use durawarp::sweep::{Done, SweepFile, Workers};
 use durawarp::workload::{FlagBarrier, Overrides};
@@ -401,7 +401,7 @@ fn figures_are_made_of_every_reading_of_the_memory_and_asks_answered_under_each(
     assert!(found.complete(), "{:?}", found.records);
     let names: Vec<&str> = found.readings.iter().map(|(reading, _)| reading.name).collect();
     assert_eq!(names, ["row_buffer", "through"]);
-    let bar = |finding: &durawarp::reproduce::Finding| number(&finding.tables[0].rows[0][3]);
+    let bar = |finding: &durawarp::papers::Finding| number(&finding.tables[0].rows[0][3]);
     let own = bar(&found.findings[0].1);
     let through = bar(&found.readings[1].1[0].1);
     assert_ne!(through, own, "writes that hold their banks");

@@ -3,8 +3,8 @@
 
 use durawarp::config::Override;
 use durawarp::outcome::Outcome;
-use durawarp::reproduce::lightwsp::{self, runs};
-use durawarp::reproduce::{Cell, Finding, Plan, Reproduction, Request, Run, Verdict};
+use durawarp::papers::lightwsp::{self, runs};
+use durawarp::papers::{Cell, Finding, Plan, Reproduction, Request, Run, Verdict};
 use durawarp::sweep::campaign::without_store;
 use durawarp::sweep::{Done, Workers};
 

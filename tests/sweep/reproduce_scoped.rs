@@ -2,8 +2,8 @@
 
 use durawarp::config::Override;
 use durawarp::outcome::Outcome;
-use durawarp::reproduce::scoped::runs::{self, SCHEMES, Scope};
-use durawarp::reproduce::{Cell, Finding, Plan, Reproduction, Request, Run, Verdict, scoped};
+use durawarp::papers::scoped::runs::{self, SCHEMES, Scope};
+use durawarp::papers::{Cell, Finding, Plan, Reproduction, Request, Run, Verdict, scoped};
 use durawarp::schemes::catalogue;
 use durawarp::sweep::campaign::without_store;
 use durawarp::sweep::{Done, Workers};
@@ -82,7 +82,7 @@ fn every_figure_is_found_of_runs_that_are_right() {
     assert!(plan.notes().is_empty(), "{:?}", plan.notes());
 }
 
-fn wg(fig5: &durawarp::reproduce::Table) -> Vec<&Cell> {
+fn wg(fig5: &durawarp::papers::Table) -> Vec<&Cell> {
     fig5.rows.iter().map(|row| &row[2]).collect()
 }
 

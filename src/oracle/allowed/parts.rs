@@ -4,9 +4,18 @@
 //! Invariants: lines begin at multiples of 8 and share no word, so that parts add up; a word's part is that
 //! of its bytes in the image. Leaves out: parts are of one instant, as what must be durable is.
 
+use std::ops::Range;
+
 use super::super::crash::word_part;
-use super::super::{LINE, WORDS};
-use super::{Open, Pick, Walk};
+use super::super::order::Order;
+use super::super::{LINE, WORDS, inside};
+use super::choices::{Open, Pick};
+use crate::persist::image::PmImage;
+
+/// The bytes of a line that are in an image.
+pub(super) fn bytes_inside(order: &Order<'_>, image: &PmImage, line: usize) -> Range<usize> {
+    inside(image, order.lines[line].address, order.extent(line))
+}
 
 /// What a state of a line adds to a hash: each word's part, and their sum.
 type Part = ([u128; WORDS], u128);
@@ -14,24 +23,26 @@ type Part = ([u128; WORDS], u128);
 /// What states of open lines add to the hash of what must be durable, word by word; worked out when first
 /// asked for. Lines share no word, so that parts add up.
 pub(super) struct Parts<'w, 'a> {
-    walk: &'w Walk<'a>,
+    order: &'w Order<'a>,
+    /// Any image of the run: all have the same addresses.
+    image: &'w PmImage,
     open: &'w [Open],
     /// By open line and state.
     known: Vec<Vec<Option<Box<Part>>>>,
 }
 
 impl<'w, 'a> Parts<'w, 'a> {
-    pub(super) fn new(walk: &'w Walk<'a>, open: &'w [Open]) -> Parts<'w, 'a> {
+    pub(super) fn new(order: &'w Order<'a>, image: &'w PmImage, open: &'w [Open]) -> Parts<'w, 'a> {
         let none = |open: &Open| vec![None; open.states() as usize];
-        Parts { walk, open, known: open.iter().map(none).collect() }
+        Parts { order, image, open, known: open.iter().map(none).collect() }
     }
 
     fn state(&mut self, at: usize, state: u32) -> &Part {
-        let (walk, open) = (self.walk, &self.open[at]);
+        let (order, open) = (self.order, &self.open[at]);
         self.known[at][state as usize].get_or_insert_with(|| {
-            let [durable, newer] = [0, state].map(|state| open.whole(walk.allowed.order, state));
-            let (base, line) = (walk.must.image.base(), walk.allowed.order.lines[open.line].address);
-            let inside = walk.inside(open.line);
+            let [durable, newer] = [0, state].map(|state| open.whole(order, state));
+            let (base, line) = (self.image.base(), order.lines[open.line].address);
+            let inside = bytes_inside(order, self.image, open.line);
             let part = |word: usize| {
                 let bytes = (word * 8).max(inside.start)..(word * 8 + 8).min(inside.end);
                 if bytes.is_empty() || durable[bytes.clone()] == newer[bytes.clone()] {

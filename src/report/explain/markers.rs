@@ -9,7 +9,7 @@
 
 use serde::Serialize;
 
-use super::Explanation;
+use super::explanation::Explanation;
 use crate::outcome::{Outcome, ratio};
 use crate::persist::storage::StorageCost;
 use crate::report::console::{align_right, legend, lines, plain_table};

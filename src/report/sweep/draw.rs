@@ -9,13 +9,25 @@ mod paper;
 
 use super::label;
 use super::notes::{Notes, Why};
-use super::reading::{Datum, State};
-use super::{Drawn, Showing};
-use crate::report::figure::{Better, geometric_mean};
+use super::reading::{Datum, Showing, State};
+use crate::plot::{Better, Figure, geometric_mean};
 use crate::sweep::file::figure::{FigureSpec, Kind, Shown};
 use crate::sweep::grid::Grid;
 use crate::sweep::grid::Place;
 use crate::sweep::metrics;
+
+/// A figure of a sweep.
+#[derive(Debug, Clone)]
+pub struct Drawn {
+    /// What its files are called, without an ending.
+    pub name: String,
+    /// What it shows, in a sentence or two.
+    pub caption: String,
+    /// The figure, or why there is none.
+    pub figure: Result<Figure, String>,
+    /// What is missing in it, and why.
+    pub notes: Vec<String>,
+}
 
 /// A figure being made.
 struct Sketch<'a> {

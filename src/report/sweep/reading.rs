@@ -200,5 +200,29 @@ fn facts(outcome: &Outcome) -> Facts {
     }
 }
 
+/// What a sweep came to, ready to be shown.
+#[derive(Debug)]
+pub struct Showing<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) readings: Vec<Reading>,
+    pub(super) baselines: Vec<Option<usize>>,
+}
+
+impl<'a> Showing<'a> {
+    /// Reads the results of a plan's points.
+    ///
+    /// # Errors
+    /// A result cannot be read.
+    pub fn read(plan: &'a Plan, store: &Store) -> Result<Self, String> {
+        let readings = (0..plan.points.len()).map(|point| read(plan, store, point));
+        Ok(Showing { plan, readings: readings.collect::<Result<_, _>>()?, baselines: plan.baselines() })
+    }
+
+    /// What is told of the points that have results, by point.
+    pub(super) fn facts(&self) -> impl Iterator<Item = (usize, &Facts)> {
+        self.readings.iter().enumerate().filter_map(|(at, reading)| Some((at, reading.facts.as_ref()?)))
+    }
+}
+
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@
 //! says nothing.
 
 use super::Sketch;
-use crate::report::figure::{
+use crate::plot::{
     Axis, Bar, BarSeries, Baseline, Cdf, CdfSeries, Figure, GroupedBars, HeatMap, LinePoint, LineSeries, Lines, Mean,
     Scale, Sheet, Stack, StackGroup, StackedBars,
 };

@@ -1,9 +1,8 @@
 //! Tables with a row a point: values of metrics, what came of it and how to repeat it, digests.
 
-use super::super::Showing;
 use super::super::label;
-use super::super::reading::State;
-use super::{columns, put, put_up_to};
+use super::super::reading::{Showing, State};
+use super::tables::{columns, put, put_up_to};
 use crate::report::{Column, Page, Table, count};
 use crate::sweep::metrics;
 
@@ -108,7 +107,7 @@ pub(super) fn states(page: &mut Page, showing: &Showing<'_>) {
 
 pub(super) fn digests(page: &mut Page, showing: &Showing<'_>) {
     let mut table = Table::new(columns(&["point", "key", "digest", "memory digest", "result check"]));
-    for (point, facts) in super::facts(showing) {
+    for (point, facts) in showing.facts() {
         let planned = &showing.plan.points[point];
         let check = if facts.checked { "passed" } else { "not done" };
         let key = &planned.key[..16];
