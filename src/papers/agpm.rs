@@ -7,11 +7,11 @@
 pub(crate) mod ask;
 pub(crate) mod decisions;
 pub(crate) mod figures;
-pub(crate) mod kernels;
+pub mod kernels;
 pub(crate) mod measured;
 pub(crate) mod picture;
 pub(crate) mod published;
-pub(crate) mod runs;
+pub mod runs;
 
 use super::{Figure, Paper, Reading};
 use crate::workload::{FlagBarrier, Overrides};

@@ -8,7 +8,7 @@ use crate::papers::Request;
 
 /// A kernel of the paper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct PaperKernel {
+pub struct PaperKernel {
     /// As the paper calls it.
     pub name: &'static str,
     /// Our workload.
@@ -37,7 +37,7 @@ const CUT: &str =
     "no whole run has this ratio of `all` to `log` by the rule of ATAX: the paper's may have been cut short";
 
 /// In the order of the paper's figures.
-pub(crate) const KERNELS: [PaperKernel; 22] = [
+pub const KERNELS: [PaperKernel; 22] = [
     kernel(
         "SAD1",
         "sad",
@@ -117,7 +117,7 @@ pub(crate) const KERNELS: [PaperKernel; 22] = [
 ];
 
 /// Their names.
-pub(crate) const NAMES: [&str; KERNELS.len()] = {
+pub const NAMES: [&str; KERNELS.len()] = {
     let mut names = [""; KERNELS.len()];
     let mut at = 0;
     while at < names.len() {
@@ -128,12 +128,12 @@ pub(crate) const NAMES: [&str; KERNELS.len()] = {
 };
 
 /// The kernel of a name.
-pub(crate) fn find(name: &str) -> Option<&'static PaperKernel> {
+pub fn find(name: &str) -> Option<&'static PaperKernel> {
     KERNELS.iter().find(|kernel| kernel.name == name)
 }
 
 /// Work of a workload.
-pub(crate) fn work(workload: &str) -> Option<u64> {
+pub fn work(workload: &str) -> Option<u64> {
     KERNELS.iter().find(|kernel| kernel.workload == workload).map(|kernel| kernel.work)
 }
 

@@ -4,10 +4,10 @@ use super::super::{Request, Run};
 use super::kernels::{self, PaperKernel};
 
 /// The schemes of Fig. 7, `base` first.
-pub(crate) const SCHEMES: [&str; 7] = ["base", "nt-store", "store+clwb", "themis", "pmem-spec", "bucl", "agpm"];
+pub const SCHEMES: [&str; 7] = ["base", "nt-store", "store+clwb", "themis", "pmem-spec", "bucl", "agpm"];
 
 /// Those of Figures 3 and 5.
-pub(crate) const STATIC: [&str; 3] = [SCHEMES[0], SCHEMES[1], SCHEMES[2]];
+pub const STATIC: [&str; 3] = [SCHEMES[0], SCHEMES[1], SCHEMES[2]];
 
 /// The scheme under which Fig. 4 and Table II count.
 const COUNTED: &str = "store+clwb";
@@ -15,7 +15,7 @@ const COUNTED: &str = "store+clwb";
 /// A way to count localities: AGPM's buffers count whole launches, every SM has one, and nothing is ever too much for
 /// them; the readings differ in which address a log update is found by, what counts as one, and what counts as a hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Reading {
+pub struct Reading {
     /// What it is called.
     pub name: &'static str,
     /// What it counts.
@@ -37,7 +37,7 @@ const OBSERVED: [&str; 8] = [
 ];
 
 /// Readings of Table II's localities, the specification's default first.
-pub(crate) const READINGS: [Reading; 4] = [
+pub const READINGS: [Reading; 4] = [
     Reading {
         name: "home",
         meaning: "log updates by the address of the element they save; all stores to persistent memory are log updates",
@@ -61,17 +61,17 @@ pub(crate) const READINGS: [Reading; 4] = [
 ];
 
 /// A kernel's workload under a scheme, for times and traffic.
-pub(crate) fn timed(kernel: &PaperKernel, scheme: &'static str) -> Run {
+pub fn timed(kernel: &PaperKernel, scheme: &'static str) -> Run {
     Run::new(kernel.workload, scheme)
 }
 
 /// A kernel's workload with line accesses counted by half-warps.
-pub(crate) fn counted(kernel: &PaperKernel) -> Run {
+pub fn counted(kernel: &PaperKernel) -> Run {
     Run::new(kernel.workload, COUNTED).with("half-warps", ["sm.coalescer=half_warp_legacy"])
 }
 
 /// A kernel's workload with localities counted.
-pub(crate) fn counting(kernel: &PaperKernel, reading: &Reading) -> Run {
+pub fn counting(kernel: &PaperKernel, reading: &Reading) -> Run {
     let set = OBSERVED.iter().chain(&reading.set).copied();
     Run::new(kernel.workload, "agpm").with(&format!("counting {}", reading.name), set)
 }
