@@ -21,7 +21,7 @@ use super::ir::Class;
 use super::launch::Launch;
 use super::memory::FlatMemory;
 use super::warp::Warp;
-use cta::{Cta, Progress};
+use cta::{Cta, CtaProgress};
 
 /// Instructions of one warp before the next warp of its CTA runs.
 pub(super) const SLICE: u32 = 1024;
@@ -254,13 +254,13 @@ fn drive(
             return Err(RunError::Stopped);
         }
         match cta.run(launch, memory, &mut counts, left.min(TURN), observer)? {
-            Progress::Done => spare.push(cta),
+            CtaProgress::Done => spare.push(cta),
             // It is the one that is told, not one that only begins.
-            Progress::Paused if counts.warp_instructions >= limits.warp_instructions => {
+            CtaProgress::Paused if counts.warp_instructions >= limits.warp_instructions => {
                 return Err(limit_reached(&cta));
             }
-            Progress::Paused => resident.push_back(cta),
-            Progress::AtGrid => at_grid.push(cta),
+            CtaProgress::Paused => resident.push_back(cta),
+            CtaProgress::AtGrid => at_grid.push(cta),
         }
     }
 }

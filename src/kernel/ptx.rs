@@ -182,7 +182,7 @@ fn decode(file: &str, text: &str, stack_bytes: u32) -> Decoded {
     let param_bank = (module.const_bank.len() as u32).next_multiple_of(PARAM_BANK_ALIGN);
     let opencl = tree.opencl;
     let env = Env { file, text, symbols, functions, kernels, param_bank, opencl, stack_bytes };
-    let lines = Lines::of(text);
+    let lines = LineStarts::of(text);
     let name: Arc<str> = file.into();
     let mut kernels = Vec::new();
     for function in tree.functions().filter(|f| f.entry && f.body.is_some()) {
@@ -218,7 +218,7 @@ fn defined_twice<'a>(functions: impl Iterator<Item = &'a Function<'a>>, file: &s
 fn kernel(
     function: &Function<'_>,
     env: &Env<'_>,
-    lines: &Lines<'_>,
+    lines: &LineStarts<'_>,
     file: &Arc<str>,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Kernel, Vec<Diagnostic>> {
@@ -318,15 +318,15 @@ impl KernelReport {
 }
 
 /// The first byte of each line of a text.
-struct Lines<'a> {
+struct LineStarts<'a> {
     text: &'a str,
     starts: Vec<usize>,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> LineStarts<'a> {
     fn of(text: &'a str) -> Self {
         let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(i, _)| i + 1)).collect();
-        Lines { text, starts }
+        LineStarts { text, starts }
     }
 
     fn position(&self, at: usize) -> SourcePos {

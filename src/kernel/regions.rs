@@ -51,7 +51,7 @@
 //! kernel cannot be resumed in its middle: it is formed, and its regions persist as others do.
 //!
 //! Invariants: forming the same boundaries again changes nothing; the formed kernel writes what the kernel writes, plus
-//! the checkpoint area; a region holds at most the threshold, or is in [`Report::oversize`].
+//! the checkpoint area; a region holds at most the threshold, or is in [`FormReport::oversize`].
 //! A region here is a warp's; hardware may commit those of a CTA's warps together. Not modelled: I/O. Shared and local memory that was never written holds what an earlier launch
 //! left in the shadow when it is resumed, not zeros: a program has no right to either.
 
@@ -71,10 +71,10 @@ use serde::Serialize;
 
 use super::ir::{ConstSource, Gathering, Kernel, LANES, Op, Slot, SourcePos, Space};
 use super::launch::Launch;
-use code::{Code, Order, items_of, order_of};
+use code::{Code, OrderingNeed, items_of, order_of};
 use emit::{Added, CONSTS32, CONSTS64};
 use homes::Homes;
-use plan::{BOUNDARY_STORES, Ground, Plan};
+use plan::{BOUNDARY_STORES, CheckpointPlan, Ground};
 use values::Values;
 
 pub use layout::{Area, Layout};
@@ -197,7 +197,7 @@ pub enum Role {
 
 /// What came of forming a kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Report {
+pub struct FormReport {
     /// Instructions before.
     pub instructions: u32,
     /// Instructions after.
@@ -230,7 +230,7 @@ pub struct Formed {
     /// Where checkpoints lie.
     pub checkpoint: Layout,
     /// Figures.
-    pub report: Report,
+    pub report: FormReport,
     /// What each instruction is there for.
     pub roles: Vec<Role>,
     /// Why it cannot be resumed in its middle; empty when it can.
@@ -331,7 +331,7 @@ pub fn form(kernel: &Kernel, options: &RegionOptions) -> Result<Formed, RegionEr
     };
     let regions: Vec<Region> = emitted.entries.iter().map(region).collect();
     let count = |role: Role| emitted.roles.iter().filter(|r| **r == role).count() as u32;
-    let report = Report {
+    let report = FormReport {
         instructions: kernel.code.len() as u32,
         formed_instructions: emitted.kernel.code.len() as u32,
         checkpoints: count(Role::Checkpoint),
@@ -373,7 +373,7 @@ fn fixed(code: &Code, options: &RegionOptions) -> Vec<Option<Reason>> {
             None => {}
             Some(order) => {
                 fixed[pc].get_or_insert(Reason::Order);
-                if order == Order::Meeting && options.after_sync && pc + 1 < code.len() {
+                if order == OrderingNeed::Meeting && options.after_sync && pc + 1 < code.len() {
                     fixed[pc + 1].get_or_insert(Reason::AfterOrder);
                 }
             }
@@ -386,7 +386,7 @@ fn fixed(code: &Code, options: &RegionOptions) -> Vec<Option<Reason>> {
 /// Boundaries, found.
 struct Placed {
     reasons: Vec<Option<Reason>>,
-    plan: Plan,
+    plan: CheckpointPlan,
     merged: u32,
 }
 
@@ -406,7 +406,12 @@ fn place(ground: &Ground<'_>, fixed: &[Option<Reason>]) -> Placed {
 }
 
 /// Takes away, in program order and as long as some can go, boundaries without which nothing is missing. How many.
-fn merge(ground: &Ground<'_>, fixed: &[Option<Reason>], reasons: &mut [Option<Reason>], plan: &mut Plan) -> u32 {
+fn merge(
+    ground: &Ground<'_>,
+    fixed: &[Option<Reason>],
+    reasons: &mut [Option<Reason>],
+    plan: &mut CheckpointPlan,
+) -> u32 {
     let mut merged = 0;
     loop {
         let before = merged;

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use smallvec::{SmallVec, smallvec};
 
 pub(crate) use blame::Reason;
-pub(crate) use eval::{Element, Elements, Fault, Miss, NoElements, Stop};
+pub(crate) use eval::{Element, Elements, EvalFault, Miss, NoElements, Stop};
 pub(crate) use ptx::{Condition, Emit};
 
 pub(crate) use crate::document::Value;

@@ -16,7 +16,7 @@ pub(crate) mod view;
 use std::sync::Arc;
 
 use super::expr::{Element, Expr};
-use super::plan::{Part, Plan};
+use super::plan::{ProgramPart, RunPlan};
 use crate::diagnostic::Diagnostics;
 use crate::kernel::host::{GlobalRange, HostAction, HostProgram};
 use crate::workload::manifest::element::store;
@@ -48,9 +48,9 @@ pub(crate) struct Begun {
 
 /// The host program of a run.
 #[derive(Debug)]
-pub struct Host {
+pub struct WorkloadHost {
     view: View,
-    part: Part,
+    part: ProgramPart,
     /// Operations that it may still do.
     left: u64,
     at: usize,
@@ -63,19 +63,19 @@ pub struct Host {
     before: Position,
 }
 
-impl Host {
-    pub(crate) fn new(plan: Arc<Plan>) -> Self {
-        Host::of(plan, Part::Steps, u64::MAX)
+impl WorkloadHost {
+    pub(crate) fn new(plan: Arc<RunPlan>) -> Self {
+        WorkloadHost::of(plan, ProgramPart::Steps, u64::MAX)
     }
 
     /// One of the plan's programs, which ends with a fault after `most` operations.
-    pub(crate) fn of(plan: Arc<Plan>, part: Part, most: u64) -> Self {
+    pub(crate) fn of(plan: Arc<RunPlan>, part: ProgramPart, most: u64) -> Self {
         let loops = vec![(0, 0); plan.part(part).loops.len()];
         let before = Position::default();
         let mut view = View::new(plan);
         let frame = view.plan.part(part).variables.last().map_or(0, |slot| slot + 1);
         view.frame.resize(view.frame.len().max(frame), 0);
-        Host { view, part, left: most, at: 0, loops, waiting: None, begun: None, notes: false, before }
+        WorkloadHost { view, part, left: most, at: 0, loops, waiting: None, begun: None, notes: false, before }
     }
 
     /// Which memory each buffer's name stands for, now and later.
@@ -96,7 +96,7 @@ impl Host {
         }
     }
 
-    /// From now on it notes where it was ([`Host::before`]).
+    /// From now on it notes where it was ([`WorkloadHost::before`]).
     pub(crate) fn note_positions(&mut self) {
         self.notes = true;
     }
@@ -269,7 +269,7 @@ fn not_converged(form: &Loop, condition: &Expr, limit: i64) -> Interrupt {
     form.place.fault(message).with_help("`max` is the limit").into()
 }
 
-impl HostProgram for Host {
+impl HostProgram for WorkloadHost {
     fn next(&mut self, read: Option<u64>) -> Result<HostAction, String> {
         if let Some(wanted) = self.waiting.take() {
             let raw = read.ok_or("the device did not return what the host program read")?;
@@ -310,7 +310,7 @@ impl HostProgram for Host {
 
 /// Finds what is wrong with the steps as far as it can be seen before the run: launches and loops whose
 /// expressions name no loop variable and read nothing from the device.
-pub(crate) fn check_steps(plan: &Arc<Plan>, faults: &mut Diagnostics) {
+pub(crate) fn check_steps(plan: &Arc<RunPlan>, faults: &mut Diagnostics) {
     let mut view = View::new(plan.clone());
     for operation in plan.program.operations.iter().chain(&plan.recovery.operations) {
         match operation {
@@ -331,8 +331,8 @@ pub(crate) fn check_steps(plan: &Arc<Plan>, faults: &mut Diagnostics) {
 }
 
 /// CTAs of all launches, where that is known before the run.
-pub(crate) fn total_ctas(plan: &Arc<Plan>) -> Option<u64> {
-    let mut host = Host::new(plan.clone());
+pub(crate) fn total_ctas(plan: &Arc<RunPlan>) -> Option<u64> {
+    let mut host = WorkloadHost::new(plan.clone());
     let (mut total, mut launches) = (0, 0);
     loop {
         match host.next(None).ok()? {

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use durawarp::crash::{CrashReport, CrashRequest, journal_of};
 use durawarp::oracle::crash::Plan;
 use durawarp::oracle::judge::Watch;
-use durawarp::oracle::order::{Guarantees, Model, Order};
+use durawarp::oracle::order::{Guarantees, Model, RunOrder};
 use durawarp::oracle::regions::{AsPublished, Asked, RegionFacts, judge_recovery, judge_regions};
 use durawarp::oracle::verdict::Property;
 use durawarp::persist::vocab::RegionStep;
@@ -155,7 +155,7 @@ fn found_in(experiment: &Experiment, change: impl Fn(&Fact) -> bool) -> [bool; 2
         }
     }
     let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: SMS };
-    let order = Order::new(&changed, &initial, model);
+    let order = RunOrder::new(&changed, &initial, model);
     let controllers = experiment.machine.spec.controller.channels as usize;
     let facts = RegionFacts::new(&order, &initial, controllers, SMS, false).unwrap();
     let history = judge_regions(&facts, true, 8);

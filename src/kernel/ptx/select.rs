@@ -17,7 +17,7 @@ mod video;
 
 use super::super::alu::{AluOp, Round};
 use super::super::ir::{Class, Op};
-use super::ast::{Instruction, Operand, Word};
+use super::ast::{Instruction, Operand, PtxWord};
 use super::draft::Arg;
 use super::lower::{Lower, Lowered};
 use super::parser::Reported;
@@ -79,7 +79,7 @@ const UNSUPPORTED: [(&str, &str); 25] = [
 
 /// The modifiers of an instruction, each to be taken once.
 pub(super) struct Mods<'i, 'a> {
-    list: &'i [Word<'a>],
+    list: &'i [PtxWord<'a>],
     taken: u64,
 }
 
@@ -121,7 +121,7 @@ impl<'i, 'a> Mods<'i, 'a> {
         self.one_of(&[("rn", Round::Nearest), ("rz", Round::Zero), ("rm", Round::Down), ("rp", Round::Up)])
     }
 
-    fn left_over(&self) -> Option<&'i Word<'a>> {
+    fn left_over(&self) -> Option<&'i PtxWord<'a>> {
         self.list.iter().enumerate().find(|(i, _)| *i >= 64 || self.taken >> i & 1 == 0).map(|(_, word)| word)
     }
 }

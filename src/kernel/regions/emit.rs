@@ -27,7 +27,7 @@ use super::super::ir::{
 };
 use super::code::{Code, Shadow, gathering};
 use super::homes::Homes;
-use super::plan::Plan;
+use super::plan::CheckpointPlan;
 use super::{Layout, RegionError, Role};
 
 /// Name of the parameter that takes the address of the checkpoint area.
@@ -88,7 +88,7 @@ pub(super) struct Emitted {
 
 struct Emitter<'a> {
     code: &'a Code,
-    plan: &'a Plan,
+    plan: &'a CheckpointPlan,
     homes: &'a Homes,
     layout: &'a Layout,
     shadows: &'a [Option<Shadow>],
@@ -112,7 +112,7 @@ struct Emitter<'a> {
 /// Emits a code with a plan of boundaries.
 pub(super) fn emit(
     code: &Code,
-    (plan, homes): (&Plan, &Homes),
+    (plan, homes): (&CheckpointPlan, &Homes),
     layout: &Layout,
     shadows: &[Option<Shadow>],
     kernel: &Kernel,

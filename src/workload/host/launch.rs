@@ -8,7 +8,7 @@ use crate::workload::expr::{Expr, Value};
 use crate::workload::manifest::buffers::Buffer;
 use crate::workload::manifest::element::{elem_name, store};
 use crate::workload::manifest::instrument::Generated;
-use crate::workload::manifest::steps::{Arg, LaunchStep, Span};
+use crate::workload::manifest::steps::{Arg, BufferStart, LaunchStep};
 
 /// Largest extents of a grid and of a block (CUDA, compute capability 6.0), and threads of a block.
 const MAX_GRID: [i64; 3] = [0x7fff_ffff, 65_535, 65_535];
@@ -159,7 +159,7 @@ impl View {
     }
 
     /// An address in a buffer or its padding, or the one behind it.
-    fn address_at(&mut self, span: &Span, bytes: Option<&Expr>) -> Result<u64, Interrupt> {
+    fn address_at(&mut self, span: &BufferStart, bytes: Option<&Expr>) -> Result<u64, Interrupt> {
         let index = span.index.as_ref().map_or(Ok(0), |index| self.integer(index, "an offset in elements"))?;
         let more = bytes.map_or(Ok(0), |bytes| self.integer(bytes, "an offset in bytes"))?;
         let (form, allocation) = (&self.plan.manifest.buffers[span.buffer], self.bindings.of(span.buffer));

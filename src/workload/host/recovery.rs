@@ -15,13 +15,13 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use super::Host;
+use super::WorkloadHost;
 use super::functional::{Action, FunctionalError, drive};
 use crate::kernel::functional::{self, Limits, RunError};
 use crate::kernel::memory::{FlatMemory, Medium};
 use crate::persist::undo::RecoveryStep;
 use crate::workload::plan::image::image;
-use crate::workload::plan::{Part, Plan};
+use crate::workload::plan::{ProgramPart, RunPlan};
 
 /// Host writes are durable in pieces of so many bytes, the words that a power failure does not tear.
 const WORD: u64 = 8;
@@ -29,13 +29,13 @@ const WORD: u64 = 8;
 /// A program that runs at boot. Shared by all threads that judge.
 #[derive(Debug, Clone)]
 pub struct Recovery {
-    plan: Arc<Plan>,
+    plan: Arc<RunPlan>,
     /// Initial contents of all ranges, shared until somebody writes.
     ranges: Vec<(u64, Arc<Vec<u8>>)>,
 }
 
 impl Recovery {
-    pub(crate) fn new(plan: &Arc<Plan>) -> Option<Recovery> {
+    pub(crate) fn new(plan: &Arc<RunPlan>) -> Option<Recovery> {
         let ranges = || image(plan).into_ranges().collect();
         (!plan.recovery.is_empty()).then(|| Recovery { plan: plan.clone(), ranges: ranges() })
     }
@@ -67,7 +67,7 @@ impl Recovery {
         }
         let mut told: Vec<RecoveryStep> = Vec::new();
         let mut left = self.limit();
-        let mut host = Host::of(self.plan.clone(), Part::Recovery, self.limit());
+        let mut host = WorkloadHost::of(self.plan.clone(), ProgramPart::Recovery, self.limit());
         let mut note = |address: u64, data: &[u8]| {
             if steps && Medium::of(address) == Medium::Nvm {
                 told.push(RecoveryStep { address, data: data.into() });
@@ -111,7 +111,7 @@ impl Recovery {
 }
 
 /// The ranges in persistent memory.
-fn persistent<'m>(memory: &'m mut FlatMemory, plan: &Plan) -> Vec<(u64, &'m mut [u8])> {
+fn persistent<'m>(memory: &'m mut FlatMemory, plan: &RunPlan) -> Vec<(u64, &'m mut [u8])> {
     // Other ranges stay shared.
     let in_pm = |start: &u64| Medium::of(*start) == Medium::Nvm;
     let starts: Vec<u64> = plan.addresses.ranges().iter().map(|range| range.start).filter(in_pm).collect();
