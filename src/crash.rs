@@ -36,7 +36,7 @@ use crate::oracle::history::{judge_claim, judge_history};
 use crate::oracle::judge::{
     Check, Recovery, Rules, Watch, judge_actual, judge_allowed, judge_choice, judge_overtaking, judge_store,
 };
-use crate::oracle::order::{Guarantees, Model, Order};
+use crate::oracle::order::{Guarantees, Model, RunOrder};
 use crate::oracle::overtaking::Overtaking;
 use crate::oracle::regions::Resumes;
 use crate::oracle::undo::{Expected, UndoRule};
@@ -182,7 +182,7 @@ pub fn crash(
     let initial = initial_image(&workload.image());
     let host = Requester::command_processor(spec.sm.count as u16).number();
     let (guarantees, strict) = promises(scheme);
-    let order = Order::new(journal, &initial, Model { domain, guarantees, host });
+    let order = RunOrder::new(journal, &initial, Model { domain, guarantees, host });
     let states = CrashStates::new(journal, &initial, domain)
         .map_err(|outside| Diagnostic::nowhere("journal", format!("a write outside persistent memory: {outside}")))?;
     let regions = undo.as_ref().map_or_else(|| by_role(workload), |undo| Regions::of(undo.log()));
@@ -410,7 +410,7 @@ fn crash_regions(
 /// Levels A and B, as far as asked for.
 fn judge_states(
     states: &CrashStates<'_>,
-    order: &Order<'_>,
+    order: &RunOrder<'_>,
     rules: &Rules<'_>,
     regions: Regions,
     initial: &PmImage,

@@ -37,11 +37,11 @@ pub mod table;
 
 pub use ask::{Ask, Verdict};
 pub use paper::{Figure, Finding, Paper, Reading, Request};
-pub use plan::Plan;
+pub use plan::PaperPlan;
 pub use published::Published;
-pub use reproduction::{Record, Reproduction};
+pub use reproduction::{Reproduction, RunRecord};
 pub use runs::{Run, Runs};
-pub use table::{Cell, Table};
+pub use table::{Cell, FigureTable};
 
 use crate::diagnostic::Diagnostic;
 

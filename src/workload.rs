@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! workload.toml ─ document ─> read ─> Manifest ─┐
-//! kernel.ptx ──── kernel::ptx ─────> Programs ──┼─ Choice ─> Plan ─┬─> image, host program ─> a machine
-//!                                               │                  └─> verification <─ final memory
+//! kernel.ptx ──── kernel::ptx ─────> Programs ──┼─ Choice ─> RunPlan ┬─> image, host program ─> a machine
+//!                                               │                    └─> verification <─ final memory
 //! ```
 //!
 //! | module | what it has, from the user down; each uses those below it only |
@@ -45,7 +45,7 @@ pub use check::verdict::{CheckResult, Evidence, ExpectationResult, Mismatch, Out
 pub use formed::regions::{KernelRegions, RegionRun};
 pub use formed::resume::Resumed;
 pub use formed::{FormedHost, FormedProgram};
-pub use host::Host;
+pub use host::WorkloadHost;
 pub use host::functional::{EpochWrites, FunctionalError, FunctionalRun, LaunchCount};
 pub use host::recovery::Recovery;
 pub use host::view::Bindings;
@@ -62,7 +62,7 @@ use host::functional;
 use instrument::{apply, layout};
 use manifest::source::{self, Folder, Programs};
 use manifest::{Manifest, schema};
-use plan::{Plan, fingerprint, image, resolve};
+use plan::{RunPlan, fingerprint, image, resolve};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{SourceText, TomlTable, parse};
@@ -193,7 +193,7 @@ impl Workload {
 /// A workload ready to run.
 #[derive(Debug, Clone)]
 pub struct Resolved {
-    plan: Arc<Plan>,
+    plan: Arc<RunPlan>,
 }
 
 impl Resolved {
@@ -218,9 +218,9 @@ impl Resolved {
         image::image(&self.plan)
     }
 
-    /// The host program, at its start. Keep its [`Host::bindings`] to verify the memory that comes out.
-    pub fn host(&self) -> Host {
-        Host::new(self.plan.clone())
+    /// The host program, at its start. Keep its [`WorkloadHost::bindings`] to verify the memory that comes out.
+    pub fn host(&self) -> WorkloadHost {
+        WorkloadHost::new(self.plan.clone())
     }
 
     /// CTAs of all launches, for a progress display; `None` where the run decides (a loop until converged).

@@ -5,7 +5,7 @@ use std::path::Path;
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
 use durawarp::kernel::functional::Limits;
 use durawarp::kernel::ptx;
-use durawarp::kernel::regions::{Formed, Reason, RegionOptions, Report, form};
+use durawarp::kernel::regions::{FormReport, Formed, Reason, RegionOptions, form};
 use durawarp::report::{align_right, lines, plain_table};
 use durawarp::workload::{Choice, FunctionalError, KernelRegions, Workload};
 use serde::Serialize;
@@ -50,7 +50,7 @@ struct RegionRow {
 struct KernelRow {
     kernel: String,
     regions: Vec<RegionRow>,
-    code: Report,
+    code: FormReport,
     checkpoint_bytes_per_thread: u32,
     obstacles_to_resume: Vec<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,7 +1,7 @@
 //! `durawarp reproduce`: a paper's experiments, ours beside the published numbers.
 
 use durawarp::diagnostic::{Diagnostic, Diagnostics};
-use durawarp::papers::{self, Plan, Reproduction, Request};
+use durawarp::papers::{self, PaperPlan, Reproduction, Request};
 
 use super::args::ReproduceArgs;
 use super::exit::{Exit, Stop};
@@ -10,7 +10,7 @@ use super::settings::Settings;
 use super::{runs, terminal};
 
 pub(super) fn reproduce(args: &ReproduceArgs) -> Result<Exit, Stop> {
-    let plan = Plan::new(request(args)?)?;
+    let plan = PaperPlan::new(request(args)?)?;
     if let Some(folder) = &args.out {
         terminal::make_folder(folder)?;
         Output::at(&folder.join(format!("{}.md", args.paper)))?;

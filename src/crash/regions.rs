@@ -17,7 +17,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::kernel::functional::Limits;
 use crate::kernel::memory::{FlatMemory, Medium};
 use crate::oracle::judge::{Check, Watch};
-use crate::oracle::order::{Guarantees, Model, Order};
+use crate::oracle::order::{Guarantees, Model, RunOrder};
 use crate::oracle::regions::{
     AsPublished, JudgeOptions, RegionFacts, Resumes, judge_checks, judge_recovery, judge_regions, judge_resume,
 };
@@ -141,7 +141,7 @@ pub(super) fn judge(
         let message = "levels B and C do not apply to a scheme of recoverable regions";
         return Err(Diagnostic::nowhere("--only", message).with_help("`--only A:POINT`").into());
     }
-    let order = Order::new(journal, initial, Model { domain: Domain::Adr, guarantees: Guarantees::default(), host });
+    let order = RunOrder::new(journal, initial, Model { domain: Domain::Adr, guarantees: Guarantees::default(), host });
     let facts = RegionFacts::new(&order, initial, controllers, host, rule.of_ctas)
         .map_err(|outside| Diagnostic::nowhere("journal", format!("a write outside persistent memory: {outside}")))?
         .committed_by(rule.commit);

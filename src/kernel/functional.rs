@@ -123,8 +123,8 @@ fn drive(
             Progress::Paused if counts.warp_instructions >= limits.warp_instructions => {
                 return Err(limit_reached(&cta));
             }
-            Progress::Paused => resident.push_back(cta),
-            Progress::AtGrid => at_grid.push(cta),
+            CtaProgress::Paused => resident.push_back(cta),
+            CtaProgress::AtGrid => at_grid.push(cta),
         }
     }
 }

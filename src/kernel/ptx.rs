@@ -222,7 +222,7 @@ fn defined_twice<'a>(functions: impl Iterator<Item = &'a Function<'a>>, file: &s
 fn kernel(
     function: &Function<'_>,
     env: &Env<'_>,
-    lines: &Lines<'_>,
+    lines: &LineStarts<'_>,
     file: &Arc<str>,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<Kernel, Vec<Diagnostic>> {
@@ -322,7 +322,7 @@ impl KernelReport {
 }
 
 /// The first byte of each line of a text.
-struct Lines<'a> {
+struct LineStarts<'a> {
     text: &'a str,
     starts: Vec<usize>,
 }
@@ -330,7 +330,7 @@ struct Lines<'a> {
 impl<'a> Lines<'a> {
     fn new(text: &'a str) -> Self {
         let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(i, _)| i + 1)).collect();
-        Lines { text, starts }
+        LineStarts { text, starts }
     }
 
     fn position(&self, at: usize) -> SourcePos {

@@ -85,10 +85,10 @@ use serde::Serialize;
 
 use super::ir::{ConstSource, Gathering, Kernel, LANES, Op, Slot, SourcePos, Space};
 use super::launch::Launch;
-use code::{Code, Order, items_of, order_of};
+use code::{Code, OrderingNeed, items_of, order_of};
 use emit::{Added, CONSTS32, CONSTS64};
 use homes::Homes;
-use plan::{BOUNDARY_STORES, Ground, Plan};
+use plan::{BOUNDARY_STORES, CheckpointPlan, Ground};
 use values::Values;
 
 pub use layout::{Area, Layout};
@@ -113,7 +113,7 @@ pub struct Region {
 
 /// What came of forming a kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Report {
+pub struct FormReport {
     /// Instructions before.
     pub instructions: u32,
     /// Instructions after.
@@ -147,7 +147,7 @@ pub struct Formed {
     /// Where checkpoints lie.
     pub checkpoint: Layout,
     /// Figures.
-    pub report: Report,
+    pub report: FormReport,
     /// What each instruction is there for.
     pub roles: Vec<Role>,
     /// Why it cannot be resumed in its middle; empty when it can.
@@ -248,7 +248,7 @@ pub fn form(kernel: &Kernel, options: &RegionOptions) -> Result<Formed, RegionEr
     };
     let regions: Vec<Region> = emitted.entries.iter().map(region).collect();
     let count = |role: Role| emitted.roles.iter().filter(|r| **r == role).count() as u32;
-    let report = Report {
+    let report = FormReport {
         instructions: kernel.code.len() as u32,
         formed_instructions: emitted.kernel.code.len() as u32,
         checkpoints: count(Role::Checkpoint),
@@ -290,7 +290,7 @@ fn fixed(code: &Code, options: &RegionOptions) -> Vec<Option<Reason>> {
             None => {}
             Some(order) => {
                 fixed[pc].get_or_insert(Reason::Order);
-                if order == Order::Meeting && options.after_sync && pc + 1 < code.len() {
+                if order == OrderingNeed::Meeting && options.after_sync && pc + 1 < code.len() {
                     fixed[pc + 1].get_or_insert(Reason::AfterOrder);
                 }
             }
@@ -303,7 +303,7 @@ fn fixed(code: &Code, options: &RegionOptions) -> Vec<Option<Reason>> {
 /// Boundaries, found.
 struct Placed {
     reasons: Vec<Option<Reason>>,
-    plan: Plan,
+    plan: CheckpointPlan,
     merged: u32,
 }
 

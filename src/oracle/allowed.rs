@@ -24,14 +24,14 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::crash::Hashed;
-use super::order::{Bounds, Instant, Order};
+use super::order::{Bounds, Instant, RunOrder};
 use super::{Draw, Regions, line_overlaps, mix, overlaps};
 use crate::engine::Time;
 use crate::persist::image::PmImage;
 use crate::persist::journal::FactKind;
 pub use choices::Choices;
 use choices::{AHEAD, Open, Pick};
-use parts::{Parts, bytes_inside};
+use parts::{HashParts, bytes_inside};
 
 /// How much of what is allowed to judge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,7 +73,7 @@ impl Default for Budget {
 /// The states that a model allows in the course of a run.
 #[derive(Debug)]
 pub struct Allowed<'a> {
-    order: &'a Order<'a>,
+    order: &'a RunOrder<'a>,
     initial: &'a PmImage,
     regions: Regions,
     budget: Budget,
@@ -89,7 +89,7 @@ impl<'a> Allowed<'a> {
     }
 
     /// The order that allows them.
-    pub fn order(&self) -> &'a Order<'a> {
+    pub fn order(&self) -> &'a RunOrder<'a> {
         self.order
     }
 
@@ -269,7 +269,8 @@ impl Walk<'_> {
     /// combinations of few lines, and for single lines and pairs, a sum each; for others a sum over open
     /// lines.
     pub fn hashes(&self, choices: &Choices) -> Vec<u128> {
-        let (base, mut parts) = (self.must.hash, Parts::new(self.allowed.order, self.allowed.initial, &choices.open));
+        let (base, mut parts) =
+            (self.must.hash, HashParts::new(self.allowed.order, self.allowed.initial, &choices.open));
         let mut hashes = vec![base];
         if choices.product.is_some() {
             for (at, open) in choices.open.iter().enumerate() {

@@ -16,7 +16,7 @@
 //! of one instruction, which have no order among each other.
 
 use super::crash::{CrashStates, Hashed};
-use super::order::{Effect, Entry, Order, byte_mask, warp_key};
+use super::order::{Effect, RunOrder, VersionEntry, byte_mask, warp_key};
 use super::scopes::Scopes;
 use super::verdict::{Failure, Level, Persist, Property, Verdict, Witness, WrongValue};
 use super::{LINE, WORDS, runs};
@@ -29,7 +29,7 @@ use crate::persist::vocab::{Domain, PersistScope};
 ///
 /// # Panics
 /// When states and order are not of the same journal.
-pub fn judge_history(states: &CrashStates<'_>, order: &Order<'_>, strict: bool, keep: usize) -> Verdict {
+pub fn judge_history(states: &CrashStates<'_>, order: &RunOrder<'_>, strict: bool, keep: usize) -> Verdict {
     judge(states, order, strict, None, keep)
 }
 
@@ -38,13 +38,13 @@ pub fn judge_history(states: &CrashStates<'_>, order: &Order<'_>, strict: bool, 
 ///
 /// # Panics
 /// When states and order are not of the same journal.
-pub fn judge_claim(states: &CrashStates<'_>, order: &Order<'_>, claim: PersistScope, keep: usize) -> Verdict {
+pub fn judge_claim(states: &CrashStates<'_>, order: &RunOrder<'_>, claim: PersistScope, keep: usize) -> Verdict {
     judge(states, order, false, Some(claim), keep)
 }
 
 fn judge(
     states: &CrashStates<'_>,
-    order: &Order<'_>,
+    order: &RunOrder<'_>,
     strict: bool,
     claim: Option<PersistScope>,
     keep: usize,
@@ -73,7 +73,7 @@ fn judge(
 
 struct History<'s, 'a> {
     states: &'s CrashStates<'a>,
-    order: &'s Order<'a>,
+    order: &'s RunOrder<'a>,
     durable: Hashed,
     /// By line and word: the entry of its history that it has surely come to.
     reached: Vec<[u32; WORDS]>,
@@ -153,8 +153,8 @@ impl History<'_, '_> {
             let value = super::order::word_of(&bytes, word);
             let before = self.reached[line][word];
             let entries = &self.order.lines[line].words[word];
-            let performed = |entry: &Entry| entry.version == 0 || self.performed(line, entry.version) <= at;
-            let matches = |entries: &[Entry], from: u32, mask: u64| {
+            let performed = |entry: &VersionEntry| entry.version == 0 || self.performed(line, entry.version) <= at;
+            let matches = |entries: &[VersionEntry], from: u32, mask: u64| {
                 let ahead = entries.iter().enumerate().skip(from as usize).take_while(|(_, entry)| performed(entry));
                 ahead.filter(|(_, entry)| (entry.value ^ value) & mask == 0).map(|(nth, _)| nth as u32).next()
             };
@@ -350,7 +350,7 @@ impl History<'_, '_> {
             let byte = |byte: u64| {
                 let value = image.read(address + byte, 1).ok()?[0];
                 let bits = 0xff << (byte * 8) & mask;
-                let fits = |entry: &Entry| (entry.value ^ u64::from(value) << (byte * 8)) & bits == 0;
+                let fits = |entry: &VersionEntry| (entry.value ^ u64::from(value) << (byte * 8)) & bits == 0;
                 (bits != 0 && !later().any(fits)).then_some(address + byte)
             };
             (0..8).find_map(byte)
@@ -381,7 +381,7 @@ mod tests {
     fn judge(script: &Script, domain: Domain, guarantees: Guarantees, strict: bool) -> Vec<Failure> {
         let initial = PmImage::new(0, vec![0; 1024]);
         let states = CrashStates::new(&script.journal, &initial, domain).unwrap();
-        let order = Order::new(&script.journal, &initial, Model { domain, guarantees, host: HOST });
+        let order = RunOrder::new(&script.journal, &initial, Model { domain, guarantees, host: HOST });
         judge_history(&states, &order, strict, 100).failures
     }
 
@@ -609,7 +609,7 @@ mod tests {
         let initial = PmImage::new(0, vec![0; 1024]);
         let states = CrashStates::new(&script.journal, &initial, Domain::Adr).unwrap();
         let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: HOST };
-        let order = Order::new(&script.journal, &initial, model);
+        let order = RunOrder::new(&script.journal, &initial, model);
         let found = judge_claim(&states, &order, PersistScope::Cta, 100).failures;
         assert_eq!(found.len(), 1);
         let witness = found[0].witness.as_ref().unwrap();
@@ -734,7 +734,7 @@ mod tests {
             let initial = PmImage::new(0, vec![0; 1024]);
             let states = CrashStates::new(&script.journal, &initial, Domain::Adr).unwrap();
             let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: HOST };
-            let order = Order::new(&script.journal, &initial, model);
+            let order = RunOrder::new(&script.journal, &initial, model);
             judge_history(&states, &order, false, keep)
         };
         let mut script = Script::default();

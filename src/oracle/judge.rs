@@ -19,7 +19,7 @@ use rayon::prelude::*;
 
 use super::allowed::Allowed;
 use super::crash::{BeyondEnd, CrashStates, Plan};
-use super::order::Order;
+use super::order::RunOrder;
 use super::overtaking::Overtaking;
 use super::undo::UndoRule;
 use super::verdict::{ConditionCount, Failure, Finding, Level, Property, Verdict, WrongValue};
@@ -150,7 +150,7 @@ impl Rules<'_> {
         survived: &PmImage,
         begun: u32,
         recovered: &mut PmImage,
-        order: Option<&Order<'_>>,
+        order: Option<&RunOrder<'_>>,
         known: &[ConditionCount],
     ) -> Judged {
         let mut found = Vec::new();
@@ -213,7 +213,7 @@ impl fmt::Debug for Watch<'_> {
 
 /// What a chunk came to.
 #[derive(Default)]
-struct Part {
+struct ChunkVerdict {
     judged: u64,
     passed: u64,
     failed: u64,
@@ -224,23 +224,23 @@ struct Part {
 /// What a worker judges with.
 struct Bench<'a> {
     rules: &'a Rules<'a>,
-    order: &'a Order<'a>,
+    order: &'a RunOrder<'a>,
     watch: &'a Watch<'a>,
     done: &'a AtomicU64,
     total: u64,
     recovered: PmImage,
-    part: Part,
+    part: ChunkVerdict,
 }
 
 impl<'a> Bench<'a> {
     fn new(
         rules: &'a Rules<'a>,
-        order: &'a Order<'a>,
+        order: &'a RunOrder<'a>,
         watch: &'a Watch<'a>,
         total: (&'a AtomicU64, u64),
         image: &PmImage,
     ) -> Self {
-        let part = Part { conditions: rules.conditions(), ..Part::default() };
+        let part = ChunkVerdict { conditions: rules.conditions(), ..ChunkVerdict::default() };
         Bench { rules, order, watch, done: total.0, total: total.1, recovered: image.clone(), part }
     }
 
@@ -322,7 +322,7 @@ fn first_of_each<P: Ord + Copy + Send>(mut hashes: Vec<(u128, P)>) -> Vec<P> {
     places
 }
 
-fn sum(mut verdict: Verdict, parts: Vec<Part>, rules: &Rules<'_>) -> Verdict {
+fn sum(mut verdict: Verdict, parts: Vec<ChunkVerdict>, rules: &Rules<'_>) -> Verdict {
     for part in parts {
         verdict.judged += part.judged;
         verdict.passed += part.passed;
@@ -347,7 +347,7 @@ fn sum(mut verdict: Verdict, parts: Vec<Part>, rules: &Rules<'_>) -> Verdict {
 /// The plan names a point beyond the last one.
 pub fn judge_actual(
     states: &CrashStates<'_>,
-    order: &Order<'_>,
+    order: &RunOrder<'_>,
     rules: &Rules<'_>,
     regions: &Regions,
     plan: Plan,
@@ -506,7 +506,7 @@ pub fn judge_store(overtaking: &Overtaking<'_>, rules: &Rules<'_>, store: usize)
     Some(judge_one(&image, overtaking.launches_begun(store), rules, overtaking.order(), &place))
 }
 
-fn judge_one(survived: &PmImage, begun: u32, rules: &Rules<'_>, order: &Order<'_>, place: &Failure) -> Verdict {
+fn judge_one(survived: &PmImage, begun: u32, rules: &Rules<'_>, order: &RunOrder<'_>, place: &Failure) -> Verdict {
     let mut conditions = rules.conditions();
     let Judged { found, violated } = rules.judge(survived, begun, &mut survived.clone(), Some(order), &conditions);
     if let Some(violated) = violated {

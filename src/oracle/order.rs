@@ -71,7 +71,7 @@ pub struct Version {
 
 /// A word of a line from a version on, until the next entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct VersionEntry {
     pub(super) version: u32,
     pub(super) value: u64,
 }
@@ -83,7 +83,7 @@ pub struct Line {
     pub address: u64,
     /// Its versions, in the order of coherence.
     pub versions: Vec<Version>,
-    pub(super) words: [Vec<Entry>; WORDS],
+    pub(super) words: [Vec<VersionEntry>; WORDS],
 }
 
 /// A warp: (SM, launch, CTA, warp).
@@ -91,7 +91,7 @@ pub(super) type WarpKey = (u16, u32, u32, u16);
 
 /// A warp and what it stored.
 #[derive(Debug, Clone)]
-pub(super) struct Warp {
+pub(super) struct WarpStores {
     pub(super) key: WarpKey,
     /// Its stores and atomics, in program order.
     pub(super) stores: Vec<u32>,
@@ -109,7 +109,7 @@ pub(super) enum Effect {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Event {
+pub(super) struct IntervalEvent {
     /// The fact that brings it.
     pub(super) fact: u32,
     pub(super) line: u32,
@@ -139,11 +139,11 @@ pub struct Bounds {
 
 /// The persist order of a run.
 #[derive(Debug, Clone)]
-pub struct Order<'a> {
+pub struct RunOrder<'a> {
     pub(super) journal: &'a Journal,
     pub(super) lines: Vec<Line>,
-    pub(super) warps: Vec<Warp>,
-    pub(super) events: Vec<Event>,
+    pub(super) warps: Vec<WarpStores>,
+    pub(super) events: Vec<IntervalEvent>,
     /// What the machine orders of non-temporal stores.
     pub(super) past: NonTemporalOrder,
     /// Line and version of each fact that is a store, an atomic or a performance.
@@ -188,9 +188,9 @@ pub(super) fn word_of(bytes: &[u8; LINE], word: usize) -> u64 {
     word.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte))
 }
 
-impl<'a> Order<'a> {
+impl<'a> RunOrder<'a> {
     /// Reads the facts of a merged journal of a run that began with `initial`. Cost: facts × log(lines).
-    pub fn new(journal: &'a Journal, initial: &PmImage, model: Model) -> Order<'a> {
+    pub fn new(journal: &'a Journal, initial: &PmImage, model: Model) -> RunOrder<'a> {
         let concerned = |fact: &&Fact| {
             is_store(fact.kind)
                 || matches!(
@@ -203,10 +203,10 @@ impl<'a> Order<'a> {
         addresses.dedup();
         let line = |&address: &u64| {
             let bytes = read_line(initial, address);
-            let words = std::array::from_fn(|word| vec![Entry { version: 0, value: word_of(&bytes, word) }]);
+            let words = std::array::from_fn(|word| vec![VersionEntry { version: 0, value: word_of(&bytes, word) }]);
             Line { address, versions: Vec::new(), words }
         };
-        let mut order = Order {
+        let mut order = RunOrder {
             journal,
             lines: addresses.iter().map(line).collect(),
             warps: Vec::new(),
@@ -317,7 +317,7 @@ fn copy(bytes: &mut [u8; LINE], mask: u128, data: &[u8]) {
 
 /// Reads facts in order.
 struct Reader<'o, 'a> {
-    order: &'o mut Order<'a>,
+    order: &'o mut RunOrder<'a>,
     model: Model,
     /// Stores of an SM to a line that are not performed yet.
     issued: BTreeMap<(u16, u32), VecDeque<u32>>,
@@ -398,7 +398,8 @@ impl Reader<'_, '_> {
                 | FactKind::Region(_) => {}
             }
         }
-        self.order.warps = self.warps.into_iter().map(|(key, Pending { stores, .. })| Warp { key, stores }).collect();
+        self.order.warps =
+            self.warps.into_iter().map(|(key, Pending { stores, .. })| WarpStores { key, stores }).collect();
     }
 
     fn line(&self, address: u64) -> u32 {
@@ -459,16 +460,16 @@ impl Reader<'_, '_> {
             let mask = byte_mask(fact.mask, word);
             if mask != 0 {
                 let before = entries[entries.len() - 1].value;
-                entries.push(Entry { version, value: before & !mask | word_of(&bytes, word) });
+                entries.push(VersionEntry { version, value: before & !mask | word_of(&bytes, word) });
             }
         }
         self.order.place[at as usize] = (line, version);
         for program in combined.iter().copied().chain(program) {
             self.order.place[program as usize] = (line, version);
         }
-        self.order.events.push(Event { fact: at, line, version, effect: Effect::May });
+        self.order.events.push(IntervalEvent { fact: at, line, version, effect: Effect::May });
         if self.model.domain == Domain::Eadr {
-            self.order.events.push(Event { fact: at, line, version, effect: Effect::Prefix });
+            self.order.events.push(IntervalEvent { fact: at, line, version, effect: Effect::Prefix });
         } else if by_host {
             self.epochs.entry((NONE, None)).or_default().push(at);
         }
@@ -607,7 +608,7 @@ impl Reader<'_, '_> {
         }
         for ((line, through), version) in latest {
             let effect = if through { Effect::NonTemporal } else { Effect::Prefix };
-            self.order.events.push(Event { fact: at, line, version, effect });
+            self.order.events.push(IntervalEvent { fact: at, line, version, effect });
         }
     }
 
@@ -642,7 +643,7 @@ pub(super) fn byte_mask(mask: u128, word: usize) -> u64 {
 /// A walk over the instants of a journal, forward only. Instant t is when the first t facts have been noted.
 #[derive(Debug, Clone)]
 pub struct Instant<'a> {
-    order: &'a Order<'a>,
+    order: &'a RunOrder<'a>,
     at: usize,
     next: usize,
     bounds: Vec<Bounds>,

@@ -25,7 +25,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::order::{Bounds, Effect, Order, WarpKey, is_store, same_instruction, warp_key};
+use super::order::{Bounds, Effect, RunOrder, WarpKey, is_store, same_instruction, warp_key};
 use super::scopes::Scopes;
 use super::{Draw, inside};
 use crate::engine::Time;
@@ -57,7 +57,7 @@ struct Guarantee {
 /// The states of a run in which a warp has run ahead.
 #[derive(Debug)]
 pub struct Overtaking<'a> {
-    order: &'a Order<'a>,
+    order: &'a RunOrder<'a>,
     initial: &'a PmImage,
     /// Of facts of warps: where they position; by place in the journal.
     positions: BTreeMap<u32, Position>,
@@ -73,7 +73,7 @@ pub struct Overtaking<'a> {
 
 impl<'a> Overtaking<'a> {
     /// The states that `order` allows from an initial image on. Cost: facts × warps of a CTA.
-    pub fn new(order: &'a Order<'a>, initial: &'a PmImage) -> Overtaking<'a> {
+    pub fn new(order: &'a RunOrder<'a>, initial: &'a PmImage) -> Overtaking<'a> {
         let mut readers: BTreeMap<WarpKey, (u32, u32)> = BTreeMap::new();
         let (mut positions, mut clocks) = (BTreeMap::new(), vec![Clock::new()]);
         let mut paths: BTreeMap<(u32, u32), [Vec<u32>; 2]> = BTreeMap::new();
@@ -126,7 +126,7 @@ impl<'a> Overtaking<'a> {
                 }
             }
         }
-        let guarantee = |event: &super::order::Event| {
+        let guarantee = |event: &super::order::IntervalEvent| {
             let through = match event.effect {
                 Effect::May => return None,
                 Effect::Prefix => false,
@@ -141,7 +141,7 @@ impl<'a> Overtaking<'a> {
     }
 
     /// The order that allows them.
-    pub fn order(&self) -> &'a Order<'a> {
+    pub fn order(&self) -> &'a RunOrder<'a> {
         self.order
     }
 
@@ -395,7 +395,7 @@ mod tests {
         let initial = PmImage::new(0, vec![0; 512]);
         let guarantees = Guarantees { past, ..Guarantees::default() };
         let model = Model { domain: Domain::Adr, guarantees, host: HOST };
-        let order = Order::new(&script.journal, &initial, model);
+        let order = RunOrder::new(&script.journal, &initial, model);
         assert!(order.faults().is_empty(), "{:?}", order.faults());
         let overtaking = Overtaking::new(&order, &initial);
         let (stores, _) = overtaking.stores(u64::MAX, 0);

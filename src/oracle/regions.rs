@@ -31,7 +31,7 @@ pub use actual::{JudgeOptions, Resumes, judge_checks, judge_recovery, judge_resu
 pub use history::judge_regions;
 pub use recovery::{AsPublished, AtPowerFailure, Knowledge};
 
-use super::order::{Order, WarpKey, byte_mask, is_store, warp_key, word_of};
+use super::order::{RunOrder, WarpKey, byte_mask, is_store, warp_key, word_of};
 use super::verdict::Persist;
 use super::{LINE, WORDS, runs};
 use crate::engine::Time;
@@ -52,7 +52,7 @@ struct RegionStore {
 
 /// What SMs noted of a region.
 #[derive(Debug, Clone, Default)]
-struct Region {
+struct NotedRegion {
     author: Option<Author>,
     /// In program order.
     stores: Vec<RegionStore>,
@@ -82,14 +82,14 @@ struct Contradiction {
 pub struct RegionFacts<'a> {
     journal: &'a Journal,
     initial: &'a PmImage,
-    order: &'a Order<'a>,
+    order: &'a RunOrder<'a>,
     controllers: usize,
     of_ctas: bool,
     commit: CommitRule,
     /// The orders in which regions commit, by the name that facts have for them: one, or one an SM.
     names: Vec<u16>,
     /// By order and number.
-    regions: Vec<Vec<Region>>,
+    regions: Vec<Vec<NotedRegion>>,
     /// What issued stores left in, by the facts that warps issued them.
     issued: Vec<Issued>,
     /// Facts that change a controller's state, or are the host's writes.
@@ -130,7 +130,7 @@ impl<'a> RegionFacts<'a> {
     /// # Errors
     /// A store or write is not all inside the image.
     pub fn new(
-        order: &'a Order<'a>,
+        order: &'a RunOrder<'a>,
         initial: &'a PmImage,
         controllers: usize,
         host: u16,
@@ -232,7 +232,7 @@ impl<'a> RegionFacts<'a> {
             return;
         }
         if regions.len() <= number as usize {
-            regions.resize_with(number as usize + 1, Region::default);
+            regions.resize_with(number as usize + 1, NotedRegion::default);
         }
         let region = &mut regions[number as usize];
         let owner = warp_key(*region.author.get_or_insert(fact.author));
@@ -393,7 +393,7 @@ struct Programs {
 }
 
 impl Programs {
-    fn issue(&mut self, order: &Order<'_>, at: u32, fact: &Fact) {
+    fn issue(&mut self, order: &RunOrder<'_>, at: u32, fact: &Fact) {
         let source = match fact.kind {
             // The value of an atomic is known when it was performed.
             FactKind::Updated => {

@@ -13,7 +13,7 @@
 
 use std::collections::BTreeMap;
 
-use super::order::{Order, WarpKey, instance, is_store, warp_key};
+use super::order::{RunOrder, WarpKey, instance, is_store, warp_key};
 use crate::persist::journal::FactKind;
 use crate::persist::vocab::PersistScope;
 
@@ -39,7 +39,7 @@ pub(super) struct Scopes {
 
 impl Scopes {
     /// Reads the barriers of a journal, each as it is or all as of one scope.
-    pub(super) fn new(order: &Order<'_>, claim: Option<PersistScope>) -> Scopes {
+    pub(super) fn new(order: &RunOrder<'_>, claim: Option<PersistScope>) -> Scopes {
         let mut scopes = Scopes::default();
         let as_counted = |scope: PersistScope| claim.unwrap_or(scope);
         for fact in order.journal.facts() {
@@ -109,7 +109,7 @@ mod tests {
     fn scopes(script: &Script, claim: Option<PersistScope>, stores: &[u32]) -> Found {
         let initial = PmImage::new(0, vec![0; 512]);
         let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: HOST };
-        let scopes = Scopes::new(&Order::new(&script.journal, &initial, model), claim);
+        let scopes = Scopes::new(&RunOrder::new(&script.journal, &initial, model), claim);
         assert_eq!(scopes.any(), !scopes.instances.is_empty());
         assert!(scopes.instances.iter().all(|instance| instance.confirmed == Some((0, 0))));
         let standings = stores.iter().map(|&store| scopes.epochs_of(store).collect()).collect();

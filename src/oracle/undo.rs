@@ -15,7 +15,7 @@
 //! slots may overlap across launches in any way (they are cut into segments covered alike). Not modelled:
 //! host writes to elements between launches; flags whose address is inside an element or a log.
 
-use super::order::Order;
+use super::order::RunOrder;
 use super::verdict::{Failure, Finding, Level, Persist, Property, Witness, WrongValue};
 use super::{LINE, cuts};
 use crate::persist::image::PmImage;
@@ -159,7 +159,7 @@ impl UndoRule {
         survived: &PmImage,
         begun: u32,
         recovered: &PmImage,
-        order: Option<&Order<'_>>,
+        order: Option<&RunOrder<'_>>,
         out: &mut Vec<Finding>,
     ) {
         let finding = |what| Finding::in_words(Property::Undo, what);
@@ -249,7 +249,7 @@ impl UndoRule {
         to_blame.transaction as usize
     }
 
-    fn explain(&self, wrong: Wrong, count: u64, survived: &PmImage, order: Option<&Order<'_>>) -> Finding {
+    fn explain(&self, wrong: Wrong, count: u64, survived: &PmImage, order: Option<&RunOrder<'_>>) -> Finding {
         let segment = &self.segments[wrong.segment];
         let transaction = &self.log.transactions[wrong.transaction];
         let name = self.name(wrong.transaction);
@@ -346,7 +346,7 @@ fn segments(log: &UndoLog, order: &[usize]) -> Vec<Segment> {
 }
 
 /// The write of the program that gave the bytes at an address these values: the launch's own, if one did.
-fn seek(order: &Order<'_>, role: &str, address: u64, wanted: &[u8], launch: u32) -> Option<Persist> {
+fn seek(order: &RunOrder<'_>, role: &str, address: u64, wanted: &[u8], launch: u32) -> Option<Persist> {
     // Lines are named by their own addresses; an image's base may be anything.
     let line = order.line_with(address)?;
     let line_address = order.lines()[line].address;

@@ -1,6 +1,6 @@
 //! A reproduction as files: tables as CSV, verdicts, runs, a page of Markdown; and as text for a terminal.
 
-use super::{Figure, Finding, Reproduction, Table};
+use super::{Figure, FigureTable, Finding, Reproduction};
 use crate::papers::Cell;
 use crate::report::Markdown;
 
@@ -27,7 +27,7 @@ impl Reproduction {
         }
         for (reading, findings) in &self.readings {
             for (_, finding) in self.different(findings) {
-                let named = |table: &Table| (format!("{}.{}.csv", table.name, reading.name), table.csv());
+                let named = |table: &FigureTable| (format!("{}.{}.csv", table.name, reading.name), table.csv());
                 files.extend(finding.tables.iter().map(named));
             }
         }
@@ -95,8 +95,8 @@ impl Reproduction {
     }
 
     /// Every ask and its verdict, under each reading.
-    fn asks(&self) -> Table {
-        let mut table = Table::new("asks", "Asks", &["figure", "verdict", "ask", "evidence", "reading"]);
+    fn asks(&self) -> FigureTable {
+        let mut table = FigureTable::new("asks", "Asks", &["figure", "verdict", "ask", "evidence", "reading"]);
         let own = [(OWN, &self.findings)];
         let others = self.readings.iter().map(|(reading, findings)| (reading.name, findings));
         for (reading, findings) in own.into_iter().chain(others) {
@@ -114,10 +114,10 @@ impl Reproduction {
     }
 
     /// Every ask and its verdicts side by side.
-    fn bracket(&self) -> Table {
+    fn bracket(&self) -> FigureTable {
         let names = self.readings.iter().map(|(reading, _)| reading.name);
         let columns: Vec<&str> = ["figure", "ask", OWN].into_iter().chain(names).collect();
-        let mut table = Table::new("readings", "verdicts under each reading of the paper's memory", &columns);
+        let mut table = FigureTable::new("readings", "verdicts under each reading of the paper's memory", &columns);
         for (nth, (figure, finding)) in self.findings.iter().enumerate() {
             for (at, ask) in finding.asks.iter().enumerate() {
                 let mut row = [figure.name, ask.text, ask.verdict.words()].map(Cell::from).to_vec();
@@ -132,8 +132,8 @@ impl Reproduction {
     }
 
     /// Every run, its digests, and the command line that repeats it.
-    fn runs(&self) -> Table {
-        let mut table = Table::new("runs", "Runs", &["run", "digest", "memory digest", "fault", "command"]);
+    fn runs(&self) -> FigureTable {
+        let mut table = FigureTable::new("runs", "Runs", &["run", "digest", "memory digest", "fault", "command"]);
         for record in &self.records {
             let cells = match &record.result {
                 Ok([digest, memory]) => [record.label.as_str(), digest, memory, "", &record.command],
@@ -193,7 +193,7 @@ impl Reproduction {
         runs.columns.pop();
         runs.rows.iter_mut().for_each(|row| row.truncate(runs.columns.len()));
         page.table(&runs.page());
-        let mut chosen = Table::new("assumptions", "", &["parameter", "value", "why"]);
+        let mut chosen = FigureTable::new("assumptions", "", &["parameter", "value", "why"]);
         for row in &self.assumptions {
             chosen.push(row.iter().map(|cell| Cell::from(cell.as_str())).collect());
         }

@@ -13,7 +13,7 @@
 
 use super::ask::Ask;
 use super::runs::{Run, Runs};
-use super::table::Table;
+use super::table::FigureTable;
 use crate::config::Override;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::Diagnostics;
@@ -76,14 +76,14 @@ pub struct Figure {
     /// What it shows of the runs.
     pub finding: fn(&Request, &Runs<'_>) -> Finding,
     /// A picture of its tables, where they do not say it all.
-    pub draw: Option<fn(&[Table]) -> Drawing>,
+    pub draw: Option<fn(&[FigureTable]) -> Drawing>,
 }
 
 /// What was found of a figure.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Finding {
     /// Ours beside the published numbers.
-    pub tables: Vec<Table>,
+    pub tables: Vec<FigureTable>,
     /// What was asked of it.
     pub asks: Vec<Ask>,
     /// Why nothing is asked: what is shown is published or arithmetic on published numbers, no measurement of ours.

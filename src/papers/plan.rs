@@ -15,7 +15,7 @@ use crate::workload::Workload;
 
 /// The runs of a request.
 #[derive(Debug)]
-pub struct Plan {
+pub struct PaperPlan {
     request: Request,
     runs: Vec<Run>,
     /// The point of each: two that come to the same have one.
@@ -26,13 +26,13 @@ pub struct Plan {
     notes: Vec<String>,
 }
 
-impl Plan {
+impl PaperPlan {
     /// Resolves everything that the request needs; every fault at once.
     ///
     /// # Errors
     /// The machine, a scheme or a workload does not load, or a change is for nobody.
     pub fn new(request: Request) -> Result<Self, Diagnostics> {
-        let mut plan = Plan {
+        let mut plan = PaperPlan {
             request,
             runs: Vec::new(),
             points: Vec::new(),
@@ -189,13 +189,13 @@ mod tests {
         Request { profile: "ci".to_owned(), bracket: false, ..request }
     }
 
-    fn plan(figures: &[&str], kernels: &[&str]) -> Plan {
-        Plan::new(request(figures, kernels)).unwrap_or_else(|faults| panic!("{faults}"))
+    fn plan(figures: &[&str], kernels: &[&str]) -> PaperPlan {
+        PaperPlan::new(request(figures, kernels)).unwrap_or_else(|faults| panic!("{faults}"))
     }
 
     #[test]
     fn figures_and_kernels_share_their_runs() {
-        let points = |plan: Plan| plan.batch().points().len();
+        let points = |plan: PaperPlan| plan.batch().points().len();
         assert_eq!(points(plan(&["fig3", "fig5"], &["ATAX1", "ATAX2", "BFS"])), 2 * 3);
         let readings = agpm::runs::READINGS.len();
         assert_eq!(points(plan(&["fig3", "fig4", "table2"], &["ATAX1"])), 3 + 1 + readings);
@@ -203,7 +203,7 @@ mod tests {
         // On a machine that coalesces by half-warps anyway, counting so is no other run.
         let mut half = request(&["fig3", "fig4"], &["ATAX1"]);
         half.set = vec![Override::parse("sm.coalescer=half_warp_legacy").unwrap()];
-        let half = Plan::new(half).unwrap_or_else(|faults| panic!("{faults}"));
+        let half = PaperPlan::new(half).unwrap_or_else(|faults| panic!("{faults}"));
         assert_eq!((half.runs().len(), points(half)), (4, 3));
     }
 
@@ -212,7 +212,7 @@ mod tests {
         let told = |change: &dyn Fn(&mut Request)| {
             let mut request = request(&["fig3"], &["ATAX1"]);
             change(&mut request);
-            Plan::new(request).unwrap_err().to_string()
+            PaperPlan::new(request).unwrap_err().to_string()
         };
         let over = |text: &str| vec![Override::parse(text).unwrap()];
         assert!(told(&|request| request.profile = "papper".to_owned()).contains("papper"));

@@ -4,14 +4,14 @@
 
 use super::ask::Verdict;
 use super::paper::{Figure, Finding, Paper, Reading};
-use super::plan::Plan;
+use super::plan::PaperPlan;
 use super::runs::Runs;
 use crate::sweep::Done;
 use crate::sweep::batch::Point;
 
 /// A run of the reproduction, for the record.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Record {
+pub struct RunRecord {
     /// What was run.
     pub label: String,
     /// Digest of the run, and of its final memory; why there is none.
@@ -34,7 +34,7 @@ pub struct Reproduction {
     /// The same figures under each of the other readings.
     pub readings: Vec<(&'static Reading, Vec<(&'static Figure, Finding)>)>,
     /// Every run, in the order of the plan.
-    pub records: Vec<Record>,
+    pub records: Vec<RunRecord>,
     /// Which programs were run: how they keep undo logs, and their log updates.
     pub program: String,
     /// What was left out.
@@ -46,7 +46,7 @@ impl Reproduction {
     ///
     /// # Panics
     /// When there is not one result a point.
-    pub fn of(plan: &Plan, results: &[Done]) -> Self {
+    pub fn of(plan: &PaperPlan, results: &[Done]) -> Self {
         assert_eq!(plan.batch().points().len(), results.len(), "one result a point");
         let request = plan.request();
         let found =
@@ -54,7 +54,7 @@ impl Reproduction {
         let readings =
             plan.readings().iter().map(|(reading, points)| (*reading, found(&plan.runs_at(points, results))));
         let points = plan.batch().points().iter().zip(results).enumerate();
-        let record = |(number, (point, done)): (usize, (&Point, &Done))| Record {
+        let record = |(number, (point, done)): (usize, (&Point, &Done))| RunRecord {
             label: point.label.clone(),
             command: plan.batch().command(number),
             result: match done {

@@ -71,7 +71,7 @@ impl Cell {
 
 /// A table.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Table {
+pub struct FigureTable {
     /// Name of its file, without an ending.
     pub name: String,
     /// What it shows.
@@ -82,11 +82,11 @@ pub struct Table {
     pub rows: Vec<Vec<Cell>>,
 }
 
-impl Table {
+impl FigureTable {
     /// An empty one.
     pub fn new(name: &str, title: &str, columns: &[&str]) -> Self {
         let columns = columns.iter().map(|&column| column.to_owned()).collect();
-        Table { name: name.to_owned(), title: title.to_owned(), columns, rows: Vec::new() }
+        FigureTable { name: name.to_owned(), title: title.to_owned(), columns, rows: Vec::new() }
     }
 
     /// Adds a row.
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn values_are_exact_for_programs_and_short_for_people() {
-        let mut table = Table::new("t", "A table", &["kernel", "x base", "log"]);
+        let mut table = FigureTable::new("t", "A table", &["kernel", "x base", "log"]);
         table.push(vec![Cell::from("a, \"b\""), Cell::Number(1.0 / 3.0, 2), Cell::Count(180_170)]);
         table.push(vec![Cell::from("c"), Cell::None, Cell::deviation(Some(102.0), Some(100.0))]);
         let csv = table.csv();

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::axis::{Axis, Scale, Span, short};
 use super::frame::{Beside, Frame, Under, Wanted};
 use super::labels::{NumberLabel, PITCH, close_gap, fits_into_gaps, room_above, slots, write_above};
-use super::legend::{Entry, Key, area, published};
+use super::legend::{Key, LegendEntry, area, published};
 use super::palette::{Fill, INK};
 use super::sheet::{FigureError, Sheet, finite, not_negative, same_length, some_of};
 use super::tidy::{Tidy, full};
@@ -308,19 +308,19 @@ fn draw(figure: &GroupedBars, series: &[Relative<'_>], of: usize) -> Result<Stri
     let beyond = |value: Option<f64>| value.filter(|value| *value > span.high);
     let mut legend = Vec::new();
     for (i, series) in shown.iter().enumerate() {
-        legend.push(Entry::new(Key::Area(fill(figure, series, i)), series.name));
+        legend.push(LegendEntry::new(Key::Area(fill(figure, series, i)), series.name));
     }
     match &figure.baseline {
         Baseline::Relative(name) | Baseline::Series { name, drawn: false } => {
-            legend.push(Entry::new(Key::Rule(BASELINE.0, BASELINE.1), &format!("{name} = 1")));
+            legend.push(LegendEntry::new(Key::Rule(BASELINE.0, BASELINE.1), &format!("{name} = 1")));
         }
         Baseline::None | Baseline::Series { .. } => {}
     }
     if all().any(|bar| bar.published.is_some()) {
-        legend.push(Entry::new(Key::Diamond, "published"));
+        legend.push(LegendEntry::new(Key::Diamond, "published"));
     }
     if all().any(|bar| beyond(bar.published).is_some()) {
-        legend.push(Entry::new(Key::Above, "published, above the axis"));
+        legend.push(LegendEntry::new(Key::Above, "published, above the axis"));
     }
     let numbers = all().filter_map(|bar| beyond(bar.value)).map(short);
     let lane = !fits_into_gaps(figure.sheet.width_pt, figure.groups.len() + 1, shown.len());

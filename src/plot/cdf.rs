@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::axis::{Axis, Scale, Span, short};
 use super::frame::{Beside, Frame, RIGHT, Under, Wanted};
-use super::legend::{Entry, Key};
+use super::legend::{Key, LegendEntry};
 use super::palette::{Stroke, marker};
 use super::sheet::{FigureError, Sheet, finite, some_of};
 use super::svg::Point;
@@ -98,8 +98,8 @@ impl Cdf {
         let x = Span::tight(&self.x, self.series.iter().flat_map(|series| series.finite().map(|[value, _]| value)));
         let y_axis = Axis::new(&format!("share of {}", self.of), "");
         let y = Span::new(Scale::Linear, 0.0, 1.0);
-        let entry = |(i, series): (usize, &CdfSeries)| Entry::new(Key::Line(Stroke::of(i)), &series.told());
-        let legend: Vec<Entry> = self.series.iter().enumerate().map(entry).collect();
+        let entry = |(i, series): (usize, &CdfSeries)| LegendEntry::new(Key::Line(Stroke::of(i)), &series.told());
+        let legend: Vec<LegendEntry> = self.series.iter().enumerate().map(entry).collect();
         let mut frame = Frame::new(&Wanted {
             sheet: &self.sheet,
             legend: &legend,

@@ -3,7 +3,7 @@
 
 use super::axis::{Axis, Span, Tick};
 use super::labels::{NameRow, bands, slots};
-use super::legend::{Entry, PAD, head};
+use super::legend::{LegendEntry, PAD, head};
 use super::palette::{GRID, INK};
 use super::sheet::{FigureError, Sheet};
 use super::svg::{Anchor, Element, Rect, Svg, Text, number};
@@ -36,7 +36,7 @@ pub(super) enum Under<'a> {
 #[derive(Debug)]
 pub(super) struct Wanted<'a> {
     pub(super) sheet: &'a Sheet,
-    pub(super) legend: &'a [Entry],
+    pub(super) legend: &'a [LegendEntry],
     pub(super) beside: Beside<'a>,
     pub(super) under: Under<'a>,
     /// Room above the data, for numbers.

@@ -23,14 +23,14 @@ pub(super) enum Key {
 
 /// A line of the legend.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct LegendEntry {
     pub(super) key: Key,
     pub(super) text: String,
 }
 
-impl Entry {
-    pub(super) fn new(key: Key, text: &str) -> Entry {
-        Entry { key, text: text.to_owned() }
+impl LegendEntry {
+    pub(super) fn new(key: Key, text: &str) -> LegendEntry {
+        LegendEntry { key, text: text.to_owned() }
     }
 
     fn key_width(&self) -> f64 {
@@ -50,7 +50,7 @@ const KEY: f64 = 13.0;
 const GAP: f64 = 10.0;
 
 /// Draws all that stands above the data and says where it ends.
-pub(super) fn head(svg: &mut Svg, sheet: &Sheet, legend: &[Entry]) -> f64 {
+pub(super) fn head(svg: &mut Svg, sheet: &Sheet, legend: &[LegendEntry]) -> f64 {
     let line = NORMAL * LEADING + 1.0;
     let mut top = PAD;
     let note = sheet.better.map(|better| match better {
@@ -113,7 +113,7 @@ fn arrow(svg: &mut Svg, x: f64, top: f64, up: bool) {
     svg.polyline("arrow", &[(x - 1.8, back), (x, tip), (x + 1.8, back)], GREY, 0.8, &[]);
 }
 
-fn draw(svg: &mut Svg, entry: &Entry, x: f64, top: f64, room: f64) {
+fn draw(svg: &mut Svg, entry: &LegendEntry, x: f64, top: f64, room: f64) {
     let (height, middle) = (6.0, top + 3.2);
     match &entry.key {
         Key::None => {}

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::axis::{Axis, Scale, Span, above_0_on, short};
 use super::frame::{Beside, Frame, RIGHT, Under, Wanted};
 use super::labels::spread;
-use super::legend::{Entry, Key};
+use super::legend::{Key, LegendEntry};
 use super::palette::{GREY, INK, Stroke, marker};
 use super::sheet::{FigureError, Sheet, finite, some_of};
 use super::svg::{Anchor, Element, Point, Text};
@@ -155,15 +155,15 @@ fn draw(figure: &Lines) -> Result<String, FigureError> {
     let ends = ends.filter(|_| linear).flat_map(|(y, error)| [y - error, y + error]);
     let published = figure.series.iter().flat_map(|series| &series.published).copied();
     let (x, y) = (Span::tight(&figure.x, xs), Span::of(&figure.y, ys.chain(ends).chain(published.clone())));
-    let mut legend: Vec<Entry> = figure
+    let mut legend: Vec<LegendEntry> = figure
         .series
         .iter()
         .enumerate()
-        .map(|(i, series)| Entry::new(Key::Line(Stroke::of(i)), &series.name))
+        .map(|(i, series)| LegendEntry::new(Key::Line(Stroke::of(i)), &series.name))
         .collect();
-    legend.extend(figure.ideal.as_ref().map(|ideal| Entry::new(Key::Rule(GREY, IDEAL), &ideal.name)));
+    legend.extend(figure.ideal.as_ref().map(|ideal| LegendEntry::new(Key::Rule(GREY, IDEAL), &ideal.name)));
     if published.clone().next().is_some() {
-        legend.push(Entry::new(Key::Rule(GREY, PUBLISHED), "published"));
+        legend.push(LegendEntry::new(Key::Rule(GREY, PUBLISHED), "published"));
     }
     let sorted: Vec<Vec<LinePoint>> = figure.series.iter().map(LineSeries::sorted).collect();
     let missing = sorted.iter().flatten().any(|point| finite(point.y).is_none());

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::axis::{Axis, Scale, Span, short};
 use super::frame::{Beside, Frame, Under, Wanted};
 use super::labels::{NumberLabel, close_gap, fits_into_gaps, room_above, slots, write_above};
-use super::legend::{Entry, Key, area};
+use super::legend::{Key, LegendEntry, area};
 use super::palette::Fill;
 use super::sheet::{FigureError, Sheet, finite, not_negative, same_length, some_of};
 use super::tidy::{Tidy, full};
@@ -126,11 +126,11 @@ impl StackedBars {
 
     pub(super) fn draw(&self, look: &Look<'_>) -> Result<String, FigureError> {
         self.check()?;
-        let mut legend: Vec<Entry> = Vec::new();
+        let mut legend: Vec<LegendEntry> = Vec::new();
         if !look.legend_name.is_empty() {
-            legend.push(Entry::new(Key::None, look.legend_name));
+            legend.push(LegendEntry::new(Key::None, look.legend_name));
         }
-        legend.extend(self.parts.iter().enumerate().map(|(i, part)| Entry::new(Key::Area((look.fill)(i)), part)));
+        legend.extend(self.parts.iter().enumerate().map(|(i, part)| LegendEntry::new(Key::Area((look.fill)(i)), part)));
         let totals = self.bars().map(|bar| bar.values.iter().filter_map(|value| finite(*value)).sum::<f64>());
         let axis = Axis { scale: Scale::Linear, range: None, ..self.axis.clone() };
         let mut span = Span::of(&axis, totals.chain([0.0]));
@@ -156,7 +156,7 @@ impl StackedBars {
     }
 
     /// The surroundings, with names of bars below them if that fits.
-    fn frame(&self, legend: &[Entry], axis: &Axis, span: Span) -> Result<Frame, FigureError> {
+    fn frame(&self, legend: &[LegendEntry], axis: &Axis, span: Span) -> Result<Frame, FigureError> {
         let names: Vec<String> = self.groups.iter().map(|group| group.name.clone()).collect();
         let of = |group: &StackGroup| group.bars.iter().map(|bar| bar.name.clone()).collect::<Vec<_>>();
         let bars: Vec<Vec<String>> = self.groups.iter().map(of).collect();

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::axis::{Axis, Span};
 use super::frame::{Beside, Frame, RIGHT, Under, Wanted, Window};
-use super::legend::{Entry, Key, PAD, area, head};
+use super::legend::{Key, LegendEntry, PAD, area, head};
 use super::palette::{Fill, Stroke};
 use super::sheet::{FigureError, Sheet, finite, not_negative, same_length, some_of};
 use super::svg::{Anchor, Point, Svg, Text};
@@ -171,17 +171,17 @@ impl Steps {
         names
     }
 
-    fn legend(&self) -> Vec<Entry> {
+    fn legend(&self) -> Vec<LegendEntry> {
         let series = self.named(|step| &step.series);
         let (states, name) = (self.named(|step| &step.state), format!("{}:", self.states));
         let line = |(at, name): (usize, &&str)| {
             let stroke = Stroke::of(at);
-            Entry::new(Key::Rule(stroke.colour, stroke.dashes), name)
+            LegendEntry::new(Key::Rule(stroke.colour, stroke.dashes), name)
         };
-        let fill = |(at, name): (usize, &&str)| Entry::new(Key::Area(Fill::of(at + 1)), name);
-        let series: Vec<Entry> = series.iter().enumerate().map(line).collect();
+        let fill = |(at, name): (usize, &&str)| LegendEntry::new(Key::Area(Fill::of(at + 1)), name);
+        let series: Vec<LegendEntry> = series.iter().enumerate().map(line).collect();
         let states = states.iter().enumerate().map(fill);
-        series.into_iter().chain([Entry::new(Key::None, &name)]).chain(states).collect()
+        series.into_iter().chain([LegendEntry::new(Key::None, &name)]).chain(states).collect()
     }
 
     /// Where a step begins and ends.

@@ -17,7 +17,7 @@ pub(crate) mod view;
 use std::sync::Arc;
 
 use super::expr::{Element, Expr};
-use super::plan::{Part, Plan};
+use super::plan::{ProgramPart, RunPlan};
 use crate::diagnostic::Diagnostics;
 use crate::kernel::host::{GlobalRange, HostAction, HostProgram};
 use crate::kernel::launch::Launch;
@@ -50,9 +50,9 @@ pub(crate) struct Begun {
 
 /// The host program of a run.
 #[derive(Debug)]
-pub struct Host {
+pub struct WorkloadHost {
     view: View,
-    part: Part,
+    part: ProgramPart,
     /// Operations that it may still do.
     left: u64,
     at: usize,
@@ -77,7 +77,7 @@ impl Host {
         let mut view = View::new(plan);
         let frame = view.plan.part(part).variables.last().map_or(0, |slot| slot + 1);
         view.frame.resize(view.frame.len().max(frame), 0);
-        Host { view, part, left: most, at: 0, loops, waiting: None, begun: None, notes: false, before }
+        WorkloadHost { view, part, left: most, at: 0, loops, waiting: None, begun: None, notes: false, before }
     }
 
     /// Which memory each buffer's name stands for, now and later.
@@ -98,7 +98,7 @@ impl Host {
         }
     }
 
-    /// From now on it notes where it was ([`Host::before`]).
+    /// From now on it notes where it was ([`WorkloadHost::before`]).
     pub(crate) fn note_positions(&mut self) {
         self.notes = true;
     }
@@ -271,7 +271,7 @@ fn not_converged(form: &Loop, condition: &Expr, limit: i64) -> Interrupt {
     form.place.fault(message).with_help("`max` is the limit").into()
 }
 
-impl HostProgram for Host {
+impl HostProgram for WorkloadHost {
     fn next(&mut self, read: Option<u64>) -> Result<HostAction, String> {
         if let Some(wanted) = self.waiting.take() {
             let raw = read.ok_or("the device did not return what the host program read")?;
@@ -312,7 +312,7 @@ impl HostProgram for Host {
 
 /// Finds what is wrong with the steps as far as it can be seen before the run: launches and loops whose
 /// expressions name no loop variable and read nothing from the device.
-pub(crate) fn check_steps(plan: &Arc<Plan>, faults: &mut Diagnostics) {
+pub(crate) fn check_steps(plan: &Arc<RunPlan>, faults: &mut Diagnostics) {
     let mut view = View::new(plan.clone());
     for operation in plan.program.operations.iter().chain(&plan.recovery.operations) {
         match operation {

@@ -24,7 +24,7 @@ use buffers::{Buffer, Graph, Param, Profile};
 use checks::{Check, CrashForm, Expectation};
 use instrument::Instrument;
 use names::Names;
-use steps::{RecoveryForm, Step};
+use steps::{HostStep, RecoveryForm};
 
 /// A manifest, read.
 #[derive(Debug, Clone)]
@@ -36,7 +36,7 @@ pub(crate) struct Manifest {
     pub(crate) profiles: Vec<Profile>,
     pub(crate) graphs: Vec<Graph>,
     pub(crate) buffers: Vec<Buffer>,
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<HostStep>,
     pub(crate) checks: Vec<Check>,
     pub(crate) expectations: Vec<Expectation>,
     pub(crate) instrument: Option<Instrument>,

@@ -41,7 +41,7 @@ pub(crate) type FormedKernel = (Arc<Kernel>, Arc<Formed>);
 
 /// Which of a plan's programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum ProgramPart {
     /// What a run does.
     Steps,
     /// What runs at boot after a power failure.
@@ -88,7 +88,7 @@ pub struct Demands {
 
 /// Everything about a run that is known before it starts. Shared by its host program and its verification.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct RunPlan {
     pub(crate) manifest: Arc<Manifest>,
     pub(crate) programs: Arc<Programs>,
     pub(crate) folder: Folder,
@@ -118,12 +118,12 @@ pub(crate) struct Plan {
     pub(crate) formed: OnceLock<(RegionOptions, Arc<[FormedKernel]>)>,
 }
 
-impl Plan {
+impl RunPlan {
     /// One of its programs.
-    pub(crate) fn part(&self, part: Part) -> &Program {
+    pub(crate) fn part(&self, part: ProgramPart) -> &Program {
         match part {
-            Part::Steps => &self.program,
-            Part::Recovery => &self.recovery,
+            ProgramPart::Steps => &self.program,
+            ProgramPart::Recovery => &self.recovery,
         }
     }
 

@@ -8,6 +8,7 @@ mod prose;
 mod source;
 mod types;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use source::{Source, sources};
@@ -361,4 +362,35 @@ fn benches_measure_with_the_allocator_of_the_binary() {
         let same = "#[path = \"../src/allocator.rs\"]\nmod allocator;\n";
         assert!(text(&bench).contains(same), "{} has another allocator than the binary", bench.display());
     }
+}
+
+/// Names of types that are still defined more than three times, and how often. The list only shrinks.
+const SHARED_NAMES: &[(&str, usize)] =
+    &[("Entry", 6), ("Host", 10), ("Kind", 4), ("Part", 4), ("Report", 4), ("Tally", 6), ("Word", 4)];
+
+#[test]
+fn a_name_of_a_type_is_defined_three_times_at_most() {
+    let mut count: BTreeMap<String, usize> = BTreeMap::new();
+    for source in sources() {
+        for line in &source.code {
+            let (line, inside) = (line.trim_start(), line.starts_with(' '));
+            let visible = line.strip_prefix("pub").map_or(line, |rest| {
+                rest.strip_prefix('(').and_then(|rest| Some(rest.split_once(')')?.1)).unwrap_or(rest).trim_start()
+            });
+            // A `type` without `pub` inside a block is that of a trait, or of one function.
+            let of_block = inside && line.starts_with("type ");
+            let kinds = ["struct ", "enum ", "trait ", "type "];
+            let named = kinds.iter().find_map(|kind| visible.strip_prefix(kind)).filter(|_| !of_block);
+            if let Some(named) = named.filter(|named| named.starts_with(char::is_uppercase)) {
+                let end = named.find(|c: char| !c.is_alphanumeric()).unwrap_or(named.len());
+                *count.entry(named[..end].to_owned()).or_default() += 1;
+            }
+        }
+    }
+    let most = |name: &str| SHARED_NAMES.iter().find(|(known, _)| *known == name).map_or(3, |(_, most)| *most);
+    let often: Vec<_> = count.iter().filter(|(name, times)| **times > most(name)).collect();
+    assert!(often.is_empty(), "give types names that tell them apart: {often:?}");
+    let fewer: Vec<_> =
+        SHARED_NAMES.iter().filter(|(name, most)| count.get(*name).is_none_or(|times| times < most)).collect();
+    assert!(fewer.is_empty(), "lower these numbers, or take them off the list at 3: {fewer:?}");
 }

@@ -155,7 +155,7 @@ fn found_in(experiment: &Experiment, change: impl Fn(&Fact) -> bool) -> [bool; 2
         }
     }
     let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: SMS };
-    let order = Order::new(&changed, &initial, model);
+    let order = RunOrder::new(&changed, &initial, model);
     let controllers = experiment.machine.spec.controller.channels as usize;
     let facts = RegionFacts::new(&order, &initial, controllers, SMS, false).unwrap();
     let history = judge_regions(&facts, true, 8);

@@ -20,7 +20,7 @@ use durawarp::engine::Time;
 use durawarp::machine::address::Interleave;
 use durawarp::oracle::crash::Plan;
 use durawarp::oracle::judge::Watch;
-use durawarp::oracle::order::{Guarantees, Model, Order};
+use durawarp::oracle::order::{Guarantees, Model, RunOrder};
 use durawarp::oracle::regions::{
     AsPublished, AtPowerFailure, JudgeOptions, Knowledge, RegionFacts, judge_recovery, judge_regions,
 };
@@ -457,7 +457,7 @@ fn faults_of_recovery_are_found_after_failures_of_the_right_machine() {
         let experiment = experiment(Fault::None, &format!("{sets} {mode}"));
         let (journal, initial) = journal_of(&experiment, &Conduct::default());
         let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: SMS };
-        let order = Order::new(&journal, &initial, model);
+        let order = RunOrder::new(&journal, &initial, model);
         let facts = RegionFacts::new(&order, &initial, usize::from(CONTROLLERS), SMS, false).unwrap();
         let facts = facts.committed_by(commit);
         assert!(judge_regions(&facts, true, 8).holds(), "{name} {sets}");

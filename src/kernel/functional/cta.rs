@@ -16,7 +16,7 @@ use super::interface::{Counts, Event, Limits, Observer, RunError, SLICE, Start, 
 
 /// How far a CTA got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Progress {
+pub(super) enum CtaProgress {
     Done,
     Paused,
     /// Every warp that has not ended waits at `pm.barrier.kr`.
@@ -108,20 +108,20 @@ impl Cta {
         counts: &mut Counts,
         budget: u64,
         observer: &mut Option<Observer<'_>>,
-    ) -> Result<Progress, RunError> {
+    ) -> Result<CtaProgress, RunError> {
         let end = counts.warp_instructions + budget;
         loop {
             if self.live == 0 {
-                return Ok(Progress::Done);
+                return Ok(CtaProgress::Done);
             }
             if self.at_grid == self.live {
-                return Ok(Progress::AtGrid);
+                return Ok(CtaProgress::AtGrid);
             }
             if self.runnable == 0 {
                 return Err(self.deadlock(launch));
             }
             if counts.warp_instructions >= end {
-                return Ok(Progress::Paused);
+                return Ok(CtaProgress::Paused);
             }
             if self.runnable >> self.turn & 1 != 0 {
                 let slice = u64::from(SLICE).min(end - counts.warp_instructions) as u32;

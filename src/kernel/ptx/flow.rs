@@ -15,7 +15,7 @@
 
 use hashbrown::HashMap;
 
-use super::ast::{Function, Instruction, Kind, Operand, Statement};
+use super::ast::{Function, Instruction, Operand, OperandKind, Statement};
 
 /// Origins of a value, a bit each: pointer parameters from bit 0.
 pub(super) type Origins = u64;
@@ -35,7 +35,7 @@ type Register = usize;
 
 /// One instruction with its names resolved.
 #[derive(Debug)]
-pub(super) struct Step<'a> {
+pub(super) struct FlowStep<'a> {
     pub(super) inst: &'a Instruction<'a>,
     guard: Option<Register>,
     writes: Vec<Register>,
@@ -61,7 +61,7 @@ enum Role {
 /// A kernel's instructions in a row, and what flows through them.
 #[derive(Debug)]
 pub(super) struct Flow<'a> {
-    pub(super) code: Vec<Step<'a>>,
+    pub(super) code: Vec<FlowStep<'a>>,
     roles: Vec<Role>,
     /// First instruction of each block, and the number of instructions at the end.
     starts: Vec<usize>,
@@ -157,16 +157,16 @@ fn flatten<'a>(
 /// Every name in an operand.
 fn names<'a>(operand: &'a Operand<'a>, out: &mut Vec<(&'a str, i64)>) {
     match &operand.kind {
-        Kind::Name { name, offset, .. } => out.push((name, *offset)),
-        Kind::Vector(parts) | Kind::Address(parts) | Kind::List(parts) => {
+        OperandKind::Name { name, offset, .. } => out.push((name, *offset)),
+        OperandKind::Vector(parts) | OperandKind::Address(parts) | OperandKind::List(parts) => {
             parts.iter().for_each(|part| names(part, out));
         }
-        Kind::Pair(a, b) => {
+        OperandKind::Pair(a, b) => {
             names(a, out);
             names(b, out);
         }
-        Kind::Not(inner) | Kind::Minus(inner) => names(inner, out),
-        Kind::Int(_) | Kind::Single(_) | Kind::Double(_) => {}
+        OperandKind::Not(inner) | OperandKind::Minus(inner) => names(inner, out),
+        OperandKind::Int(_) | OperandKind::Single(_) | OperandKind::Double(_) => {}
     }
 }
 
@@ -359,11 +359,11 @@ impl<'a> Flow<'a> {
     }
 }
 
-fn step<'a>(inst: &'a Instruction<'a>, scope: usize, scopes: &mut Scopes<'a>, pointers: &dyn Pointers) -> Step<'a> {
+fn step<'a>(inst: &'a Instruction<'a>, scope: usize, scopes: &mut Scopes<'a>, pointers: &dyn Pointers) -> FlowStep<'a> {
     let opcode = inst.opcode.text;
     let has = |word: &str| inst.mods.iter().any(|m| m.text == word);
     let guard = inst.guard.as_ref().and_then(|(word, _)| scopes.register(scope, word.text));
-    let mut step = Step {
+    let mut step = FlowStep {
         inst,
         guard,
         writes: Vec::new(),
@@ -382,9 +382,9 @@ fn step<'a>(inst: &'a Instruction<'a>, scope: usize, scopes: &mut Scopes<'a>, po
     let only_reads =
         matches!(opcode, "st" | "red" | "pm" | "bar" | "barrier" | "membar" | "fence" | "ret" | "exit" | "call")
             && !(opcode.starts_with("bar") && has("red"));
-    let returns = opcode == "call" && matches!(inst.operands.first(), Some(Operand { kind: Kind::List(_), .. }));
+    let returns = opcode == "call" && matches!(inst.operands.first(), Some(Operand { kind: OperandKind::List(_), .. }));
     let (to, from) = inst.operands.split_at(usize::from(!only_reads || returns).min(inst.operands.len()));
-    if let Some(operand) = inst.operands.iter().find(|operand| matches!(operand.kind, Kind::Address(_))) {
+    if let Some(operand) = inst.operands.iter().find(|operand| matches!(operand.kind, OperandKind::Address(_))) {
         let mut found = Vec::new();
         names(operand, &mut found);
         for (name, _) in found {

@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 
 use super::super::ir::{ConstVar, GlobalVar, Module, Relocation};
 use super::super::memory::CONST_WINDOW;
-use super::ast::{Init, Kind, Operand, Var};
+use super::ast::{Init, Operand, OperandKind, Var};
 use super::functions::Functions;
 use super::size::{Fault, size_of};
 use super::types::Ty;
@@ -35,7 +35,7 @@ pub(super) fn lay_out<'a>(
     vars: impl Iterator<Item = &'a Var<'a>> + Clone,
     functions: &Functions<'_>,
     module: &mut Module,
-) -> (HashMap<&'a str, Symbol<'a>>, Vec<Fault>) {
+) -> (HashMap<&'a str, Symbol<'a>>, Vec<LayoutFault>) {
     let (mut symbols, mut faults) = (HashMap::new(), Vec::new());
     for var in vars.clone() {
         match place(var, module, &symbols) {
@@ -78,7 +78,11 @@ pub(super) fn lay_out<'a>(
     (symbols, faults)
 }
 
-fn place<'a>(var: &'a Var<'a>, module: &mut Module, known: &HashMap<&str, Symbol<'_>>) -> Result<Symbol<'a>, Fault> {
+fn place<'a>(
+    var: &'a Var<'a>,
+    module: &mut Module,
+    known: &HashMap<&str, Symbol<'_>>,
+) -> Result<Symbol<'a>, LayoutFault> {
     match var.ty.text {
         "texref" => return Ok(Symbol::Texture),
         "surfref" => return Ok(Symbol::Surface),
@@ -122,7 +126,7 @@ struct Image<'m, 'a> {
 
 impl Image<'_, '_> {
     /// Writes an initialiser from byte `at` on and returns the end.
-    fn fill(&mut self, init: &Init<'_>, ty: Ty, mut at: usize) -> Result<usize, Fault> {
+    fn fill(&mut self, init: &Init<'_>, ty: Ty, mut at: usize) -> Result<usize, LayoutFault> {
         match init {
             Init::List(list) => {
                 for init in list {
@@ -150,20 +154,22 @@ impl Image<'_, '_> {
         }
     }
 
-    fn value(&mut self, operand: &Operand<'_>, ty: Ty, at: usize, generic: bool) -> Result<usize, Fault> {
+    fn value(&mut self, operand: &Operand<'_>, ty: Ty, at: usize, generic: bool) -> Result<usize, LayoutFault> {
         let size = ty.bytes() as usize;
         let bits = match operand.kind {
             // PTX ISA 5.4.4 excludes them.
             _ if ty.half().is_some() => {
                 return Err((operand.at.clone(), format!("{ty} variables take no initialiser")));
             }
-            Kind::Int(v) if ty.is_float() => return Err((operand.at.clone(), format!("`{v}` is not a float literal"))),
-            Kind::Int(v) => v,
-            Kind::Single(bits) if ty.bits == 64 => f64::from(f32::from_bits(bits)).to_bits(),
-            Kind::Single(bits) => u64::from(bits),
-            Kind::Double(bits) if ty.bits == 32 => u64::from((f64::from_bits(bits) as f32).to_bits()),
-            Kind::Double(bits) => bits,
-            Kind::Name { name, component: None, offset } => match self.symbols.get(name) {
+            OperandKind::Int(v) if ty.is_float() => {
+                return Err((operand.at.clone(), format!("`{v}` is not a float literal")));
+            }
+            OperandKind::Int(v) => v,
+            OperandKind::Single(bits) if ty.bits == 64 => f64::from(f32::from_bits(bits)).to_bits(),
+            OperandKind::Single(bits) => u64::from(bits),
+            OperandKind::Double(bits) if ty.bits == 32 => u64::from((f64::from_bits(bits) as f32).to_bits()),
+            OperandKind::Double(bits) => bits,
+            OperandKind::Name { name, component: None, offset } => match self.symbols.get(name) {
                 Some(&Symbol::Global(index)) if size == 8 => {
                     self.relocations.push(Relocation { at: at as u32, index, addend: offset });
                     0

@@ -10,7 +10,7 @@
 use hashbrown::HashMap;
 
 use super::super::ir::{Class, Op};
-use super::ast::{Function, Kind, Operand, Statement, Var, Word};
+use super::ast::{Function, Operand, OperandKind, PtxWord, Statement, Var};
 use super::draft::{Arg, Body, Draft, DraftOp, Label, Place, VReg};
 use super::functions::{Callees, Functions};
 use super::layout::Symbol;
@@ -64,7 +64,7 @@ pub(super) enum Name {
 }
 
 #[derive(Default)]
-pub(super) struct Scope<'a> {
+pub(super) struct LoweringScope<'a> {
     pub(super) names: HashMap<&'a str, Name>,
     /// `%r<5>`: prefix, count, first register.
     ranges: Vec<(&'a str, u64, VReg)>,
@@ -75,10 +75,10 @@ pub(super) struct Scope<'a> {
     opaque: bool,
 }
 
-impl Scope<'_> {
+impl LoweringScope<'_> {
     /// That of a function's body, from which outer names are out of sight.
     pub(super) fn of_body() -> Self {
-        Scope { opaque: true, ..Scope::default() }
+        LoweringScope { opaque: true, ..LoweringScope::default() }
     }
 }
 
@@ -93,7 +93,7 @@ pub(super) struct Lower<'e, 'a> {
     pub(super) handles: HashMap<VReg, String>,
     /// Parameter names of the entry by offset, for such handles.
     pub(super) params: Vec<(u32, String)>,
-    pub(super) scopes: Vec<Scope<'a>>,
+    pub(super) scopes: Vec<LoweringScope<'a>>,
     /// Shared variables by the place of their declaration: one each, however often the body is inlined.
     shared: HashMap<usize, Name>,
     /// Functions that call themselves, by the number of their subroutine, and the scopes of their parameters.
@@ -166,7 +166,7 @@ impl<'e, 'a> Lower<'e, 'a> {
 
     /// Lowers an entry's body; parameters are at these offsets of the parameter block.
     pub(super) fn entry(&mut self, function: &'a Function<'a>, offsets: &[u32]) {
-        let mut scope = Scope::of_body();
+        let mut scope = LoweringScope::of_body();
         for (formal, &offset) in function.params.iter().zip(offsets) {
             scope.names.insert(formal.var.name.text, Name::EntryParam(offset));
             self.params.push((offset, formal.var.name.text.to_owned()));
@@ -228,7 +228,7 @@ impl<'e, 'a> Lower<'e, 'a> {
                 Ok(())
             }
             Statement::Block(block) => {
-                self.scopes.push(Scope::default());
+                self.scopes.push(LoweringScope::default());
                 self.statements(block);
                 self.scopes.pop();
                 Ok(())
@@ -254,7 +254,7 @@ impl<'e, 'a> Lower<'e, 'a> {
         }
     }
 
-    fn declare_registers(&mut self, ty: &Word<'a>, names: &[(Word<'a>, Option<u64>)]) -> Lowered {
+    fn declare_registers(&mut self, ty: &PtxWord<'a>, names: &[(PtxWord<'a>, Option<u64>)]) -> Lowered {
         let bank = match (Ty::parse(ty.text), ty.text) {
             (Some(ty), _) if ty.bits <= 64 => ty.bank(),
             // Types without arithmetic here still have registers.
@@ -415,7 +415,7 @@ impl<'e, 'a> Lower<'e, 'a> {
 
     /// The label of this name.
     pub(super) fn label(&mut self, operand: &Operand<'a>) -> Lowered<Label> {
-        let Kind::Name { name, component: None, offset: 0 } = operand.kind else {
+        let OperandKind::Name { name, component: None, offset: 0 } = operand.kind else {
             return Err(self.fault(operand.at.clone(), "expected a label"));
         };
         for scope in self.scopes.iter().rev() {

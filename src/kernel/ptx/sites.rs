@@ -9,7 +9,7 @@
 
 use std::ops::Range;
 
-use super::ast::{Function, Instruction, Kind, Operand, Statement};
+use super::ast::{Function, Instruction, Operand, OperandKind, Statement};
 use super::flow::{Flow, LOADED, MAX_POINTERS, POINTERS, Pointers, VARIABLE};
 use super::functions::Call;
 use super::parser;
@@ -101,7 +101,7 @@ fn any(statements: &[Statement<'_>], holds: &dyn Fn(&Instruction<'_>) -> bool) -
 fn call_stores<'a>(call: &Instruction<'a>, called: &[&Function<'a>]) -> bool {
     let to_memory = |inst: &Instruction<'_>| {
         let apart = ["shared", "local", "param"];
-        let space = |word: &super::ast::Word<'_>| word.text.split("::").next().is_some_and(|w| apart.contains(&w));
+        let space = |word: &super::ast::PtxWord<'_>| word.text.split("::").next().is_some_and(|w| apart.contains(&w));
         matches!(inst.opcode.text, "st" | "red" | "atom" | "sust") && !inst.mods.iter().any(space)
     };
     let callee = |call: &Instruction<'a>| Call::parse(call).and_then(|call| call.name());
@@ -231,10 +231,10 @@ pub(crate) fn sites(file: &str, text: &str, name: &str, pointers: &[Pointer]) ->
 fn store(text: &str, inst: &Instruction<'_>, outputs: Vec<usize>) -> Option<StoreSite> {
     let returns = inst.opcode.text == "atom";
     let operands = &inst.operands[usize::from(returns).min(inst.operands.len())..];
-    let [Operand { kind: Kind::Address(address), .. }, data @ ..] = operands else {
+    let [Operand { kind: OperandKind::Address(address), .. }, data @ ..] = operands else {
         return None;
     };
-    let [Operand { kind: Kind::Name { name, component: None, offset }, .. }] = address.as_slice() else {
+    let [Operand { kind: OperandKind::Name { name, component: None, offset }, .. }] = address.as_slice() else {
         return None;
     };
     let hinted = inst.mods.iter().any(|word| word.text == "L2::cache_hint");
@@ -243,7 +243,7 @@ fn store(text: &str, inst: &Instruction<'_>, outputs: Vec<usize>) -> Option<Stor
     let ty = inst.mods.last()?;
     let form = format!("{}.{}", vector.map_or_else(String::new, |v| format!(".{}", v.text)), ty.text);
     let guard = inst.guard.as_ref().map(|(word, not)| format!("@{}{} ", if *not { "!" } else { "" }, word.text));
-    let clobbers = returns && matches!(&inst.operands[0].kind, Kind::Name { name: to, .. } if to == name);
+    let clobbers = returns && matches!(&inst.operands[0].kind, OperandKind::Name { name: to, .. } if to == name);
     Some(StoreSite {
         at: inst.at.clone(),
         guard: guard.unwrap_or_default(),

@@ -215,7 +215,7 @@ fn writes(mem: Mem) -> bool {
 
 /// What an instruction that orders threads wants around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum OrderingNeed {
     /// A boundary before it.
     Fence,
     /// A boundary before it and, so that its region's number is drawn when it has happened, one after it.
@@ -223,16 +223,16 @@ pub(super) enum Order {
 }
 
 /// Whether an instruction orders threads.
-pub(super) fn order_of(inst: &Inst, scratch: bool) -> Option<Order> {
+pub(super) fn order_of(inst: &Inst, scratch: bool) -> Option<OrderingNeed> {
     match inst.op {
-        Op::Fence(_) => Some(Order::Fence),
-        Op::Barrier(_) => Some(Order::Meeting),
+        Op::Fence(_) => Some(OrderingNeed::Fence),
+        Op::Barrier(_) => Some(OrderingNeed::Meeting),
         Op::Mem(Mem { kind: MemKind::Atomic | MemKind::Reduction, space, .. }) => {
-            (scratch || space != Space::Shared).then_some(Order::Meeting)
+            (scratch || space != Space::Shared).then_some(OrderingNeed::Meeting)
         }
-        Op::Pm(PmOp::BarrierWg | PmOp::BarrierKr) => Some(Order::Meeting),
+        Op::Pm(PmOp::BarrierWg | PmOp::BarrierKr) => Some(OrderingNeed::Meeting),
         Op::Pm(PmOp::Sfence | PmOp::Ofence | PmOp::Dfence | PmOp::BarrierWi | PmOp::Acquire(_) | PmOp::Release(_)) => {
-            Some(Order::Fence)
+            Some(OrderingNeed::Fence)
         }
         _ => None,
     }

@@ -90,7 +90,7 @@ pub(super) struct Emitted {
 
 struct Emitter<'a> {
     code: &'a Code,
-    plan: &'a Plan,
+    plan: &'a CheckpointPlan,
     homes: &'a Homes,
     layout: &'a Layout,
     shadows: &'a [Option<Shadow>],
@@ -114,7 +114,7 @@ struct Emitter<'a> {
 /// Emits a code with a plan of boundaries.
 pub(super) fn emit(
     code: &Code,
-    (plan, homes): (&Plan, &Homes),
+    (plan, homes): (&CheckpointPlan, &Homes),
     layout: &Layout,
     shadows: &[Option<Shadow>],
     kernel: &Kernel,

@@ -28,7 +28,7 @@
 use super::super::cfg::BitSet;
 use super::super::ir::{Guard, NEVER, Op};
 use super::code::Code;
-use super::plan::Plan;
+use super::plan::CheckpointPlan;
 use super::uniform::{Divergence, Fork};
 
 /// Which checkpoint stores, and which loads of restarts, are of one word for all lanes. Registers are
@@ -57,7 +57,7 @@ impl Homes {
     }
 
     /// One word wherever that is sound.
-    pub(super) fn once(code: &Code, plan: &Plan, divergence: &Divergence) -> Homes {
+    pub(super) fn once(code: &Code, plan: &CheckpointPlan, divergence: &Divergence) -> Homes {
         let mut homes = Homes::of_lanes(code);
         for pc in 0..code.len() {
             if code.items[pc].inst.guard == Guard::ALWAYS {
@@ -82,7 +82,7 @@ impl Homes {
 
     /// Registers that are stored as lanes' words, and those that are stored as one word; a register may be
     /// both.
-    pub(super) fn stored(&self, plan: &Plan) -> [Vec<u16>; 2] {
+    pub(super) fn stored(&self, plan: &CheckpointPlan) -> [Vec<u16>; 2] {
         let mut stored = [Vec::new(), Vec::new()];
         let places = plan.behind.iter().zip(&self.behind).chain(plan.at.iter().zip(&self.at));
         for (registers, once) in places {
@@ -104,7 +104,7 @@ impl Homes {
 
     /// Takes the one word from loads that a store of lanes' words reaches, and from stores that reach a load
     /// of those. True if any.
-    fn part_from_rows(&mut self, code: &Code, plan: &Plan) -> bool {
+    fn part_from_rows(&mut self, code: &Code, plan: &CheckpointPlan) -> bool {
         let rows = code.edges.forward_some(&BitSet::new(code.registers), |pc, rows| {
             kinds(&plan.at[pc], &self.at[pc], true, rows);
             let whole = code.items[pc].inst.guard == Guard::ALWAYS;
@@ -140,7 +140,7 @@ impl Homes {
         changed
     }
 
-    fn loads_of_rows(&self, plan: &Plan, pc: usize, into: &mut BitSet) {
+    fn loads_of_rows(&self, plan: &CheckpointPlan, pc: usize, into: &mut BitSet) {
         let loads = plan.restore[pc].iter().flat_map(|restore| &restore.loads);
         loads.filter(|r| !self.loads[pc].contains(u32::from(**r))).for_each(|&r| into.insert(u32::from(r)));
     }
@@ -200,7 +200,7 @@ impl Paths {
     }
 
     /// Boundaries from which a place can be reached without another.
-    fn before(code: &Code, plan: &Plan, pc: u32) -> Vec<usize> {
+    fn before(code: &Code, plan: &CheckpointPlan, pc: u32) -> Vec<usize> {
         let stop = |pc: usize| plan.boundary[pc];
         reach(code, pc as usize, |pc| if stop(pc) { &[] } else { &code.edges.before[pc] }, stop)
     }

@@ -53,12 +53,12 @@ pub(super) struct Plan {
 
 impl Ground<'_> {
     /// Words that an item stores, its checkpoint stores included.
-    pub(super) fn words_of(&self, plan: &Plan, pc: usize) -> u32 {
+    pub(super) fn words_of(&self, plan: &CheckpointPlan, pc: usize) -> u32 {
         words(&self.code.items[pc].inst, self.scratch) + plan.behind[pc].len() as u32
     }
 
     /// Works out a set of boundaries.
-    pub(super) fn plan(&self, boundary: &[bool]) -> Plan {
+    pub(super) fn plan(&self, boundary: &[bool]) -> CheckpointPlan {
         let (code, n) = (self.code, self.code.len());
         let restore: Vec<Option<Restore>> =
             (0..n).map(|pc| boundary[pc].then(|| self.values.restore(code, pc, self.prune))).collect();
@@ -101,14 +101,20 @@ impl Ground<'_> {
                 false => Vec::new(),
             })
             .collect();
-        let mut plan =
-            Plan { behind, at, restore, tied: vec![false; n], stored: vec![0; n], boundary: boundary.to_vec() };
+        let mut plan = CheckpointPlan {
+            behind,
+            at,
+            restore,
+            tied: vec![false; n],
+            stored: vec![0; n],
+            boundary: boundary.to_vec(),
+        };
         self.count(&mut plan);
         plan
     }
 
     /// Follows stores from boundary to boundary.
-    fn count(&self, plan: &mut Plan) {
+    fn count(&self, plan: &mut CheckpointPlan) {
         let n = self.code.len();
         let cap = 4 * (self.threshold + n as u32);
         let mut changed = true;
@@ -191,7 +197,7 @@ impl Ground<'_> {
     }
 
     /// The place of a boundary that makes an overfull region smaller; none when it cannot be split.
-    fn split(&self, plan: &Plan, (pc, at_boundary): (usize, bool)) -> Option<u32> {
+    fn split(&self, plan: &CheckpointPlan, (pc, at_boundary): (usize, bool)) -> Option<u32> {
         if !at_boundary {
             return (!plan.boundary[pc]).then_some(pc as u32);
         }
@@ -210,7 +216,7 @@ impl Ground<'_> {
     }
 
     /// Most words that a lane stores from a boundary to the next, that one's included.
-    pub(super) fn most_from(&self, plan: &Plan, boundary: u32) -> u32 {
+    pub(super) fn most_from(&self, plan: &CheckpointPlan, boundary: u32) -> u32 {
         let mut most: Vec<Option<u32>> = vec![None; self.code.len()];
         let (mut greatest, mut stored, mut pc) = (0, 0, boundary as usize);
         let mut todo = Vec::new();
@@ -231,7 +237,7 @@ impl Ground<'_> {
     }
 
     /// Regions that hold more than the threshold and cannot be split: where it is exceeded.
-    pub(super) fn oversize(&self, plan: &Plan) -> Vec<u32> {
+    pub(super) fn oversize(&self, plan: &CheckpointPlan) -> Vec<u32> {
         let found = self.overfull(plan).filter(|&over| self.split(plan, over).is_none());
         found.map(|(pc, _)| pc as u32).collect()
     }

@@ -10,7 +10,7 @@
 
 use std::cell::OnceCell;
 
-use super::super::order::{Bounds, Order};
+use super::super::order::{Bounds, RunOrder};
 use super::super::{Draw, LINE, WORDS, mix};
 
 /// At most how many states of one line in which non-temporal stores are ahead of others.
@@ -29,7 +29,7 @@ pub(super) struct Open {
 }
 
 impl Open {
-    pub(super) fn new(order: &Order<'_>, line: usize, bounds: Bounds) -> Open {
+    pub(super) fn new(order: &RunOrder<'_>, line: usize, bounds: Bounds) -> Open {
         let Bounds { must, through, may } = bounds;
         let past = |version: &u32| order.lines[line].versions[*version as usize - 1].through;
         // Where the version after the prefix bypassed the caches itself, a longer prefix is the same.
@@ -60,14 +60,14 @@ impl Open {
     }
 
     /// The bytes of a state. Cost: little, after the first time.
-    pub(super) fn whole(&self, order: &Order<'_>, state: u32) -> &[u8; LINE] {
+    pub(super) fn whole(&self, order: &RunOrder<'_>, state: u32) -> &[u8; LINE] {
         self.contents[state as usize].get_or_init(|| {
             let (prefix, through) = self.state(state);
             Box::new(order.content(self.line, prefix, through))
         })
     }
 
-    pub(super) fn content(&self, order: &Order<'_>, pick: &Pick) -> [u8; LINE] {
+    pub(super) fn content(&self, order: &RunOrder<'_>, pick: &Pick) -> [u8; LINE] {
         match pick {
             Pick::Whole(state) => *self.whole(order, *state),
             Pick::Torn(states) => {

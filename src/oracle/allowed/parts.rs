@@ -7,18 +7,18 @@
 use std::ops::Range;
 
 use super::super::crash::word_part;
-use super::super::order::Order;
+use super::super::order::RunOrder;
 use super::super::{LINE, WORDS, inside};
 use super::choices::{Open, Pick};
 use crate::persist::image::PmImage;
 
 /// The bytes of a line that are in an image.
-pub(super) fn bytes_inside(order: &Order<'_>, image: &PmImage, line: usize) -> Range<usize> {
+pub(super) fn bytes_inside(order: &RunOrder<'_>, image: &PmImage, line: usize) -> Range<usize> {
     inside(image, order.lines[line].address, order.extent(line))
 }
 
 /// What a state of a line adds to a hash: each word's part, and their sum.
-type Part = ([u128; WORDS], u128);
+type HashPart = ([u128; WORDS], u128);
 
 /// What states of open lines add to the hash of what must be durable, word by word; worked out when first
 /// asked for. Lines share no word, so that parts add up.
@@ -28,16 +28,16 @@ pub(super) struct Parts<'w, 'a> {
     image: &'w PmImage,
     open: &'w [Open],
     /// By open line and state.
-    known: Vec<Vec<Option<Box<Part>>>>,
+    known: Vec<Vec<Option<Box<HashPart>>>>,
 }
 
-impl<'w, 'a> Parts<'w, 'a> {
-    pub(super) fn new(order: &'w Order<'a>, image: &'w PmImage, open: &'w [Open]) -> Parts<'w, 'a> {
+impl<'w, 'a> HashParts<'w, 'a> {
+    pub(super) fn new(order: &'w RunOrder<'a>, image: &'w PmImage, open: &'w [Open]) -> HashParts<'w, 'a> {
         let none = |open: &Open| vec![None; open.states() as usize];
-        Parts { order, image, open, known: open.iter().map(none).collect() }
+        HashParts { order, image, open, known: open.iter().map(none).collect() }
     }
 
-    fn state(&mut self, at: usize, state: u32) -> &Part {
+    fn state(&mut self, at: usize, state: u32) -> &HashPart {
         let (order, open) = (self.order, &self.open[at]);
         self.known[at][state as usize].get_or_insert_with(|| {
             let [durable, newer] = [0, state].map(|state| open.whole(order, state));

@@ -41,7 +41,8 @@ struct Both {
 
 fn judge(script: &Script, rules: &Rules<'_>, domain: Domain) -> Both {
     let initial = initial();
-    let order = Order::new(&script.journal, &initial, Model { domain, guarantees: Guarantees::default(), host: HOST });
+    let order =
+        RunOrder::new(&script.journal, &initial, Model { domain, guarantees: Guarantees::default(), host: HOST });
     assert_eq!(order.faults(), []);
     let states = CrashStates::new(&script.journal, &initial, domain).unwrap();
     let regions = rules.undo.map(|undo| Regions::of(undo.log())).unwrap_or_default();
@@ -298,7 +299,7 @@ fn a_judgement_that_is_stopped_keeps_what_was_judged() {
     }
     let (initial, stop, seen) = (initial(), AtomicBool::new(false), AtomicUsize::new(0));
     let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: HOST };
-    let order = Order::new(&script.journal, &initial, model);
+    let order = RunOrder::new(&script.journal, &initial, model);
     let states = CrashStates::new(&script.journal, &initial, Domain::Adr).unwrap();
     let holds = |_: &PmImage| {
         let enough = seen.fetch_add(1, Ordering::Relaxed) >= 100;
@@ -366,9 +367,9 @@ fn counts(verdict: &Verdict) -> Counts {
     ([points, distinct, judged, passed, left_out, failed], [verdict.exhaustive, verdict.stopped])
 }
 
-fn order_of<'a>(script: &'a Script, initial: &PmImage) -> Order<'a> {
+fn order_of<'a>(script: &'a Script, initial: &PmImage) -> RunOrder<'a> {
     let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: HOST };
-    Order::new(&script.journal, initial, model)
+    RunOrder::new(&script.journal, initial, model)
 }
 
 #[test]

@@ -22,7 +22,7 @@ use super::super::order::word_of;
 use super::super::verdict::{ConditionCount, Failure, Level, Property, Verdict, Witness, WrongValue};
 use super::super::{Draw, WORDS};
 use super::gate::{Gates, Memory, step_of};
-use super::recovery::{AtPowerFailure, Reach, Recovered, Step, reach, recover, recovered_line};
+use super::recovery::{AtPowerFailure, GateStep, Reach, Recovered, reach, recover, recovered_line};
 use super::{RegionFacts, RegionStore, words_of};
 use crate::persist::journal::FactKind;
 use crate::persist::vocab::RegionStep;
@@ -86,7 +86,7 @@ impl<'f, 'a> Walk<'f, 'a> {
         let fact = self.facts.fact(at);
         let Some(step) = step_of(fact) else {
             // The host's: durable, and meant to be, over what regions stored that were sure to commit by now.
-            let sure = |region: &super::Region| u64::from(region.persisted) <= self.point + 1;
+            let sure = |region: &super::NotedRegion| u64::from(region.persisted) <= self.point + 1;
             let until: Vec<u32> =
                 self.facts.regions.iter().map(|regions| regions.partition_point(sure) as u32).collect();
             self.settle(&until);
@@ -161,7 +161,7 @@ impl<'f, 'a> Walk<'f, 'a> {
         }
     }
 
-    fn over(&self, steps: &[Step]) -> HashMap<u32, u64> {
+    fn over(&self, steps: &[GateStep]) -> HashMap<u32, u64> {
         let mut over = HashMap::new();
         for step in steps {
             step.write(self.facts, &self.memory, &mut over);

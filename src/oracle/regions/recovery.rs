@@ -53,7 +53,7 @@ impl AtPowerFailure for AsPublished {}
 
 /// One step of recovery. A gate is a controller's, of one order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum GateStep {
     /// An entry went to memory.
     Flush { gate: usize, region: u32, held: Held },
     /// All of the region's entries are flushed here.
@@ -71,7 +71,7 @@ pub(super) enum Step {
 /// What recovery comes to.
 #[derive(Debug, Clone)]
 pub(super) struct Recovered {
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<GateStep>,
     /// Flush IDs, by gate.
     pub(super) next: Vec<u32>,
 }
@@ -148,23 +148,23 @@ pub(super) fn recover(facts: &RegionFacts<'_>, gates: &Gates, hardware: &dyn AtP
     let mut steps = Vec::new();
     let Reach { next, .. } = go(facts, gates, hardware, None, &mut |gate, region, commits| {
         if commits {
-            steps.push(Step::Commit { gate, region });
+            steps.push(GateStep::Commit { gate, region });
             return;
         }
         let entries = gates.gates[gate].held.get(&region).into_iter().flatten();
-        steps.extend(entries.map(|&held| Step::Flush { gate, region, held }));
-        steps.push(Step::Done { gate, region });
+        steps.extend(entries.map(|&held| GateStep::Flush { gate, region, held }));
+        steps.push(GateStep::Done { gate, region });
     });
     for (number, gate) in gates.gates.iter().enumerate() {
         if gate.held.last_key_value().is_some_and(|(&last, _)| last >= next[number]) {
-            steps.push(Step::Discard { gate: number });
+            steps.push(GateStep::Discard { gate: number });
         }
         if hardware.rolls_back() {
             let undone = gate.log.iter().rev().filter(|fact| facts.fact(**fact).author.pc >= next[number]);
-            steps.extend(undone.map(|&fact| Step::Restore { fact }));
+            steps.extend(undone.map(|&fact| GateStep::Restore { fact }));
         }
         if !gate.log.is_empty() {
-            steps.push(Step::Forget { gate: number });
+            steps.push(GateStep::Forget { gate: number });
         }
     }
     Recovered { steps, next }
@@ -207,34 +207,34 @@ pub(super) fn recovered_line(
     }
 }
 
-impl Step {
+impl GateStep {
     /// Makes the step so in the controllers' states.
     pub(super) fn take(&self, facts: &RegionFacts<'_>, gates: &mut Gates) {
         match *self {
-            Step::Flush { gate, region, held } => {
+            GateStep::Flush { gate, region, held } => {
                 if let Some(entries) = gates.gates[gate].held.get_mut(&region) {
                     entries.retain(|entry| *entry != held);
                 }
             }
-            Step::Done { gate, region } => {
+            GateStep::Done { gate, region } => {
                 gates.gates[gate].done.insert(region);
             }
-            Step::Commit { gate, region } => {
+            GateStep::Commit { gate, region } => {
                 let gate = &mut gates.gates[gate];
                 gate.next = region + 1;
                 gate.log.retain(|&log| facts.fact(log).author.pc > region);
             }
-            Step::Discard { gate } => gates.gates[gate].held.clear(),
-            Step::Restore { .. } => {}
-            Step::Forget { gate } => gates.gates[gate].log.clear(),
+            GateStep::Discard { gate } => gates.gates[gate].held.clear(),
+            GateStep::Restore { .. } => {}
+            GateStep::Forget { gate } => gates.gates[gate].log.clear(),
         }
     }
 
     /// Lays what the step writes over memory.
     pub(super) fn write(&self, facts: &RegionFacts<'_>, memory: &Memory, over: &mut HashMap<u32, u64>) {
         let (fact, mask) = match *self {
-            Step::Flush { held, .. } => (held.fact, held.mask),
-            Step::Restore { fact } => (fact, facts.fact(fact).mask),
+            GateStep::Flush { held, .. } => (held.fact, held.mask),
+            GateStep::Restore { fact } => (fact, facts.fact(fact).mask),
             _ => return,
         };
         let fact = facts.fact(fact);

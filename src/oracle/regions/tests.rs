@@ -124,7 +124,7 @@ struct Machine {
 }
 
 /// Which programs ran, and what was noted.
-struct Run {
+struct RegionRun {
     journal: Journal,
     programs: Vec<Vec<Op>>,
     visible: Vec<u64>,
@@ -134,11 +134,11 @@ struct Run {
 }
 
 impl Machine {
-    fn run(seed: u64, controllers: usize, fault: Fault) -> Run {
+    fn run(seed: u64, controllers: usize, fault: Fault) -> RegionRun {
         Machine::run_by(seed, controllers, fault, CommitRule::Acked)
     }
 
-    fn run_by(seed: u64, controllers: usize, fault: Fault, commit: CommitRule) -> Run {
+    fn run_by(seed: u64, controllers: usize, fault: Fault, commit: CommitRule) -> RegionRun {
         let mut draw = Draw::new(seed);
         let programs: Vec<Vec<Op>> = (0..WARPS).map(|warp| program(warp, &mut draw)).collect();
         let values: Vec<u64> = (0..WORDS).map(|word| word * 1000).collect();
@@ -164,7 +164,7 @@ impl Machine {
             idle = if machine.step() { 0 } else { idle + 1 };
         }
         let Machine { journal, visible, spills, .. } = machine;
-        Run { journal, programs, visible, controllers, commit, spills }
+        RegionRun { journal, programs, visible, controllers, commit, spills }
     }
 
     fn note(&mut self, kind: FactKind, author: Author, word: Option<(u64, u64)>) {
@@ -389,7 +389,7 @@ impl Machine {
 
 /// The programs, run on from an image.
 struct Programs<'a> {
-    run: &'a Run,
+    run: &'a RegionRun,
     expected: Vec<u64>,
 }
 
@@ -458,10 +458,10 @@ impl Judged {
     }
 }
 
-fn judge(run: &Run, hardware: &dyn AtPowerFailure) -> Judged {
+fn judge(run: &RegionRun, hardware: &dyn AtPowerFailure) -> Judged {
     let initial = initial();
     let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: HOST };
-    let order = Order::new(&run.journal, &initial, model);
+    let order = RunOrder::new(&run.journal, &initial, model);
     let facts = RegionFacts::new(&order, &initial, run.controllers, HOST, false).unwrap().committed_by(run.commit);
     let history = judge_regions(&facts, true, 8);
     let asked = JudgeOptions { plan: Plan::All, double: true, seed: 1, keep: 8 };
@@ -504,7 +504,7 @@ fn the_protocol_holds_whenever_messages_come() {
 }
 
 /// By how many regions the flush IDs of two controllers differed at most.
-fn most_apart(run: &Run) -> u32 {
+fn most_apart(run: &RegionRun) -> u32 {
     let mut next = vec![0; run.controllers];
     let committed = |fact: &&Fact| fact.kind == FactKind::Region(RegionStep::Committed);
     let apart = run.journal.facts().iter().filter(committed).map(|fact| {
@@ -566,7 +566,7 @@ fn faults_of_recovery_are_found_in_states_that_are_right() {
 }
 
 /// Two critical sections behind one lock; `late` is the number that the second to enter has drawn.
-fn critical_sections(numbers: [u32; 3]) -> Run {
+fn critical_sections(numbers: [u32; 3]) -> RegionRun {
     let mut run = Machine::run(0, 2, Fault::None);
     let mut journal = Journal::default();
     let mut time = 0;
@@ -778,9 +778,9 @@ fn the_hosts_writes_are_part_of_what_memory_should_have() {
     assert!(judged.history.failures.iter().any(told), "{:?}", judged.history.failures);
 }
 
-fn crash_points(run: &Run) -> u64 {
+fn crash_points(run: &RegionRun) -> u64 {
     let initial = initial();
     let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: HOST };
-    let order = Order::new(&run.journal, &initial, model);
+    let order = RunOrder::new(&run.journal, &initial, model);
     RegionFacts::new(&order, &initial, run.controllers, HOST, false).unwrap().changes() + 1
 }

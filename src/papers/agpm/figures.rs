@@ -1,7 +1,7 @@
 //! What each figure shows: its tables, its asks, what to know.
 
-pub(super) mod counts;
-pub(super) mod hardware;
-pub(super) mod reasons;
-pub(super) mod times;
-pub(super) mod traffic;
+pub mod counts;
+pub mod hardware;
+pub mod reasons;
+pub mod times;
+pub mod traffic;

@@ -4,7 +4,7 @@
 //! Invariant: nothing is drawn that a table of the finding does not show. Most of the paper's own bars are in
 //! no text: where its text has one, or a mean of all 22 kernels, a mark stands at our bar.
 
-use super::super::{Cell, Table};
+use super::super::{Cell, FigureTable};
 use super::kernels;
 use crate::plot::Figure as Drawing;
 use crate::plot::{
@@ -31,7 +31,7 @@ fn name(row: &[Cell]) -> &str {
 }
 
 /// Rows of kernels, not those of means.
-fn of_kernels(table: &Table) -> impl Iterator<Item = &Vec<Cell>> {
+fn of_kernels(table: &FigureTable) -> impl Iterator<Item = &Vec<Cell>> {
     table.rows.iter().filter(|row| kernels::find(name(row)).is_some())
 }
 
@@ -48,12 +48,12 @@ fn bars<'t>(
 }
 
 /// Figures 3 and 7.
-pub(super) fn times(tables: &[Table]) -> Drawing {
+pub(super) fn times(tables: &[FigureTable]) -> Drawing {
     bars_of_times(&tables[0], tables.iter().find(|table| table.name.ends_with("_told"))).into()
 }
 
 /// Figure 5.
-pub(super) fn traffic(tables: &[Table]) -> Drawing {
+pub(super) fn traffic(tables: &[FigureTable]) -> Drawing {
     let table = &tables[0];
     let (groups, series) = bars(table.rows.iter(), &table.columns, |column| column.contains(", "));
     let bars = GroupedBars {
@@ -70,17 +70,17 @@ pub(super) fn traffic(tables: &[Table]) -> Drawing {
 }
 
 /// Figure 4.
-pub(super) fn degrees(tables: &[Table]) -> Drawing {
+pub(super) fn degrees(tables: &[FigureTable]) -> Drawing {
     shares_of_degrees(&tables[0]).into()
 }
 
 /// The selector's reasons.
-pub(super) fn reasons(tables: &[Table]) -> Drawing {
+pub(super) fn reasons(tables: &[FigureTable]) -> Drawing {
     shares_of_reasons(&tables[1]).into()
 }
 
 /// A bar a kernel with the published reason behind its name; reasons that no period has are left out.
-fn shares_of_reasons(table: &Table) -> StackedBars {
+fn shares_of_reasons(table: &FigureTable) -> StackedBars {
     let count = |row: &Vec<Cell>, at: usize| value(&row[at]).unwrap_or(0.0);
     let rows: Vec<&Vec<Cell>> = of_kernels(table).collect();
     let parts: Vec<usize> =
@@ -102,7 +102,7 @@ fn shares_of_reasons(table: &Table) -> StackedBars {
 
 /// Means are arithmetic, as the paper's are. A published mean is of all kernels: beside that of fewer it is
 /// not drawn.
-fn bars_of_times(table: &Table, told: Option<&Table>) -> GroupedBars {
+fn bars_of_times(table: &FigureTable, told: Option<&FigureTable>) -> GroupedBars {
     let rows: Vec<&Vec<Cell>> = of_kernels(table).collect();
     let scheme = |column: &str| !["kernel", "type", "base"].contains(&column);
     let (groups, mut series) = bars(rows.iter().copied(), &table.columns, scheme);
@@ -128,7 +128,7 @@ fn bars_of_times(table: &Table, told: Option<&Table>) -> GroupedBars {
     }
 }
 
-fn shares_of_degrees(table: &Table) -> Distribution {
+fn shares_of_degrees(table: &FigureTable) -> Distribution {
     let classes = &table.columns[1..table.columns.len() - 1];
     let row = |row: &Vec<Cell>| DistributionRow {
         name: name(row).to_owned(),
@@ -149,13 +149,13 @@ mod tests {
 
     #[test]
     fn kernels_are_drawn_and_means_are_not() {
-        let mut table = Table::new("fig3", "", &["kernel", "type", "base", "nt-store"]);
+        let mut table = FigureTable::new("fig3", "", &["kernel", "type", "base", "nt-store"]);
         for (kernel, time) in [("ATAX1", 1.5), ("GEMM", 9.0), ("mean", 5.25)] {
             let base = Cell::Number(1.0, 3);
             table.push(vec![Cell::from(kernel), Cell::from("I"), base, Cell::Number(time, 3)]);
         }
         table.push(vec![Cell::from("mean, published"), Cell::from(""), Cell::None, Cell::Number(2.0339, 3)]);
-        let mut told = Table::new("fig3_told", "", &["kernel", "scheme", "ours", "published", "off by"]);
+        let mut told = FigureTable::new("fig3_told", "", &["kernel", "scheme", "ours", "published", "off by"]);
         for (kernel, scheme) in [("GEMM", "nt-store"), ("GEMM", "themis"), ("SAD1", "nt-store")] {
             let numbers = [9.0, 3.25].map(|time| Cell::Number(time, 3));
             told.push([vec![Cell::from(kernel), Cell::from(scheme)], numbers.to_vec(), vec![Cell::None]].concat());
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn periods_are_drawn_as_shares_of_the_reasons_that_there_are() {
-        let mut table = Table::new("reasons_periods", "", &["kernel", "published", "periods", "a", "b", "f"]);
+        let mut table = FigureTable::new("reasons_periods", "", &["kernel", "published", "periods", "a", "b", "f"]);
         for (kernel, counts) in [("ATAX1", [0, 9, 3]), ("BFS", [0, 0, 0])] {
             let mut row = vec![Cell::from(kernel), Cell::from("b"), Cell::from("complete")];
             row.extend(counts.map(Cell::Count));
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn shares_are_drawn_by_class() {
-        let mut table = Table::new("fig4", "", &["kernel", "1", "2", "published"]);
+        let mut table = FigureTable::new("fig4", "", &["kernel", "1", "2", "published"]);
         table.push(vec![Cell::from("ATAX1"), Cell::Number(0.75, 3), Cell::Number(0.25, 3), Cell::from("1 or 2")]);
         let drawn = shares_of_degrees(&table);
         assert_eq!((drawn.classes.len(), drawn.rows[0].counts.clone()), (2, vec![Some(0.75), Some(0.25)]));

@@ -3,7 +3,7 @@
 //! of it is asked.
 
 use super::published::{LABEL, PUBLISHED};
-use crate::papers::{Cell, Finding, Request, Runs, Table};
+use crate::papers::{Cell, FigureTable, Finding, Request, Runs};
 
 const CAPRI: &str = "not modelled: proxy buffers of 64 B lines in each core, with undo and redo, whose path stops at a region's end \
      until controllers have its stores; nothing of an SM stands for them";
@@ -33,7 +33,7 @@ const ABSENT: [(&str, &str, &str); 11] = [
 
 /// Everything that is absent.
 pub(super) fn listed(_: &Request, _: &Runs<'_>) -> Finding {
-    let mut table = Table::new(
+    let mut table = FigureTable::new(
         "absent",
         "published, and not to be had here",
         &["of", "what", "published", "why it does not exist here"],

@@ -10,7 +10,7 @@
 use super::published::{LABEL, PUBLISHED};
 use super::runs;
 use crate::config::MachineConfig;
-use crate::papers::{Cell, Finding, Request, Runs, Table};
+use crate::papers::{Cell, FigureTable, Finding, Request, Runs};
 
 /// Sizes of the hardware.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -70,7 +70,7 @@ impl Hardware {
 /// Section V-G4.
 pub(super) fn hardware(request: &Request, _: &Runs<'_>) -> Finding {
     let columns = ["scheme", "what", "published", "ours", "ours is", "source"];
-    let mut table = Table::new("cost", "bytes of hardware: a core is an SM here", &columns);
+    let mut table = FigureTable::new("cost", "bytes of hardware: a core is an SM here", &columns);
     let ours: Vec<_> = Hardware::of(request).iter().flat_map(Hardware::rows).collect();
     let published = |what: &str| {
         PUBLISHED.all().find(|row| (row.experiment, row.kernel, row.quantity) == ("cost", runs::SCHEME, what))

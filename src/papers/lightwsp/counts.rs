@@ -7,7 +7,7 @@ use super::ask;
 use super::published::{LABEL, told};
 use super::runs::{self, SCHEME, Variant};
 use crate::outcome::Outcome;
-use crate::papers::{Cell, Finding, Request, Run, Runs, Table};
+use crate::papers::{Cell, FigureTable, Finding, Request, Run, Runs};
 use crate::plot::geometric_mean;
 
 /// A count by another, kernel by kernel.
@@ -48,8 +48,8 @@ impl Rates {
         self.rate(count, by)
     }
 
-    pub(super) fn table(&self, name: &str, title: &str) -> Table {
-        let mut table = Table::new(name, title, &["kernel", self.columns[0], self.columns[1], self.columns[2]]);
+    pub(super) fn table(&self, name: &str, title: &str) -> FigureTable {
+        let mut table = FigureTable::new(name, title, &["kernel", self.columns[0], self.columns[1], self.columns[2]]);
         let (count, by) = self.sums();
         for &(kernel, count, by) in self.rows.iter().chain([&("all", count, by)]) {
             let rate = self.rate(count, by).map_or(Cell::None, |rate| Cell::Number(rate, 4));
@@ -86,9 +86,9 @@ pub(super) fn hits(request: &Request, runs: &Runs<'_>) -> Finding {
 }
 
 /// What kernels had yet to write when their launches were over, which no time of Figure 7 has.
-pub(super) fn backlog(request: &Request, runs: &Runs<'_>) -> Table {
+pub(super) fn backlog(request: &Request, runs: &Runs<'_>) -> FigureTable {
     let columns = ["kernel", "gated stores", "queued writes", "written later (ns)", "time over base with that"];
-    let mut table = Table::new("fig7_backlog", "what was left to be written when the program was over", &columns);
+    let mut table = FigureTable::new("fig7_backlog", "what was left to be written when the program was over", &columns);
     let mut times = Vec::new();
     for &kernel in &request.kernels {
         let of = |run: &Run| runs.outcome(run).and_then(|outcome| Some((outcome.time.ticks, outcome.backlog?)));

@@ -9,7 +9,7 @@
 use super::counts::{parameter, scheme_count};
 use super::runs::Variant;
 use crate::outcome::{Outcome, ratio};
-use crate::papers::{Cell, Request, Runs, Table};
+use crate::papers::{Cell, FigureTable, Request, Runs};
 
 /// What the columns mean.
 pub(super) const MEANING: &str = "an episode of overflow is a fallback at one controller: no store of another region is let in \
@@ -82,7 +82,7 @@ impl Pressure {
 }
 
 /// A row a size.
-pub(super) fn table(name: &str, pressures: &[Pressure]) -> Table {
+pub(super) fn table(name: &str, pressures: &[Pressure]) -> FigureTable {
     let columns = [
         "gated WPQ",
         "bytes a controller",
@@ -95,7 +95,7 @@ pub(super) fn table(name: &str, pressures: &[Pressure]) -> Table {
         "episodes per 10,000 instructions",
     ];
     let mut table =
-        Table::new(name, "stores that waited for a gated WPQ, and overflows, all kernels together", &columns);
+        FigureTable::new(name, "stores that waited for a gated WPQ, and overflows, all kernels together", &columns);
     pressures.iter().for_each(|pressure| table.push(pressure.row()));
     table
 }

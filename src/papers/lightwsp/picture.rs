@@ -2,7 +2,7 @@
 //!
 //! Invariant: nothing is drawn that the first table of the finding does not show.
 
-use crate::papers::{Cell, Table};
+use crate::papers::{Cell, FigureTable};
 use crate::plot::Figure as Drawing;
 use crate::plot::{Axis, Bar, BarSeries, Baseline, Better, GroupedBars, Mean, Sheet};
 
@@ -10,12 +10,12 @@ use crate::plot::{Axis, Bar, BarSeries, Baseline, Better, GroupedBars, Mean, She
 const CUT_OFF: f64 = 4.0;
 
 /// A series a column behind the kernels' names. The row of means is drawn as such, published means as marks.
-pub(super) fn bars(tables: &[Table]) -> Drawing {
+pub(super) fn bars(tables: &[FigureTable]) -> Drawing {
     bars_of(&tables[0]).into()
 }
 
 /// Published means are of the paper's programs: they stand beside ours whatever kernels were run.
-fn bars_of(table: &Table) -> GroupedBars {
+fn bars_of(table: &FigureTable) -> GroupedBars {
     let is_mean = |row: &&Vec<Cell>| row[0].shown().starts_with("mean");
     let rows: Vec<&Vec<Cell>> = table.rows.iter().filter(|row| !is_mean(row)).collect();
     let published = table.rows.iter().find(|row| row[0] == Cell::from("mean, published"));
@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn a_kernel_is_a_group_and_the_row_of_means_is_none() {
-        let mut table = Table::new("fig15", "", &["kernel", "path 1 GB/s", "path 4 GB/s"]);
+        let mut table = FigureTable::new("fig15", "", &["kernel", "path 1 GB/s", "path 4 GB/s"]);
         for (kernel, times) in [("atax", [1.5, 1.25]), ("bfs", [9.0, 1.0]), ("mean", [3.67, 1.12])] {
             table.push([vec![Cell::from(kernel)], times.map(|time| Cell::Number(time, 3)).to_vec()].concat());
         }

@@ -2,7 +2,7 @@
 //! its figures are in no text.
 
 use crate::papers::published::Published;
-use crate::papers::{Cell, Table};
+use crate::papers::{Cell, FigureTable};
 
 /// The values.
 pub(crate) const PUBLISHED: Published = Published { csv: include_str!("published.csv") };
@@ -12,9 +12,9 @@ pub(super) const LABEL: &str =
     "a GPU port of a CPU scheme: a warp stands for the paper's thread, kernels for its programs";
 
 /// Published values of a figure, and ours where we have one.
-pub(super) fn told(figure: &str, ours: &[(&str, Option<f64>)]) -> Table {
+pub(super) fn told(figure: &str, ours: &[(&str, Option<f64>)]) -> FigureTable {
     let columns = ["published for", "quantity", "published", "ours", "source"];
-    let mut table = Table::new(&format!("{figure}_told"), "what the paper's text and tables say", &columns);
+    let mut table = FigureTable::new(&format!("{figure}_told"), "what the paper's text and tables say", &columns);
     for row in PUBLISHED.all().filter(|row| row.experiment == figure) {
         let own = ours.iter().find(|(quantity, _)| row.kernel == "mean" && *quantity == row.quantity);
         table.push(vec![

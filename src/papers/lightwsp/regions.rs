@@ -6,7 +6,7 @@ use super::published::{LABEL, told};
 use super::runs;
 use crate::kernel::functional::Limits;
 use crate::kernel::regions::RegionOptions;
-use crate::papers::{Cell, Finding, Request, Runs, Table};
+use crate::papers::{Cell, FigureTable, Finding, Request, Runs};
 use crate::run::region_options;
 use crate::workload::{Choice, RegionRun, Workload};
 
@@ -69,7 +69,7 @@ fn counted(request: &Request, kernel: &str) -> Result<Counts, String> {
 /// Section V-G3.
 pub(super) fn statistics(request: &Request, _: &Runs<'_>) -> Finding {
     let columns = ["kernel", "regions", "more instructions", "instructions a region", "stores a region"];
-    let mut table = Table::new("regions", "regions of the formed kernels, on the functional driver", &columns);
+    let mut table = FigureTable::new("regions", "regions of the formed kernels, on the functional driver", &columns);
     let (mut sums, mut faults) = (Counts::default(), Vec::new());
     let row = |name: &str, counts: &Counts| {
         let [more, instructions, stores] = counts.statistics();

@@ -6,7 +6,7 @@ use super::overflow::{self, Pressure};
 use super::published::{LABEL, PUBLISHED, told};
 use super::runs::{self, SCHEME, Variant};
 use crate::outcome::Outcome;
-use crate::papers::{Cell, Finding, Request, Runs, Table};
+use crate::papers::{Cell, FigureTable, Finding, Request, Runs};
 use crate::plot::geometric_mean;
 
 /// What the text gives of a WPQ of 256 entries, as the published values call it.
@@ -51,9 +51,9 @@ impl Times {
     }
 
     /// With a row of means, and one of published means where a paper's text has any.
-    fn table(&self, name: &str) -> Table {
+    fn table(&self, name: &str) -> FigureTable {
         let columns: Vec<&str> = std::iter::once("kernel").chain(self.names.iter().map(String::as_str)).collect();
-        let mut table = Table::new(name, "time over base, both with everything in persistent memory", &columns);
+        let mut table = FigureTable::new(name, "time over base, both with everything in persistent memory", &columns);
         let means = ("mean", self.means());
         for (kernel, times) in self.rows.iter().chain([&means]) {
             let times = times.iter().map(|time| Cell::number(*time));

@@ -3,11 +3,11 @@
 //! Area and energy an access are the published constants, whatever the machine and the FIFOs' sizes are; they hold for 16
 //! and 64 entries at 45 nm.
 
-use super::runs::{self, SCHEMES, Scope};
+use super::runs::{self, BarrierScope, SCHEMES};
 use super::times::tree_mb;
 use crate::config::SchemeConfig;
 use crate::outcome::Outcome;
-use crate::papers::{Cell, Finding, Request, Runs, Table};
+use crate::papers::{Cell, FigureTable, Finding, Request, Runs};
 use crate::persist::HandlerPlace;
 use crate::persist::storage::StorageCost;
 
@@ -41,7 +41,7 @@ fn constants(costs: &[StorageCost]) -> Vec<(String, &'static str, f64)> {
 
 /// Area and energy.
 pub(super) fn area(request: &Request, runs: &Runs<'_>) -> Finding {
-    let mut sizes = Table::new(
+    let mut sizes = FigureTable::new(
         "area",
         "published constants that the energies below are made of",
         &["FIFO of", "quantity", "published"],
@@ -53,8 +53,8 @@ pub(super) fn area(request: &Request, runs: &Runs<'_>) -> Finding {
     let total: f64 = costs.iter().map(|cost| f64::from(cost.built.0) * cost.area_um2).sum();
 
     let columns = ["scope", "tree (MB)", "L1 reads", "L1 writes", "L2 reads", "L2 writes", "L1s (nJ)", "L2 (nJ)"];
-    let mut energy = Table::new("area_energy", "accesses to the FIFOs, and their energy", &columns);
-    for scope in Scope::ALL {
+    let mut energy = FigureTable::new("area_energy", "accesses to the FIFOs, and their energy", &columns);
+    for scope in BarrierScope::ALL {
         for &ctas in runs::sizes(request) {
             let Some(outcome) = runs.outcome(&runs::tree(SCHEMES[0], scope, ctas)) else { continue };
             let count = |name: &str| Cell::count(outcome.scheme_counters.get(name).copied());

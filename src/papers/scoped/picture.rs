@@ -5,7 +5,7 @@
 //! ("at most") is in the tables.
 
 use super::published::PUBLISHED;
-use crate::papers::{Cell, Table};
+use crate::papers::{Cell, FigureTable};
 use crate::plot::Figure as Drawing;
 use crate::plot::{Axis, Better, LinePoint, LineSeries, Lines, Scale, Sheet};
 
@@ -17,7 +17,7 @@ fn number(cell: &Cell) -> Option<f64> {
 }
 
 /// A line a column.
-pub(super) fn lines(tables: &[Table]) -> Drawing {
+pub(super) fn lines(tables: &[FigureTable]) -> Drawing {
     lines_of(&tables[0]).into()
 }
 
@@ -29,7 +29,7 @@ fn published(figure: &str, line: &str) -> Vec<f64> {
     all.into_iter().map(|overhead| 1.0 + overhead).collect()
 }
 
-fn lines_of(table: &Table) -> Lines {
+fn lines_of(table: &FigureTable) -> Lines {
     let series = (SIZE + 1..table.columns.len()).map(|column| {
         let point = |row: &Vec<Cell>| Some(LinePoint { x: number(&row[SIZE])?, y: number(&row[column]), error: None });
         let name = &table.columns[column];
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn each_column_behind_the_size_is_a_line_and_a_gap_stays_one() {
-        let mut table = Table::new("fig5", "", &["CTAs", "tree (MB)", "wg", "kr"]);
+        let mut table = FigureTable::new("fig5", "", &["CTAs", "tree (MB)", "wg", "kr"]);
         table.push(vec![Cell::Count(4), Cell::Number(1.0, 2), Cell::Number(1.1, 3), Cell::None]);
         table.push(vec![Cell::Count(8), Cell::Number(2.0, 2), Cell::Number(1.2, 3), Cell::Number(1.5, 3)]);
         let drawn = lines_of(&table);

@@ -22,30 +22,30 @@ pub(crate) const FIFOS: [[u32; 2]; 4] = [[4, 16], [16, 64], [64, 256], [256, 102
 
 /// What orders persists below depth d.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum BarrierScope {
     /// Algorithm 2.
     Workgroup,
     /// Algorithm 1.
     Kernel,
 }
 
-impl Scope {
+impl BarrierScope {
     /// Both, in the order of columns.
-    pub const ALL: [Scope; 2] = [Scope::Workgroup, Scope::Kernel];
+    pub const ALL: [BarrierScope; 2] = [BarrierScope::Workgroup, BarrierScope::Kernel];
 
     /// As the paper calls its barrier.
     pub fn name(self) -> &'static str {
         match self {
-            Scope::Workgroup => "wg",
-            Scope::Kernel => "kr",
+            BarrierScope::Workgroup => "wg",
+            BarrierScope::Kernel => "kr",
         }
     }
 
     /// The workload's parameter BARRIER.
     pub fn barrier(self) -> u32 {
         match self {
-            Scope::Workgroup => 2,
-            Scope::Kernel => 3,
+            BarrierScope::Workgroup => 2,
+            BarrierScope::Kernel => 3,
         }
     }
 }
@@ -67,7 +67,7 @@ pub fn baseline(ctas: u32) -> Run {
 }
 
 /// A persistent tree at a size.
-pub fn tree(scheme: &'static str, scope: Scope, ctas: u32) -> Run {
+pub fn tree(scheme: &'static str, scope: BarrierScope, ctas: u32) -> Run {
     let set =
         [format!("params.CTAS={ctas}"), format!("params.BARRIER={}", scope.barrier()), "params.LOGS=0".to_owned()];
     Run::new(WORKLOADS[0], scheme).with(&format!("{}, {ctas} CTAs", scope.name()), set.iter().map(String::as_str))
@@ -84,12 +84,12 @@ pub fn dram_latencies(request: &Request, ctas: u32) -> Run {
         .filter_map(|(key, value)| Some(format!("nvm.{}={value}", key.strip_prefix("dram.")?)))
         .chain(["nvm.write_mode=row_buffer", "nvm.row_write_ns=0", "nvm.row_buffer_durable=true"].map(str::to_owned))
         .collect();
-    tree(SCHEMES[0], Scope::Workgroup, ctas).with("DRAM latencies", set.iter().map(String::as_str))
+    tree(SCHEMES[0], BarrierScope::Workgroup, ctas).with("DRAM latencies", set.iter().map(String::as_str))
 }
 
 /// With barriers of the workgroup, NVRAM writes taking so long. What Table 2 has is the run of Fig. 5.
 pub fn latency(write_ns: u32, ctas: u32) -> Run {
-    let run = tree(SCHEMES[0], Scope::Workgroup, ctas);
+    let run = tree(SCHEMES[0], BarrierScope::Workgroup, ctas);
     run.with(&format!("{write_ns} ns"), [format!("nvm.cell_write_ns={write_ns}").as_str()])
 }
 
@@ -98,7 +98,7 @@ pub fn latency(write_ns: u32, ctas: u32) -> Run {
 pub fn fifo([l1, l2]: [u32; 2], ctas: u32) -> Run {
     let set =
         [format!("nvw_fifo.l1_entries={l1}"), format!("nvw_fifo.l2_entries={l2}"), format!("l1.sfifo_entries={l1}")];
-    let run = tree(SCHEMES[0], Scope::Workgroup, ctas);
+    let run = tree(SCHEMES[0], BarrierScope::Workgroup, ctas);
     run.with(&format!("FIFOs {l1}/{l2}"), set.iter().map(String::as_str))
 }
 
@@ -119,8 +119,9 @@ pub(super) fn none(_: &Request) -> Vec<Run> {
 
 /// Fig. 5.
 pub(super) fn scopes(request: &Request) -> Vec<Run> {
-    let of =
-        |ctas| [Scope::ALL.map(|scope| tree(SCHEMES[0], scope, ctas)).to_vec(), vec![dram_latencies(request, ctas)]];
+    let of = |ctas| {
+        [BarrierScope::ALL.map(|scope| tree(SCHEMES[0], scope, ctas)).to_vec(), vec![dram_latencies(request, ctas)]]
+    };
     at_sizes(request, |ctas| of(ctas).concat())
 }
 
@@ -137,12 +138,14 @@ pub(super) fn fifos(request: &Request) -> Vec<Run> {
 /// Section 6.1; nothing without the scheme.
 pub(super) fn alternative(request: &Request) -> Vec<Run> {
     let schemes = SCHEMES.iter().filter(|_| has_alternative());
-    let of = |ctas| schemes.clone().flat_map(move |scheme| Scope::ALL.map(|scope| tree(scheme, scope, ctas))).collect();
+    let of = |ctas| {
+        schemes.clone().flat_map(move |scheme| BarrierScope::ALL.map(|scope| tree(scheme, scope, ctas))).collect()
+    };
     if has_alternative() { at_sizes(request, of) } else { Vec::new() }
 }
 
 /// Section 7.2.5.
 pub(super) fn energies(request: &Request) -> Vec<Run> {
-    let of = |&ctas: &u32| Scope::ALL.map(|scope| tree(SCHEMES[0], scope, ctas));
+    let of = |&ctas: &u32| BarrierScope::ALL.map(|scope| tree(SCHEMES[0], scope, ctas));
     sizes(request).iter().flat_map(of).collect()
 }

@@ -2,9 +2,9 @@
 
 use super::ask::{self, Curve, Point};
 use super::published::PUBLISHED;
-use super::runs::{self, FIFOS, KERNEL, SCHEMES, Scope, WRITE_NS};
+use super::runs::{self, BarrierScope, FIFOS, KERNEL, SCHEMES, WRITE_NS};
 use crate::outcome::Outcome;
-use crate::papers::{Cell, Finding, Request, Run, Runs, Table};
+use crate::papers::{Cell, FigureTable, Finding, Request, Run, Runs};
 
 /// Bytes of a node.
 const NODE_BYTES: u64 = 64;
@@ -44,10 +44,10 @@ fn curve(request: &Request, runs: &Runs<'_>, run: impl Fn(u32) -> Run) -> Curve 
 }
 
 /// A row a size, a column a curve.
-fn table(name: &str, title: &str, request: &Request, runs: &Runs<'_>, curves: &[(String, &Curve)]) -> Table {
+fn table(name: &str, title: &str, request: &Request, runs: &Runs<'_>, curves: &[(String, &Curve)]) -> FigureTable {
     let mut columns = vec!["CTAs", "tree (MB)"];
     columns.extend(curves.iter().map(|(name, _)| name.as_str()));
-    let mut table = Table::new(name, title, &columns);
+    let mut table = FigureTable::new(name, title, &columns);
     for &ctas in runs::sizes(request) {
         let Some(mb) = runs.outcome(&runs::baseline(ctas)).and_then(tree_mb) else { continue };
         let mut row = vec![Cell::Count(u64::from(ctas)), Cell::Number(mb, 2)];
@@ -58,9 +58,9 @@ fn table(name: &str, title: &str, request: &Request, runs: &Runs<'_>, curves: &[
 }
 
 /// Least and greatest overhead of each curve beside what the text says of it.
-fn told(name: &str, rows: &[(&str, &Curve, &[&str])]) -> Table {
+fn told(name: &str, rows: &[(&str, &Curve, &[&str])]) -> FigureTable {
     let columns = ["overhead", "least", "greatest", "published", "source"];
-    let mut table = Table::new(name, "overheads over the sizes, and what the paper's text says", &columns);
+    let mut table = FigureTable::new(name, "overheads over the sizes, and what the paper's text says", &columns);
     let share = |value: Option<f64>| value.map_or(Cell::None, Cell::Share);
     for (what, curve, quantities) in rows {
         let experiment = name.trim_end_matches("_told");
@@ -85,7 +85,7 @@ fn told(name: &str, rows: &[(&str, &Curve, &[&str])]) -> Table {
 
 /// Figure 5.
 pub(super) fn scopes(request: &Request, runs: &Runs<'_>) -> Finding {
-    let [wg, kr] = Scope::ALL.map(|scope| curve(request, runs, |ctas| runs::tree(SCHEMES[0], scope, ctas)));
+    let [wg, kr] = BarrierScope::ALL.map(|scope| curve(request, runs, |ctas| runs::tree(SCHEMES[0], scope, ctas)));
     let fast = curve(request, runs, |ctas| runs::dram_latencies(request, ctas));
     let names = ["wg", "kr", "wg, DRAM latencies"].map(str::to_owned);
     let curves: Vec<(String, &Curve)> = names.into_iter().zip([&wg, &kr, &fast]).collect();
@@ -138,10 +138,10 @@ pub(super) fn alternative(request: &Request, runs: &Runs<'_>) -> Finding {
         let why = format!("scheme `{}` is not in the catalogue", SCHEMES[1]);
         return Finding { asks: ask::alternative(None, &why), notes: vec![why], ..Finding::default() };
     }
-    let of = |scheme| Scope::ALL.map(|scope| curve(request, runs, |ctas| runs::tree(scheme, scope, ctas)));
+    let of = |scheme| BarrierScope::ALL.map(|scope| curve(request, runs, |ctas| runs::tree(scheme, scope, ctas)));
     let (proposed, other) = (of(SCHEMES[0]), of(SCHEMES[1]));
-    let pairs = Scope::ALL.iter().zip(proposed.iter().zip(&other));
-    let named = |scheme: &str, scope: &Scope| format!("{scheme}, {}", scope.name());
+    let pairs = BarrierScope::ALL.iter().zip(proposed.iter().zip(&other));
+    let named = |scheme: &str, scope: &BarrierScope| format!("{scheme}, {}", scope.name());
     let curves: Vec<(String, &Curve)> =
         pairs.flat_map(|(scope, (p, o))| [(named(SCHEMES[0], scope), p), (named(SCHEMES[1], scope), o)]).collect();
     let main = table("alternative", "time over the baseline", request, runs, &curves);

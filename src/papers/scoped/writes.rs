@@ -13,10 +13,10 @@ use std::collections::BTreeMap;
 
 use super::ask;
 use super::published::PUBLISHED;
-use super::runs::{Scope, WORKLOADS, sizes};
+use super::runs::{BarrierScope, WORKLOADS, sizes};
 use crate::kernel::functional::Limits;
 use crate::papers::Runs;
-use crate::papers::{Cell, Finding, Request, Table};
+use crate::papers::{Cell, FigureTable, Finding, Request};
 use crate::workload::{Choice, EpochWrites, Workload};
 
 /// Epochs before that of the leaves: the keys'.
@@ -30,11 +30,11 @@ const SHARES: [u64; 4] = [1, 8, 64, 256];
 
 /// Writes of a level, by writer.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Level {
+struct TreeLevel {
     workgroups: Vec<u64>,
 }
 
-impl Level {
+impl TreeLevel {
     fn all(&self) -> u64 {
         self.workgroups.iter().sum()
     }
@@ -46,8 +46,8 @@ impl Level {
 }
 
 /// Levels from the leaves up.
-fn by_level(epochs: &[EpochWrites]) -> Vec<Level> {
-    let mut levels: BTreeMap<u32, Level> = BTreeMap::new();
+fn by_level(epochs: &[EpochWrites]) -> Vec<TreeLevel> {
+    let mut levels: BTreeMap<u32, TreeLevel> = BTreeMap::new();
     for entry in epochs.iter().filter(|entry| entry.writer.epoch >= BEFORE_LEAVES) {
         levels.entry(entry.writer.epoch - BEFORE_LEAVES).or_default().workgroups.push(entry.writes);
     }
@@ -57,7 +57,7 @@ fn by_level(epochs: &[EpochWrites]) -> Vec<Level> {
 
 /// What a run of the program wrote.
 struct Counted {
-    levels: Vec<Level>,
+    levels: Vec<TreeLevel>,
     /// Depth d, as levels above the leaves.
     depth: usize,
     /// Keys that a workgroup inserts.
@@ -67,7 +67,7 @@ struct Counted {
 }
 
 /// The levels with barriers of a scope, with other parameters of the program where there are some.
-fn counted(request: &Request, scope: Scope, ctas: u32, other: &[(&str, u64)]) -> Result<Counted, String> {
+fn counted(request: &Request, scope: BarrierScope, ctas: u32, other: &[(&str, u64)]) -> Result<Counted, String> {
     let params = [("CTAS", u64::from(ctas)), ("BARRIER", u64::from(scope.barrier())), ("LOGS", 0)];
     let params = params.iter().chain(other).map(|(name, value)| ((*name).to_owned(), value.to_string())).collect();
     let choice = Choice { profile: Some(request.profile.clone()), seed: request.seed, params, ..Choice::default() };
@@ -92,17 +92,17 @@ fn name(level: usize) -> String {
 
 /// Why the ratio falls or does not: the workgroups that write at a level, by keys that each inserts, and by
 /// room in nodes above the leaves, which the program loads with as many children as they hold.
-fn writers(request: &Request, ctas: u32, own: &Counted) -> Result<Table, String> {
+fn writers(request: &Request, ctas: u32, own: &Counted) -> Result<FigureTable, String> {
     let names: Vec<String> = (0..own.depth).map(name).collect();
     let columns = ["keys a workgroup", "entries a node"].into_iter().chain(names.iter().map(String::as_str));
     let title = "workgroups that write at a level: the ratio above; more entries a node leave room above the leaves";
-    let mut table = Table::new("table3_writers", title, &columns.collect::<Vec<_>>());
+    let mut table = FigureTable::new("table3_writers", title, &columns.collect::<Vec<_>>());
     let mut keys: Vec<u64> = SHARES.iter().map(|share| (own.keys / share).max(1)).collect();
     keys.dedup();
     for order in [own.order, own.order + 1] {
         for &keys in &keys {
             let params = [("KEYS", keys), ("ORDER", order)];
-            let counted = counted(request, Scope::Workgroup, ctas, &params)?;
+            let counted = counted(request, BarrierScope::Workgroup, ctas, &params)?;
             let writers = |level: usize| counted.levels.get(level).map_or(0, |level| level.workgroups.len() as u64);
             let levels = (0..own.depth).map(writers);
             table.push([keys, order].into_iter().chain(levels).map(Cell::Count).collect());
@@ -115,14 +115,14 @@ fn writers(request: &Request, ctas: u32, own: &Counted) -> Result<Table, String>
 pub(super) fn levels(request: &Request, _: &Runs<'_>) -> Finding {
     let ctas = if request.has_paper_sizes() { PAPER_CTAS } else { sizes(request).last().copied().unwrap_or_default() };
     let all = |scope| counted(request, scope, ctas, &[]);
-    let both = all(Scope::Workgroup).and_then(|wg| Ok((wg, all(Scope::Kernel)?)));
+    let both = all(BarrierScope::Workgroup).and_then(|wg| Ok((wg, all(BarrierScope::Kernel)?)));
     let (wg, kr) = match both {
         Ok(both) => both,
         Err(why) => return Finding { asks: ask::ratios(&[]), notes: vec![why], ..Finding::default() },
     };
     let depth = wg.depth;
     let columns = ["level", "workgroups", "wg", "kr", "ratio", "wg, published", "kr, published", "ratio, published"];
-    let mut table = Table::new("table3", "NV writes that a barrier persists", &columns);
+    let mut table = FigureTable::new("table3", "NV writes that a barrier persists", &columns);
     let mut ratios = Vec::new();
     for (level, (wg, kr)) in wg.levels.iter().zip(&kr.levels).enumerate() {
         let name = name(level);
@@ -175,7 +175,7 @@ mod tests {
     fn writes_are_told_apart_by_level_and_workgroup() {
         let of = |cta, epoch, writes| EpochWrites { launch: 0, writer: Writer { cta, epoch }, writes };
         let levels = by_level(&[of(0, 0, 99), of(0, 1, 10), of(0, 3, 4), of(1, 0, 99), of(1, 1, 20)]);
-        assert_eq!(levels.iter().map(Level::all).collect::<Vec<_>>(), [30, 0, 4]);
-        assert_eq!(levels.iter().map(Level::mean).collect::<Vec<_>>(), [15.0, 0.0, 4.0]);
+        assert_eq!(levels.iter().map(TreeLevel::all).collect::<Vec<_>>(), [30, 0, 4]);
+        assert_eq!(levels.iter().map(TreeLevel::mean).collect::<Vec<_>>(), [15.0, 0.0, 4.0]);
     }
 }

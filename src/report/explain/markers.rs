@@ -34,7 +34,7 @@ const LEGEND: [(&str, &str); 10] = [
 
 /// Barriers of a scope.
 #[derive(Debug, Serialize)]
-struct Scope {
+struct ScopeBarriers {
     /// Its instruction.
     barrier: String,
     /// Warps that passed.
@@ -80,7 +80,7 @@ struct Cost {
 
 #[derive(Debug, Serialize)]
 struct Markers {
-    scopes: Vec<Scope>,
+    scopes: Vec<ScopeBarriers>,
     fifos: Vec<Fifo>,
     costs: Vec<Cost>,
     /// Lines that left the L1s' S-FIFOs because these were full, and all that left the L1s.
@@ -103,7 +103,7 @@ impl Markers {
         let scope = |scope: &str| {
             let (passes, stall) = (sm(&format!("pm_barriers_{scope}")), sm(&format!("pm_barriers_{scope}_stall")));
             let entries = |of: &str| scheme(&format!("l1_{scope}_{of}"));
-            Scope {
+            ScopeBarriers {
                 barrier: format!("pm.barrier.{scope}"),
                 passes,
                 stall_cycles: stall,
@@ -114,8 +114,8 @@ impl Markers {
                 l1_other_entries: entries("other_entries"),
             }
         };
-        let scopes: Vec<Scope> = ["wi", "wg", "kr"].map(scope).into();
-        let sum = |of: fn(&Scope) -> u64| scopes.iter().map(of).sum();
+        let scopes: Vec<ScopeBarriers> = ["wi", "wg", "kr"].map(scope).into();
+        let sum = |of: fn(&ScopeBarriers) -> u64| scopes.iter().map(of).sum();
         let fifo = |name: &str, markers, own_entries, other_entries| {
             let entries = |of: &str| scheme(&format!("{name}_{of}_entries"));
             Fifo {

@@ -9,7 +9,7 @@ mod paper;
 
 use super::label;
 use super::notes::{Notes, Why};
-use super::reading::{Datum, Showing, State};
+use super::reading::{Datum, PointState, Showing};
 use crate::plot::{Better, Figure, geometric_mean};
 use crate::sweep::file::figure::{FigureSpec, Kind, Shown};
 use crate::sweep::grid::Grid;
@@ -173,17 +173,17 @@ impl Sketch<'_> {
         let name = self.point_name(point).to_owned();
         let reading = &self.showing.readings[point];
         let why = match (&reading.state, &reading.data[self.nth]) {
-            (State::Good | State::Cut, Datum::None(why)) => Why::NoValue(name, why.clone()),
-            (State::Good, datum) => return Some(datum.clone()),
-            (State::Cut, datum) => {
+            (PointState::Good | PointState::Cut, Datum::None(why)) => Why::NoValue(name, why.clone()),
+            (PointState::Good, datum) => return Some(datum.clone()),
+            (PointState::Cut, datum) => {
                 let datum = datum.clone();
                 if !self.spec.normalise {
                     self.notes.add(Why::Cut(name));
                 }
                 return Some(datum);
             }
-            (State::Failed(why), _) => Why::Failed(name, why.clone()),
-            (State::Missing, _) => Why::Missing(name),
+            (PointState::Failed(why), _) => Why::Failed(name, why.clone()),
+            (PointState::Missing, _) => Why::Missing(name),
         };
         self.notes.add(why);
         None
@@ -204,7 +204,7 @@ impl Sketch<'_> {
         let base = self.datum(baseline)?;
         // What a limit cut is compared with nothing: its cycles are the limit's.
         for at in [point, baseline] {
-            if self.showing.readings[at].state == State::Cut {
+            if self.showing.readings[at].state == PointState::Cut {
                 self.notes.add(Why::NotWhole(self.point_name(at).to_owned()));
                 return None;
             }

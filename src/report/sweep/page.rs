@@ -9,7 +9,7 @@ mod points;
 mod tables;
 
 use super::draw::{self, Drawn};
-use super::reading::{Facts, Showing, State};
+use super::reading::{Facts, PointState, Showing};
 use crate::report::count;
 use crate::report::page::{Drawing, Page};
 
@@ -59,11 +59,12 @@ fn add_figure(page: &mut Page, figure: &Drawn) -> Result<(), String> {
 
 /// Points with results, and how many of the others there are.
 fn tally(showing: &Showing<'_>) -> [usize; 3] {
-    let count = |wanted: fn(&State) -> bool| showing.readings.iter().filter(|reading| wanted(&reading.state)).count();
+    let count =
+        |wanted: fn(&PointState) -> bool| showing.readings.iter().filter(|reading| wanted(&reading.state)).count();
     [
-        count(|state| matches!(state, State::Good | State::Cut)),
-        count(|state| matches!(state, State::Failed(_))),
-        count(|state| *state == State::Missing),
+        count(|state| matches!(state, PointState::Good | PointState::Cut)),
+        count(|state| matches!(state, PointState::Failed(_))),
+        count(|state| *state == PointState::Missing),
     ]
 }
 

@@ -12,11 +12,11 @@ use std::sync::Arc;
 
 use super::elements::{Named, WrongElement, literal};
 use crate::diagnostic::Diagnostics;
-use crate::workload::expr::{Element, Elements, Expr, Fault, Miss, Reason, Value, Which};
+use crate::workload::expr::{Element, Elements, EvalFault, Expr, Miss, Reason, Value, Which};
 use crate::workload::manifest::checks::{CrashForm, Setting};
 use crate::workload::manifest::element::load;
 use crate::workload::manifest::instrument::FlagBarrier;
-use crate::workload::plan::Plan;
+use crate::workload::plan::RunPlan;
 
 /// Values that a violation reports, at most.
 const SHOWN: usize = 4;
@@ -30,7 +30,7 @@ impl Setting {
 }
 
 /// Every condition has a value at the start: what it names exists.
-pub(crate) fn check(plan: &Plan, faults: &mut Diagnostics) {
+pub(crate) fn check(plan: &RunPlan, faults: &mut Diagnostics) {
     for form in &plan.manifest.conditions {
         let image = Image { plan, bytes: None };
         if let Err(stop) = form.holds.evaluate(&mut plan.frame.clone(), &image) {
@@ -40,7 +40,7 @@ pub(crate) fn check(plan: &Plan, faults: &mut Diagnostics) {
 }
 
 /// Unknown names of schemes, each once a place.
-pub(crate) fn check_schemes(plan: &Plan, known: &[&str]) -> Result<(), Diagnostics> {
+pub(crate) fn check_schemes(plan: &RunPlan, known: &[&str]) -> Result<(), Diagnostics> {
     let mut faults = Diagnostics::default();
     for form in &plan.manifest.conditions {
         let settings = std::iter::once(&form.binding).chain(&form.violated_by);
@@ -70,14 +70,14 @@ pub enum Expected {
 /// A condition on what a power failure leaves.
 #[derive(Debug, Clone)]
 pub struct CrashCondition {
-    plan: Arc<Plan>,
+    plan: Arc<RunPlan>,
     number: usize,
     /// Its expression, for this plan alone.
     holds: Expr,
 }
 
 impl CrashCondition {
-    pub(crate) fn new(plan: &Arc<Plan>, number: usize) -> CrashCondition {
+    pub(crate) fn new(plan: &Arc<RunPlan>, number: usize) -> CrashCondition {
         let holds = plan.manifest.conditions[number].holds.fixed(&plan.frame);
         CrashCondition { plan: plan.clone(), number, holds }
     }
@@ -162,7 +162,7 @@ pub struct Violation {
 
 /// The elements of an image, or of the initial contents.
 struct Image<'a> {
-    plan: &'a Plan,
+    plan: &'a RunPlan,
     bytes: Option<(u64, &'a [u8])>,
 }
 
@@ -220,6 +220,8 @@ impl Elements for Image<'_> {
 
     fn element(&self, which: Which, element: Element) -> Result<u64, Miss> {
         let elem = Named::new(self.plan, element).elem();
-        load(elem, self.bytes_of(which, element)).map(Value::bits).map_err(|large| Miss::Fault(Fault::TooLarge(large)))
+        load(elem, self.bytes_of(which, element))
+            .map(Value::bits)
+            .map_err(|large| Miss::Fault(EvalFault::TooLarge(large)))
     }
 }

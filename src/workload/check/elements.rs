@@ -7,7 +7,7 @@ use crate::kernel::ir::Elem;
 use crate::workload::expr::{Element, Value};
 use crate::workload::manifest::buffers::{Buffer, Space};
 use crate::workload::manifest::element::{elem_name, load};
-use crate::workload::plan::Plan;
+use crate::workload::plan::RunPlan;
 
 /// A value that is not what it should be, in the words of the manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,12 +38,12 @@ pub(crate) fn literal(elem: Elem, value: Result<Value, u64>) -> String {
 
 /// An element of the program: where it lies, and its name.
 pub(crate) struct Named<'a> {
-    plan: &'a Plan,
+    plan: &'a RunPlan,
     element: Element,
 }
 
 impl<'a> Named<'a> {
-    pub(crate) fn new(plan: &'a Plan, element: Element) -> Self {
+    pub(crate) fn new(plan: &'a RunPlan, element: Element) -> Self {
         Named { plan, element }
     }
 
@@ -83,7 +83,7 @@ impl<'a> Named<'a> {
 
 /// The first element of the program that lies within bytes at an address and differs from those that are
 /// expected there.
-pub(crate) fn wrong_element(plan: &Plan, address: u64, found: &[u8], expected: &[u8]) -> Option<WrongElement> {
+pub(crate) fn wrong_element(plan: &RunPlan, address: u64, found: &[u8], expected: &[u8]) -> Option<WrongElement> {
     let end = address.checked_add(found.len() as u64)?;
     let buffers = plan.manifest.buffers.iter().zip(&plan.buffers).enumerate();
     let mut touched = buffers.filter(|(_, (form, allocation))| {

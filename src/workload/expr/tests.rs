@@ -299,7 +299,7 @@ fn terms_of_all_sums_of_a_value_are_bounded() {
     };
     // Ten, and three for each of these; a sum from 5 to 2 has none.
     assert_eq!(within(40), Ok(135));
-    assert!(matches!(within(39), Err(Stop::Fault(_, Fault::TooManyTerms))));
+    assert!(matches!(within(39), Err(Stop::Fault(_, EvalFault::TooManyTerms))));
     let (fault, whole) = (evaluate("sum(i, 0, 1000000000000, i)"), evaluate("sum(i, -9000000000000000000, 9, 1)"));
     assert!(fault.unwrap_err().contains("sums of over 1073741824 terms for one value"), "{whole:?}");
     assert!(whole.is_err());

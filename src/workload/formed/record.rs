@@ -26,14 +26,14 @@ const ALIGN: u64 = 128;
 
 /// Where the record lies, and what positions of its host program look like.
 #[derive(Debug, Clone)]
-pub(crate) struct Record {
+pub(crate) struct HostRecord {
     address: u64,
     like: Position,
 }
 
 /// An entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct RecordEntry {
     /// Before the step.
     pub(crate) position: Position,
     /// Launches asked for before.
@@ -42,9 +42,9 @@ pub(crate) struct Entry {
     pub(crate) replies: Vec<u64>,
 }
 
-impl Record {
-    pub(crate) fn new(address: u64, like: Position) -> Record {
-        Record { address, like }
+impl HostRecord {
+    pub(crate) fn new(address: u64, like: Position) -> HostRecord {
+        HostRecord { address, like }
     }
 
     /// Bytes of an entry.
@@ -83,7 +83,7 @@ impl Record {
     ///
     /// # Errors
     /// Memory that no host of this program has written.
-    pub(crate) fn latest(&self, memory: &FlatMemory) -> Result<Option<(u64, Entry)>, String> {
+    pub(crate) fn latest(&self, memory: &FlatMemory) -> Result<Option<(u64, RecordEntry)>, String> {
         let words = |address, count| memory.read_u64s(address, count).map_err(|fault| fault.to_string());
         let number = words(self.address, 1)?[0];
         if number == 0 {
@@ -96,6 +96,6 @@ impl Record {
         let position =
             Position::of_words(&entry[2..], &self.like).filter(|_| replies <= MAX_REPLIES).ok_or_else(wrong)?;
         let replies = words(place + 8 * (2 + length) as u64, replies)?;
-        Ok(Some((number, Entry { position, launches, replies })))
+        Ok(Some((number, RecordEntry { position, launches, replies })))
     }
 }

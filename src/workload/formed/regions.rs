@@ -11,9 +11,9 @@ use crate::kernel::functional::{Event, Limits, run_observed};
 use crate::kernel::ir::Kernel;
 use crate::kernel::memory::Medium;
 use crate::kernel::regions::{Formed, RegionOptions, Role, form};
-use crate::workload::host::Host;
+use crate::workload::host::WorkloadHost;
 use crate::workload::host::functional::{Action, FunctionalError, drive, run};
-use crate::workload::plan::Plan;
+use crate::workload::plan::RunPlan;
 use crate::workload::plan::image::image;
 
 /// What one kernel came to, over all its launches.
@@ -55,13 +55,13 @@ pub struct RegionRun {
 /// # Errors
 /// A fault of the run; a kernel that cannot be formed.
 pub(crate) fn run_regions(
-    plan: &Arc<Plan>,
+    plan: &Arc<RunPlan>,
     limits: &Limits<'_>,
     options: &RegionOptions,
 ) -> Result<RegionRun, FunctionalError> {
     let reference = run(plan, limits)?;
     let mut original = reference.launches().iter().map(|launch| launch.counts.warp_instructions);
-    let (mut host, mut memory) = (Host::new(plan.clone()), image(plan));
+    let (mut host, mut memory) = (WorkloadHost::new(plan.clone()), image(plan));
     // Kernels of several files may share a name.
     let mut originals: Vec<Arc<Kernel>> = Vec::new();
     let mut kernels: Vec<KernelRegions> = Vec::new();

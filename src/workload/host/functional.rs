@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::Host;
+use super::WorkloadHost;
 use super::view::Bindings;
 use crate::diagnostic::Diagnostics;
 use crate::kernel::functional::{self, Counts, Limits, RunError, Writer};
@@ -11,7 +11,7 @@ use crate::kernel::host::{HostAction, HostProgram};
 use crate::kernel::launch::Launch;
 use crate::kernel::memory::{FlatMemory, Medium, Unmapped};
 use crate::kernel::regions::{RegionError, ResumeError};
-use crate::workload::plan::Plan;
+use crate::workload::plan::RunPlan;
 use crate::workload::plan::image::image;
 
 /// What a functional run left and did.
@@ -100,7 +100,7 @@ impl FunctionalRun {
 }
 
 /// Runs the host program of `plan` to its end.
-pub(crate) fn run(plan: &Arc<Plan>, limits: &Limits<'_>) -> Result<FunctionalRun, FunctionalError> {
+pub(crate) fn run(plan: &Arc<RunPlan>, limits: &Limits<'_>) -> Result<FunctionalRun, FunctionalError> {
     run_observed(plan, limits, &mut |_, _, _| Ok(()))
 }
 
@@ -116,12 +116,12 @@ pub(crate) enum When {
 
 /// Runs the host program, and shows memory to `observe` around each launch.
 pub(crate) fn run_observed(
-    plan: &Arc<Plan>,
+    plan: &Arc<RunPlan>,
     limits: &Limits<'_>,
     observe: &mut Observer<'_>,
 ) -> Result<FunctionalRun, FunctionalError> {
     let mut memory = image(plan);
-    let mut host = Host::new(plan.clone());
+    let mut host = WorkloadHost::new(plan.clone());
     let mut launches = Vec::new();
     drive(&mut host, &mut memory, &mut |action, memory| {
         let Action::Launch(launch) = action else { return Ok(()) };
@@ -152,7 +152,7 @@ pub(crate) fn run_counted(plan: &Arc<Plan>, limits: &Limits<'_>) -> Result<Vec<E
     let mut memory = image(plan);
     let mut counted: BTreeMap<(u32, Writer), u64> = BTreeMap::new();
     let mut launches = 0;
-    drive(&mut Host::new(plan.clone()), &mut memory, &mut |action, memory| {
+    drive(&mut WorkloadHost::new(plan.clone()), &mut memory, &mut |action, memory| {
         let Action::Launch(launch) = action else { return Ok(()) };
         let mut count = |writer: Writer, address: u64, _: &[u8]| {
             if Medium::of(address) == Medium::Nvm {

@@ -8,7 +8,7 @@ use crate::workload::expr::{Expr, Value};
 use crate::workload::manifest::buffers::Buffer;
 use crate::workload::manifest::element::{elem_name, store};
 use crate::workload::manifest::instrument::Generated;
-use crate::workload::manifest::steps::{Arg, LaunchStep, Span};
+use crate::workload::manifest::steps::{Arg, BufferStart, LaunchStep};
 
 /// Largest extents of a grid and of a block (CUDA, compute capability 6.0), and threads of a block.
 const MAX_GRID: [i64; 3] = [0x7fff_ffff, 65_535, 65_535];

@@ -17,13 +17,13 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use super::Host;
+use super::WorkloadHost;
 use super::functional::{Action, FunctionalError, drive};
 use crate::kernel::functional::{self, Limits, RunError};
 use crate::kernel::memory::{FlatMemory, Medium};
 use crate::persist::undo::RecoveryStep;
 use crate::workload::plan::image::image;
-use crate::workload::plan::{Part, Plan};
+use crate::workload::plan::{ProgramPart, RunPlan};
 
 /// Host writes are durable in pieces of this many bytes, the words that a power failure does not tear.
 const WORD: u64 = 8;
@@ -37,7 +37,7 @@ pub struct Recovery {
 }
 
 impl Recovery {
-    pub(crate) fn new(plan: &Arc<Plan>) -> Option<Recovery> {
+    pub(crate) fn new(plan: &Arc<RunPlan>) -> Option<Recovery> {
         let ranges = || image(plan).into_ranges().collect();
         (!plan.recovery.is_empty()).then(|| Recovery { plan: plan.clone(), ranges: ranges() })
     }
@@ -113,7 +113,7 @@ impl Recovery {
 }
 
 /// The ranges in persistent memory.
-fn persistent<'m>(memory: &'m mut FlatMemory, plan: &Plan) -> Vec<(u64, &'m mut [u8])> {
+fn persistent<'m>(memory: &'m mut FlatMemory, plan: &RunPlan) -> Vec<(u64, &'m mut [u8])> {
     // Other ranges stay shared.
     let in_pm = |start: &u64| Medium::of(*start) == Medium::Nvm;
     let starts: Vec<u64> = plan.addresses.ranges().iter().map(|range| range.start).filter(in_pm).collect();

@@ -4,11 +4,11 @@
 //! Contents of buffers are fed as they lie in memory, so files and graphs that they came from need not be;
 //! files that checks compare with are.
 
-use super::Plan;
+use super::RunPlan;
 use crate::workload::manifest::checks::CheckKind;
 
 /// Feeds the workload, part by part, each with its name.
-pub(crate) fn feed(plan: &Plan, take: &mut dyn FnMut(&str, &[u8])) {
+pub(crate) fn feed(plan: &RunPlan, take: &mut dyn FnMut(&str, &[u8])) {
     let manifest = plan.folder.read(plan.folder.manifest());
     take("manifest", &manifest.unwrap_or_default());
     for (file, text) in &plan.programs.texts {

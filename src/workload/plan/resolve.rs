@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use super::allocate::{allocate, allocate_globals};
 use super::program::Program;
 use super::stage::Stage;
-use super::{Choice, Demands, Plan};
+use super::{Choice, Demands, RunPlan};
 use crate::diagnostic::Diagnostics;
 use crate::kernel::memory::Medium;
 use crate::workload::data::graph::Csr;
@@ -27,7 +27,7 @@ pub(crate) fn resolve(
     folder: &Folder,
     choice: &Choice,
     demands: Demands,
-) -> Result<Plan, Diagnostics> {
+) -> Result<RunPlan, Diagnostics> {
     let mut faults = Diagnostics::default();
     let mut stage = Stage {
         manifest,
@@ -57,7 +57,7 @@ pub(crate) fn resolve(
     let const_banks = stage.const_banks(programs, &buffers, &globals);
     let frame = stage.frame;
     faults.into_result(())?;
-    Ok(Plan {
+    Ok(RunPlan {
         manifest: manifest.clone(),
         programs: programs.clone(),
         folder: folder.clone(),

@@ -12,7 +12,7 @@ use crate::workload::expr::{Expr, Value};
 use crate::workload::manifest::Manifest;
 use crate::workload::manifest::buffers::{Buffer, GraphKind, Init, SurfaceForm, TextureForm, param_value};
 use crate::workload::manifest::source::Folder;
-use crate::workload::manifest::steps::{LaunchStep, Step};
+use crate::workload::manifest::steps::{HostStep, LaunchStep};
 /// Largest buffer in bytes: the DRAM window ends 1 TiB after its start.
 const MAX_BUFFER_BYTES: u64 = 1 << 39;
 
@@ -24,10 +24,10 @@ fn gib(bytes: u64) -> f64 {
 }
 
 /// The first launch of the host program, whose extents `grid.*` and `block.*` name.
-fn first_launch(steps: &[Step]) -> Option<&LaunchStep> {
+fn first_launch(steps: &[HostStep]) -> Option<&LaunchStep> {
     steps.iter().find_map(|step| match step {
-        Step::Launch(launch) => Some(&**launch),
-        Step::Loop(inner) => first_launch(&inner.before).or_else(|| first_launch(&inner.body)),
+        HostStep::Launch(launch) => Some(&**launch),
+        HostStep::Loop(inner) => first_launch(&inner.before).or_else(|| first_launch(&inner.body)),
         _ => None,
     })
 }

@@ -2,7 +2,7 @@
 
 use super::super::super::alu::{AluOp, IntOp, ShflMode, VoteOp};
 use super::super::super::ir::{Class, Op};
-use super::super::ast::{Instruction, Kind, Operand};
+use super::super::ast::{Instruction, Operand, OperandKind};
 use super::super::draft::Arg;
 use super::super::lower::{Lower, Lowered};
 use super::super::types::{Bank, Class as TyClass, Ty};
@@ -12,7 +12,7 @@ impl<'a> Lower<'_, 'a> {
     /// `d` or `d|p`, either of which may be `_`.
     fn value_and_predicate(&mut self, operand: &Operand<'a>) -> Lowered<[Arg; 2]> {
         match &operand.kind {
-            Kind::Pair(d, p) => Ok([self.dst(d, Bank::R32)?, self.dst(p, Bank::Pred)?]),
+            OperandKind::Pair(d, p) => Ok([self.dst(d, Bank::R32)?, self.dst(p, Bank::Pred)?]),
             _ => Ok([self.dst(operand, Bank::R32)?, Arg::None]),
         }
     }

@@ -7,7 +7,7 @@
 //! accepted without the prefix. Addresses without `.global` are generic, as inline assembly gives them.
 
 use super::super::super::ir::{Class, Op, PmOp, Scope, Space, StoreHint};
-use super::super::ast::{Instruction, Kind};
+use super::super::ast::{Instruction, OperandKind};
 use super::super::lower::{Lower, Lowered};
 use super::words::Mods;
 
@@ -79,7 +79,7 @@ impl<'a> Lower<'_, 'a> {
             }
             "txbegin" | "txend" => {
                 let [id] = self.operands(i)?;
-                let Kind::Int(value) = id.kind else {
+                let OperandKind::Int(value) = id.kind else {
                     return Err(self.fault(id.at.clone(), "a transaction's id must be a constant"));
                 };
                 let op = if name == "txbegin" { PmOp::TxBegin } else { PmOp::TxEnd };

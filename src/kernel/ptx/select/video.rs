@@ -3,7 +3,7 @@
 
 use super::super::super::alu::{AluOp, IntCmp, Video, VideoMad, VideoOp, VideoPart, VideoSecond, VideoSimd};
 use super::super::super::ir::{Class, Op};
-use super::super::ast::{Instruction, Kind, Operand};
+use super::super::ast::{Instruction, Operand, OperandKind};
 use super::super::draft::Arg;
 use super::super::lower::{Lower, Lowered};
 use super::super::operand::special;
@@ -45,8 +45,8 @@ fn class(op: VideoOp) -> Class {
 /// A register and the component after it, which a special register keeps.
 fn apart<'a>(operand: &Operand<'a>) -> (Operand<'a>, Option<&'a str>) {
     match operand.kind {
-        Kind::Name { name, component: Some(component), offset } if special(name, Some(component)).is_none() => {
-            let kind = Kind::Name { name, component: None, offset };
+        OperandKind::Name { name, component: Some(component), offset } if special(name, Some(component)).is_none() => {
+            let kind = OperandKind::Name { name, component: None, offset };
             (Operand { kind, at: operand.at.clone() }, Some(component))
         }
         _ => (operand.clone(), None),
@@ -56,7 +56,7 @@ fn apart<'a>(operand: &Operand<'a>) -> (Operand<'a>, Option<&'a str>) {
 /// `x` of `-x`.
 fn positive<'o, 'a>(operand: &'o Operand<'a>) -> (&'o Operand<'a>, bool) {
     match &operand.kind {
-        Kind::Minus(inner) => (inner, true),
+        OperandKind::Minus(inner) => (inner, true),
         _ => (operand, false),
     }
 }

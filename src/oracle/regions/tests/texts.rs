@@ -73,7 +73,7 @@ fn with<R>(hand: &Hand, of_ctas: bool, judge: impl FnOnce(&RegionFacts<'_>) -> R
 fn of<R>(hand: &Hand, of_ctas: bool, judge: impl FnOnce(RegionFacts<'_>) -> R) -> R {
     let initial = initial();
     let model = Model { domain: Domain::Adr, guarantees: Guarantees::default(), host: HOST };
-    let order = Order::new(&hand.0, &initial, model);
+    let order = RunOrder::new(&hand.0, &initial, model);
     judge(RegionFacts::new(&order, &initial, 2, HOST, of_ctas).unwrap())
 }
 

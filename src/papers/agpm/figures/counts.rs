@@ -5,16 +5,16 @@ use crate::papers::agpm::kernels;
 use crate::papers::agpm::measured::{DEGREES, localities as counted_localities, measured};
 use crate::papers::agpm::published::PUBLISHED;
 use crate::papers::agpm::runs::{READINGS, counted};
-use crate::papers::{Cell, Finding, Request, Runs, Table};
+use crate::papers::{Cell, FigureTable, Finding, Request, Runs};
 use crate::persist::selection::Locality;
 
 /// Figure 4.
-pub(in crate::papers::agpm) fn degrees(request: &Request, runs: &Runs<'_>) -> Finding {
+pub fn degrees(request: &Request, runs: &Runs<'_>) -> Finding {
     let mut columns = vec!["kernel"];
     columns.extend(DEGREES.iter().map(|(name, _)| *name));
     columns.push("published");
     let title = "share of loads, stores and log updates (warp instructions) by their number of line accesses";
-    let mut table = Table::new("fig4", title, &columns);
+    let mut table = FigureTable::new("fig4", title, &columns);
     let mut over_two = Vec::new();
     for kernel in kernels::of(request) {
         let Some(run) = measured(runs, kernel, &counted(kernel)) else { continue };
@@ -34,9 +34,9 @@ pub(in crate::papers::agpm) fn degrees(request: &Request, runs: &Runs<'_>) -> Fi
 }
 
 /// Table II, but for its localities.
-pub(in crate::papers::agpm) fn accesses(request: &Request, runs: &Runs<'_>) -> Finding {
+pub fn accesses(request: &Request, runs: &Runs<'_>) -> Finding {
     let columns = ["kernel", "log", "log, published", "off by", "all", "all, published", "off by", "why"];
-    let mut table = Table::new("table2", "line accesses of log updates and of all", &columns);
+    let mut table = FigureTable::new("table2", "line accesses of log updates and of all", &columns);
     let mut found = Vec::new();
     for kernel in kernels::of(request) {
         let Some(run) = measured(runs, kernel, &counted(kernel)) else { continue };
@@ -75,14 +75,14 @@ fn counts_of(at: &[Locality; 2]) -> [u64; 8] {
 }
 
 /// Localities by each reading: how many kernels have the paper's zeros, and a table.
-fn zeros(request: &Request, runs: &Runs<'_>) -> (Vec<(&'static str, usize, usize)>, Vec<Table>) {
+fn zeros(request: &Request, runs: &Runs<'_>) -> (Vec<(&'static str, usize, usize)>, Vec<FigureTable>) {
     let (mut same, mut tables) = (Vec::new(), Vec::new());
     for (number, reading) in READINGS.iter().enumerate() {
         let mut columns = vec!["kernel"];
         columns.extend(COLUMNS);
         columns.extend(["zeros as published", "published zeros differ in"]);
         let name = format!("table2_localities_{}", number + 1);
-        let mut table = Table::new(&name, &format!("localities by the reading `{}`", reading.name), &columns);
+        let mut table = FigureTable::new(&name, &format!("localities by the reading `{}`", reading.name), &columns);
         let (mut right, mut of) = (0, 0);
         for kernel in kernels::of(request) {
             let Some(found) = counted_localities(runs, kernel, reading) else { continue };

@@ -3,7 +3,7 @@
 use crate::config::SchemeConfig;
 use crate::papers::agpm::kernels::KERNELS;
 use crate::papers::agpm::published::PUBLISHED;
-use crate::papers::{Cell, Finding, Request, Runs, Table};
+use crate::papers::{Cell, FigureTable, Finding, Request, Runs};
 use crate::persist::selection::Locality;
 use crate::schemes::agpm::reason::{Evidence, Reason, Rules};
 
@@ -34,9 +34,10 @@ fn patterns() -> (usize, usize) {
 }
 
 /// Table III.
-pub(in crate::papers::agpm) fn rules(_: &Request, _: &Runs<'_>) -> Finding {
+pub fn rules(_: &Request, _: &Runs<'_>) -> Finding {
     let columns = ["kernel", "reason by our rules", "published", "rules that hold"];
-    let mut table = Table::new("table3", "reasons that our rules give to the published rows of Table II", &columns);
+    let mut table =
+        FigureTable::new("table3", "reasons that our rules give to the published rows of Table II", &columns);
     let mut right = 0;
     for kernel in KERNELS {
         let evidence = evidence(kernel.name);
@@ -57,7 +58,7 @@ pub(in crate::papers::agpm) fn rules(_: &Request, _: &Runs<'_>) -> Finding {
 }
 
 /// AGPM's buffers: from the scheme's parameters as they are by default, and the address and the line that section IV-C names.
-pub(in crate::papers::agpm) fn sizes(_: &Request, _: &Runs<'_>) -> Finding {
+pub fn sizes(_: &Request, _: &Runs<'_>) -> Finding {
     let scheme = SchemeConfig::load("agpm", &[]).ok();
     let parameter = |key: &str| scheme.as_ref().and_then(|scheme| scheme.values.get(key)?.as_u64()).unwrap_or(0);
     let (address_bits, line_bytes) = (64u64, 128u64);
@@ -68,7 +69,7 @@ pub(in crate::papers::agpm) fn sizes(_: &Request, _: &Runs<'_>) -> Finding {
     let entry_bytes = bits.div_ceil(8);
     let buffer_kb = entries * entry_bytes / 1024;
     let both_kb = 2 * buffer_kb;
-    let mut table = Table::new("overheads", "AGPM's hardware", &["quantity", "by arithmetic", "published"]);
+    let mut table = FigureTable::new("overheads", "AGPM's hardware", &["quantity", "by arithmetic", "published"]);
     let mut row = |name: &str, ours: u64, published: Option<f64>| {
         table.push(vec![Cell::from(name), Cell::Count(ours), Cell::count(published.map(|value| value as u64))]);
     };

@@ -10,7 +10,7 @@ use crate::papers::agpm::kernels;
 use crate::papers::agpm::measured::measured;
 use crate::papers::agpm::published::PUBLISHED;
 use crate::papers::agpm::runs::timed;
-use crate::papers::{Cell, Finding, Request, Runs, Table};
+use crate::papers::{Cell, FigureTable, Finding, Request, Runs};
 use crate::schemes::agpm::reason::Reason;
 
 const COLUMNS: [&str; 11] = [
@@ -33,11 +33,11 @@ fn way_of(ty: &str) -> &'static str {
 }
 
 /// The decisions.
-pub(in crate::papers::agpm) fn found(request: &Request, runs: &Runs<'_>) -> Finding {
-    let mut table = Table::new("reasons", "what the selector found, by kernel", &COLUMNS);
+pub fn found(request: &Request, runs: &Runs<'_>) -> Finding {
+    let mut table = FigureTable::new("reasons", "what the selector found, by kernel", &COLUMNS);
     let mut columns = vec!["kernel", "published", "periods"];
     columns.extend(Reason::ALL.map(Reason::letter));
-    let mut counts = Table::new("reasons_periods", "periods by reason", &columns);
+    let mut counts = FigureTable::new("reasons_periods", "periods by reason", &columns);
     let (mut judged, mut cut) = (Vec::new(), Vec::new());
     for kernel in kernels::of(request) {
         let periods = measured(runs, kernel, &timed(kernel, "agpm")).and_then(|run| run.periods());

@@ -5,7 +5,7 @@ use crate::papers::agpm::kernels;
 use crate::papers::agpm::measured::measured;
 use crate::papers::agpm::published::PUBLISHED;
 use crate::papers::agpm::runs::{SCHEMES, STATIC, timed};
-use crate::papers::{Cell, Finding, Request, Runs, Table};
+use crate::papers::{Cell, FigureTable, Finding, Request, Runs};
 
 /// Times over those of `base`.
 fn times(request: &Request, runs: &Runs<'_>, schemes: &[&'static str]) -> Times {
@@ -27,13 +27,13 @@ fn there<'s>(times: &Times, schemes: &[&'s str]) -> Vec<&'s str> {
 }
 
 /// A row a kernel, then the means, ours and published.
-fn table(name: &str, request: &Request, times: &Times, schemes: &[&str], best: bool) -> Table {
+fn table(name: &str, request: &Request, times: &Times, schemes: &[&str], best: bool) -> FigureTable {
     let mut columns = vec!["kernel", "type"];
     columns.extend(schemes);
     if best {
         columns.push("best static");
     }
-    let mut table = Table::new(name, "time over base", &columns);
+    let mut table = FigureTable::new(name, "time over base", &columns);
     for kernel in kernels::of(request) {
         let ty = PUBLISHED.text("table1", kernel.name, "type").unwrap_or("-");
         let mut row = vec![Cell::from(kernel.name), Cell::from(ty)];
@@ -59,9 +59,9 @@ fn table(name: &str, request: &Request, times: &Times, schemes: &[&str], best: b
 }
 
 /// Single kernels that the paper's text tells of.
-fn told(name: &str, times: &Times) -> Table {
+fn told(name: &str, times: &Times) -> FigureTable {
     let columns = ["kernel", "scheme", "ours", "published", "off by"];
-    let mut table = Table::new(name, "kernels that the text tells of (section III)", &columns);
+    let mut table = FigureTable::new(name, "kernels that the text tells of (section III)", &columns);
     for row in PUBLISHED.all().filter(|row| row.experiment == "fig3" && row.kernel != "mean") {
         let (ours, value) = (times.of(row.kernel, row.quantity), row.value.parse().ok());
         table.push(vec![
@@ -77,9 +77,9 @@ fn told(name: &str, times: &Times) -> Table {
 
 /// Table I's types of our own times: beyond 5 % store+clwb is better (I) or nt-store (II), else neither
 /// (III).
-fn types(request: &Request, times: &Times) -> Table {
+fn types(request: &Request, times: &Times) -> FigureTable {
     let columns = ["kernel", "nt-store", "store+clwb", "points", "type", "relative", "type by it", "type, published"];
-    let mut table = Table::new("table1", "types by the difference of the static ways", &columns);
+    let mut table = FigureTable::new("table1", "types by the difference of the static ways", &columns);
     let (mut all, mut same) = (0, [0u64; 2]);
     for kernel in kernels::of(request) {
         let (Some(nt), Some(t)) = (times.of(kernel.name, STATIC[1]), times.of(kernel.name, STATIC[2])) else {
@@ -114,7 +114,7 @@ fn type_of(longer: f64) -> &'static str {
 }
 
 /// Figure 3.
-pub(in crate::papers::agpm) fn static_paths(request: &Request, runs: &Runs<'_>) -> Finding {
+pub fn static_paths(request: &Request, runs: &Runs<'_>) -> Finding {
     let times = times(request, runs, &STATIC);
     let main = table("fig3", request, &times, &there(&times, &STATIC), false);
     let notes = vec![
@@ -128,7 +128,7 @@ pub(in crate::papers::agpm) fn static_paths(request: &Request, runs: &Runs<'_>) 
 }
 
 /// Figure 7.
-pub(in crate::papers::agpm) fn every_scheme(request: &Request, runs: &Runs<'_>) -> Finding {
+pub fn every_scheme(request: &Request, runs: &Runs<'_>) -> Finding {
     let times = times(request, runs, &SCHEMES);
     let schemes = there(&times, &SCHEMES);
     let main = table("fig7", request, &times, &schemes, true);
@@ -147,10 +147,10 @@ pub(in crate::papers::agpm) fn every_scheme(request: &Request, runs: &Runs<'_>) 
 }
 
 /// AGPM against the others both ways: the paper's "at least 24.37 %" are percentage points of normalised time.
-fn readings(times: &Times) -> Table {
+fn readings(times: &Times) -> FigureTable {
     let columns = ["against", "points", "points, published", "relative", "relative, published"];
     let mut table =
-        Table::new("fig7_gain", "agpm's gain, in percentage points of normalised time and relative", &columns);
+        FigureTable::new("fig7_gain", "agpm's gain, in percentage points of normalised time and relative", &columns);
     for scheme in &SCHEMES[1..6] {
         let points = |agpm: Option<f64>, other: Option<f64>| Some((other? - agpm?) * 100.0);
         let relative = |agpm: Option<f64>, other: Option<f64>| Some(1.0 - agpm? / other?);

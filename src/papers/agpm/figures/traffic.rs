@@ -9,7 +9,7 @@ use crate::papers::agpm::kernels::{KERNELS, PaperKernel};
 use crate::papers::agpm::measured::measured;
 use crate::papers::agpm::published::PUBLISHED;
 use crate::papers::agpm::runs::timed;
-use crate::papers::{Cell, Finding, Request, Runs, Table};
+use crate::papers::{Cell, FigureTable, Finding, Request, Runs};
 
 /// From the L1s, and to them.
 const DIRECTIONS: [&str; 2] = ["bytes_out", "bytes_in"];
@@ -33,10 +33,13 @@ fn mean(all: &[[[f64; 2]; 2]]) -> [[f64; 2]; 2] {
 }
 
 /// Figure 5.
-pub(in crate::papers::agpm) fn bytes(request: &Request, runs: &Runs<'_>) -> Finding {
+pub fn bytes(request: &Request, runs: &Runs<'_>) -> Finding {
     let columns = ["reason", "kernels", "s2m, T", "s2m, nt", "m2s, T", "m2s, nt"];
-    let mut table =
-        Table::new("fig5", "mean bytes L1 to L2 (s2m) and L2 to L1 (m2s) over those of base, by reason", &columns);
+    let mut table = FigureTable::new(
+        "fig5",
+        "mean bytes L1 to L2 (s2m) and L2 to L1 (m2s) over those of base, by reason",
+        &columns,
+    );
     let mut strong = None;
     for reason in ["a", "b", "c", "d", "e", "f", "g", "h"] {
         let has = |kernel: &&PaperKernel| PUBLISHED.text("table2", kernel.name, "reason") == Some(reason);
