@@ -1,27 +1,30 @@
-//! Papers' experiments run again: what each figure needs, ours beside the published numbers, and what may be asked.
+//! Papers' experiments run again: what each figure needs, ours beside the published numbers, and what may be
+//! asked.
 //!
 //! ```text
 //! paper: figures ─ plan ─> runs, each once ─ sweep ─> outcomes ─> numbers ─┬─> tables ─> CSV, text, page
 //! published (CSV, with its place in the paper) ─────────────────────────────┴─> asks: met or not
 //! ```
-//! Bars of figures are seldom in a text, so the numbers that a paper's text gives stand beside ours, and an *ask* is what
-//! a simulator of our own may honestly claim of them: an order, a sign, a broad band. An ask that is not met is a finding.
-//! Nothing here changes a model.
+//! Bars of figures are seldom in a text, so the numbers that a paper's text gives stand beside ours, and an
+//! *ask* is what a simulator of our own may honestly claim of them: an order, a sign, a broad band. An ask
+//! that is not met is a finding. Nothing here changes a model.
 //!
 //! # To add a paper
 //!
 //! A folder `papers/NAME/` beside `agpm/`, a file `papers/NAME.rs` that opens it with a `pub const PAPER:`
 //! [`Paper`], and its line in [`PAPERS`]: the command line, files, pages and tests find it there. It has
 //!
-//! * its [`Figure`]s, a row each: name, title, and three functions. `runs` says what the figure needs of a [`Request`], as
-//!   [`Run`]s: workload, scheme, and changes of machine, scheme or parameters as one would type them behind `--set`. Runs
-//!   that figures share are run once. `finding` makes tables, asks and notes of the [`Runs`], where it looks an outcome up
-//!   by the very same `Run`; where a run failed there is none, which leaves a gap. `draw` makes a picture of the tables;
+//! * its [`Figure`]s, a row each: name, title, and three functions. `runs` says what the figure needs of a
+//!   [`Request`], as [`Run`]s: workload, scheme, and changes of machine, scheme or parameters as one would
+//!   type them behind `--set`. Runs that figures share are run once. `finding` makes tables, asks and notes
+//!   of the [`Runs`], where it looks an outcome up by the very same `Run`; where a run failed there is none,
+//!   which leaves a gap. `draw` makes a picture of the tables;
 //! * its published values as a CSV file, each with its place in the paper ([`Published`]);
-//! * what its figures show one by one (`kernels`), and what it does otherwise than our manifests about undo logging.
+//! * what its figures show one by one (`kernels`), and what it does otherwise than our manifests about undo
+//!   logging.
 //!
-//! Invariants: a run serves every figure that needs it; tables and verdicts are pure functions of outcomes; a scheme that
-//! the catalogue does not have is left out and said so.
+//! Invariants: a run serves every figure that needs it; tables and verdicts are pure functions of outcomes; a
+//! scheme that the catalogue does not have is left out and said so.
 
 pub mod agpm;
 pub mod ask;

@@ -1,5 +1,5 @@
-//! What machine, schemes and oracle share about persistency: words, the seam between a scheme and its hosts, and the
-//! journal of physical facts.
+//! What machine, schemes and oracle share about persistency: words, the seam between a scheme and its hosts,
+//! and the journal of physical facts.
 //!
 //! Invariants: nothing here knows a component, a scheme or the judge; everything is plain data or a trait.
 

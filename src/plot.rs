@@ -1,9 +1,10 @@
 //! Figures for a two-column paper, as SVG text, from plain data; with each the same data as CSV text.
 //!
-//! Invariants: the same data gives the same bytes on every machine (no clock, no randomness, no fonts, and logarithms from
-//! `libm`); no data makes one panic; a value that is missing, NaN or infinite is a gap that says "n/a"; series are told
-//! apart without colour; text is at least 6 pt at the size of print, and labels do not cover each other: where there is no
-//! room for them, the answer is an error. Sizes are in points (1/72 inch).
+//! Invariants: the same data gives the same bytes on every machine (no clock, no randomness, no fonts, and
+//! logarithms from `libm`); no data makes one panic; a value that is missing, NaN or infinite is a gap that
+//! says "n/a"; series are told apart without colour; text is at least 6 pt at the size of print, and labels
+//! do not cover each other: where there is no room for them, the answer is an error. Sizes are in points
+//! (1/72 inch).
 //!
 //! ```text
 //!  a kind of figure: bars, stacked, distribution, lines, cdf, steps, heat     its data, its checks, its CSV, its drawing
@@ -13,7 +14,8 @@
 //! ```
 //! A file uses those below its line, and a distribution is drawn by stacked bars.
 //!
-//! This module knows no simulator: `report` and `papers` fill these structs. Not drawn: curves, more than two dimensions.
+//! This module knows no simulator: `report` and `papers` fill these structs. Not drawn: curves, more than two
+//! dimensions.
 
 mod axis;
 mod bars;

@@ -1,5 +1,5 @@
-//! Outcomes as something to read: tables for the terminal, figures, pages. Nothing here knows a component; it reads plain
-//! data.
+//! Outcomes as something to read: tables for the terminal, figures, pages. Nothing here knows a component; it
+//! reads plain data.
 
 mod compare;
 mod console;

@@ -218,7 +218,8 @@ impl Resolved {
         image::image(&self.plan)
     }
 
-    /// The host program, at its start. Keep its [`WorkloadHost::bindings`] to verify the memory that comes out.
+    /// The host program, at its start. Keep its [`WorkloadHost::bindings`] to verify the memory that comes
+    /// out.
     pub fn host(&self) -> WorkloadHost {
         WorkloadHost::new(self.plan.clone())
     }

@@ -19,7 +19,7 @@ use std::sync::atomic::Ordering;
 
 use super::launch::Launch;
 use super::memory::FlatMemory;
-use cta::{Cta, Progress};
+use cta::{Cta, CtaProgress};
 
 pub use interface::{Counts, Event, Limits, Observer, RunError, Start, Starts, Writer, Writes};
 
@@ -118,9 +118,9 @@ fn drive(
             return Err(RunError::Stopped);
         }
         match cta.run(launch, memory, &mut counts, left.min(TURN), observer)? {
-            Progress::Done => spare.push(cta),
+            CtaProgress::Done => spare.push(cta),
             // The CTA that ran last is reported, not one that has only begun.
-            Progress::Paused if counts.warp_instructions >= limits.warp_instructions => {
+            CtaProgress::Paused if counts.warp_instructions >= limits.warp_instructions => {
                 return Err(limit_reached(&cta));
             }
             CtaProgress::Paused => resident.push_back(cta),

@@ -186,7 +186,7 @@ fn decode(file: &str, text: &str, stack_bytes: u32) -> Decoded {
     let param_bank = (module.const_bank.len() as u32).next_multiple_of(PARAM_BANK_ALIGN);
     let opencl = tree.opencl;
     let env = Env { file, text, symbols, functions, kernels, param_bank, opencl, stack_bytes };
-    let lines = Lines::new(text);
+    let lines = LineStarts::new(text);
     let name: Arc<str> = file.into();
     let mut kernels = Vec::new();
     for function in tree.functions().filter(|f| f.entry && f.body.is_some()) {
@@ -327,7 +327,7 @@ struct LineStarts<'a> {
     starts: Vec<usize>,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> LineStarts<'a> {
     fn new(text: &'a str) -> Self {
         let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(i, _)| i + 1)).collect();
         LineStarts { text, starts }

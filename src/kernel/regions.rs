@@ -324,7 +324,12 @@ fn place(ground: &Ground<'_>, fixed: &[Option<Reason>]) -> Placed {
 
 /// Takes away, in program order and as long as some can go, boundaries without which nothing is missing. How
 /// many.
-fn merge(ground: &Ground<'_>, fixed: &[Option<Reason>], reasons: &mut [Option<Reason>], plan: &mut Plan) -> u32 {
+fn merge(
+    ground: &Ground<'_>,
+    fixed: &[Option<Reason>],
+    reasons: &mut [Option<Reason>],
+    plan: &mut CheckpointPlan,
+) -> u32 {
     let mut merged = 0;
     loop {
         let before = merged;

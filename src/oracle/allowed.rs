@@ -84,7 +84,7 @@ pub struct Allowed<'a> {
 impl<'a> Allowed<'a> {
     /// The states that `order` allows from an initial image on. What is outside of the image is not looked
     /// at.
-    pub fn new(order: &'a Order<'a>, initial: &'a PmImage, regions: Regions, budget: Budget) -> Allowed<'a> {
+    pub fn new(order: &'a RunOrder<'a>, initial: &'a PmImage, regions: Regions, budget: Budget) -> Allowed<'a> {
         Allowed { order, initial, regions, budget, launches: super::crash::launches(order.journal) }
     }
 

@@ -1,8 +1,9 @@
 //! AGPM: Table I, II and III, Figures 3, 4, 5 and 7, section IV-C; what the selector decided of each kernel.
 //!
-//! The protocol is that of the paper unless chosen otherwise: every update of data is a log update too (Fig. 1 writes the
-//! log's location in its loop, and Table II counts it), and no barrier follows the flag. Figures that count line accesses
-//! (Table II, Fig. 4) coalesce by half-warps, as the published counts do; the others as the machine says.
+//! The protocol is that of the paper unless chosen otherwise: every update of data is a log update too (Fig.
+//! 1 writes the log's location in its loop, and Table II counts it), and no barrier follows the flag. Figures
+//! that count line accesses (Table II, Fig. 4) coalesce by half-warps, as the published counts do; the others
+//! as the machine says.
 
 pub(crate) mod ask;
 pub(crate) mod decisions;

@@ -3,9 +3,9 @@
 //! of a CPU scheme, and labelled so: what runs are kernels of ours on a GPU of ours, a warp where the paper
 //! has a thread, not its 38 programs on 8 cores.
 //!
-//! Every time is that of the kernels' launches under `light-wsp`, formed into regions, over that under `base` as they are,
-//! with the same machine and every buffer in persistent memory both times. Means are geometric, over the kernels of which
-//! every bar of the figure is there; the paper does not say how it averages.
+//! Every time is that of the kernels' launches under `light-wsp`, formed into regions, over that under `base`
+//! as they are, with the same machine and every buffer in persistent memory both times. Means are geometric,
+//! over the kernels of which every bar of the figure is there; the paper does not say how it averages.
 //!
 //! Left out, with reasons and published values in `absent`: Capri, PPA, cWSP and the ideal PSP scheme (their
 //! numbers stand beside ours in Figure 7; Figures 9 and 10 are of them), the DRAM cache of the paper's base,
@@ -37,7 +37,8 @@ pub const PAPER: Paper = Paper {
     instrument: Overrides { mode: None, flag_barrier: None, loop_log: None },
 };
 
-/// The GPU's memory is AGPM's: as read there, and as gem5's NVMInterface has it. Memories of Tables I and III have their own.
+/// The GPU's memory is AGPM's: as read there, and as gem5's NVMInterface has it. Memories of Tables I and III
+/// have their own.
 const READINGS: [Reading; 1] = [Reading {
     name: "through",
     set: &["nvm.write_mode=through"],

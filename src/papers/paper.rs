@@ -5,11 +5,12 @@
 //!        └─ Reading  changes of the machine: every figure is made under each too
 //! Request            which figures and kernels of a paper, on which machine, at which size
 //! ```
-//! These lie in one file since each is said in terms of the others: a figure asks a request, which names a paper.
+//! These lie in one file since each is said in terms of the others: a figure asks a request, which names a
+//! paper.
 //!
-//! Why readings: a paper that gives a memory two latencies has not said what a write costs. Its machine takes one reading,
-//! the others bracket each figure, and every ask is answered under each. Invariant: a reading is not chosen because it
-//! meets an ask; each has a source of its own.
+//! Why readings: a paper that gives a memory two latencies has not said what a write costs. Its machine takes
+//! one reading, the others bracket each figure, and every ask is answered under each. Invariant: a reading is
+//! not chosen because it meets an ask; each has a source of its own.
 
 use super::ask::Ask;
 use super::runs::{Run, Runs};
@@ -36,12 +37,13 @@ pub struct Paper {
     pub kernels: &'static [&'static str],
     /// Its figures and tables.
     pub figures: &'static [Figure],
-    /// Thousands of warp instructions of a workload at its profile `paper`, where that is known: which run begins first, and
-    /// the time left.
+    /// Thousands of warp instructions of a workload at its profile `paper`, where that is known: which run
+    /// begins first, and the time left.
     pub work: fn(&str) -> Option<u64>,
     /// How undo logging is done there, where that is not as the manifests say.
     pub instrument: Overrides,
-    /// What the paper's text may mean besides what its machine takes it to mean: every figure is made of each too.
+    /// What the paper's text may mean besides what its machine takes it to mean: every figure is made of each
+    /// too.
     pub readings: &'static [Reading],
 }
 
@@ -86,7 +88,8 @@ pub struct Finding {
     pub tables: Vec<FigureTable>,
     /// What was asked of it.
     pub asks: Vec<Ask>,
-    /// Why nothing is asked: what is shown is published or arithmetic on published numbers, no measurement of ours.
+    /// Why nothing is asked: what is shown is published or arithmetic on published numbers, no measurement of
+    /// ours.
     pub unmeasured: Option<&'static str>,
     /// What to know when reading it.
     pub notes: Vec<String>,

@@ -17,8 +17,8 @@ pub struct Run {
     pub machine: Option<&'static str>,
     /// Every buffer lies in persistent memory, whatever the manifest says.
     pub in_nvm: bool,
-    /// Changes of the machine, of the scheme (SCHEME.KEY=VALUE) or of the workload (params.NAME=VALUE), as they are typed
-    /// behind `--set`. They come after those of the request.
+    /// Changes of the machine, of the scheme (SCHEME.KEY=VALUE) or of the workload (params.NAME=VALUE), as
+    /// they are typed behind `--set`. They come after those of the request.
     pub set: Vec<String>,
 }
 

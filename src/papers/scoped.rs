@@ -1,9 +1,10 @@
-//! Scoped persist barriers (Gope, Basu, Puthoor, Meswani, GPGPU 2018): Figures 5, 6 and 7, Table 3, the alternative
-//! implementation of section 6.1, area and energy of section 7.2.5.
+//! Scoped persist barriers (Gope, Basu, Puthoor, Meswani, GPGPU 2018): Figures 5, 6 and 7, Table 3, the
+//! alternative implementation of section 6.1, area and energy of section 7.2.5.
 //!
-//! One program, insertion into a B+tree of several sizes: `wg` is algorithm 2 (barriers of the workgroup below depth d, of
-//! the kernel above), `kr` algorithm 1 (of the kernel everywhere), both under `nvw-fifo`; every time is over that of the
-//! baseline, the same insertion without persist barriers into a tree in DRAM. An overhead is that less 1.
+//! One program, insertion into a B+tree of several sizes: `wg` is algorithm 2 (barriers of the workgroup
+//! below depth d, of the kernel above), `kr` algorithm 1 (of the kernel everywhere), both under `nvw-fifo`;
+//! every time is over that of the baseline, the same insertion without persist barriers into a tree in DRAM.
+//! An overhead is that less 1.
 //!
 //! Nothing keeps undo logs here (section 7 measures algorithms 1 and 2, recovery is section 8.3). Not
 //! modelled, and said on the page with the figures that it touches: preemption at a barrier of the kernel
@@ -32,7 +33,8 @@ pub const PAPER: Paper = Paper {
     instrument: Overrides { mode: None, flag_barrier: None, loop_log: None },
 };
 
-/// Table 2's write of 250 ns. The machine has `through`: the two are the ends of a bracket, of which the paper decides neither.
+/// Table 2's write of 250 ns. The machine has `through`: the two are the ends of a bracket, of which the
+/// paper decides neither.
 const READINGS: [Reading; 1] = [Reading {
     name: "latency",
     set: &["nvm.write_mode=latency"],

@@ -77,7 +77,8 @@ impl Span {
         Span { scale, low, high }
     }
 
-    /// The span of data, with ends that are ticks. Values that a logarithmic axis has no place for are not looked at.
+    /// The span of data, with ends that are ticks. Values that a logarithmic axis has no place for are not
+    /// looked at.
     pub(super) fn of(axis: &Axis, values: impl Iterator<Item = f64>) -> Span {
         let log = axis.scale != Scale::Linear;
         if let Some([low, high]) = axis.range
@@ -204,7 +205,8 @@ fn steps_1_2_5(low: f64, high: f64) -> Vec<f64> {
     all.filter(|v| *v >= low * (1.0 - 1e-9) && *v <= high * (1.0 + 1e-9)).collect()
 }
 
-/// A value as an axis shows it: with the digits of its step, and with an exponent where it is very large or small.
+/// A value as an axis shows it: with the digits of its step, and with an exponent where it is very large or
+/// small.
 fn written(value: f64, step: f64) -> String {
     if value.abs() < step * 1e-6 {
         return "0".to_owned();

@@ -1,10 +1,11 @@
 //! Grouped bars: kernels by schemes, over a baseline, with their means.
 //!
-//! The mean is over the groups in which every series has a value above 0, so that the means of series can be compared; a
-//! series without any value is left out of that. The error of the baseline does not enter those of others.
+//! The mean is over the groups in which every series has a value above 0, so that the means of series can be
+//! compared; a series without any value is left out of that. The error of the baseline does not enter those
+//! of others.
 //!
-//! Bars above the cut-off end at it with a gap in them, and their numbers stand above the data. A missing bar says "n/a":
-//! in its gap where that is wide enough, else above, like a number.
+//! Bars above the cut-off end at it with a gap in them, and their numbers stand above the data. A missing bar
+//! says "n/a": in its gap where that is wide enough, else above, like a number.
 
 use serde::{Deserialize, Serialize};
 
@@ -39,8 +40,8 @@ use super::tidy::{Tidy, full};
 pub struct GroupedBars {
     /// Size and words.
     pub sheet: Sheet,
-    /// The axis of what is drawn: of relative values where there is a baseline. Its scale is not used; the high end of
-    /// its range acts as a cut-off.
+    /// The axis of what is drawn: of relative values where there is a baseline. Its scale is not used; the
+    /// high end of its range acts as a cut-off.
     pub axis: Axis,
     /// Groups, such as kernels.
     pub groups: Vec<String>,
@@ -54,7 +55,8 @@ pub struct GroupedBars {
     /// The means that follow the groups as one more.
     #[serde(default)]
     pub mean: Mean,
-    /// Bars above this are drawn broken, with their number on top. It is raised where the numbers have no room.
+    /// Bars above this are drawn broken, with their number on top. It is raised where the numbers have no
+    /// room.
     #[serde(default)]
     pub cut_off: Option<f64>,
 }
@@ -188,14 +190,15 @@ impl GroupedBars {
     /// The figure as an SVG document.
     ///
     /// # Errors
-    /// When there are no groups or series, rows do not fit together, a value is negative, or the paper is too small.
+    /// When there are no groups or series, rows do not fit together, a value is negative, or the paper is too
+    /// small.
     pub fn svg(&self) -> Result<String, FigureError> {
         let (series, of) = self.relative()?;
         draw(self, &series, of)
     }
 
-    /// Its data as CSV: kind ("bar" or "mean"), group, series, value, relative value, relative error, published value,
-    /// and of how many groups a mean is.
+    /// Its data as CSV: kind ("bar" or "mean"), group, series, value, relative value, relative error,
+    /// published value, and of how many groups a mean is.
     ///
     /// # Errors
     /// When there are no groups or series, or rows do not fit together.
@@ -366,8 +369,8 @@ fn draw(figure: &GroupedBars, series: &[Relative<'_>], of: usize) -> Result<Stri
     Ok(frame.svg.finish(&figure.sheet.title.clone().unwrap_or_else(|| figure.axis.label())))
 }
 
-/// The fill of a series: that of its place among all, so that hiding the baseline changes no other's. White stays for a
-/// baseline.
+/// The fill of a series: that of its place among all, so that hiding the baseline changes no other's. White
+/// stays for a baseline.
 fn fill(figure: &GroupedBars, series: &Relative<'_>, index: usize) -> Fill {
     match &figure.baseline {
         Baseline::Series { name, drawn: true } => {

@@ -1,8 +1,8 @@
-//! Cumulative distributions: which share of samples is not above a value. Steps, since a sample is a sample; markers at
-//! shares that differ between series, since steps have no points of their own to mark.
+//! Cumulative distributions: which share of samples is not above a value. Steps, since a sample is a sample;
+//! markers at shares that differ between series, since steps have no points of their own to mark.
 //!
-//! Samples that are not finite have no place: they are left out and counted in the legend. On a logarithmic axis what is
-//! not above 0 lies beyond the left edge, where the line then starts above 0.
+//! Samples that are not finite have no place: they are left out and counted in the legend. On a logarithmic
+//! axis what is not above 0 lies beyond the left edge, where the line then starts above 0.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,6 @@
-//! Shares of classes that have an order, such as accesses by how many lines they touch: bars of 100 %, one a row, drawn
-//! upright. Colours go from light to dark with the classes' order. A row with a missing count has no shares: it is "n/a".
+//! Shares of classes that have an order, such as accesses by how many lines they touch: bars of 100 %, one a
+//! row, drawn upright. Colours go from light to dark with the classes' order. A row with a missing count has
+//! no shares: it is "n/a".
 
 use serde::{Deserialize, Serialize};
 
@@ -70,7 +71,8 @@ impl Distribution {
     /// The figure as an SVG document.
     ///
     /// # Errors
-    /// When there are no rows or classes, rows do not fit together, a count is negative, or the paper is too small.
+    /// When there are no rows or classes, rows do not fit together, a count is negative, or the paper is too
+    /// small.
     pub fn svg(&self) -> Result<String, FigureError> {
         self.check()?;
         let percent = |share: Option<f64>| share.map(|share| share * 100.0);

@@ -1,5 +1,5 @@
-//! The layout that all kinds share: what stands above, beside and below the data takes its room first, the data gets the
-//! rest. What a kind draws into the rest cannot touch labels.
+//! The layout that all kinds share: what stands above, beside and below the data takes its room first, the
+//! data gets the rest. What a kind draws into the rest cannot touch labels.
 
 use super::axis::{Axis, Span, Tick};
 use super::labels::{NameRow, bands, slots};
@@ -97,7 +97,8 @@ impl Frame {
         let (y_name, y_ticks) = wanted.beside_texts(height - top - wanted.below - under);
         let y_widest = y_ticks.iter().map(|tick| text_width(&tick.label, NORMAL)).fold(0.0, f64::max);
         let y_widest = y_widest.min(width * 0.3);
-        // The name's lines need width, which decides how names below lie, which decides how long a line may be.
+        // The name's lines need width, which decides how names below lie, which decides how long a line may
+        // be.
         let mut wrapped = Vec::new();
         for count in 0..=4 {
             let names = if y_name.is_empty() { 0.0 } else { f64::from(count) * NORMAL * LEADING + 2.0 };
@@ -209,7 +210,8 @@ impl Frame {
         Some(self.plot.bottom - share * self.plot.height())
     }
 
-    /// Restricts lines to where data belongs. The name says which place that is, so that figures in one page do not clash.
+    /// Restricts lines to where data belongs. The name says which place that is, so that figures in one page
+    /// do not clash.
     pub(super) fn clip(&mut self) -> String {
         let plot = self.plot;
         // Half a line's width more, or lines along an edge would be cut lengthwise.
@@ -271,7 +273,8 @@ impl Wanted<'_> {
         Ok(rows)
     }
 
-    /// The rows of names, and the left edge moved as far right as leaning names need: places move a little less than it.
+    /// The rows of names, and the left edge moved as far right as leaning names need: places move a little
+    /// less than it.
     fn rows_on_paper(&self, mut left: f64, right: f64) -> Result<(f64, Vec<NameRow>), FigureError> {
         let mut rows = self.rows(left, right)?;
         for _ in 0..8 {

@@ -1,5 +1,5 @@
-//! Heat maps: a value for each pair of a row and a column, as a colour and as a number. Colours are viridis; numbers are
-//! black or white, whichever reads better on the cell's colour.
+//! Heat maps: a value for each pair of a row and a column, as a colour and as a number. Colours are viridis;
+//! numbers are black or white, whichever reads better on the cell's colour.
 
 use serde::{Deserialize, Serialize};
 
@@ -55,7 +55,8 @@ impl HeatMap {
     /// The figure as an SVG document.
     ///
     /// # Errors
-    /// When there are no rows or columns, they do not fit the values, or the paper is too small for the numbers.
+    /// When there are no rows or columns, they do not fit the values, or the paper is too small for the
+    /// numbers.
     pub fn svg(&self) -> Result<String, FigureError> {
         self.check()?;
         let values = || self.values.iter().flatten().filter_map(|value| finite(*value));

@@ -1,10 +1,10 @@
 //! Labels around the data: names of categories below it, and numbers of bars above it.
 //!
-//! Names lie level where they fit, else they lean, else they stand upright; where not even that fits, the answer is an
-//! error. A name is never left out: a bar without a name is worthless.
+//! Names lie level where they fit, else they lean, else they stand upright; where not even that fits, the
+//! answer is an error. A name is never left out: a bar without a name is worthless.
 //!
-//! Numbers stand upright above the data: those of bars that are cut off, and "n/a" for bars that are missing. They move
-//! apart as far as they must, and a line joins each to its place.
+//! Numbers stand upright above the data: those of bars that are cut off, and "n/a" for bars that are missing.
+//! They move apart as far as they must, and a line joins each to its place.
 
 use super::palette::GREY;
 use super::sheet::FigureError;
@@ -135,7 +135,8 @@ pub(super) fn fits_into_gaps(paper: f64, groups: usize, bars: usize) -> bool {
     0.65 * paper / groups.max(1) as f64 * 0.66 / bars.max(1) as f64 >= PITCH
 }
 
-/// Ends a run of missing bars and says so: in the run's own room where that is wide enough, else above the data.
+/// Ends a run of missing bars and says so: in the run's own room where that is wide enough, else above the
+/// data.
 pub(super) fn close_gap(svg: &mut Svg, plot: Rect, gap: &mut Option<(f64, f64)>, labels: &mut Vec<NumberLabel>) {
     let Some((from, to)) = gap.take() else { return };
     let (x, bottom) = ((from + to) / 2.0, plot.bottom);
@@ -147,7 +148,8 @@ pub(super) fn close_gap(svg: &mut Svg, plot: Rect, gap: &mut Option<(f64, f64)>,
     }
 }
 
-/// Writes the labels, which ascend from left to right. Where there is no room for all, neighbouring gaps share one.
+/// Writes the labels, which ascend from left to right. Where there is no room for all, neighbouring gaps
+/// share one.
 pub(super) fn write_above(svg: &mut Svg, plot: Rect, labels: &[NumberLabel]) {
     let room = ((plot.width() - PITCH) / PITCH) as usize;
     let numbers = labels.iter().filter(|label| label.gap.is_none()).count();
@@ -175,8 +177,8 @@ pub(super) fn write_above(svg: &mut Svg, plot: Rect, labels: &[NumberLabel]) {
     }
 }
 
-/// Moves ascending places apart until each is at least `gap` from the next, all within `low` to `high`; the sum of the
-/// squares of the moves is least. Without room for all, the last ones leave on the right.
+/// Moves ascending places apart until each is at least `gap` from the next, all within `low` to `high`; the
+/// sum of the squares of the moves is least. Without room for all, the last ones leave on the right.
 pub(super) fn spread(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> {
     // Groups of labels that touch: how many, and the sum of where each would have the group begin.
     let mut groups: Vec<(usize, f64)> = Vec::new();

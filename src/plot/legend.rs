@@ -1,5 +1,5 @@
-//! What stands above the data: title, the note which direction is better, and the legend. The legend is one line where it
-//! fits, else columns; it never shares room with data.
+//! What stands above the data: title, the note which direction is better, and the legend. The legend is one
+//! line where it fits, else columns; it never shares room with data.
 
 use super::palette::{self, Fill, GREY, INK, Stroke};
 use super::sheet::{Better, Sheet};
@@ -131,8 +131,8 @@ fn draw(svg: &mut Svg, entry: &LegendEntry, x: f64, top: f64, room: f64) {
     svg.text(&Text::new("legend", (x + entry.key_width(), base), NORMAL), &text);
 }
 
-/// A filled rectangle: left, top, width, height. It is moved to its place, so that its hatch starts at its foot, as in
-/// the legend.
+/// A filled rectangle: left, top, width, height. It is moved to its place, so that its hatch starts at its
+/// foot, as in the legend.
 pub(super) fn area(svg: &mut Svg, class: &str, place: (f64, f64, f64, f64), fill: &Fill, told: &str) {
     let (x, y, width, height) = place;
     let foot = format!("translate({} {})", super::svg::number(x), super::svg::number(y + height));

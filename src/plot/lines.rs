@@ -1,7 +1,8 @@
-//! Lines: how a result follows a parameter. What lies beyond a range that was asked for is clipped, never moved.
+//! Lines: how a result follows a parameter. What lies beyond a range that was asked for is clipped, never
+//! moved.
 //!
-//! A point whose value is missing interrupts its line; its marker stands in a strip "n/a" below the data. Points whose
-//! place on the x axis is not finite are in the CSV only.
+//! A point whose value is missing interrupts its line; its marker stands in a strip "n/a" below the data.
+//! Points whose place on the x axis is not finite are in the CSV only.
 
 use serde::{Deserialize, Serialize};
 
@@ -95,7 +96,8 @@ impl Lines {
     /// The figure as an SVG document.
     ///
     /// # Errors
-    /// When there are no series or points, a logarithmic axis meets a value that is not above 0, or the paper is too small.
+    /// When there are no series or points, a logarithmic axis meets a value that is not above 0, or the paper
+    /// is too small.
     pub fn svg(&self) -> Result<String, FigureError> {
         self.check()?;
         draw(self)

@@ -1,6 +1,6 @@
-//! What tells series apart: colours that colour-blind readers tell apart (Okabe and Ito), and besides, for black and
-//! white, a hatch (areas) or a marker and a dash pattern (lines). Series beyond the eighth repeat colours with another
-//! hatch or marker. For values: viridis, perceptually uniform, dark to light.
+//! What tells series apart: colours that colour-blind readers tell apart (Okabe and Ito), and besides, for
+//! black and white, a hatch (areas) or a marker and a dash pattern (lines). Series beyond the eighth repeat
+//! colours with another hatch or marker. For values: viridis, perceptually uniform, dark to light.
 
 use super::svg::{Element, Point, Svg, number, places};
 
@@ -65,8 +65,8 @@ impl Fill {
 
     /// The value of a `fill` attribute. A hatch is defined on the way.
     ///
-    /// Hatches are drawn from the origin of the element that they fill: an element that is moved to its place by a
-    /// transform shows the hatch as the legend does, wherever it is.
+    /// Hatches are drawn from the origin of the element that they fill: an element that is moved to its place
+    /// by a transform shows the hatch as the legend does, wherever it is.
     pub(super) fn paint(&self, svg: &mut Svg) -> String {
         let colour = hex(self.colour);
         if self.hatch == Hatch::Solid {
@@ -179,7 +179,8 @@ pub(super) fn readable_on(colour: [u8; 3]) -> &'static str {
     if (lightness + 0.05) / 0.05 >= 1.05 / (lightness + 0.05) { "#000000" } else { "#ffffff" }
 }
 
-/// Viridis at eleven places of equal distance; in between, straight lines, which stay within 2 of 255 of the original.
+/// Viridis at eleven places of equal distance; in between, straight lines, which stay within 2 of 255 of the
+/// original.
 const VIRIDIS: [[u8; 3]; 11] = [
     [68, 1, 84],
     [72, 36, 117],

@@ -1,7 +1,9 @@
-//! Figures as pixels, for programs that take no SVG: `resvg` draws what [`Figure::svg`](super::Figure::svg) wrote.
+//! Figures as pixels, for programs that take no SVG: `resvg` draws what [`Figure::svg`](super::Figure::svg)
+//! wrote.
 //!
-//! Text needs a font, and this program brings none along: it takes one that the system has, of those that the figures are
-//! laid out for if there is one. So a PNG is the same on hosts with the same fonts only; the SVG is the same everywhere.
+//! Text needs a font, and this program brings none along: it takes one that the system has, of those that the
+//! figures are laid out for if there is one. So a PNG is the same on hosts with the same fonts only; the SVG
+//! is the same everywhere.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! What figures of all kinds share: the sheet that they are drawn on, the checks of their data, and why there is no figure.
+//! What figures of all kinds share: the sheet that they are drawn on, the checks of their data, and why there
+//! is no figure.
 
 use serde::{Deserialize, Serialize};
 
@@ -104,7 +105,8 @@ impl Sheet {
     }
 }
 
-/// A value that can be drawn. The ends of an axis are up to ten times beyond its values and have to be numbers too.
+/// A value that can be drawn. The ends of an axis are up to ten times beyond its values and have to be
+/// numbers too.
 pub(super) fn finite(value: Option<f64>) -> Option<f64> {
     value.filter(|value| value.abs() <= 1e300)
 }

@@ -1,7 +1,9 @@
-//! Stacked bars: what a whole is made of, such as stalls or traffic, for kernels or for schemes within kernels.
+//! Stacked bars: what a whole is made of, such as stalls or traffic, for kernels or for schemes within
+//! kernels.
 //!
-//! A bar with a part that is missing shows the others and says "n/a": its length is not the whole. Names of bars stand
-//! below them where they fit, else their order is said once; then every group has to have the same bars.
+//! A bar with a part that is missing shows the others and says "n/a": its length is not the whole. Names of
+//! bars stand below them where they fit, else their order is said once; then every group has to have the same
+//! bars.
 
 use serde::{Deserialize, Serialize};
 
@@ -85,7 +87,8 @@ impl StackedBars {
     /// The figure as an SVG document.
     ///
     /// # Errors
-    /// When there are no groups, bars or parts, rows do not fit together, a value is negative, or the paper is too small.
+    /// When there are no groups, bars or parts, rows do not fit together, a value is negative, or the paper
+    /// is too small.
     pub fn svg(&self) -> Result<String, FigureError> {
         let high = self.axis.range.map(|[_, high]| high);
         self.draw(&Look { fill: &|i| Fill::of(i + 1), legend_name: "", high })

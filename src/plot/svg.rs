@@ -1,9 +1,10 @@
-//! SVG text, element by element. Everything a figure draws goes through here, so text is always escaped, numbers have at
-//! most two decimals (a hundredth of a point) and none of them is `NaN` or infinite.
+//! SVG text, element by element. Everything a figure draws goes through here, so text is always escaped,
+//! numbers have at most two decimals (a hundredth of a point) and none of them is `NaN` or infinite.
 //!
-//! Why not a plotting crate: the usual one (plotters 0.3) puts its SVG on a grid of whole pixels, turns text by right
-//! angles only, and has neither hatches nor dashes nor sizes in points. Bars here are 2.5 pt wide, labels lean by 45
-//! degrees, and series must differ without colour. What is left out: paths with curves, images, scripts, style sheets.
+//! Why not a plotting crate: the usual one (plotters 0.3) puts its SVG on a grid of whole pixels, turns text
+//! by right angles only, and has neither hatches nor dashes nor sizes in points. Bars here are 2.5 pt wide,
+//! labels lean by 45 degrees, and series must differ without colour. What is left out: paths with curves,
+//! images, scripts, style sheets.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -212,7 +213,8 @@ impl Svg {
     }
 }
 
-/// A number with at most two decimals. What is no number becomes 0: no viewer shows a figure with `NaN` in it.
+/// A number with at most two decimals. What is no number becomes 0: no viewer shows a figure with `NaN` in
+/// it.
 pub(super) fn number(value: f64) -> String {
     if !value.is_finite() {
         return "0".to_owned();
@@ -231,7 +233,8 @@ pub(super) fn places(points: &[Point]) -> String {
     points.iter().map(|(x, y)| format!("{},{}", number(*x), number(*y))).collect::<Vec<_>>().join(" ")
 }
 
-/// Text as XML may hold it: marks escaped, line ends and tabs as spaces, characters that XML forbids as U+FFFD.
+/// Text as XML may hold it: marks escaped, line ends and tabs as spaces, characters that XML forbids as
+/// U+FFFD.
 pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,5 +1,6 @@
-//! How wide text is, without a font: the widths of Helvetica, which Arial and Liberation Sans share. Layout trusts these
-//! estimates with a little to spare; a reader without any of the three gets another sans serif, up to a tenth wider.
+//! How wide text is, without a font: the widths of Helvetica, which Arial and Liberation Sans share. Layout
+//! trusts these estimates with a little to spare; a reader without any of the three gets another sans serif,
+//! up to a tenth wider.
 
 /// Fonts to try, in this order.
 pub(super) const FAMILY: &str = "Helvetica, Arial, 'Liberation Sans', sans-serif";
@@ -41,7 +42,8 @@ pub fn text_width(text: &str, size: f64) -> f64 {
 fn width(c: char) -> u32 {
     match (c as u32).checked_sub(32).and_then(|index| WIDTHS.get(index as usize)) {
         Some(width) => u32::from(*width),
-        // Letters with accents and Greek ones are about as wide as a capital; scripts from Hangul on fill a square.
+        // Letters with accents and Greek ones are about as wide as a capital; scripts from Hangul on fill a
+        // square.
         None if (c as u32) < 0x1100 => 667,
         None => 1000,
     }

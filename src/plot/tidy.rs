@@ -1,5 +1,6 @@
-//! Data beside a figure as CSV: tidy rows with a header, quoted after RFC 4180 where they have to be (lines end in LF, as
-//! text files do), numbers with as many digits as bring back the same number, missing ones empty.
+//! Data beside a figure as CSV: tidy rows with a header, quoted after RFC 4180 where they have to be (lines
+//! end in LF, as text files do), numbers with as many digits as bring back the same number, missing ones
+//! empty.
 
 /// CSV text being written.
 #[derive(Debug)]

@@ -1,8 +1,9 @@
-//! One HTML page that holds everything: words, tables, figures, data. It loads nothing, runs nothing, follows the reader's
-//! light or dark preference, and prints.
+//! One HTML page that holds everything: words, tables, figures, data. It loads nothing, runs nothing, follows
+//! the reader's light or dark preference, and prints.
 //!
-//! Text is escaped by the template engine, always. The only markup that passes is SVG which `figure` wrote itself, where
-//! text is escaped too: [`Drawing`] cannot be made of anything else. Left out: scripts, navigation, files.
+//! Text is escaped by the template engine, always. The only markup that passes is SVG which `figure` wrote
+//! itself, where text is escaped too: [`Drawing`] cannot be made of anything else. Left out: scripts,
+//! navigation, files.
 
 use std::fmt::Write as _;
 

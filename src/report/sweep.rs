@@ -5,9 +5,10 @@
 //! store (outcomes) ─────┴─> readings ─┬─> draw ─> figures with notes ─┐
 //!                                     └──────────────> page <─────────┘
 //! ```
-//! Outcomes are read once, one at a time; what is kept of each is small. Invariants: what a figure or table shows is in an
-//! outcome of the store, or follows from such by a division or a geometric mean; a point that is missing, failed, or lacks
-//! its baseline is a gap with a note, and so is a mean with such a point in it; the same store gives the same bytes.
+//! Outcomes are read once, one at a time; what is kept of each is small. Invariants: what a figure or table
+//! shows is in an outcome of the store, or follows from such by a division or a geometric mean; a point that
+//! is missing, failed, or lacks its baseline is a gap with a note, and so is a mean with such a point in it;
+//! the same store gives the same bytes.
 
 mod draw;
 mod label;

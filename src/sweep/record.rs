@@ -143,7 +143,7 @@ pub struct Head {
 /// Of an outcome, the time that it took.
 fn seconds<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
     #[derive(Deserialize)]
-    struct Part {
+    struct HostPart {
         host: Times,
     }
     #[derive(Deserialize)]
@@ -153,8 +153,8 @@ fn seconds<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<f64>, D::
         functional_s: f64,
         threads: f64,
     }
-    let part = Option::<Part>::deserialize(from)?;
-    Ok(part.map(|Part { host }| host.wall_s * host.threads + host.functional_s))
+    let part = Option::<HostPart>::deserialize(from)?;
+    Ok(part.map(|HostPart { host }| host.wall_s * host.threads + host.functional_s))
 }
 
 /// A line that is whole but cannot be used.

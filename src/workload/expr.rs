@@ -19,7 +19,7 @@ mod tests;
 
 pub(crate) use blame::Reason;
 pub(crate) use code::{Readable, Scope, Variable, Which};
-pub(crate) use eval::{Element, Elements, Fault, Miss, NoElements, Stop};
+pub(crate) use eval::{Element, Elements, EvalFault, Miss, NoElements, Stop};
 pub(crate) use ptx::{Condition, Emit};
 
 pub(crate) use crate::document::Value;

@@ -83,7 +83,7 @@ fn form_anew(plan: &RunPlan, options: &RegionOptions) -> Result<Vec<FormedKernel
 }
 
 /// Grows `room` to fit every launch with extents known before the run. Returns whether all are.
-fn fixed_room(plan: &Arc<Plan>, kernels: &[FormedKernel], room: &mut Room) -> bool {
+fn fixed_room(plan: &Arc<RunPlan>, kernels: &[FormedKernel], room: &mut Room) -> bool {
     let mut view = View::new(plan.clone());
     plan.program.launches().all(|step| {
         let Some((grid, block, shared)) = view.fixed_extents(step) else { return false };

@@ -65,13 +65,13 @@ pub struct WorkloadHost {
     before: Position,
 }
 
-impl Host {
-    pub(crate) fn new(plan: Arc<Plan>) -> Self {
-        Host::for_part(plan, Part::Steps, u64::MAX)
+impl WorkloadHost {
+    pub(crate) fn new(plan: Arc<RunPlan>) -> Self {
+        WorkloadHost::for_part(plan, ProgramPart::Steps, u64::MAX)
     }
 
     /// One of the plan's programs, which ends with a fault after `most` operations.
-    pub(crate) fn for_part(plan: Arc<Plan>, part: Part, most: u64) -> Self {
+    pub(crate) fn for_part(plan: Arc<RunPlan>, part: ProgramPart, most: u64) -> Self {
         let loops = vec![(0, 0); plan.part(part).loops.len()];
         let before = Position::default();
         let mut view = View::new(plan);
@@ -333,19 +333,19 @@ pub(crate) fn check_steps(plan: &Arc<RunPlan>, faults: &mut Diagnostics) {
 }
 
 /// CTAs of all launches, where that is known before the run.
-pub(crate) fn total_ctas(plan: &Arc<Plan>) -> Option<u64> {
+pub(crate) fn total_ctas(plan: &Arc<RunPlan>) -> Option<u64> {
     over_launches(plan, |total, launch| total + launch.ctas())
 }
 
 /// Threads of the largest CTA of all launches, where that is known before the run.
-pub(crate) fn largest_cta(plan: &Arc<Plan>) -> Option<u64> {
+pub(crate) fn largest_cta(plan: &Arc<RunPlan>) -> Option<u64> {
     let threads = |launch: &Launch| launch.block.iter().map(|&side| u64::from(side)).product();
     over_launches(plan, |most, launch| most.max(threads(launch)))
 }
 
 /// A number over all launches of the host program; none where a value of the run decides what is launched.
-fn over_launches(plan: &Arc<Plan>, add: impl Fn(u64, &Launch) -> u64) -> Option<u64> {
-    let mut host = Host::new(plan.clone());
+fn over_launches(plan: &Arc<RunPlan>, add: impl Fn(u64, &Launch) -> u64) -> Option<u64> {
+    let mut host = WorkloadHost::new(plan.clone());
     let (mut number, mut launches) = (0, 0);
     loop {
         match host.next(None).ok()? {

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use durawarp::crash::{CrashReport, CrashRequest, journal_of};
 use durawarp::oracle::crash::Plan;
 use durawarp::oracle::judge::Watch;
-use durawarp::oracle::order::{Guarantees, Model, Order};
+use durawarp::oracle::order::{Guarantees, Model, RunOrder};
 use durawarp::oracle::regions::{AsPublished, JudgeOptions, RegionFacts, judge_recovery, judge_regions};
 use durawarp::oracle::verdict::Property;
 use durawarp::persist::vocab::RegionStep;

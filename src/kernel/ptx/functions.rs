@@ -18,7 +18,7 @@ use hashbrown::HashMap;
 
 use super::super::dataflow::Edges;
 use super::super::memory::CODE_WINDOW;
-use super::ast::{File, Formal, Function, Init, Instruction, Item, Kind, Operand, Statement, Word};
+use super::ast::{File, Formal, Function, Init, Instruction, ModuleItem, Operand, OperandKind, PtxWord, Statement};
 use super::size::size_of;
 
 /// A `call`: its results, its callee, its arguments, and the name of its prototype or list of targets.

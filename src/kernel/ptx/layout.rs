@@ -10,7 +10,7 @@ use super::super::ir::{ConstVar, GlobalVar, Module, Relocation};
 use super::super::memory::CONST_WINDOW;
 use super::ast::{Init, Operand, OperandKind, Var};
 use super::functions::Functions;
-use super::size::{Fault, size_of};
+use super::size::{LayoutFault, size_of};
 use super::types::Ty;
 
 /// What a module-scope name stands for.

@@ -7,10 +7,10 @@ use super::token::Bytes;
 use super::types::Ty;
 
 /// A fault of a declaration: its place and a message.
-pub(super) type Fault = (Bytes, String);
+pub(super) type LayoutFault = (Bytes, String);
 
 /// Bytes and alignment of a variable.
-pub(super) fn size_of(var: &Var<'_>) -> Result<(u64, u64), Fault> {
+pub(super) fn size_of(var: &Var<'_>) -> Result<(u64, u64), LayoutFault> {
     let Some(ty) = Ty::parse(var.ty.text).filter(|ty| ty.bits >= 8) else {
         return Err((var.ty.at.clone(), format!("type `.{}` is not supported for variables", var.ty.text)));
     };

@@ -29,7 +29,7 @@ use super::super::ir::{
 use super::code::{Code, Shadow, gathering};
 use super::homes::Homes;
 use super::layout::Layout;
-use super::plan::Plan;
+use super::plan::CheckpointPlan;
 use super::terms::{RegionError, Role};
 
 /// Name of the parameter that takes the address of the checkpoint area.

@@ -182,7 +182,7 @@ fn remove(from: &mut BitSet, what: &BitSet) -> bool {
 }
 
 impl Paths {
-    fn new(code: &Code, plan: &Plan, fork: &Fork) -> Paths {
+    fn new(code: &Code, plan: &CheckpointPlan, fork: &Fork) -> Paths {
         let after = &code.edges.after[fork.pc as usize];
         let side = |number: usize| after.get(number).map_or(Vec::new(), |&start| Paths::side(code, start, fork.join));
         Paths { before: Paths::before(code, plan, fork.pc), sides: [side(0), side(1)] }

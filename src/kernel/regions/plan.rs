@@ -36,7 +36,7 @@ pub(super) struct Ground<'a> {
 
 /// Checkpoint stores of a set of boundaries, and what its regions come to.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct CheckpointPlan {
     /// Registers stored after each item.
     pub(super) behind: Vec<Vec<u16>>,
     /// Registers stored at the boundary before each item.
@@ -149,7 +149,7 @@ impl Ground<'_> {
 
     /// Where boundaries are missing, for the first reason that applies; none when nothing is wrong that a
     /// boundary mends.
-    pub(super) fn missing(&self, plan: &Plan) -> Option<(Reason, Vec<u32>)> {
+    pub(super) fn missing(&self, plan: &CheckpointPlan) -> Option<(Reason, Vec<u32>)> {
         let code = self.code;
         let cycle = code.edges.cycles(&plan.boundary);
         let mut heads = std::collections::BTreeMap::new();
@@ -184,7 +184,7 @@ impl Ground<'_> {
 
     /// Where a region first holds more than the threshold: before an item when `false`, at the boundary
     /// before it when `true`.
-    fn overfull<'p>(&'p self, plan: &'p Plan) -> impl Iterator<Item = (usize, bool)> + 'p {
+    fn overfull<'p>(&'p self, plan: &'p CheckpointPlan) -> impl Iterator<Item = (usize, bool)> + 'p {
         let limit = self.threshold.saturating_sub(BOUNDARY_STORES);
         (0..self.code.len()).filter_map(move |pc| {
             let before = plan.stored[pc];

@@ -16,8 +16,8 @@ use super::super::{Draw, LINE, WORDS, mix};
 /// At most how many states of one line in which non-temporal stores are ahead of others.
 pub(super) const AHEAD: usize = 64;
 
-/// A line that may be in several states, which are numbered: first its versions, oldest first, then those in which
-/// non-temporal stores are ahead of others.
+/// A line that may be in several states, which are numbered: first its versions, oldest first, then those in
+/// which non-temporal stores are ahead of others.
 #[derive(Debug, Clone)]
 pub(super) struct Open {
     pub(super) line: usize,
@@ -154,7 +154,8 @@ impl Choices {
         self.drawn(left, true)
     }
 
-    /// A combination drawn: ends of intervals more often than what is between; every one with torn lines, or every second.
+    /// A combination drawn: ends of intervals more often than what is between; every one with torn lines, or
+    /// every second.
     pub(super) fn drawn(&self, number: u64, whole_too: bool) -> Vec<Pick> {
         let mut draw = Draw::new(self.seed ^ mix(number + 1));
         let tear = self.tear && (!whole_too || number % 2 == 1);

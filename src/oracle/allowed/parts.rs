@@ -22,8 +22,8 @@ type HashPart = ([u128; WORDS], u128);
 
 /// What states of open lines add to the hash of what must be durable, word by word; worked out when first
 /// asked for. Lines share no word, so that parts add up.
-pub(super) struct Parts<'w, 'a> {
-    order: &'w Order<'a>,
+pub(super) struct HashParts<'w, 'a> {
+    order: &'w RunOrder<'a>,
     /// Any image of the run: all have the same addresses.
     image: &'w PmImage,
     open: &'w [Open],

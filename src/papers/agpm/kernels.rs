@@ -1,8 +1,8 @@
 //! AGPM's 22 kernels and where they are in our workloads.
 //!
-//! The paper names suites and kernels, not sizes. Each workload's manifest says how its profile `paper` was found from the
-//! published counts; `note` says here why a count still differs. Work is warp instructions of the plain kernels at that
-//! size, in thousands, for the order of runs and the time left.
+//! The paper names suites and kernels, not sizes. Each workload's manifest says how its profile `paper` was
+//! found from the published counts; `note` says here why a count still differs. Work is warp instructions of
+//! the plain kernels at that size, in thousands, for the order of runs and the time left.
 
 use crate::papers::Request;
 

@@ -1,15 +1,15 @@
 //! What the runs say about each of the paper's kernels.
 //!
-//! A kernel's time is that of its own launches and of the launches directly before them that log whole buffers for it
-//! (`undo_log_copy_*`, where a launch is the transaction). Its counters are those of its own kernels, and of such copies in
-//! proportion to their CTAs.
+//! A kernel's time is that of its own launches and of the launches directly before them that log whole
+//! buffers for it (`undo_log_copy_*`, where a launch is the transaction). Its counters are those of its own
+//! kernels, and of such copies in proportion to their CTAs.
 //!
 //! Accesses are counted as AGPM's Table II counts them, which its rows for ATAX and StreamTriad tell exactly:
 //!
-//! * `log`: line accesses of log updates and flags, and those of their write-backs. The machine tells log updates from data,
-//!   but not flags: two stores a CTA of one access each, each written back, so 4 accesses a CTA. Where only the first update
-//!   is logged, a store of data stands for the log update that the paper's loop has, and all stores and write-backs to
-//!   persistent memory are counted instead: the same number.
+//! * `log`: line accesses of log updates and flags, and those of their write-backs. The machine tells log
+//!   updates from data, but not flags: two stores a CTA of one access each, each written back, so 4 accesses
+//!   a CTA. Where only the first update is logged, a store of data stands for the log update that the paper's
+//!   loop has, and all stores and write-backs to persistent memory are counted instead: the same number.
 //! * `all`: line accesses of every load, store and atomic, and of every write-back.
 
 use super::super::{Run, Runs};

@@ -12,8 +12,9 @@ pub const STATIC: [&str; 3] = [SCHEMES[0], SCHEMES[1], SCHEMES[2]];
 /// The scheme under which Fig. 4 and Table II count.
 const COUNTED: &str = "store+clwb";
 
-/// A way to count localities: AGPM's buffers count whole launches, every SM has one, and nothing is ever too much for
-/// them; the readings differ in which address a log update is found by, what counts as one, and what counts as a hit.
+/// A way to count localities: AGPM's buffers count whole launches, every SM has one, and nothing is ever too
+/// much for them; the readings differ in which address a log update is found by, what counts as one, and what
+/// counts as a hit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reading {
     /// What it is called.

@@ -1,7 +1,7 @@
 //! What the runs counted: WPQ hits (Figure 18), conflicts of victims (Table II), efficiency (section V-C).
 //!
-//! Rates are of all kernels together: sums of what was counted over sums of what it is counted by, so that a kernel weighs
-//! as much as it runs. Instructions are warp instructions of the formed kernels.
+//! Rates are of all kernels together: sums of what was counted over sums of what it is counted by, so that a
+//! kernel weighs as much as it runs. Instructions are warp instructions of the formed kernels.
 
 use super::ask;
 use super::published::{LABEL, told};
@@ -122,8 +122,8 @@ fn waited_ns(outcome: &Outcome) -> u64 {
     (outcome.total("sm", "path_full_cycles") as f64 * 1e6 / outcome.machine.core_khz.max(1) as f64) as u64
 }
 
-/// What regions take at least from their end until they are persisted, in ns: the path's latency and that of the controllers'
-/// acknowledgements, and their entries' time on the path.
+/// What regions take at least from their end until they are persisted, in ns: the path's latency and that of
+/// the controllers' acknowledgements, and their entries' time on the path.
 fn idle_ns(outcome: &Outcome) -> Option<u64> {
     let (regions, entries) = (scheme_count(outcome, "regions")? as f64, scheme_count(outcome, "feb_entries")? as f64);
     let latency = parameter(outcome, "path_latency_ns")? + parameter(outcome, "ack_latency_ns")?;

@@ -1,5 +1,5 @@
-//! What LightWSP publishes in its text and tables: `published.csv`. Overheads and rates are shares (9.0 % is 0.09). The bars of
-//! its figures are in no text.
+//! What LightWSP publishes in its text and tables: `published.csv`. Overheads and rates are shares (9.0 % is
+//! 0.09). The bars of its figures are in no text.
 
 use crate::papers::published::Published;
 use crate::papers::{Cell, FigureTable};

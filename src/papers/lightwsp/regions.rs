@@ -1,5 +1,5 @@
-//! Section V-G3: how long regions are and what they cost in instructions. A count of the formed kernels on the functional
-//! driver, with the scheme's parameters; no machine has a part in it.
+//! Section V-G3: how long regions are and what they cost in instructions. A count of the formed kernels on
+//! the functional driver, with the scheme's parameters; no machine has a part in it.
 
 use super::ask;
 use super::published::{LABEL, told};
@@ -51,7 +51,8 @@ impl Counts {
     }
 }
 
-/// How the scheme forms regions, where it is there; else as the compiler's own defaults, which are the paper's.
+/// How the scheme forms regions, where it is there; else as the compiler's own defaults, which are the
+/// paper's.
 fn options(request: &Request) -> RegionOptions {
     let rule = runs::scheme(request).and_then(|scheme| scheme.built.regions());
     rule.map_or_else(RegionOptions::default, region_options)

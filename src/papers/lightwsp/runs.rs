@@ -1,4 +1,5 @@
-//! The runs that LightWSP's figures need: kernels under `base` and under `light-wsp`, and what is changed about them.
+//! The runs that LightWSP's figures need: kernels under `base` and under `light-wsp`, and what is changed
+//! about them.
 //!
 //! Thresholds and bandwidths are multiples of the scheme's own, as the paper's are of its 32 stores and 4
 //! GB/s. Sizes of the gated WPQ are the paper's 64, 128 and 256 entries, then doubled up to the scheme's own.
@@ -11,8 +12,8 @@ use crate::papers::{Request, Run};
 pub const SCHEME: &str = "light-wsp";
 /// What it is compared with.
 pub const BASE: &str = "base";
-/// The workloads, in the place of the paper's 38 programs: ours with a profile `paper`, of up to 256 threads a CTA, so that
-/// an SM of 8 warps holds one.
+/// The workloads, in the place of the paper's 38 programs: ours with a profile `paper`, of up to 256 threads
+/// a CTA, so that an SM of 8 warps holds one.
 pub const KERNELS: [&str; 13] = [
     "atax",
     "backprop",
@@ -32,7 +33,8 @@ pub const KERNELS: [&str; 13] = [
 pub(crate) const PAPER_WPQS: [u64; 3] = [64, 128, 256];
 /// Bytes of the paper's 64 entries of 8 bytes each (section IV-E).
 const PAPER_WPQ_BYTES: u64 = 512;
-/// Thresholds of Fig. 12 as fourths of the scheme's: 8, 16, 32, 48 and 64 of 32. The paper's are not in its text; these are ours.
+/// Thresholds of Fig. 12 as fourths of the scheme's: 8, 16, 32, 48 and 64 of 32. The paper's are not in its
+/// text; these are ours.
 const FOURTHS: [u64; 5] = [1, 2, 4, 6, 8];
 /// Policies of Fig. 13.
 const VICTIMS: [&str; 3] = ["full", "half", "zero"];
@@ -84,7 +86,8 @@ pub fn work(workload: &str) -> Option<u64> {
     agpm::kernels::work(workload)
 }
 
-/// The scheme as the request has it; none where it is not in the catalogue. What is wrong with changes is a fault of the plan.
+/// The scheme as the request has it; none where it is not in the catalogue. What is wrong with changes is a
+/// fault of the plan.
 pub fn scheme(request: &Request) -> Option<SchemeConfig> {
     SchemeConfig::load(SCHEME, &request.scheme_set).ok()
 }

@@ -1,7 +1,8 @@
-//! Section 7.2.5: area of the NVW-FIFOs, a published constant, and the energy of the accesses that the runs counted.
+//! Section 7.2.5: area of the NVW-FIFOs, a published constant, and the energy of the accesses that the runs
+//! counted.
 //!
-//! Area and energy an access are the published constants, whatever the machine and the FIFOs' sizes are; they hold for 16
-//! and 64 entries at 45 nm.
+//! Area and energy an access are the published constants, whatever the machine and the FIFOs' sizes are; they
+//! hold for 16 and 64 entries at 45 nm.
 
 use super::runs::{self, BarrierScope, SCHEMES};
 use super::times::tree_mb;

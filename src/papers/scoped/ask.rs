@@ -1,7 +1,8 @@
 //! What may be asked of the figures of scoped persist barriers, as pure functions of their numbers.
 //!
-//! The shapes that the paper's text tells: orders, slopes, and broad bands about its numbers. "Flat" is a change of less than 3
-//! points, "marginal" a gain of less than 3 points. An ask about sizes that were not run is not applicable.
+//! The shapes that the paper's text tells: orders, slopes, and broad bands about its numbers. "Flat" is a
+//! change of less than 3 points, "marginal" a gain of less than 3 points. An ask about sizes that were not
+//! run is not applicable.
 
 use crate::papers::Ask;
 
@@ -172,7 +173,8 @@ pub(crate) fn alternative(curves: Option<(&[Curve; 2], &[Curve; 2])>, why: &str)
     asks.map(ask).to_vec()
 }
 
-/// Table 3: at each level below depth d, from the leaves, what a kernel's barrier persists over what a workgroup's does.
+/// Table 3: at each level below depth d, from the leaves, what a kernel's barrier persists over what a
+/// workgroup's does.
 pub(crate) fn ratios(ratios: &[(String, f64)]) -> Vec<Ask> {
     let told = || ratios.iter().map(|(level, ratio)| format!("{level} {ratio:.1}")).collect::<Vec<_>>().join(", ");
     let ask = |text, enough: bool, holds: bool| {

@@ -1,5 +1,5 @@
-//! What the paper publishes: `published.csv`. Overheads are shares of the time of the baseline (8 % is 0.08). The paper's
-//! Table 3 has no row three levels above the leaves; the bars of its figures are in no text.
+//! What the paper publishes: `published.csv`. Overheads are shares of the time of the baseline (8 % is 0.08).
+//! The paper's Table 3 has no row three levels above the leaves; the bars of its figures are in no text.
 
 use crate::papers::published::Published;
 

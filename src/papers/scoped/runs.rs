@@ -10,14 +10,15 @@ pub const WORKLOADS: [&str; 2] = ["bplus_tree", "bplus_tree_dram"];
 pub const KERNEL: &str = "bplus_tree_insert";
 /// The proposed implementation, and the alternative.
 pub const SCHEMES: [&str; 2] = ["nvw-fifo", "epoch-tag"];
-/// CTAs at profile `paper`, each a subtree of 0.25 MB: 1, 3.3, 6.8, 13.3 and 16 MB, where 64 CTAs are all that fit.
+/// CTAs at profile `paper`, each a subtree of 0.25 MB: 1, 3.3, 6.8, 13.3 and 16 MB, where 64 CTAs are all
+/// that fit.
 const PAPER_CTAS: [u32; 5] = [4, 13, 27, 53, 64];
 /// CTAs at other profiles.
 const SMALL_CTAS: [u32; 3] = [2, 4, 8];
 /// Write latencies of Fig. 6, in ns.
 pub(crate) const WRITE_NS: [u32; 3] = [250, 500, 1000];
-/// Entries of an L1's FIFO and of the L2's in Fig. 7. The paper names the last and those of Table 2, 16 and 64; the other
-/// two are ours.
+/// Entries of an L1's FIFO and of the L2's in Fig. 7. The paper names the last and those of Table 2, 16 and
+/// 64; the other two are ours.
 pub(crate) const FIFOS: [[u32; 2]; 4] = [[4, 16], [16, 64], [64, 256], [256, 1024]];
 
 /// What orders persists below depth d.
@@ -93,8 +94,8 @@ pub fn latency(write_ns: u32, ctas: u32) -> Run {
     run.with(&format!("{write_ns} ns"), [format!("nvm.cell_write_ns={write_ns}").as_str()])
 }
 
-/// With barriers of the workgroup, FIFOs of so many entries. The S-FIFO of an L1 names the same dirty lines and others: with
-/// fewer entries it would clean them before the NVW-FIFO is full, so it has as many.
+/// With barriers of the workgroup, FIFOs of so many entries. The S-FIFO of an L1 names the same dirty lines
+/// and others: with fewer entries it would clean them before the NVW-FIFO is full, so it has as many.
 pub fn fifo([l1, l2]: [u32; 2], ctas: u32) -> Run {
     let set =
         [format!("nvw_fifo.l1_entries={l1}"), format!("nvw_fifo.l2_entries={l2}"), format!("l1.sfifo_entries={l1}")];

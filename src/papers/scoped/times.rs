@@ -1,4 +1,5 @@
-//! Figures 5, 6 and 7 and the alternative implementation: times of the insertion over those of the baseline, by size.
+//! Figures 5, 6 and 7 and the alternative implementation: times of the insertion over those of the baseline,
+//! by size.
 
 use super::ask::{self, Curve, Point};
 use super::published::PUBLISHED;
@@ -26,7 +27,8 @@ fn ticks(outcome: &Outcome) -> Option<f64> {
     outcome.kernel(KERNEL).map(|kernel| kernel.time.ticks as f64)
 }
 
-/// Megabytes of the tree as it was loaded: its buffer has a place for the right half of each node, and for a new root.
+/// Megabytes of the tree as it was loaded: its buffer has a place for the right half of each node, and for a
+/// new root.
 pub(super) fn tree_mb(outcome: &Outcome) -> Option<f64> {
     let buffers = outcome.workload["buffers"].as_array()?;
     let nodes = buffers.iter().find(|buffer| buffer["name"] == "nodes")?["bytes"].as_u64()? / NODE_BYTES;

@@ -1,9 +1,10 @@
 //! Table 3: what a barrier of a workgroup and one of the kernel persist, by level of the tree.
 //!
-//! A count of the program, not of a machine: stores to the persistent tree between a scope's barriers, one a lane ("committed
-//! stores", section 6), from the functional driver. Behind its first epoch (keys find their leaves) the program has an epoch a
-//! level, from the leaves up. A kernel's barrier persists what all workgroups have written; a workgroup's what it has
-//! itself, as a mean over those that have written at all. From depth d up both algorithms wait for the kernel.
+//! A count of the program, not of a machine: stores to the persistent tree between a scope's barriers, one a
+//! lane ("committed stores", section 6), from the functional driver. Behind its first epoch (keys find their
+//! leaves) the program has an epoch a level, from the leaves up. A kernel's barrier persists what all
+//! workgroups have written; a workgroup's what it has itself, as a mean over those that have written at all.
+//! From depth d up both algorithms wait for the kernel.
 //!
 //! The ratio of the two is the number of workgroups that write at the level, as both algorithms write the
 //! same. A second table says on what of the program that depends: keys a workgroup, and room in the nodes

@@ -1,11 +1,12 @@
-//! What persist barriers cost under a scheme of FIFOs: how long warps waited at each scope, what its markers flushed and
-//! whose that was, what full FIFOs flushed before, and area and energy of the FIFOs.
+//! What persist barriers cost under a scheme of FIFOs: how long warps waited at each scope, what its markers
+//! flushed and whose that was, what full FIFOs flushed before, and area and energy of the FIFOs.
 //!
-//! A marker drains all that is ahead of it in its FIFO. An entry of an L1's FIFO is a marker's *own* where the store was
-//! of the same scope instance (warp, CTA, kernel); one of the L2's where it came from the marker's SM. The others are what
-//! section 8.2 of Gope et al. calls conservative but correct. An entry whose line a release has cleaned meanwhile counts:
-//! it stays in the FIFO. Area and energy are the paper's numbers, area scaled
-//! linearly with entries and with how many FIFOs there are, which is our reading: SRAM arrays do not quite scale so.
+//! A marker drains all that is ahead of it in its FIFO. An entry of an L1's FIFO is a marker's *own* where
+//! the store was of the same scope instance (warp, CTA, kernel); one of the L2's where it came from the
+//! marker's SM. The others are what section 8.2 of Gope et al. calls conservative but correct. An entry whose
+//! line a release has cleaned meanwhile counts: it stays in the FIFO. Area and energy are the paper's
+//! numbers, area scaled linearly with entries and with how many FIFOs there are, which is our reading: SRAM
+//! arrays do not quite scale so.
 
 use serde::Serialize;
 

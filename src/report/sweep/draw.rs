@@ -1,8 +1,8 @@
 //! From points at their places to figures: which value each place has, and how large the paper is.
 //!
-//! A value over the baseline is divided by that of the point's own baseline; a mean is geometric, over all the points that
-//! the place should have, or a gap. Paper is one column wide where everything fits, else two, and grows in height before
-//! it gives up.
+//! A value over the baseline is divided by that of the point's own baseline; a mean is geometric, over all
+//! the points that the place should have, or a gap. Paper is one column wide where everything fits, else two,
+//! and grows in height before it gives up.
 
 mod kinds;
 mod paper;

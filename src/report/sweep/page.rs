@@ -1,8 +1,8 @@
-//! The page of a sweep: what was asked, what came of each point, figures, tables, configuration, digests, and what to be
-//! careful about.
+//! The page of a sweep: what was asked, what came of each point, figures, tables, configuration, digests, and
+//! what to be careful about.
 //!
-//! The configuration is that of one point in full, the baseline's first; of the others what differs. Invariant: nothing of
-//! the host that drew it is on the page: the same store gives the same bytes.
+//! The configuration is that of one point in full, the baseline's first; of the others what differs.
+//! Invariant: nothing of the host that drew it is on the page: the same store gives the same bytes.
 
 mod configuration;
 mod points;

@@ -1,4 +1,5 @@
-//! What is kept of a point's outcome: the values of metrics, what its figures need, and what tells whether to believe it.
+//! What is kept of a point's outcome: the values of metrics, what its figures need, and what tells whether to
+//! believe it.
 //!
 //! Invariant: of a point that failed no value is kept, whatever it left.
 

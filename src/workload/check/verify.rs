@@ -24,7 +24,7 @@ use crate::workload::plan::RunPlan;
 
 /// Bytes of buffer `number` in `memory`, as its name is bound now; what it held before the run where `memory`
 /// was made to forget it.
-fn bytes_of<'m>(plan: &'m Plan, memory: &'m FlatMemory, bindings: &Bindings, number: usize) -> Cow<'m, [u8]> {
+fn bytes_of<'m>(plan: &'m RunPlan, memory: &'m FlatMemory, bindings: &Bindings, number: usize) -> Cow<'m, [u8]> {
     let allocation = &plan.buffers[bindings.of(number)];
     match memory.slice(allocation.address, allocation.bytes as usize) {
         Some(bytes) => Cow::Borrowed(bytes),

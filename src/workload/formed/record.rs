@@ -65,7 +65,7 @@ impl HostRecord {
     ///
     /// # Errors
     /// More replies than an entry holds.
-    pub(crate) fn writes(&self, number: u64, entry: &Entry) -> Result<[HostAction; 2], String> {
+    pub(crate) fn writes(&self, number: u64, entry: &RecordEntry) -> Result<[HostAction; 2], String> {
         if entry.replies.len() > MAX_REPLIES {
             return Err(format!(
                 "the host program reads {} values for one step; its record in persistent memory has room for {MAX_REPLIES}",

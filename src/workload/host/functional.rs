@@ -148,7 +148,7 @@ pub struct EpochWrites {
 
 /// Runs the host program and counts what its kernels write to persistent memory, in the order of launches and
 /// writers; those that write nothing have no entry.
-pub(crate) fn run_counted(plan: &Arc<Plan>, limits: &Limits<'_>) -> Result<Vec<EpochWrites>, FunctionalError> {
+pub(crate) fn run_counted(plan: &Arc<RunPlan>, limits: &Limits<'_>) -> Result<Vec<EpochWrites>, FunctionalError> {
     let mut memory = image(plan);
     let mut counted: BTreeMap<(u32, Writer), u64> = BTreeMap::new();
     let mut launches = 0;

@@ -159,7 +159,7 @@ impl View {
     }
 
     /// An address in a buffer or its padding, or the one after it.
-    fn address_at(&mut self, span: &Span, bytes: Option<&Expr>) -> Result<u64, Interrupt> {
+    fn address_at(&mut self, span: &BufferStart, bytes: Option<&Expr>) -> Result<u64, Interrupt> {
         let index = span.index.as_ref().map_or(Ok(0), |index| self.integer(index, "an offset in elements"))?;
         let more = bytes.map_or(Ok(0), |bytes| self.integer(bytes, "an offset in bytes"))?;
         let (form, allocation) = (&self.plan.manifest.buffers[span.buffer], self.bindings.of(span.buffer));

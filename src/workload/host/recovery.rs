@@ -31,7 +31,7 @@ const WORD: u64 = 8;
 /// A program that runs at boot. Shared by all threads that judge.
 #[derive(Debug, Clone)]
 pub struct Recovery {
-    plan: Arc<Plan>,
+    plan: Arc<RunPlan>,
     /// Initial contents of all ranges, shared until the first write.
     ranges: Vec<(u64, Arc<Vec<u8>>)>,
 }
@@ -69,7 +69,7 @@ impl Recovery {
         }
         let mut told: Vec<RecoveryStep> = Vec::new();
         let mut left = self.limit();
-        let mut host = Host::for_part(self.plan.clone(), Part::Recovery, self.limit());
+        let mut host = WorkloadHost::for_part(self.plan.clone(), ProgramPart::Recovery, self.limit());
         let mut note = |address: u64, data: &[u8]| {
             if steps && Medium::of(address) == Medium::Nvm {
                 told.push(RecoveryStep { address, data: data.into() });

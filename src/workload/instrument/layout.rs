@@ -274,7 +274,7 @@ impl Outputs<'_> {
 
 /// Old and new bytes of every transaction. A launch that changes an output where no transaction logs it is a
 /// fault.
-pub(crate) fn expected(plan: &Arc<Plan>, limits: &Limits<'_>) -> Result<Vec<OldAndNew>, FunctionalError> {
+pub(crate) fn expected(plan: &Arc<RunPlan>, limits: &Limits<'_>) -> Result<Vec<OldAndNew>, FunctionalError> {
     let undo = undo(plan).map_err(|fault| FunctionalError::Host(fault.to_string()))?.unwrap_or_default();
     let mut out: Vec<OldAndNew> = vec![Default::default(); undo.transactions.len()];
     let has_log = plan.settings.is_some_and(|settings| settings.mode.has_log());

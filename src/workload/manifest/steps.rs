@@ -84,7 +84,7 @@ pub(crate) struct LaunchStep {
 #[derive(Debug, Clone)]
 pub(crate) enum Arg {
     /// The address of an element of a buffer, plus a number of bytes.
-    Address { to: Span, bytes: Option<Expr> },
+    Address { to: BufferStart, bytes: Option<Expr> },
     /// A number, stored as an element type.
     Number { value: Expr, elem: Elem },
     /// A texture object over a buffer in space `texture`.

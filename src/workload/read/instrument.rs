@@ -179,7 +179,7 @@ pub(crate) fn check(instrument: &Instrument, mode: Mode, buffers: &[Buffer]) -> 
 }
 
 /// Faults of loops that end on a condition: their number of transactions is unknown before the run.
-pub(crate) fn converging(instrument: &Instrument, steps: &[Step]) -> Vec<Diagnostic> {
+pub(crate) fn converging(instrument: &Instrument, steps: &[HostStep]) -> Vec<Diagnostic> {
     let changes = |kernel: &str| {
         instrument.outputs.iter().any(|output| output.kernel.as_deref().is_none_or(|named| named == kernel))
     };

@@ -3,7 +3,7 @@
 //! Source: PTX ISA 8.x, section 9.7. Invariant: a modifier is taken at most once; those left over are faults.
 
 use super::super::super::alu::Round;
-use super::super::ast::Word;
+use super::super::ast::PtxWord;
 use super::super::types::Ty;
 
 /// Opcodes that lower to something.
@@ -62,13 +62,13 @@ pub(super) const UNSUPPORTED: [(&str, &str); 25] = [
 
 /// The modifiers of an instruction, each to be taken once.
 pub(in crate::kernel::ptx) struct Mods<'i, 'a> {
-    list: &'i [Word<'a>],
+    list: &'i [PtxWord<'a>],
     taken: u64,
 }
 
 impl<'i, 'a> Mods<'i, 'a> {
     /// All modifiers of an instruction, none taken.
-    pub(super) fn new(list: &'i [Word<'a>]) -> Self {
+    pub(super) fn new(list: &'i [PtxWord<'a>]) -> Self {
         Mods { list, taken: 0 }
     }
 
@@ -111,7 +111,7 @@ impl<'i, 'a> Mods<'i, 'a> {
     }
 
     /// The first modifier that nothing took.
-    pub(super) fn left_over(&self) -> Option<&'i Word<'a>> {
+    pub(super) fn left_over(&self) -> Option<&'i PtxWord<'a>> {
         self.list.iter().enumerate().find(|(i, _)| *i >= 64 || self.taken >> i & 1 == 0).map(|(_, word)| word)
     }
 }

@@ -44,8 +44,8 @@ pub(crate) fn coalescing(over_two: &[(&'static str, f64)]) -> Vec<Ask> {
     ]
 }
 
-/// Asks of Figure 5: for kernels of reason b, mean bytes over those of `base` under store+clwb and under nt-store, from
-/// and to the L1s; `None` when not all were run.
+/// Asks of Figure 5: for kernels of reason b, mean bytes over those of `base` under store+clwb and under
+/// nt-store, from and to the L1s; `None` when not all were run.
 pub(crate) fn traffic(reason_b: Option<[[f64; 2]; 2]>) -> Vec<Ask> {
     let texts = [
         "reason b: store+clwb moves more bytes from L1 to L2 than nt-store",
@@ -62,7 +62,8 @@ pub(crate) fn traffic(reason_b: Option<[[f64; 2]; 2]>) -> Vec<Ask> {
     texts.into_iter().zip(0..).map(judge).collect()
 }
 
-/// Asks of Table II: each kernel's counts of log updates and of all accesses; the sizes are those of the paper or not.
+/// Asks of Table II: each kernel's counts of log updates and of all accesses; the sizes are those of the
+/// paper or not.
 pub(crate) fn counts(found: &[(&'static str, u64, u64)], sized: bool) -> Vec<Ask> {
     let of = |names: &[&str]| -> Option<Vec<(&'static str, u64, u64)>> {
         names.iter().map(|name| found.iter().find(|(kernel, ..)| kernel == name).copied()).collect()
@@ -89,8 +90,8 @@ pub(crate) fn counts(found: &[(&'static str, u64, u64)], sized: bool) -> Vec<Ask
     ]
 }
 
-/// Asks of Table II's columns of localities: by reading, how many of how many kernels have their zeros where the paper has
-/// them. The first reading is the one that is asked.
+/// Asks of Table II's columns of localities: by reading, how many of how many kernels have their zeros where
+/// the paper has them. The first reading is the one that is asked.
 pub(crate) fn localities(same: &[(&'static str, usize, usize)]) -> Ask {
     let text = "the localities are zero where the paper's are, for at least 18 of 22 kernels";
     let told: Vec<String> = same.iter().map(|(reading, same, of)| format!("{reading}: {same} of {of}")).collect();

@@ -7,7 +7,8 @@ use crate::papers::agpm::published::PUBLISHED;
 const NT: &str = "nt-store";
 const T: &str = "store+clwb";
 
-/// Kernels whose log updates have too strong a locality (reason b), on which the paper sees Themis fall behind.
+/// Kernels whose log updates have too strong a locality (reason b), on which the paper sees Themis fall
+/// behind.
 const STRONG: [&str; 5] = ["Backprop2", "ATAX1", "ATAX2", "MVT1", "GESUMMV"];
 
 /// Time over that under `base`, by kernel and scheme.

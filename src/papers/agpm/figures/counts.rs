@@ -9,7 +9,7 @@ use crate::papers::{Cell, FigureTable, Finding, Request, Runs};
 use crate::persist::selection::Locality;
 
 /// Figure 4.
-pub fn degrees(request: &Request, runs: &Runs<'_>) -> Finding {
+pub(crate) fn degrees(request: &Request, runs: &Runs<'_>) -> Finding {
     let mut columns = vec!["kernel"];
     columns.extend(DEGREES.iter().map(|(name, _)| *name));
     columns.push("published");
@@ -34,7 +34,7 @@ pub fn degrees(request: &Request, runs: &Runs<'_>) -> Finding {
 }
 
 /// Table II, but for its localities.
-pub fn accesses(request: &Request, runs: &Runs<'_>) -> Finding {
+pub(crate) fn accesses(request: &Request, runs: &Runs<'_>) -> Finding {
     let columns = ["kernel", "log", "log, published", "off by", "all", "all, published", "off by", "why"];
     let mut table = FigureTable::new("table2", "line accesses of log updates and of all", &columns);
     let mut found = Vec::new();

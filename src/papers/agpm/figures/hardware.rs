@@ -20,8 +20,8 @@ fn evidence(kernel: &str) -> Evidence {
     Evidence { l1: at("l1d"), l2: at("l2"), logs: n("log"), shared_memory: ["SGEMM", "NW"].contains(&kernel) }
 }
 
-/// Patterns of zeros in both caches that can be, and how many of them no rule covers: temporal accesses are among the
-/// spatial ones, log updates among all.
+/// Patterns of zeros in both caches that can be, and how many of them no rule covers: temporal accesses are
+/// among the spatial ones, log updates among all.
 fn patterns() -> (usize, usize) {
     let one = || {
         (0..16u64)
@@ -34,7 +34,7 @@ fn patterns() -> (usize, usize) {
 }
 
 /// Table III.
-pub fn rules(_: &Request, _: &Runs<'_>) -> Finding {
+pub(crate) fn rules(_: &Request, _: &Runs<'_>) -> Finding {
     let columns = ["kernel", "reason by our rules", "published", "rules that hold"];
     let mut table =
         FigureTable::new("table3", "reasons that our rules give to the published rows of Table II", &columns);
@@ -57,8 +57,9 @@ pub fn rules(_: &Request, _: &Runs<'_>) -> Finding {
     Finding { tables: vec![table], unmeasured: Some(unmeasured), notes, ..Finding::default() }
 }
 
-/// AGPM's buffers: from the scheme's parameters as they are by default, and the address and the line that section IV-C names.
-pub fn sizes(_: &Request, _: &Runs<'_>) -> Finding {
+/// AGPM's buffers: from the scheme's parameters as they are by default, and the address and the line that
+/// section IV-C names.
+pub(crate) fn sizes(_: &Request, _: &Runs<'_>) -> Finding {
     let scheme = SchemeConfig::load("agpm", &[]).ok();
     let parameter = |key: &str| scheme.as_ref().and_then(|scheme| scheme.values.get(key)?.as_u64()).unwrap_or(0);
     let (address_bits, line_bytes) = (64u64, 128u64);

@@ -33,7 +33,7 @@ fn way_of(ty: &str) -> &'static str {
 }
 
 /// The decisions.
-pub fn found(request: &Request, runs: &Runs<'_>) -> Finding {
+pub(crate) fn found(request: &Request, runs: &Runs<'_>) -> Finding {
     let mut table = FigureTable::new("reasons", "what the selector found, by kernel", &COLUMNS);
     let mut columns = vec!["kernel", "published", "periods"];
     columns.extend(Reason::ALL.map(Reason::letter));

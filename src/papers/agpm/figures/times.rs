@@ -114,7 +114,7 @@ fn type_of(longer: f64) -> &'static str {
 }
 
 /// Figure 3.
-pub fn static_paths(request: &Request, runs: &Runs<'_>) -> Finding {
+pub(crate) fn static_paths(request: &Request, runs: &Runs<'_>) -> Finding {
     let times = times(request, runs, &STATIC);
     let main = table("fig3", request, &times, &there(&times, &STATIC), false);
     let notes = vec![
@@ -128,7 +128,7 @@ pub fn static_paths(request: &Request, runs: &Runs<'_>) -> Finding {
 }
 
 /// Figure 7.
-pub fn every_scheme(request: &Request, runs: &Runs<'_>) -> Finding {
+pub(crate) fn every_scheme(request: &Request, runs: &Runs<'_>) -> Finding {
     let times = times(request, runs, &SCHEMES);
     let schemes = there(&times, &SCHEMES);
     let main = table("fig7", request, &times, &schemes, true);
@@ -146,7 +146,8 @@ pub fn every_scheme(request: &Request, runs: &Runs<'_>) -> Finding {
     Finding { tables, asks: ask_every(&times), notes, ..Finding::default() }
 }
 
-/// AGPM against the others both ways: the paper's "at least 24.37 %" are percentage points of normalised time.
+/// AGPM against the others both ways: the paper's "at least 24.37 %" are percentage points of normalised
+/// time.
 fn readings(times: &Times) -> FigureTable {
     let columns = ["against", "points", "points, published", "relative", "relative, published"];
     let mut table =

@@ -1,7 +1,7 @@
 //! Figure 5: bytes between L1 and L2 under the two static ways, by published reason.
 //!
-//! Bytes are of the links between SMs and slices, headers included, over those of `base` in the same direction. The paper
-//! does not say what it normalises by.
+//! Bytes are of the links between SMs and slices, headers included, over those of `base` in the same
+//! direction. The paper does not say what it normalises by.
 
 use crate::papers::agpm::ask::traffic;
 use crate::papers::agpm::kernels;
@@ -33,7 +33,7 @@ fn mean(all: &[[[f64; 2]; 2]]) -> [[f64; 2]; 2] {
 }
 
 /// Figure 5.
-pub fn bytes(request: &Request, runs: &Runs<'_>) -> Finding {
+pub(crate) fn bytes(request: &Request, runs: &Runs<'_>) -> Finding {
     let columns = ["reason", "kernels", "s2m, T", "s2m, nt", "m2s, T", "m2s, nt"];
     let mut table = FigureTable::new(
         "fig5",

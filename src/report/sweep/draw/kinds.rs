@@ -1,5 +1,5 @@
-//! The kinds of figures, each filled from the values of a sketch. `None` where no place has a value: a figure of gaps alone
-//! says nothing.
+//! The kinds of figures, each filled from the values of a sketch. `None` where no place has a value: a figure
+//! of gaps alone says nothing.
 
 use super::Sketch;
 use crate::plot::{

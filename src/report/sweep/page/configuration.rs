@@ -1,4 +1,5 @@
-//! The configuration of a sweep's points: one in full, the others as differences from it; and which values have no source.
+//! The configuration of a sweep's points: one in full, the others as differences from it; and which values
+//! have no source.
 
 use std::collections::BTreeMap;
 
