@@ -7,7 +7,7 @@
 //! (1/72 inch).
 //!
 //! ```text
-//!  a kind of figure: bars, stacked, distribution, lines, cdf, steps, heat     its data, its checks, its CSV, its drawing
+//!  a kind of figure: bars, stacked, distribution, lines, cdf, steps, heat     its data, checks, CSV and drawing
 //!      frame                                                                  what surrounds the data, and its room
 //!      legend, labels, axis                                                   words and numbers around the data
 //!      palette, text, svg, tidy, sheet                                        fills, widths of text, elements, rows

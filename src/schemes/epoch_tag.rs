@@ -2,9 +2,9 @@
 //! (buffered epochs).
 //!
 //! ```text
-//!   barrier ──> later stores are of a new epoch; nobody waits
-//!   line must leave (way, S-FIFO, release, other access) ──> older epochs of its scope instance leave first, are durable,
-//!                                                            then the line leaves, past the L2's array
+//!   barrier ──> later stores are of a new epoch; no warp waits
+//!   line must leave (way, S-FIFO, release, other access) ──> older epochs of its scope instance leave first;
+//!                                                            when these are durable, the line leaves, past the L2
 //!   store to a line of an older epoch, or of another instance ──> the old version leaves first
 //! ```
 //! A tag is the instance (the CTA), the place of the line's first store in the SM's order, and up to which

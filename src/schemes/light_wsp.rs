@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   warp ──store──> caches                        sequencer: region IDs
-//!     └──copy──> front-end buffer ──persist path──> gated WPQ of a controller ──region by region──> write queue ──> NVM
+//!     └──copy──> front-end buffer ──persist path──> a controller's gated WPQ ──region by region──> write queue ──> NVM
 //!                                     boundaries to all ──> bdry-ACKs, flush-ACKs among controllers
 //! ```
 //! A kernel runs formed into regions ([`crate::persist::RegionRule`]). A store's copy is tagged with its

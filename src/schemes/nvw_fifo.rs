@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   store to NVM ──> L1, entry in the L1 FIFO ──full: head flushed──> L2, entry in the slice's FIFO ──full──> memory
-//!   barrier of a scope ──> marker: entries ahead leave the L1 in order, then the marker goes to each slice behind them;
+//!   barrier of a scope ──> marker: entries ahead leave the L1 in order, then the marker goes to each slice;
 //!                          there entries ahead are written back, and it waits until all that is on its way is durable
 //! ```
 //! The scope decides who has to arrive and who waits, which is the machine's part; a marker drains what is in

@@ -2,8 +2,8 @@
 //! and the reservation buffer in each L2 slice.
 //!
 //! ```text
-//!   SM: selector ── non-temporal log updates or through them
-//!       L1 buffer ──line leaves the L1──> L2 bank ──line leaves the L2──> reservation buffer ──line comes back──> L2 bank
+//!   SM: selector ── log updates non-temporal, or through the caches
+//!       L1 buffer ──line leaves the L1──> L2 bank ──line leaves the L2──> reservation buffer ──comes back──> L2 bank
 //! ```
 //! The L2's buffer is one; a line has one slice, so each slice keeps the entries of its own lines: what is
 //! counted does not depend on the cut. Nor does who makes room for whom where sets are indexed, as far as a

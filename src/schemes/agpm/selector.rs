@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   SMs report log updates ──threshold──> every buffer is asked ──all answered──> reason ──> way, told to all SMs
-//!                                                                                 CWPPR ──> threshold of the next period
+//!                                                                         CWPPR ──> threshold of the next period
 //! ```
 //! CWPPR, cycles waited per PM request: if it rose, the period was too short to show the pattern and the
 //! threshold grows by a tenth; else it shrinks. A period lasts until its buffers have answered; log updates

@@ -18,7 +18,7 @@
 //! | in the persistence domain (sections IV-B, IV-F) | lost |
 //! |---|---|
 //! | gated entries, the write queue, the flush ID, an undo log | stores and boundaries on the persist path |
-//! | bdry-ACKs and flush-ACKs, also those under way; those that have come stay known until their region's turn is over | what only caches have |
+//! | bdry-ACKs and flush-ACKs, also those under way (known until their region's turn is over) | what only caches have |
 //!
 //! Let f be the first region whose boundary is not in at every controller. A boundary is in when all its
 //! region's stores here are, and each controller comes to know of it by ACKs that survive: so all controllers
