@@ -21,53 +21,23 @@
 //! counts what would have been.
 
 pub mod detection;
+mod parameters;
 
 use super::store_order::{StoreOrder, StoreOrderSpec};
 use std::sync::Arc;
 
-use crate::choice;
 use crate::persist::non_temporal::NonTemporalStores;
 use crate::persist::{
     Admission, Boundary, Event, FenceKind, FenceRule, Handler, HandlerPlace, HandlerReport, Interests,
     NonTemporalOrder, Offer, Outbox, Peer, Route, Scheme, SchemeMessage, SmHandler, Store, StoreRule, WriteBack,
     WriteBackClass, WriteBackRule,
 };
-use crate::spec;
-use crate::spec::Nanos;
 
 use detection::{Counter, DetectionMessage, Detector};
+pub use parameters::{Order, PmemSpecSpec};
 
 /// The defaults, with sources, as a scheme file.
 pub const DEFAULTS: &str = include_str!("pmem_spec/pmem_spec.toml");
-
-choice! {
-    /// What keeps non-temporal stores in order.
-    pub enum Order {
-        /// The program's fences.
-        Fence = "fence",
-        /// The persist path of each SM, strictly.
-        Fifo = "fifo",
-    }
-}
-
-spec! {
-    /// Parameters of PMEM-Spec.
-    pub struct PmemSpecSpec {
-        /// What keeps non-temporal stores in order.
-        order: Order,
-        /// Persist path of an SM, where it keeps order: stores that are not durable yet.
-        path_entries: u32 where 1..=4096,
-        /// Detect mis-speculation.
-        detect: bool,
-        /// A store is at most so long on the persist path: for that time after an eviction a late one is
-        /// looked for.
-        window_ns: Nanos,
-        /// Bytes of persistent memory that share a last speculation id.
-        bucket_bytes: u64 where 32..=1_073_741_824,
-        /// Last speculation ids that a slice keeps.
-        bucket_entries: u32 where 1..=65_536,
-    }
-}
 
 /// The scheme.
 #[derive(Debug, Clone)]

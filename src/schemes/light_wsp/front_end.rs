@@ -40,7 +40,7 @@ use crate::persist::regions::RegionReport;
 use crate::persist::vocab::{FenceKind, FenceRule, RegionStep, Route, StoreRule, WriteBackRule};
 
 use super::messages::{Copied, RegionMessage, Tag};
-use super::{IdDraw, LightWspSpec, RegionOrder, RegionOwner};
+use super::parameters::{IdDraw, LightWspSpec, RegionOrder, RegionOwner};
 
 /// Warps of an SM, at most.
 const WARPS: usize = 64;

@@ -52,7 +52,7 @@ use crate::persist::vocab::RegionStep;
 
 use super::account::{Account, Stage};
 use super::messages::{Copied, RegionMessage, Tag};
-use super::{Commit, LightWspSpec, RegionOrder, Victims, WpqHit};
+use super::parameters::{Commit, LightWspSpec, RegionOrder, Victims, WpqHit};
 
 /// A store that memory does not have yet.
 #[derive(Debug)]

@@ -13,8 +13,8 @@ use hashbrown::HashMap;
 
 use crate::persist::handler::{Handler, HandlerReport, Outbox, Peer, SchemeMessage, opened};
 
-use super::LightWspSpec;
 use super::messages::RegionMessage;
+use super::parameters::LightWspSpec;
 
 /// An atomic that has lines or waits for them.
 #[derive(Debug)]

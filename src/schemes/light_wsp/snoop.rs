@@ -15,8 +15,8 @@ use crate::persist::handler::{
     opened,
 };
 
-use super::Victims;
 use super::messages::RegionMessage;
+use super::parameters::Victims;
 
 /// The handler of a slice.
 #[derive(Debug)]

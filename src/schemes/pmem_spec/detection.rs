@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::PmemSpecSpec;
+use super::parameters::PmemSpecSpec;
 use crate::persist::{
     Access, AccessKind, Event, Handler, HandlerPlace, HandlerReport, Interests, Outbox, Peer, SchemeMessage, opened,
 };
