@@ -15,6 +15,7 @@
 //! Not modelled: instruction fetch (every instruction hits), operand-collector bank conflicts, register-file ports. Over 500
 //! lines by a few: its fields, and how it wakes.
 
+mod barriers;
 mod by_kernel;
 mod combine;
 mod core;
@@ -23,38 +24,38 @@ mod front_end;
 mod handler_host;
 mod issue;
 mod lsu;
-mod marker;
 mod memory;
 mod ordered;
 mod parameters;
 mod persist;
 mod port;
+mod progress;
 mod record;
+mod report;
 mod requests;
 mod slots;
 mod timeline;
 mod wait;
+mod wiring;
 
 use std::sync::Arc;
 
-use crate::engine::{Clock, Component, Ctx, Port, Progress, StateDigest, Time, Timebase};
+use crate::engine::{Component, Ctx, Port, Progress, StateDigest, Time};
 use crate::kernel::fault::{FaultKind, ProgramFault};
 use crate::kernel::ir::Class;
 use crate::kernel::launch::Launch;
-use crate::persist::handler::{Peer, SmHandler};
+use crate::persist::handler::{Event, Peer, SmHandler};
 use crate::persist::regions::RegionReport;
 
-use super::crossbar::{CrossbarSpec, PortEnd};
-use super::l1::{L1, L1Spec, L1Writes};
+use super::kernel_facts::kernel_facts;
+use super::l1::{L1, L1Writes};
 use super::msg::Msg;
-use super::persistence::PersistSpec;
-use super::ports::{Endpoint, Ports};
+use super::ports::Endpoint;
 use super::scheduler::{UNITS, Unit};
-use super::shared_memory::SharedSpec;
-use super::stalls::LinkParts;
 
 pub use parameters::{IntervalSpec, LatencySpec, SmCounters, SmSpec};
 pub use timeline::SmTimeline;
+pub use wiring::{SmParameters, SmWiring};
 
 use self::core::Core;
 use combine::Leaving;
@@ -64,46 +65,6 @@ use lsu::Lsu;
 use port::MemoryPort;
 use record::Record;
 use wait::{Account, Wait};
-
-/// How an SM is wired and what it shares with its neighbours' specifications.
-#[derive(Debug, Clone)]
-pub struct SmWiring {
-    /// Index of the SM: its name as a requester.
-    pub index: u16,
-    /// Core clock.
-    pub clock: Clock,
-    /// The machine's tick rate, for `%globaltimer`.
-    pub timebase: Timebase,
-    /// Bytes of a cache line.
-    pub line_bytes: u32,
-    /// Its ports, and the address mapping.
-    pub ports: Ports,
-    /// The crossbar's port at this end, as made for both directions.
-    pub port: PortEnd,
-    /// Where the local memory of this SM's threads lies, and bytes a thread.
-    pub local: (u64, u32),
-    /// What fences mean for persistency.
-    pub persist: PersistSpec,
-    /// Constant delays on the way to a slice.
-    pub link: LinkParts,
-}
-
-/// The parameters of an SM and of what it contains.
-#[derive(Debug, Clone)]
-pub struct SmParameters {
-    /// Warps, schedulers, resources.
-    pub sm: SmSpec,
-    /// Latencies.
-    pub latency: LatencySpec,
-    /// Initiation intervals.
-    pub interval: IntervalSpec,
-    /// Shared memory.
-    pub shared: SharedSpec,
-    /// L1 data cache.
-    pub l1: L1Spec,
-    /// Crossbar.
-    pub crossbar: CrossbarSpec,
-}
 
 /// A streaming multiprocessor: its parts, each of which owns its state.
 #[derive(Debug)]
@@ -136,7 +97,7 @@ impl Sm {
             l1: L1::new(&p.l1, w.line_bytes),
             leaving: Leaving::new(ordered),
             port: MemoryPort::new(&p, &w),
-            front_end: FrontEndWaits { present: wants.front_end, ..FrontEndWaits::default() },
+            front_end: FrontEndWaits::new(wants.front_end, p.sm.coalescer, w.line_bytes),
             host: HandlerHost::new(handler, journal),
             record: Record::new(journal, &w, p.sm.warp_size),
             failed: false,
@@ -213,6 +174,20 @@ impl Sm {
         self.record.by_kernel.totals(&self.counters())
     }
 
+    /// A launch begins: its CTAs follow. The L1 forgets the previous one's lines.
+    fn start(&mut self, launch: Arc<Launch>) {
+        assert!(self.core.is_free(), "a launch begins while CTAs of another are resident");
+        self.l1.begin_launch();
+        if self.host.wants.accesses {
+            let facts = kernel_facts(&launch, self.record.launches, self.p.sm.warp_size);
+            self.host.tell(&Event::KernelStarts(&facts));
+        }
+        self.front_end.begin_launch(&launch);
+        self.record.by_kernel.begin(&launch.kernel.name, self.counters());
+        self.launch = Some(launch);
+        self.record.launches += 1;
+    }
+
     /// Port to the command processor.
     fn dispatch_port(&self) -> Port {
         self.w.ports.to(Endpoint::CommandProcessor)
@@ -266,7 +241,7 @@ impl Sm {
     fn pick(&mut self, scheduler: usize, mut candidates: u64, cycle: u32, launch: &Launch) -> Option<(usize, u32)> {
         while candidates != 0 {
             let warp = usize::from(self.core.schedulers[scheduler].pick(candidates));
-            if !self.front_end.present || !self.held_by_path(warp, cycle, launch) {
+            if !self.front_end.present || !self.front_end.holds(warp, cycle, launch, &mut self.core, &mut self.host) {
                 return Some((warp, candidates.count_ones() - 1));
             }
             candidates &= !(1 << self.core.slots[warp].rank);
@@ -354,11 +329,21 @@ impl Component<Msg> for Sm {
             }
             Msg::Invalidate { line } => self.give_up(line),
             Msg::Start(launch) => self.start(launch),
-            Msg::Cta(cta) => self.start_cta(cta, cycle),
+            Msg::Cta(cta) => {
+                let Some(launch) = &self.launch else { unreachable!("a CTA without a launch") };
+                let slot = self.core.start_cta(cta, cycle, launch, &mut self.host);
+                self.record.cta_begins(slot, &self.core.ctas[slot]);
+            }
             Msg::Scheme { from, message } => {
                 self.host.handler.message(from, message, &mut self.host.outbox);
-                if self.front_end.present {
-                    self.path_changed(cycle, cx);
+                if let Some(launch) = self.launch.as_ref().filter(|_| self.front_end.present) {
+                    let (core, host) = (&mut self.core, &mut self.host);
+                    let mut draining = self.front_end.changed(cycle, launch, core, host, &mut self.record);
+                    while draining != 0 {
+                        let warp = draining.trailing_zeros() as usize;
+                        draining &= draining - 1;
+                        self.retire_if_drained(warp, cycle, cx);
+                    }
                 }
             }
             Msg::Grid(step) => {
@@ -397,7 +382,9 @@ impl Component<Msg> for Sm {
     }
 
     fn waits(&self, out: &mut Vec<crate::engine::Wait>) {
-        self.report_waits(out);
+        let Some(launch) = &self.launch else { return };
+        report::report_warps(&self.core, launch, &self.record, out);
+        report::report_memory(&self.host, &self.leaving, &self.port, out);
     }
 
     fn digest(&self) -> u64 {

@@ -9,10 +9,10 @@ use crate::kernel::launch::Launch;
 use crate::machine::scheduler::{Scheduler, Unit};
 use crate::machine::timers::Timers;
 
-use super::SmParameters;
 use super::cta::CtaSlot;
 use super::slots::{Accounts, PENDING, WarpSlot};
 use super::wait::Wait;
+use super::wiring::SmParameters;
 
 /// Warps of an SM, and what issues them.
 #[derive(Debug)]
@@ -22,6 +22,8 @@ pub(super) struct Core {
     pub(super) timers: Timers,
     pub(super) accounts: Accounts,
     pub(super) ctas: Vec<CtaSlot>,
+    /// Lanes of a warp.
+    pub(super) warp_size: u32,
     /// Cycles from issue to result, by class.
     pub(super) latency: [u32; Class::ALL.len()],
     /// Cycles for which an instruction keeps its unit, by class.
@@ -39,6 +41,7 @@ impl Core {
             timers: Timers::default(),
             accounts: Accounts::default(),
             ctas: (0..p.sm.ctas).map(|_| CtaSlot::default()).collect(),
+            warp_size: p.sm.warp_size,
             latency: p.latency.by_class(),
             interval: p.interval.by_class(),
             class_counts: [0; Class::ALL.len()],

@@ -5,6 +5,8 @@
 
 use std::collections::VecDeque;
 
+use crate::kernel::memory::Medium;
+use crate::machine::coalescer::LineAccess;
 use crate::machine::msg::Request;
 use crate::persist::handler::{
     Admission, Departure, Event, HandlerReport, Interests, Offer, Outbox, SmHandler, report_of,
@@ -88,6 +90,16 @@ impl HandlerHost {
             }
         }
         None
+    }
+
+    /// Keeps the lines of persistent memory among these accesses, each once.
+    pub(super) fn keep_lines(&mut self, accesses: &[LineAccess]) {
+        self.lines.clear();
+        for access in accesses.iter().filter(|access| Medium::of(access.line) == Medium::Nvm) {
+            if !self.lines.contains(&access.line) {
+                self.lines.push(access.line);
+            }
+        }
     }
 
     /// What the handler reports.

@@ -50,7 +50,7 @@ impl Sm {
         let may =
             units >> unit as u8 & 1 == 0 && registers_ready && free && (unit != Unit::Memory || self.lsu.has_room());
         // One that has to wait for the front-end buffer is set aside when it is picked.
-        may && !(self.front_end.present && self.path_blocks(warp, launch, true))
+        may && !(self.front_end.present && self.front_end.blocks(warp, launch, true, slot, &mut self.host))
     }
 
     fn execute(&mut self, warp: usize, class: Class, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
@@ -106,7 +106,7 @@ impl Sm {
             }
             Op::Barrier(barrier) => {
                 if lanes != 0 {
-                    self.arrive(warp, barrier, lanes, cycle, launch);
+                    self.core.arrive(warp, barrier, lanes, cycle, launch, &mut self.record);
                     return;
                 }
                 slot.warp.advance();
@@ -115,7 +115,7 @@ impl Sm {
                 slot.warp.advance();
                 if lanes != 0 {
                     self.record.note(&self.core.slots[warp], FactKind::Synchronised, 0);
-                    self.orders_copies(warp);
+                    self.front_end.orders_copies(warp, &mut self.host);
                     if self.leaving.order.is_some() {
                         self.core.share_fences(warp);
                     }

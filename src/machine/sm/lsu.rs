@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 
 use crate::engine::Time;
 use crate::kernel::ir::Inst;
+use crate::machine::address::Interleave;
 use crate::machine::coalescer::LineAccess;
 use crate::machine::l1::Waiter;
 use crate::machine::msg::{Atomics, Payload, RequestKind};
@@ -88,6 +89,9 @@ impl Default for Entry {
         }
     }
 }
+
+/// Stands for the kernel where a warp would be named.
+pub(super) const GRID: u8 = u8::MAX;
 
 /// No pending load.
 pub(super) const NO_LOAD: u16 = u16::MAX;
@@ -168,6 +172,27 @@ impl Lsu {
         entry.after = 0;
         entry.mark = 0;
         entry
+    }
+
+    /// A marker: an entry with one access to each slice.
+    pub(super) fn marker(&mut self, warp: u8, marker: Marker, map: Interleave, now: Time) -> Box<Entry> {
+        let mut entry = self.entry(warp, Work::Mark, NO_LOAD);
+        entry.kind = RequestKind::Marker;
+        entry.marker = Some(marker);
+        entry.issued = now;
+        for slice in 0..map.slices() {
+            entry.accesses.push(LineAccess { line: map.some_line_of(slice), sectors: 0, lanes: 0 });
+            entry.payloads.push(Payload::None);
+        }
+        entry
+    }
+
+    /// The marker at the head goes to the handler: from now on its accesses are sent.
+    pub(super) fn send_marker(&mut self) -> Marker {
+        let Some(head) = self.queue.front_mut() else { unreachable!("there is a head") };
+        head.work = Work::Send;
+        let Some(marker) = head.marker.take() else { unreachable!("a marker's entry") };
+        marker
     }
 
     /// Takes back an entry that was never queued.

@@ -12,7 +12,7 @@ use crate::kernel::ir::{CacheOp, Inst, Mem, MemKind, Space};
 use crate::kernel::launch::Launch;
 use crate::kernel::memory::resolve_generic;
 use crate::kernel::semantics::atomic::apply_atomic;
-use crate::machine::coalescer::{Form, coalesce, coalesce_form};
+use crate::machine::coalescer::{Form, coalesce, coalesce_form, lanes_of};
 use crate::machine::msg::{Atomics, Payload, RequestKind};
 use crate::machine::shared_memory::passes;
 use crate::persist::handler::Event;
@@ -61,17 +61,6 @@ impl Share<'_> {
             }
         }
     }
-}
-
-/// Lanes of a mask, in order.
-pub(super) fn lanes_of(mut mask: u64) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        (mask != 0).then(|| {
-            let lane = mask.trailing_zeros() as usize;
-            mask &= mask - 1;
-            lane
-        })
-    })
 }
 
 /// Calls `f` with a base address and each lane's distance from it: once for all lanes, or, when they lie too far apart

@@ -13,7 +13,7 @@ use crate::kernel::fault::FaultKind;
 use crate::kernel::ir::{Inst, MemKind, Op, PmOp, Scope, StoreHint};
 use crate::kernel::launch::Launch;
 use crate::kernel::memory::{Medium, resolve_generic};
-use crate::machine::coalescer::{LineAccess, coalesce};
+use crate::machine::coalescer::{LineAccess, coalesce, lanes_of};
 use crate::machine::msg::{MAX_LINE_BYTES, Msg, Payload, Persist, Request, RequestKind, sector_bytes};
 use crate::machine::on_dram::OnDram;
 use crate::machine::persistence::Clwb;
@@ -27,7 +27,7 @@ use crate::persist::vocab::{
 
 use super::Sm;
 use super::lsu::{Entry, NO_LOAD, Work};
-use super::memory::{Fault, lanes_of};
+use super::memory::Fault;
 use super::wait::Wait;
 
 /// What a store of the program is to a scheme.
@@ -153,7 +153,7 @@ impl Sm {
             self.enqueue(warp, NO_LOAD, entry);
             return;
         }
-        self.keep_lines(&entry);
+        self.host.keep_lines(&entry.accesses);
         let persistent = entry.accesses.iter().filter(|access| Medium::of(access.line) == Medium::Nvm).count();
         let slot = &self.core.slots[warp];
         let store = Store {
@@ -193,7 +193,8 @@ impl Sm {
                 if self.front_end.present
                     && let Payload::Line(content) = std::mem::replace(&mut entry.payloads[at], Payload::None)
                 {
-                    self.copy_store(warp, entry.accesses[at].line, &content);
+                    let (slot, line) = (&self.core.slots[warp], entry.accesses[at].line);
+                    self.front_end.copy_store(warp, slot, line, &content, &mut self.host, &self.record);
                     entry.payloads[at] = Payload::Line(content);
                 }
             }
@@ -246,7 +247,7 @@ impl Sm {
         self.record.counters.pm_store_accesses += persistent as u64;
         let mut wait = false;
         if persistent > 0 {
-            self.keep_lines(&entry);
+            self.host.keep_lines(&entry.accesses);
             let store = Store {
                 class: StoreClass::Data,
                 warp: warp as u8,
@@ -267,22 +268,12 @@ impl Sm {
             }
         }
         if self.front_end.present {
-            self.begin_copying(warp, &mut entry);
+            self.front_end.begin_copying(&mut self.core.slots[warp], &mut entry);
         }
         self.enqueue(warp, load, entry);
         if wait {
             self.host.store_waits = true;
             self.write_back_lines(warp, RequestKind::WriteBack);
-        }
-    }
-
-    /// Keeps the lines of persistent memory that an entry accesses, each once.
-    fn keep_lines(&mut self, entry: &Entry) {
-        self.host.lines.clear();
-        for access in &entry.accesses {
-            if Medium::of(access.line) == Medium::Nvm && !self.host.lines.contains(&access.line) {
-                self.host.lines.push(access.line);
-            }
         }
     }
 
@@ -321,22 +312,22 @@ impl Sm {
             PmOp::BarrierWg => FenceKind::BarrierCta,
             PmOp::BarrierKr => FenceKind::BarrierKernel,
             PmOp::Release(scope) => {
-                self.orders_copies(warp);
+                self.front_end.orders_copies(warp, &mut self.host);
                 return Ok(self.release_persists(warp, scope != Scope::Cta));
             }
             PmOp::Acquire(scope) => {
-                self.orders_copies(warp);
+                self.front_end.orders_copies(warp, &mut self.host);
                 self.acquire_persists(warp, scope != Scope::Cta);
                 return Ok(None);
             }
             PmOp::Region => {
-                self.end_region(warp);
+                self.front_end.end_region(warp, &self.core.slots[warp], &mut self.host, &self.record);
                 return Ok(None);
             }
             // Marks of schemes that are not there yet.
             PmOp::TxBegin | PmOp::TxEnd => return Ok(None),
         };
-        self.orders_copies(warp);
+        self.front_end.orders_copies(warp, &mut self.host);
         self.record.counters.pm_fences += 1;
         Ok(Some((fence, self.host.handler.fence(fence))))
     }
@@ -391,7 +382,7 @@ impl Sm {
         // One write-back a line and warp instruction.
         let mut touched = self.lsu.entry(warp as u8, Work::Send, NO_LOAD);
         coalesce(self.p.sm.coalescer, &address, lanes, 1, self.w.line_bytes, &mut touched.accesses);
-        self.keep_lines(&touched);
+        self.host.keep_lines(&touched.accesses);
         // Write-backs of a line by several accesses are one request, but counted as the coalescer makes them.
         let persistent = touched.accesses.iter().filter(|access| Medium::of(access.line) == Medium::Nvm).count();
         let on_dram = persistent < touched.accesses.len();
@@ -525,8 +516,7 @@ impl Sm {
 
     /// A slice has written back everything for a CTA that ends.
     pub(super) fn slice_written_back(&mut self, cta: usize, cx: &mut Ctx<'_, Msg>) {
-        self.core.ctas[cta].flushing -= 1;
-        if self.core.ctas[cta].flushing == 0 {
+        if self.core.ctas[cta].slice_written_back() {
             self.record.stalls.boundaries.record(cx.now() - self.core.ctas[cta].ended);
             self.report_cta(cta, cx);
         }

@@ -4,7 +4,7 @@ use crate::engine::Time;
 use crate::machine::msg::{LinePool, Payload, Persist};
 use crate::machine::network::Network;
 
-use super::{SmParameters, SmWiring};
+use super::wiring::{SmParameters, SmWiring};
 
 /// What requests leave by.
 #[derive(Debug)]

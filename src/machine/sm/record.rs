@@ -19,7 +19,8 @@ use super::by_kernel::ByKernel;
 use super::cta::CtaSlot;
 use super::slots::WarpSlot;
 use super::wait::Wait;
-use super::{SmCounters, SmTimeline, SmWiring};
+use super::wiring::SmWiring;
+use super::{SmCounters, SmTimeline};
 
 /// Journal, timeline and counters.
 #[derive(Debug)]
@@ -111,6 +112,11 @@ impl Record {
         OnDram::note(&mut self.on_dram, index, pc, launch);
     }
 
+    /// The time of a cycle.
+    pub(super) fn time_of(&self, cycle: u32) -> Time {
+        self.clock.cycles(u64::from(cycle))
+    }
+
     /// A CTA is in `slot` from now on.
     pub(super) fn cta_begins(&mut self, slot: usize, cta: &CtaSlot) {
         self.note_cta(cta, FactKind::CtaStarted);
@@ -138,7 +144,7 @@ impl Record {
     pub(super) fn stall_begins(&mut self, warp: usize, slot: &WarpSlot, at: &'static str, cycle: u32) {
         if self.timeline.is_some() {
             let author = self.author(slot);
-            let time = self.clock.cycles(u64::from(cycle));
+            let time = self.time_of(cycle);
             if let Some(timeline) = &mut self.timeline {
                 timeline.stall_begins(warp, at, author, time);
             }

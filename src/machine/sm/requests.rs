@@ -7,16 +7,14 @@
 use crate::engine::Ctx;
 use crate::kernel::ir::{CacheOp, MemKind, Op, Space, StoreHint};
 use crate::kernel::launch::Launch;
-use crate::machine::coalescer::LineAccess;
+use crate::machine::coalescer::{LineAccess, lanes_of};
 use crate::machine::l1::{Lookup, Waiter};
 use crate::machine::msg::{Msg, Payload, Reply, Request, RequestKind, sectors_touched};
 use crate::machine::persistence::PastL1;
 use crate::persist::handler::{Admission, Departure, Load};
 
 use super::Sm;
-use super::lsu::{Entry, NO_LOAD, Work};
-use super::marker::GRID;
-use super::memory::lanes_of;
+use super::lsu::{Entry, GRID, NO_LOAD, Work};
 use super::wait::Wait;
 
 impl Sm {
@@ -272,7 +270,9 @@ impl Sm {
             Wait::Durable { ordered, flushing: false, then } if slot.under_way.awaited(ordered) == 0 => {
                 self.pass_durable(warp, then, cycle, launch, cx);
             }
-            Wait::Marker(scope) if slot.under_way.persists == 0 => self.marker_passed(warp, scope, cycle, launch),
+            Wait::Marker(scope) if slot.under_way.persists == 0 => {
+                self.core.pass_marker(warp, scope, cycle, launch, &mut self.record);
+            }
             Wait::Drained => self.retire_if_drained(warp, cycle, cx),
             _ => {}
         }
@@ -308,9 +308,8 @@ impl Sm {
                 let load = reply.tag as u16;
                 if self.front_end.present {
                     let warp = usize::from(self.lsu.load(load).warp);
-                    self.copy_atomics(warp, &atomics);
-                    if self.core.slots[warp].under_way.copying == 0 && self.front_end.waiting >> warp & 1 == 1 {
-                        self.front_end.waiting &= !(1 << warp);
+                    let (slot, pool) = (&mut self.core.slots[warp], &mut self.port.line_pool);
+                    if self.front_end.copy_atomics(warp, slot, &atomics, pool, &mut self.host, &self.record) {
                         self.core.settle(warp, cycle, launch);
                     }
                 }

@@ -38,6 +38,11 @@ impl UnderWay {
         if ordered { self.persists - self.throughs } else { self.persists }
     }
 
+    /// Nothing is under way but what the front-end buffer waits for.
+    pub(super) fn is_empty(self) -> bool {
+        self.is_performed() && self.persists == 0
+    }
+
     /// Loads and stores are all performed.
     pub(super) fn is_performed(self) -> bool {
         self.loads == 0 && self.stores == 0
