@@ -17,52 +17,56 @@
 
 mod barriers;
 mod by_kernel;
+mod cleaning;
 mod combine;
 mod core;
 mod cta;
 mod front_end;
 mod handler_host;
-mod issue;
 mod lsu;
 mod memory;
+mod memory_side;
+mod moment;
 mod ordered;
 mod parameters;
 mod persist;
+mod persist_order;
 mod port;
-mod progress;
 mod record;
 mod report;
 mod requests;
 mod slots;
 mod timeline;
 mod wait;
+mod walk;
 mod wiring;
 
 use std::sync::Arc;
 
 use crate::engine::{Component, Ctx, Port, Progress, StateDigest, Time};
-use crate::kernel::fault::{FaultKind, ProgramFault};
+use crate::kernel::fault::ProgramFault;
 use crate::kernel::ir::Class;
 use crate::kernel::launch::Launch;
 use crate::persist::handler::{Event, Peer, SmHandler};
+use crate::persist::journal::Notebook;
 use crate::persist::regions::RegionReport;
 
 use super::kernel_facts::kernel_facts;
-use super::l1::{L1, L1Writes};
 use super::msg::Msg;
+use super::on_dram::OnDram;
 use super::ports::Endpoint;
 use super::scheduler::{UNITS, Unit};
+use super::stalls::PersistStalls;
 
 pub use parameters::{IntervalSpec, LatencySpec, SmCounters, SmSpec};
 pub use timeline::SmTimeline;
 pub use wiring::{SmParameters, SmWiring};
 
 use self::core::Core;
-use combine::Leaving;
 use front_end::FrontEndWaits;
 use handler_host::HandlerHost;
 use lsu::Lsu;
-use port::MemoryPort;
+use memory_side::{MemorySide, memory_side};
 use record::Record;
 use wait::{Account, Wait};
 
@@ -74,10 +78,7 @@ pub struct Sm {
     launch: Option<Arc<Launch>>,
     core: Core,
     lsu: Lsu,
-    l1: L1,
-    /// Lines that leave a write-combining L1.
-    leaving: Leaving,
-    port: MemoryPort,
+    memory: MemorySide,
     host: HandlerHost,
     front_end: FrontEndWaits,
     record: Record,
@@ -89,14 +90,11 @@ impl Sm {
     /// An idle SM that hosts a scheme's handler, and keeps a journal if asked to.
     pub fn new(p: SmParameters, w: SmWiring, handler: Box<dyn SmHandler>, journal: bool) -> Self {
         let wants = handler.interests();
-        let ordered = wants.persist_order && p.l1.writes == L1Writes::Combine;
         Sm {
             launch: None,
             core: Core::new(&p),
             lsu: Lsu::new(p.sm.lsu_entries),
-            l1: L1::new(&p.l1, w.line_bytes),
-            leaving: Leaving::new(ordered),
-            port: MemoryPort::new(&p, &w),
+            memory: memory_side(&p, &w, wants.persist_order),
             front_end: FrontEndWaits::new(wants.front_end, p.sm.coalescer, w.line_bytes),
             host: HandlerHost::new(handler, journal),
             record: Record::new(journal, &w, p.sm.warp_size),
@@ -114,6 +112,21 @@ impl Sm {
     /// What its handler saw of recoverable regions.
     pub fn region_report(&self) -> Option<RegionReport> {
         self.host.report().regions
+    }
+
+    /// The journal it kept.
+    pub fn journal(&self) -> Option<&Notebook> {
+        self.record.journal.as_deref()
+    }
+
+    /// Where its persists waited.
+    pub fn stalls(&self) -> &PersistStalls {
+        &self.record.stalls
+    }
+
+    /// For each kernel that used persistency operations on DRAM: the first such instruction.
+    pub fn on_dram(&self) -> &[OnDram] {
+        &self.record.on_dram
     }
 
     /// Keeps a timeline from now on, of up to so many spans of each kind.
@@ -151,8 +164,8 @@ impl Sm {
             const_instructions: of(Class::Const),
             memory_instructions: of(Class::Mem),
             control_instructions: of(Class::Control),
-            bytes_out: self.port.network.bytes_out,
-            bytes_in: self.port.network.bytes_in,
+            bytes_out: self.memory.port.network.bytes_out,
+            bytes_in: self.memory.port.network.bytes_in,
             active_cycles: a.active_cycles,
             slots_resident: a.resident,
             slots_issued: a.issued,
@@ -177,7 +190,7 @@ impl Sm {
     /// A launch begins: its CTAs follow. The L1 forgets the previous one's lines.
     fn start(&mut self, launch: Arc<Launch>) {
         assert!(self.core.is_free(), "a launch begins while CTAs of another are resident");
-        self.l1.begin_launch();
+        self.memory.l1.begin_launch();
         if self.host.wants.accesses {
             let facts = kernel_facts(&launch, self.record.launches, self.p.sm.warp_size);
             self.host.tell(&Event::KernelStarts(&facts));
@@ -266,8 +279,8 @@ impl Sm {
                 }
             }
         }
-        let cleans = self.leaving.cleaning.is_pending() || !self.host.outbox.cleans().is_empty();
-        let leaves = !self.host.outbox.persists().is_empty() && self.port.network.has_room();
+        let cleans = self.memory.leaving.cleaning.is_pending() || !self.host.outbox.cleans().is_empty();
+        let leaves = !self.host.outbox.persists().is_empty() && self.memory.port.network.has_room();
         if leaves || (cleans || !self.lsu.queue.is_empty()) && !self.lsu.blocked {
             next = next.min(self.lsu.free_at.max(cycle + 1));
         }
@@ -283,23 +296,9 @@ impl Sm {
         cx.fail(Box::new(fault));
     }
 
-    /// A fault of one lane of a warp at its current instruction.
-    fn fault(&self, warp: usize, lane: u32, kind: FaultKind, launch: &Launch) -> ProgramFault {
-        let warp = &self.core.slots[warp].warp;
-        let (cta, thread) = warp.thread_of(lane);
-        ProgramFault {
-            kind,
-            kernel: launch.kernel.name.clone(),
-            file: launch.kernel.file.clone(),
-            pos: launch.kernel.pos[warp.pc() as usize],
-            cta: launch.cta_index(cta),
-            thread: launch.thread_index(thread),
-        }
-    }
-
     /// Takes the replies that are out of the ejection port.
     fn receive(&mut self, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
-        while let Some(reply) = self.port.network.ejected(cx) {
+        while let Some(reply) = self.memory.port.network.ejected(cx) {
             self.reply(reply, launch, cx);
         }
     }
@@ -317,17 +316,17 @@ impl Component<Msg> for Sm {
         match message {
             Msg::Reply(reply) => {
                 let Some(launch) = self.launch.take() else { unreachable!("a reply without a launch") };
-                if let Some(reply) = self.port.network.eject(reply, cx) {
+                if let Some(reply) = self.memory.port.network.eject(reply, cx) {
                     self.reply(reply, &launch, cx);
                 }
                 self.launch = Some(launch);
             }
             Msg::Credit { slice, packets } => {
-                self.port.network.credit(slice, packets);
-                self.port.network.pump(cx);
-                self.lsu.blocked &= !self.port.network.has_room();
+                self.memory.port.network.credit(slice, packets);
+                self.memory.port.network.pump(cx);
+                self.lsu.blocked &= !self.memory.port.network.has_room();
             }
-            Msg::Invalidate { line } => self.give_up(line),
+            Msg::Invalidate { line } => self.memory.give_up(line),
             Msg::Start(launch) => self.start(launch),
             Msg::Cta(cta) => {
                 let Some(launch) = &self.launch else { unreachable!("a CTA without a launch") };
@@ -368,9 +367,9 @@ impl Component<Msg> for Sm {
         let Some(launch) = self.launch.take() else { return };
         self.core.accounts.advance(cycle);
         self.receive(&launch, cx);
-        self.port.network.pump(cx);
-        self.release_held(cx);
-        self.lsu.blocked &= !self.port.network.has_room();
+        self.memory.port.network.pump(cx);
+        self.memory.port.release_held(&mut self.host, now, cx);
+        self.lsu.blocked &= !self.memory.port.network.has_room();
         if self.w.clock.cycles(u64::from(cycle)) == now {
             self.tick(cycle, &launch, cx);
             self.sleep(cycle, cx);
@@ -384,7 +383,7 @@ impl Component<Msg> for Sm {
     fn waits(&self, out: &mut Vec<crate::engine::Wait>) {
         let Some(launch) = &self.launch else { return };
         report::report_warps(&self.core, launch, &self.record, out);
-        report::report_memory(&self.host, &self.leaving, &self.port, out);
+        report::report_memory(&self.host, &self.memory, out);
     }
 
     fn digest(&self) -> u64 {
@@ -394,7 +393,7 @@ impl Component<Msg> for Sm {
             slot.warp.each_word(&mut |word| digest.word(word));
         }
         self.core.ctas.iter().filter(|cta| cta.left > 0).for_each(|cta| digest.bytes(&cta.shared));
-        self.l1.digest(&mut digest);
+        self.memory.l1.digest(&mut digest);
         digest.word(u64::from(self.record.launches));
         digest.value()
     }

@@ -7,9 +7,9 @@ use crate::engine::{Clock, Time};
 use crate::kernel::launch::Launch;
 use crate::kernel::memory::Medium;
 use crate::machine::coalescer::LineAccess;
-use crate::machine::msg::Payload;
+use crate::machine::msg::{Passed, Payload};
 use crate::machine::on_dram::OnDram;
-use crate::machine::stalls::PersistStalls;
+use crate::machine::stalls::{LinkParts, PersistStalls};
 use crate::persist::journal::{Author, FactKind, Notebook};
 use crate::persist::outbox::Outbox;
 use crate::persist::vocab::{PersistScope, RegionStep};
@@ -37,6 +37,8 @@ pub(super) struct Record {
     /// Time of the event that is handled.
     pub(super) now: Time,
     clock: Clock,
+    /// Constant delays on the way to a slice.
+    link: LinkParts,
     sm: u16,
     warp_size: u32,
 }
@@ -54,6 +56,7 @@ impl Record {
             launches: 0,
             now: 0,
             clock: w.clock,
+            link: w.link,
             sm: w.index,
             warp_size,
         }
@@ -191,6 +194,12 @@ impl Record {
         *barriers += 1;
         *stall += cycles;
         self.stalls.fences.record(self.clock.cycles(cycles));
+    }
+
+    /// Records where an acknowledged persist waited: core cycles since it was issued.
+    pub(super) fn persist_ends(&mut self, passed: &Passed) -> u64 {
+        self.stalls.record(passed, self.link, self.now);
+        (self.now - passed.issued) / self.clock.period_ticks()
     }
 
     /// Notes what the handler says of regions, in the journal and in the timeline, where there are such.

@@ -4,10 +4,9 @@ use crate::engine;
 use crate::kernel::ir::Op;
 use crate::kernel::launch::Launch;
 
-use super::combine::Leaving;
 use super::core::Core;
 use super::handler_host::HandlerHost;
-use super::port::MemoryPort;
+use super::memory_side::MemorySide;
 use super::record::Record;
 use super::slots::WarpSlot;
 use super::wait::Wait;
@@ -54,11 +53,11 @@ fn describe(core: &Core, index: usize, slot: &WarpSlot, launch: &Launch) -> Stri
 }
 
 /// Reports the handler, the L1 and the miss queue.
-pub(super) fn report_memory(host: &HandlerHost, leaving: &Leaving, port: &MemoryPort, out: &mut Vec<engine::Wait>) {
+pub(super) fn report_memory(host: &HandlerHost, memory: &MemorySide, out: &mut Vec<engine::Wait>) {
     for (who, what) in host.report().waits {
         out.push(engine::Wait { who, what, on: None, since: 0 });
     }
-    if let Some((dirty, left, stores)) = leaving.order.as_ref().and_then(|order| order.waiting()) {
+    if let Some((dirty, left, stores)) = memory.leaving.order.as_ref().and_then(|order| order.waiting()) {
         out.push(engine::Wait {
             who: format!("L1, {dirty} lines that leave in order"),
             what: format!("{left} of them on their way, with {stores} stores, to be durable"),
@@ -66,7 +65,7 @@ pub(super) fn report_memory(host: &HandlerHost, leaving: &Leaving, port: &Memory
             since: 0,
         });
     }
-    if let Some((requests, line)) = port.network.waiting() {
+    if let Some((requests, line)) = memory.port.network.waiting() {
         out.push(engine::Wait {
             who: format!("miss queue, {requests} requests"),
             what: format!("a credit or the injection port, for line {line:#x}"),

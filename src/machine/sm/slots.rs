@@ -8,7 +8,9 @@
 
 use smallvec::SmallVec;
 
+use crate::kernel::fault::{FaultKind, ProgramFault};
 use crate::kernel::ir::Class;
+use crate::kernel::launch::Launch;
 use crate::kernel::warp::Warp;
 use crate::machine::scheduler::Unit;
 
@@ -108,7 +110,24 @@ impl WarpSlot {
             issued_at: u32::MAX,
         }
     }
+
+    /// A fault of one lane at the current instruction.
+    #[cold]
+    pub(super) fn fault(&self, lane: u32, kind: FaultKind, launch: &Launch) -> ProgramFault {
+        let (cta, thread) = self.warp.thread_of(lane);
+        ProgramFault {
+            kind,
+            kernel: launch.kernel.name.clone(),
+            file: launch.kernel.file.clone(),
+            pos: launch.kernel.pos[self.warp.pc() as usize],
+            cta: launch.cta_index(cta),
+            thread: launch.thread_index(thread),
+        }
+    }
 }
+
+/// A fault of the program: boxed because it is as large as it is rare.
+pub(super) type Fault = Box<ProgramFault>;
 
 /// Where the cycles of warp slots went.
 #[derive(Debug, Default)]
