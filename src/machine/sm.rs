@@ -12,8 +12,7 @@
 //! Source: AGPM Table IV, the rest `SM6_TITANX`; every number is a parameter of [`SmSpec`], [`LatencySpec`] and
 //! [`IntervalSpec`]. Invariants: a warp issues at most `issue_width` instructions a cycle, to different units;
 //! a register is read only when its scoreboard entry allows; a CTA ends when all its loads and stores are performed.
-//! Not modelled: instruction fetch (every instruction hits), operand-collector bank conflicts, register-file ports. Over 500
-//! lines by a few: its fields, and how it wakes.
+//! Not modelled: instruction fetch (every instruction hits), operand-collector bank conflicts, register-file ports.
 
 mod barriers;
 mod by_kernel;

@@ -41,7 +41,6 @@ const CIRCLES: &[&[&str]] = &[
     &["kernel/ptx/select", "kernel/ptx/select/half", "kernel/ptx/select/video"],
     &["kernel/regions", "kernel/regions/emit", "kernel/regions/homes", "kernel/regions/plan", "kernel/regions/unroll"],
     &["kernel/semantics/approx", "kernel/semantics/float", "kernel/semantics/half", "kernel/semantics/rounding"],
-    &["machine/sm", "machine/sm/combine", "machine/sm/memory", "machine/sm/ordered", "machine/sm/persist"],
     &["oracle/allowed", "oracle/allowed/parts"],
     &["oracle/cuts", "oracle/undo"],
     &["outcome", "outcome/validity"],

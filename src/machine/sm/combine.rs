@@ -5,8 +5,8 @@
 //!                     ▲ S-FIFO full, victim, older bytes than an access past the L1, a marker, a release
 //! ```
 //! A store is the warp's no more once it has joined its line. A fence of scope gpu or sys, and the end of an SM's last
-//! resident CTA, *release*: every dirty line but those of local memory that is written back is cleaned, and they wait until all that was cleaned is performed. Each
-//! cleaning has a number, so that a release waits for what came before it only.
+//! resident CTA, *release*: every dirty line is cleaned, but those of local memory that is written back, and they wait until
+//! all that was cleaned is performed (`cleaning.rs`).
 //!
 //! Source: Gope et al. section 3 (write-combining L1 with byte masks, S-FIFO); QuickRelease (HPCA 2014). Invariants: a
 //! line's bytes leave before any other request of the SM to that line; one line is cleaned a cycle, ahead of the

@@ -1,6 +1,6 @@
 //! The core of an SM: warps, CTAs, schedulers, scoreboard, and where the cycles of warp slots go.
 //!
-//! It knows what a warp waits for and when it may issue. What an instruction does is in `issue.rs`; memory and
+//! It knows what a warp waits for and when it may issue. What an instruction does is in `walk.rs`; memory and
 //! persistency are other parts of the SM. Invariant: a warp is in a ready mask of its scheduler, or in the timers, or
 //! somebody else will resume it, as its [`Wait`] says.
 

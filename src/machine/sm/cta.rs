@@ -122,3 +122,23 @@ impl CtaSlot {
         format!("barrier {}: {} of {expected} warps have arrived", id.unwrap_or(0), barrier.arrivals)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_barrier_waits_for_its_threads_or_for_every_warp_that_has_not_exited() {
+        let all = BarrierState { arrivals: 2, arrived: 0b011, ..BarrierState::default() };
+        assert!(!all.is_complete(0b111, 32) && all.is_complete(0b011, 32));
+        let of_threads = |expected| BarrierState { expected, ..all };
+        assert!(!of_threads(96).is_complete(0b111, 32) && of_threads(64).is_complete(0b111, 32));
+    }
+
+    #[test]
+    fn a_slot_is_free_when_the_last_slice_has_written_back_for_its_cta() {
+        let mut slot = CtaSlot { flushing: 2, ..CtaSlot::default() };
+        assert!(!slot.slice_written_back() && !slot.is_free());
+        assert!(slot.slice_written_back() && slot.is_free());
+    }
+}

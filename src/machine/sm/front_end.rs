@@ -5,8 +5,8 @@
 //!     └────copies────> front-end buffer (the scheme's handler) ──messages──> memory controllers
 //! ```
 //! Source: LightWSP sections III and IV (stores go to the cache and to a buffer of their own). A warp waits, before it issues
-//! an instruction that stores or ends a region, for room; before an atomic, for leave; before a region's end, for its atomics. It is retired when its copies have arrived,
-//! or what more its handler waits for.
+//! an instruction that stores or ends a region, for room; before an atomic, for leave; before a region's end, for its
+//! atomics. It is retired when its copies have arrived, or what more its handler waits for.
 //! Invariants: copies are made in program order; a wait holds nobody else of the SM up. An instruction enters whole, so that
 //! the buffer may be over its entries by one instruction a warp.
 

@@ -119,6 +119,7 @@ pub(super) struct PendingLoad {
 
 impl PendingLoad {
     /// Gives the bytes of a line to its lanes that wait for them.
+    #[inline]
     pub(super) fn deliver(&mut self, slots: &mut [WarpSlot], part: u8, lanes: u64, bytes: &[u8], launch: &Launch) {
         match &mut self.staging {
             None => {
@@ -265,6 +266,7 @@ impl Lsu {
         }
     }
 
+    #[inline]
     pub(super) fn load(&mut self, index: u16) -> &mut PendingLoad {
         &mut self.loads[usize::from(index)]
     }
@@ -276,6 +278,7 @@ impl Lsu {
     }
 
     /// A line access of a load is answered, and usable from `ready` on. After the last, the load is closed.
+    #[inline]
     pub(super) fn answer(
         &mut self,
         load: u16,
@@ -299,6 +302,7 @@ impl Lsu {
     }
 
     /// Puts an entry with line accesses into the queue and counts what must come back to its warp.
+    #[inline]
     pub(super) fn enqueue(&mut self, mut entry: Box<Entry>, slot: &mut WarpSlot, record: &mut Record) {
         let accesses = entry.accesses.len() as u32;
         if entry.kind.persists() {

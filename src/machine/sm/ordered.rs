@@ -100,4 +100,17 @@ impl MemorySide {
         }
         host.tell(&Event::Persisted(id));
     }
+
+    /// A fence lets its warp go on before what it stored is durable.
+    pub(super) fn pass_ordered(&mut self, slot: &WarpSlot, host: &mut HandlerHost, record: &mut Record) {
+        record.note(slot, FactKind::FenceOrdered, 0);
+        record.counters.pm_fences_ordered += 1;
+        let (cta, number, author) = (slot.cta, slot.order.past, record.author(slot));
+        host.tell(&Event::FenceOrdered { cta, number, author });
+        if record.journal.is_some()
+            && let Some(order) = &mut self.leaving.order
+        {
+            order.fence(cta, number, author);
+        }
+    }
 }

@@ -8,7 +8,7 @@
 //! earlier store of the SM; a fence that waits passes only when the warp has no persist under way.
 
 use crate::kernel::fault::FaultKind;
-use crate::kernel::ir::{Scope, StoreHint};
+use crate::kernel::ir::{Op, PmOp, Scope, StoreHint};
 use crate::kernel::memory::{Medium, resolve_generic};
 use crate::machine::coalescer::{LineAccess, coalesce, lanes_of};
 use crate::machine::l1::L1;
@@ -202,13 +202,62 @@ fn write_back_lines(kind: RequestKind, warp: u8, slot: &mut WarpSlot, lsu: &mut 
     lsu.enqueue(entry, slot, m.record);
 }
 
-/// A warp releases: where its handler orders persists, a fence whose order passes on to who acquires.
-pub(super) fn release_persists(
+/// Issues a warp's persistency operation that is no store: the fence that it has to wait for, if any. The pc still points
+/// to it.
+pub(super) fn issue_persistency(
     warp: usize,
-    wide: bool,
+    lanes: u64,
     core: &mut Core,
+    lsu: &mut Lsu,
+    memory: &mut MemorySide,
+    front_end: &FrontEndWaits,
     m: &mut Moment<'_>,
-) -> Option<(FenceKind, FenceRule)> {
+) -> Result<Option<(FenceKind, FenceRule)>, Fault> {
+    if lanes == 0 {
+        return Ok(None);
+    }
+    let slot = &mut core.slots[warp];
+    let Op::Pm(op) = m.launch.kernel.code[slot.warp.pc() as usize].op else { unreachable!("a persistency operation") };
+    let write_back = match op {
+        PmOp::Clwb => Some(WriteBackClass::Data),
+        PmOp::ClwbLog => Some(WriteBackClass::Log),
+        PmOp::ClflushOpt => Some(WriteBackClass::Flush),
+        _ => None,
+    };
+    if let Some(class) = write_back {
+        issue_write_back(warp as u8, class, lanes, slot, lsu, m)?;
+        return Ok(None);
+    }
+    let fence = match op {
+        PmOp::Sfence => FenceKind::Sfence,
+        PmOp::Ofence => FenceKind::Ofence,
+        PmOp::Dfence => FenceKind::Dfence,
+        PmOp::BarrierWi => FenceKind::BarrierThread,
+        PmOp::BarrierWg => FenceKind::BarrierCta,
+        PmOp::BarrierKr => FenceKind::BarrierKernel,
+        PmOp::Release(scope) => {
+            front_end.orders_copies(warp, m.host);
+            return Ok(release_persists(warp, scope != Scope::Cta, core, m));
+        }
+        PmOp::Acquire(scope) => {
+            front_end.orders_copies(warp, m.host);
+            acquire_persists(warp, scope != Scope::Cta, core, &mut memory.l1, m);
+            return Ok(None);
+        }
+        PmOp::Region => {
+            front_end.end_region(warp, slot, m.host, m.record);
+            return Ok(None);
+        }
+        // Marks of schemes that are not there yet; write-backs have been issued.
+        PmOp::TxBegin | PmOp::TxEnd | PmOp::Clwb | PmOp::ClwbLog | PmOp::ClflushOpt => return Ok(None),
+    };
+    front_end.orders_copies(warp, m.host);
+    m.record.counters.pm_fences += 1;
+    Ok(Some((fence, m.host.handler.fence(fence))))
+}
+
+/// A warp releases: where its handler orders persists, a fence whose order passes on to who acquires.
+fn release_persists(warp: usize, wide: bool, core: &mut Core, m: &mut Moment<'_>) -> Option<(FenceKind, FenceRule)> {
     if !m.host.wants.persist_order {
         return None;
     }
@@ -225,7 +274,7 @@ pub(super) fn release_persists(
 }
 
 /// A warp acquires: what its CTA has released comes before what it stores from now on.
-pub(super) fn acquire_persists(warp: usize, wide: bool, core: &mut Core, l1: &mut L1, m: &mut Moment<'_>) {
+fn acquire_persists(warp: usize, wide: bool, core: &mut Core, l1: &mut L1, m: &mut Moment<'_>) {
     if !m.host.wants.persist_order {
         return;
     }
@@ -237,7 +286,7 @@ pub(super) fn acquire_persists(warp: usize, wide: bool, core: &mut Core, l1: &mu
 }
 
 /// Issues a write-back of the lines that `lanes` of a warp address.
-pub(super) fn issue_write_back(
+fn issue_write_back(
     warp: u8,
     class: WriteBackClass,
     lanes: u64,

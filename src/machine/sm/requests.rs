@@ -3,8 +3,9 @@
 //! The head of the queue starts one line access a cycle; it waits, and everything behind it, while it lacks an MSHR or room in
 //! the miss queue. What the core has to do then is given back as a [`Stepped`].
 //!
-//! Invariants: accesses leave in the order of issue; a load's registers may be read once its last answer
-//! has come; nothing overtakes a request to its line that is held at the gate. Source: the pipeline of GPGPU-Sim's `ldst_unit`, one access a cycle. Not modelled: replays out of order.
+//! Invariants: accesses leave in the order of issue; a load's registers may be read once its last answer has come; nothing
+//! overtakes a request to its line that is held at the gate. Source: the pipeline of GPGPU-Sim's `ldst_unit`, one access a
+//! cycle. Not modelled: replays out of order.
 
 use crate::engine::Ctx;
 use crate::kernel::ir::{CacheOp, MemKind, Op, Space, StoreHint};
@@ -65,6 +66,7 @@ fn combines(entry: &Entry, line: u64, memory: &MemorySide) -> bool {
 
 impl Lsu {
     /// The next access of the head entry.
+    #[inline]
     pub(super) fn step(
         &mut self,
         memory: &mut MemorySide,

@@ -36,16 +36,19 @@ pub(super) struct UnderWay {
 
 impl UnderWay {
     /// Persists that a fence waits for, which may be `ordered`.
+    #[inline]
     pub(super) fn awaited(self, ordered: bool) -> u32 {
         if ordered { self.persists - self.throughs } else { self.persists }
     }
 
     /// Nothing is under way but what the front-end buffer waits for.
+    #[inline]
     pub(super) fn is_empty(self) -> bool {
         self.is_performed() && self.persists == 0
     }
 
     /// Loads and stores are all performed.
+    #[inline]
     pub(super) fn is_performed(self) -> bool {
         self.loads == 0 && self.stores == 0
     }

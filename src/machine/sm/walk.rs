@@ -14,19 +14,19 @@
 //!
 //! Source: Gope et al. section 6.1. Invariants: a marker reaches a slice behind all that was cleaned before it; nobody
 //! goes on before every slice has acknowledged. Not modelled: preemption, by which the paper lets a kernel's CTAs arrive
-//! that are not resident: such a barrier is a deadlock here, and reported as one. Over 500 lines: each wait of
-//! a warp may lead to any other.
+//! that are not resident: such a barrier is a deadlock here, and reported as one. Over 500 lines: what a warp waits for may
+//! lead to any other wait.
 
 use crate::engine::Ctx;
 use crate::kernel::fault::ProgramFault;
-use crate::kernel::ir::{Class, Inst, MachineRead, MemKind, Op, PmOp, Scope, Space};
+use crate::kernel::ir::{Class, Inst, MachineRead, MemKind, Op, Scope, Space};
 use crate::kernel::launch::Launch;
 use crate::machine::l1::Waiter;
 use crate::machine::msg::{GridStep, Msg, Payload, Reply, RequestKind};
 use crate::machine::scheduler::Unit;
 use crate::persist::handler::{Event, Marker};
 use crate::persist::journal::FactKind;
-use crate::persist::vocab::{Boundary, FenceKind, FenceRule, PersistScope, WriteBackClass};
+use crate::persist::vocab::{Boundary, FenceKind, FenceRule, PersistScope};
 
 use super::Sm;
 use super::barriers::AllArrived;
@@ -37,7 +37,6 @@ use super::memory::issue_memory;
 use super::moment::Moment;
 use super::persist;
 use super::requests::Stepped;
-use super::slots::Fault;
 use super::wait::{Account, AfterFence, Wait};
 
 /// A cycle of an SM, with the fields that it takes.
@@ -190,8 +189,10 @@ impl Sm {
                 slot.warp.advance();
             }
             Op::Nop => slot.warp.advance(),
-            Op::Pm(op) => {
-                let waits = self.issue_persistency(warp, op, lanes, cycle, launch);
+            Op::Pm(_) => {
+                let m = moment!(self, cycle, launch);
+                let (core, lsu, memory) = (&mut self.core, &mut self.lsu, &mut self.memory);
+                let waits = persist::issue_persistency(warp, lanes, core, lsu, memory, &self.front_end, m);
                 self.core.slots[warp].warp.advance();
                 match waits {
                     Ok(None) => {}
@@ -229,14 +230,7 @@ impl Sm {
     }
 
     /// A fence's loads and stores are done: what others wrote must be seen from here on.
-    pub(super) fn pass_fence(
-        &mut self,
-        warp: usize,
-        then: AfterFence,
-        cycle: u32,
-        launch: &Launch,
-        cx: &mut Ctx<'_, Msg>,
-    ) {
+    fn pass_fence(&mut self, warp: usize, then: AfterFence, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
         if self.p.l1.fence_invalidates {
             self.memory.l1.invalidate_all();
         }
@@ -260,64 +254,6 @@ impl Sm {
             MachineRead::NWarpId => u64::from(self.p.sm.warps),
         };
         self.core.slots[warp].warp.write_machine(inst, lanes, value);
-    }
-
-    /// Issues a persistency operation that is no store: what the warp has to wait for.
-    fn issue_persistency(
-        &mut self,
-        warp: usize,
-        op: PmOp,
-        lanes: u64,
-        cycle: u32,
-        launch: &Launch,
-    ) -> Result<Option<(FenceKind, FenceRule)>, Fault> {
-        if lanes == 0 {
-            return Ok(None);
-        }
-        let fence = match op {
-            PmOp::Clwb => return self.write_back(warp, WriteBackClass::Data, lanes, cycle, launch),
-            PmOp::ClwbLog => return self.write_back(warp, WriteBackClass::Log, lanes, cycle, launch),
-            PmOp::ClflushOpt => return self.write_back(warp, WriteBackClass::Flush, lanes, cycle, launch),
-            PmOp::Sfence => FenceKind::Sfence,
-            PmOp::Ofence => FenceKind::Ofence,
-            PmOp::Dfence => FenceKind::Dfence,
-            PmOp::BarrierWi => FenceKind::BarrierThread,
-            PmOp::BarrierWg => FenceKind::BarrierCta,
-            PmOp::BarrierKr => FenceKind::BarrierKernel,
-            PmOp::Release(scope) => {
-                self.front_end.orders_copies(warp, &mut self.host);
-                let wide = scope != Scope::Cta;
-                return Ok(persist::release_persists(warp, wide, &mut self.core, moment!(self, cycle, launch)));
-            }
-            PmOp::Acquire(scope) => {
-                self.front_end.orders_copies(warp, &mut self.host);
-                let (core, l1) = (&mut self.core, &mut self.memory.l1);
-                persist::acquire_persists(warp, scope != Scope::Cta, core, l1, moment!(self, cycle, launch));
-                return Ok(None);
-            }
-            PmOp::Region => {
-                self.front_end.end_region(warp, &self.core.slots[warp], &mut self.host, &self.record);
-                return Ok(None);
-            }
-            // Marks of schemes that are not there yet.
-            PmOp::TxBegin | PmOp::TxEnd => return Ok(None),
-        };
-        self.front_end.orders_copies(warp, &mut self.host);
-        self.record.counters.pm_fences += 1;
-        Ok(Some((fence, self.host.handler.fence(fence))))
-    }
-
-    fn write_back(
-        &mut self,
-        warp: usize,
-        class: WriteBackClass,
-        lanes: u64,
-        cycle: u32,
-        launch: &Launch,
-    ) -> Result<Option<(FenceKind, FenceRule)>, Fault> {
-        let (slot, m) = (&mut self.core.slots[warp], moment!(self, cycle, launch));
-        persist::issue_write_back(warp as u8, class, lanes, slot, &mut self.lsu, m)?;
-        Ok(None)
     }
 
     /// One cycle of the load-store unit: a line that is to be cleaned, or the next access of the head entry.
@@ -359,7 +295,7 @@ impl Sm {
     }
 
     /// Something a warp may have waited for has come.
-    pub(super) fn resume(&mut self, warp: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+    fn resume(&mut self, warp: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
         let slot = &self.core.slots[warp];
         match slot.wait {
             Wait::Register => self.core.settle(warp, cycle, launch),
@@ -457,14 +393,7 @@ impl Sm {
     }
 
     /// A fence whose warp has nothing under way: it passes when all that was stored by this SM is performed.
-    pub(super) fn release(
-        &mut self,
-        warp: usize,
-        then: AfterFence,
-        cycle: u32,
-        launch: &Launch,
-        cx: &mut Ctx<'_, Msg>,
-    ) {
+    fn release(&mut self, warp: usize, then: AfterFence, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
         match self.memory.release_all() {
             None => self.pass_fence(warp, then, cycle, launch, cx),
             Some(cleaning) => {
@@ -482,7 +411,7 @@ impl Sm {
 
     /// A CTA's last warp is gone: it must wait for what combines in the L1 if its scheme asks for more, or if no other
     /// CTA is there to see to it later. True when it waits.
-    pub(super) fn release_cta(&mut self, cta: usize) -> bool {
+    fn release_cta(&mut self, cta: usize) -> bool {
         let last = || self.core.ctas.iter().enumerate().all(|(other, slot)| other == cta || slot.left == 0);
         if !self.memory.l1.combines() || self.core.ctas[cta].boundary == Boundary::None && !last() {
             return false;
@@ -494,7 +423,7 @@ impl Sm {
     }
 
     /// Lets those go on whose releases are complete.
-    pub(super) fn released(&mut self, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+    fn released(&mut self, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
         if self.memory.leaving.releases == 0 {
             return;
         }
@@ -518,7 +447,7 @@ impl Sm {
     }
 
     /// A warp has issued a fence of persistency in the cycle before `from`, and does what its scheme says.
-    pub(super) fn persist_fence(
+    fn persist_fence(
         &mut self,
         warp: usize,
         kind: FenceKind,
@@ -555,7 +484,7 @@ impl Sm {
     }
 
     /// A warp comes to a persist barrier of its CTA or kernel.
-    pub(super) fn arrive_persist(
+    fn arrive_persist(
         &mut self,
         warp: usize,
         scope: PersistScope,
@@ -619,7 +548,7 @@ impl Sm {
     }
 
     /// A slice has acknowledged the kernel's marker.
-    pub(super) fn grid_acknowledged(&mut self, cx: &mut Ctx<'_, Msg>) {
+    fn grid_acknowledged(&mut self, cx: &mut Ctx<'_, Msg>) {
         self.host.grid_left -= 1;
         if self.host.grid_left == 0 {
             cx.send(self.dispatch_port(), Msg::Grid(GridStep::Drained), 0);
@@ -627,7 +556,7 @@ impl Sm {
     }
 
     /// A warp's last lane has exited in `cycle`.
-    pub(super) fn warp_exited(&mut self, warp: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
+    fn warp_exited(&mut self, warp: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
         let cta = self.core.exit(warp, cycle);
         self.retire_if_drained(warp, cycle, cx);
         let arrived = self.core.open_without(cta, cycle, launch, &mut self.record);
@@ -650,7 +579,7 @@ impl Sm {
 
     /// The warp goes on, or comes to the persist barrier that follows, when all its persists are durable; where the others
     /// are `ordered`, when its write-backs are.
-    pub(super) fn wait_durable(
+    fn wait_durable(
         &mut self,
         warp: usize,
         ordered: bool,
@@ -675,7 +604,7 @@ impl Sm {
     }
 
     /// What a warp waited for is durable.
-    pub(super) fn pass_durable(
+    fn pass_durable(
         &mut self,
         warp: usize,
         then: Option<PersistScope>,
@@ -685,21 +614,12 @@ impl Sm {
     ) {
         let waited = cycle - self.core.slots[warp].since.min(cycle);
         self.record.stalls.fences.record(self.w.clock.cycles(u64::from(waited)));
-        if self.core.slots[warp].under_way.persists == 0 && !self.memory.is_unpersisted(&self.core.slots[warp]) {
-            self.record.note(&self.core.slots[warp], FactKind::FencePassed, 0);
+        let slot = &mut self.core.slots[warp];
+        if slot.under_way.persists == 0 && !self.memory.is_unpersisted(slot) {
+            self.record.note(slot, FactKind::FencePassed, 0);
         } else {
-            self.record.note(&self.core.slots[warp], FactKind::FenceOrdered, 0);
-            self.record.counters.pm_fences_ordered += 1;
-            self.core.slots[warp].order.fenced =
-                self.core.slots[warp].order.fenced.max(self.core.slots[warp].order.past);
-            let (number, author) = (self.core.slots[warp].order.past, self.record.author(&self.core.slots[warp]));
-            let cta = self.core.slots[warp].cta;
-            self.host.tell(&Event::FenceOrdered { cta, number, author });
-            if self.record.journal.is_some()
-                && let Some(order) = &mut self.memory.leaving.order
-            {
-                order.fence(cta, number, author);
-            }
+            slot.order.fenced = slot.order.fenced.max(slot.order.past);
+            self.memory.pass_ordered(slot, &mut self.host, &mut self.record);
         }
         match then {
             Some(scope) => self.arrive_persist(warp, scope, false, cycle, launch, cx),
@@ -711,7 +631,7 @@ impl Sm {
     }
 
     /// A CTA's last warp is gone: ends the CTA, once what its scheme wants durable is.
-    pub(super) fn end_cta(&mut self, cta: usize, cx: &mut Ctx<'_, Msg>) {
+    fn end_cta(&mut self, cta: usize, cx: &mut Ctx<'_, Msg>) {
         self.core.ctas[cta].boundary = self.host.handler.boundary(&mut self.host.outbox);
         if !self.release_cta(cta) {
             self.leave_cta(cta, cx);
@@ -719,7 +639,7 @@ impl Sm {
     }
 
     /// Ends a CTA all of whose stores are performed.
-    pub(super) fn leave_cta(&mut self, cta: usize, cx: &mut Ctx<'_, Msg>) {
+    fn leave_cta(&mut self, cta: usize, cx: &mut Ctx<'_, Msg>) {
         if self.core.ctas[cta].boundary == Boundary::WriteBackL2 {
             let slices = self.w.ports.map().slices();
             self.core.ctas[cta].flushing = slices;
@@ -733,7 +653,7 @@ impl Sm {
     }
 
     /// A slice has written back everything for a CTA that ends.
-    pub(super) fn slice_written_back(&mut self, cta: usize, cx: &mut Ctx<'_, Msg>) {
+    fn slice_written_back(&mut self, cta: usize, cx: &mut Ctx<'_, Msg>) {
         if self.core.ctas[cta].slice_written_back() {
             self.record.stalls.boundaries.record(cx.now() - self.core.ctas[cta].ended);
             self.report_cta(cta, cx);
