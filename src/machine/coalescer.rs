@@ -47,6 +47,17 @@ impl LineAccess {
     }
 }
 
+/// Lanes of a mask, in order.
+pub(super) fn lanes_of(mut mask: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        (mask != 0).then(|| {
+            let lane = mask.trailing_zeros() as usize;
+            mask &= mask - 1;
+            lane
+        })
+    })
+}
+
 /// What the addresses of a warp's lanes look like together. Most instructions of most kernels are of the two
 /// simple forms, of which accesses follow by arithmetic, without a look at each lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

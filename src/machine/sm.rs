@@ -5,105 +5,71 @@
 //!                 ▲                                                  └─────> LSU ──> L1D ──> miss queue ──> crossbar
 //!                 └──────────── registers written, warps woken ◄──────────────────── replies ◄───────────────┘
 //! ```
-//! An instruction executes functionally when it issues; the scoreboard then keeps its results from being used before
-//! their latency has passed. Load data goes to the registers when it comes. The SM wakes for a cycle only if something
-//! can issue or move in it; while every warp waits it sleeps until the earliest timer or message.
+//! An instruction executes functionally when it issues; the scoreboard then keeps its results from being used
+//! before their latency has passed. Load data goes to the registers when it comes. The SM wakes for a cycle
+//! only if something can issue or move in it; while every warp waits it sleeps until the earliest timer or
+//! message.
 //!
-//! Source: AGPM Table IV, the rest `SM6_TITANX`; every number is a parameter of [`SmSpec`], [`LatencySpec`] and
-//! [`IntervalSpec`]. Invariants: a warp issues at most `issue_width` instructions a cycle, to different units;
-//! a register is read only when its scoreboard entry allows; a CTA ends when all its loads and stores are performed.
-//! Not modelled: instruction fetch (every instruction hits), operand-collector bank conflicts, register-file ports. Over 500
-//! lines by a few: its fields, and how it wakes.
+//! Source: AGPM Table IV, the rest `SM6_TITANX`; every number is a parameter of [`SmSpec`], [`LatencySpec`]
+//! and [`IntervalSpec`]. Invariants: a warp issues at most `issue_width` instructions a cycle, to different
+//! units; a register is read only when its scoreboard entry allows; a CTA ends when all its loads and stores
+//! are performed. Not modelled: instruction fetch (every instruction hits), operand-collector bank conflicts,
+//! register-file ports.
 
+mod barriers;
 mod by_kernel;
+mod cleaning;
 mod combine;
 mod core;
 mod cta;
 mod front_end;
 mod handler_host;
-mod issue;
 mod lsu;
-mod marker;
 mod memory;
+mod memory_side;
+mod moment;
 mod ordered;
 mod parameters;
 mod persist;
+mod persist_order;
 mod port;
 mod record;
+mod report;
 mod requests;
 mod slots;
 mod timeline;
 mod wait;
+mod walk;
+mod wiring;
 
 use std::sync::Arc;
 
-use crate::engine::{Clock, Component, Ctx, Port, Progress, StateDigest, Time, Timebase};
-use crate::kernel::fault::{FaultKind, ProgramFault};
+use crate::engine::{Component, Ctx, Port, Progress, StateDigest, Time};
+use crate::kernel::fault::ProgramFault;
 use crate::kernel::ir::Class;
 use crate::kernel::launch::Launch;
-use crate::persist::handler::{Peer, SmHandler};
+use crate::persist::handler::{Event, Peer, SmHandler};
+use crate::persist::journal::Notebook;
 use crate::persist::regions::RegionReport;
 
-use super::crossbar::{CrossbarSpec, PortEnd};
-use super::l1::{L1, L1Spec, L1Writes};
+use super::kernel_facts::kernel_facts;
 use super::msg::Msg;
-use super::persistence::PersistSpec;
-use super::ports::{Endpoint, Ports};
+use super::on_dram::OnDram;
+use super::ports::Endpoint;
 use super::scheduler::{UNITS, Unit};
-use super::shared_memory::SharedSpec;
-use super::stalls::LinkParts;
+use super::stalls::PersistStalls;
 
 pub use parameters::{IntervalSpec, LatencySpec, SmCounters, SmSpec};
 pub use timeline::SmTimeline;
+pub use wiring::{SmParameters, SmWiring};
 
 use self::core::Core;
-use combine::Leaving;
 use front_end::FrontEndWaits;
 use handler_host::HandlerHost;
 use lsu::Lsu;
-use port::MemoryPort;
+use memory_side::{MemorySide, memory_side};
 use record::Record;
 use wait::{Account, Wait};
-
-/// How an SM is wired and what it shares with its neighbours' specifications.
-#[derive(Debug, Clone)]
-pub struct SmWiring {
-    /// Index of the SM: its name as a requester.
-    pub index: u16,
-    /// Core clock.
-    pub clock: Clock,
-    /// The machine's tick rate, for `%globaltimer`.
-    pub timebase: Timebase,
-    /// Bytes of a cache line.
-    pub line_bytes: u32,
-    /// Its ports, and the address mapping.
-    pub ports: Ports,
-    /// The crossbar's port at this end, as made for both directions.
-    pub port: PortEnd,
-    /// Where the local memory of this SM's threads lies, and bytes a thread.
-    pub local: (u64, u32),
-    /// What fences mean for persistency.
-    pub persist: PersistSpec,
-    /// Constant delays on the way to a slice.
-    pub link: LinkParts,
-}
-
-/// The parameters of an SM and of what it contains.
-#[derive(Debug, Clone)]
-pub struct SmParameters {
-    /// Warps, schedulers, resources.
-    pub sm: SmSpec,
-    /// Latencies.
-    pub latency: LatencySpec,
-    /// Initiation intervals.
-    pub interval: IntervalSpec,
-    /// Shared memory.
-    pub shared: SharedSpec,
-    /// L1 data cache.
-    pub l1: L1Spec,
-    /// Crossbar.
-    pub crossbar: CrossbarSpec,
-}
 
 /// A streaming multiprocessor: its parts, each of which owns its state.
 #[derive(Debug)]
@@ -113,10 +79,7 @@ pub struct Sm {
     launch: Option<Arc<Launch>>,
     core: Core,
     lsu: Lsu,
-    l1: L1,
-    /// Lines that leave a write-combining L1.
-    leaving: Leaving,
-    port: MemoryPort,
+    memory: MemorySide,
     host: HandlerHost,
     front_end: FrontEndWaits,
     record: Record,
@@ -128,15 +91,12 @@ impl Sm {
     /// An idle SM that hosts a scheme's handler, and keeps a journal if asked to.
     pub fn new(p: SmParameters, w: SmWiring, handler: Box<dyn SmHandler>, journal: bool) -> Self {
         let wants = handler.interests();
-        let ordered = wants.persist_order && p.l1.writes == L1Writes::Combine;
         Sm {
             launch: None,
             core: Core::new(&p),
             lsu: Lsu::new(p.sm.lsu_entries),
-            l1: L1::new(&p.l1, w.line_bytes),
-            leaving: Leaving::new(ordered),
-            port: MemoryPort::new(&p, &w),
-            front_end: FrontEndWaits { present: wants.front_end, ..FrontEndWaits::default() },
+            memory: memory_side(&p, &w, wants.persist_order),
+            front_end: FrontEndWaits::new(wants.front_end, p.sm.coalescer, w.line_bytes),
             host: HandlerHost::new(handler, journal),
             record: Record::new(journal, &w, p.sm.warp_size),
             failed: false,
@@ -153,6 +113,21 @@ impl Sm {
     /// What its handler saw of recoverable regions.
     pub fn region_report(&self) -> Option<RegionReport> {
         self.host.report().regions
+    }
+
+    /// The journal it kept.
+    pub fn journal(&self) -> Option<&Notebook> {
+        self.record.journal.as_deref()
+    }
+
+    /// Where its persists waited.
+    pub fn stalls(&self) -> &PersistStalls {
+        &self.record.stalls
+    }
+
+    /// For each kernel that used persistency operations on DRAM: the first such instruction.
+    pub fn on_dram(&self) -> &[OnDram] {
+        &self.record.on_dram
     }
 
     /// Keeps a timeline from now on, of up to so many spans of each kind.
@@ -190,8 +165,8 @@ impl Sm {
             const_instructions: of(Class::Const),
             memory_instructions: of(Class::Mem),
             control_instructions: of(Class::Control),
-            bytes_out: self.port.network.bytes_out,
-            bytes_in: self.port.network.bytes_in,
+            bytes_out: self.memory.port.network.bytes_out,
+            bytes_in: self.memory.port.network.bytes_in,
             active_cycles: a.active_cycles,
             slots_resident: a.resident,
             slots_issued: a.issued,
@@ -211,6 +186,20 @@ impl Sm {
     /// The same by kernel, in the order of first launches.
     pub fn counters_by_kernel(&self) -> Vec<(String, SmCounters)> {
         self.record.by_kernel.totals(&self.counters())
+    }
+
+    /// A launch begins: its CTAs follow. The L1 forgets the previous one's lines.
+    fn start(&mut self, launch: Arc<Launch>) {
+        assert!(self.core.is_free(), "a launch begins while CTAs of another are resident");
+        self.memory.l1.begin_launch();
+        if self.host.wants.accesses {
+            let facts = kernel_facts(&launch, self.record.launches, self.p.sm.warp_size);
+            self.host.tell(&Event::KernelStarts(&facts));
+        }
+        self.front_end.begin_launch(&launch);
+        self.record.by_kernel.begin(&launch.kernel.name, self.counters());
+        self.launch = Some(launch);
+        self.record.launches += 1;
     }
 
     /// Port to the command processor.
@@ -260,13 +249,13 @@ impl Sm {
         }
     }
 
-    /// Picks a warp among a scheduler's candidates, and how many others there are; those that the front-end buffer holds are
-    /// set aside on the way.
+    /// Picks a warp among a scheduler's candidates, and how many others there are; those that the front-end
+    /// buffer holds are set aside on the way.
     #[inline]
     fn pick(&mut self, scheduler: usize, mut candidates: u64, cycle: u32, launch: &Launch) -> Option<(usize, u32)> {
         while candidates != 0 {
             let warp = usize::from(self.core.schedulers[scheduler].pick(candidates));
-            if !self.front_end.present || !self.held_by_path(warp, cycle, launch) {
+            if !self.front_end.present || !self.front_end.holds(warp, cycle, launch, &mut self.core, &mut self.host) {
                 return Some((warp, candidates.count_ones() - 1));
             }
             candidates &= !(1 << self.core.slots[warp].rank);
@@ -291,8 +280,8 @@ impl Sm {
                 }
             }
         }
-        let cleans = self.leaving.cleaning.is_pending() || !self.host.outbox.cleans().is_empty();
-        let leaves = !self.host.outbox.persists().is_empty() && self.port.network.has_room();
+        let cleans = self.memory.leaving.cleaning.is_pending() || !self.host.outbox.cleans().is_empty();
+        let leaves = !self.host.outbox.persists().is_empty() && self.memory.port.network.has_room();
         if leaves || (cleans || !self.lsu.queue.is_empty()) && !self.lsu.blocked {
             next = next.min(self.lsu.free_at.max(cycle + 1));
         }
@@ -308,23 +297,9 @@ impl Sm {
         cx.fail(Box::new(fault));
     }
 
-    /// A fault of one lane of a warp at its current instruction.
-    fn fault(&self, warp: usize, lane: u32, kind: FaultKind, launch: &Launch) -> ProgramFault {
-        let warp = &self.core.slots[warp].warp;
-        let (cta, thread) = warp.thread_of(lane);
-        ProgramFault {
-            kind,
-            kernel: launch.kernel.name.clone(),
-            file: launch.kernel.file.clone(),
-            pos: launch.kernel.pos[warp.pc() as usize],
-            cta: launch.cta_index(cta),
-            thread: launch.thread_index(thread),
-        }
-    }
-
     /// Takes the replies that are out of the ejection port.
     fn receive(&mut self, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
-        while let Some(reply) = self.port.network.ejected(cx) {
+        while let Some(reply) = self.memory.port.network.ejected(cx) {
             self.reply(reply, launch, cx);
         }
     }
@@ -342,23 +317,33 @@ impl Component<Msg> for Sm {
         match message {
             Msg::Reply(reply) => {
                 let Some(launch) = self.launch.take() else { unreachable!("a reply without a launch") };
-                if let Some(reply) = self.port.network.eject(reply, cx) {
+                if let Some(reply) = self.memory.port.network.eject(reply, cx) {
                     self.reply(reply, &launch, cx);
                 }
                 self.launch = Some(launch);
             }
             Msg::Credit { slice, packets } => {
-                self.port.network.credit(slice, packets);
-                self.port.network.pump(cx);
-                self.lsu.blocked &= !self.port.network.has_room();
+                self.memory.port.network.credit(slice, packets);
+                self.memory.port.network.pump(cx);
+                self.lsu.blocked &= !self.memory.port.network.has_room();
             }
-            Msg::Invalidate { line } => self.give_up(line),
+            Msg::Invalidate { line } => self.memory.give_up(line),
             Msg::Start(launch) => self.start(launch),
-            Msg::Cta(cta) => self.start_cta(cta, cycle),
+            Msg::Cta(cta) => {
+                let Some(launch) = &self.launch else { unreachable!("a CTA without a launch") };
+                let slot = self.core.start_cta(cta, cycle, launch, &mut self.host);
+                self.record.cta_begins(slot, &self.core.ctas[slot]);
+            }
             Msg::Scheme { from, message } => {
                 self.host.handler.message(from, message, &mut self.host.outbox);
-                if self.front_end.present {
-                    self.path_changed(cycle, cx);
+                if let Some(launch) = self.launch.as_ref().filter(|_| self.front_end.present) {
+                    let (core, host) = (&mut self.core, &mut self.host);
+                    let mut draining = self.front_end.changed(cycle, launch, core, host, &mut self.record);
+                    while draining != 0 {
+                        let warp = draining.trailing_zeros() as usize;
+                        draining &= draining - 1;
+                        self.retire_if_drained(warp, cycle, cx);
+                    }
                 }
             }
             Msg::Grid(step) => {
@@ -383,9 +368,9 @@ impl Component<Msg> for Sm {
         let Some(launch) = self.launch.take() else { return };
         self.core.accounts.advance(cycle);
         self.receive(&launch, cx);
-        self.port.network.pump(cx);
-        self.release_held(cx);
-        self.lsu.blocked &= !self.port.network.has_room();
+        self.memory.port.network.pump(cx);
+        self.memory.port.release_held(&mut self.host, now, cx);
+        self.lsu.blocked &= !self.memory.port.network.has_room();
         if self.w.clock.cycles(u64::from(cycle)) == now {
             self.tick(cycle, &launch, cx);
             self.sleep(cycle, cx);
@@ -397,7 +382,9 @@ impl Component<Msg> for Sm {
     }
 
     fn waits(&self, out: &mut Vec<crate::engine::Wait>) {
-        self.report_waits(out);
+        let Some(launch) = &self.launch else { return };
+        report::report_warps(&self.core, launch, &self.record, out);
+        report::report_memory(&self.host, &self.memory, out);
     }
 
     fn digest(&self) -> u64 {
@@ -407,7 +394,7 @@ impl Component<Msg> for Sm {
             slot.warp.each_word(&mut |word| digest.word(word));
         }
         self.core.ctas.iter().filter(|cta| cta.left > 0).for_each(|cta| digest.bytes(&cta.shared));
-        self.l1.digest(&mut digest);
+        self.memory.l1.digest(&mut digest);
         digest.word(u64::from(self.record.launches));
         digest.value()
     }

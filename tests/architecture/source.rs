@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// One source file: its module path ("machine/sm/issue") and its lines without comments.
+/// One source file: its module path ("machine/sm/walk") and its lines without comments.
 pub(crate) struct Source {
     pub(crate) path: String,
     pub(crate) code: Vec<String>,

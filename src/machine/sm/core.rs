@@ -1,18 +1,18 @@
 //! The core of an SM: warps, CTAs, schedulers, scoreboard, and where the cycles of warp slots go.
 //!
-//! It knows what a warp waits for and when it may issue. What an instruction does is in `issue.rs`; memory and
-//! persistency are other parts of the SM. Invariant: a warp is in a ready mask of its scheduler, or in the timers, or
-//! somebody else will resume it, as its [`Wait`] says.
+//! It knows what a warp waits for and when it may issue. What an instruction does is in `walk.rs`; memory and
+//! persistency are other parts of the SM. Invariant: a warp is in a ready mask of its scheduler, or in the
+//! timers, or somebody else will resume it, as its [`Wait`] says.
 
 use crate::kernel::ir::Class;
 use crate::kernel::launch::Launch;
 use crate::machine::scheduler::{Scheduler, Unit};
 use crate::machine::timers::Timers;
 
-use super::SmParameters;
 use super::cta::CtaSlot;
 use super::slots::{Accounts, PENDING, WarpSlot};
 use super::wait::Wait;
+use super::wiring::SmParameters;
 
 /// Warps of an SM, and what issues them.
 #[derive(Debug)]
@@ -22,6 +22,8 @@ pub(super) struct Core {
     pub(super) timers: Timers,
     pub(super) accounts: Accounts,
     pub(super) ctas: Vec<CtaSlot>,
+    /// Lanes of a warp.
+    pub(super) warp_size: u32,
     /// Cycles from issue to result, by class.
     pub(super) latency: [u32; Class::ALL.len()],
     /// Cycles for which an instruction keeps its unit, by class.
@@ -39,6 +41,7 @@ impl Core {
             timers: Timers::default(),
             accounts: Accounts::default(),
             ctas: (0..p.sm.ctas).map(|_| CtaSlot::default()).collect(),
+            warp_size: p.sm.warp_size,
             latency: p.latency.by_class(),
             interval: p.interval.by_class(),
             class_counts: [0; Class::ALL.len()],
@@ -91,7 +94,8 @@ impl Core {
                 let until = self.slots[warp].until;
                 self.timers.insert(cycle, until, warp as u8);
             } else {
-                // Nothing but time could hold it back: the registers it needs are not written by anybody else.
+                // Nothing but time could hold it back: the registers it needs are not written by anybody
+                // else.
                 let slot = &self.slots[warp];
                 self.schedulers[usize::from(slot.scheduler)].set_ready(slot.rank, slot.unit);
                 self.enter(warp, Wait::Issue, cycle);

@@ -1,10 +1,14 @@
-//! The place of a scheme's handler in an SM: what it wants to hear of, what it has written, what its host keeps for it.
+//! The place of a scheme's handler in an SM: what it wants to hear of, what it has written, what its host
+//! keeps for it.
 //!
-//! The host gives handlers three verbs (see [`persist::event`](crate::persist::event)) and knows no scheme's mechanism. It
-//! keeps requests that a handler has it hold, and offers their release in their order whenever there is room.
+//! The host gives handlers three verbs (see [`persist::event`](crate::persist::event)) and knows no scheme's
+//! mechanism. It keeps requests that a handler has it hold, and offers their release in their order whenever
+//! there is room.
 
 use std::collections::VecDeque;
 
+use crate::kernel::memory::Medium;
+use crate::machine::coalescer::LineAccess;
 use crate::machine::msg::Request;
 use crate::persist::handler::{
     Admission, Departure, Event, HandlerReport, Interests, Offer, Outbox, SmHandler, report_of,
@@ -88,6 +92,16 @@ impl HandlerHost {
             }
         }
         None
+    }
+
+    /// Keeps the lines of persistent memory among these accesses, each once.
+    pub(super) fn keep_lines(&mut self, accesses: &[LineAccess]) {
+        self.lines.clear();
+        for access in accesses.iter().filter(|access| Medium::of(access.line) == Medium::Nvm) {
+            if !self.lines.contains(&access.line) {
+                self.lines.push(access.line);
+            }
+        }
     }
 
     /// What the handler reports.

@@ -1,20 +1,25 @@
 //! The load-store unit's books: instructions waiting for their turn, and loads under way.
 //!
-//! Entries are served in order, one line access (or one pass through the shared-memory banks) a cycle. Store data and
-//! atomic operands are gathered at issue, so later writes to the registers do not matter; load data goes to the
-//! registers when it comes, and the scoreboard keeps everybody away until then.
+//! Entries are served in order, one line access (or one pass through the shared-memory banks) a cycle. Store
+//! data and atomic operands are gathered at issue, so later writes to the registers do not matter; load data
+//! goes to the registers when it comes, and the scoreboard keeps everybody away until then.
 //!
-//! Invariants: an entry is released when its last access has left; a pending load is released when its last byte has
-//! come. Entries and loads are recycled: no allocation once warm.
+//! Invariants: an entry is released when its last access has left; a pending load is released when its last
+//! byte has come. Entries and loads are recycled: no allocation once warm.
 
 use std::collections::VecDeque;
 
 use crate::engine::Time;
 use crate::kernel::ir::Inst;
-use crate::machine::coalescer::LineAccess;
+use crate::kernel::launch::Launch;
+use crate::machine::address::Interleave;
+use crate::machine::coalescer::{LineAccess, lanes_of};
 use crate::machine::l1::Waiter;
 use crate::machine::msg::{Atomics, Payload, RequestKind};
 use crate::persist::handler::Marker;
+
+use super::record::Record;
+use super::slots::WarpSlot;
 
 /// What an entry does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -89,6 +94,9 @@ impl Default for Entry {
     }
 }
 
+/// Stands for the kernel where a warp would be named.
+pub(super) const GRID: u8 = u8::MAX;
+
 /// No pending load.
 pub(super) const NO_LOAD: u16 = u16::MAX;
 
@@ -107,6 +115,34 @@ pub(super) struct PendingLoad {
     pub(super) ready: u32,
     /// Words of a local access wider than 4 bytes collect here, 16 bytes a lane.
     pub(super) staging: Option<Box<[u8; 1024]>>,
+}
+
+impl PendingLoad {
+    /// Gives the bytes of a line to its lanes that wait for them.
+    #[inline]
+    pub(super) fn deliver(&mut self, slots: &mut [WarpSlot], part: u8, lanes: u64, bytes: &[u8], launch: &Launch) {
+        match &mut self.staging {
+            None => {
+                slots[usize::from(self.warp)].warp.write_back(&self.inst, launch, lanes, &self.offset, bytes);
+            }
+            Some(words) => {
+                for lane in lanes_of(lanes) {
+                    let (from, to) = (usize::from(self.offset[lane]), 16 * lane + 4 * usize::from(part));
+                    words[to..to + 4].copy_from_slice(&bytes[from..from + 4]);
+                }
+            }
+        }
+    }
+}
+
+/// A load whose last byte has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct LoadDone {
+    /// Its warp and instruction.
+    pub(super) warp: usize,
+    pub(super) pc: usize,
+    /// Cycle from which the registers may be read.
+    pub(super) ready: u32,
 }
 
 /// Queue and pending loads of one SM.
@@ -170,6 +206,27 @@ impl Lsu {
         entry
     }
 
+    /// A marker: an entry with one access to each slice.
+    pub(super) fn marker(&mut self, warp: u8, marker: Marker, map: Interleave, now: Time) -> Box<Entry> {
+        let mut entry = self.entry(warp, Work::Mark, NO_LOAD);
+        entry.kind = RequestKind::Marker;
+        entry.marker = Some(marker);
+        entry.issued = now;
+        for slice in 0..map.slices() {
+            entry.accesses.push(LineAccess { line: map.some_line_of(slice), sectors: 0, lanes: 0 });
+            entry.payloads.push(Payload::None);
+        }
+        entry
+    }
+
+    /// The marker at the head goes to the handler: from now on its accesses are sent.
+    pub(super) fn send_marker(&mut self) -> Marker {
+        let Some(head) = self.queue.front_mut() else { unreachable!("there is a head") };
+        head.work = Work::Send;
+        let Some(marker) = head.marker.take() else { unreachable!("a marker's entry") };
+        marker
+    }
+
     /// Takes back an entry that was never queued.
     pub(super) fn discard(&mut self, mut entry: Box<Entry>) {
         entry.accesses.clear();
@@ -209,6 +266,7 @@ impl Lsu {
         }
     }
 
+    #[inline]
     pub(super) fn load(&mut self, index: u16) -> &mut PendingLoad {
         &mut self.loads[usize::from(index)]
     }
@@ -219,7 +277,48 @@ impl Lsu {
         self.loads[usize::from(index)].staging = Some(room);
     }
 
-    pub(super) fn close_load(&mut self, index: u16) {
+    /// A line access of a load is answered, and usable from `ready` on. After the last, the load is closed.
+    #[inline]
+    pub(super) fn answer(
+        &mut self,
+        load: u16,
+        ready: u32,
+        slots: &mut [WarpSlot],
+        launch: &Launch,
+    ) -> Option<LoadDone> {
+        let pending = self.load(load);
+        pending.left -= 1;
+        pending.ready = pending.ready.max(ready);
+        if pending.left > 0 {
+            return None;
+        }
+        let done = LoadDone { warp: usize::from(pending.warp), pc: pending.pc as usize, ready: pending.ready };
+        if let Some(words) = &pending.staging {
+            let apart = std::array::from_fn(|lane| 16 * lane as u16);
+            slots[done.warp].warp.write_back(&pending.inst, launch, pending.lanes, &apart, &words[..]);
+        }
+        self.close_load(load);
+        Some(done)
+    }
+
+    /// Puts an entry with line accesses into the queue and counts what must come back to its warp.
+    #[inline]
+    pub(super) fn enqueue(&mut self, mut entry: Box<Entry>, slot: &mut WarpSlot, record: &mut Record) {
+        let accesses = entry.accesses.len() as u32;
+        if entry.kind.persists() {
+            entry.issued = record.now;
+            slot.under_way.persists += accesses;
+            slot.under_way.throughs += if entry.kind == RequestKind::NonTemporal { accesses } else { 0 };
+            record.counters.persists += u64::from(accesses);
+        } else if entry.load == NO_LOAD {
+            slot.under_way.stores += accesses;
+        } else {
+            self.load(entry.load).left += accesses;
+        }
+        self.queue.push_back(entry);
+    }
+
+    fn close_load(&mut self, index: u16) {
         if let Some(room) = self.loads[usize::from(index)].staging.take() {
             self.stagings.push(room);
         }

@@ -1,7 +1,7 @@
 //! Parameters of an SM, and what it counts.
 //!
-//! Units are last in a name. Source of the shape: AGPM Table IV and GPGPU-Sim's configuration; every preset says where its values
-//! are from. Invariant: all warp-slot accounts together are the resident warp cycles.
+//! Units are last in a name. Source of the shape: AGPM Table IV and GPGPU-Sim's configuration; every preset
+//! says where its values are from. Invariant: all warp-slot accounts together are the resident warp cycles.
 
 use crate::counters;
 use crate::kernel::ir::Class;

@@ -1,10 +1,15 @@
 //! The SM's way to its slices: the crossbar port, and the boxes that travel through it and are recycled.
 
-use crate::engine::Time;
-use crate::machine::msg::{LinePool, Payload, Persist};
+use crate::engine::{Ctx, Time};
+use crate::machine::msg::{LinePool, Msg, Payload, Persist, Request, RequestKind};
 use crate::machine::network::Network;
+use crate::machine::ports::Requester;
+use crate::persist::handler::Event;
+use crate::persist::journal::FactKind;
 
-use super::{SmParameters, SmWiring};
+use super::handler_host::HandlerHost;
+use super::record::Record;
+use super::wiring::{SmParameters, SmWiring};
 
 /// What requests leave by.
 #[derive(Debug)]
@@ -12,7 +17,9 @@ pub(super) struct MemoryPort {
     pub(super) network: Network,
     pub(super) line_pool: LinePool,
     #[allow(clippy::vec_box, reason = "boxes are what is recycled: they travel in messages")]
-    pub(super) spare_persists: Vec<Box<Persist>>,
+    spare_persists: Vec<Box<Persist>>,
+    /// The SM, as slices know it.
+    pub(super) requester: Requester,
 }
 
 impl MemoryPort {
@@ -22,6 +29,7 @@ impl MemoryPort {
             network: Network::new(&p.crossbar, w.ports, w.port.clone(), p.l1.miss_queue_entries),
             line_pool: LinePool::default(),
             spare_persists: Vec::new(),
+            requester: w.ports.requester(),
         }
     }
 
@@ -35,5 +43,39 @@ impl MemoryPort {
         persist.passed.issued = issued;
         persist.passed.left = now;
         Payload::Persist(persist)
+    }
+
+    /// A persist's acknowledgement is here.
+    pub(super) fn end_persist(&mut self, mut persist: Box<Persist>, host: &mut HandlerHost, record: &mut Record) {
+        if let Some(line) = persist.line.take() {
+            self.line_pool.give(line);
+        }
+        let number = std::mem::take(&mut persist.number);
+        let cycles = record.persist_ends(&persist.passed);
+        if number != 0 || host.wants.accesses {
+            host.tell(&Event::Acknowledged { number, cycles });
+            for author in host.outbox.settled().drain(..) {
+                record.note_of(author, FactKind::FenceSettled, 0);
+            }
+        }
+        self.spare_persists.push(persist);
+    }
+
+    /// Sends held requests that nothing holds any more, as far as the miss queue has room.
+    pub(super) fn release_held(&mut self, host: &mut HandlerHost, now: Time, cx: &mut Ctx<'_, Msg>) {
+        while self.network.has_room()
+            && let Some(mut request) = host.release()
+        {
+            if let Payload::Persist(persist) = &mut request.payload {
+                persist.passed.left = now;
+            }
+            self.network.push(request, cx);
+        }
+    }
+
+    /// Asks the slice of a line to write back everything, for the CTA in a slot.
+    pub(super) fn write_back_slice(&mut self, line: u64, cta: usize, cx: &mut Ctx<'_, Msg>) {
+        let (from, kind) = (self.requester, RequestKind::WriteBackAll);
+        self.network.push(Request { line, tag: cta as u32, from, kind, sectors: 0, payload: Payload::None }, cx);
     }
 }

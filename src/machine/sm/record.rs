@@ -1,15 +1,15 @@
 //! What an SM writes down: its journal, its timeline, its counters. The model reads nothing of it.
 //!
-//! Invariant: a fact has the time of the event that is handled, and the author that the program knows: launch, CTA, warp
-//! of the CTA, pc.
+//! Invariant: a fact has the time of the event that is handled, and the author that the program knows:
+//! launch, CTA, warp of the CTA, pc.
 
 use crate::engine::{Clock, Time};
 use crate::kernel::launch::Launch;
 use crate::kernel::memory::Medium;
 use crate::machine::coalescer::LineAccess;
-use crate::machine::msg::Payload;
+use crate::machine::msg::{Passed, Payload};
 use crate::machine::on_dram::OnDram;
-use crate::machine::stalls::PersistStalls;
+use crate::machine::stalls::{LinkParts, PersistStalls};
 use crate::persist::journal::{Author, FactKind, Notebook};
 use crate::persist::outbox::Outbox;
 use crate::persist::vocab::{PersistScope, RegionStep};
@@ -19,7 +19,8 @@ use super::by_kernel::ByKernel;
 use super::cta::CtaSlot;
 use super::slots::WarpSlot;
 use super::wait::Wait;
-use super::{SmCounters, SmTimeline, SmWiring};
+use super::wiring::SmWiring;
+use super::{SmCounters, SmTimeline};
 
 /// Journal, timeline and counters.
 #[derive(Debug)]
@@ -36,6 +37,8 @@ pub(super) struct Record {
     /// Time of the event that is handled.
     pub(super) now: Time,
     clock: Clock,
+    /// Constant delays on the way to a slice.
+    link: LinkParts,
     sm: u16,
     warp_size: u32,
 }
@@ -53,6 +56,7 @@ impl Record {
             launches: 0,
             now: 0,
             clock: w.clock,
+            link: w.link,
             sm: w.index,
             warp_size,
         }
@@ -111,6 +115,11 @@ impl Record {
         OnDram::note(&mut self.on_dram, index, pc, launch);
     }
 
+    /// The time of a cycle.
+    pub(super) fn time_of(&self, cycle: u32) -> Time {
+        self.clock.cycles(u64::from(cycle))
+    }
+
     /// A CTA is in `slot` from now on.
     pub(super) fn cta_begins(&mut self, slot: usize, cta: &CtaSlot) {
         self.note_cta(cta, FactKind::CtaStarted);
@@ -138,7 +147,7 @@ impl Record {
     pub(super) fn stall_begins(&mut self, warp: usize, slot: &WarpSlot, at: &'static str, cycle: u32) {
         if self.timeline.is_some() {
             let author = self.author(slot);
-            let time = self.clock.cycles(u64::from(cycle));
+            let time = self.time_of(cycle);
             if let Some(timeline) = &mut self.timeline {
                 timeline.stall_begins(warp, at, author, time);
             }
@@ -185,6 +194,12 @@ impl Record {
         *barriers += 1;
         *stall += cycles;
         self.stalls.fences.record(self.clock.cycles(cycles));
+    }
+
+    /// Records where an acknowledged persist waited: core cycles since it was issued.
+    pub(super) fn persist_ends(&mut self, passed: &Passed) -> u64 {
+        self.stalls.record(passed, self.link, self.now);
+        (self.now - passed.issued) / self.clock.period_ticks()
     }
 
     /// Notes what the handler says of regions, in the journal and in the timeline, where there are such.

@@ -1,14 +1,17 @@
 //! Warp slots of an SM: what each warp waits for, its scoreboard, and where its slot's cycles went.
 //!
-//! The scoreboard holds, for each register, the cycle from which it may be read or written again; a register that waits
-//! for memory holds [`PENDING`]. An instruction is ready when the latest of its registers is: one maximum, no polling.
+//! The scoreboard holds, for each register, the cycle from which it may be read or written again; a register
+//! that waits for memory holds [`PENDING`]. An instruction is ready when the latest of its registers is: one
+//! maximum, no polling.
 //!
-//! Invariant: every resident warp has exactly one [`Wait`], and every cycle of it is counted in exactly one account:
-//! the sum of all accounts is the integral of resident warps over cycles.
+//! Invariant: every resident warp has exactly one [`Wait`], and every cycle of it is counted in exactly one
+//! account: the sum of all accounts is the integral of resident warps over cycles.
 
 use smallvec::SmallVec;
 
+use crate::kernel::fault::{FaultKind, ProgramFault};
 use crate::kernel::ir::Class;
+use crate::kernel::launch::Launch;
 use crate::kernel::warp::Warp;
 use crate::machine::scheduler::Unit;
 
@@ -34,11 +37,19 @@ pub(super) struct UnderWay {
 
 impl UnderWay {
     /// Persists that a fence waits for, which may be `ordered`.
+    #[inline]
     pub(super) fn awaited(self, ordered: bool) -> u32 {
         if ordered { self.persists - self.throughs } else { self.persists }
     }
 
+    /// Nothing is under way but what the front-end buffer waits for.
+    #[inline]
+    pub(super) fn is_empty(self) -> bool {
+        self.is_performed() && self.persists == 0
+    }
+
     /// Loads and stores are all performed.
+    #[inline]
     pub(super) fn is_performed(self) -> bool {
         self.loads == 0 && self.stores == 0
     }
@@ -61,8 +72,8 @@ pub(super) struct WarpSlot {
     pub(super) warp: Warp,
     /// Its scheduler; never changes.
     pub(super) scheduler: u8,
-    /// Class and unit of its next instruction, as of when it was last settled: the tick needs no more of a warp that
-    /// does not issue.
+    /// Class and unit of its next instruction, as of when it was last settled: the tick needs no more of a
+    /// warp that does not issue.
     pub(super) class: Class,
     pub(super) unit: Unit,
     /// Cycle from which each register may be used.
@@ -103,7 +114,24 @@ impl WarpSlot {
             issued_at: u32::MAX,
         }
     }
+
+    /// A fault of one lane at the current instruction.
+    #[cold]
+    pub(super) fn fault(&self, lane: u32, kind: FaultKind, launch: &Launch) -> ProgramFault {
+        let (cta, thread) = self.warp.thread_of(lane);
+        ProgramFault {
+            kind,
+            kernel: launch.kernel.name.clone(),
+            file: launch.kernel.file.clone(),
+            pos: launch.kernel.pos[self.warp.pc() as usize],
+            cta: launch.cta_index(cta),
+            thread: launch.thread_index(thread),
+        }
+    }
 }
+
+/// A fault of the program: boxed because it is as large as it is rare.
+pub(super) type Fault = Box<ProgramFault>;
 
 /// Where the cycles of warp slots went.
 #[derive(Debug, Default)]
@@ -181,7 +209,8 @@ impl Accounts {
         }
     }
 
-    /// A warp issued in this cycle and is now in `account`: the cycle counts as issued, not as that account's.
+    /// A warp issued in this cycle and is now in `account`: the cycle counts as issued, not as that
+    /// account's.
     pub(super) fn issued_into(&mut self, account: Account) {
         self.issued += 1;
         self.counts_as_issued(account);
