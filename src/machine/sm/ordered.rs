@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   store ──[handler: join?]──> line in the L1 ──[handler: Outbox::persist]──> write-through ──> memory
-//!              ▲ number, and what is ordered before it                       └──acknowledged──> handler, fences, releases
+//!              ▲ number, and what is ordered before it                       └──acknowledged──> handler, fences
 //! ```
 //! Stores are numbered in the order of issue, and join their lines in it. A fence that does not wait makes
 //! its warp's later stores come after the numbers so far; who passes a barrier of the CTA, reads its shared

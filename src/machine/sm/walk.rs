@@ -5,8 +5,8 @@
 //! state; here is their order.
 //!
 //! ```text
-//!   pm.barrier.wi   warp ──────────────────────────────> marker ─> L1: lines of the handler's FIFO are cleaned, in order
-//!   pm.barrier.wg   all warps of the CTA ──────────────> marker        then one marker to each slice, behind them
+//!   pm.barrier.wi   warp ──────────────────────────────> marker ─> L1: lines that the handler names are cleaned
+//!   pm.barrier.wg   all warps of the CTA ──────────────> marker        then one marker to each slice
 //!   pm.barrier.kr   all CTAs ─> command processor ─> every SM: marker ─> command processor ─> all go on
 //! ```
 //! Arrival at a barrier of a CTA or a kernel is part of the instruction, whatever the scheme; what follows is
