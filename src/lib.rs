@@ -159,6 +159,8 @@ pub mod report;
 #[doc(hidden)]
 pub mod reproduce;
 #[doc(hidden)]
+pub mod riscv;
+#[doc(hidden)]
 pub mod run;
 #[doc(hidden)]
 pub mod sensitivity;
