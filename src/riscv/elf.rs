@@ -149,7 +149,7 @@ fn read(bytes: &[u8], memory_bytes: u64, faults: &mut Faults<'_>) -> Option<Imag
         if executable && header.p_flags & PF_W != 0 {
             faults.push(
                 format!("the segment at {address:#x} holds code and is writable"),
-                "link without -N and -z nosep",
+                "link with -z separate-code and without -N",
             );
         }
         if executable && address % 2 == 1 {

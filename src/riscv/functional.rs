@@ -6,7 +6,7 @@
 //! deterministic. Clocks: a hart's cycles and instructions are its instructions; the time is [`TURN`] ns for each round
 //! over all harts, and jumps to the next deadline when every thread waits.
 //!
-//! A reservation (`lr`) ends with the turn, so that no other hart's store comes between it and its `sc`. `fence`, cache-line
+//! A reservation (`lr`) ends when another hart runs, so that no other hart's store comes between it and its `sc`. `fence`, cache-line
 //! operations and words of persistency have no effect beyond their count; remote memory completes at once.
 
 mod hart;
@@ -103,7 +103,7 @@ pub fn run(process: &Process, memory: Memory, options: &Options<'_>) -> Outcome 
     let mut harts: Vec<Hart> = (0..options.harts.max(1)).map(|_| Hart::new()).collect();
     harts[0].begin(process.image.entry, process.stack_pointer);
     let shared = Shared { memory, code: process.code.clone(), pm: PmCounts::default() };
-    let mut machine = Machine { shared, os, harts, image: process.image.clone(), now_ns: 0 };
+    let mut machine = Machine { shared, os, harts, image: process.image.clone(), now_ns: 0, last: 0 };
     let end = machine.run(options);
     let (stdout, stderr) = machine.os.output();
     Outcome {
@@ -124,6 +124,8 @@ struct Machine {
     harts: Vec<Hart>,
     image: Arc<Image>,
     now_ns: u64,
+    /// The hart that ran last.
+    last: usize,
 }
 
 impl Machine {
@@ -162,6 +164,10 @@ impl Machine {
 
     /// One hart's turn, with the system calls that it makes.
     fn turn(&mut self, at: usize, budget: u64) -> Result<(), End> {
+        if self.last != at {
+            self.harts[at].reservation = None;
+            self.last = at;
+        }
         let mut left = budget;
         while left > 0 {
             let hart = &mut self.harts[at];
@@ -178,7 +184,6 @@ impl Machine {
                 }
             }
         }
-        self.harts[at].reservation = None;
         Ok(())
     }
 
