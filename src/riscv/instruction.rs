@@ -212,6 +212,18 @@ impl Inst {
         if self.rd == NOWHERE { None } else { Some(self.rd) }
     }
 
+    /// What a `fence` orders: the accesses before it, and those after it that wait for them, each as bits: 1 writes,
+    /// 2 reads, 4 output, 8 input. `fence.tso` does not have writes before it order reads after it.
+    ///
+    /// ```
+    /// use durawarp::riscv::decode::decode;
+    /// assert_eq!(decode(0x0310_000f).ordered(), (0b0011, 0b0001)); // fence rw, w
+    /// ```
+    #[inline]
+    pub const fn ordered(&self) -> (u8, u8) {
+        ((self.imm >> 4 & 15) as u8, (self.imm & 15) as u8)
+    }
+
     /// Bytes that it reads or writes in memory; 0 when it does not. Cache-line operations name a line and have 0.
     #[inline]
     pub const fn width(&self) -> u8 {

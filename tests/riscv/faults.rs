@@ -3,6 +3,8 @@
 use durawarp::riscv::fault::FaultKind;
 use durawarp::riscv::functional::{self, End, Options};
 
+use proptest::prelude::*;
+
 use crate::common::{DATA, executable, program, run_words};
 
 const NOP: u32 = 0x0000_0013;
@@ -111,4 +113,23 @@ fn a_run_is_stopped_from_outside() {
     let process = program(&[0x0000_006f]);
     let outcome = functional::run(&process, process.memory(), &Options { stop: Some(&stop), ..Options::default() });
     assert_eq!((outcome.end, outcome.instructions), (End::Stopped, vec![0]));
+}
+
+proptest! {
+    /// Words of all kinds, with many system calls and jumps among them.
+    #[test]
+    fn any_words_run_to_some_end(words in prop::collection::vec(prop_oneof![
+        4 => any::<u32>(),
+        2 => any::<u32>().prop_map(|word| word & !0x7f | 0x13),
+        1 => any::<u32>().prop_map(|word| word & !0x7f | 0x2f),
+        1 => any::<u32>().prop_map(|word| word & 0x00f0_0fff & !0x7f | 0x6f),
+        1 => (0..300u32).prop_map(|number| number << 20 | 0x893),
+        2 => Just(0x0000_0073),
+        1 => any::<u32>().prop_map(|word| word & !0x7f | 0x0b),
+    ], 1..60)) {
+        let process = program(&words);
+        let options = Options { harts: 2, instructions: 3000, ..Options::default() };
+        let outcome = functional::run(&process, process.memory(), &options);
+        prop_assert!(outcome.instructions.iter().sum::<u64>() <= 3000);
+    }
 }

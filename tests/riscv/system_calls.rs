@@ -5,6 +5,8 @@ use std::sync::Arc;
 use durawarp::riscv::memory::PM_START;
 use durawarp::riscv::syscalls::{Call, Data, File, Os, Reply, Step, Then, Wake, Write, number};
 
+use proptest::prelude::*;
+
 use crate::common::{CODE, DATA, WINDOWS, program};
 
 /// A process with a hart more than it has threads, one file, and memory of zeros but for some places.
@@ -196,4 +198,44 @@ fn programs_are_told_their_harts_and_their_stack() {
     assert_eq!(calls.result(number::PRLIMIT64, &[0, 3, 0, DATA]), 0);
     assert_eq!(calls.bytes(DATA, 8), (64u64 << 10).to_le_bytes());
     assert_eq!(calls.result(number::PRLIMIT64, &[0, 3, 0, 8]), EFAULT);
+    assert_eq!(calls.result(number::SYSINFO, &[DATA]), 0);
+    assert_eq!(
+        (calls.bytes(DATA + 32, 8), calls.bytes(DATA + 104, 4)),
+        (WINDOWS.memory_bytes.to_le_bytes().to_vec(), vec![1, 0, 0, 0])
+    );
+}
+
+/// Arguments that programs give, wrong ones among them.
+fn arguments() -> impl Strategy<Value = u64> {
+    let pages = (0..1100u64).prop_map(|page| page * 4096);
+    let edges =
+        prop::sample::select(vec![0, 1, 2, 3, 8, 16, DATA, DATA + 1, CODE, PM_START, 1 << 40, 1 << 63, u64::MAX]);
+    prop_oneof![3 => edges, 2 => pages, 1 => any::<u64>(), 2 => 0..64u64]
+}
+
+proptest! {
+    #[test]
+    fn any_calls_are_answered_and_ask_for_stores_in_memory(
+        calls in prop::collection::vec((0..300u64, prop::array::uniform6(arguments()), 0..2u32), 1..80)
+    ) {
+        let mut all = Calls::new();
+        all.memory.push((DATA, b"/pm/pool\0".to_vec()));
+        for (number, args, hart) in calls {
+            // Memory and threads more often than the rest.
+            let often = [number::BRK, number::MMAP, number::MUNMAP, number::MPROTECT, number::MREMAP, number::FUTEX, number::CLONE];
+            let number = if number < 140 { often[number as usize % often.len()] } else { number - 100 };
+            let reply = all.reply(hart, number, &args);
+            for write in &reply.writes {
+                let bytes = match &write.data {
+                    Data::Bytes(bytes) => bytes.len() as u64,
+                    Data::Zeros(bytes) => *bytes,
+                };
+                prop_assert!(bytes == 0 || WINDOWS.place(write.address, bytes).is_some(), "{number}: {write:?}");
+                prop_assert!(write.address >= DATA || bytes == 0, "{number}: {write:?}");
+            }
+            if reply.then == Then::End && all.os.ended(hart).is_err() {
+                break;
+            }
+        }
+    }
 }

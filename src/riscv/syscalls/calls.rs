@@ -57,7 +57,7 @@ pub(super) fn perform(os: &mut Os, call: &Call, read: &[Vec<u8>]) -> Result<Step
         MREMAP => memory::remap(os, a0, a1, a2),
         MPROTECT => memory::protect(os, a0, a1, a2),
         MADVISE | SET_ROBUST_LIST | RT_SIGACTION | SCHED_SETAFFINITY => value(0),
-        RT_SIGPROCMASK | PRLIMIT64 | SCHED_GETAFFINITY | CLOCK_GETTIME | GETTIMEOFDAY | UNAME | GETRANDOM => {
+        RT_SIGPROCMASK | PRLIMIT64 | SCHED_GETAFFINITY | CLOCK_GETTIME | GETTIMEOFDAY | UNAME | SYSINFO | GETRANDOM => {
             told(os, call)?
         }
         GETUID | GETEUID | GETGID | GETEGID => value(1000),
@@ -144,6 +144,13 @@ fn told(os: &mut Os, call: &Call) -> Result<Step> {
         }
         CLOCK_GETTIME => words(os, a1, &[seconds, rest]),
         GETTIMEOFDAY => words(os, a0, &[seconds, rest / 1000]),
+        SYSINFO => {
+            let memory = os.process.windows.memory_bytes;
+            // `struct sysinfo`: uptime, three loads, total and free memory, ...; at byte 104 the unit of memory.
+            let mut info = [0; 14];
+            (info[0], info[4], info[5], info[13]) = (seconds, memory, memory, 1);
+            words(os, a0, &info)
+        }
         UNAME => {
             let fields = ["Linux", "durawarp", "6.1.0", "#1", "riscv64", ""];
             let mut bytes = vec![0; fields.len() * NAME_BYTES];

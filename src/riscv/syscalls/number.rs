@@ -17,7 +17,7 @@ calls! {
     SCHED_GETAFFINITY 123 "sched_getaffinity" SCHED_YIELD 124 "sched_yield" KILL 129 "kill" TKILL 130 "tkill"
     TGKILL 131 "tgkill" RT_SIGACTION 134 "rt_sigaction" RT_SIGPROCMASK 135 "rt_sigprocmask" UNAME 160 "uname"
     GETTIMEOFDAY 169 "gettimeofday" GETPID 172 "getpid" GETUID 174 "getuid" GETEUID 175 "geteuid" GETGID 176 "getgid"
-    GETEGID 177 "getegid" GETTID 178 "gettid" SOCKET 198 "socket" BRK 214 "brk" MUNMAP 215 "munmap"
+    GETEGID 177 "getegid" GETTID 178 "gettid" SYSINFO 179 "sysinfo" SOCKET 198 "socket" BRK 214 "brk" MUNMAP 215 "munmap"
     MREMAP 216 "mremap" CLONE 220 "clone" EXECVE 221 "execve" MMAP 222 "mmap" MPROTECT 226 "mprotect" MSYNC 227 "msync"
     MADVISE 233 "madvise" WAIT4 260 "wait4" PRLIMIT64 261 "prlimit64" GETRANDOM 278 "getrandom" STATX 291 "statx"
     RSEQ 293 "rseq" RISCV_HWPROBE 258 "riscv_hwprobe" CLONE3 435 "clone3"
