@@ -306,7 +306,7 @@ impl CommandProcessor {
         self.persistency.note(FactKind::KernelStarted, self.launch(), &self.ports, cx.now());
         self.ctas_known += launch.ctas();
         let first = cx.now() + launch_ticks;
-        let ctas = CtaDispatch::new(launch, self.pace, self.sm.count, occupancy.ctas, first);
+        let ctas = CtaDispatch::new(launch.ctas(), self.pace, self.sm.count, occupancy.ctas, first);
         self.step = Step::Launch(ctas, KernelBarrier::default());
         self.dispatch(cx);
     }
@@ -484,8 +484,8 @@ impl Component<Msg> for CommandProcessor {
         let what = match &self.step {
             Step::Idle | Step::Over => return,
             Step::Launch(ctas, barrier) => {
-                let (kernel, all, (sent, done)) =
-                    (&ctas.launch().kernel.name, ctas.launch().ctas(), ctas.sent_and_done());
+                let kernel = self.records.last().map_or("", |record| &record.kernel);
+                let (all, (sent, done)) = (ctas.ctas(), ctas.sent_and_done());
                 match barrier.reached() {
                     0 => format!("CTAs of kernel `{kernel}`: {done} of {all} have ended"),
                     reached => format!(

@@ -5,10 +5,7 @@
 //! (`occupancy`); CTAs depart in the order of their numbers, on edges of the core clock. Not modelled:
 //! concurrent kernels, preemption.
 
-use std::sync::Arc;
-
 use crate::engine::{Clock, Time};
-use crate::kernel::launch::Launch;
 
 /// When CTAs may leave the command processor.
 #[derive(Debug, Clone, Copy)]
@@ -35,7 +32,8 @@ pub(super) struct Departure {
 /// The launch whose CTAs are running.
 #[derive(Debug)]
 pub(super) struct CtaDispatch {
-    launch: Arc<Launch>,
+    /// CTAs of the launch.
+    ctas: u64,
     pace: Pace,
     /// The first CTA that has not left.
     next: u64,
@@ -48,15 +46,16 @@ pub(super) struct CtaDispatch {
 }
 
 impl CtaDispatch {
-    /// A launch whose first CTA leaves at `first` or after; each of `sms` SMs holds `ctas` CTAs.
-    pub(super) fn new(launch: Arc<Launch>, pace: Pace, sms: u32, ctas: u32, first: Time) -> Self {
-        let room = vec![ctas; sms as usize];
-        CtaDispatch { launch, pace, next: 0, done: 0, room, next_sm: 0, next_departure: first }
+    /// A launch of `ctas` CTAs, the first of which leaves at `first` or after; each of `sms` SMs holds
+    /// `occupancy` CTAs.
+    pub(super) fn new(ctas: u64, pace: Pace, sms: u32, occupancy: u32, first: Time) -> Self {
+        let room = vec![occupancy; sms as usize];
+        CtaDispatch { ctas, pace, next: 0, done: 0, room, next_sm: 0, next_departure: first }
     }
 
     /// The next CTA that leaves; none when no SM has room or no CTA is left.
     pub(super) fn depart(&mut self, now: Time) -> Option<Departure> {
-        if self.next == self.launch.ctas() {
+        if self.next == self.ctas {
             return None;
         }
         let sms = self.room.len();
@@ -78,21 +77,58 @@ impl CtaDispatch {
 
     /// Every CTA has ended.
     pub(super) fn is_over(&self) -> bool {
-        self.done == self.launch.ctas()
+        self.done == self.ctas
     }
 
     /// CTAs on SMs, once every CTA has left; none before, since those that wait for room come later.
     pub(super) fn last_resident(&self) -> Option<u64> {
-        (self.next == self.launch.ctas()).then(|| self.launch.ctas() - self.done)
+        (self.next == self.ctas).then(|| self.ctas - self.done)
     }
 
-    /// The launch.
-    pub(super) fn launch(&self) -> &Launch {
-        &self.launch
+    /// CTAs of the launch.
+    pub(super) fn ctas(&self) -> u64 {
+        self.ctas
     }
 
     /// CTAs that have left, and CTAs that have ended.
     pub(super) fn sent_and_done(&self) -> (u64, u64) {
         (self.next, self.done)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A clock of 10 ticks, two cycles between departures, the first at 25 or after.
+    fn dispatch(ctas: u64, sms: u32, occupancy: u32) -> CtaDispatch {
+        let pace = Pace { clock: Clock::of_period(10), launch_ticks: 25, interval: 20 };
+        CtaDispatch::new(ctas, pace, sms, occupancy, 25)
+    }
+
+    fn departures(dispatch: &mut CtaDispatch, now: Time) -> Vec<(u16, u64, Time)> {
+        std::iter::from_fn(|| dispatch.depart(now)).map(|d| (d.sm, d.cta, d.at)).collect()
+    }
+
+    #[test]
+    fn ctas_go_round_robin_one_an_interval_on_edges_of_the_clock() {
+        let mut launch = dispatch(3, 2, 2);
+        assert_eq!(departures(&mut launch, 0), [(0, 0, 30), (1, 1, 50), (0, 2, 70)]);
+        assert_eq!((launch.sent_and_done(), launch.last_resident()), ((3, 0), Some(3)));
+    }
+
+    #[test]
+    fn a_cta_waits_for_room_and_takes_the_sm_that_has_it() {
+        let mut launch = dispatch(4, 2, 1);
+        assert_eq!(departures(&mut launch, 0), [(0, 0, 30), (1, 1, 50)]);
+        assert_eq!(launch.last_resident(), None, "two wait for room");
+        launch.end_cta(1);
+        assert_eq!(departures(&mut launch, 101), [(1, 2, 110)], "the next edge");
+        launch.end_cta(1);
+        assert_eq!(departures(&mut launch, 111), [(1, 3, 130)], "not before the interval is over");
+        assert_eq!((launch.last_resident(), launch.is_over()), (Some(2), false));
+        launch.end_cta(0);
+        launch.end_cta(1);
+        assert_eq!((launch.last_resident(), launch.is_over()), (Some(0), true));
     }
 }

@@ -14,8 +14,8 @@ use crate::persist::handler::{
 #[derive(Debug, Default)]
 pub(super) struct HandlerHost {
     handler: Option<Box<dyn Handler>>,
-    /// What the handler wants to hear of.
-    wants: Interests,
+    /// What the handler wants to hear of; nothing without one.
+    pub(super) wants: Interests,
     pub(super) outbox: Outbox,
     /// Lines of DRAM of this slice that the handler moves bytes to, in turn.
     reserved: Vec<u64>,
@@ -33,40 +33,33 @@ impl HandlerHost {
         HandlerHost { handler, wants, reserved, ..HandlerHost::default() }
     }
 
-    /// The handler hears of accesses.
-    pub(super) fn wants_accesses(&self) -> bool {
-        self.wants.accesses
-    }
-
-    /// The handler hears when lines are durable.
-    pub(super) fn tracks_durability(&self) -> bool {
-        self.wants.durability
-    }
-
     /// The next line that bytes are moved to.
     pub(super) fn next_reserved(&mut self) -> u64 {
         self.next_reserved = (self.next_reserved + 1) % self.reserved.len();
         self.reserved[self.next_reserved]
     }
 
-    /// The slice has served an access.
-    pub(super) fn access(&mut self, access: &Access) {
+    /// Something has happened.
+    fn tell(&mut self, event: &Event<'_>) {
         if let Some(handler) = &mut self.handler {
-            handler.event(&Event::Accessed(access), &mut self.outbox);
+            handler.event(event, &mut self.outbox);
         }
+    }
+
+    /// The slice has served an access.
+    pub(super) fn accessed(&mut self, access: &Access) {
+        self.tell(&Event::Accessed(access));
     }
 
     /// A line of persistent memory makes room for another.
     pub(super) fn replaced(&mut self, line: u64) {
-        if let Some(handler) = &mut self.handler {
-            handler.event(&Event::Replaced(line), &mut self.outbox);
-        }
+        self.tell(&Event::Replaced(line));
     }
 
     /// No write of a line is on its way to durability any more.
     pub(super) fn durable(&mut self, line: u64) {
-        if let Some(handler) = self.handler.as_mut().filter(|_| self.wants.durability) {
-            handler.event(&Event::Durable(line), &mut self.outbox);
+        if self.wants.durability {
+            self.tell(&Event::Durable(line));
         }
     }
 
@@ -74,12 +67,10 @@ impl HandlerHost {
     pub(super) fn drain(&mut self, from: u16) -> Vec<u64> {
         let mut lines = std::mem::take(&mut self.named);
         lines.clear();
-        if let Some(handler) = &mut self.handler {
-            // Lines that wait to be cleaned are no marker's.
-            std::mem::swap(self.outbox.cleans(), &mut lines);
-            handler.event(&Event::Drain(from), &mut self.outbox);
-            std::mem::swap(self.outbox.cleans(), &mut lines);
-        }
+        // The handler names lines in its outbox; those that wait there to be cleaned are no marker's.
+        std::mem::swap(self.outbox.cleans(), &mut lines);
+        self.tell(&Event::Drain(from));
+        std::mem::swap(self.outbox.cleans(), &mut lines);
         lines
     }
 
@@ -88,16 +79,10 @@ impl HandlerHost {
         self.named = lines;
     }
 
-    /// Of `ways` of a set, how many the handler wants to look at for one to make room; none to take the
-    /// first.
-    pub(super) fn victims(&self, ways: usize) -> Option<usize> {
-        self.wants.victims.map(|search| search.ways(ways))
-    }
-
-    /// The handler does not let a dirty line of persistent memory make room now.
-    pub(super) fn keeps(&mut self, line: u64) -> bool {
-        let offer = Offer::Victim(line);
-        self.handler.as_mut().is_some_and(|handler| handler.offer(&offer, &mut self.outbox) != Admission::Goes)
+    /// The handler lets a dirty line of persistent memory make room now.
+    pub(super) fn lets_go(&mut self, line: u64) -> bool {
+        let Some(handler) = &mut self.handler else { return true };
+        handler.offer(&Offer::Victim(line), &mut self.outbox) == Admission::Goes
     }
 
     /// A peer has written.

@@ -46,7 +46,7 @@ impl L2Slice {
             match self.serve(request, cx) {
                 Served::Done(bytes) => {
                     if let Some(access) = access {
-                        self.host.access(&access);
+                        self.host.accessed(&access);
                     }
                     match kind {
                         RequestKind::Read => self.counters.reads += 1,
@@ -70,7 +70,7 @@ impl L2Slice {
 
     /// What the handler will hear of a request; none of those that do not concern it.
     fn access_of(&self, request: &Request) -> Option<Access> {
-        let concerns = self.host.wants_accesses()
+        let concerns = self.host.wants.accesses
             && Medium::of(request.line) == Medium::Nvm
             && !matches!(request.kind, RequestKind::WriteBackAll | RequestKind::Marker);
         let from = self.ports.sm_of(request.from).filter(|_| concerns)?;
@@ -424,11 +424,11 @@ impl L2Slice {
     /// The place that a line may take: the least recently used, or the first of those that the handler wants
     /// to look at which it does not keep.
     fn victim(&mut self, line: u64) -> Option<usize> {
-        let Some(count) = self.host.victims(self.spec.ways as usize) else { return self.array.victim(line) };
+        let Some(search) = self.host.wants.victims else { return self.array.victim(line) };
         let (array, host) = (&self.array, &mut self.host);
-        array.victims(line).take(count).find(|&place| {
+        array.victims(line).take(search.ways(self.spec.ways as usize)).find(|&place| {
             let address = array.address(place);
-            array.dirty(place) == 0 || Medium::of(address) == Medium::Dram || !host.keeps(address)
+            array.dirty(place) == 0 || Medium::of(address) == Medium::Dram || host.lets_go(address)
         })
     }
 
@@ -461,7 +461,7 @@ impl L2Slice {
 
     /// Tells a handler that tracks durability of a line that has no write on its way any more.
     pub(super) fn tell_durable(&mut self, line: u64) {
-        if self.host.tracks_durability() && Medium::of(line) == Medium::Nvm && self.durability.is_durable(line) {
+        if self.host.wants.durability && Medium::of(line) == Medium::Nvm && self.durability.is_durable(line) {
             self.host.durable(line);
         }
     }

@@ -229,7 +229,7 @@ impl Sm {
         }
         self.tell_replaced();
         self.port.line_pool.give(store);
-        self.core.slots[warp].stores -= 1;
+        self.core.slots[warp].under_way.stores -= 1;
         self.resume(warp, cycle, launch, cx);
         true
     }

@@ -117,7 +117,7 @@ impl Core {
     pub(super) fn share_fences(&mut self, warp: usize) {
         let slot = &mut self.slots[warp];
         let cta = &mut self.ctas[usize::from(slot.cta)];
-        cta.fenced = cta.fenced.max(slot.fenced);
-        slot.fenced = cta.fenced;
+        cta.fenced = cta.fenced.max(slot.order.fenced);
+        slot.order.fenced = cta.fenced;
     }
 }

@@ -17,6 +17,7 @@ use crate::persist::vocab::Boundary;
 
 use super::Sm;
 use super::marker::Arrival;
+use super::slots::{FenceOrder, UnderWay};
 use super::wait::Wait;
 
 /// One of a CTA's 16 barriers.
@@ -120,12 +121,8 @@ impl Sm {
         slot.ready_at.resize(launch.kernel.scoreboard_entries(), 0);
         slot.cta = cta_slot as u8;
         slot.not_before = 0;
-        slot.loads = 0;
-        slot.stores = 0;
-        slot.persists = 0;
-        slot.throughs = 0;
-        slot.past = 0;
-        slot.fenced = 0;
+        slot.under_way = UnderWay::default();
+        slot.order = FenceOrder::default();
         self.core.ctas[cta_slot].live |= 1 << at;
         let scheduler = usize::from(self.core.slots[at].scheduler);
         let slots = &mut self.core.slots;
@@ -145,7 +142,7 @@ impl Sm {
         let state = &mut self.core.ctas[cta].barriers[usize::from(barrier.id)];
         state.arrivals += 1;
         state.arrived |= 1 << warp;
-        state.fenced = state.fenced.max(self.core.slots[warp].fenced);
+        state.fenced = state.fenced.max(self.core.slots[warp].order.fenced);
         state.expected = u32::from(barrier.threads);
         state.votes += self.core.slots[warp].warp.barrier_votes(inst, lanes);
         state.voters += lanes.count_ones();
@@ -187,7 +184,7 @@ impl Sm {
     fn pass_barrier(&mut self, warp: usize, opened: BarrierState, cycle: u32, launch: &Launch) {
         self.record.note(&self.core.slots[warp], FactKind::BarrierPassed, 0);
         let slot = &mut self.core.slots[warp];
-        slot.fenced = slot.fenced.max(opened.fenced).max(self.core.ctas[usize::from(slot.cta)].fenced);
+        slot.order.fenced = slot.order.fenced.max(opened.fenced).max(self.core.ctas[usize::from(slot.cta)].fenced);
         let pc = slot.warp.pc() as usize;
         let inst = &launch.kernel.code[pc];
         if let Op::Barrier(barrier) = inst.op {
@@ -205,7 +202,7 @@ impl Sm {
     pub(super) fn warp_exited(&mut self, warp: usize, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
         let cta = usize::from(self.core.slots[warp].cta);
         self.core.ctas[cta].live &= !(1 << warp);
-        self.core.ctas[cta].fenced = self.core.ctas[cta].fenced.max(self.core.slots[warp].fenced);
+        self.core.ctas[cta].fenced = self.core.ctas[cta].fenced.max(self.core.slots[warp].order.fenced);
         self.core.enter(warp, Wait::Drained, cycle);
         self.retire_if_drained(warp, cycle, cx);
         if self.core.ctas[cta].live != 0 {
@@ -217,7 +214,11 @@ impl Sm {
     /// Frees an exited warp's slot when its last load and store are done; the last warp ends the CTA.
     pub(super) fn retire_if_drained(&mut self, warp: usize, cycle: u32, cx: &mut Ctx<'_, Msg>) {
         let slot = &self.core.slots[warp];
-        if slot.wait != Wait::Drained || slot.loads > 0 || slot.stores > 0 || slot.persists > 0 {
+        if slot.wait != Wait::Drained
+            || slot.under_way.loads > 0
+            || slot.under_way.stores > 0
+            || slot.under_way.persists > 0
+        {
             return;
         }
         if self.front_end.present && !self.is_copied(warp) {
@@ -252,18 +253,19 @@ impl Sm {
                 Wait::Register => "memory data for its next instruction's registers".to_owned(),
                 Wait::Barrier => self.describe_barrier(index),
                 Wait::Performed { cleaning: 0, .. } => {
-                    format!("{} stores and {} loads to be performed", slot.stores, slot.loads)
+                    format!("{} stores and {} loads to be performed", slot.under_way.stores, slot.under_way.loads)
                 }
                 Wait::Performed { .. } => "what the L1 has combined to be performed".to_owned(),
-                Wait::Durable { ordered, .. } => format!("{} persists to be durable", slot.awaited(ordered)),
-                Wait::Marker(_) => format!("{} persists to be durable", slot.persists),
+                Wait::Durable { ordered, .. } => format!("{} persists to be durable", slot.under_way.awaited(ordered)),
+                Wait::Marker(_) => format!("{} persists to be durable", slot.under_way.persists),
                 Wait::Peers(_) => "a marker of its CTA or kernel".to_owned(),
-                Wait::FrontEnd if slot.copying > 0 => {
-                    format!("{} line accesses of its atomics, before its region ends", slot.copying)
+                Wait::FrontEnd if slot.under_way.copying > 0 => {
+                    format!("{} line accesses of its atomics, before its region ends", slot.under_way.copying)
                 }
                 Wait::FrontEnd => "the front-end buffer: room, a region's ID, or its atomic's turn".to_owned(),
                 Wait::Drained => {
-                    let (stores, loads, persists) = (slot.stores, slot.loads, slot.persists);
+                    let (stores, loads, persists) =
+                        (slot.under_way.stores, slot.under_way.loads, slot.under_way.persists);
                     format!("{stores} stores, {loads} loads and {persists} persists after its exit")
                 }
             };

@@ -64,7 +64,7 @@ impl Sm {
             Op::Pm(PmOp::Region) => (false, true),
             _ => return false,
         };
-        let (lanes, copying) = (slot.warp.guarded(inst), slot.copying);
+        let (lanes, copying) = (slot.warp.guarded(inst), slot.under_way.copying);
         if lanes == 0 {
             return false;
         }
@@ -148,7 +148,7 @@ impl Sm {
         for (access, payload) in entry.accesses.iter().zip(&mut entry.payloads) {
             if let Payload::Atomics(atomics) = payload {
                 atomics.line = access.line;
-                self.core.slots[warp].copying += u32::from(Medium::of(access.line) == Medium::Nvm);
+                self.core.slots[warp].under_way.copying += u32::from(Medium::of(access.line) == Medium::Nvm);
             }
         }
     }
@@ -167,8 +167,8 @@ impl Sm {
         }
         self.copy_store(warp, atomics.line, &content);
         self.port.line_pool.give(content);
-        self.core.slots[warp].copying -= 1;
-        if self.core.slots[warp].copying == 0 {
+        self.core.slots[warp].under_way.copying -= 1;
+        if self.core.slots[warp].under_way.copying == 0 {
             self.host.tell(&Event::AtomicPerformed { warp: warp as u8 });
         }
     }

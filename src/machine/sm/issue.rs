@@ -175,7 +175,7 @@ impl Sm {
 
     fn fence(&mut self, warp: usize, then: AfterFence, cycle: u32, launch: &Launch, cx: &mut Ctx<'_, Msg>) {
         let slot = &mut self.core.slots[warp];
-        if slot.loads == 0 && slot.stores == 0 {
+        if slot.under_way.is_performed() {
             self.release(warp, then, cycle + 1, launch, cx);
         } else {
             self.core.enter(warp, Wait::Performed { then, cleaning: 0 }, cycle + 1);

@@ -71,7 +71,7 @@ impl Sm {
         cx: &mut Ctx<'_, Msg>,
     ) {
         let scope = kind.scope();
-        self.core.slots[warp].came = from;
+        self.core.slots[warp].order.came = from;
         if (scope, rule) != (PersistScope::Thread, FenceRule::Pass) {
             self.record.stall_begins(warp, &self.core.slots[warp], kind.name(), from);
         }
@@ -171,7 +171,7 @@ impl Sm {
                 (warp < 64).then_some(warp)
             })
         };
-        let fenced = warps(arrival.waiting).map(|warp| self.core.slots[warp].fenced).max().unwrap_or_default();
+        let fenced = warps(arrival.waiting).map(|warp| self.core.slots[warp].order.fenced).max().unwrap_or_default();
         for warp in warps(arrival.waiting) {
             self.record.note(&self.core.slots[warp], FactKind::BarrierPassed, 0);
             if arrival.marks {
@@ -180,7 +180,7 @@ impl Sm {
             }
             self.record.stall_ends(warp, cycle);
             let slot = &mut self.core.slots[warp];
-            slot.fenced = slot.fenced.max(fenced);
+            slot.order.fenced = slot.order.fenced.max(fenced);
             slot.not_before = slot.not_before.max(cycle + self.core.latency[Class::Control as usize]);
             self.core.settle(warp, cycle, launch);
         }

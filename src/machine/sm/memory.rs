@@ -146,7 +146,7 @@ impl Sm {
             }
         }
         if load != NO_LOAD {
-            self.core.slots[warp].loads += 1;
+            self.core.slots[warp].under_way.loads += 1;
             self.core.write_later(warp, pc, launch);
         }
         Ok(())
@@ -199,10 +199,10 @@ impl Sm {
         let slot = &mut self.core.slots[warp];
         let cta = &mut self.core.ctas[usize::from(slot.cta)];
         if mem.kind != MemKind::Load {
-            cta.fenced = cta.fenced.max(slot.fenced);
+            cta.fenced = cta.fenced.max(slot.order.fenced);
         }
         if mem.kind != MemKind::Store {
-            slot.fenced = slot.fenced.max(cta.fenced);
+            slot.order.fenced = slot.order.fenced.max(cta.fenced);
         }
         let accessed = lanes_of(lanes).map(|lane| address[lane]);
         if cta.writers.access(warp as u8, mem.kind, accessed, bytes) {
@@ -312,11 +312,12 @@ impl Sm {
         let accesses = entry.accesses.len() as u32;
         if entry.kind.persists() {
             entry.issued = self.record.now;
-            self.core.slots[warp].persists += accesses;
-            self.core.slots[warp].throughs += if entry.kind == RequestKind::NonTemporal { accesses } else { 0 };
+            self.core.slots[warp].under_way.persists += accesses;
+            self.core.slots[warp].under_way.throughs +=
+                if entry.kind == RequestKind::NonTemporal { accesses } else { 0 };
             self.record.counters.persists += u64::from(accesses);
         } else if load == NO_LOAD {
-            self.core.slots[warp].stores += accesses;
+            self.core.slots[warp].under_way.stores += accesses;
         } else {
             self.lsu.load(load).left += accesses;
         }

@@ -156,7 +156,7 @@ impl Sm {
     /// What a warp stored is not all known to be durable.
     pub(super) fn is_unpersisted(&self, warp: usize) -> bool {
         let slot = &self.core.slots[warp];
-        self.leaving.order.as_ref().is_some_and(|books| books.is_pending(slot.cta, slot.past))
+        self.leaving.order.as_ref().is_some_and(|books| books.is_pending(slot.cta, slot.order.past))
     }
 
     /// Sends a line's bytes to memory, as the handler has said. The caller has made sure of room in the miss queue.

@@ -146,7 +146,7 @@ impl Sm {
     /// Sends the line accesses of a store whose payloads are ready: those to persistent memory as the scheme says.
     pub(super) fn send_stores(&mut self, warp: usize, class: StoreClass, mut entry: Box<Entry>, launch: &Launch) {
         if entry.accesses.iter().all(|access| Medium::of(access.line) == Medium::Dram) {
-            entry.after = self.core.slots[warp].fenced;
+            entry.after = self.core.slots[warp].order.fenced;
             if class != StoreClass::Data {
                 self.record.note_on_dram(&self.core.slots[warp], launch);
             }
@@ -164,7 +164,7 @@ impl Sm {
             lines: &self.host.lines,
             accesses: persistent as u32,
             cta: slot.cta,
-            knows: slot.fenced,
+            knows: slot.order.fenced,
         };
         let rule = self.host.handler.store(&store, &mut self.host.outbox);
         self.record.counters.pm_stores += 1;
@@ -212,18 +212,18 @@ impl Sm {
         }
         if let Some(books) = &mut self.leaving.order {
             let slot = &mut self.core.slots[warp];
-            past.after = slot.fenced;
+            past.after = slot.order.fenced;
             if !past.accesses.is_empty() {
-                slot.past = books.issue(slot.cta, past.accesses.len() as u64);
+                slot.order.past = books.issue(slot.cta, past.accesses.len() as u64);
             }
         }
         if let Some(order) = rule.order {
             let slot = &mut self.core.slots[warp];
             let cached = rule.route == Route::Temporal;
-            entry.after = if cached { order.after } else { slot.fenced };
+            entry.after = if cached { order.after } else { slot.order.fenced };
             if !past.accesses.is_empty() {
                 past.after = order.after;
-                slot.past = order.number;
+                slot.order.past = order.number;
             }
         }
         for entry in [entry, past] {
@@ -241,7 +241,7 @@ impl Sm {
     /// Sends an atomic. It is performed at the L2; a scheme that waits for every store has its lines written back then.
     pub(super) fn send_atomics(&mut self, warp: usize, load: u16, mut entry: Box<Entry>) {
         let persistent = entry.accesses.iter().filter(|access| Medium::of(access.line) == Medium::Nvm).count();
-        let (cta, knows) = (self.core.slots[warp].cta, self.core.slots[warp].fenced);
+        let (cta, knows) = (self.core.slots[warp].cta, self.core.slots[warp].order.fenced);
         entry.after = knows;
         self.record.counters.pm_store_accesses += persistent as u64;
         let mut wait = false;
@@ -354,7 +354,7 @@ impl Sm {
         self.record.counters.pm_fences += 1;
         let slot = &self.core.slots[warp];
         let cta = &mut self.core.ctas[usize::from(slot.cta)];
-        cta.fenced = cta.fenced.max(slot.past);
+        cta.fenced = cta.fenced.max(slot.order.past);
         Some((FenceKind::Ofence, rule))
     }
 
@@ -442,10 +442,10 @@ impl Sm {
         self.record.stall_begins(warp, &self.core.slots[warp], "durable store", from);
         let flushing = !ordered && self.is_unpersisted(warp);
         if flushing {
-            let (cta, past) = (self.core.slots[warp].cta, self.core.slots[warp].past);
+            let (cta, past) = (self.core.slots[warp].cta, self.core.slots[warp].order.past);
             self.host.tell(&Event::Flush { cta, number: past });
         }
-        if self.core.slots[warp].awaited(ordered) == 0 && !flushing {
+        if self.core.slots[warp].under_way.awaited(ordered) == 0 && !flushing {
             self.core.slots[warp].since = from;
             self.pass_durable(warp, then, from, launch, cx);
         } else {
@@ -464,13 +464,14 @@ impl Sm {
     ) {
         let waited = cycle - self.core.slots[warp].since.min(cycle);
         self.record.stalls.fences.record(self.w.clock.cycles(u64::from(waited)));
-        if self.core.slots[warp].persists == 0 && !self.is_unpersisted(warp) {
+        if self.core.slots[warp].under_way.persists == 0 && !self.is_unpersisted(warp) {
             self.record.note(&self.core.slots[warp], FactKind::FencePassed, 0);
         } else {
             self.record.note(&self.core.slots[warp], FactKind::FenceOrdered, 0);
             self.record.counters.pm_fences_ordered += 1;
-            self.core.slots[warp].fenced = self.core.slots[warp].fenced.max(self.core.slots[warp].past);
-            let (number, author) = (self.core.slots[warp].past, self.record.author(&self.core.slots[warp]));
+            self.core.slots[warp].order.fenced =
+                self.core.slots[warp].order.fenced.max(self.core.slots[warp].order.past);
+            let (number, author) = (self.core.slots[warp].order.past, self.record.author(&self.core.slots[warp]));
             let cta = self.core.slots[warp].cta;
             self.host.tell(&Event::FenceOrdered { cta, number, author });
             if self.record.journal.is_some()

@@ -176,7 +176,7 @@ impl Record {
 
     /// Counts a warp's wait at a persist barrier, which has lasted until `cycle`.
     pub(super) fn count_barrier(&mut self, slot: &WarpSlot, scope: PersistScope, cycle: u32) {
-        let cycles = u64::from(cycle.saturating_sub(slot.came));
+        let cycles = u64::from(cycle.saturating_sub(slot.order.came));
         let (barriers, stall) = match scope {
             PersistScope::Thread => (&mut self.counters.pm_barriers_wi, &mut self.counters.pm_barriers_wi_stall),
             PersistScope::Cta => (&mut self.counters.pm_barriers_wg, &mut self.counters.pm_barriers_wg_stall),

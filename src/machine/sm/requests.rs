@@ -257,7 +257,7 @@ impl Sm {
         }
         self.lsu.close_load(load);
         self.core.write_from(warp, pc, ready, launch);
-        self.core.slots[warp].loads -= 1;
+        self.core.slots[warp].under_way.loads -= 1;
         self.resume(warp, cycle, launch, cx);
     }
 
@@ -266,13 +266,13 @@ impl Sm {
         let slot = &self.core.slots[warp];
         match slot.wait {
             Wait::Register => self.core.settle(warp, cycle, launch),
-            Wait::Performed { then, cleaning: 0 } if slot.loads == 0 && slot.stores == 0 => {
+            Wait::Performed { then, cleaning: 0 } if slot.under_way.is_performed() => {
                 self.release(warp, then, cycle, launch, cx);
             }
-            Wait::Durable { ordered, flushing: false, then } if slot.awaited(ordered) == 0 => {
+            Wait::Durable { ordered, flushing: false, then } if slot.under_way.awaited(ordered) == 0 => {
                 self.pass_durable(warp, then, cycle, launch, cx);
             }
-            Wait::Marker(scope) if slot.persists == 0 => self.marker_passed(warp, scope, cycle, launch),
+            Wait::Marker(scope) if slot.under_way.persists == 0 => self.marker_passed(warp, scope, cycle, launch),
             Wait::Drained => self.retire_if_drained(warp, cycle, cx),
             _ => {}
         }
@@ -301,7 +301,7 @@ impl Sm {
                     return;
                 }
                 let warp = reply.tag as usize;
-                self.core.slots[warp].stores -= 1;
+                self.core.slots[warp].under_way.stores -= 1;
                 self.resume(warp, cycle, launch, cx);
             }
             (RequestKind::Atomic, Payload::Atomics(atomics)) => {
@@ -309,7 +309,7 @@ impl Sm {
                 if self.front_end.present {
                     let warp = usize::from(self.lsu.load(load).warp);
                     self.copy_atomics(warp, &atomics);
-                    if self.core.slots[warp].copying == 0 && self.front_end.waiting >> warp & 1 == 1 {
+                    if self.core.slots[warp].under_way.copying == 0 && self.front_end.waiting >> warp & 1 == 1 {
                         self.front_end.waiting &= !(1 << warp);
                         self.core.settle(warp, cycle, launch);
                     }
@@ -336,8 +336,8 @@ impl Sm {
                     return;
                 }
                 let warp = reply.tag as usize;
-                self.core.slots[warp].persists -= 1;
-                self.core.slots[warp].throughs -= u32::from(reply.kind == RequestKind::NonTemporal);
+                self.core.slots[warp].under_way.persists -= 1;
+                self.core.slots[warp].under_way.throughs -= u32::from(reply.kind == RequestKind::NonTemporal);
                 self.resume(warp, cycle, launch, cx);
             }
             (kind, payload) => panic!("a reply to a {kind:?} with {payload:?}"),

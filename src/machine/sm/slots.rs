@@ -17,6 +17,44 @@ use super::wait::{ACCOUNTS, Account, Wait};
 /// Scoreboard entry of a register that waits for memory.
 pub(super) const PENDING: u32 = u32::MAX;
 
+/// A warp's accesses that are under way.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct UnderWay {
+    /// Loads and atomics.
+    pub(super) loads: u32,
+    /// Stores not yet acknowledged.
+    pub(super) stores: u32,
+    /// Non-temporal stores and write-backs not yet durable.
+    pub(super) persists: u32,
+    /// Of these, non-temporal stores.
+    pub(super) throughs: u32,
+    /// Line accesses of atomics whose results the front-end buffer waits for.
+    pub(super) copying: u32,
+}
+
+impl UnderWay {
+    /// Persists that a fence waits for, which may be `ordered`.
+    pub(super) fn awaited(self, ordered: bool) -> u32 {
+        if ordered { self.persists - self.throughs } else { self.persists }
+    }
+
+    /// Loads and stores are all performed.
+    pub(super) fn is_performed(self) -> bool {
+        self.loads == 0 && self.stores == 0
+    }
+}
+
+/// What a warp's fences order without waiting, by its scheme's numbers.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct FenceOrder {
+    /// The number of its last non-temporal store.
+    pub(super) past: u64,
+    /// What must be durable before what it stores from now on: it knows of fences that did not wait.
+    pub(super) fenced: u64,
+    /// Cycle in which it came to its last persist barrier.
+    pub(super) came: u32,
+}
+
 /// One warp slot.
 #[derive(Debug)]
 pub(super) struct WarpSlot {
@@ -37,22 +75,8 @@ pub(super) struct WarpSlot {
     pub(super) not_before: u32,
     /// Cycle that the timers hold it for.
     pub(super) until: u32,
-    /// Loads and atomics under way.
-    pub(super) loads: u32,
-    /// Stores not yet acknowledged.
-    pub(super) stores: u32,
-    /// Write-throughs and write-backs not yet durable.
-    pub(super) persists: u32,
-    /// Of these, write-throughs.
-    pub(super) throughs: u32,
-    /// Line accesses of atomics whose results the front-end buffer waits for.
-    pub(super) copying: u32,
-    /// The gate's number of its last non-temporal store.
-    pub(super) past: u64,
-    /// What must be durable before what it stores from now on, by the gate's numbers: it knows of fences that did not wait.
-    pub(super) fenced: u64,
-    /// Cycle in which it came to its last persist barrier.
-    pub(super) came: u32,
+    pub(super) under_way: UnderWay,
+    pub(super) order: FenceOrder,
     /// Cycle from which it waits.
     pub(super) since: u32,
     /// Cycle in which it issued last.
@@ -60,11 +84,6 @@ pub(super) struct WarpSlot {
 }
 
 impl WarpSlot {
-    /// Persists that it waits for at a fence, which may be `ordered`.
-    pub(super) fn awaited(&self, ordered: bool) -> u32 {
-        if ordered { self.persists - self.throughs } else { self.persists }
-    }
-
     /// An empty slot of a scheduler.
     pub(super) fn new(scheduler: u8) -> Self {
         WarpSlot {
@@ -78,14 +97,8 @@ impl WarpSlot {
             cta: 0,
             not_before: 0,
             until: 0,
-            loads: 0,
-            stores: 0,
-            persists: 0,
-            throughs: 0,
-            copying: 0,
-            past: 0,
-            fenced: 0,
-            came: 0,
+            under_way: UnderWay::default(),
+            order: FenceOrder::default(),
             since: 0,
             issued_at: u32::MAX,
         }
