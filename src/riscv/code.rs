@@ -1,14 +1,14 @@
 //! The code of a program, decoded once: one entry for every two bytes of its executable segments.
 //!
-//! What is executed is what the file has. A store to code is a fault (as it is where pages are protected), so that the
-//! decoded form cannot grow stale; programs that write code as they run are not supported.
+//! What is executed is what the file has. A store to code is a fault (as it is where pages are protected), so
+//! that the decoded form cannot grow stale; programs that write code as they run are not supported.
 
 use super::decode::{decode, length};
 use super::instruction::Inst;
 
 /// A decoded segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Region {
+struct CodeSegment {
     start: u64,
     /// Address after its last byte.
     end: u64,
@@ -18,24 +18,24 @@ struct Region {
 
 /// Decoded code, by address.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Code {
-    regions: Vec<Region>,
+pub struct CodeTable {
+    regions: Vec<CodeSegment>,
     /// Address after all of it.
     end: u64,
 }
 
-impl Code {
+impl CodeTable {
     /// Decodes executable bytes and where they begin, an even address each.
-    pub fn new<'a>(segments: impl IntoIterator<Item = (u64, &'a [u8])>) -> Code {
-        let regions: Vec<Region> = segments.into_iter().map(|(start, bytes)| region(start, bytes)).collect();
+    pub fn new<'a>(segments: impl IntoIterator<Item = (u64, &'a [u8])>) -> CodeTable {
+        let regions: Vec<CodeSegment> = segments.into_iter().map(|(start, bytes)| region(start, bytes)).collect();
         let end = regions.iter().map(|region| region.end).max().unwrap_or(0);
-        Code { regions, end }
+        CodeTable { regions, end }
     }
 
     /// The instruction at an address; `None` where no code is, and at odd addresses.
     #[inline]
     pub fn at(&self, pc: u64) -> Option<&Inst> {
-        let in_region = |region: &'_ Region| pc.wrapping_sub(region.start) < region.end - region.start;
+        let in_region = |region: &'_ CodeSegment| pc.wrapping_sub(region.start) < region.end - region.start;
         let region = self.regions.iter().find(|region| in_region(region))?;
         let offset = pc - region.start;
         if offset & 1 == 1 { None } else { region.instructions.get((offset / 2) as usize) }
@@ -53,7 +53,7 @@ impl Code {
     }
 }
 
-fn region(start: u64, bytes: &[u8]) -> Region {
+fn region(start: u64, bytes: &[u8]) -> CodeSegment {
     let halves: Vec<u16> = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
     let instruction = |i: usize| {
         let low = u32::from(halves[i]);
@@ -64,7 +64,11 @@ fn region(start: u64, bytes: &[u8]) -> Region {
             None => Inst::illegal(low, 2),
         }
     };
-    Region { start, end: start + 2 * halves.len() as u64, instructions: (0..halves.len()).map(instruction).collect() }
+    CodeSegment {
+        start,
+        end: start + 2 * halves.len() as u64,
+        instructions: (0..halves.len()).map(instruction).collect(),
+    }
 }
 
 #[cfg(test)]
@@ -77,11 +81,12 @@ mod tests {
 
     #[test]
     fn every_even_address_has_an_instruction() {
-        let code = Code::new([(0x1000, &BYTES[..])]);
+        let code = CodeTable::new([(0x1000, &BYTES[..])]);
         let at = |pc| code.at(pc).map(|inst| (inst.op, inst.length));
         assert_eq!(at(0x1000), Some((Op::Addi, 2)));
         assert_eq!(at(0x1002), Some((Op::Addi, 4)));
-        // The second half of the word before, taken as a compressed word: `c.addi a0, ...` or nothing, never a panic.
+        // The second half of the word before, taken as a compressed word: `c.addi a0, ...` or nothing, never
+        // a panic.
         assert!(at(0x1004).is_some());
         assert_eq!(at(0x1006), Some((Op::Illegal, 2)));
         assert_eq!([at(0x0ffe), at(0x1001), at(0x1008), at(u64::MAX)], [None; 4]);
@@ -89,7 +94,7 @@ mod tests {
 
     #[test]
     fn an_access_overlaps_code_by_a_byte_or_does_not() {
-        let code = Code::new([(0x1000, &BYTES[..]), (0x3000, &BYTES[..])]);
+        let code = CodeTable::new([(0x1000, &BYTES[..]), (0x3000, &BYTES[..])]);
         for (address, bytes, overlaps) in [
             (0xff8, 8, false),
             (0xff9, 8, true),

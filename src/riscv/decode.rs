@@ -1,8 +1,8 @@
 //! From a word of memory to an [`Inst`].
 //!
-//! RV64IMAFD with Zicsr (fcsr, frm, fflags, cycle, time, instret), Zifencei (no effect), Zihintpause, Zicbom (`cbo.inval` is
-//! refused: it would lose data) and the persistency words in custom-0. Anything else is [`Op::Illegal`]. Encodings that the
-//! manual calls hints do nothing, as their general form does.
+//! RV64IMAFD with Zicsr (fcsr, frm, fflags, cycle, time, instret), Zifencei (no effect), Zihintpause, Zicbom
+//! (`cbo.inval` is refused: it would lose data) and the persistency words in custom-0. Anything else is
+//! [`Op::Illegal`]. Encodings that the manual calls hints do nothing, as their general form does.
 
 mod compressed;
 mod fields;
@@ -33,7 +33,8 @@ pub const fn length(half: u16) -> u8 {
     if half & 3 == 3 { 4 } else { 2 }
 }
 
-/// The instruction that begins with the low bits of a word. The upper half does not count for a compressed one.
+/// The instruction that begins with the low bits of a word. The upper half does not count for a compressed
+/// one.
 ///
 /// ```
 /// use durawarp::riscv::decode::decode;

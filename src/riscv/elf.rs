@@ -1,8 +1,8 @@
-//! Executables: an ELF file as an [`Image`], or all that is wrong with it.
+//! Executables: an ELF file as an [`Executable`], or all that is wrong with it.
 //!
-//! Taken: ET_EXEC and static PIE of 64-bit little-endian RISC-V, with their segments, entry, program headers and the symbols
-//! of functions. A static PIE is put at [`PIE_BASE`]; it relocates itself when it starts. Sections other than the symbol
-//! table are not read.
+//! Taken: ET_EXEC and static PIE of 64-bit little-endian RISC-V, with their segments, entry, program headers
+//! and the symbols of functions. A static PIE is put at [`PIE_BASE`]; it relocates itself when it starts.
+//! Sections other than the symbol table are not read.
 
 use elf::ElfBytes;
 use elf::abi::{DT_NEEDED, EM_RISCV, ET_DYN, ET_EXEC, PF_W, PF_X, PT_DYNAMIC, PT_INTERP, PT_LOAD, PT_PHDR};
@@ -43,7 +43,7 @@ pub struct Function {
 
 /// A program as its file has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Image {
+pub struct Executable {
     /// Where hart 0 begins.
     pub entry: u64,
     /// Loadable segments, by address.
@@ -56,7 +56,7 @@ pub struct Image {
     pub header_count: u64,
 }
 
-impl Image {
+impl Executable {
     /// Address after the last segment.
     pub fn end(&self) -> u64 {
         self.segments.iter().map(|segment| segment.address + segment.memory_bytes).max().unwrap_or(MAIN_START)
@@ -76,7 +76,7 @@ impl Image {
 ///
 /// # Errors
 /// Everything that keeps it from being run, at once.
-pub fn load(file: &str, bytes: &[u8], memory_bytes: u64) -> Result<Image, Diagnostics> {
+pub fn load(file: &str, bytes: &[u8], memory_bytes: u64) -> Result<Executable, Diagnostics> {
     let mut faults = Faults { file, found: Vec::new() };
     let image = read(bytes, memory_bytes, &mut faults);
     match image {
@@ -99,7 +99,7 @@ impl Faults<'_> {
 
 const COMPILE: &str = "riscv64-linux-gnu-gcc -O2 -static makes one that runs";
 
-fn read(bytes: &[u8], memory_bytes: u64, faults: &mut Faults<'_>) -> Option<Image> {
+fn read(bytes: &[u8], memory_bytes: u64, faults: &mut Faults<'_>) -> Option<Executable> {
     if !bytes.starts_with(b"\x7fELF") {
         faults.push("not an ELF executable", COMPILE);
         return None;
@@ -172,7 +172,7 @@ fn read(bytes: &[u8], memory_bytes: u64, faults: &mut Faults<'_>) -> Option<Imag
         headers.iter().find(holds).map(|h| h.p_vaddr.wrapping_add(offset - h.p_offset).wrapping_add(base))
     };
     let own = headers.iter().find(|h| h.p_type == PT_PHDR).map(|h| h.p_vaddr.wrapping_add(base));
-    Some(Image {
+    Some(Executable {
         entry,
         segments,
         functions: functions(&file, base),
@@ -228,7 +228,8 @@ fn functions(file: &ElfBytes<'_, AnyEndian>, base: u64) -> Vec<Function> {
             a_name.then(|| Function { address, bytes: symbol.st_size, name: name.to_owned() })
         })
         .collect();
-    // Of several names for one place the one with a size, else the first by the alphabet, is the last here: it is found.
+    // Of several names for one place the one with a size, else the first by the alphabet, is the last here:
+    // it is found.
     found.sort_by(|a, b| (a.address, a.bytes, &b.name).cmp(&(b.address, b.bytes, &a.name)));
     found
 }

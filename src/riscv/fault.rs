@@ -4,7 +4,7 @@ use std::fmt;
 
 /// A fault of a program: which hart, where, and what.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct CpuFault {
     /// What went wrong.
     pub kind: FaultKind,
     /// Number of the hart.
@@ -100,7 +100,7 @@ impl fmt::Display for FaultKind {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for CpuFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} at {:#x}", self.kind, self.pc)?;
         match &self.symbol {
@@ -112,4 +112,4 @@ impl fmt::Display for Fault {
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for CpuFault {}

@@ -1,26 +1,27 @@
-//! The functional driver: runs a process on one flat memory, without time. The reference that timed runs are compared
-//! with, and what runs recovery programs and goes on after a crash.
+//! The functional driver: runs a process on one flat memory, without time. The reference that timed runs are
+//! compared with, and what runs recovery programs and goes on after a crash.
 //!
-//! Harts run in turn, in the order of their numbers, [`TURN`] instructions each; a turn ends early at `pause` and when a
-//! thread yields or waits. Every access is performed at once, so that memory is sequentially consistent. All of it is
-//! deterministic. Clocks: a hart's cycles and instructions are its instructions; the time is [`TURN`] ns for each round
-//! over all harts, and jumps to the next deadline when every thread waits.
+//! Harts run in turn, in the order of their numbers, [`TURN`] instructions each; a turn ends early at `pause`
+//! and when a thread yields or waits. Every access is performed at once, so that memory is sequentially
+//! consistent. All of it is deterministic. Clocks: a hart's cycles and instructions are its instructions; the
+//! time is [`TURN`] ns for each round over all harts, and jumps to the next deadline when every thread waits.
 //!
-//! A reservation (`lr`) ends when another hart runs, so that no other hart's store comes between it and its `sc`. `fence`, cache-line
-//! operations and words of persistency have no effect beyond their count; remote memory completes at once.
+//! A reservation (`lr`) ends when another hart runs, so that no other hart's store comes between it and its
+//! `sc`. `fence`, cache-line operations and words of persistency have no effect beyond their count; remote
+//! memory completes at once.
 
 mod hart;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::elf::Image;
-use super::fault::{Fault, FaultKind};
+use super::elf::Executable;
+use super::fault::{CpuFault, FaultKind};
 use super::instruction::{A0, A7, SP, TP};
 use super::memory::Memory;
 use super::process::Process;
-use super::syscalls::{Call, Data, File, Os, Reply, Step, Then, Wake};
-use hart::{Hart, Shared, Turn};
+use super::syscalls::{Call, CallStep, Data, File, Os, Reply, Then, Wake};
+use hart::{Hart, SharedState, Turn};
 
 pub use hart::PmCounts;
 
@@ -53,7 +54,7 @@ pub enum End {
     /// The process ended with this exit code.
     Exited(i32),
     /// The program did something wrong.
-    Fault(Box<Fault>),
+    CpuFault(Box<CpuFault>),
     /// Every thread waits: the harts, each with the address of its futex.
     Deadlock(Vec<(u32, Option<u64>)>),
     /// The limit of instructions was reached.
@@ -86,14 +87,15 @@ pub struct Outcome {
 /// # Example: a program of four instructions
 /// ```
 /// use std::sync::Arc;
-/// use durawarp::riscv::elf::{Image, Segment};
+/// use durawarp::riscv::elf::{Executable, Segment};
 /// use durawarp::riscv::functional::{End, Options, run};
 /// use durawarp::riscv::process::{Process, Start};
 /// // li a0, 41; addi a0, a0, 1; li a7, 93 (exit); ecall
 /// let words = [0x0290_0513u32, 0x0015_0513, 0x05d0_0893, 0x0000_0073];
 /// let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
 /// let segment = Segment { address: 0x10000, memory_bytes: 16, bytes, executable: true };
-/// let image = Image { entry: 0x10000, segments: vec![segment], functions: vec![], headers: None, header_count: 0 };
+/// let segments = vec![segment];
+/// let image = Executable { entry: 0x10000, segments, functions: vec![], headers: None, header_count: 0 };
 /// let process = Process::new(image, Start::default()).unwrap();
 /// let outcome = run(&process, process.memory(), &Options::default());
 /// assert_eq!((outcome.end, outcome.instructions), (End::Exited(42), vec![4]));
@@ -102,7 +104,7 @@ pub fn run(process: &Process, memory: Memory, options: &Options<'_>) -> Outcome 
     let os = Os::new(process, options.harts, options.files.clone());
     let mut harts: Vec<Hart> = (0..options.harts.max(1)).map(|_| Hart::new()).collect();
     harts[0].begin(process.image.entry, process.stack_pointer);
-    let shared = Shared { memory, code: process.code.clone(), pm: PmCounts::default() };
+    let shared = SharedState { memory, code: process.code.clone(), pm: PmCounts::default() };
     let mut machine = Machine { shared, os, harts, image: process.image.clone(), now_ns: 0, last: 0 };
     let end = machine.run(options);
     let (stdout, stderr) = machine.os.output();
@@ -119,10 +121,10 @@ pub fn run(process: &Process, memory: Memory, options: &Options<'_>) -> Outcome 
 
 #[derive(Debug)]
 struct Machine {
-    shared: Shared,
+    shared: SharedState,
     os: Os,
     harts: Vec<Hart>,
-    image: Arc<Image>,
+    image: Arc<Executable>,
     now_ns: u64,
     /// The hart that ran last.
     last: usize,
@@ -176,7 +178,7 @@ impl Machine {
             left -= hart.instructions - before;
             match end {
                 Turn::Over => break,
-                Turn::Fault(kind) => return Err(self.fault(at, kind)),
+                Turn::CpuFault(kind) => return Err(self.fault(at, kind)),
                 Turn::Call => {
                     if !self.call(at)? {
                         break;
@@ -195,8 +197,8 @@ impl Machine {
         let mut read = Vec::new();
         let Reply { writes, then, wakes } = loop {
             match self.os.perform(&call, &read) {
-                Step::Done(reply) => break reply,
-                Step::Read { address, bytes } => {
+                CallStep::Done(reply) => break reply,
+                CallStep::Read { address, bytes } => {
                     let bytes = self.shared.memory.read(address, bytes as usize);
                     read.push(bytes.unwrap_or_default().to_vec());
                 }
@@ -264,7 +266,7 @@ impl Machine {
 
     fn fault(&self, at: usize, kind: FaultKind) -> End {
         let pc = self.harts[at].pc;
-        End::Fault(Box::new(Fault { kind, hart: at as u32, pc, symbol: self.image.symbol(pc) }))
+        End::CpuFault(Box::new(CpuFault { kind, hart: at as u32, pc, symbol: self.image.symbol(pc) }))
     }
 
     /// A fault of the system call that a hart stands behind.

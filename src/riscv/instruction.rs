@@ -1,11 +1,12 @@
-//! One decoded instruction of RV64IMAFDC and of the persistency words: what every driver and every core executes.
+//! One decoded instruction of RV64IMAFDC and of the persistency words: what every driver and every core
+//! executes.
 //!
-//! Source: The RISC-V Instruction Set Manual, volume I, 20191213; Zicbom 1.0.1; Zihintpause 2.0. Compressed words expand to
-//! the same form; only their length tells them apart.
+//! Source: The RISC-V Instruction Set Manual, volume I, 20191213; Zicbom 1.0.1; Zihintpause 2.0. Compressed
+//! words expand to the same form; only their length tells them apart.
 //!
-//! Registers have one number space: x0 to x31 are 0 to 31, f0 to f31 are 32 to 63. Invariants: a source that an
-//! instruction does not have is [`X0`], whose value is 0 and never pending; a destination that it does not have (x0 among
-//! them) is [`NOWHERE`].
+//! Registers have one number space: x0 to x31 are 0 to 31, f0 to f31 are 32 to 63. Invariants: a source that
+//! an instruction does not have is [`X0`], whose value is 0 and never pending; a destination that it does not
+//! have (x0 among them) is [`NOWHERE`].
 
 /// Number of the register that is always 0.
 pub const X0: u8 = 0;
@@ -26,7 +27,8 @@ pub const REGISTERS: usize = 64;
 /// Destination of an instruction that writes no register.
 pub const NOWHERE: u8 = 64;
 
-/// What kind of work an instruction is: which unit of a core executes it and what it may do besides writing a register.
+/// What kind of work an instruction is: which unit of a core executes it and what it may do besides writing a
+/// register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
     /// Integer operation of one cycle.
@@ -171,13 +173,14 @@ pub struct Inst {
     pub rs2: u8,
     /// Third source, of fused multiply-adds.
     pub rs3: u8,
-    /// Rounding mode of a floating-point operation: 0 to 4, or 7 for that in `frm`. Of atomics 1 for release plus 2 for
-    /// acquire.
+    /// Rounding mode of a floating-point operation: 0 to 4, or 7 for that in `frm`. Of atomics 1 for release
+    /// plus 2 for acquire.
     pub rm: u8,
     /// Bytes in memory, 2 or 4.
     pub length: u8,
-    /// Immediate, sign-extended; of branches and jumps relative to the instruction. Of `fence` the bits of its word from
-    /// 20 on; of CSR instructions the register's number, plus the immediate in bits 12 to 16; of [`Op::Illegal`] the word.
+    /// Immediate, sign-extended; of branches and jumps relative to the instruction. Of `fence` the bits of
+    /// its word from 20 on; of CSR instructions the register's number, plus the immediate in bits 12 to 16;
+    /// of [`Op::Illegal`] the word.
     pub imm: i32,
 }
 
@@ -212,8 +215,8 @@ impl Inst {
         if self.rd == NOWHERE { None } else { Some(self.rd) }
     }
 
-    /// What a `fence` orders: the accesses before it, and those after it that wait for them, each as bits: 1 writes,
-    /// 2 reads, 4 output, 8 input. `fence.tso` does not have writes before it order reads after it.
+    /// What a `fence` orders: the accesses before it, and those after it that wait for them, each as bits: 1
+    /// writes, 2 reads, 4 output, 8 input. `fence.tso` does not have writes before it order reads after it.
     ///
     /// ```
     /// use durawarp::riscv::decode::decode;
@@ -224,7 +227,8 @@ impl Inst {
         ((self.imm >> 4 & 15) as u8, (self.imm & 15) as u8)
     }
 
-    /// Bytes that it reads or writes in memory; 0 when it does not. Cache-line operations name a line and have 0.
+    /// Bytes that it reads or writes in memory; 0 when it does not. Cache-line operations name a line and
+    /// have 0.
     #[inline]
     pub const fn width(&self) -> u8 {
         use Op::*;

@@ -1,12 +1,13 @@
-//! The memory of a process as it sees it: two windows of virtual addresses, and their bytes for drivers without a machine.
+//! The memory of a process as it sees it: two windows of virtual addresses, and their bytes for drivers
+//! without a machine.
 //!
 //! | window | addresses | holds |
 //! |---|---|---|
 //! | main | [[`MAIN_START`], `memory_bytes`) | image, heap, mappings, stacks |
 //! | persistent | [[`PM_START`], [`PM_START`] + `pm_bytes`) | what `open("/pm/NAME")` and `mmap` hand out |
 //!
-//! There is no page table: a translation is two comparisons and an addition, and memory has no protection but for code. The
-//! first page is in no window, so that a null pointer is a fault.
+//! There is no page table: a translation is two comparisons and an addition, and memory has no protection but
+//! for code. The first page is in no window, so that a null pointer is a fault.
 
 /// First address of the main window.
 pub const MAIN_START: u64 = 4096;
@@ -23,10 +24,10 @@ pub const PM_MAX_BYTES: u64 = 1 << 37;
 ///
 /// # Example: what lies where
 /// ```
-/// use durawarp::riscv::memory::{PM_START, Place, Windows};
+/// use durawarp::riscv::memory::{PM_START, MemoryPlace, Windows};
 /// let windows = Windows { memory_bytes: 1 << 20, pm_bytes: 1 << 16 };
-/// assert_eq!(windows.place(0x1_0000, 8), Some(Place::Main(0x1_0000)));
-/// assert_eq!(windows.place(PM_START + 64, 8), Some(Place::Persistent(64)));
+/// assert_eq!(windows.place(0x1_0000, 8), Some(MemoryPlace::Main(0x1_0000)));
+/// assert_eq!(windows.place(PM_START + 64, 8), Some(MemoryPlace::Persistent(64)));
 /// assert_eq!(windows.place((1 << 20) - 4, 8), None);
 /// assert_eq!(windows.place(0, 1), None);
 /// ```
@@ -40,7 +41,7 @@ pub struct Windows {
 
 /// Where an access lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum MemoryPlace {
     /// In the main window, at this offset of it: the address itself.
     Main(u64),
     /// In the persistent window, at this offset.
@@ -50,13 +51,13 @@ pub enum Place {
 impl Windows {
     /// Where `bytes` bytes from an address on lie; `None` unless one window has all of them.
     #[inline]
-    pub fn place(&self, address: u64, bytes: u64) -> Option<Place> {
+    pub fn place(&self, address: u64, bytes: u64) -> Option<MemoryPlace> {
         let within = |offset: u64, length: u64| offset < length && bytes <= length - offset;
         if within(address.wrapping_sub(MAIN_START), self.memory_bytes.saturating_sub(MAIN_START)) {
-            return Some(Place::Main(address));
+            return Some(MemoryPlace::Main(address));
         }
         let offset = address.wrapping_sub(PM_START);
-        within(offset, self.pm_bytes).then_some(Place::Persistent(offset))
+        within(offset, self.pm_bytes).then_some(MemoryPlace::Persistent(offset))
     }
 }
 

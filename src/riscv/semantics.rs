@@ -1,9 +1,9 @@
 //! What instructions compute, as pure functions of their operands' values.
 //!
-//! A core gathers operands by [`Inst::sources`], asks the function of the instruction's class, and does the rest itself:
-//! memory, reservations, time. Floating point is the host's IEEE arithmetic, round to nearest even. An operation in
-//! another rounding mode, static or in `frm`, is refused ([`UnsupportedRounding`]) unless it is a conversion, which has all
-//! five. Exception flags are not kept: they read 0.
+//! A core gathers operands by [`Inst::sources`], asks the function of the instruction's class, and does the
+//! rest itself: memory, reservations, time. Floating point is the host's IEEE arithmetic, round to nearest
+//! even. An operation in another rounding mode, static or in `frm`, is refused ([`UnsupportedRounding`])
+//! unless it is a conversion, which has all five. Exception flags are not kept: they read 0.
 
 pub mod atomic;
 mod convert;

@@ -1,7 +1,7 @@
 //! Programs of a few words, and instructions by themselves.
 
 use durawarp::riscv::decode::decode;
-use durawarp::riscv::elf::{self, Function, Image, Segment};
+use durawarp::riscv::elf::{self, Executable, Function, Segment};
 use durawarp::riscv::functional::{self, Options, Outcome};
 use durawarp::riscv::instruction::{Inst, Op};
 use durawarp::riscv::memory::Windows;
@@ -27,7 +27,7 @@ pub(crate) fn program(words: &[u32]) -> Process {
     let data = Segment { address: DATA, memory_bytes: 4096, bytes: Vec::new(), executable: false };
     let main = Function { address: CODE, bytes: 0, name: "main".to_owned() };
     let image =
-        Image { entry: CODE, segments: vec![code, data], functions: vec![main], headers: None, header_count: 0 };
+        Executable { entry: CODE, segments: vec![code, data], functions: vec![main], headers: None, header_count: 0 };
     Process::new(image, Start { windows: WINDOWS, stack_bytes: 64 << 10, ..Start::default() }).unwrap()
 }
 

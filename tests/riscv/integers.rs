@@ -1,4 +1,5 @@
-//! Integer instructions, branches, atomics and control registers: worked corner cases, and laws for any operands.
+//! Integer instructions, branches, atomics and control registers: worked corner cases, and laws for any
+//! operands.
 
 use durawarp::riscv::decode::decode;
 use durawarp::riscv::instruction::{Inst, Op};

@@ -1,4 +1,5 @@
-//! Programs of CPUs: what every instruction computes, what is refused and how, executables, system calls, whole programs.
+//! Programs of CPUs: what every instruction computes, what is refused and how, executables, system calls,
+//! whole programs.
 
 mod common;
 

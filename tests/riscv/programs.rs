@@ -91,7 +91,8 @@ fn a_store_conditional_needs_its_reservation() {
 
 #[test]
 fn the_rounding_mode_is_kept_and_exceptions_read_zero() {
-    // fsrmi 3; fdiv.d by zero would raise: fcvt.l.d of 2.5 is not needed; li a1, -1; csrw fflags, a1; frcsr a0; exit
+    // fsrmi 3; fdiv.d by zero would raise: fcvt.l.d of 2.5 is not needed; li a1, -1; csrw fflags, a1; frcsr
+    // a0; exit
     let words = [0x0021_d073, 0xfff0_0593, 0x0015_9073, 0x0030_2573, 0x05d0_0893, 0x0000_0073];
     assert_eq!(run_words(&words).end, End::Exited(3 << 5));
 }

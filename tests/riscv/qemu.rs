@@ -1,5 +1,5 @@
-//! Against another implementation: single instructions and random sequences, as qemu-riscv64 executes them. The files in
-//! `samples` are made by `expected.py`.
+//! Against another implementation: single instructions and random sequences, as qemu-riscv64 executes them.
+//! The files in `samples` are made by `expected.py`.
 
 use std::collections::BTreeSet;
 

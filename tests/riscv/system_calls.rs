@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use durawarp::riscv::memory::PM_START;
-use durawarp::riscv::syscalls::{Call, Data, File, Os, Reply, Step, Then, Wake, Write, number};
+use durawarp::riscv::syscalls::{Call, CallStep, Data, File, Os, Reply, Then, Wake, Write, number};
 
 use proptest::prelude::*;
 
@@ -38,8 +38,8 @@ impl Calls {
         let mut read = Vec::new();
         loop {
             match self.os.perform(&call, &read) {
-                Step::Read { address, bytes } => read.push(self.bytes(address, bytes)),
-                Step::Done(reply) => {
+                CallStep::Read { address, bytes } => read.push(self.bytes(address, bytes)),
+                CallStep::Done(reply) => {
                     for write in &reply.writes {
                         if let Data::Bytes(bytes) = &write.data {
                             self.memory.push((write.address, bytes.clone()));

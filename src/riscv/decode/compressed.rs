@@ -1,7 +1,7 @@
 //! Compressed words of RV64C, expanded to the instruction that they stand for.
 //!
-//! Reserved encodings are illegal; hints (results to x0, shifts by 0) become the instruction without effect that their
-//! general form is.
+//! Reserved encodings are illegal; hints (results to x0, shifts by 0) become the instruction without effect
+//! that their general form is.
 
 use super::fields::destination;
 use crate::riscv::instruction::{F0, Inst, Op, RA, SP, X0};

@@ -1,8 +1,9 @@
-//! One hart of the functional driver: its registers, and instruction after instruction until something ends its turn.
+//! One hart of the functional driver: its registers, and instruction after instruction until something ends
+//! its turn.
 
 use std::sync::Arc;
 
-use crate::riscv::code::Code;
+use crate::riscv::code::CodeTable;
 use crate::riscv::decode::csr;
 use crate::riscv::fault::FaultKind;
 use crate::riscv::instruction::{Class, Inst, Op, SP};
@@ -32,9 +33,9 @@ pub struct PmCounts {
 
 /// What all harts share.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct SharedState {
     pub(super) memory: Memory,
-    pub(super) code: Arc<Code>,
+    pub(super) code: Arc<CodeTable>,
     pub(super) pm: PmCounts,
 }
 
@@ -63,7 +64,7 @@ pub(super) enum Turn {
     /// The hart stands behind an `ecall`.
     Call,
     /// The instruction that the hart stands at cannot be executed.
-    Fault(FaultKind),
+    CpuFault(FaultKind),
 }
 
 /// A hart.
@@ -112,16 +113,16 @@ impl Hart {
     }
 
     /// Executes up to `budget` instructions.
-    pub(super) fn run(&mut self, shared: &mut Shared, budget: u64, now_ns: u64) -> Turn {
+    pub(super) fn run(&mut self, shared: &mut SharedState, budget: u64, now_ns: u64) -> Turn {
         let code = shared.code.clone();
         let last = self.instructions + budget;
         while self.instructions < last {
             let Some(inst) = code.at(self.pc) else {
-                return Turn::Fault(FaultKind::NoCode);
+                return Turn::CpuFault(FaultKind::NoCode);
             };
             let next = match self.execute(inst, shared, now_ns) {
                 Ok(next) => next,
-                Err(kind) => return Turn::Fault(kind),
+                Err(kind) => return Turn::CpuFault(kind),
             };
             self.pc = next;
             self.instructions += 1;
@@ -136,7 +137,7 @@ impl Hart {
 
     /// Executes one instruction. Where the next one is.
     #[inline]
-    fn execute(&mut self, inst: &Inst, shared: &mut Shared, now_ns: u64) -> Result<u64, FaultKind> {
+    fn execute(&mut self, inst: &Inst, shared: &mut SharedState, now_ns: u64) -> Result<u64, FaultKind> {
         let (a, b) = (self.registers.get(inst.rs1), self.registers.get(inst.rs2));
         let mut next = self.pc.wrapping_add(u64::from(inst.length));
         let value = match inst.op {
@@ -186,7 +187,7 @@ impl Hart {
 
     /// Instructions that are seldom executed. The value of the destination, if there is one.
     #[inline(never)]
-    fn rare(&mut self, inst: &Inst, shared: &mut Shared, now_ns: u64, a: u64, b: u64) -> Result<u64, FaultKind> {
+    fn rare(&mut self, inst: &Inst, shared: &mut SharedState, now_ns: u64, a: u64, b: u64) -> Result<u64, FaultKind> {
         match inst.class() {
             Class::LoadReserved | Class::StoreConditional | Class::Amo => return self.atomic(inst, shared, a, b),
             Class::Csr => return Ok(self.csr(inst, now_ns, a)),
@@ -203,7 +204,7 @@ impl Hart {
         Ok(0)
     }
 
-    fn atomic(&mut self, inst: &Inst, shared: &mut Shared, address: u64, operand: u64) -> Result<u64, FaultKind> {
+    fn atomic(&mut self, inst: &Inst, shared: &mut SharedState, address: u64, operand: u64) -> Result<u64, FaultKind> {
         let width = inst.width();
         if !address.is_multiple_of(u64::from(width)) {
             return Err(FaultKind::MisalignedAtomic { address, bytes: width });
@@ -257,7 +258,7 @@ fn unmapped(address: u64, bytes: usize, write: bool) -> FaultKind {
 }
 
 #[inline]
-fn store<const N: usize>(shared: &mut Shared, address: u64, bytes: [u8; N]) -> Result<(), FaultKind> {
+fn store<const N: usize>(shared: &mut SharedState, address: u64, bytes: [u8; N]) -> Result<(), FaultKind> {
     if shared.code.overlaps(address, N as u64) {
         return Err(FaultKind::CodeWrite { address });
     }
@@ -265,7 +266,7 @@ fn store<const N: usize>(shared: &mut Shared, address: u64, bytes: [u8; N]) -> R
 }
 
 /// Words of persistency and of remote memory: counted. Everything that was posted is done.
-fn count(inst: &Inst, shared: &mut Shared, a: u64) -> Result<u64, FaultKind> {
+fn count(inst: &Inst, shared: &mut SharedState, a: u64) -> Result<u64, FaultKind> {
     const DESCRIPTOR_BYTES: usize = 32;
     let pm = &mut shared.pm;
     match inst.op {

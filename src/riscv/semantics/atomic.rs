@@ -1,10 +1,10 @@
-//! Atomics: what they leave in memory and in their register. The owner of the memory makes them atomic, and answers `lr`
-//! and `sc`.
+//! Atomics: what they leave in memory and in their register. The owner of the memory makes them atomic, and
+//! answers `lr` and `sc`.
 
 use super::super::instruction::Op;
 
-/// What an AMO leaves in memory, from what was there (as it was read: zeros above 4 bytes) and its operand. The upper half
-/// of the result of a word counts for nothing.
+/// What an AMO leaves in memory, from what was there (as it was read: zeros above 4 bytes) and its operand.
+/// The upper half of the result of a word counts for nothing.
 ///
 /// ```
 /// use durawarp::riscv::instruction::Op;

@@ -1,8 +1,8 @@
-//! Conversions in the five rounding modes: 0 to nearest even, 1 towards zero, 2 down, 3 up, 4 to nearest with ties away
-//! from zero.
+//! Conversions in the five rounding modes: 0 to nearest even, 1 towards zero, 2 down, 3 up, 4 to nearest with
+//! ties away from zero.
 //!
-//! To an integer: round, then saturate; a NaN becomes the largest. To a floating-point format: the host's nearest even,
-//! then one step to the neighbour where the mode asks for that side.
+//! To an integer: round, then saturate; a NaN becomes the largest. To a floating-point format: the host's
+//! nearest even, then one step to the neighbour where the mode asks for that side.
 
 fn rounded(value: f64, mode: u8) -> f64 {
     match mode {

@@ -1,7 +1,7 @@
 //! Floating-point arithmetic on register values.
 //!
-//! A register has 64 bits; a single is boxed, with ones in its upper half, and reads as the canonical NaN if it is not.
-//! Results that are NaN are canonical. Fused multiply-adds round once.
+//! A register has 64 bits; a single is boxed, with ones in its upper half, and reads as the canonical NaN if
+//! it is not. Results that are NaN are canonical. Fused multiply-adds round once.
 
 use super::super::instruction::{Class, Inst, Op};
 use super::convert;
@@ -57,7 +57,8 @@ fn fused_d(a: f64, b: f64, c: f64) -> u64 {
     of_double(if FMA { a.mul_add(b, c) } else { libm::fma(a, b, c) })
 }
 
-/// The result of a floating-point instruction that is not a load or store, from its operands and the mode in `frm`.
+/// The result of a floating-point instruction that is not a load or store, from its operands and the mode in
+/// `frm`.
 ///
 /// # Errors
 /// Arithmetic in another rounding mode than to nearest even, and any operation in a mode that does not exist.

@@ -1,4 +1,5 @@
-//! Integer arithmetic and the conditions of branches. Division by zero and overflow have the results of the manual.
+//! Integer arithmetic and the conditions of branches. Division by zero and overflow have the results of the
+//! manual.
 
 use crate::riscv::instruction::{Inst, Op};
 

@@ -17,8 +17,9 @@ pub struct Call {
 
 /// What comes next of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
-    /// The call needs these bytes of memory, which all lie in one window. Perform it again with one more reading.
+pub enum CallStep {
+    /// The call needs these bytes of memory, which all lie in one window. Perform it again with one more
+    /// reading.
     Read {
         /// First address.
         address: u64,

@@ -6,7 +6,7 @@ mod sync;
 
 use rand_pcg::rand_core::Rng;
 
-use super::call::{Call, Step, Then};
+use super::call::{Call, CallStep, Then};
 use super::files::Open;
 use super::number::{self, error};
 use super::state::Os;
@@ -19,7 +19,7 @@ const TRANSFER_MAX_BYTES: u64 = 1 << 20;
 const BUFFERS_MAX: u64 = 1024;
 
 /// Performs a call. An early end is the `Err`.
-pub(super) fn perform(os: &mut Os, call: &Call, read: &[Vec<u8>]) -> Result<Step> {
+pub(super) fn perform(os: &mut Os, call: &Call, read: &[Vec<u8>]) -> Result<CallStep> {
     use number::*;
     let [a0, a1, a2, a3, ..] = call.args;
     let reader = &mut Reader { read: read.iter() };
@@ -115,7 +115,7 @@ pub(super) fn perform(os: &mut Os, call: &Call, read: &[Vec<u8>]) -> Result<Step
 }
 
 /// Calls that write what they are asked for: masks, limits, clocks, names, random bytes.
-fn told(os: &mut Os, call: &Call) -> Result<Step> {
+fn told(os: &mut Os, call: &Call) -> Result<CallStep> {
     use number::*;
     const UNLIMITED: u64 = u64::MAX;
     const RLIMIT_STACK: u64 = 3;
@@ -146,7 +146,8 @@ fn told(os: &mut Os, call: &Call) -> Result<Step> {
         GETTIMEOFDAY => words(os, a0, &[seconds, rest / 1000]),
         SYSINFO => {
             let memory = os.process.windows.memory_bytes;
-            // `struct sysinfo`: uptime, three loads, total and free memory, ...; at byte 104 the unit of memory.
+            // `struct sysinfo`: uptime, three loads, total and free memory, ...; at byte 104 the unit of
+            // memory.
             let mut info = [0; 14];
             (info[0], info[4], info[5], info[13]) = (seconds, memory, memory, 1);
             words(os, a0, &info)
@@ -171,7 +172,7 @@ fn told(os: &mut Os, call: &Call) -> Result<Step> {
 }
 
 /// `read` and `pread64`.
-fn read_file(os: &mut Os, call: &Call) -> Result<Step> {
+fn read_file(os: &mut Os, call: &Call) -> Result<CallStep> {
     let [descriptor, address, count, at, ..] = call.args;
     let (file, offset) = match os.files.get(descriptor).map_err(failed)? {
         Open::File(file, offset) => (*file, if call.number == number::PREAD64 { at } else { *offset }),
@@ -188,7 +189,7 @@ fn read_file(os: &mut Os, call: &Call) -> Result<Step> {
 }
 
 /// Keeps what was written to standard output or standard error.
-fn written(os: &mut Os, descriptor: u64, bytes: Vec<u8>) -> Step {
+fn written(os: &mut Os, descriptor: u64, bytes: Vec<u8>) -> CallStep {
     match os.files.get(descriptor) {
         Ok(Open::Stdout) => os.files.stdout.extend(&bytes),
         Ok(Open::Stderr) => os.files.stderr.extend(&bytes),
@@ -214,7 +215,7 @@ fn seek(os: &mut Os, descriptor: u64, offset: u64, whence: u64) -> std::result::
 }
 
 /// `fstat`: streams are pipes, so that libraries buffer what they write.
-fn stat(os: &Os, descriptor: u64, address: u64) -> Result<Step> {
+fn stat(os: &Os, descriptor: u64, address: u64) -> Result<CallStep> {
     const PIPE: u32 = 0o010_600;
     const REGULAR: u32 = 0o100_600;
     let (mode, bytes) = match os.files.get(descriptor).map_err(failed)? {

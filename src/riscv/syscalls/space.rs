@@ -1,8 +1,10 @@
-//! The main window's pages between image and stack: which are free, and what `brk`, `mmap` and `munmap` make of them.
+//! The main window's pages between image and stack: which are free, and what `brk`, `mmap` and `munmap` make
+//! of them.
 //!
-//! Pages are memory: there is no table that would put them elsewhere, so that a mapping needs as many contiguous free pages.
-//! Mappings come from the top, the heap grows from the bottom. Pages that were used before are zeroed by whoever gets
-//! them again; a mapping without access (`PROT_NONE`) that nobody opens up stays clean.
+//! Pages are memory: there is no table that would put them elsewhere, so that a mapping needs as many
+//! contiguous free pages. Mappings come from the top, the heap grows from the bottom. Pages that were used
+//! before are zeroed by whoever gets them again; a mapping without access (`PROT_NONE`) that nobody opens up
+//! stays clean.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +30,7 @@ impl Pages {
 }
 
 /// A run of bytes: first address and length.
-pub(super) type Run = (u64, u64);
+pub(super) type PageRun = (u64, u64);
 
 /// The pages of a process.
 #[derive(Debug, Clone)]
@@ -88,7 +90,7 @@ impl Space {
     }
 
     /// Takes free pages; those that have to be zeroed come back. `None` when not all are free.
-    fn take(&mut self, from: u64, to: u64, pages: Pages) -> Option<Vec<Run>> {
+    fn take(&mut self, from: u64, to: u64, pages: Pages) -> Option<Vec<PageRun>> {
         let runs: Vec<_> = self.within(from, to).collect();
         if !runs.iter().all(|(.., pages)| pages.is_free()) {
             return None;
@@ -99,9 +101,9 @@ impl Space {
         Some(dirty)
     }
 
-    /// `brk`: moves the end of the heap to an address, if the pages up to it are free. The end as it is then, and what
-    /// has to be zeroed.
-    pub(super) fn brk(&mut self, address: u64) -> (u64, Vec<Run>) {
+    /// `brk`: moves the end of the heap to an address, if the pages up to it are free. The end as it is then,
+    /// and what has to be zeroed.
+    pub(super) fn brk(&mut self, address: u64) -> (u64, Vec<PageRun>) {
         let mut zeroed = Vec::new();
         let page = |address: u64| address.next_multiple_of(PAGE_BYTES);
         if address >= self.start && address <= self.end {
@@ -119,9 +121,9 @@ impl Space {
         (self.heap_end, zeroed)
     }
 
-    /// `mmap` of memory: the highest free pages that are clean, else the highest that are free. The first address, and what
-    /// has to be zeroed.
-    pub(super) fn map(&mut self, bytes: u64, access: bool) -> Option<(u64, Vec<Run>)> {
+    /// `mmap` of memory: the highest free pages that are clean, else the highest that are free. The first
+    /// address, and what has to be zeroed.
+    pub(super) fn map(&mut self, bytes: u64, access: bool) -> Option<(u64, Vec<PageRun>)> {
         let bytes = bytes.checked_next_multiple_of(PAGE_BYTES).filter(|bytes| *bytes > 0)?;
         let from =
             self.highest(bytes, |pages| pages == Pages::Clean).or_else(|| self.highest(bytes, Pages::is_free))?;
@@ -141,8 +143,9 @@ impl Space {
         None
     }
 
-    /// `mmap` with MAP_FIXED: these pages, whatever they are. What has to be zeroed; `None` outside the space.
-    pub(super) fn map_at(&mut self, address: u64, bytes: u64, access: bool) -> Option<Vec<Run>> {
+    /// `mmap` with MAP_FIXED: these pages, whatever they are. What has to be zeroed; `None` outside the
+    /// space.
+    pub(super) fn map_at(&mut self, address: u64, bytes: u64, access: bool) -> Option<Vec<PageRun>> {
         let (from, to) = self.pages(address, bytes)?;
         let used = self.within(from, to).filter(|(.., pages)| !matches!(pages, Pages::Clean | Pages::Reserved));
         let used = used.map(|(from, to, _)| (from, to - from)).collect();
@@ -177,8 +180,9 @@ impl Space {
         }
     }
 
-    /// `mremap` in place: shrinks, or grows into free pages. What has to be zeroed; `None` when it does not fit.
-    pub(super) fn resize(&mut self, address: u64, old: u64, new: u64) -> Option<Vec<Run>> {
+    /// `mremap` in place: shrinks, or grows into free pages. What has to be zeroed; `None` when it does not
+    /// fit.
+    pub(super) fn resize(&mut self, address: u64, old: u64, new: u64) -> Option<Vec<PageRun>> {
         let (_, old_end) = self.pages(address, old)?;
         let (_, new_end) = self.pages(address, new)?;
         if new_end <= old_end {

@@ -9,7 +9,7 @@ use super::call::{File, Wake};
 use super::files::Files;
 use super::space::Space;
 use super::threads::Threads;
-use crate::riscv::code::Code;
+use crate::riscv::code::CodeTable;
 use crate::riscv::memory::Windows;
 use crate::riscv::process::Process;
 
@@ -29,7 +29,7 @@ pub struct Os {
 #[derive(Debug, Clone)]
 pub(super) struct Fixed {
     pub(super) windows: Windows,
-    pub(super) code: Arc<Code>,
+    pub(super) code: Arc<CodeTable>,
     pub(super) stack_bytes: u64,
     pub(super) program: String,
 }
@@ -56,8 +56,8 @@ impl Os {
         }
     }
 
-    /// The thread of this hart has ended and its writes are stored. Wakes who waits for it; `Err` with the exit code when
-    /// it was the last one.
+    /// The thread of this hart has ended and its writes are stored. Wakes who waits for it; `Err` with the
+    /// exit code when it was the last one.
     ///
     /// # Errors
     /// No error: the process has ended.

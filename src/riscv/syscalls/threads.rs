@@ -1,7 +1,7 @@
 //! Threads on harts, and who waits for what: futexes, sleep, the end of a thread.
 //!
-//! A thread has a hart for itself from its `clone` to its end. Waiters of an address are woken in the order in which they
-//! came.
+//! A thread has a hart for itself from its `clone` to its end. Waiters of an address are woken in the order
+//! in which they came.
 
 use super::call::Wake;
 

@@ -2,10 +2,10 @@
 
 use super::reply::{Result, done, failed, value};
 use crate::riscv::memory::PM_START;
-use crate::riscv::syscalls::call::{Call, Data, Step, Then, Write};
+use crate::riscv::syscalls::call::{Call, CallStep, Data, Then, Write};
 use crate::riscv::syscalls::files::Open;
 use crate::riscv::syscalls::number::error;
-use crate::riscv::syscalls::space::Run;
+use crate::riscv::syscalls::space::PageRun;
 use crate::riscv::syscalls::state::Os;
 
 /// Flags of `mmap` and `mprotect`.
@@ -15,17 +15,17 @@ mod flag {
     pub(super) const MAP_ANONYMOUS: u64 = 0x20;
 }
 
-fn zeros(runs: Vec<Run>) -> Vec<Write> {
+fn zeros(runs: Vec<PageRun>) -> Vec<Write> {
     runs.into_iter().map(|(address, bytes)| Write { address, data: Data::Zeros(bytes) }).collect()
 }
 
-pub(super) fn brk(os: &mut Os, address: u64) -> Step {
+pub(super) fn brk(os: &mut Os, address: u64) -> CallStep {
     let (end, runs) = os.space.brk(address);
     done(zeros(runs), Then::Return(end))
 }
 
 /// `mmap`: memory, a copy of a file, or persistent memory.
-pub(super) fn map(os: &mut Os, call: &Call) -> Result<Step> {
+pub(super) fn map(os: &mut Os, call: &Call) -> Result<CallStep> {
     let [address, bytes, protection, flags, descriptor, offset] = call.args;
     if protection & flag::PROT_EXEC != 0 {
         return Err(failed(error::EACCES));
@@ -60,20 +60,20 @@ pub(super) fn map(os: &mut Os, call: &Call) -> Result<Step> {
     Ok(done(writes, Then::Return(start)))
 }
 
-pub(super) fn unmap(os: &mut Os, address: u64, bytes: u64) -> Step {
+pub(super) fn unmap(os: &mut Os, address: u64, bytes: u64) -> CallStep {
     // Persistent memory stays where it is.
     let persistent = os.process.windows.pm_bytes > address.wrapping_sub(PM_START);
     if persistent || os.space.unmap(address, bytes) { value(0) } else { failed(error::EINVAL) }
 }
 
-pub(super) fn remap(os: &mut Os, address: u64, old: u64, new: u64) -> Step {
+pub(super) fn remap(os: &mut Os, address: u64, old: u64, new: u64) -> CallStep {
     match os.space.resize(address, old, new) {
         Some(runs) => done(zeros(runs), Then::Return(address)),
         None => failed(error::ENOMEM),
     }
 }
 
-pub(super) fn protect(os: &mut Os, address: u64, bytes: u64, protection: u64) -> Step {
+pub(super) fn protect(os: &mut Os, address: u64, bytes: u64, protection: u64) -> CallStep {
     if protection & flag::PROT_EXEC != 0 {
         return failed(error::EACCES);
     }

@@ -1,6 +1,6 @@
 //! How a call reads memory, writes it, and ends.
 
-use crate::riscv::syscalls::call::{Data, Reply, Step, Then, Write};
+use crate::riscv::syscalls::call::{CallStep, Data, Reply, Then, Write};
 use crate::riscv::syscalls::number::error;
 use crate::riscv::syscalls::state::Os;
 
@@ -8,20 +8,20 @@ use crate::riscv::syscalls::state::Os;
 const PATH_MAX_BYTES: u64 = 4096;
 
 /// A step that ends a call early: a reading that it needs, or its error.
-pub(super) type Early = Step;
+pub(super) type Early = CallStep;
 /// What a call gives when it goes through.
 pub(super) type Result<T> = std::result::Result<T, Early>;
 
-pub(super) fn done(writes: Vec<Write>, then: Then) -> Step {
-    Step::Done(Reply { writes, then, wakes: Vec::new() })
+pub(super) fn done(writes: Vec<Write>, then: Then) -> CallStep {
+    CallStep::Done(Reply { writes, then, wakes: Vec::new() })
 }
 
-pub(super) fn value(result: u64) -> Step {
+pub(super) fn value(result: u64) -> CallStep {
     done(Vec::new(), Then::Return(result))
 }
 
 /// The end of a call by an error.
-pub(super) fn failed(error: u64) -> Step {
+pub(super) fn failed(error: u64) -> CallStep {
     value(error.wrapping_neg())
 }
 
@@ -45,7 +45,7 @@ impl Reader<'_> {
             read.resize(bytes as usize, 0);
             read
         };
-        self.read.next().map(padded).ok_or(Step::Read { address, bytes })
+        self.read.next().map(padded).ok_or(CallStep::Read { address, bytes })
     }
 
     pub(super) fn words<const N: usize>(&mut self, os: &Os, address: u64) -> Result<[u64; N]> {

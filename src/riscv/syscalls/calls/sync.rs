@@ -1,7 +1,7 @@
 //! Calls by which threads begin and wait.
 
 use super::reply::{Reader, Result, done, failed, value, write};
-use crate::riscv::syscalls::call::{Call, Reply, Step, Then};
+use crate::riscv::syscalls::call::{Call, CallStep, Reply, Then};
 use crate::riscv::syscalls::number::{self, error};
 use crate::riscv::syscalls::state::Os;
 
@@ -30,7 +30,7 @@ fn nanoseconds([seconds, rest]: [u64; 2]) -> u64 {
     seconds.saturating_mul(1_000_000_000).saturating_add(rest)
 }
 
-pub(super) fn futex(os: &mut Os, call: &Call, reader: &mut Reader<'_>) -> Result<Step> {
+pub(super) fn futex(os: &mut Os, call: &Call, reader: &mut Reader<'_>) -> Result<CallStep> {
     let [address, operation, expected, fourth, other, last] = call.args;
     if !address.is_multiple_of(4) {
         return Err(failed(error::EINVAL));
@@ -40,7 +40,7 @@ pub(super) fn futex(os: &mut Os, call: &Call, reader: &mut Reader<'_>) -> Result
         if matches!(operation, operation::WAIT_BITSET | operation::WAKE_BITSET) { last as u32 } else { u32::MAX };
     let woken = |wakes: Vec<_>, moved: u64| {
         let count = wakes.len() as u64 + moved;
-        Ok(Step::Done(Reply { writes: Vec::new(), then: Then::Return(count), wakes }))
+        Ok(CallStep::Done(Reply { writes: Vec::new(), then: Then::Return(count), wakes }))
     };
     match operation {
         operation::WAIT | operation::WAIT_BITSET => {
@@ -79,7 +79,7 @@ pub(super) fn futex(os: &mut Os, call: &Call, reader: &mut Reader<'_>) -> Result
 }
 
 /// `nanosleep` and `clock_nanosleep`.
-pub(super) fn sleep(os: &mut Os, call: &Call, reader: &mut Reader<'_>, time: u64, absolute: bool) -> Result<Step> {
+pub(super) fn sleep(os: &mut Os, call: &Call, reader: &mut Reader<'_>, time: u64, absolute: bool) -> Result<CallStep> {
     let time = nanoseconds(reader.words(os, time)?);
     let until = if absolute { time } else { call.now_ns.saturating_add(time) };
     if until <= call.now_ns {
@@ -90,7 +90,7 @@ pub(super) fn sleep(os: &mut Os, call: &Call, reader: &mut Reader<'_>, time: u64
 }
 
 /// `clone` of a thread. Another process is not supported.
-pub(super) fn clone(os: &mut Os, call: &Call) -> Result<Step> {
+pub(super) fn clone(os: &mut Os, call: &Call) -> Result<CallStep> {
     let [flags, stack, parent, thread, child, _] = call.args;
     let has = |flag: u64| flags & flag != 0;
     if !has(clone_flag::VM) || !has(clone_flag::THREAD) || stack == 0 {
