@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  hart: ecall ─Call─> Os::perform ┬─CallStep::Read──> bytes, read for it, then again
-//!                                  └─CallStep::Done──> Reply: the hart stores `writes`, then does `then`; `wakes` run on
+//!                                  └─CallStep::Done──> Reply: the hart stores `writes`, does `then`; `wakes` run on
 //! ```
 //! A driver gives it a [`Call`] (a timed machine's component after a message, the functional driver in
 //! place), reads what [`CallStep::Read`] asks for, and calls again with all that was read so far: nothing
