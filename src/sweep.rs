@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! sweep .toml ─ file ─> plan ─> batch: points with keys ─ campaign ─> runner ─> outcomes ─┐
-//!      comparisons, papers ──────^             store of results <────────── record ────────┘ ─> table ─> CSV, JSON, Parquet
+//!      comparisons, papers ──────^             store of results <────────── record ────────┘ ─> table ─> CSV, JSON
 //!                       └─> grid: which point stands where in a figure (`report::sweep` draws them)
 //! ```
 //! Runs of a sweep are independent, so each gets one thread and as many run at a time as there are cores:

@@ -13,7 +13,7 @@
 //! | mode | log updates |
 //! |---|---|
 //! | `paper` | non-temporal |
-//! | `agpm` | through the caches if one of their lines was stored to within the last `wcb_entries` lines of the SM's stores, else past them |
+//! | `agpm` | through the caches if a line of theirs is among the last `wcb_entries` lines stored; else non-temporal |
 //!
 //! Source: "(Almost) Fence-less Persist Ordering" (MICRO 2020) for the order; AGPM section V-B for mode
 //! `agpm`: its Themis selects paths by the temporal locality of stores. Readings: Themis has its check where

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   load:   line leaves the L2 ─> it is read from memory ─> a store to it arrives, all within the window
-//!   store:  SM ──atomic──> hub ──next id──> SM ──stores marked with it──> slice: a lower id after a higher one in a bucket
+//!   store:  SM ──atomic──> hub ──next id──> SM ──marked stores──> slice: a lower id after a higher one in a bucket
 //! ```
 //! Source: PMEM-Spec (ASPLOS 2021): stale reads past the persist path, and the order of cores that pass a
 //! lock on. Readings: an atomic takes a lock; its id is there when the hub's message is, about as late as the
