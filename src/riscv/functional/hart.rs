@@ -83,7 +83,7 @@ pub(super) struct Hart {
 }
 
 macro_rules! load {
-    ($self:ident, $shared:ident, $inst:ident, $a:ident, $type:ty) => {{
+    ($shared:ident, $inst:ident, $a:ident, $type:ty) => {{
         let address = semantics::address($inst, $a);
         match $shared.memory.load(address) {
             Some(bytes) => semantics::loaded($inst.op, u64::from(<$type>::from_le_bytes(bytes))),
@@ -141,10 +141,10 @@ impl Hart {
         let (a, b) = (self.registers.get(inst.rs1), self.registers.get(inst.rs2));
         let mut next = self.pc.wrapping_add(u64::from(inst.length));
         let value = match inst.op {
-            Op::Lb | Op::Lbu => load!(self, shared, inst, a, u8),
-            Op::Lh | Op::Lhu => load!(self, shared, inst, a, u16),
-            Op::Lw | Op::Lwu | Op::Flw => load!(self, shared, inst, a, u32),
-            Op::Ld | Op::Fld => load!(self, shared, inst, a, u64),
+            Op::Lb | Op::Lbu => load!(shared, inst, a, u8),
+            Op::Lh | Op::Lhu => load!(shared, inst, a, u16),
+            Op::Lw | Op::Lwu | Op::Flw => load!(shared, inst, a, u32),
+            Op::Ld | Op::Fld => load!(shared, inst, a, u64),
             Op::Sb => {
                 store!(shared, inst, a, b, u8);
                 return Ok(next);
