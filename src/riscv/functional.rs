@@ -54,7 +54,7 @@ pub enum End {
     /// The process ended with this exit code.
     Exited(i32),
     /// The program did something wrong.
-    CpuFault(Box<CpuFault>),
+    Fault(Box<CpuFault>),
     /// Every thread waits: the harts, each with the address of its futex.
     Deadlock(Vec<(u32, Option<u64>)>),
     /// The limit of instructions was reached.
@@ -178,7 +178,7 @@ impl Machine {
             left -= hart.instructions - before;
             match end {
                 Turn::Over => break,
-                Turn::CpuFault(kind) => return Err(self.fault(at, kind)),
+                Turn::Fault(kind) => return Err(self.fault(at, kind)),
                 Turn::Call => {
                     if !self.call(at)? {
                         break;
@@ -266,7 +266,7 @@ impl Machine {
 
     fn fault(&self, at: usize, kind: FaultKind) -> End {
         let pc = self.harts[at].pc;
-        End::CpuFault(Box::new(CpuFault { kind, hart: at as u32, pc, symbol: self.image.symbol(pc) }))
+        End::Fault(Box::new(CpuFault { kind, hart: at as u32, pc, symbol: self.image.symbol(pc) }))
     }
 
     /// A fault of the system call that a hart stands behind.

@@ -12,7 +12,7 @@ const NOP: u32 = 0x0000_0013;
 /// The fault that these words end with.
 fn fault(words: &[u32]) -> durawarp::riscv::fault::CpuFault {
     match run_words(words).end {
-        End::CpuFault(fault) => *fault,
+        End::Fault(fault) => *fault,
         end => panic!("{end:?}"),
     }
 }
@@ -83,7 +83,7 @@ fn a_signal_to_oneself_ends_the_program() {
 fn a_thread_without_a_hart_is_told() {
     let process = executable("counter", include_bytes!("../../workloads/riscv/counter.elf"), &["--threads", "3"]);
     let outcome = functional::run(&process, process.memory(), &Options { harts: 2, ..Options::default() });
-    let End::CpuFault(fault) = outcome.end else { panic!("{:?}", outcome.end) };
+    let End::Fault(fault) = outcome.end else { panic!("{:?}", outcome.end) };
     let expected = "a thread was started, but each of the 2 harts runs one (threads do not share harts)";
     assert!(fault.to_string().starts_with(expected), "{fault}");
     assert_eq!(fault.symbol.as_ref().map(|(name, _)| name.as_str()), Some("rt_clone"));

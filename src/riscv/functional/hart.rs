@@ -64,7 +64,7 @@ pub(super) enum Turn {
     /// The hart stands behind an `ecall`.
     Call,
     /// The instruction that the hart stands at cannot be executed.
-    CpuFault(FaultKind),
+    Fault(FaultKind),
 }
 
 /// A hart.
@@ -118,11 +118,11 @@ impl Hart {
         let last = self.instructions + budget;
         while self.instructions < last {
             let Some(inst) = code.at(self.pc) else {
-                return Turn::CpuFault(FaultKind::NoCode);
+                return Turn::Fault(FaultKind::NoCode);
             };
             let next = match self.execute(inst, shared, now_ns) {
                 Ok(next) => next,
-                Err(kind) => return Turn::CpuFault(kind),
+                Err(kind) => return Turn::Fault(kind),
             };
             self.pc = next;
             self.instructions += 1;
