@@ -177,6 +177,8 @@ pub mod plot;
 #[doc(hidden)]
 pub mod report;
 #[doc(hidden)]
+pub mod riscv;
+#[doc(hidden)]
 pub mod run;
 #[cfg(feature = "report")]
 #[doc(hidden)]

@@ -1,0 +1,115 @@
+//! What a simulated CPU program did wrong, told so that its author can find the place.
+
+use std::fmt;
+
+/// A fault of a program: which hart, where, and what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CpuFault {
+    /// What went wrong.
+    pub kind: FaultKind,
+    /// Number of the hart.
+    pub hart: u32,
+    /// Address of the instruction.
+    pub pc: u64,
+    /// The function that it lies in and the bytes from its start, if the file has symbols.
+    pub symbol: Option<(String, u64)>,
+}
+
+/// The kinds of faults.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FaultKind {
+    /// A word that is not executed: no instruction, or one of an extension that is not supported.
+    Unsupported {
+        /// The word, in its low 16 bits when it is compressed.
+        word: u32,
+        /// Its bytes.
+        bytes: u8,
+    },
+    /// A jump to where no code is.
+    NoCode,
+    /// An access outside the memory of the process.
+    Unmapped {
+        /// First address.
+        address: u64,
+        /// Bytes.
+        bytes: u64,
+        /// It was to be written.
+        write: bool,
+    },
+    /// A store to code.
+    CodeWrite {
+        /// First address.
+        address: u64,
+    },
+    /// An atomic whose address is not a multiple of its size.
+    MisalignedAtomic {
+        /// Address.
+        address: u64,
+        /// Bytes.
+        bytes: u8,
+    },
+    /// Floating-point arithmetic in another rounding mode than to nearest even.
+    Rounding {
+        /// The mode, as encoded.
+        mode: u8,
+    },
+    /// `ebreak`: a trap that the program contains.
+    Breakpoint,
+    /// The program sent itself a signal that ends it, as `abort` does.
+    Signal(
+        /// Its number.
+        u32,
+    ),
+    /// A thread was started, and every hart runs one.
+    NoFreeHart {
+        /// Harts that there are.
+        harts: u32,
+    },
+}
+
+impl fmt::Display for FaultKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            FaultKind::Unsupported { word, bytes: 2 } => write!(f, "unsupported instruction {word:#06x}"),
+            FaultKind::Unsupported { word, .. } => write!(f, "unsupported instruction {word:#010x}"),
+            FaultKind::NoCode => write!(f, "a jump to an address without code"),
+            FaultKind::Unmapped { address, bytes, write } => {
+                let access = if write { "store" } else { "load" };
+                write!(f, "a {access} of {bytes} bytes at {address:#x}, outside the memory of the process")?;
+                if address < super::memory::MAIN_START { write!(f, " (a null pointer?)") } else { Ok(()) }
+            }
+            FaultKind::CodeWrite { address } => write!(f, "a store to code at {address:#x}"),
+            FaultKind::MisalignedAtomic { address, bytes } => {
+                write!(f, "an atomic of {bytes} bytes at {address:#x}, which is not a multiple of {bytes}")
+            }
+            FaultKind::Rounding { mode } => {
+                let name = ["to nearest", "towards zero", "down", "up", "to nearest, ties away from zero"];
+                let name = name.get(usize::from(mode)).unwrap_or(&"that does not exist");
+                write!(
+                    f,
+                    "floating-point arithmetic in rounding mode {mode} ({name}), only 0 (to nearest) is supported"
+                )
+            }
+            FaultKind::Breakpoint => write!(f, "a breakpoint"),
+            FaultKind::Signal(6) => write!(f, "signal 6 (abort)"),
+            FaultKind::Signal(number) => write!(f, "signal {number}"),
+            FaultKind::NoFreeHart { harts } => {
+                write!(f, "a thread was started, but each of the {harts} harts runs one (threads do not share harts)")
+            }
+        }
+    }
+}
+
+impl fmt::Display for CpuFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at {:#x}", self.kind, self.pc)?;
+        match &self.symbol {
+            Some((name, 0)) => write!(f, " ({name})")?,
+            Some((name, offset)) => write!(f, " ({name}+{offset:#x})")?,
+            None => {}
+        }
+        write!(f, ", hart {}", self.hart)
+    }
+}
+
+impl std::error::Error for CpuFault {}

@@ -1,0 +1,278 @@
+//! The functional driver: runs a process on one flat memory, without time. The reference that timed runs are
+//! compared with, and what runs recovery programs and goes on after a crash.
+//!
+//! Harts run in turn, in the order of their numbers, [`TURN`] instructions each; a turn ends early at `pause`
+//! and when a thread yields or waits. Every access is performed at once, so that memory is sequentially
+//! consistent. All of it is deterministic. Clocks: a hart's cycles and instructions are its instructions; the
+//! time is [`TURN`] ns for each round over all harts, and jumps to the next deadline when every thread waits.
+//!
+//! A reservation (`lr`) ends when another hart runs, so that no other hart's store comes between it and its
+//! `sc`. `fence`, cache-line operations and words of persistency have no effect beyond their count; remote
+//! memory completes at once.
+
+mod hart;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::elf::Executable;
+use super::fault::{CpuFault, FaultKind};
+use super::instruction::{A0, A7, SP, TP};
+use super::memory::Memory;
+use super::process::Process;
+use super::syscalls::{Call, CallStep, Data, File, Os, Reply, Then, Wake};
+use hart::{Hart, SharedState, Turn};
+
+pub use hart::PmCounts;
+
+/// Instructions of a hart before the next one runs.
+pub const TURN: u64 = 1000;
+
+/// How a process is run.
+#[derive(Debug, Clone)]
+pub struct Options<'a> {
+    /// Harts: threads that may run at once.
+    pub harts: u32,
+    /// Instructions of all harts together.
+    pub instructions: u64,
+    /// Files that the program may open.
+    pub files: Vec<File>,
+    /// Set it to end the run early.
+    pub stop: Option<&'a AtomicBool>,
+}
+
+impl Default for Options<'_> {
+    /// One hart, no limit, no files.
+    fn default() -> Self {
+        Options { harts: 1, instructions: u64::MAX, files: Vec::new(), stop: None }
+    }
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum End {
+    /// The process ended with this exit code.
+    Exited(i32),
+    /// The program did something wrong.
+    Fault(Box<CpuFault>),
+    /// Every thread waits: the harts, each with the address of its futex.
+    Deadlock(Vec<(u32, Option<u64>)>),
+    /// The limit of instructions was reached.
+    Limit,
+    /// It was stopped from outside.
+    Stopped,
+}
+
+/// What came of a run.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// How it ended.
+    pub end: End,
+    /// What was written to standard output.
+    pub stdout: Vec<u8>,
+    /// What was written to standard error.
+    pub stderr: Vec<u8>,
+    /// Instructions of each hart.
+    pub instructions: Vec<u64>,
+    /// Words of persistency.
+    pub pm: PmCounts,
+    /// System calls that are not modelled, by number and how often they were made.
+    pub unsupported_calls: Vec<(u64, u64)>,
+    /// Memory as the program left it.
+    pub memory: Memory,
+}
+
+/// Runs a process from its first instruction.
+///
+/// # Example: a program of four instructions
+/// ```
+/// use std::sync::Arc;
+/// use durawarp::riscv::elf::{Executable, Segment};
+/// use durawarp::riscv::functional::{End, Options, run};
+/// use durawarp::riscv::process::{Process, Start};
+/// // li a0, 41; addi a0, a0, 1; li a7, 93 (exit); ecall
+/// let words = [0x0290_0513u32, 0x0015_0513, 0x05d0_0893, 0x0000_0073];
+/// let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+/// let segment = Segment { address: 0x10000, memory_bytes: 16, bytes, executable: true };
+/// let segments = vec![segment];
+/// let image = Executable { entry: 0x10000, segments, functions: vec![], headers: None, header_count: 0 };
+/// let process = Process::new(image, Start::default()).unwrap();
+/// let outcome = run(&process, process.memory(), &Options::default());
+/// assert_eq!((outcome.end, outcome.instructions), (End::Exited(42), vec![4]));
+/// ```
+pub fn run(process: &Process, memory: Memory, options: &Options<'_>) -> Outcome {
+    let os = Os::new(process, options.harts, options.files.clone());
+    let mut harts: Vec<Hart> = (0..options.harts.max(1)).map(|_| Hart::new()).collect();
+    harts[0].begin(process.image.entry, process.stack_pointer);
+    let shared = SharedState { memory, code: process.code.clone(), pm: PmCounts::default() };
+    let mut machine = Machine { shared, os, harts, image: process.image.clone(), now_ns: 0, last: 0 };
+    let end = machine.run(options);
+    let (stdout, stderr) = machine.os.output();
+    Outcome {
+        end,
+        stdout: stdout.to_vec(),
+        stderr: stderr.to_vec(),
+        instructions: machine.harts.iter().map(|hart| hart.instructions).collect(),
+        pm: machine.shared.pm,
+        unsupported_calls: machine.os.unsupported().collect(),
+        memory: machine.shared.memory,
+    }
+}
+
+#[derive(Debug)]
+struct Machine {
+    shared: SharedState,
+    os: Os,
+    harts: Vec<Hart>,
+    image: Arc<Executable>,
+    now_ns: u64,
+    /// The hart that ran last.
+    last: usize,
+}
+
+impl Machine {
+    fn run(&mut self, options: &Options<'_>) -> End {
+        let mut left = options.instructions;
+        loop {
+            if options.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+                return End::Stopped;
+            }
+            let mut ran = false;
+            for at in 0..self.harts.len() {
+                if !self.harts[at].running {
+                    continue;
+                }
+                ran = true;
+                let before = self.harts[at].instructions;
+                if let Err(end) = self.turn(at, TURN.min(left)) {
+                    return end;
+                }
+                left -= self.harts[at].instructions - before;
+                if left == 0 {
+                    return End::Limit;
+                }
+            }
+            self.now_ns = self.now_ns.saturating_add(TURN);
+            if !ran {
+                match self.os.next_deadline() {
+                    Some(at) => self.now_ns = self.now_ns.max(at),
+                    None => return End::Deadlock(self.os.waiting()),
+                }
+            }
+            let wakes = self.os.expired(self.now_ns);
+            self.wake(&wakes);
+        }
+    }
+
+    /// One hart's turn, with the system calls that it makes.
+    fn turn(&mut self, at: usize, budget: u64) -> Result<(), End> {
+        if self.last != at {
+            self.harts[at].reservation = None;
+            self.last = at;
+        }
+        let mut left = budget;
+        while left > 0 {
+            let hart = &mut self.harts[at];
+            let before = hart.instructions;
+            let end = hart.run(&mut self.shared, left, self.now_ns);
+            left -= hart.instructions - before;
+            match end {
+                Turn::Over => break,
+                Turn::Fault(kind) => return Err(self.fault(at, kind)),
+                Turn::Call => {
+                    if !self.call(at)? {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Performs the system call that a hart stands behind. Whether it goes on.
+    fn call(&mut self, at: usize) -> Result<bool, End> {
+        let hart = &self.harts[at];
+        let args = std::array::from_fn(|i| hart.registers.get(A0 + i as u8));
+        let call = Call { hart: at as u32, number: hart.registers.get(A7), args, now_ns: self.now_ns };
+        let mut read = Vec::new();
+        let Reply { writes, then, wakes } = loop {
+            match self.os.perform(&call, &read) {
+                CallStep::Done(reply) => break reply,
+                CallStep::Read { address, bytes } => {
+                    let bytes = self.shared.memory.read(address, bytes as usize);
+                    read.push(bytes.unwrap_or_default().to_vec());
+                }
+            }
+        };
+        for write in writes {
+            let length = match &write.data {
+                Data::Bytes(bytes) => bytes.len(),
+                Data::Zeros(length) => *length as usize,
+            };
+            // The call has seen that it lies in memory.
+            let Some(place) = self.shared.memory.slice_mut(write.address, length) else { continue };
+            match write.data {
+                Data::Bytes(bytes) => place.copy_from_slice(&bytes),
+                Data::Zeros(_) => place.fill(0),
+            }
+        }
+        self.wake(&wakes);
+        let hart = &mut self.harts[at];
+        match then {
+            Then::Return(value) => hart.registers.set(A0, value),
+            Then::Yield(value) => {
+                hart.registers.set(A0, value);
+                return Ok(false);
+            }
+            Then::Wait => {
+                hart.running = false;
+                return Ok(false);
+            }
+            Then::Spawn { hart: child, stack, thread, result } => {
+                let mut registers = hart.registers.clone();
+                let (pc, frm) = (hart.pc, hart.frm);
+                hart.registers.set(A0, result);
+                registers.set(A0, 0);
+                registers.set(SP, stack);
+                if let Some(thread) = thread {
+                    registers.set(TP, thread);
+                }
+                let child = &mut self.harts[child as usize];
+                (child.registers, child.pc, child.frm, child.running) = (registers, pc, frm, true);
+            }
+            Then::End => {
+                hart.running = false;
+                let wakes = self.os.ended(at as u32).map_err(End::Exited)?;
+                self.wake(&wakes);
+                return Ok(false);
+            }
+            Then::Exit(code) => return Err(End::Exited(code)),
+            Then::Signal(number) => return Err(self.fault_behind(at, FaultKind::Signal(number))),
+            Then::NoFreeHart => {
+                let harts = self.harts.len() as u32;
+                return Err(self.fault_behind(at, FaultKind::NoFreeHart { harts }));
+            }
+        }
+        Ok(true)
+    }
+
+    fn wake(&mut self, wakes: &[Wake]) {
+        for wake in wakes {
+            let hart = &mut self.harts[wake.hart as usize];
+            hart.registers.set(A0, wake.result);
+            hart.running = true;
+        }
+    }
+
+    fn fault(&self, at: usize, kind: FaultKind) -> End {
+        let pc = self.harts[at].pc;
+        End::Fault(Box::new(CpuFault { kind, hart: at as u32, pc, symbol: self.image.symbol(pc) }))
+    }
+
+    /// A fault of the system call that a hart stands behind.
+    fn fault_behind(&mut self, at: usize, kind: FaultKind) -> End {
+        let hart = &mut self.harts[at];
+        hart.pc = hart.pc.wrapping_sub(4);
+        self.fault(at, kind)
+    }
+}

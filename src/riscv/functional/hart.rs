@@ -1,0 +1,286 @@
+//! One hart of the functional driver: its registers, and instruction after instruction until something ends
+//! its turn.
+
+use std::sync::Arc;
+
+use crate::riscv::code::CodeTable;
+use crate::riscv::decode::csr;
+use crate::riscv::fault::FaultKind;
+use crate::riscv::instruction::{Class, Inst, Op, SP};
+use crate::riscv::memory::Memory;
+use crate::riscv::semantics::{self, atomic};
+
+/// Words of persistency that were executed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PmCounts {
+    /// `pm.op`: operations of the workload that were done.
+    pub operations: u64,
+    /// `pm.ofence`.
+    pub order_fences: u64,
+    /// `pm.dfence`.
+    pub durability_fences: u64,
+    /// `pm.region`.
+    pub regions: u64,
+    /// `pm.tx` that begin a transaction.
+    pub transactions: u64,
+    /// `pm.nt`.
+    pub non_temporal: u64,
+    /// `cbo.clean` and `cbo.flush`.
+    pub line_writebacks: u64,
+    /// `rdma.post`.
+    pub remote_posts: u64,
+}
+
+/// What all harts share.
+#[derive(Debug)]
+pub(super) struct SharedState {
+    pub(super) memory: Memory,
+    pub(super) code: Arc<CodeTable>,
+    pub(super) pm: PmCounts,
+}
+
+/// Integer registers, floating-point registers, and one more that takes what is written nowhere.
+#[derive(Debug, Clone)]
+pub(super) struct Registers([u64; 128]);
+
+impl Registers {
+    #[inline]
+    pub(super) fn get(&self, register: u8) -> u64 {
+        self.0[usize::from(register & 127)]
+    }
+
+    /// x0 is never a destination: see `instruction`.
+    #[inline]
+    pub(super) fn set(&mut self, register: u8, value: u64) {
+        self.0[usize::from(register & 127)] = value;
+    }
+}
+
+/// What ended a turn.
+#[derive(Debug)]
+pub(super) enum Turn {
+    /// Its instructions are used up, or the hart lets others run.
+    Over,
+    /// The hart stands behind an `ecall`.
+    Call,
+    /// The instruction that the hart stands at cannot be executed.
+    Fault(FaultKind),
+}
+
+/// A hart.
+#[derive(Debug)]
+pub(super) struct Hart {
+    pub(super) registers: Registers,
+    pub(super) pc: u64,
+    /// Rounding mode of floating point.
+    pub(super) frm: u8,
+    /// Address and width of the reservation.
+    pub(super) reservation: Option<(u64, u8)>,
+    /// It runs a thread, which does not wait.
+    pub(super) running: bool,
+    /// Instructions that it has executed.
+    pub(super) instructions: u64,
+}
+
+macro_rules! load {
+    ($shared:ident, $inst:ident, $a:ident, $type:ty) => {{
+        let address = semantics::address($inst, $a);
+        match $shared.memory.load(address) {
+            Some(bytes) => semantics::loaded($inst.op, u64::from(<$type>::from_le_bytes(bytes))),
+            None => return Err(unmapped(address, size_of::<$type>(), false)),
+        }
+    }};
+}
+
+macro_rules! store {
+    ($shared:ident, $inst:ident, $a:ident, $b:ident, $type:ty) => {{
+        let address = semantics::address($inst, $a);
+        store($shared, address, ($b as $type).to_le_bytes())?;
+    }};
+}
+
+impl Hart {
+    pub(super) fn new() -> Hart {
+        let registers = Registers([0; 128]);
+        Hart { registers, pc: 0, frm: 0, reservation: None, running: false, instructions: 0 }
+    }
+
+    /// Begins to run at an address with a stack.
+    pub(super) fn begin(&mut self, pc: u64, stack_pointer: u64) {
+        self.pc = pc;
+        self.registers.set(SP, stack_pointer);
+        self.running = true;
+    }
+
+    /// Executes up to `budget` instructions.
+    pub(super) fn run(&mut self, shared: &mut SharedState, budget: u64, now_ns: u64) -> Turn {
+        let code = shared.code.clone();
+        let last = self.instructions + budget;
+        while self.instructions < last {
+            let Some(inst) = code.at(self.pc) else {
+                return Turn::Fault(FaultKind::NoCode);
+            };
+            let next = match self.execute(inst, shared, now_ns) {
+                Ok(next) => next,
+                Err(kind) => return Turn::Fault(kind),
+            };
+            self.pc = next;
+            self.instructions += 1;
+            match inst.op {
+                Op::Ecall => return Turn::Call,
+                Op::Pause => return Turn::Over,
+                _ => {}
+            }
+        }
+        Turn::Over
+    }
+
+    /// Executes one instruction. Where the next one is.
+    #[inline]
+    fn execute(&mut self, inst: &Inst, shared: &mut SharedState, now_ns: u64) -> Result<u64, FaultKind> {
+        let (a, b) = (self.registers.get(inst.rs1), self.registers.get(inst.rs2));
+        let mut next = self.pc.wrapping_add(u64::from(inst.length));
+        let value = match inst.op {
+            Op::Lb | Op::Lbu => load!(shared, inst, a, u8),
+            Op::Lh | Op::Lhu => load!(shared, inst, a, u16),
+            Op::Lw | Op::Lwu | Op::Flw => load!(shared, inst, a, u32),
+            Op::Ld | Op::Fld => load!(shared, inst, a, u64),
+            Op::Sb => {
+                store!(shared, inst, a, b, u8);
+                return Ok(next);
+            }
+            Op::Sh => {
+                store!(shared, inst, a, b, u16);
+                return Ok(next);
+            }
+            Op::Sw | Op::Fsw => {
+                store!(shared, inst, a, b, u32);
+                return Ok(next);
+            }
+            Op::Sd | Op::Fsd => {
+                store!(shared, inst, a, b, u64);
+                return Ok(next);
+            }
+            op => match op.class() {
+                Class::Alu | Class::Mul | Class::Div => semantics::integer(inst, self.pc, a, b),
+                Class::Branch => {
+                    if semantics::taken(op, a, b) {
+                        next = semantics::target(inst, self.pc, a);
+                    }
+                    return Ok(next);
+                }
+                Class::Jump => {
+                    next = semantics::target(inst, self.pc, a);
+                    semantics::integer(inst, self.pc, a, b)
+                }
+                Class::Fp | Class::FpDiv | Class::FpMove | Class::FpConvert => {
+                    let c = self.registers.get(inst.rs3);
+                    let result = semantics::float(inst, a, b, c, self.frm);
+                    result.map_err(|mode| FaultKind::Rounding { mode: mode.0 })?
+                }
+                _ => self.rare(inst, shared, now_ns, a, b)?,
+            },
+        };
+        self.registers.set(inst.rd, value);
+        Ok(next)
+    }
+
+    /// Instructions that are seldom executed. The value of the destination, if there is one.
+    #[inline(never)]
+    fn rare(&mut self, inst: &Inst, shared: &mut SharedState, now_ns: u64, a: u64, b: u64) -> Result<u64, FaultKind> {
+        match inst.class() {
+            Class::LoadReserved | Class::StoreConditional | Class::Amo => return self.atomic(inst, shared, a, b),
+            Class::Csr => return Ok(self.csr(inst, now_ns, a)),
+            Class::CacheLine => {
+                let line = a & !63;
+                shared.memory.read(line, 64).ok_or(unmapped(line, 64, true))?;
+                shared.pm.line_writebacks += 1;
+            }
+            Class::Persist | Class::Remote => return count(inst, shared, a),
+            Class::Illegal => return Err(FaultKind::Unsupported { word: inst.imm as u32, bytes: inst.length }),
+            Class::System if inst.op == Op::Ebreak => return Err(FaultKind::Breakpoint),
+            _ => {}
+        }
+        Ok(0)
+    }
+
+    fn atomic(&mut self, inst: &Inst, shared: &mut SharedState, address: u64, operand: u64) -> Result<u64, FaultKind> {
+        let width = inst.width();
+        if !address.is_multiple_of(u64::from(width)) {
+            return Err(FaultKind::MisalignedAtomic { address, bytes: width });
+        }
+        let old = match width {
+            4 => shared.memory.load(address).map(|bytes| u64::from(u32::from_le_bytes(bytes))),
+            _ => shared.memory.load(address).map(u64::from_le_bytes),
+        };
+        let old = old.ok_or(unmapped(address, width.into(), inst.class() != Class::LoadReserved))?;
+        let (new, result) = match inst.class() {
+            Class::LoadReserved => {
+                self.reservation = Some((address, width));
+                return Ok(semantics::loaded(inst.op, old));
+            }
+            Class::StoreConditional => {
+                if self.reservation.take() != Some((address, width)) {
+                    return Ok(1);
+                }
+                (operand, 0)
+            }
+            _ => (atomic::stored(inst.op, old, operand), atomic::fetched(width, old)),
+        };
+        match width {
+            4 => store(shared, address, (new as u32).to_le_bytes())?,
+            _ => store(shared, address, new.to_le_bytes())?,
+        }
+        Ok(result)
+    }
+
+    fn csr(&mut self, inst: &Inst, now_ns: u64, a: u64) -> u64 {
+        let number = inst.imm & 0xfff;
+        let frm = u64::from(self.frm);
+        let old = match number {
+            csr::FRM => frm,
+            csr::FCSR => frm << 5,
+            csr::CYCLE | csr::INSTRET => self.instructions,
+            csr::TIME => now_ns,
+            _ => 0,
+        };
+        match (number, semantics::csr_written(inst, old, a)) {
+            (csr::FRM, Some(new)) => self.frm = new as u8 & 7,
+            (csr::FCSR, Some(new)) => self.frm = (new >> 5) as u8 & 7,
+            _ => {}
+        }
+        old
+    }
+}
+
+fn unmapped(address: u64, bytes: usize, write: bool) -> FaultKind {
+    FaultKind::Unmapped { address, bytes: bytes as u64, write }
+}
+
+#[inline]
+fn store<const N: usize>(shared: &mut SharedState, address: u64, bytes: [u8; N]) -> Result<(), FaultKind> {
+    if shared.code.overlaps(address, N as u64) {
+        return Err(FaultKind::CodeWrite { address });
+    }
+    shared.memory.store(address, bytes).ok_or(unmapped(address, N, true))
+}
+
+/// Words of persistency and of remote memory: counted. Everything that was posted is done.
+fn count(inst: &Inst, shared: &mut SharedState, a: u64) -> Result<u64, FaultKind> {
+    const DESCRIPTOR_BYTES: usize = 32;
+    let pm = &mut shared.pm;
+    match inst.op {
+        Op::PmOfence => pm.order_fences += 1,
+        Op::PmDfence => pm.durability_fences += 1,
+        Op::PmRegion => pm.regions += 1,
+        Op::PmTx => pm.transactions += u64::from(inst.imm == 1),
+        Op::PmOp => pm.operations += 1,
+        Op::PmNt => pm.non_temporal += 1,
+        Op::RdmaPost => {
+            shared.memory.read(a, DESCRIPTOR_BYTES).ok_or(unmapped(a, DESCRIPTOR_BYTES, false))?;
+            shared.pm.remote_posts += 1;
+        }
+        _ => return Ok(1),
+    }
+    Ok(0)
+}

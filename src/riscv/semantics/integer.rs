@@ -1,0 +1,89 @@
+//! Integer arithmetic and the conditions of branches. Division by zero and overflow have the results of the
+//! manual.
+
+use crate::riscv::instruction::{Inst, Op};
+
+/// The result of an instruction of class `Alu`, `Mul` or `Div`, and the link of a jump. Any other gives 0.
+#[inline]
+pub fn integer(inst: &Inst, pc: u64, a: u64, b: u64) -> u64 {
+    let imm = inst.imm as u64;
+    match inst.op {
+        Op::Lui => imm,
+        Op::Auipc => pc.wrapping_add(imm),
+        Op::Jal | Op::Jalr => pc.wrapping_add(u64::from(inst.length)),
+        Op::Addi => a.wrapping_add(imm),
+        Op::Slti => u64::from((a as i64) < imm as i64),
+        Op::Sltiu => u64::from(a < imm),
+        Op::Xori => a ^ imm,
+        Op::Ori => a | imm,
+        Op::Andi => a & imm,
+        Op::Slli => a.wrapping_shl(inst.imm as u32),
+        Op::Srli => a.wrapping_shr(inst.imm as u32),
+        Op::Srai => (a as i64).wrapping_shr(inst.imm as u32) as u64,
+        Op::Addiw => word(a.wrapping_add(imm)),
+        Op::Slliw => word(u64::from((a as u32).wrapping_shl(inst.imm as u32))),
+        Op::Srliw => word(u64::from((a as u32).wrapping_shr(inst.imm as u32))),
+        Op::Sraiw => (a as i32).wrapping_shr(inst.imm as u32) as u64,
+        Op::Add => a.wrapping_add(b),
+        Op::Sub => a.wrapping_sub(b),
+        Op::Sll => a.wrapping_shl(b as u32),
+        Op::Slt => u64::from((a as i64) < b as i64),
+        Op::Sltu => u64::from(a < b),
+        Op::Xor => a ^ b,
+        Op::Srl => a.wrapping_shr(b as u32),
+        Op::Sra => (a as i64).wrapping_shr(b as u32) as u64,
+        Op::Or => a | b,
+        Op::And => a & b,
+        Op::Addw => word(a.wrapping_add(b)),
+        Op::Subw => word(a.wrapping_sub(b)),
+        Op::Sllw => word(u64::from((a as u32).wrapping_shl(b as u32))),
+        Op::Srlw => word(u64::from((a as u32).wrapping_shr(b as u32))),
+        Op::Sraw => (a as i32).wrapping_shr(b as u32) as u64,
+        Op::Mul => a.wrapping_mul(b),
+        Op::Mulh => ((i128::from(a as i64) * i128::from(b as i64)) >> 64) as u64,
+        Op::Mulhsu => ((i128::from(a as i64) * i128::from(b)) >> 64) as u64,
+        Op::Mulhu => ((u128::from(a) * u128::from(b)) >> 64) as u64,
+        Op::Mulw => word(a.wrapping_mul(b)),
+        Op::Div => divide(a, b),
+        Op::Divu => a.checked_div(b).unwrap_or(u64::MAX),
+        Op::Rem => remainder(a, b),
+        Op::Remu => a.checked_rem(b).unwrap_or(a),
+        Op::Divw => word(divide(word(a), word(b))),
+        Op::Divuw => word(u64::from((a as u32).checked_div(b as u32).unwrap_or(u32::MAX))),
+        Op::Remw => word(remainder(word(a), word(b))),
+        Op::Remuw => word(u64::from((a as u32).checked_rem(b as u32).unwrap_or(a as u32))),
+        _ => 0,
+    }
+}
+
+/// The low 32 bits, sign-extended.
+#[inline]
+fn word(value: u64) -> u64 {
+    value as i32 as u64
+}
+
+/// Quotient, rounded towards zero; all ones when divided by zero, the dividend when it overflows.
+#[inline]
+fn divide(a: u64, b: u64) -> u64 {
+    if b == 0 { u64::MAX } else { (a as i64).wrapping_div(b as i64) as u64 }
+}
+
+/// Remainder with the dividend's sign; the dividend when divided by zero, 0 when the quotient overflows.
+#[inline]
+fn remainder(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { (a as i64).wrapping_rem(b as i64) as u64 }
+}
+
+/// Whether a conditional branch is taken. Any other instruction is not a branch and gives `false`.
+#[inline]
+pub fn taken(op: Op, a: u64, b: u64) -> bool {
+    match op {
+        Op::Beq => a == b,
+        Op::Bne => a != b,
+        Op::Blt => (a as i64) < b as i64,
+        Op::Bge => a as i64 >= b as i64,
+        Op::Bltu => a < b,
+        Op::Bgeu => a >= b,
+        _ => false,
+    }
+}

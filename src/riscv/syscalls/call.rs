@@ -1,0 +1,108 @@
+//! What a driver and the system say to each other: a call, what it needs to read, what it does.
+
+use std::sync::Arc;
+
+/// A system call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Call {
+    /// The hart that makes it.
+    pub hart: u32,
+    /// Its number: register a7.
+    pub number: u64,
+    /// Its arguments: registers a0 to a5.
+    pub args: [u64; 6],
+    /// Nanoseconds since the program began.
+    pub now_ns: u64,
+}
+
+/// What comes next of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CallStep {
+    /// The call needs these bytes of memory, which all lie in one window. Perform it again with one more
+    /// reading.
+    Read {
+        /// First address.
+        address: u64,
+        /// Bytes.
+        bytes: u64,
+    },
+    /// It is done.
+    Done(Reply),
+}
+
+/// What a call does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    /// Stores of the calling hart, in order, before anything else.
+    pub writes: Vec<Write>,
+    /// What the calling hart does next.
+    pub then: Then,
+    /// Harts whose waiting ends.
+    pub wakes: Vec<Wake>,
+}
+
+/// A store of a call. It lies in one window and not in code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Write {
+    /// First address.
+    pub address: u64,
+    /// The bytes.
+    pub data: Data,
+}
+
+/// What a call stores.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Data {
+    /// These bytes.
+    Bytes(Vec<u8>),
+    /// As many zeros.
+    Zeros(u64),
+}
+
+/// What a hart does after its call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Then {
+    /// Goes on with this value in a0.
+    Return(u64),
+    /// Goes on with this value in a0, but lets others run first.
+    Yield(u64),
+    /// Waits until a [`Wake`] names it.
+    Wait,
+    /// Goes on with `result` in a0; `hart` begins as its copy, but for a0 (0), sp and tp.
+    Spawn {
+        /// The hart that runs the new thread.
+        hart: u32,
+        /// Its stack pointer.
+        stack: u64,
+        /// Its thread pointer; `None`: that of the calling hart.
+        thread: Option<u64>,
+        /// The thread's number.
+        result: u64,
+    },
+    /// The thread ends: the driver calls [`Os::ended`](super::Os::ended) when its writes are stored.
+    End,
+    /// The process ends with this exit code.
+    Exit(i32),
+    /// The program sent itself a signal that ends it.
+    Signal(u32),
+    /// A thread was to be started, and every hart runs one.
+    NoFreeHart,
+}
+
+/// A hart whose waiting ends, and the result of the call with which it began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wake {
+    /// The hart.
+    pub hart: u32,
+    /// What goes into its a0.
+    pub result: u64,
+}
+
+/// A data file that a program may open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct File {
+    /// Its path, as the program names it.
+    pub path: String,
+    /// Its content.
+    pub content: Arc<Vec<u8>>,
+}

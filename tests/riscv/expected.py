@@ -1,0 +1,271 @@
+#!/usr/bin/env python3
+"""Makes what the tests compare with: results of single instructions and of random sequences, by qemu-riscv64.
+
+    tests/riscv/expected.py [ROWS_PER_INSTRUCTION [SEQUENCES]]
+
+Needs riscv64-linux-gnu-gcc and qemu-riscv64, which the tests themselves do not: the files are committed.
+
+samples/instructions.txt   a line an instruction and operands: text, word, operands a b c, result
+samples/sequences.elf      a freestanding program of random sequences; it prints a hash of all registers and of the memory
+                           that each of them leaves
+samples/sequences.txt      what it prints
+"""
+
+import os
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SAMPLES = os.path.join(HERE, "samples")
+INCLUDE = os.path.join(HERE, "..", "..", "workloads", "include")
+random.seed(20)
+
+INTEGERS = [0, 1, 2, 3, 31, 32, 63, 64, 127, 128, 255, 0x7FF, 0x800, 0x7FFF, 0x8000, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF,
+            0x100000000, 0x7FFFFFFFFFFFFFFF, 0x8000000000000000, 0x8000000000000001, 0xFFFFFFFF80000000,
+            0xFFFFFFFF7FFFFFFF, 0xFFFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFFFE, 0x0123456789ABCDEF, 0xFEDCBA9876543210,
+            (1 << 24) + 1, (1 << 53) + 1, (1 << 25) + 6, (1 << 54) + 4, (1 << 54) + 12]
+DOUBLES = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.5, 1e-310, -5e-324, 1e308, -1.7e308, float("inf"),
+           float("-inf"), 2147483647.0, 2147483648.0, -2147483648.5, -2147483649.0, 4294967295.5, 4294967296.0, 9.3e18, 1.9e19,
+           -9.3e18, 3.141592653589793, 1.0000000000000002, 1.1754943508222875e-38, 1e-45, 7e-46, 3.5e38, 3.4028235e38,
+           3.4028235677973366e38, 16777217.0, 1.00000005960464477539, -1.00000017881393432617]
+SINGLES = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 1e-45, -1e-40, 3.4e38, -3.4e38, float("inf"), float("-inf"),
+           2147483648.0, -2147483648.0, 4294967040.0, 4294967296.0, 9.2e18, 1.9e19, 3.14159274, 1.00000012]
+NANS_D = [0x7FF8000000000000, 0xFFF8000000000000, 0x7FF0000000000001, 0x7FF8000000001234]
+NANS_S = [0x7FC00000, 0xFFC00000, 0x7F800001, 0x7FC01234]
+
+
+def bits_d(value):
+    return struct.unpack("<Q", struct.pack("<d", value))[0]
+
+
+def bits_s(value):
+    return struct.unpack("<I", struct.pack("<f", value))[0] | 0xFFFFFFFF00000000
+
+
+def an_integer():
+    return random.choice(INTEGERS) if random.random() < 0.7 else random.getrandbits(64)
+
+
+def a_double():
+    kind = random.random()
+    if kind < 0.7:
+        return bits_d(random.choice(DOUBLES))
+    if kind < 0.85:
+        return bits_d(random.uniform(-1, 1) * 2.0 ** random.randint(-140, 140))
+    return random.choice(NANS_D) if kind < 0.95 else random.getrandbits(64)
+
+
+def a_single():
+    kind = random.random()
+    if kind < 0.7:
+        return bits_s(random.choice(SINGLES))
+    if kind < 0.85:
+        return bits_s(random.uniform(-1, 1) * 2.0 ** random.randint(-60, 60))
+    # Not boxed, now and then.
+    return random.choice(NANS_S) | 0xFFFFFFFF00000000 if kind < 0.93 else random.getrandbits(64)
+
+
+# Text of an instruction -> what its operands a, b, c are (x integer, s single, d double, - none), and its result.
+INSTRUCTIONS = []
+
+
+def instruction(text, operands, result):
+    INSTRUCTIONS.append((text, operands, result))
+
+
+for name in "add sub sll slt sltu xor srl sra or and mul mulh mulhsu mulhu div divu rem remu".split():
+    instruction(f"{name} a0, a1, a2", "xx-", "x")
+for name in "addw subw sllw srlw sraw mulw divw divuw remw remuw".split():
+    instruction(f"{name} a0, a1, a2", "xx-", "x")
+for name in "addi slti sltiu xori ori andi addiw".split():
+    for imm in (-2048, -1, 0x7FF):
+        instruction(f"{name} a0, a1, {imm}", "x--", "x")
+for name, amounts in (("slli srli srai", (1, 33, 63)), ("slliw srliw sraiw", (1, 31))):
+    for name in name.split():
+        for amount in amounts:
+            instruction(f"{name} a0, a1, {amount}", "x--", "x")
+instruction("lui a0, 0x80000", "---", "x")
+instruction("lui a0, 0x12345", "---", "x")
+for short in ("c.addi a0, -32", "c.addiw a0, 31", "c.li a0, -7", "c.lui a0, 0xfffe1", "c.slli a0, 63", "c.srli a0, 33",
+              "c.srai a0, 63", "c.andi a0, -3", "c.mv a0, a2", "c.add a0, a2", "c.sub a0, a2", "c.xor a0, a2", "c.or a0, a2",
+              "c.and a0, a2", "c.subw a0, a2", "c.addw a0, a2"):
+    # Their destination is their first source: a0 holds a, too.
+    instruction(short, "xx-", "x")
+for f, of in (("s", "s"), ("d", "d")):
+    for name in "fadd fsub fmul fdiv fsgnj fsgnjn fsgnjx fmin fmax".split():
+        instruction(f"{name}.{f} fa0, fa1, fa2", of * 2 + "-", of)
+    for name in "feq flt fle".split():
+        instruction(f"{name}.{f} a0, fa1, fa2", of * 2 + "-", "x")
+    for name in "fmadd fmsub fnmsub fnmadd".split():
+        instruction(f"{name}.{f} fa0, fa1, fa2, fa3", of * 3, of)
+    instruction(f"fsqrt.{f} fa0, fa1", of + "--", of)
+    instruction(f"fclass.{f} a0, fa1", of + "--", "x")
+    for mode in "rne rtz rdn rup rmm".split():
+        for to in "w wu l lu".split():
+            instruction(f"fcvt.{to}.{f} a0, fa1, {mode}", of + "--", "x")
+            if f == "s" or to in ("l", "lu"):
+                instruction(f"fcvt.{f}.{to} fa0, a1, {mode}", "x--", of)
+for mode in "rne rtz rdn rup rmm".split():
+    instruction(f"fcvt.s.d fa0, fa1, {mode}", "d--", "s")
+instruction("fcvt.d.s fa0, fa1", "s--", "d")
+instruction("fcvt.d.w fa0, a1", "x--", "d")
+instruction("fcvt.d.wu fa0, a1", "x--", "d")
+instruction("fmv.x.w a0, fa1", "s--", "x")
+instruction("fmv.w.x fa0, a1", "x--", "s")
+instruction("fmv.x.d a0, fa1", "d--", "x")
+instruction("fmv.d.x fa0, a1", "x--", "d")
+
+
+def compile_and_run(source, folder, name):
+    path = os.path.join(folder, name + ".c")
+    with open(path, "w") as file:
+        file.write(source)
+    elf = os.path.join(folder, name + ".elf")
+    command = ["riscv64-linux-gnu-gcc", "-O1", "-march=rv64gc", "-mabi=lp64d", "-mcmodel=medany", "-ffreestanding",
+               "-fno-builtin", "-fno-pie", "-fno-stack-protector", "-fno-asynchronous-unwind-tables", "-nostdlib", "-static",
+               "-no-pie", "-Wl,--build-id=none", "-Wl,-z,max-page-size=4096,-z,separate-code", "-s", "-I", INCLUDE, path, "-o",
+               elf]
+    subprocess.run(command, check=True)
+    run = subprocess.run(["qemu-riscv64", elf], check=True, capture_output=True, text=True)
+    return elf, run.stdout
+
+
+def single_instructions(rows, folder):
+    values = {"x": an_integer, "s": a_single, "d": a_double, "-": lambda: 0}
+    source = ['#include "cpu_rt.h"', 'typedef struct { u64 a, b, c, out; } row_t;', '__asm__(".text\\n"']
+    for at, (text, _, result) in enumerate(INSTRUCTIONS):
+        short = ".option norvc" if not text.startswith("c.") else ".option rvc"
+        out = "sd a0, 24(t0)" if result == "x" else "fsd fa0, 24(t0)"
+        lines = [f"run{at}: mv t0, a0", "ld a0, 0(t0)", "ld a1, 0(t0)", "ld a2, 8(t0)", "fld fa1, 0(t0)", "fld fa2, 8(t0)",
+                 "fld fa3, 16(t0)", "fmv.d.x fa0, zero", ".option push", short, f"word{at}: {text}", ".option pop", out, "ret"]
+        source += [f'"{line}\\n"' for line in lines]
+    source.append(");")
+    tests = []
+    for at, (text, operands, _) in enumerate(INSTRUCTIONS):
+        source.append(f"void run{at}(row_t *row); extern const u16 word{at}[];")
+        for _ in range(rows if operands != "---" else 1):
+            tests.append((at, [values[kind]() for kind in operands]))
+    source.append("static row_t rows[] = {")
+    source += ["{" + ", ".join(f"{value:#x}ul" for value in operands) + ", 0}," for _, operands in tests]
+    source.append("};\nstatic const u16 which[] = {" + ", ".join(str(at) for at, _ in tests) + "};")
+    count = len(INSTRUCTIONS)
+    source.append("static void (*const runs[])(row_t *) = {" + ", ".join(f"run{at}" for at in range(count)) + "};")
+    source.append("static const u16 *const places[] = {" + ", ".join(f"word{at}" for at in range(count)) + "};")
+    source.append("""int main(int argc, char **argv) {
+    (void)argc, (void)argv;
+    for (u64 i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        runs[which[i]](&rows[i]);
+        const u16 *word = places[which[i]];
+        print_hex((word[0] & 3) == 3 ? word[0] | (u32)word[1] << 16 : word[0]);
+        print_char(' '), print_hex(rows[i].a), print_char(' '), print_hex(rows[i].b), print_char(' ');
+        print_hex(rows[i].c), print_char(' '), print_hex(rows[i].out), print_char('\\n');
+    }
+    return 0;
+}""")
+    _, printed = compile_and_run("\n".join(source), folder, "instructions")
+    lines = printed.splitlines()
+    assert len(lines) == len(tests)
+    return [f"{INSTRUCTIONS[at][0]:<34}{line}" for (at, _), line in zip(tests, lines)]
+
+
+BUFFER = 256
+INT = [f"x{i}" for i in range(6, 32)]
+FLOAT = [f"f{i}" for i in range(32)]
+
+
+def random_step(label):
+    """One instruction of a sequence; x5 holds the context, whose first BUFFER bytes are scratch memory."""
+    x, f = (lambda: random.choice(INT)), (lambda: random.choice(FLOAT))
+    kind = random.random()
+    if kind < 0.40:
+        text, operands, result = random.choice(INSTRUCTIONS)
+        if text.startswith("c."):
+            low = [f"x{i}" for i in range(8, 16)]
+            return text.replace("a0", random.choice(low)).replace("a2", random.choice(low))
+        for name in ("fa0", "fa1", "fa2", "fa3"):
+            text = text.replace(name, f())
+        for name in (" a0", " a1", " a2"):
+            text = text.replace(name, " " + x())
+        return text
+    if kind < 0.55:
+        name, size = random.choice([("lb", 1), ("lbu", 1), ("lh", 2), ("lhu", 2), ("lw", 4), ("lwu", 4), ("ld", 8), ("flw", 4), ("fld", 8)])
+        return f"{name} {f() if name[0] == 'f' else x()}, {random.randint(0, BUFFER - size)}(x5)"
+    if kind < 0.70:
+        name, size = random.choice([("sb", 1), ("sh", 2), ("sw", 4), ("sd", 8), ("fsw", 4), ("fsd", 8)])
+        return f"{name} {f() if name[0] == 'f' else x()}, {random.randint(0, BUFFER - size)}(x5)"
+    if kind < 0.80:
+        name = random.choice("swap add xor and or min max minu maxu".split())
+        order = random.choice(["", ".aq", ".rl", ".aqrl"])
+        at = x()
+        return f"addi {at}, x5, {8 * random.randint(0, BUFFER // 8 - 1)}\namo{name}.{random.choice('wd')}{order} {x()}, {x()}, ({at})"
+    if kind < 0.84:
+        width = random.choice("wd")
+        at, loaded = random.sample(INT, 2)
+        place = f"addi {at}, x5, {8 * random.randint(0, BUFFER // 8 - 1)}"
+        return f"{place}\nlr.{width} {loaded}, ({at})\nsc.{width} {x()}, {x()}, ({at})"
+    if kind < 0.92:
+        # Over the next instruction or not.
+        name = random.choice("beq bne blt bge bltu bgeu".split())
+        return f"{name} {x()}, {x()}, {label}f\n{random_step(label + 1)}\n{label}:"
+    if kind < 0.95:
+        return f"jal {x()}, {label}f\n.word 0\n{label}:"
+    return random.choice([f"auipc {x()}, {random.getrandbits(20)}", f"fence", "fence.tso", "fence.i", f"frrm {x()}", "nop"])
+
+
+def sequences(count, folder):
+    source = ['#include "cpu_rt.h"', '__asm__(".text\\n.balign 4\\n"']
+    for at in range(count):
+        lines = [f"sequence{at}:", "addi sp, sp, -112"] + [f"sd {r}, {8 * i}(sp)" for i, r in enumerate(["ra", "gp", "tp"] + [f"s{i}" for i in range(11)])]
+        lines += ["sd s11, -8(sp)", "mv x5, a0", "sd sp, 784(x5)"]
+        lines += [f"ld x{i}, {BUFFER + 8 * i}(x5)" for i in range(6, 32)] + [f"fld f{i}, {BUFFER + 256 + 8 * i}(x5)" for i in range(32)]
+        for _ in range(48):
+            lines += random_step(1).split("\n")
+        lines += [f"sd x{i}, {BUFFER + 8 * i}(x5)" for i in range(6, 32)] + [f"fsd f{i}, {BUFFER + 256 + 8 * i}(x5)" for i in range(32)]
+        lines += ["ld sp, 784(x5)"] + [f"ld {r}, {8 * i}(sp)" for i, r in enumerate(["ra", "gp", "tp"] + [f"s{i}" for i in range(11)])]
+        lines += ["ld s11, -8(sp)", "addi sp, sp, 112", "ret"]
+        source += [f'"{line}\\n"' for line in lines]
+    source.append(");")
+    source += [f"void sequence{at}(void *);" for at in range(count)]
+    source.append("static void (*const sequences[])(void *) = {" + ", ".join(f"sequence{at}" for at in range(count)) + "};")
+    singles = [bits_s(value) for value in SINGLES] + [nan | 0xFFFFFFFF00000000 for nan in NANS_S]
+    values = INTEGERS + [bits_d(value) for value in DOUBLES] + NANS_D + singles
+    source.append("static const u64 values[] = {" + ", ".join(f"{value:#x}ul" for value in values) + "};")
+    source.append("""static u64 context[128] __attribute__((aligned(64)));
+int main(int argc, char **argv) {
+    (void)argc, (void)argv;
+    u64 seed = 99, number = sizeof values / sizeof values[0];
+    for (u64 i = 0; i < sizeof sequences / sizeof sequences[0]; i++) {
+        for (u64 at = 0; at < 96; at++) {
+            u64 word = random_next(&seed);
+            context[at] = word % 4 ? values[(word >> 8) % number] : random_next(&seed);
+        }
+        sequences[i](context);
+        u64 hash = 14695981039346656037ul;
+        for (u64 at = 0; at < 96; at++)
+            for (int shift = 0; shift < 64; shift += 8) hash = (hash ^ (context[at] >> shift & 255)) * 1099511628211ul;
+        print_hex(hash), print_char('\\n');
+    }
+    return 0;
+}""")
+    return compile_and_run("\n".join(source), folder, "sequences")
+
+
+def main():
+    rows = int(sys.argv[1]) if len(sys.argv) > 1 else 4
+    count = int(sys.argv[2]) if len(sys.argv) > 2 else 60
+    out = sys.argv[3] if len(sys.argv) > 3 else SAMPLES
+    os.makedirs(out, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(out, "instructions.txt"), "w") as file:
+            file.write("\n".join(single_instructions(rows, folder)) + "\n")
+        elf, printed = sequences(count, folder)
+        with open(elf, "rb") as made, open(os.path.join(out, "sequences.elf"), "wb") as file:
+            file.write(made.read())
+        with open(os.path.join(out, "sequences.txt"), "w") as file:
+            file.write(printed)
+
+
+main()

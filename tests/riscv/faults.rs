@@ -1,0 +1,135 @@
+//! What a program may do wrong, and how it is told.
+
+use durawarp::riscv::fault::FaultKind;
+use durawarp::riscv::functional::{self, End, Options};
+
+use proptest::prelude::*;
+
+use crate::common::{DATA, executable, program, run_words};
+
+const NOP: u32 = 0x0000_0013;
+
+/// The fault that these words end with.
+fn fault(words: &[u32]) -> durawarp::riscv::fault::CpuFault {
+    match run_words(words).end {
+        End::Fault(fault) => *fault,
+        end => panic!("{end:?}"),
+    }
+}
+
+#[test]
+fn an_instruction_that_is_not_supported_is_told_with_its_word_and_place() {
+    let fault = fault(&[NOP, 0x0000_7057]);
+    assert_eq!(fault.kind, FaultKind::Unsupported { word: 0x7057, bytes: 4 });
+    assert_eq!(fault.to_string(), "unsupported instruction 0x00007057 at 0x10004 (main+0x4), hart 0");
+}
+
+#[test]
+fn an_access_outside_memory_is_told_with_its_address() {
+    // ld a0, 8(x0)
+    assert_eq!(
+        fault(&[0x0080_3503]).to_string(),
+        "a load of 8 bytes at 0x8, outside the memory of the process (a null pointer?) at 0x10000 (main), hart 0"
+    );
+    // lui a1, 0x400 (the end of memory); sw a0, -2(a1)
+    let kind = fault(&[0x0040_05b7, 0xfea5_af23]).kind;
+    assert_eq!(kind, FaultKind::Unmapped { address: 0x3f_fffe, bytes: 4, write: true });
+    // cbo.clean (x0)
+    assert_eq!(fault(&[0x0010_200f]).kind, FaultKind::Unmapped { address: 0, bytes: 64, write: true });
+}
+
+#[test]
+fn code_is_not_written() {
+    // auipc a0, 0; sb x0, 7(a0)
+    assert_eq!(fault(&[0x0000_0517, 0x0005_03a3]).kind, FaultKind::CodeWrite { address: 0x1_0007 });
+    // amoadd.w x0, x0, (a0)
+    assert_eq!(fault(&[0x0000_0517, 0x0005_202f]).kind, FaultKind::CodeWrite { address: 0x1_0000 });
+}
+
+#[test]
+fn loads_and_stores_need_no_alignment_and_atomics_do() {
+    // lui a0, 0x20; addi a0, a0, 2; sd sp, 1(a0); ld a1, 1(a0); amoadd.w a2, a1, (a0)
+    let words = [0x0002_0537, 0x0025_0513, 0x0025_30a3, 0x0015_3583, 0x00b5_262f];
+    assert_eq!(fault(&words).kind, FaultKind::MisalignedAtomic { address: DATA + 2, bytes: 4 });
+    // lr.d a2, (a0)
+    assert_eq!(
+        fault(&[words[0], words[1], 0x1005_362f]).kind,
+        FaultKind::MisalignedAtomic { address: DATA + 2, bytes: 8 }
+    );
+}
+
+#[test]
+fn other_jumps_and_traps_are_faults_too() {
+    // jalr x0, 0(x0)
+    let jump = fault(&[0x0000_0067]);
+    assert_eq!((jump.kind, jump.pc, &jump.symbol), (FaultKind::NoCode, 0, &None));
+    // jal x0, 8 leaves the code
+    assert_eq!(fault(&[0x0080_006f]).kind, FaultKind::NoCode);
+    assert_eq!(fault(&[0x0010_0073]).kind, FaultKind::Breakpoint);
+    // fsrmi 2; fadd.d f0, f0, f0
+    let rounding = fault(&[0x0021_5073, 0x0200_7053]);
+    assert_eq!(rounding.kind, FaultKind::Rounding { mode: 2 });
+    assert!(rounding.to_string().starts_with("floating-point arithmetic in rounding mode 2 (down)"), "{rounding}");
+}
+
+#[test]
+fn a_signal_to_oneself_ends_the_program() {
+    // li a0, 100; li a1, 6; li a7, 130 (tkill); ecall
+    let fault = fault(&[0x0640_0513, 0x0060_0593, 0x0820_0893, 0x0000_0073]);
+    assert_eq!(fault.to_string(), "signal 6 (abort) at 0x1000c (main+0xc), hart 0");
+}
+
+#[test]
+fn a_thread_without_a_hart_is_told() {
+    let process = executable("counter", include_bytes!("../../workloads/riscv/counter.elf"), &["--threads", "3"]);
+    let outcome = functional::run(&process, process.memory(), &Options { harts: 2, ..Options::default() });
+    let End::Fault(fault) = outcome.end else { panic!("{:?}", outcome.end) };
+    let expected = "a thread was started, but each of the 2 harts runs one (threads do not share harts)";
+    assert!(fault.to_string().starts_with(expected), "{fault}");
+    assert_eq!(fault.symbol.as_ref().map(|(name, _)| name.as_str()), Some("rt_clone"));
+}
+
+#[test]
+fn a_program_that_does_not_end_is_ended() {
+    // jal x0, 0
+    let outcome = run_words(&[0x0000_006f]);
+    assert_eq!((outcome.end, outcome.instructions), (End::Limit, vec![1_000_000]));
+    // pause; jal x0, -4
+    let outcome = run_words(&[0x0100_000f, 0xffdf_f06f]);
+    assert_eq!(outcome.end, End::Limit);
+}
+
+#[test]
+fn threads_that_wait_for_nobody_are_told() {
+    // lui a0, 0x20; li a7, 98 (futex); ecall, with operation 0 (wait), value 0 and no limit
+    let process = program(&[0x0002_0537, 0x0620_0893, 0x0000_0073]);
+    let outcome = functional::run(&process, process.memory(), &Options::default());
+    assert_eq!(outcome.end, End::Deadlock(vec![(0, Some(DATA))]));
+}
+
+#[test]
+fn a_run_is_stopped_from_outside() {
+    let stop = std::sync::atomic::AtomicBool::new(true);
+    let process = program(&[0x0000_006f]);
+    let outcome = functional::run(&process, process.memory(), &Options { stop: Some(&stop), ..Options::default() });
+    assert_eq!((outcome.end, outcome.instructions), (End::Stopped, vec![0]));
+}
+
+proptest! {
+    /// Words of all kinds, with many system calls and jumps among them.
+    #[test]
+    fn any_words_run_to_some_end(words in prop::collection::vec(prop_oneof![
+        4 => any::<u32>(),
+        2 => any::<u32>().prop_map(|word| word & !0x7f | 0x13),
+        1 => any::<u32>().prop_map(|word| word & !0x7f | 0x2f),
+        1 => any::<u32>().prop_map(|word| word & 0x00f0_0fff & !0x7f | 0x6f),
+        1 => (0..300u32).prop_map(|number| number << 20 | 0x893),
+        2 => Just(0x0000_0073),
+        1 => any::<u32>().prop_map(|word| word & !0x7f | 0x0b),
+    ], 1..60)) {
+        let process = program(&words);
+        let options = Options { harts: 2, instructions: 3000, ..Options::default() };
+        let outcome = functional::run(&process, process.memory(), &options);
+        prop_assert!(outcome.instructions.iter().sum::<u64>() <= 3000);
+    }
+}

@@ -1,0 +1,242 @@
+//! System calls by themselves: numbers, bytes that they read, stores that they ask for.
+
+use std::sync::Arc;
+
+use durawarp::riscv::memory::PM_START;
+use durawarp::riscv::syscalls::{Call, CallStep, Data, File, Os, Reply, Then, Wake, Write, number};
+
+use proptest::prelude::*;
+
+use crate::common::{CODE, DATA, WINDOWS, program};
+
+/// A process with a hart more than it has threads, one file, and memory of zeros but for some places.
+struct Calls {
+    os: Os,
+    memory: Vec<(u64, Vec<u8>)>,
+    now_ns: u64,
+}
+
+impl Calls {
+    fn new() -> Calls {
+        let file = File { path: "data.txt".to_owned(), content: Arc::new(b"0123456789".to_vec()) };
+        Calls { os: Os::new(&program(&[0x13]), 2, vec![file]), memory: Vec::new(), now_ns: 0 }
+    }
+
+    /// Bytes of memory: at each address what was put there last.
+    fn bytes(&self, address: u64, bytes: u64) -> Vec<u8> {
+        let at = |address: u64| {
+            let held = self.memory.iter().rev().find(|(start, held)| address.wrapping_sub(*start) < held.len() as u64);
+            held.map_or(0, |(start, held)| held[(address - start) as usize])
+        };
+        (address..address + bytes).map(at).collect()
+    }
+
+    fn reply(&mut self, hart: u32, number: u64, args: &[u64]) -> Reply {
+        let mut all = [0; 6];
+        all[..args.len()].copy_from_slice(args);
+        let call = Call { hart, number, args: all, now_ns: self.now_ns };
+        let mut read = Vec::new();
+        loop {
+            match self.os.perform(&call, &read) {
+                CallStep::Read { address, bytes } => read.push(self.bytes(address, bytes)),
+                CallStep::Done(reply) => {
+                    for write in &reply.writes {
+                        if let Data::Bytes(bytes) = &write.data {
+                            self.memory.push((write.address, bytes.clone()));
+                        }
+                    }
+                    return reply;
+                }
+            }
+        }
+    }
+
+    /// The result of a call of hart 0, an error as its negative number.
+    fn result(&mut self, number: u64, args: &[u64]) -> i64 {
+        match self.reply(0, number, args).then {
+            Then::Return(value) => value as i64,
+            then => panic!("{then:?}"),
+        }
+    }
+}
+
+const EBADF: i64 = -9;
+const EAGAIN: i64 = -11;
+const ENOMEM: i64 = -12;
+const EACCES: i64 = -13;
+const EFAULT: i64 = -14;
+const ENOSYS: i64 = -38;
+const AT_FDCWD: u64 = -100i64 as u64;
+
+#[test]
+fn a_call_that_is_not_modelled_fails_and_is_counted() {
+    let mut calls = Calls::new();
+    assert_eq!([198, 9999, 198].map(|number| calls.result(number, &[])), [ENOSYS; 3]);
+    // What libraries only try is not named.
+    assert_eq!(calls.result(number::RSEQ, &[]), ENOSYS);
+    assert_eq!(calls.os.unsupported().collect::<Vec<_>>(), [(198, 2), (9999, 1)]);
+    assert_eq!((number::name(198), number::name(9999)), (Some("socket"), None));
+}
+
+#[test]
+fn text_is_kept_by_stream() {
+    let mut calls = Calls::new();
+    calls.memory.push((DATA, b"out err".to_vec()));
+    assert_eq!(calls.result(number::WRITE, &[1, DATA, 4]), 4);
+    // Two buffers: "err", "out".
+    let buffers: Vec<u8> = [DATA + 4, 3, DATA, 3].iter().flat_map(|word: &u64| word.to_le_bytes()).collect();
+    calls.memory.push((DATA + 64, buffers));
+    assert_eq!(calls.result(number::WRITEV, &[2, DATA + 64, 2]), 6);
+    assert_eq!(calls.os.output(), (&b"out "[..], &b"errout"[..]));
+    assert_eq!(calls.result(number::WRITE, &[7, DATA, 4]), EBADF);
+    assert_eq!(calls.result(number::WRITE, &[1, WINDOWS.memory_bytes - 2, 4]), EFAULT);
+}
+
+#[test]
+fn given_files_are_read_and_others_do_not_exist() {
+    let mut calls = Calls::new();
+    calls.memory.push((DATA, b"data.txt\0other\0".to_vec()));
+    assert_eq!(calls.result(number::OPENAT, &[AT_FDCWD, DATA + 9]), -2);
+    assert_eq!(calls.result(number::OPENAT, &[AT_FDCWD, DATA]), 3);
+    assert_eq!([4, 4, 4].map(|count| calls.result(number::READ, &[3, DATA + 64, count])), [4, 4, 2]);
+    assert_eq!(calls.bytes(DATA + 64, 4), b"8967");
+    assert_eq!(calls.result(number::LSEEK, &[3, -3i64 as u64, 2]), 7);
+    assert_eq!(calls.result(number::READ, &[3, CODE, 1]), EFAULT);
+    assert_eq!((calls.result(number::CLOSE, &[3]), calls.result(number::READ, &[3, DATA, 1])), (0, EBADF));
+}
+
+#[test]
+fn persistent_memory_is_one_file_that_is_mapped() {
+    let mut calls = Calls::new();
+    calls.memory.push((DATA, b"/pm/pool\0/pm/other\0".to_vec()));
+    let map = |calls: &mut Calls, bytes, offset| calls.result(number::MMAP, &[0, bytes, 3, 1, 3, offset]);
+    assert_eq!(calls.result(number::OPENAT, &[AT_FDCWD, DATA]), 3);
+    assert_eq!(map(&mut calls, 8192, 4096), (PM_START + 4096) as i64);
+    assert_eq!(map(&mut calls, WINDOWS.pm_bytes, 4096), ENOMEM);
+    assert_eq!(calls.result(number::MUNMAP, &[PM_START + 4096, 8192]), 0);
+    assert_eq!(calls.result(number::OPENAT, &[AT_FDCWD, DATA + 9]), -28);
+}
+
+#[test]
+fn memory_is_mapped_zeroed_and_never_executable() {
+    let mut calls = Calls::new();
+    let anonymous =
+        |calls: &mut Calls, bytes, protection| calls.result(number::MMAP, &[0, bytes, protection, 0x22, u64::MAX, 0]);
+    let first = anonymous(&mut calls, 8192, 3);
+    assert!(first > DATA as i64 && first < WINDOWS.memory_bytes as i64);
+    assert_eq!((anonymous(&mut calls, 1 << 40, 3), anonymous(&mut calls, 4096, 7)), (ENOMEM, EACCES));
+    assert_eq!(calls.result(number::MPROTECT, &[first as u64, 4096, 5]), EACCES);
+    assert_eq!(calls.result(number::MUNMAP, &[first as u64, 8192]), 0);
+    // All that is left, the used pages among it.
+    let end = calls.result(number::BRK, &[0]);
+    let rest = (first + 8192 - end) as u64;
+    let reply = calls.reply(0, number::MMAP, &[0, rest, 3, 0x22, u64::MAX, 0]);
+    assert_eq!(reply.then, Then::Return(end as u64));
+    assert_eq!(reply.writes, [Write { address: first as u64, data: Data::Zeros(8192) }]);
+}
+
+#[test]
+fn a_futex_waits_only_if_its_word_is_as_expected() {
+    let mut calls = Calls::new();
+    calls.memory.push((DATA, 5u32.to_le_bytes().to_vec()));
+    // Private, as libraries ask: 128.
+    assert_eq!(calls.result(number::FUTEX, &[DATA, 128, 4, 0]), EAGAIN);
+    assert_eq!(calls.reply(0, number::FUTEX, &[DATA, 128, 5, 0]).then, Then::Wait);
+    assert_eq!(calls.os.waiting(), [(0, Some(DATA))]);
+    let woken = calls.reply(1, number::FUTEX, &[DATA, 129, 7]);
+    assert_eq!((woken.then, woken.wakes), (Then::Return(1), vec![Wake { hart: 0, result: 0 }]));
+    assert_eq!(calls.result(number::FUTEX, &[DATA + 2, 1, 1]), -22);
+}
+
+#[test]
+fn waiting_and_sleeping_end_at_their_deadline() {
+    let mut calls = Calls::new();
+    calls.now_ns = 1000;
+    // 500 ns.
+    calls.memory.push((DATA + 64, [0, 500u64].iter().flat_map(|word| word.to_le_bytes()).collect()));
+    assert_eq!(calls.reply(0, number::FUTEX, &[DATA, 0, 0, DATA + 64]).then, Then::Wait);
+    assert_eq!(calls.reply(1, number::NANOSLEEP, &[DATA + 64, 0]).then, Then::Wait);
+    assert_eq!((calls.os.next_deadline(), calls.os.expired(1499)), (Some(1500), vec![]));
+    let timed_out = -110i64 as u64;
+    assert_eq!(calls.os.expired(1500), [Wake { hart: 0, result: timed_out }, Wake { hart: 1, result: 0 }]);
+    assert_eq!(calls.result(number::CLOCK_GETTIME, &[1, DATA]), 0);
+    assert_eq!(calls.bytes(DATA, 16)[8..10], 1000u16.to_le_bytes());
+}
+
+#[test]
+fn a_thread_begins_on_a_free_hart_and_clears_its_word_when_it_ends() {
+    let mut calls = Calls::new();
+    const FLAGS: u64 = 0x3d_0f00;
+    let started = calls.reply(0, number::CLONE, &[FLAGS, DATA + 1024, DATA, 77, DATA]);
+    assert_eq!(started.then, Then::Spawn { hart: 1, stack: DATA + 1024, thread: Some(77), result: 101 });
+    assert_eq!(calls.bytes(DATA, 4), 101u32.to_le_bytes());
+    assert_eq!(calls.reply(0, number::CLONE, &[FLAGS, DATA + 1024, DATA, 77, DATA]).then, Then::NoFreeHart);
+    assert_eq!(calls.reply(0, number::FUTEX, &[DATA, 0, 101, 0]).then, Then::Wait);
+    let ended = calls.reply(1, number::EXIT, &[0]);
+    assert_eq!((ended.then, calls.bytes(DATA, 4)), (Then::End, vec![0; 4]));
+    assert_eq!(calls.os.ended(1), Ok(vec![Wake { hart: 0, result: 0 }]));
+    assert_eq!(calls.reply(0, number::EXIT, &[4]).then, Then::End);
+    assert_eq!(calls.os.ended(0), Err(4));
+    // Another process is not supported.
+    assert_eq!(calls.result(number::CLONE, &[17, 0]), ENOSYS);
+}
+
+#[test]
+fn random_bytes_follow_from_the_seed() {
+    let [mut one, mut other] = [Calls::new(), Calls::new()];
+    assert_eq!((one.result(number::GETRANDOM, &[DATA, 16]), other.result(number::GETRANDOM, &[DATA, 16])), (16, 16));
+    assert_eq!(one.bytes(DATA, 16), other.bytes(DATA, 16));
+    assert_eq!(one.result(number::GETRANDOM, &[DATA + 16, 16]), 16);
+    assert_ne!(one.bytes(DATA, 16), one.bytes(DATA + 16, 16));
+}
+
+#[test]
+fn programs_are_told_their_harts_and_their_stack() {
+    let mut calls = Calls::new();
+    assert_eq!(calls.result(number::SCHED_GETAFFINITY, &[0, 128, DATA]), 8);
+    assert_eq!(calls.bytes(DATA, 8), 3u64.to_le_bytes());
+    assert_eq!(calls.result(number::PRLIMIT64, &[0, 3, 0, DATA]), 0);
+    assert_eq!(calls.bytes(DATA, 8), (64u64 << 10).to_le_bytes());
+    assert_eq!(calls.result(number::PRLIMIT64, &[0, 3, 0, 8]), EFAULT);
+    assert_eq!(calls.result(number::SYSINFO, &[DATA]), 0);
+    assert_eq!(
+        (calls.bytes(DATA + 32, 8), calls.bytes(DATA + 104, 4)),
+        (WINDOWS.memory_bytes.to_le_bytes().to_vec(), vec![1, 0, 0, 0])
+    );
+}
+
+/// Arguments that programs give, wrong ones among them.
+fn arguments() -> impl Strategy<Value = u64> {
+    let pages = (0..1100u64).prop_map(|page| page * 4096);
+    let edges =
+        prop::sample::select(vec![0, 1, 2, 3, 8, 16, DATA, DATA + 1, CODE, PM_START, 1 << 40, 1 << 63, u64::MAX]);
+    prop_oneof![3 => edges, 2 => pages, 1 => any::<u64>(), 2 => 0..64u64]
+}
+
+proptest! {
+    #[test]
+    fn any_calls_are_answered_and_ask_for_stores_in_memory(
+        calls in prop::collection::vec((0..300u64, prop::array::uniform6(arguments()), 0..2u32), 1..80)
+    ) {
+        let mut all = Calls::new();
+        all.memory.push((DATA, b"/pm/pool\0".to_vec()));
+        for (number, args, hart) in calls {
+            // Memory and threads more often than the rest.
+            let often = [number::BRK, number::MMAP, number::MUNMAP, number::MPROTECT, number::MREMAP, number::FUTEX, number::CLONE];
+            let number = if number < 140 { often[number as usize % often.len()] } else { number - 100 };
+            let reply = all.reply(hart, number, &args);
+            for write in &reply.writes {
+                let bytes = match &write.data {
+                    Data::Bytes(bytes) => bytes.len() as u64,
+                    Data::Zeros(bytes) => *bytes,
+                };
+                prop_assert!(bytes == 0 || WINDOWS.place(write.address, bytes).is_some(), "{number}: {write:?}");
+                let in_code = write.address < CODE + 4 && write.address + bytes > CODE;
+                prop_assert!(bytes == 0 || !in_code, "{number}: {write:?}");
+            }
+            if reply.then == Then::End && all.os.ended(hart).is_err() {
+                break;
+            }
+        }
+    }
+}
